@@ -1,0 +1,70 @@
+#pragma once
+
+/// \file
+/// What is judged: one source text for one target, and what a compiler made of it.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// How a candidate is written and where it runs.
+enum class Target { Cpp, Cuda, Hip, Hipkittens, Triton, Torch };
+[[nodiscard]] std::string_view to_string(Target target);
+[[nodiscard]] std::optional<Target> parse_target(std::string_view name);
+/// Native targets export the kernel ABI; the others define a ModelNew class.
+[[nodiscard]] bool is_native(Target target);
+/// File extension with its dot: ".cpp", ".cu", ".hip", ".py".
+[[nodiscard]] std::string_view file_extension(Target target);
+
+/// One source text for one target, with the prompt and reply it came from.
+struct Candidate {
+  Target target = Target::Cpp;
+  std::string source;
+  /// SHA-256 of target name and source, in hex; see make_candidate.
+  std::string id;
+  std::optional<std::string> prompt;
+  std::optional<std::string> reply;
+};
+
+/// Fills in the id.
+[[nodiscard]] Candidate make_candidate(Target target, std::string source);
+
+/// One line a compiler said about the source.
+struct Diagnostic {
+  /// "error", "warning" or "note".
+  std::string severity;
+  std::string file;
+  int line = 0;    ///< 1-based; 0 where the tool named none
+  int column = 0;  ///< 1-based; 0 where the tool named none
+  std::string message;
+};
+
+/// What a compiler made of a candidate: a file that a runner can load.
+struct Artifact {
+  std::string candidate_id;
+  Target target = Target::Cpp;
+  /// A shared object for native targets, the source file itself for the others. Read-only, named by content.
+  std::string path;
+  /// SHA-256 of the key text; empty when nothing was cached.
+  std::string key;
+};
+
+/// How a compilation went, whether or not it gave an artifact.
+struct CompileReport {
+  std::vector<std::string> command;
+  std::vector<Diagnostic> diagnostics;
+  /// The full log, capped.
+  std::string log;
+  bool log_truncated = false;
+  std::chrono::nanoseconds duration{0};
+  /// "hit", "miss" or "off (reason)".
+  std::string cache;
+};
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,54 @@
+#pragma once
+
+/// \file
+/// What the experiment answered. A value that is stored, counted and fed back to the model.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// The stable classes. Stored by name and never reused.
+enum class OutcomeKind {
+  Correct,
+  Syntax,            ///< not source code of its target
+  Import,            ///< the module failed while it was imported
+  Interface,         ///< the required entry point is missing or does not fit
+  WeightSync,        ///< weights of the reference that the candidate does not have, with names
+  Compile,           ///< the compiler refused; detail is the compiler's class of error
+  Resource,          ///< "shared_memory", "registers", "workspace"
+  Launch,            ///< the candidate said it failed, or raised an exception
+  DeviceFault,       ///< detail names the fault
+  Accuracy,          ///< detail: "mismatch", "nan", "shape", "dtype", "structure"
+  OffDistribution,   ///< right on the task's own inputs, wrong on transformed ones
+  MutatedInput,      ///< an input was overwritten that the reference leaves alone
+  Race,              ///< repeated calls with equal inputs disagree
+  Timeout,
+  OutOfMemory,
+  Crash,             ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
+  Cheat,             ///< detail names what was caught
+  Suspect,           ///< correct, but the clocks or the baseline do not add up; no score
+  NotScored,         ///< the task cannot tell right from wrong; detail is the task's label
+};
+
+/// The name in records: "weight_sync", "off_distribution", ...
+[[nodiscard]] std::string_view to_string(OutcomeKind kind);
+[[nodiscard]] std::optional<OutcomeKind> parse_outcome_kind(std::string_view name);
+
+/// One answer: a class, its detail, and one line for a person or a model.
+struct Outcome {
+  OutcomeKind kind = OutcomeKind::Correct;
+  /// After the colon: "mismatch" in "accuracy:mismatch". May be empty.
+  std::string detail;
+  /// What happened, with numbers and names. Control characters removed, capped.
+  std::string message;
+
+  [[nodiscard]] bool correct() const { return kind == OutcomeKind::Correct; }
+  /// "accuracy:mismatch", "timeout".
+  [[nodiscard]] std::string to_class() const;
+};
+
+}  // namespace v0
+}  // namespace kernelgen

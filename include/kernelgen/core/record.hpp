@@ -1,0 +1,152 @@
+#pragma once
+
+/// \file
+/// The record of one evaluation: everything needed to argue about its verdict.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <kernelgen/core/candidate.hpp>
+#include <kernelgen/core/outcome.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/core/task.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// What "equal" meant: |candidate - reference| <= rtol * |reference| + atol * rms(reference).
+struct Tolerance {
+  double rtol = 1e-4;
+  double atol = 1e-4;
+  /// The candidate's float64 error may be this many times the reference's own.
+  double float64_multiple = 0;
+  /// False when a caller loosened it: such a run is marked "non-standard".
+  bool standard = true;
+};
+
+/// How far one output was off.
+struct OutputError {
+  std::string output;
+  /// Largest |candidate - reference|.
+  double max_abs = 0;
+  double mean_abs = 0;
+  /// Largest error over allowed error; above 1 fails.
+  double max_scaled = 0;
+  /// rms error against float64 over rms of the float64 result; absent where the oracle did not run.
+  std::optional<double> float64_error;
+  std::optional<double> reference_float64_error;
+  /// What KernelBench's own tolerance would have said.
+  bool kernelbench_allclose = false;
+};
+
+/// One checked call of the candidate.
+struct CaseResult {
+  /// "own", or the name of a transform such as "negate".
+  std::string distribution;
+  std::uint64_t seed = 0;
+  /// 1-based: which set of weights.
+  int weight_set = 1;
+  /// 1-based: the first call of an instance is 1.
+  int call = 1;
+  Outcome outcome;
+  std::vector<OutputError> outputs;
+};
+
+/// How the reference's tensors were found in a ModelNew.
+struct WeightReport {
+  std::vector<std::string> by_content;
+  std::vector<std::string> by_name;
+  std::vector<std::string> by_declaration;
+  std::vector<std::string> unmapped;
+};
+
+/// A ratio with its 95 % confidence interval.
+struct Ratio {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+/// Why sampling stopped.
+enum class StopReason { Criterion, MaxSamples, Deadline, Cancelled, Failed };
+[[nodiscard]] std::string_view to_string(StopReason reason);
+[[nodiscard]] std::optional<StopReason> parse_stop_reason(std::string_view name);
+
+/// Raw samples and what was computed from them. All times in nanoseconds.
+struct TimingReport {
+  std::vector<std::int64_t> clean_before_ns;  ///< the reference, no candidate alive
+  std::vector<std::int64_t> reference_ns;     ///< the reference, interleaved
+  std::vector<std::int64_t> candidate_ns;     ///< the runner's clock
+  std::vector<std::int64_t> host_ns;          ///< the worker's clock around the same calls
+  std::vector<std::int64_t> clean_after_ns;   ///< the reference again, runner gone; empty when not needed
+  double reference_median_ns = 0;
+  double candidate_median_ns = 0;
+  /// Reference over candidate, each called as its user calls it.
+  Ratio speedup_call;
+  /// Device time over device time; absent with a reason where there is no device clock.
+  std::optional<Ratio> speedup_device;
+  std::string speedup_device_reason;
+  StopReason stop_reason = StopReason::Criterion;
+  std::int64_t full_comparisons = 0;
+  std::int64_t canary_comparisons = 0;
+  std::int64_t discarded = 0;
+  /// ABI prepare() or ModelNew construction, and the first call.
+  std::int64_t prepare_ns = 0;
+  std::int64_t first_call_ns = 0;
+};
+
+/// What ran where.
+struct EnvironmentReport {
+  std::string kernelgen_version;
+  std::string device;    ///< "cpu: AMD EPYC, 2 cores"
+  std::string system;    ///< kernel release
+  std::string compiler;  ///< first line of --version; empty for Python targets
+  std::string python;
+  std::string torch;
+  std::string triton;
+  int threads = 0;
+  /// "full", or what was missing: "partial: no user namespaces".
+  std::string isolation;
+};
+
+/// One phase of an evaluation and how long it took.
+struct Phase {
+  std::string name;
+  double milliseconds = 0;
+};
+
+/// The record of one evaluation.
+struct EvaluationRecord {
+  int schema = 1;
+  /// Random, unique.
+  std::string id;
+  /// UTC, ISO 8601.
+  std::string started;
+  std::string task_name;
+  std::string task_content_id;
+  std::string candidate_id;
+  Target target = Target::Cpp;
+  PrecisionClass precision = PrecisionClass::Strict;
+  Outcome outcome;
+  /// What a reader must know: "algebraic", "non-standard tolerance", "interpreter: a time is not a result".
+  std::vector<std::string> labels;
+  std::optional<TaskDescription> task;
+  std::optional<CompileReport> compile;
+  Tolerance tolerance;
+  std::vector<CaseResult> cases;
+  std::optional<WeightReport> weights;
+  std::optional<TimingReport> timing;
+  EnvironmentReport environment;
+  std::vector<Phase> phases;
+};
+
+/// The record as JSON text, UTF-8, with a schema number.
+[[nodiscard]] std::string to_json(const EvaluationRecord& record);
+/// Reads what to_json wrote, in this or an older schema. Unknown members are ignored.
+[[nodiscard]] Result<EvaluationRecord> parse_record(std::string_view json);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,134 @@
+#pragma once
+
+/// \file
+/// Errors of the machinery (disk full, tool missing, cancelled) as values.
+/// What an experiment answers, such as "does not compile", is an Outcome, never an Error.
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// What kind of failure it was. Branch on this, never on the text.
+enum class ErrorCode {
+  InvalidArgument,   ///< the caller passed something that cannot work
+  NotFound,          ///< a file or name that does not exist
+  PermissionDenied,  ///< the operating system refused
+  NoSpace,           ///< disk or memory file full
+  Io,                ///< any other input or output failure
+  MissingTool,       ///< a compiler, Python or library is not installed
+  MissingDevice,     ///< a device that is not there
+  Timeout,           ///< a deadline passed
+  Cancelled,         ///< the stop token was triggered
+  Protocol,          ///< a peer sent what the protocol does not allow
+  Unavailable,       ///< a helper process died or does not answer; trying again may work
+  Unsupported,       ///< not built yet, or not possible with this version
+  InvalidTask,       ///< the task file cannot be used; the message says why
+  Busy,              ///< another process holds the resource
+  Internal,          ///< a bug in kernelgen
+};
+
+/// The stable name, for example "missing_tool".
+[[nodiscard]] std::string_view to_string(ErrorCode code);
+
+/// One failure: a code to branch on, a line for the user, and what was being done meanwhile.
+struct Error {
+  ErrorCode code = ErrorCode::Internal;
+  /// One line: what failed, with which input, and what to do about it.
+  std::string message;
+  /// What was being done, innermost first. Filled by Result::context.
+  std::vector<std::string> context;
+
+  /// "loading task relu.py: no such file", outermost context first.
+  [[nodiscard]] std::string to_line() const;
+};
+
+/// Thrown by Result::value() when there is none; nothing else in the library throws.
+class BadResult : public std::runtime_error {
+ public:
+  explicit BadResult(Error error);
+  [[nodiscard]] const Error& error() const noexcept { return error_; }
+
+ private:
+  Error error_;
+};
+
+/// A value or an Error, spelled like std::expected.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  using value_type = T;
+
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+  [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+  explicit operator bool() const noexcept { return has_value(); }
+
+  /// Requires: has_value().
+  [[nodiscard]] T& operator*() & { return *std::get_if<0>(&state_); }
+  [[nodiscard]] const T& operator*() const& { return *std::get_if<0>(&state_); }
+  [[nodiscard]] T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  T* operator->() { return std::get_if<0>(&state_); }
+  const T* operator->() const { return std::get_if<0>(&state_); }
+
+  /// Requires: !has_value().
+  [[nodiscard]] Error& error() & { return *std::get_if<1>(&state_); }
+  [[nodiscard]] const Error& error() const& { return *std::get_if<1>(&state_); }
+  [[nodiscard]] Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
+
+  /// The value; throws BadResult when there is none.
+  [[nodiscard]] T& value() & {
+    if (!has_value()) throw BadResult(error());
+    return **this;
+  }
+  [[nodiscard]] T&& value() && {
+    if (!has_value()) throw BadResult(std::move(error()));
+    return std::move(**this);
+  }
+
+  /// Adds what was being done to an error; leaves a value alone.
+  [[nodiscard]] Result context(std::string what) && {
+    if (!has_value()) error().context.push_back(std::move(what));
+    return std::move(*this);
+  }
+
+ private:
+  std::variant<T, Error> state_;
+};
+
+/// Success without a value, or an Error.
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  using value_type = void;
+
+  Result() = default;
+  Result(Error error) : error_(std::in_place_index<1>, std::move(error)) {}
+
+  [[nodiscard]] bool has_value() const noexcept { return error_.index() == 0; }
+  explicit operator bool() const noexcept { return has_value(); }
+  /// Requires: !has_value().
+  [[nodiscard]] Error& error() & { return *std::get_if<1>(&error_); }
+  [[nodiscard]] const Error& error() const& { return *std::get_if<1>(&error_); }
+  [[nodiscard]] Error&& error() && { return std::move(*std::get_if<1>(&error_)); }
+  /// Throws BadResult when this is an error.
+  void value() const {
+    if (!has_value()) throw BadResult(error());
+  }
+  [[nodiscard]] Result context(std::string what) && {
+    if (!has_value()) error().context.push_back(std::move(what));
+    return std::move(*this);
+  }
+
+ private:
+  std::variant<std::monostate, Error> error_;
+};
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,123 @@
+#pragma once
+
+/// \file
+/// What a task is, as plain values: the source, and the facts the judge found by building and running the reference.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// Element types of tensors. Stored by name; names are torch's ("float32").
+enum class DType {
+  Float64,
+  Float32,
+  Float16,
+  BFloat16,
+  Int64,
+  Int32,
+  Int16,
+  Int8,
+  UInt8,
+  Bool,
+  Complex64,
+  Complex128,
+};
+
+/// The torch name, for example "bfloat16".
+[[nodiscard]] std::string_view to_string(DType dtype);
+[[nodiscard]] std::optional<DType> parse_dtype(std::string_view name);
+/// Bytes per element.
+[[nodiscard]] std::size_t size_of(DType dtype);
+
+/// One tensor of a task.
+struct TensorSpec {
+  /// Path name: "x", "inputs[1]", "gru.weight_ih_l0", "output.hidden".
+  std::string name;
+  DType dtype = DType::Float32;
+  std::vector<std::int64_t> shape;
+  /// In elements, like torch.
+  std::vector<std::int64_t> strides;
+  bool operator==(const TensorSpec&) const = default;
+};
+
+/// One number or text among the inputs or the constructor arguments.
+struct ScalarSpec {
+  std::string name;
+  /// "bool", "int", "float", "str" or "none".
+  std::string type;
+  /// As Python writes it.
+  std::string value;
+  bool operator==(const ScalarSpec&) const = default;
+};
+
+/// KernelBench's levels: one operator, a few fused ones, a whole network.
+enum class TaskLevel { Unknown, SingleOperator, Fusion, Network };
+[[nodiscard]] std::string_view to_string(TaskLevel level);
+[[nodiscard]] std::optional<TaskLevel> parse_task_level(std::string_view name);
+
+/// In which mode the task leaves its module.
+enum class ModuleMode { Train, Eval };
+[[nodiscard]] std::string_view to_string(ModuleMode mode);
+
+/// Whether forward() draws random numbers.
+enum class ForwardRandomness {
+  None,
+  Traced,      ///< draws are recorded and handed to native candidates as named inputs
+  Stochastic,  ///< live dropout: labelled, never compared elementwise
+};
+[[nodiscard]] std::string_view to_string(ForwardRandomness randomness);
+
+/// How numbers are computed and compared. A candidate is scored within one class.
+enum class PrecisionClass {
+  Strict,   ///< TF32 off everywhere
+  Default,  ///< PyTorch's own settings
+  Tf32,
+  Fp16,
+  Bf16,
+};
+[[nodiscard]] std::string_view to_string(PrecisionClass precision);
+[[nodiscard]] std::optional<PrecisionClass> parse_precision(std::string_view name);
+
+/// A KernelBench-format file, before anything of it was run.
+struct TaskSource {
+  /// File name without ".py", for example "40_GRUHidden".
+  std::string name;
+  /// Where it was read from. Empty when it came over a wire.
+  std::string path;
+  std::string text;
+  /// SHA-256 of the text, in hex.
+  std::string content_id;
+  /// From the path or an override; Unknown lets the module decide.
+  TaskLevel level = TaskLevel::Unknown;
+};
+
+/// What the judge learned by building and running the reference.
+struct TaskDescription {
+  std::string name;
+  std::string content_id;
+  TaskLevel level = TaskLevel::Unknown;
+  ModuleMode mode = ModuleMode::Train;
+  ForwardRandomness randomness = ForwardRandomness::None;
+  PrecisionClass precision = PrecisionClass::Strict;
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> parameters;
+  std::vector<TensorSpec> buffers;
+  std::vector<TensorSpec> attributes;
+  std::vector<TensorSpec> draws;
+  std::vector<TensorSpec> outputs;
+  std::vector<ScalarSpec> scalars;
+  /// Names of inputs that the reference itself writes.
+  std::vector<std::string> mutated_inputs;
+  /// Names of buffers that forward() updates; restored before each call.
+  std::vector<std::string> mutated_buffers;
+  /// Why the task is not scored, or what a reader must know: "trivial: zeros pass", "stochastic", "shrunk: ...".
+  std::vector<std::string> labels;
+};
+
+}  // namespace v0
+}  // namespace kernelgen
