@@ -9,11 +9,11 @@ inline namespace v0 {
 
 /// Where the parts of an installed kernelgen lie. A plain value: change a field to move a part.
 struct Installation {
-  std::filesystem::path worker;         ///< the kgen executable; started as `kgen worker`
-  std::filesystem::path native_runner;  ///< libexec/kernelgen/kgen-runner
-  std::filesystem::path runner_support; ///< libexec/kernelgen/libkgen_runner_support.so, loaded through ctypes
-  std::filesystem::path python_dir;     ///< share/kernelgen/python: judge and Python runner
-  std::filesystem::path abi_dir;        ///< share/kernelgen/abi: the directory to put on the include path of candidates
+  std::filesystem::path worker;          ///< the kgen executable; started as `kgen worker`
+  std::filesystem::path native_runner;   ///< libexec/kernelgen/kgen-runner
+  std::filesystem::path runner_support;  ///< libexec/kernelgen/libkgen_runner_support.so, loaded through ctypes
+  std::filesystem::path python_dir;      ///< share/kernelgen/python: judge and Python runner
+  std::filesystem::path abi_dir;  ///< share/kernelgen/abi: the directory to put on the include path of candidates
 };
 
 /// The layout below a prefix: bin/, libexec/kernelgen/, share/kernelgen/. Fails naming the first part that is missing.

@@ -13,24 +13,24 @@ inline namespace v0 {
 /// The stable classes. Stored by name and never reused.
 enum class OutcomeKind {
   Correct,
-  Syntax,            ///< not source code of its target
-  Import,            ///< the module failed while it was imported
-  Interface,         ///< the required entry point is missing or does not fit
-  WeightSync,        ///< weights of the reference that the candidate does not have, with names
-  Compile,           ///< the compiler refused; detail is the compiler's class of error
-  Resource,          ///< "shared_memory", "registers", "workspace"
-  Launch,            ///< the candidate said it failed, or raised an exception
-  DeviceFault,       ///< detail names the fault
-  Accuracy,          ///< detail: "mismatch", "nan", "shape", "dtype", "structure"
-  OffDistribution,   ///< right on the task's own inputs, wrong on transformed ones
-  MutatedInput,      ///< an input was overwritten that the reference leaves alone
-  Race,              ///< repeated calls with equal inputs disagree
+  Syntax,           ///< not source code of its target
+  Import,           ///< the module failed while it was imported
+  Interface,        ///< the required entry point is missing or does not fit
+  WeightSync,       ///< weights of the reference that the candidate does not have, with names
+  Compile,          ///< the compiler refused; detail is the compiler's class of error
+  Resource,         ///< "shared_memory", "registers", "workspace"
+  Launch,           ///< the candidate said it failed, or raised an exception
+  DeviceFault,      ///< detail names the fault
+  Accuracy,         ///< detail: "mismatch", "nan", "shape", "dtype", "structure"
+  OffDistribution,  ///< right on the task's own inputs, wrong on transformed ones
+  MutatedInput,     ///< an input was overwritten that the reference leaves alone
+  Race,             ///< repeated calls with equal inputs disagree
   Timeout,
   OutOfMemory,
-  Crash,             ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
-  Cheat,             ///< detail names what was caught
-  Suspect,           ///< correct, but the clocks or the baseline do not add up; no score
-  NotScored,         ///< the task cannot tell right from wrong; detail is the task's label
+  Crash,      ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
+  Cheat,      ///< detail names what was caught
+  Suspect,    ///< correct, but the clocks or the baseline do not add up; no score
+  NotScored,  ///< the task cannot tell right from wrong; detail is the task's label
 };
 
 /// The name in records: "weight_sync", "off_distribution", ...

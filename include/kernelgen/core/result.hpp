@@ -42,7 +42,7 @@ struct Error {
   /// One line: what failed, with which input, and what to do about it.
   std::string message;
   /// What was being done, innermost first. Filled by Result::context.
-  std::vector<std::string> context;
+  std::vector<std::string> context = {};
 
   /// "loading task relu.py: no such file", outermost context first.
   [[nodiscard]] std::string to_line() const;

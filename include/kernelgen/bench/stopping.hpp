@@ -1,0 +1,31 @@
+#pragma once
+
+/// \file
+/// When to stop sampling. Pure: fed with numbers, asked for a decision.
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/core/record.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// Decides, after each pair of samples, whether there are enough. One per measurement; one thread at a time.
+class StoppingCriterion {
+ public:
+  virtual ~StoppingCriterion() = default;
+  virtual void add_pair(std::int64_t reference_ns, std::int64_t candidate_ns) = 0;
+  /// The reason to stop, or nothing. `elapsed` is the wall-clock time since the first pair was asked for.
+  [[nodiscard]] virtual std::optional<StopReason> is_finished(std::chrono::nanoseconds elapsed) const = 0;
+};
+
+/// Stops, in this order: enough samples and a narrow enough interval of the ratio; too many samples; the deadline.
+[[nodiscard]] std::unique_ptr<StoppingCriterion> make_ratio_criterion(const MeasureOptions& options);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,106 @@
+#pragma once
+
+/// \file
+/// Judge: the trusted side of an evaluation. It owns seeds, inputs, expected outputs and the comparison.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <kernelgen/core/outcome.hpp>
+#include <kernelgen/core/record.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/core/task.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// Which task, and how it is to be run.
+struct JudgeTask {
+  TaskSource source;
+  PrecisionClass precision = PrecisionClass::Strict;
+  int threads = 1;
+  std::vector<std::pair<std::string, std::int64_t>> shrink;
+  std::optional<double> rtol;
+  std::optional<double> atol;
+  /// Importing and building the task may take this long.
+  std::chrono::milliseconds timeout{300'000};
+};
+
+/// What admission found out; the opaque part is cached by the worker.
+struct Admission {
+  /// JSON; hand it back to admit() of another judge of the same task to skip the work.
+  std::string cached;
+  std::vector<std::string> labels;
+  /// Input distributions to test: "own" first.
+  std::vector<std::string> distributions;
+  Tolerance tolerance;
+  /// "full", "partial: why" or "none: why".
+  std::string float64;
+};
+
+/// How the exchange buffers are laid out, and what the runners are told about it. The jobs are opaque to the worker.
+struct ExchangeLayout {
+  std::uint64_t bytes = 0;
+  /// Bytes of all inputs and outputs; bounds what a call may cost in copies.
+  std::uint64_t input_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  std::string native_job;
+  std::string python_job;
+};
+
+/// A memory file that the judge opens by path; see docs/protocol.md.
+struct SharedMemory {
+  std::string path;
+  std::uint64_t bytes = 0;
+};
+
+/// Which inputs to put into the exchange buffers.
+enum class Freshness {
+  New,     ///< drawn anew under a seed of the judge's own
+  Canary,  ///< a set used before, with secret random lines replaced
+  Repeat,  ///< the very same inputs once more; outputs poisoned again
+};
+
+/// Inputs are in place, outputs poisoned, the expected answer is known to the judge.
+struct StagedCase {
+  std::uint64_t seed = 0;
+  std::uint64_t forward_seed = 0;
+  /// The reference call that gave the expected answer. 0 when it was known already.
+  std::int64_t reference_ns = 0;
+};
+
+/// How much of the outputs to compare.
+enum class CheckMode { Full, Canary };
+
+/// What the judge found in the exchange buffers.
+struct CheckResult {
+  Outcome outcome;
+  std::vector<OutputError> outputs;
+};
+
+/// One task on one device. One thread at a time. Errors mean that the task or the machinery failed.
+class Judge {
+ public:
+  virtual ~Judge() = default;
+  virtual Result<TaskDescription> load(const JudgeTask& task, std::stop_token stop) = 0;
+  virtual Result<Admission> admit(const std::optional<std::string>& cached, std::stop_token stop) = 0;
+  virtual Result<ExchangeLayout> layout() = 0;
+  virtual Result<void> attach(const SharedMemory& exchange) = 0;
+  /// Makes a weight set (1 or 2) the current one and writes it into the exchange buffers; gives its construction seed.
+  virtual Result<std::uint64_t> use_weights(int set) = 0;
+  /// Matches what a ModelNew exported for a weight set. The report is complete after the second set.
+  virtual Result<WeightReport> match_state(int set, const SharedMemory& state) = 0;
+  virtual Result<StagedCase> stage(const std::string& distribution, Freshness freshness) = 0;
+  virtual Result<CheckResult> check(CheckMode mode) = 0;
+  /// Times the reference with nothing else running.
+  virtual Result<std::vector<std::int64_t>> baseline(int min_samples, int max_samples,
+                                                     std::chrono::milliseconds budget) = 0;
+};
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,80 @@
+#include <kernelgen/bench/statistics.hpp>
+#include <kernelgen/bench/stopping.hpp>
+
+#include <random>
+#include <vector>
+
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+using namespace std::chrono_literals;
+
+TEST_CASE("median of odd, even and no samples", "[bench][statistics]") {
+  CHECK(median(std::vector<std::int64_t>{3, 1, 2}) == 2);
+  CHECK(median(std::vector<std::int64_t>{4, 1, 2, 3}) == 2.5);
+  CHECK(median(std::vector<std::int64_t>{}) == 0);
+}
+
+TEST_CASE("quantile is the nearest rank", "[bench][statistics]") {
+  std::vector<std::int64_t> samples;
+  for (int i = 1; i <= 100; ++i) samples.push_back(i);
+  CHECK(quantile(samples, 0.1) == 10);
+  CHECK(quantile(samples, 0.95) == 95);
+  CHECK(quantile(samples, 0) == 1);
+  CHECK(quantile(samples, 1) == 100);
+}
+
+TEST_CASE("the median's interval has the ranks of the binomial distribution", "[bench][statistics]") {
+  std::vector<std::int64_t> samples;
+  for (int i = 1; i <= 20; ++i) samples.push_back(i);
+  // Table of sign-test confidence limits: n = 20 gives the 6th and the 15th of the ordered samples.
+  CHECK(median_interval(samples).low == 6);
+  CHECK(median_interval(samples).high == 15);
+}
+
+TEST_CASE("the interval holds the true median about 95 times in 100", "[bench][statistics]") {
+  std::mt19937_64 random(7);
+  std::lognormal_distribution<double> noise(0, 0.5);
+  int held = 0;
+  for (int trial = 0; trial < 1000; ++trial) {
+    std::vector<std::int64_t> samples;
+    for (int i = 0; i < 60; ++i) samples.push_back(static_cast<std::int64_t>(1e6 * noise(random)));
+    const auto interval = median_interval(samples);
+    if (interval.low <= 1e6 && 1e6 <= interval.high) ++held;
+  }
+  CHECK(held >= 935);
+  CHECK(held <= 990);
+}
+
+TEST_CASE("pairing cancels drift that both samples of a pair share", "[bench][statistics]") {
+  std::vector<std::int64_t> reference, candidate;
+  for (int i = 0; i < 50; ++i) {
+    const auto drift = 1000 + 20 * i;
+    reference.push_back(2 * drift);
+    candidate.push_back(drift);
+  }
+  const auto ratio = paired_ratio(reference, candidate);
+  CHECK(ratio.value == Approx(2.0));
+  CHECK(ratio.low == Approx(2.0));
+  CHECK(ratio.high == Approx(2.0));
+}
+
+TEST_CASE("sampling stops by criterion only after enough full comparisons", "[bench][stopping]") {
+  auto criterion = make_ratio_criterion({.max_relative_interval = 0.01, .full_comparisons = 44, .max_samples = 400});
+  for (int i = 0; i < 43; ++i) criterion->add_pair(2000, 1000);
+  CHECK_FALSE(criterion->is_finished(1s).has_value());
+  criterion->add_pair(2000, 1000);
+  CHECK(criterion->is_finished(1s) == StopReason::Criterion);
+}
+
+TEST_CASE("noisy samples stop at the largest count", "[bench][stopping]") {
+  auto criterion = make_ratio_criterion({.full_comparisons = 4, .max_samples = 10});
+  for (int i = 0; i < 10; ++i) criterion->add_pair(i % 2 == 0 ? 1000 : 3000, 1000);
+  CHECK(criterion->is_finished(1s) == StopReason::MaxSamples);
+}
+
+TEST_CASE("the deadline wins even without samples", "[bench][stopping]") {
+  auto criterion = make_ratio_criterion({.deadline = 2s});
+  CHECK_FALSE(criterion->is_finished(1999ms).has_value());
+  CHECK(criterion->is_finished(2s) == StopReason::Deadline);
+}
