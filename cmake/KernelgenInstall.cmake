@@ -1,0 +1,61 @@
+# What `cmake --install` puts where. The layout below the prefix is part of the API (see core/installation.hpp): the
+# library finds its worker, runner, judge and ABI header relative to itself, so everything can be moved as a whole.
+#
+#   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi}
+include(CMakePackageConfigHelpers)
+
+set(KERNELGEN_INSTALL_LIBEXECDIR libexec/kernelgen)
+set(KERNELGEN_INSTALL_DATADIR share/kernelgen)
+set(KERNELGEN_INSTALL_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/kernelgen)
+
+install(TARGETS kernelgen EXPORT kernelgenTargets
+  RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+  FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# $ORIGIN keeps the tree movable.
+file(RELATIVE_PATH kernelgen_bin_to_lib /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+if(TARGET kgen)
+  set_target_properties(kgen PROPERTIES INSTALL_RPATH "$ORIGIN/${kernelgen_bin_to_lib}")
+  install(TARGETS kgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+foreach(part kgen-runner kgen_runner kgen_runner_support)
+  if(TARGET ${part})
+    install(TARGETS ${part}
+      RUNTIME DESTINATION ${KERNELGEN_INSTALL_LIBEXECDIR}
+      LIBRARY DESTINATION ${KERNELGEN_INSTALL_LIBEXECDIR})
+  endif()
+endforeach()
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/python/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/python
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "__pycache__" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
+if(EXISTS ${PROJECT_SOURCE_DIR}/include/kernelgen/abi)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kernelgen/abi/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/abi
+    FILES_MATCHING PATTERN "*.h")
+endif()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/kernelgen)
+
+# find_package(kernelgen)
+install(EXPORT kernelgenTargets NAMESPACE kernelgen:: DESTINATION ${KERNELGEN_INSTALL_CMAKEDIR})
+get_target_property(kernelgen_type kernelgen TYPE)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/kernelgenConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/kernelgenConfig.cmake INSTALL_DESTINATION ${KERNELGEN_INSTALL_CMAKEDIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/kernelgenConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/kernelgenConfig.cmake ${PROJECT_BINARY_DIR}/kernelgenConfigVersion.cmake
+  DESTINATION ${KERNELGEN_INSTALL_CMAKEDIR})
+
+# pkg-config. A static library cannot name its own dependencies, so its users get them in Libs and Requires.
+file(RELATIVE_PATH kernelgen_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" kernelgen_pc_to_prefix "${kernelgen_pc_to_prefix}")
+set(kernelgen_pc_libs "-L\${libdir} -lkernelgen")
+set(kernelgen_pc_requires "")
+if(kernelgen_type STREQUAL "STATIC_LIBRARY")
+  string(APPEND kernelgen_pc_libs " -lboost_json -lboost_filesystem -lboost_regex -lboost_container -pthread")
+  foreach(library ${CMAKE_DL_LIBS})
+    string(APPEND kernelgen_pc_libs " -l${library}")
+  endforeach()
+  set(kernelgen_pc_requires "fmt libcrypto")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/kernelgen.pc.in ${PROJECT_BINARY_DIR}/kernelgen.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/kernelgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

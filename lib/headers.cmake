@@ -1,0 +1,14 @@
+# Every public header. tests/structure/check_public_headers.py fails when a file of include/kernelgen is not listed here.
+# The kernel ABI header (include/kernelgen/abi) is for candidates, not for users of the library; it is installed apart.
+set(KERNELGEN_PUBLIC_HEADERS
+  bench/benchmarker.hpp
+  compile/kernel_compiler.hpp
+  core/candidate.hpp
+  core/installation.hpp
+  core/outcome.hpp
+  core/record.hpp
+  core/result.hpp
+  core/task.hpp
+  exec/process.hpp
+  task/task_source.hpp)
+list(TRANSFORM KERNELGEN_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/kernelgen/)

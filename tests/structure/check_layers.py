@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Modules include only what stands to their left:
+
+core < support (private) < exec < {task, detect, llm, device} < judge < {prompt, compile, profile} < bench < store
+     < flow < report < apps
+
+Modules in braces do not include each other. flow sees public interface headers only, and never exec.
+"""
+
+import pathlib
+import sys
+
+import tree
+
+LAYERS = [["core"], ["support"], ["exec"], ["task", "detect", "llm", "device"], ["judge"],
+          ["prompt", "compile", "profile"], ["bench"], ["store"], ["flow"], ["report"]]
+RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
+# Not C++ modules: the C header of the kernel ABI, and the Python packages.
+IGNORED = {"abi", "python"}
+
+
+def target_module(path, name, lib):
+    """The module an include leads to, or None when it leads out of the layers."""
+    parts = pathlib.PurePosixPath(name).parts
+    if parts and parts[0] == "kernelgen":
+        return parts[1] if len(parts) > 2 else None
+    if len(parts) > 1 and parts[0] in RANK:
+        return parts[0]
+    if ".." in parts and lib is not None:
+        resolved = (path.parent / name).resolve()
+        if lib in resolved.parents:
+            return resolved.relative_to(lib).parts[0]
+    return None
+
+
+def check_file(path, shown, module, public, lib):
+    for line, quote, name in tree.includes(path):
+        target = target_module(path, name, lib)
+        where = f"{shown}:{line}"
+        if target is None or target in IGNORED:
+            continue
+        if target not in RANK:
+            yield f"{where}: <{name}> is in no known module"
+        elif public and (target == "support" or quote == '"'):
+            yield f"{where}: a public header includes the private {name}"
+        elif module == "flow" and target != "flow" and (quote == '"' or target in ("support", "exec")):
+            yield f"{where}: flow sees public interfaces only, not {name}"
+        elif target != module and RANK[target] == RANK[module]:
+            yield f"{where}: {module} and {target} are neighbours and do not include each other"
+        elif RANK[target] > RANK[module]:
+            yield f"{where}: {module} includes {name}, but {target} stands above it"
+
+
+def check(root):
+    findings = []
+    for base, public in ((root / "include" / "kernelgen", True), (root / "lib", False)):
+        for path in sorted(base.rglob("*")):
+            if path.suffix not in tree.CPP_SUFFIXES:
+                continue
+            parts = path.relative_to(base).parts
+            module, shown = parts[0], path.relative_to(root)
+            if module in IGNORED:
+                continue
+            if len(parts) < 2 or module not in RANK:
+                findings.append(f"{shown}: not in a module of the layers")
+            elif public and module == "support":
+                findings.append(f"{shown}: support is private and has no public headers")
+            else:
+                findings += check_file(path, shown, module, public, root / "lib")
+    return findings
+
+
+if __name__ == "__main__":
+    sys.exit(tree.main(check, __doc__))

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Public headers include the standard library and kernelgen headers only, stand in lib/headers.cmake, and keep their
+names in kernelgen::v0."""
+
+import sys
+
+import tree
+
+CXX_STANDARD = set("""
+algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv cfloat charconv chrono cinttypes climits clocale
+cmath compare complex concepts condition_variable coroutine csetjmp csignal cstdarg cstddef cstdint cstdio cstdlib
+cstring ctime cuchar cwchar cwctype deque exception execution filesystem forward_list fstream functional future
+initializer_list iomanip ios iosfwd iostream istream iterator latch limits list locale map memory memory_resource mutex
+new numbers numeric optional ostream queue random ranges ratio regex scoped_allocator semaphore set shared_mutex span
+sstream stack stdexcept stop_token streambuf string string_view system_error thread tuple type_traits typeindex typeinfo
+unordered_map unordered_set utility valarray variant vector version
+""".split())
+C_STANDARD = {"stddef.h", "stdint.h", "stdbool.h", "string.h", "math.h"}
+
+
+def check(root):
+    findings = []
+    base = root / "include" / "kernelgen"
+    listing = root / "lib" / "headers.cmake"
+    listed = set(listing.read_text().split()) if listing.is_file() else set()
+    listed = {entry.rstrip(")") for entry in listed}
+    for path in sorted(base.rglob("*")):
+        if path.suffix not in tree.CPP_SUFFIXES:
+            continue
+        shown = path.relative_to(root)
+        is_abi = path.relative_to(base).parts[0] == "abi"
+        allowed = C_STANDARD if is_abi else CXX_STANDARD
+        for line, quote, name in tree.includes(path):
+            if name.startswith("kernelgen/") and quote == "<" and not is_abi:
+                if not (root / "include" / name).is_file():
+                    findings.append(f"{shown}:{line}: <{name}> does not exist")
+            elif quote != "<" or name not in allowed:
+                findings.append(f"{shown}:{line}: includes {name}, which is neither standard nor kernelgen's")
+        if is_abi:
+            continue
+        if path.relative_to(base).as_posix() not in listed:
+            findings.append(f"{shown}: missing in lib/headers.cmake, so it would not be installed")
+        text = path.read_text(encoding="utf-8")
+        if "#pragma once" not in text:
+            findings.append(f"{shown}: no #pragma once")
+        if "inline namespace v0" not in text:
+            findings.append(f"{shown}: declares outside inline namespace v0")
+        if "using namespace" in text:
+            findings.append(f"{shown}: 'using namespace' in a public header")
+    return findings
+
+
+if __name__ == "__main__":
+    sys.exit(tree.main(check, __doc__))

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Each structure check rejects a tree that is wrong on purpose, and accepts the honest counterpart."""
+
+import pathlib
+import tempfile
+import unittest
+
+import check_docs
+import check_forbidden
+import check_layers
+import check_public_headers
+import check_snippets
+
+HEADER = "#pragma once\nnamespace kernelgen {\ninline namespace v0 {\n}\n}\n"
+
+
+class Fixture(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.root = pathlib.Path(self.directory.name)
+
+    def tearDown(self):
+        self.directory.cleanup()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def assert_finding(self, check, text):
+        findings = check(self.root)
+        self.assertTrue(any(text in finding for finding in findings), f"{text!r} not in {findings}")
+
+    def assert_clean(self, check):
+        self.assertEqual(check(self.root), [])
+
+
+class Layers(Fixture):
+    def test_downward_include_is_fine(self):
+        self.write("lib/bench/a.cpp", '#include <kernelgen/core/x.hpp>\n#include "support/y.hpp"\n#include <vector>\n')
+        self.assert_clean(check_layers.check)
+
+    def test_upward_include(self):
+        self.write("lib/core/a.cpp", '#include "exec/process.hpp"\n')
+        self.assert_finding(check_layers.check, "exec stands above")
+
+    def test_upward_include_through_dots(self):
+        self.write("lib/bench/x.hpp", "")
+        self.write("lib/core/a.cpp", '#include "../bench/x.hpp"\n')
+        self.assert_finding(check_layers.check, "bench stands above")
+
+    def test_neighbours(self):
+        self.write("lib/task/a.cpp", "#  include <kernelgen/device/facts.hpp>\n")
+        self.assert_finding(check_layers.check, "neighbours")
+
+    def test_public_header_sees_support(self):
+        self.write("include/kernelgen/bench/a.hpp", "#include <kernelgen/support/try.hpp>\n")
+        self.assert_finding(check_layers.check, "private")
+
+    def test_flow_sees_a_backend(self):
+        self.write("lib/flow/a.cpp", '#include "compile/cpp_compiler.hpp"\n')
+        self.assert_finding(check_layers.check, "public interfaces only")
+
+    def test_flow_sees_exec(self):
+        self.write("lib/flow/a.cpp", "#include <kernelgen/exec/process.hpp>\n")
+        self.assert_finding(check_layers.check, "public interfaces only")
+
+    def test_unknown_module(self):
+        self.write("lib/misc/a.cpp", "")
+        self.assert_finding(check_layers.check, "not in a module")
+
+
+class PublicHeaders(Fixture):
+    def test_honest_header(self):
+        self.write("include/kernelgen/core/b.hpp", HEADER)
+        self.write("include/kernelgen/core/a.hpp", "#include <vector>\n#include <kernelgen/core/b.hpp>\n" + HEADER)
+        self.write("lib/headers.cmake", "set(H\n core/a.hpp\n core/b.hpp)")
+        self.assert_clean(check_public_headers.check)
+
+    def test_third_party(self):
+        self.write("include/kernelgen/core/a.hpp", "#include <boost/json.hpp>\n" + HEADER)
+        self.assert_finding(check_public_headers.check, "boost/json.hpp")
+
+    def test_not_installed(self):
+        self.write("include/kernelgen/core/a.hpp", HEADER)
+        self.assert_finding(check_public_headers.check, "headers.cmake")
+
+    def test_missing_kernelgen_header(self):
+        self.write("include/kernelgen/core/a.hpp", "#include <kernelgen/core/gone.hpp>\n" + HEADER)
+        self.assert_finding(check_public_headers.check, "does not exist")
+
+    def test_version_namespace(self):
+        self.write("include/kernelgen/core/a.hpp", "#pragma once\nnamespace kernelgen {}\n")
+        self.assert_finding(check_public_headers.check, "v0")
+
+    def test_abi_header_is_c(self):
+        self.write("include/kernelgen/abi/kernelgen/abi.h", "#include <cstdint>\n")
+        self.assert_finding(check_public_headers.check, "cstdint")
+
+
+class Forbidden(Fixture):
+    def test_ordinary_text(self):
+        self.write("a.md", "see $HOME/x, ~/.cache, build/work/y, /tmp/z and https://example.org/home/page\n")
+        self.assert_clean(check_forbidden.check)
+
+    def test_home_path(self):
+        self.write("a.sh", "cd /ho" + "me/alice/kernelgen\n")
+        self.assert_finding(check_forbidden.check, "somebody's machine")
+
+    def test_root_path(self):
+        self.write("a.sh", "PYTHON=/ro" + "ot/venv/bin/python\n")
+        self.assert_finding(check_forbidden.check, "somebody's machine")
+
+    def test_api_key(self):
+        self.write("a.py", 'client("sk' + "-" + "a1B2" * 8 + '")\n')
+        self.assert_finding(check_forbidden.check, "an API key")
+
+    def test_assigned_key(self):
+        self.write("a.py", "api" + '_key = "' + "0123456789abcdef" * 2 + '"\n')
+        self.assert_finding(check_forbidden.check, "a key in source")
+
+    def test_private_key(self):
+        self.write("a.pem", "-----BEGIN RSA PRIVATE" + " KEY-----\n")
+        self.assert_finding(check_forbidden.check, "a private key")
+
+    def test_trailer(self):
+        self.write("a.txt", "Co-Authored" + "-By: somebody\n")
+        self.assert_finding(check_forbidden.check, "trailer")
+
+
+class Snippets(Fixture):
+    def setUp(self):
+        super().setUp()
+        self.write("examples/a.cpp", "int main() {\n  int a = 1;\n  int b = 2;\n  return a + b;\n}\n")
+
+    def test_excerpt(self):
+        self.write("a.md", "<!-- from: examples/a.cpp -->\n```cpp\nint a = 1;\nint b = 2;\n```\n")
+        self.assert_clean(check_snippets.check)
+
+    def test_excerpt_with_gap(self):
+        self.write("a.md", "<!-- from: examples/a.cpp -->\n```cpp\nint a = 1;\n// ...\nreturn a + b;\n```\n")
+        self.assert_clean(check_snippets.check)
+
+    def test_stale(self):
+        self.write("a.md", "<!-- from: examples/a.cpp -->\n```cpp\nint a = 3;\n```\n")
+        self.assert_finding(check_snippets.check, "not an excerpt")
+
+    def test_wrong_order(self):
+        self.write("a.md", "<!-- from: examples/a.cpp -->\n```cpp\nint b = 2;\n...\nint a = 1;\n```\n")
+        self.assert_finding(check_snippets.check, "not an excerpt")
+
+    def test_missing_file(self):
+        self.write("a.md", "<!-- from: gone.cpp -->\n```cpp\nint a;\n```\n")
+        self.assert_finding(check_snippets.check, "does not exist")
+
+    def test_unmarked(self):
+        self.write("a.md", "text\n\n```cpp\nint a;\n```\n")
+        self.assert_finding(check_snippets.check, "without")
+
+    def test_shell_is_free(self):
+        self.write("a.md", "```sh\nls\n```\n")
+        self.assert_clean(check_snippets.check)
+
+
+class Docs(Fixture):
+    def test_good_links(self):
+        self.write("b.md", "# One & two\n")
+        self.write("a.md", "[b](b.md) [b2](b.md#one--two) [w](https://example.org)\n")
+        self.assert_clean(check_docs.check)
+
+    def test_dead_link(self):
+        self.write("a.md", "[b](b.md)\n")
+        self.assert_finding(check_docs.check, "does not exist")
+
+    def test_dead_anchor(self):
+        self.write("b.md", "# One\n")
+        self.write("a.md", "[b](b.md#two)\n")
+        self.assert_finding(check_docs.check, "no heading")
+
+
+if __name__ == "__main__":
+    unittest.main()
