@@ -1,0 +1,111 @@
+#pragma once
+
+/// \file
+/// Every enum of the core and its stored spellings. Names are never reused for another meaning.
+
+#include <kernelgen/core/candidate.hpp>
+#include <kernelgen/core/outcome.hpp>
+#include <kernelgen/core/record.hpp>
+#include <kernelgen/core/task.hpp>
+
+#include "core/names.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// names_of<Enum>: the table of an enum; reading and writing JSON needs nothing else to know it.
+template <class Enum>
+struct NoNames;
+template <class Enum>
+inline constexpr NoNames<Enum>* names_of = nullptr;
+
+template <>
+inline constexpr auto names_of<DType> = make_names<DType>({
+    {DType::Float64, "float64"},
+    {DType::Float32, "float32"},
+    {DType::Float16, "float16"},
+    {DType::BFloat16, "bfloat16"},
+    {DType::Int64, "int64"},
+    {DType::Int32, "int32"},
+    {DType::Int16, "int16"},
+    {DType::Int8, "int8"},
+    {DType::UInt8, "uint8"},
+    {DType::Bool, "bool"},
+    {DType::Complex64, "complex64"},
+    {DType::Complex128, "complex128"},
+});
+
+template <>
+inline constexpr auto names_of<TaskLevel> = make_names<TaskLevel>({
+    {TaskLevel::Unknown, "unknown"},
+    {TaskLevel::SingleOperator, "single_operator"},
+    {TaskLevel::Fusion, "fusion"},
+    {TaskLevel::Network, "network"},
+});
+
+template <>
+inline constexpr auto names_of<ModuleMode> = make_names<ModuleMode>({
+    {ModuleMode::Train, "train"},
+    {ModuleMode::Eval, "eval"},
+});
+
+template <>
+inline constexpr auto names_of<ForwardRandomness> = make_names<ForwardRandomness>({
+    {ForwardRandomness::None, "none"},
+    {ForwardRandomness::Traced, "traced"},
+    {ForwardRandomness::Stochastic, "stochastic"},
+});
+
+template <>
+inline constexpr auto names_of<PrecisionClass> = make_names<PrecisionClass>({
+    {PrecisionClass::Strict, "strict"},
+    {PrecisionClass::Default, "default"},
+    {PrecisionClass::Tf32, "tf32"},
+    {PrecisionClass::Fp16, "fp16"},
+    {PrecisionClass::Bf16, "bf16"},
+});
+
+template <>
+inline constexpr auto names_of<Target> = make_names<Target>({
+    {Target::Cpp, "cpp"},
+    {Target::Cuda, "cuda"},
+    {Target::Hip, "hip"},
+    {Target::Hipkittens, "hipkittens"},
+    {Target::Triton, "triton"},
+    {Target::Torch, "torch"},
+});
+
+template <>
+inline constexpr auto names_of<OutcomeKind> = make_names<OutcomeKind>({
+    {OutcomeKind::Correct, "correct"},
+    {OutcomeKind::Syntax, "syntax"},
+    {OutcomeKind::Import, "import"},
+    {OutcomeKind::Interface, "interface"},
+    {OutcomeKind::WeightSync, "weight_sync"},
+    {OutcomeKind::Compile, "compile"},
+    {OutcomeKind::Resource, "resource"},
+    {OutcomeKind::Launch, "launch"},
+    {OutcomeKind::DeviceFault, "device_fault"},
+    {OutcomeKind::Accuracy, "accuracy"},
+    {OutcomeKind::OffDistribution, "off_distribution"},
+    {OutcomeKind::MutatedInput, "mutated_input"},
+    {OutcomeKind::Race, "race"},
+    {OutcomeKind::Timeout, "timeout"},
+    {OutcomeKind::OutOfMemory, "out_of_memory"},
+    {OutcomeKind::Crash, "crash"},
+    {OutcomeKind::Cheat, "cheat"},
+    {OutcomeKind::Suspect, "suspect"},
+    {OutcomeKind::NotScored, "not_scored"},
+});
+
+template <>
+inline constexpr auto names_of<StopReason> = make_names<StopReason>({
+    {StopReason::Criterion, "criterion"},
+    {StopReason::MaxSamples, "max_samples"},
+    {StopReason::Deadline, "deadline"},
+    {StopReason::Cancelled, "cancelled"},
+    {StopReason::Failed, "failed"},
+});
+
+}  // namespace v0
+}  // namespace kernelgen

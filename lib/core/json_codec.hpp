@@ -1,0 +1,255 @@
+#pragma once
+
+/// \file
+/// Reads and writes every described structure as JSON. The conversions of Boost.JSON are not enough: they refuse
+/// missing members and do not say which member was wrong.
+
+#include <boost/describe.hpp>
+#include <boost/json.hpp>
+#include <boost/mp11.hpp>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/enum_names.hpp"
+#include "core/json.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+BOOST_DESCRIBE_STRUCT(TensorSpec, (), (name, dtype, shape, strides))
+BOOST_DESCRIBE_STRUCT(ScalarSpec, (), (name, type, value))
+BOOST_DESCRIBE_STRUCT(TaskSource, (), (name, path, text, content_id, level))
+BOOST_DESCRIBE_STRUCT(TaskDescription, (),
+                      (name, content_id, level, mode, randomness, precision, inputs, parameters, buffers, attributes,
+                       draws, outputs, scalars, mutated_inputs, mutated_buffers, labels))
+BOOST_DESCRIBE_STRUCT(Candidate, (), (target, source, id, prompt, reply))
+BOOST_DESCRIBE_STRUCT(Diagnostic, (), (severity, file, line, column, message))
+BOOST_DESCRIBE_STRUCT(CompileReport, (), (command, diagnostics, log, log_truncated, duration, cache))
+BOOST_DESCRIBE_STRUCT(Outcome, (), (kind, detail, message))
+BOOST_DESCRIBE_STRUCT(Tolerance, (), (rtol, atol, float64_multiple, standard))
+BOOST_DESCRIBE_STRUCT(OutputError, (),
+                      (output, max_abs, mean_abs, max_scaled, float64_error, reference_float64_error,
+                       kernelbench_allclose))
+BOOST_DESCRIBE_STRUCT(CaseResult, (), (distribution, seed, weight_set, call, outcome, outputs))
+BOOST_DESCRIBE_STRUCT(WeightReport, (), (by_content, by_name, by_declaration, unmapped))
+BOOST_DESCRIBE_STRUCT(Ratio, (), (value, low, high))
+BOOST_DESCRIBE_STRUCT(TimingReport, (),
+                      (clean_before_ns, reference_ns, candidate_ns, host_ns, clean_after_ns, reference_median_ns,
+                       candidate_median_ns, speedup_call, speedup_device, speedup_device_reason, stop_reason,
+                       full_comparisons, canary_comparisons, discarded, prepare_ns, first_call_ns))
+BOOST_DESCRIBE_STRUCT(EnvironmentReport, (),
+                      (kernelgen_version, device, system, compiler, python, torch, triton, threads, isolation))
+BOOST_DESCRIBE_STRUCT(Phase, (), (name, milliseconds))
+BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
+                      (schema, id, started, task_name, task_content_id, candidate_id, target, precision, outcome,
+                       labels, task, compile, tolerance, cases, weights, timing, environment, phases))
+
+namespace json_codec {
+
+namespace json = boost::json;
+
+/// Text as UTF-8: compilers and candidates print what they like, JSON may not hold it.
+[[nodiscard]] std::string to_utf8(std::string_view text);
+
+template <class T>
+struct is_optional : std::false_type {};
+template <class T>
+struct is_optional<std::optional<T>> : std::true_type {};
+template <class T>
+struct is_vector : std::false_type {};
+template <class T>
+struct is_vector<std::vector<T>> : std::true_type {};
+template <class T>
+struct is_pair : std::false_type {};
+template <class A, class B>
+struct is_pair<std::pair<A, B>> : std::true_type {};
+template <class T>
+struct is_duration : std::false_type {};
+template <class Rep, class Period>
+struct is_duration<std::chrono::duration<Rep, Period>> : std::true_type {};
+
+/// A number of milliseconds must not look like a number of seconds: its unit is part of the member's name.
+template <class T>
+std::string member_name(const char* name) {
+  if constexpr (std::is_same_v<T, std::chrono::milliseconds>) return std::string(name) + "_ms";
+  if constexpr (std::is_same_v<T, std::chrono::nanoseconds>) return std::string(name) + "_ns";
+  return name;
+}
+
+inline json::value write_double(double number) {
+  if (std::isnan(number)) return "nan";
+  if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
+  return number;
+}
+
+template <class T>
+json::value write(const T& object) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return object;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return json::string(to_utf8(object));
+  } else if constexpr (std::is_enum_v<T>) {
+    return json::string(names_of<T>.name(object));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return write_double(object);
+  } else if constexpr (std::is_integral_v<T>) {
+    return object;
+  } else if constexpr (is_duration<T>::value) {
+    return object.count();
+  } else if constexpr (is_optional<T>::value) {
+    return object ? write(*object) : json::value(nullptr);
+  } else if constexpr (is_pair<T>::value) {
+    return json::array{write(object.first), write(object.second)};
+  } else if constexpr (is_vector<T>::value) {
+    json::array array;
+    array.reserve(object.size());
+    for (const auto& element : object) array.push_back(write(element));
+    return array;
+  } else {
+    json::object members;
+    boost::mp11::mp_for_each<boost::describe::describe_members<T, boost::describe::mod_public>>([&](auto member) {
+      using Member = std::remove_cvref_t<decltype(object.*member.pointer)>;
+      members.emplace(member_name<Member>(member.name), write(object.*member.pointer));
+    });
+    return members;
+  }
+}
+
+/// What was wrong, and where: ".outcome.kind", "[2].name".
+struct Failure {
+  std::string path;
+  std::string what;
+};
+using Verdict = std::optional<Failure>;
+
+inline Failure expected(const char* what, const json::value& found) {
+  return {"", std::string("expected ") + what + ", found " + std::string(json::to_string(found.kind()))};
+}
+inline Verdict inside(const std::string& step, Verdict verdict) {
+  if (verdict) verdict->path.insert(0, step);
+  return verdict;
+}
+
+inline Verdict read_double(const json::value& from, double& into) {
+  if (from.is_null() || from == "nan") {
+    into = std::numeric_limits<double>::quiet_NaN();
+  } else if (from == "inf" || from == "-inf") {
+    into = from == "inf" ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
+  } else if (from.is_number()) {
+    into = from.to_number<double>();
+  } else {
+    return expected("a number", from);
+  }
+  return {};
+}
+
+template <class T>
+Verdict read_integer(const json::value& from, T& into) {
+  boost::system::error_code error;
+  const T number = from.to_number<T>(error);
+  if (error) return expected("an integer in range", from);
+  into = number;
+  return {};
+}
+
+template <class T>
+Verdict read(const json::value& from, T& into);
+
+template <class T>
+Verdict read_vector(const json::value& from, std::vector<T>& into) {
+  const auto* array = from.if_array();
+  if (array == nullptr) return expected("an array", from);
+  std::vector<T> elements;
+  elements.reserve(array->size());
+  for (const auto& value : *array) {
+    T element{};
+    if (auto verdict = read(value, element)) return inside('[' + std::to_string(elements.size()) + ']', verdict);
+    elements.push_back(std::move(element));
+  }
+  into = std::move(elements);
+  return {};
+}
+
+template <class T>
+Verdict read_members(const json::value& from, T& into) {
+  const auto* object = from.if_object();
+  if (object == nullptr) return expected("an object", from);
+  Verdict verdict;
+  boost::mp11::mp_for_each<boost::describe::describe_members<T, boost::describe::mod_public>>([&](auto member) {
+    using Member = std::remove_cvref_t<decltype(into.*member.pointer)>;
+    if (verdict) return;
+    const std::string name = member_name<Member>(member.name);
+    if (const auto* value = object->if_contains(name)) verdict = inside('.' + name, read(*value, into.*member.pointer));
+  });
+  return verdict;
+}
+
+template <class T>
+Verdict read(const json::value& from, T& into) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!from.is_bool()) return expected("true or false", from);
+    into = from.get_bool();
+    return {};
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (!from.is_string()) return expected("a string", from);
+    into = from.get_string();
+    return {};
+  } else if constexpr (std::is_enum_v<T>) {
+    if (!from.is_string()) return expected("a name", from);
+    const auto found = names_of<T>.find(from.get_string());
+    if (!found) return Failure{"", "unknown name \"" + std::string(from.get_string()) + '"'};
+    into = *found;
+    return {};
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return read_double(from, into);
+  } else if constexpr (std::is_integral_v<T>) {
+    return read_integer(from, into);
+  } else if constexpr (is_duration<T>::value) {
+    std::int64_t count = 0;
+    if (auto verdict = read_integer(from, count)) return verdict;
+    into = T(count);
+    return {};
+  } else if constexpr (is_optional<T>::value) {
+    if (from.is_null()) {
+      into.reset();
+      return {};
+    }
+    return read(from, into.emplace());
+  } else if constexpr (is_pair<T>::value) {
+    const auto* array = from.if_array();
+    if (array == nullptr || array->size() != 2) return expected("an array of two", from);
+    if (auto verdict = read((*array)[0], into.first)) return inside("[0]", verdict);
+    return inside("[1]", read((*array)[1], into.second));
+  } else if constexpr (is_vector<T>::value) {
+    return read_vector(from, into);
+  } else {
+    return read_members(from, into);
+  }
+}
+
+}  // namespace json_codec
+
+template <class T>
+boost::json::value to_value(const T& object) {
+  return json_codec::write(object);
+}
+
+template <class T>
+Result<T> from_value(const boost::json::value& json) {
+  T object{};
+  if (const auto verdict = json_codec::read(json, object)) {
+    const bool dotted = !verdict->path.empty() && verdict->path.front() == '.';
+    const std::string path = dotted ? verdict->path.substr(1) : verdict->path;
+    return Error{ErrorCode::InvalidArgument, path.empty() ? verdict->what : path + ": " + verdict->what, {}};
+  }
+  return object;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,106 @@
+#include <openssl/sha.h>
+
+#include <array>
+
+#include "core/enum_names.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+// Here and not in support: core stands below it, and a candidate needs nothing else of it.
+std::string sha256_hex(const std::string& bytes) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
+  constexpr std::string_view k_digits = "0123456789abcdef";
+  std::string hex;
+  hex.reserve(digest.size() * 2);
+  for (const unsigned char byte : digest) {
+    hex += k_digits[byte >> 4];
+    hex += k_digits[byte & 15];
+  }
+  return hex;
+}
+
+}  // namespace
+
+std::string_view to_string(DType dtype) { return names_of<DType>.name(dtype); }
+std::optional<DType> parse_dtype(std::string_view name) { return names_of<DType>.find(name); }
+
+std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::Complex128:
+      return 16;
+    case DType::Float64:
+    case DType::Int64:
+    case DType::Complex64:
+      return 8;
+    case DType::Float32:
+    case DType::Int32:
+      return 4;
+    case DType::Float16:
+    case DType::BFloat16:
+    case DType::Int16:
+      return 2;
+    case DType::Int8:
+    case DType::UInt8:
+    case DType::Bool:
+      return 1;
+  }
+  return 0;
+}
+
+std::string_view to_string(TaskLevel level) { return names_of<TaskLevel>.name(level); }
+std::optional<TaskLevel> parse_task_level(std::string_view name) { return names_of<TaskLevel>.find(name); }
+
+std::string_view to_string(ModuleMode mode) { return names_of<ModuleMode>.name(mode); }
+
+std::string_view to_string(ForwardRandomness randomness) { return names_of<ForwardRandomness>.name(randomness); }
+
+std::string_view to_string(PrecisionClass precision) { return names_of<PrecisionClass>.name(precision); }
+std::optional<PrecisionClass> parse_precision(std::string_view name) { return names_of<PrecisionClass>.find(name); }
+
+std::string_view to_string(Target target) { return names_of<Target>.name(target); }
+std::optional<Target> parse_target(std::string_view name) { return names_of<Target>.find(name); }
+
+bool is_native(Target target) { return target != Target::Triton && target != Target::Torch; }
+
+std::string_view file_extension(Target target) {
+  switch (target) {
+    case Target::Cpp:
+      return ".cpp";
+    case Target::Cuda:
+      return ".cu";
+    case Target::Hip:
+    case Target::Hipkittens:
+      return ".hip";
+    case Target::Triton:
+    case Target::Torch:
+      return ".py";
+  }
+  return "";
+}
+
+Candidate make_candidate(Target target, std::string source) {
+  Candidate candidate;
+  candidate.target = target;
+  // A line end cannot occur in a target's name, so the two parts cannot run into each other.
+  candidate.id = sha256_hex(std::string(to_string(target)) + '\n' + source);
+  candidate.source = std::move(source);
+  return candidate;
+}
+
+std::string_view to_string(OutcomeKind kind) { return names_of<OutcomeKind>.name(kind); }
+std::optional<OutcomeKind> parse_outcome_kind(std::string_view name) { return names_of<OutcomeKind>.find(name); }
+
+std::string Outcome::to_class() const {
+  std::string name(to_string(kind));
+  if (!detail.empty()) name += ':' + detail;
+  return name;
+}
+
+std::string_view to_string(StopReason reason) { return names_of<StopReason>.name(reason); }
+std::optional<StopReason> parse_stop_reason(std::string_view name) { return names_of<StopReason>.find(name); }
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,115 @@
+#include "core/json.hpp"
+
+#include <boost/json.hpp>
+#include <cmath>
+#include <random>
+
+#include "support/catch.hpp"
+#include "support/golden.hpp"
+#include "support/sample_record.hpp"
+
+using namespace kernelgen;
+using kernelgen::testing::check_golden;
+using kernelgen::testing::full_record;
+using kernelgen::testing::read_test_data;
+
+TEST_CASE("a full record is written as its golden file", "[core][json]") {
+  check_golden("record.json", to_json(full_record()));
+}
+
+TEST_CASE("a record reads back as it was written", "[core][json]") {
+  const auto record = parse_record(to_json(full_record()));
+  REQUIRE(record);
+  CHECK(to_json(*record) == to_json(full_record()));
+  CHECK(record->cases[0].seed == 18'446'744'073'709'551'615U);
+  CHECK(std::isinf(record->cases[1].outputs[0].max_abs));
+  CHECK_FALSE(record->cases[1].outputs[0].float64_error);
+  CHECK(record->compile->duration == std::chrono::milliseconds(170));
+}
+
+TEST_CASE("absent parts of a record stay absent", "[core][json]") {
+  const auto record = parse_record(to_json(EvaluationRecord{}));
+  REQUIRE(record);
+  CHECK_FALSE(record->task);
+  CHECK_FALSE(record->timing);
+}
+
+TEST_CASE("an older record with missing and unknown members is read", "[core][json]") {
+  const auto record = parse_record(read_test_data("records/partial.json"));
+  REQUIRE(record);
+  CHECK(record->task_name == "relu");
+  CHECK(record->outcome.to_class() == "crash:signal 11 (SIGSEGV)");
+  CHECK(record->tolerance.rtol == 1e-4);
+  CHECK(record->cases.at(0).weight_set == 1);
+  CHECK(record->timing->stop_reason == StopReason::Criterion);
+  CHECK(std::isnan(record->timing->speedup_call.low));
+}
+
+TEST_CASE("a member of the wrong type is named", "[core][json]") {
+  const auto line = [](const char* text) {
+    const auto record = parse_record(text);
+    REQUIRE_FALSE(record);
+    CHECK(record.error().code == ErrorCode::InvalidArgument);
+    return record.error().to_line();
+  };
+  CHECK(line(R"({"schema":1,"task_name":3})") == "task_name: expected a string, found int64");
+  CHECK(line(R"({"schema":1,"outcome":{"kind":"fine"}})") == R"(outcome.kind: unknown name "fine")");
+  CHECK(line(R"({"schema":1,"cases":[{},{"call":1e30}]})") ==
+        "cases[1].call: expected an integer in range, found double");
+  CHECK(line(R"({"schema":1,"labels":"algebraic"})") == "labels: expected an array, found string");
+  CHECK(line(R"({"schema":1,"timing":[]})") == "timing: expected an object, found array");
+  CHECK(line(R"({"schema":1,"tolerance":{"standard":1}})") ==
+        "tolerance.standard: expected true or false, found int64");
+  CHECK(line(R"({"schema":1,"tolerance":{"rtol":"small"}})") == "tolerance.rtol: expected a number, found string");
+  CHECK(line("[]") == "not an evaluation record: it has no schema number");
+  CHECK(line("{\"schema\":1} x").find("not JSON: ") == 0);
+  CHECK(line("").find("not JSON: ") == 0);
+}
+
+TEST_CASE("a record of a later schema is refused as such", "[core][json]") {
+  const auto record = parse_record(R"({"schema":2})");
+  REQUIRE_FALSE(record);
+  CHECK(record.error().code == ErrorCode::Unsupported);
+}
+
+TEST_CASE("text that is not UTF-8 is repaired when written", "[core][json]") {
+  Outcome outcome;
+  outcome.message =
+      "a\xFF"
+      "b\xC3\xA9\xC3";
+  const auto text = boost::json::serialize(to_value(outcome));
+  const auto back = parse_json(text);
+  REQUIRE(back);
+  CHECK(back->at("message").as_string() ==
+        "a\xEF\xBF\xBD"
+        "b\xC3\xA9\xEF\xBF\xBD");
+}
+
+TEST_CASE("no mutation of a record crashes the reader", "[core][json][fuzz]") {
+  const std::string seed_text = to_json(full_record());
+  std::mt19937 random(7);
+  const std::string spice = "{}[]\",:0-9eE.ntf\\\x80\xFF \n";
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = seed_text;
+    for (int edits = 1 + static_cast<int>(random() % 4); edits > 0; --edits) {
+      const std::size_t at = random() % text.size();
+      switch (random() % 4) {
+        case 0:
+          text[at] = spice[random() % spice.size()];
+          break;
+        case 1:
+          text.erase(at, random() % 40);
+          break;
+        case 2:
+          text.insert(at, seed_text.substr(random() % seed_text.size(), random() % 40));
+          break;
+        default:
+          text.resize(at + 1);
+          break;
+      }
+    }
+    if (const auto record = parse_record(text)) CHECK(parse_record(to_json(*record)));
+  }
+}
+
+TEST_CASE("a deeply nested document is refused", "[core][json]") { CHECK_FALSE(parse_json(std::string(100'000, '['))); }
