@@ -1,0 +1,121 @@
+"""A process that has imported what is slow, and forks a fresh copy of itself for every request.
+
+Children are forked twice, so that they become children of the worker (a subreaper) and die with nobody's pipe open.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import random
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from kernelgen_common import frames
+
+_PR_SET_PDEATHSIG = 1
+_RESTORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD)
+
+ChildMain = Callable[[dict[str, Any], list[int]], int]
+
+
+def die_with_parent() -> None:
+    """Asks the kernel to kill this process when the thread that started it ends."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def serve(connection: socket.socket, ready: dict[str, Any], child_main: ChildMain) -> int:
+    """Announces itself, then forks a child per request until the worker closes the connection.
+
+    child_main gets the request and its descriptors, in a process that holds nothing of the zygote's but its memory.
+    Returns the exit status of the zygote.
+    """
+    parent = os.getppid()
+    die_with_parent()
+    if os.getppid() != parent:
+        return 0
+    # Objects that live from here on in every child are left alone by its collector: their pages stay shared.
+    gc.collect()
+    gc.freeze()
+    try:
+        frames.send(connection, {"ready": True, "protocol": 1, **ready})
+        while True:
+            frame = frames.receive(connection)
+            if frame is None:
+                return 0
+            _answer(connection, frame, child_main)
+    except (frames.FrameError, OSError) as error:
+        print(f"kernelgen zygote: {error}", file=sys.stderr)
+        return 1
+
+
+def _answer(connection: socket.socket, frame: frames.Frame, child_main: ChildMain) -> None:
+    request = frame.body.get("id")
+    reply: dict[str, Any] = {"id": request}
+    try:
+        if frame.body.get("op") != "fork" or not frame.descriptors:
+            raise ValueError("the only request is fork, with descriptors")
+        reply.update(ok=True, pid=_fork_twice(connection, frame, child_main))
+    except (ValueError, OSError) as error:
+        code = "Protocol" if isinstance(error, ValueError) else "System"
+        reply.update(ok=False, error={"code": code, "message": str(error)})
+    finally:
+        frame.close()
+    frames.send(connection, reply)
+
+
+def _fork_twice(connection: socket.socket, frame: frames.Frame, child_main: ChildMain) -> int:
+    """Forks the child of a child; returns its process id."""
+    reader, writer = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        try:
+            os.close(reader)
+            child = os.fork()
+            if child == 0:
+                os.close(writer)
+                connection.close()
+                _run_child(frame, child_main)
+            os.write(writer, child.to_bytes(8, "little"))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    try:
+        data = os.read(reader, 8)
+    finally:
+        os.close(reader)
+        os.waitpid(middle, 0)
+    if len(data) != 8:
+        raise OSError("the child could not be forked")
+    return int.from_bytes(data, "little")
+
+
+def _run_child(frame: frames.Frame, child_main: ChildMain) -> None:
+    """Never returns."""
+    status = 70
+    try:
+        for number in _RESTORED_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        _reseed()
+        status = child_main(frame.body, frame.descriptors)
+    except SystemExit as request:
+        status = request.code if isinstance(request.code, int) else 1
+    except BaseException as error:  # noqa: BLE001 - the last line of a process
+        print(f"kernelgen child: {type(error).__name__}: {error}", file=sys.stderr)
+    finally:
+        try:
+            sys.stderr.flush()
+        finally:
+            os._exit(status)
+
+
+def _reseed() -> None:
+    """Children must not share the random state that they inherited."""
+    random.seed(os.urandom(16))
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
