@@ -3,7 +3,7 @@
 import torch
 import torch.nn as nn
 
-batch = 128
+batch = 96
 sequence = 64
 features = 1024
 

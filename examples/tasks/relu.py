@@ -4,7 +4,7 @@ import torch
 import torch.nn as nn
 
 rows = 1024
-columns = 4096
+columns = 7168
 
 
 class Model(nn.Module):

@@ -3,7 +3,7 @@
 import torch
 import torch.nn as nn
 
-batch = 32
+batch = 48
 dim = 131072
 
 

@@ -1,0 +1,37 @@
+"""Precision classes: PyTorch's global switches and the dtype that module and inputs are cast to."""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+
+from .errors import TaskError
+
+CLASSES = ("strict", "default", "tf32", "fp16", "bf16")
+_CAST = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+
+def cast_dtype(precision: str) -> torch.dtype | None:
+    """The dtype that floating inputs and the module are cast to (as KernelBench's `precision` does), or None."""
+    if precision not in CLASSES:
+        raise TaskError(f"no precision class {precision!r}; there are: {', '.join(CLASSES)}", "invalid_argument")
+    return _CAST.get(precision)
+
+
+def apply_flags(precision: str) -> None:
+    """Sets TF32 as the class says. Cheap; called before every reference call, since task code may have changed it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tf32 = precision == "tf32"
+        torch.set_float32_matmul_precision("high" if tf32 else "highest")
+        torch.backends.cuda.matmul.allow_tf32 = tf32
+        torch.backends.cudnn.allow_tf32 = precision != "strict"
+
+
+def cast(tensor: torch.Tensor, precision: str) -> torch.Tensor:
+    """A floating tensor in the class's dtype; others unchanged."""
+    dtype = cast_dtype(precision)
+    if dtype is None or not tensor.is_floating_point() or tensor.dtype == dtype:
+        return tensor
+    return tensor.to(dtype)

@@ -1,0 +1,110 @@
+"""Random numbers that forward() draws.
+
+A draw is the result of a random factory (torch.randn, x.normal_(), ...) that forward() calls itself. Draws are recorded,
+handed to native candidates as named inputs "draws[0]", "draws[1]", ..., and replayed for the float64 reference. Anything
+else that consumes the generator (dropout with p > 0, sampling inside a library function) makes a call stochastic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+_FACTORIES = frozenset(
+    "rand randn randint randperm normal bernoulli multinomial poisson rand_like randn_like randint_like "
+    "normal_ uniform_ bernoulli_ exponential_ random_ cauchy_ log_normal_ geometric_".split()
+)
+_IGNORED = frozenset("size dim view reshape transpose permute contiguous unsqueeze squeeze expand flatten to chunk split".split())
+
+
+def draw_name(index: int) -> str:
+    """The path name of a draw."""
+    return f"draws[{index}]"
+
+
+@dataclass
+class CallTrace:
+    """What was seen during one forward()."""
+
+    draws: list[torch.Tensor] = field(default_factory=list)
+    #: The generator was consumed by something that is no recorded draw.
+    stochastic: bool = False
+    #: Names of the outermost torch functions that compute something, in order; capped.
+    functions: list[str] = field(default_factory=list)
+
+
+def _computes(name: str, args: tuple) -> bool:
+    """Whether a torch function counts as an operation: no accessor, no view, no counter such as num_batches_tracked."""
+    if name in _IGNORED or name.startswith("__"):
+        return False
+    counter = args and isinstance(args[0], torch.Tensor) and args[0].dim() == 0 and not args[0].is_floating_point()
+    return not counter
+
+
+class _Tracer(TorchFunctionMode):
+    """Records draws; watches the generator's state between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trace = CallTrace()
+        self._state = torch.default_generator.get_state()
+
+    def start(self) -> None:
+        """Takes the generator's state as the beginning; call it after seeding."""
+        self._state = torch.default_generator.get_state()
+
+    def _notice(self) -> None:
+        state = torch.default_generator.get_state()
+        if not torch.equal(state, self._state):
+            self.trace.stochastic = True
+        self._state = state
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        if name not in _FACTORIES:
+            if _computes(name, args) and len(self.trace.functions) < 4096:
+                self.trace.functions.append(name)
+            return func(*args, **(kwargs or {}))
+        self._notice()
+        result = func(*args, **(kwargs or {}))
+        self._state = torch.default_generator.get_state()
+        if isinstance(result, torch.Tensor):
+            self.trace.draws.append(result.detach().clone())
+        return result
+
+    def finish(self) -> CallTrace:
+        self._notice()
+        return self.trace
+
+
+class _Replayer(TorchFunctionMode):
+    """Returns recorded draws in place of new ones, as float64 where they are floating."""
+
+    def __init__(self, draws: list[torch.Tensor]):
+        super().__init__()
+        self._draws = draws
+        self._next = 0
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        if name not in _FACTORIES:
+            return func(*args, **(kwargs or {}))
+        if self._next >= len(self._draws):
+            raise RuntimeError("forward() draws more random numbers than before")
+        draw = self._draws[self._next]
+        self._next += 1
+        if name.endswith("_") and args and isinstance(args[0], torch.Tensor):
+            return args[0].copy_(draw)
+        return draw.double() if draw.is_floating_point() else draw.clone()
+
+
+def tracing() -> _Tracer:
+    """A context manager; its finish() gives the CallTrace."""
+    return _Tracer()
+
+
+def replaying(draws: list[torch.Tensor]) -> _Replayer:
+    """A context manager under which random factories return `draws` in order."""
+    return _Replayer(draws)

@@ -1,0 +1,357 @@
+"""A task: the reference module, how it is built, its inputs, its calls, and what is known about them.
+
+    task = load_task(TaskSource("relu", text), precision="strict", shrink=[("rows", 16)], seed=secret)
+    reference = task.build(construction_seed)
+    inputs = task.make_inputs(input_seed)
+    result = reference.run(inputs, forward_seed)
+
+Everything raises TaskError, and nothing else, for what the task's own code does. Nothing here knows of sockets.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from dataclasses import dataclass, field
+from typing import Any, Sequence
+
+import torch
+from torch import nn
+
+from . import precision as precision_class
+from .errors import TaskError
+from .module_state import StateSnapshot, StateTensor, state_tensors
+from .randomness import CallTrace, draw_name, replaying, tracing
+from .source import CappedText, TaskSource, load_module, quiet, seed_everything, task_errors
+from .values import (
+    Flat,
+    ScalarSpec,
+    TensorSpec,
+    argument_names,
+    clone_with_strides,
+    flatten_arguments,
+    flatten_output,
+    same_bits,
+    spec_of,
+    unflatten,
+)
+
+__all__ = ["CallInputs", "CallResult", "Reference", "Task", "TaskError", "TaskSource", "load_task"]
+
+_LEVELS = {"1": "single_operator", "2": "fusion", "3": "network", "4": "network"}
+
+
+@dataclass
+class CallInputs:
+    """Inputs of one call: the structure of the argument list and its tensors by path name."""
+
+    structure: Any
+    tensors: dict[str, torch.Tensor]
+
+    def arguments(self) -> list[Any]:
+        return unflatten(self.structure, self.tensors)
+
+    def clone(self, names: set[str] | None = None) -> "CallInputs":
+        """A copy in which the tensors of `names` (default: all) have storage of their own, with equal strides."""
+        tensors = {
+            name: clone_with_strides(tensor) if names is None or name in names else tensor
+            for name, tensor in self.tensors.items()
+        }
+        return CallInputs(self.structure, tensors)
+
+    def replace(self, tensors: dict[str, torch.Tensor]) -> "CallInputs":
+        """The same call with some tensors exchanged."""
+        return CallInputs(self.structure, {**self.tensors, **tensors})
+
+
+@dataclass
+class CallResult:
+    """What one call of the reference gave."""
+
+    outputs: Flat
+    #: Random draws made in forward(), in order; filled when the call was traced.
+    draws: list[torch.Tensor] = field(default_factory=list)
+    trace: CallTrace | None = None
+    seconds: float = 0.0
+
+    def named_draws(self) -> dict[str, torch.Tensor]:
+        return {draw_name(index): tensor for index, tensor in enumerate(self.draws)}
+
+
+class Reference:
+    """One built Model. Its state can be put back to what it was after construction."""
+
+    def __init__(self, task: "Task", module: nn.Module):
+        self.task = task
+        self.module = module
+        self.state, self.aliases = state_tensors(module)
+        self._snapshot: StateSnapshot | None = None
+
+    def tensors(self, role: str) -> dict[str, torch.Tensor]:
+        """Tensors of a role ("parameter", "buffer", "attribute") by dotted name, detached, sharing memory."""
+        return {entry.name: entry.tensor.detach() for entry in self.state if entry.role == role}
+
+    def remember(self) -> None:
+        """Keeps a copy of the state for `restore`; called once, before the first call. Costs one copy of the weights."""
+        if self._snapshot is None:
+            self._snapshot = StateSnapshot(self.module)
+
+    def changed(self) -> list[StateTensor]:
+        """Tensors of the module that differ from what `remember` saw."""
+        return self._snapshot.changed() if self._snapshot is not None else []
+
+    def restore(self) -> None:
+        """Puts back the state that calls change (BatchNorm's running statistics)."""
+        if self._snapshot is not None:
+            self._snapshot.restore(set(self.task.mutated_state))
+
+    def run(
+        self,
+        inputs: CallInputs,
+        forward_seed: int,
+        *,
+        trace: bool = False,
+        replay: list[torch.Tensor] | None = None,
+        restore: bool = True,
+    ) -> CallResult:
+        """One call under inference_mode, with the state restored before it and fresh memory for every output.
+
+        Inputs that the reference writes are copied first, so `inputs` stays as it is. `trace` records draws (it is on
+        by itself for tasks whose forward draws); `replay` hands given draws in. `seconds` covers forward() alone.
+        """
+        if restore:
+            self.restore()
+        trace = (trace or self.task.randomness == "traced") and replay is None
+        return self.forward(inputs.clone(set(self.task.mutated_inputs)), forward_seed, trace, replay)
+
+    def forward(
+        self, inputs: CallInputs, forward_seed: int, trace: bool, replay: list[torch.Tensor] | None = None
+    ) -> CallResult:
+        """One call on the tensors of `inputs` themselves: what forward() writes, it writes there. See `run`."""
+        task = self.task
+        arguments = inputs.arguments()
+        precision_class.apply_flags(task.precision)
+        tracer = tracing() if trace else None
+        mode = tracer or (replaying(replay) if replay is not None else contextlib.nullcontext())
+        with quiet(task.sink), task_errors(f"{task.source.name}: forward() failed", task.filename), torch.inference_mode():
+            seed_everything(forward_seed)
+            if tracer:
+                tracer.start()
+            with mode:
+                started = time.perf_counter()
+                value = self.module(*arguments)
+                seconds = time.perf_counter() - started
+            record = tracer.finish() if tracer else None
+            outputs = flatten_output(value)
+        self._own_memory(outputs, inputs)
+        return CallResult(outputs, record.draws if record else [], record, seconds)
+
+    def _own_memory(self, outputs: Flat, inputs: CallInputs) -> None:
+        """Copies outputs that alias inputs or state: a later call must not change them."""
+        taken = {t.untyped_storage().data_ptr() for t in inputs.tensors.values()}
+        taken |= {entry.tensor.untyped_storage().data_ptr() for entry in state_tensors(self.module)[0]}
+        for name, tensor in outputs.tensors.items():
+            if tensor.untyped_storage().data_ptr() in taken:
+                outputs.tensors[name] = tensor.clone()
+
+
+@dataclass
+class Task:
+    """A loaded and probed task. Lists of specs are in the order of the ABI's table."""
+
+    source: TaskSource
+    precision: str
+    shrink: list[tuple[str, int]]
+    module: Any
+    sink: CappedText
+    level: str = "unknown"
+    mode: str = "train"
+    randomness: str = "none"
+    init: Flat = field(default_factory=lambda: Flat({"list": []}))
+    input_structure: Any = None
+    inputs: list[TensorSpec] = field(default_factory=list)
+    parameters: list[TensorSpec] = field(default_factory=list)
+    buffers: list[TensorSpec] = field(default_factory=list)
+    attributes: list[TensorSpec] = field(default_factory=list)
+    draws: list[TensorSpec] = field(default_factory=list)
+    outputs: list[TensorSpec] = field(default_factory=list)
+    output_structure: Any = None
+    input_scalars: list[ScalarSpec] = field(default_factory=list)
+    init_scalars: list[ScalarSpec] = field(default_factory=list)
+    output_scalars: list[ScalarSpec] = field(default_factory=list)
+    mutated_inputs: list[str] = field(default_factory=list)
+    mutated_buffers: list[str] = field(default_factory=list)
+    #: All tensors of the module that forward() changes: buffers, and (rarely) attributes or parameters.
+    mutated_state: list[str] = field(default_factory=list)
+    #: Further names of shared tensors: {"decoder.weight": "encoder.weight"}.
+    aliases: dict[str, str] = field(default_factory=dict)
+    labels: list[str] = field(default_factory=list)
+    #: One call of the reference, as the probe saw it (the first, thus rather long).
+    probe_seconds: float = 0.0
+
+    @property
+    def filename(self) -> str:
+        return self.module.__file__
+
+    @property
+    def absent_inputs(self) -> list[str]:
+        return [scalar.name for scalar in self.input_scalars if scalar.type == "none"]
+
+    def build(self, seed: int) -> Reference:
+        """A fresh Model under a construction seed, cast to the precision class, in the mode that the task leaves it."""
+        with quiet(self.sink), task_errors(f"{self.source.name}: constructing Model failed", self.filename):
+            arguments = unflatten(self.init.structure, {k: v.clone() for k, v in self.init.tensors.items()})
+            precision_class.apply_flags(self.precision)
+            seed_everything(seed)
+            module = self.module.Model(*arguments)
+            dtype = precision_class.cast_dtype(self.precision)
+            if dtype is not None:
+                module = module.to(dtype)
+            reference = Reference(self, module)
+        reference.remember()
+        return reference
+
+    def make_inputs(self, seed: int) -> CallInputs:
+        """get_inputs() under a seed. Shapes, dtypes and structure are the same for every seed, else TaskError."""
+        flat = self._call_get_inputs(seed)
+        if self.inputs and flat.specs() != self.inputs:
+            differing = next((a.name for a, b in zip(flat.specs(), self.inputs) if a != b), "their number")
+            raise TaskError(f"{self.source.name}: get_inputs() gives other shapes under another seed ({differing})")
+        return CallInputs(self.input_structure if self.inputs else flat.structure, flat.tensors)
+
+    def _call_get_inputs(self, seed: int) -> Flat:
+        with quiet(self.sink), task_errors(f"{self.source.name}: get_inputs() failed", self.filename):
+            seed_everything(seed)
+            values = self.module.get_inputs()
+            if not isinstance(values, (list, tuple)):
+                raise TaskError(f"get_inputs() must return a list, not {type(values).__qualname__}")
+            names = argument_names(self.module.Model.forward, len(values) + 1)[1:]
+            flat = flatten_arguments(values, names)
+        storages: dict[int, str] = {}
+        for name, tensor in flat.tensors.items():
+            cast = precision_class.cast(tensor, self.precision)
+            shared = cast.numel() > 0 and cast.untyped_storage().data_ptr() in storages
+            storages.setdefault(cast.untyped_storage().data_ptr(), name)
+            flat.tensors[name] = _exchangeable(cast, copied=shared)
+        return flat
+
+    def describe(self) -> dict[str, Any]:
+        """The TaskDescription as include/kernelgen/core/task.hpp has it."""
+        scalars = self.input_scalars + self.init_scalars
+        lists = ("inputs", "parameters", "buffers", "attributes", "draws", "outputs")
+        return {
+            "name": self.source.name,
+            "content_id": self.source.content_id,
+            "level": self.level,
+            "mode": self.mode,
+            "randomness": self.randomness,
+            "precision": self.precision,
+            **{key: [spec.to_json() for spec in getattr(self, key)] for key in lists},
+            "scalars": [scalar.to_json() for scalar in scalars],
+            "mutated_inputs": list(self.mutated_inputs),
+            "mutated_buffers": list(self.mutated_buffers),
+            "labels": list(self.labels),
+        }
+
+
+def _overlaps_itself(tensor: torch.Tensor) -> bool:
+    """Whether two elements may share memory other than through expanded dimensions."""
+    dims = sorted((stride, size) for stride, size in zip(tensor.stride(), tensor.shape) if size > 1 and stride != 0)
+    reach = 0
+    for stride, size in dims:
+        if stride <= reach:
+            return True
+        reach += stride * (size - 1)
+    return False
+
+
+def _exchangeable(tensor: torch.Tensor, copied: bool) -> torch.Tensor:
+    """An input in a form that can be staged: no gradient, no self-overlap, no storage shared with another input."""
+    tensor = tensor.detach()
+    if _overlaps_itself(tensor):
+        return tensor.clone(memory_format=torch.contiguous_format)
+    return clone_with_strides(tensor) if copied else tensor
+
+
+def _constructor_arguments(task: Task, seed: int) -> None:
+    """Fills task.init from get_init_inputs(); a missing function means no arguments."""
+    function = task.module.__dict__.get("get_init_inputs")
+    if function is None:
+        return
+    with quiet(task.sink), task_errors(f"{task.source.name}: get_init_inputs() failed", task.filename):
+        seed_everything(seed)
+        values = function()
+        if not isinstance(values, (list, tuple)):
+            raise TaskError(f"get_init_inputs() must return a list, not {type(values).__qualname__}")
+        names = argument_names(task.module.Model.__init__, len(values) + 1)[1:]
+        task.init = flatten_arguments(values, names)
+    task.init_scalars = task.init.scalars
+
+
+def _guess_level(task: Task, module: nn.Module, trace: CallTrace) -> str:
+    """From an override, a directory levelN in the path, or the number of operations that forward() makes."""
+    if task.source.level != "unknown":
+        return task.source.level
+    match = re.search(r"(?:^|[/\\])level([1-4])(?:[/\\]|$)", task.source.path)
+    if match:
+        return _LEVELS[match.group(1)]
+    networks = (nn.RNNBase, nn.MultiheadAttention, nn.Transformer, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)
+    if any(isinstance(part, networks) for part in module.modules()):
+        return "network"
+    operations = len(trace.functions)
+    return "single_operator" if operations <= 1 else "fusion" if operations <= 10 else "network"
+
+
+def _probe(task: Task, seed: int) -> None:
+    """Builds the reference once and calls it once: specs, mode, mutation, draws, level."""
+    reference = task.build(seed)
+    first = task._call_get_inputs(seed ^ 0x5DEECE66D)
+    task.input_structure, task.inputs, task.input_scalars = first.structure, first.specs(), first.scalars
+    inputs = CallInputs(first.structure, first.tensors)
+    task.mode = "train" if reference.module.training else "eval"
+    task.aliases = reference.aliases
+    for role, target in (("parameter", task.parameters), ("buffer", task.buffers), ("attribute", task.attributes)):
+        target.extend(entry.spec for entry in reference.state if entry.role == role)
+    given = inputs.clone()
+    result = reference.forward(given, seed + 1, trace=True)
+    task.mutated_inputs = [name for name, tensor in given.tensors.items() if not same_bits(tensor, inputs.tensors[name])]
+    changed = reference.changed()
+    task.mutated_state = [entry.name for entry in changed]
+    task.mutated_buffers = [entry.name for entry in changed if entry.role == "buffer"]
+    task.outputs, task.output_structure = result.outputs.specs(), result.outputs.structure
+    task.output_scalars = result.outputs.scalars
+    trace = result.trace
+    task.draws = [spec_of(name, tensor) for name, tensor in result.named_draws().items()]
+    task.randomness = "stochastic" if trace.stochastic else "traced" if trace.draws else "none"
+    task.level = _guess_level(task, reference.module, trace)
+    task.probe_seconds = result.seconds
+    others = [entry.name for entry in changed if entry.role != "buffer"]
+    if others:
+        task.labels.append("forward() changes " + ", ".join(others[:4]))
+    if task.randomness == "stochastic":
+        task.labels.append("stochastic: forward() draws random numbers that cannot be handed over (live dropout)")
+    if task.shrink:
+        task.labels.append("shrunk: " + ", ".join(f"{name}={value}" for name, value in task.shrink))
+
+
+def load_task(
+    source: TaskSource,
+    *,
+    precision: str = "strict",
+    shrink: Sequence[tuple[str, int]] = (),
+    seed: int = 0,
+) -> Task:
+    """Loads a task and calls its reference once. Raises TaskError with one line.
+
+    `shrink` replaces integer constants at module top level before execution. `seed` is the secret that constructor
+    arguments and the probe's tensors come from; it decides no value that is compared later.
+    """
+    precision_class.cast_dtype(precision)
+    sink = CappedText()
+    shrink = [(str(name), int(value)) for name, value in shrink]
+    module = load_module(source, shrink, sink)
+    task = Task(source=source, precision=precision, shrink=shrink, module=module, sink=sink)
+    _constructor_arguments(task, seed)
+    _probe(task, seed)
+    return task
