@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// True for well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
+[[nodiscard]] bool is_valid_utf8(std::string_view text);
+
+/// Makes hostile text fit to be stored and shown: bytes that are not UTF-8 become U+FFFD; terminal escape sequences and
+/// control characters other than newline and tab go away; at most `max_bytes`, cut between characters and marked "...".
+[[nodiscard]] std::string sanitize_text(std::string_view text, std::size_t max_bytes);
+
+/// The same in one line: runs of whitespace become one space.
+[[nodiscard]] std::string sanitize_line(std::string_view text, std::size_t max_bytes);
+
+[[nodiscard]] std::string_view trim(std::string_view text);
+[[nodiscard]] std::string join(std::span<const std::string> parts, std::string_view separator);
+/// Between separators, empty parts included: "a,,b" has three.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
+/// Without their ends; a last line may lack its end.
+[[nodiscard]] std::vector<std::string_view> split_lines(std::string_view text);
+
+/// Everything outside [A-Za-z0-9_.\[\]-] as %XX.
+[[nodiscard]] std::string percent_encode(std::string_view text);
+/// Nothing when a % is not followed by two hexadecimal digits.
+[[nodiscard]] std::optional<std::string> percent_decode(std::string_view text);
+
+/// Lower-case hexadecimal digits.
+[[nodiscard]] std::string hex_encode(std::string_view bytes);
+
+/// Insertions, deletions and replacements between two names; for "did you mean".
+[[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+
+}  // namespace v0
+}  // namespace kernelgen
