@@ -1,0 +1,405 @@
+#include "bench/evaluation.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <future>
+
+#include <kernelgen/bench/statistics.hpp>
+#include <kernelgen/bench/stopping.hpp>
+
+#include "bench/verdict.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Nothing while the evaluation goes on; the verdict as soon as there is one.
+using Ended = std::optional<Outcome>;
+
+constexpr std::string_view k_own = "own";
+/// Own input sets per verdict: two on the first weights (one of them called twice), one more there, two on the second.
+constexpr int k_own_sets_first_weights = 3;
+constexpr int k_own_sets_second_weights = 2;
+/// Enough repeats of a failing call to tell "wrong from now on" from "wrong now and then".
+constexpr int k_repeats_of_failure = 6;
+/// Comparing more than this in full costs more than the calls themselves; then full comparisons are spread.
+constexpr std::uint64_t k_always_full_output_bytes = 16u << 20;
+constexpr int k_min_baseline_samples = 10;
+constexpr int k_max_baseline_samples = 60;
+constexpr auto k_baseline_budget = 300ms;
+/// Waking the runner and its threads and the answer's way back take this long at most, even on a busy machine.
+constexpr double k_host_allowance_ns = 1e6;
+
+RunnerKind runner_kind(Target target) {
+  if (is_native(target)) return RunnerKind::Native;
+  return target == Target::Triton ? RunnerKind::PythonInterpreter : RunnerKind::Python;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const EvaluationRequest& request, EvaluationRecord record, EvaluationBackends backends,
+             const ProgressCallback& progress, std::stop_token stop)
+      : request_(request),
+        options_(request.options),
+        record_(std::move(record)),
+        backends_(backends),
+        progress_(progress),
+        stop_(std::move(stop)),
+        native_(is_native(request.candidate.target)) {}
+
+  Result<EvaluationRecord> run() {
+    KERNELGEN_TRY(auto refused, compile_and_open());
+    if (refused) return finish(*std::move(refused));
+    KERNELGEN_TRY(auto alone, timed("wait for the device", [&] { return backends_.gate.alone(stop_); }));
+    KERNELGEN_TRY(auto verdict, judge_candidate());
+    runner_.reset();
+    KERNELGEN_TRY(auto checked, doubt(std::move(verdict)));
+    return finish(std::move(checked));
+  }
+
+ private:
+  template <class Work>
+  auto timed(std::string phase, Work work) -> decltype(work()) {
+    if (progress_) progress_({phase, ""});
+    const auto start = backends_.now();
+    auto result = work();
+    const std::chrono::duration<double, std::milli> elapsed = backends_.now() - start;
+    record_.phases.push_back({std::move(phase), elapsed.count()});
+    return result;
+  }
+
+  EvaluationRecord finish(Outcome outcome) {
+    record_.outcome = std::move(outcome);
+    if (!record_.tolerance.standard) record_.labels.push_back("non-standard tolerance");
+    if (record_.timing && record_.timing->full_comparisons < MeasureOptions{}.full_comparisons)
+      record_.labels.push_back(
+          fmt::format("reduced verification: {} timed calls compared in full", record_.timing->full_comparisons));
+    return std::move(record_);
+  }
+
+  /// The compiler runs while the judge admits the task: neither needs the other.
+  Result<Ended> compile_and_open() {
+    auto compiling = std::async(std::launch::async, [this]() -> Result<CompileOutcome> {
+      KERNELGEN_TRY(auto shared, backends_.gate.share(stop_));
+      return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.compile_timeout}, stop_);
+    });
+    auto opened = timed("admit", [&]() -> Result<std::unique_ptr<JudgeSession>> {
+      KERNELGEN_TRY(auto shared, backends_.gate.share(stop_));
+      return backends_.judges.open({.source = request_.task,
+                                    .precision = options_.precision,
+                                    .threads = options_.threads,
+                                    .shrink = options_.shrink,
+                                    .rtol = options_.rtol,
+                                    .atol = options_.atol,
+                                    .timeout = options_.task_timeout},
+                                   stop_);
+    });
+    auto compiled = timed("compile", [&] { return compiling.get(); });
+    if (!opened) return std::move(opened).error();
+    if (!compiled) return std::move(compiled).error();
+    session_ = *std::move(opened);
+    record_.task = session_->description;
+    record_.tolerance = session_->admission.tolerance;
+    record_.labels = session_->admission.labels;
+    if (auto* failed = std::get_if<CompileFailed>(&*compiled)) {
+      record_.compile = std::move(failed->report);
+      return Ended(std::move(failed->outcome));
+    }
+    auto& success = std::get<Compiled>(*compiled);
+    record_.compile = std::move(success.report);
+    artifact_ = std::move(success.artifact);
+    return Ended();
+  }
+
+  /// The steps in order; the first that ends the evaluation gives the verdict.
+  Result<Outcome> judge_candidate() {
+    using Step = Result<Ended> (Evaluation::*)();
+    static constexpr std::pair<std::string_view, Step> k_steps[] = {
+        {"baseline", &Evaluation::measure_baseline},
+        {"load", &Evaluation::load},
+        {"weights", &Evaluation::check_weights},
+        {"correctness", &Evaluation::check_first_weights},
+        {"transforms", &Evaluation::check_transforms},
+        {"second weights", &Evaluation::check_second_weights},
+        {"timing", &Evaluation::measure},
+    };
+    for (const auto& [name, step] : k_steps) {
+      if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+      KERNELGEN_TRY(auto ended, timed(std::string(name), [&, step = step] { return (this->*step)(); }));
+      if (ended) return *std::move(ended);
+    }
+    return verdict_of_cases(record_.cases);
+  }
+
+  Result<Ended> measure_baseline() {
+    if (!scores_time()) return Ended();
+    KERNELGEN_CHECK(use_weights(1));
+    KERNELGEN_TRY(auto samples, judge().baseline(k_min_baseline_samples, k_max_baseline_samples, k_baseline_budget));
+    record_.timing.emplace();
+    record_.timing->clean_before_ns = std::move(samples);
+    return Ended();
+  }
+
+  Result<Ended> load() {
+    KERNELGEN_TRY(runner_, backends_.runners.take(runner_kind(request_.candidate.target)));
+    record_.environment.isolation = runner_->isolation();
+    KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact_.path));
+    return ended_by(runner_->load({.description = native_ ? session_->layout.native_job : session_->layout.python_job,
+                                   .exchange_fd = session_->exchange_fd,
+                                   .code_fd = code->fd(),
+                                   .memory_limit = options_.memory_limit},
+                                  options_.call_timeout),
+                    RunnerStep::Load);
+  }
+
+  /// ModelNew draws its own weights: both instances are built and compared before anything is called.
+  Result<Ended> check_weights() {
+    if (native_) return Ended();
+    for (int set : {1, 2}) {
+      KERNELGEN_TRY(auto seed, judge().use_weights(set));
+      const auto constructed = runner_->construct(set, seed, options_.call_timeout);
+      KERNELGEN_TRY(auto ended, ended_by(constructed, RunnerStep::Construct));
+      if (ended) return ended;
+      const auto& reply = std::get<RunnerReply>(constructed);
+      record_prepare_time(reply);
+      KERNELGEN_TRY(ended, match_state(set, reply.arg[0]));
+      if (ended) return ended;
+    }
+    if (record_.weights->unmapped.empty()) return Ended();
+    return Ended(Outcome{OutcomeKind::WeightSync, "",
+                         fmt::format("{} of the reference's tensors are not in ModelNew under the same seed: {}",
+                                     record_.weights->unmapped.size(), fmt::join(record_.weights->unmapped, ", "))});
+  }
+
+  Result<Ended> match_state(int set, std::uint64_t bytes) {
+    const auto limit = options_.memory_limit;
+    if (bytes > limit)
+      return Ended(Outcome{OutcomeKind::OutOfMemory, "",
+                           fmt::format("its weights take {} bytes, more than the limit of {}", bytes, limit)});
+    KERNELGEN_TRY(auto state, backends_.memory.allocate("kernelgen-state", bytes));
+    KERNELGEN_TRY(auto ended,
+                  ended_by(runner_->export_state(set, state->fd(), bytes, options_.call_timeout), RunnerStep::Export));
+    if (ended) return ended;
+    KERNELGEN_TRY(record_.weights, judge().match_state(set, state->memory()));
+    return Ended();
+  }
+
+  /// Makes a weight set current on both sides. Native candidates see only one set at a time: it lies in the exchange
+  /// buffers that they may point into.
+  Result<Ended> switch_weights(int set) {
+    if (native_ && prepared_set_ != 0) {
+      KERNELGEN_TRY(auto ended, ended_by(runner_->destroy(prepared_set_, options_.call_timeout), RunnerStep::Destroy));
+      if (ended) return ended;
+    }
+    KERNELGEN_CHECK(use_weights(set));
+    if (!native_) return Ended();
+    const auto prepared = runner_->prepare(set, options_.call_timeout);
+    KERNELGEN_TRY(auto ended, ended_by(prepared, RunnerStep::Prepare));
+    if (ended) return ended;
+    prepared_set_ = set;
+    record_prepare_time(std::get<RunnerReply>(prepared));
+    return Ended();
+  }
+
+  Result<Ended> check_first_weights() {
+    KERNELGEN_TRY(auto ended, switch_weights(1));
+    if (ended) return ended;
+    for (int i = 0; i < k_own_sets_first_weights; ++i) {
+      KERNELGEN_TRY(ended, check_own(Freshness::New));
+      if (ended) return ended;
+      if (i > 0) continue;
+      // The very same inputs again: a candidate that is right once only is not right.
+      KERNELGEN_TRY(ended, check_own(Freshness::Repeat));
+      if (ended) return ended;
+    }
+    return Ended();
+  }
+
+  Result<Ended> check_transforms() {
+    for (const auto& distribution : session_->admission.distributions) {
+      if (distribution == k_own) continue;
+      KERNELGEN_TRY(auto ended, call(distribution, Freshness::New));
+      if (ended && ended->kind != OutcomeKind::Accuracy) return ended;
+    }
+    const auto verdict = verdict_of_cases(record_.cases);
+    return verdict.correct() ? Ended() : Ended(verdict);
+  }
+
+  Result<Ended> check_second_weights() {
+    KERNELGEN_TRY(auto ended, switch_weights(2));
+    if (ended) return ended;
+    call_ = 0;
+    for (int i = 0; i < k_own_sets_second_weights; ++i) {
+      KERNELGEN_TRY(ended, check_own(Freshness::New));
+      if (ended) return ended;
+    }
+    return Ended();
+  }
+
+  Result<Ended> check_own(Freshness freshness) {
+    KERNELGEN_TRY(auto ended, call(std::string(k_own), freshness));
+    if (!ended || ended->kind != OutcomeKind::Accuracy) return ended;
+    std::vector<bool> right;
+    if (freshness == Freshness::Repeat) right.push_back(true);
+    right.push_back(false);
+    for (int i = 0; i < k_repeats_of_failure; ++i) {
+      KERNELGEN_TRY(auto again, call(std::string(k_own), Freshness::Repeat));
+      if (again && again->kind != OutcomeKind::Accuracy) break;
+      right.push_back(!again);
+    }
+    return Ended(explain_repeats(*std::move(ended), right));
+  }
+
+  /// One staged, run and fully compared call.
+  Result<Ended> call(const std::string& distribution, Freshness freshness) {
+    KERNELGEN_TRY(auto staged, judge().stage(distribution, freshness));
+    const auto answer =
+        runner_->run(weight_set_, staged.forward_seed, {.poison_allocations = true}, options_.call_timeout);
+    CaseResult result{.distribution = distribution, .seed = staged.seed, .weight_set = weight_set_, .call = ++call_};
+    KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
+    if (ended) {
+      result.outcome = *ended;
+    } else {
+      const auto& reply = std::get<RunnerReply>(answer);
+      if (record_.timing && record_.timing->first_call_ns == 0)
+        record_.timing->first_call_ns = reply.end_ns - reply.start_ns;
+      KERNELGEN_TRY(auto checked, judge().check(CheckMode::Full));
+      result.outcome = std::move(checked.outcome);
+      result.outputs = std::move(checked.outputs);
+      if (!result.outcome.correct()) ended = result.outcome;
+    }
+    record_.cases.push_back(std::move(result));
+    return ended;
+  }
+
+  /// Whether a speedup will come out of this: a task that cannot tell, or an interpreter, has none.
+  [[nodiscard]] bool scores_time() const {
+    return runner_kind(request_.candidate.target) != RunnerKind::PythonInterpreter && !unscored_label();
+  }
+
+  [[nodiscard]] std::optional<std::string> unscored_label() const {
+    for (const auto& label : session_->admission.labels)
+      if (label.starts_with("trivial") || label.starts_with("stochastic")) return label;
+    return std::nullopt;
+  }
+
+  Result<Ended> measure() {
+    if (auto label = unscored_label())
+      return Ended(Outcome{OutcomeKind::NotScored, *label, "the task cannot tell right answers from wrong ones"});
+    if (!scores_time()) {
+      record_.labels.push_back("interpreter: a time under an interpreter is not a result");
+      return Ended();
+    }
+    auto& timing = *record_.timing;
+    const auto criterion = make_ratio_criterion(options_.measure);
+    const auto start = backends_.now();
+    std::optional<StopReason> finished;
+    while (!(finished = criterion->is_finished(backends_.now() - start))) {
+      if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+      KERNELGEN_TRY(auto ended, measure_pair(timing));
+      if (ended) {
+        timing.stop_reason = StopReason::Failed;
+        return ended;
+      }
+      criterion->add_pair(timing.reference_ns.back(), timing.candidate_ns.back());
+    }
+    timing.stop_reason = *finished;
+    summarize(timing);
+    return Ended();
+  }
+
+  Result<Ended> measure_pair(TimingReport& timing) {
+    KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own), Freshness::Canary));
+    const auto answer = runner_->run(weight_set_, staged.forward_seed, {.flush_caches = true}, options_.call_timeout);
+    KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
+    if (ended) return ended;
+    const auto& reply = std::get<RunnerReply>(answer);
+    // Decided only now, when the answer is there: the candidate cannot know which calls count.
+    const bool full = session_->layout.output_bytes <= k_always_full_output_bytes ||
+                      timing.full_comparisons < options_.measure.full_comparisons;
+    KERNELGEN_TRY(auto checked, judge().check(full ? CheckMode::Full : CheckMode::Canary));
+    ++(full ? timing.full_comparisons : timing.canary_comparisons);
+    if (!checked.outcome.correct()) {
+      checked.outcome.message =
+          fmt::format("timed call {}: {}", timing.candidate_ns.size() + 1, checked.outcome.message);
+      return Ended(std::move(checked.outcome));
+    }
+    timing.reference_ns.push_back(staged.reference_ns);
+    timing.candidate_ns.push_back(std::max<std::int64_t>(reply.end_ns - reply.start_ns, 1));
+    timing.host_ns.push_back(reply.host_ns);
+    return Ended();
+  }
+
+  static void summarize(TimingReport& timing) {
+    timing.reference_median_ns = median(timing.reference_ns);
+    timing.candidate_median_ns = median(timing.candidate_ns);
+    timing.speedup_call = paired_ratio(timing.reference_ns, timing.candidate_ns);
+    timing.speedup_device_reason = "the CPU has no device clock: use speedup_call";
+  }
+
+  /// With the runner gone: do the clocks and baselines of a correct candidate add up?
+  Result<Outcome> doubt(Outcome verdict) {
+    if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return verdict;
+    auto& timing = *record_.timing;
+    if (baseline_disturbed(timing.clean_before_ns, timing.reference_ns)) {
+      KERNELGEN_TRY(timing.clean_after_ns,
+                    judge().baseline(k_min_baseline_samples, k_max_baseline_samples, k_baseline_budget));
+    }
+    const ClockAllowance allowance{
+        .fixed_ns = k_host_allowance_ns,
+        .copied_bytes = static_cast<double>(session_->layout.output_bytes + session_->layout.input_bytes)};
+    if (auto doubtful = doubt_timing(timing, allowance)) return *std::move(doubtful);
+    return verdict;
+  }
+
+  Result<void> use_weights(int set) {
+    KERNELGEN_TRY([[maybe_unused]] auto seed, judge().use_weights(set));
+    weight_set_ = set;
+    return {};
+  }
+
+  void record_prepare_time(const RunnerReply& reply) {
+    if (record_.timing && record_.timing->prepare_ns == 0) record_.timing->prepare_ns = reply.end_ns - reply.start_ns;
+  }
+
+  Result<Ended> ended_by(const RunnerAnswer& answer, RunnerStep step) const {
+    if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+    if (const auto* death = std::get_if<RunnerDeath>(&answer))
+      return Ended(outcome_of_death(*death, step, options_.call_timeout));
+    auto outcome = outcome_of_reply(std::get<RunnerReply>(answer), step);
+    return outcome.correct() ? Ended() : Ended(std::move(outcome));
+  }
+
+  Judge& judge() { return *session_->judge; }
+
+  const EvaluationRequest& request_;
+  const EvaluationOptions& options_;
+  EvaluationRecord record_;
+  EvaluationBackends backends_;
+  const ProgressCallback& progress_;
+  std::stop_token stop_;
+  const bool native_;
+
+  std::unique_ptr<JudgeSession> session_;
+  Artifact artifact_;
+  std::unique_ptr<Runner> runner_;
+  int prepared_set_ = 0;
+  int weight_set_ = 1;
+  int call_ = 0;
+};
+
+}  // namespace
+
+Result<EvaluationRecord> evaluate_candidate(const EvaluationRequest& request, EvaluationRecord record,
+                                            EvaluationBackends backends, const ProgressCallback& progress,
+                                            std::stop_token stop) {
+  return Evaluation(request, std::move(record), backends, progress, std::move(stop)).run();
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,92 @@
+#pragma once
+
+/// \file
+/// One evaluation, step by step. Everything with an effect is behind an interface, so that the order of the steps and
+/// the decisions between them are tested without Python, compilers or devices.
+///
+///     compile ----+
+///                 +--> baseline -> load -> weights -> own inputs -> transforms -> second weights -> timing -> record
+///     open judge -+
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+
+#include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/compile/kernel_compiler.hpp>
+#include <kernelgen/judge/judge.hpp>
+
+#include "bench/runner.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// An admitted task with its judge and its exchange buffers, for one evaluation at a time.
+struct JudgeSession {
+  /// Borrowed from the session's owner.
+  Judge* judge = nullptr;
+  TaskDescription description;
+  Admission admission;
+  ExchangeLayout layout;
+  int exchange_fd = -1;
+  int threads = 1;
+  /// Gives the session back; called by the deleter of the pointer that open() returned.
+  virtual ~JudgeSession() = default;
+};
+
+/// Opens sessions: warm ones when there are any.
+class JudgeSource {
+ public:
+  virtual ~JudgeSource() = default;
+  virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) = 0;
+};
+
+/// Who may use the device now. Work that would disturb a measurement shares it; a measurement has it alone.
+class DeviceGate {
+ public:
+  /// Released by the destructor.
+  class Hold {
+   public:
+    virtual ~Hold() = default;
+  };
+  virtual ~DeviceGate() = default;
+  virtual Result<std::unique_ptr<Hold>> share(std::stop_token stop) = 0;
+  virtual Result<std::unique_ptr<Hold>> alone(std::stop_token stop) = 0;
+};
+
+/// A memory file of the worker's that a judge can open by path and a runner by descriptor.
+class SharedMemorySource {
+ public:
+  class Block {
+   public:
+    virtual ~Block() = default;
+    [[nodiscard]] virtual int fd() const = 0;
+    [[nodiscard]] virtual SharedMemory memory() const = 0;
+  };
+  virtual ~SharedMemorySource() = default;
+  virtual Result<std::unique_ptr<Block>> allocate(const std::string& name, std::uint64_t bytes) = 0;
+  /// A sealed read-only copy of `text`.
+  virtual Result<std::unique_ptr<Block>> publish(const std::string& name, std::string_view text) = 0;
+  /// A file opened for reading.
+  virtual Result<std::unique_ptr<Block>> open_file(const std::string& path) = 0;
+};
+
+/// All effects of an evaluation. Everything is borrowed and must outlive the call.
+struct EvaluationBackends {
+  JudgeSource& judges;
+  KernelCompiler& compiler;
+  RunnerSource& runners;
+  DeviceGate& gate;
+  SharedMemorySource& memory;
+  std::function<std::chrono::steady_clock::time_point()> now;
+};
+
+/// Evaluates one candidate. `record` comes with its id, start and environment filled in.
+/// An Error means that nothing is known about the candidate.
+[[nodiscard]] Result<EvaluationRecord> evaluate_candidate(const EvaluationRequest& request, EvaluationRecord record,
+                                                          EvaluationBackends backends, const ProgressCallback& progress,
+                                                          std::stop_token stop);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,102 @@
+#pragma once
+
+/// \file
+/// Runner: the untrusted side of an evaluation, seen from the worker. One candidate, then it is killed.
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include <kernelgen/core/candidate.hpp>
+#include <kernelgen/core/result.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// What a runner says went wrong; the numbers are those of apps/runner/runner_protocol.h.
+enum class RunnerStatus : std::uint32_t {
+  Ok = 0,
+  Syntax = 1,
+  Import = 2,
+  Interface = 3,
+  Failed = 4,
+  Exception = 5,
+  OutOfMemory = 6,
+  Structure = 7,
+  Workspace = 8,
+  Protocol = 9,
+};
+
+/// What a runner answered. Nothing in it is believed without a bound of the worker's own.
+struct RunnerReply {
+  RunnerStatus status = RunnerStatus::Ok;
+  std::int64_t start_ns = 0;
+  std::int64_t end_ns = 0;
+  std::array<std::uint64_t, 4> arg{};
+  /// Sanitized.
+  std::string text;
+  /// The worker's own clock from handing over the token to the answer.
+  std::int64_t host_ns = 0;
+};
+
+/// A runner that ended or was ended instead of answering.
+struct RunnerDeath {
+  bool timed_out = false;
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  /// Where it crashed, if its crash handler got to say so. Sanitized, not believed.
+  std::string text;
+  bool allocation_failed = false;
+};
+
+using RunnerAnswer = std::variant<RunnerReply, RunnerDeath>;
+
+/// What a runner is given to load.
+struct RunnerJob {
+  /// Job text for native runners, job JSON for Python runners.
+  std::string description;
+  /// The exchange buffers and the candidate (shared object or source), as descriptors of the worker. Borrowed.
+  int exchange_fd = -1;
+  int code_fd = -1;
+  std::uint64_t memory_limit = 0;
+};
+
+/// How one call is made.
+struct RunFlags {
+  bool poison_allocations = false;
+  bool flush_caches = false;
+};
+
+/// One candidate in a process of its own. One thread at a time.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  virtual RunnerAnswer load(const RunnerJob& job, std::chrono::milliseconds timeout) = 0;
+  /// ModelNew only: builds the module under a seed; arg[0] is the size of its state.
+  virtual RunnerAnswer construct(int set, std::uint64_t seed, std::chrono::milliseconds timeout) = 0;
+  virtual RunnerAnswer export_state(int set, int state_fd, std::uint64_t capacity,
+                                    std::chrono::milliseconds timeout) = 0;
+  /// Native only: kgen_prepare with the weights now in the exchange buffers.
+  virtual RunnerAnswer prepare(int set, std::chrono::milliseconds timeout) = 0;
+  virtual RunnerAnswer run(int set, std::uint64_t forward_seed, RunFlags flags, std::chrono::milliseconds timeout) = 0;
+  virtual RunnerAnswer destroy(int set, std::chrono::milliseconds timeout) = 0;
+  /// What its sandbox lacks; "full" when nothing.
+  [[nodiscard]] virtual std::string isolation() const = 0;
+};
+
+/// How a candidate's code is run.
+enum class RunnerKind { Native, Python, PythonInterpreter };
+
+/// Hands out standby runners.
+class RunnerSource {
+ public:
+  virtual ~RunnerSource() = default;
+  virtual Result<std::unique_ptr<Runner>> take(RunnerKind kind) = 0;
+};
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,153 @@
+#include "bench/verdict.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include <kernelgen/bench/statistics.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+std::string_view name_of(RunnerStep step) {
+  switch (step) {
+    case RunnerStep::Load:
+      return "loading it";
+    case RunnerStep::Construct:
+      return "constructing ModelNew";
+    case RunnerStep::Export:
+      return "exporting its weights";
+    case RunnerStep::Prepare:
+      return "kgen_prepare";
+    case RunnerStep::Run:
+      return "a call";
+    case RunnerStep::Destroy:
+      return "kgen_destroy";
+  }
+  return "a step";
+}
+
+std::string signal_name(int signal) {
+  const char* abbreviation = sigabbrev_np(signal);
+  return abbreviation == nullptr ? fmt::format("signal {}", signal)
+                                 : fmt::format("signal {} (SIG{})", signal, abbreviation);
+}
+
+std::string with_text(std::string message, const std::string& text) {
+  if (!text.empty()) message += ": " + text;
+  return message;
+}
+
+/// A clean baseline differs from the interleaved one only if it does so by more than this; DESIGN's 3 %.
+constexpr double k_disturbed_ratio = 1.03;
+
+}  // namespace
+
+Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, std::chrono::milliseconds timeout) {
+  if (death.timed_out)
+    return {OutcomeKind::Timeout, "",
+            fmt::format("{} did not end within {:.1f} s", name_of(step), std::chrono::duration<double>(timeout).count())};
+  if (death.allocation_failed)
+    return {OutcomeKind::OutOfMemory, "",
+            with_text(fmt::format("it ran out of memory in {}", name_of(step)), death.text)};
+  if (death.signal == SIGSYS)
+    return {OutcomeKind::Cheat, "process", fmt::format("it started a process in {}", name_of(step))};
+  const auto end = death.signal      ? signal_name(*death.signal)
+                   : death.exit_code ? fmt::format("exit {}", *death.exit_code)
+                                     : std::string("connection closed");
+  return {OutcomeKind::Crash, end,
+          with_text(fmt::format("its process ended in {} ({})", name_of(step), end), death.text)};
+}
+
+Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step) {
+  const auto said = [&](OutcomeKind kind, std::string detail = "") {
+    return Outcome{kind, std::move(detail), with_text(fmt::format("{} failed", name_of(step)), reply.text)};
+  };
+  switch (reply.status) {
+    case RunnerStatus::Ok:
+      return {OutcomeKind::Correct, "", ""};
+    case RunnerStatus::Syntax:
+      return said(OutcomeKind::Syntax);
+    case RunnerStatus::Import:
+      return said(OutcomeKind::Import);
+    case RunnerStatus::Interface:
+      return said(OutcomeKind::Interface);
+    case RunnerStatus::Failed:
+      return said(OutcomeKind::Launch, "error");
+    case RunnerStatus::Exception:
+      return said(OutcomeKind::Launch, "exception");
+    case RunnerStatus::OutOfMemory:
+      return said(OutcomeKind::OutOfMemory);
+    case RunnerStatus::Structure:
+      return said(OutcomeKind::Accuracy, "structure");
+    case RunnerStatus::Workspace:
+      return said(OutcomeKind::Resource, "workspace");
+    case RunnerStatus::Protocol:
+      break;
+  }
+  return {OutcomeKind::Cheat, "protocol", "its process answered with records that no runner of ours sends"};
+}
+
+Outcome explain_repeats(Outcome failure, const std::vector<bool>& right) {
+  const auto changes = std::count_if(right.begin() + (right.empty() ? 0 : 1), right.end(),
+                                     [previous = right.empty() || right.front()](bool now) mutable {
+                                       const bool changed = now != previous;
+                                       previous = now;
+                                       return changed;
+                                     });
+  if (changes == 0) return failure;
+  if (changes == 1) {
+    failure.message += right.front() ? "; right on the first call, wrong on a later one with the same inputs"
+                                     : "; wrong on the first call, right on a later one with the same inputs";
+    return failure;
+  }
+  const auto wrong = std::count(right.begin(), right.end(), false);
+  return {OutcomeKind::Race, "",
+          fmt::format("{} of {} calls with the same inputs were wrong, in no order: {}", wrong, right.size(),
+                      failure.message)};
+}
+
+Outcome verdict_of_cases(const std::vector<CaseResult>& cases) {
+  const auto failed = [](const CaseResult& result) { return !result.outcome.correct(); };
+  const auto own = std::find_if(cases.begin(), cases.end(), [&](const CaseResult& result) {
+    return failed(result) && (result.distribution == "own" || result.outcome.kind != OutcomeKind::Accuracy);
+  });
+  if (own != cases.end()) return own->outcome;
+  const auto off = std::find_if(cases.begin(), cases.end(), failed);
+  if (off == cases.end()) return {OutcomeKind::Correct, "", ""};
+  return {OutcomeKind::OffDistribution, off->outcome.detail,
+          fmt::format("right on the task's own inputs, wrong on inputs changed by \"{}\": {}", off->distribution,
+                      off->outcome.message)};
+}
+
+bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {
+  if (clean_ns.empty() || interleaved_ns.empty()) return false;
+  return median(interleaved_ns) > k_disturbed_ratio * median(clean_ns) &&
+         median_interval(interleaved_ns).low > k_disturbed_ratio * median_interval(clean_ns).high;
+}
+
+std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance) {
+  std::vector<std::int64_t> unexplained;
+  for (std::size_t i = 0; i < timing.host_ns.size(); ++i)
+    unexplained.push_back(timing.host_ns[i] - timing.candidate_ns[i]);
+  const double allowed = allowance.fixed_ns + allowance.copied_bytes / allowance.bytes_per_ns;
+  // Hidden work would be there in every call; scheduling delays are not. So the fast tenth decides.
+  if (const double hidden = quantile(unexplained, 0.1); hidden > allowed)
+    return Outcome{OutcomeKind::Suspect, "clock",
+                   fmt::format("its clock leaves {:.0f} us of every call unexplained (at most {:.0f} us are ours)",
+                               hidden / 1e3, allowed / 1e3)};
+  if (std::any_of(unexplained.begin(), unexplained.end(), [](std::int64_t value) { return value < 0; }))
+    return Outcome{OutcomeKind::Suspect, "clock", "its clock shows more time than passed"};
+  if (baseline_disturbed(timing.clean_before_ns, timing.reference_ns) &&
+      (timing.clean_after_ns.empty() || baseline_disturbed(timing.clean_after_ns, timing.reference_ns)))
+    return Outcome{OutcomeKind::Suspect, "baseline disturbed",
+                   fmt::format("the reference took {:.3f} ms beside the candidate and {:.3f} ms without it",
+                               median(timing.reference_ns) / 1e6, median(timing.clean_before_ns) / 1e6)};
+  return std::nullopt;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,52 @@
+#pragma once
+
+/// \file
+/// Pure decisions: from what was observed to what is said about a candidate. No I/O, no clock, no device.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <kernelgen/core/outcome.hpp>
+#include <kernelgen/core/record.hpp>
+
+#include "bench/runner.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// Which step of an evaluation a runner was in.
+enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
+
+/// What it means that a runner died in a step.
+[[nodiscard]] Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, std::chrono::milliseconds timeout);
+
+/// What it means that a runner answered; Correct when it answered that all went well.
+[[nodiscard]] Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step);
+
+/// A case failed, and the same inputs were run again: `right` tells which of the calls, in order, were right.
+/// Right until some call and wrong ever after (or the other way round) is state; anything else is a race.
+[[nodiscard]] Outcome explain_repeats(Outcome failure, const std::vector<bool>& right);
+
+/// The verdict over all checked calls: the first failure on the task's own distribution, else OffDistribution if a
+/// transformed input failed by accuracy, else Correct.
+[[nodiscard]] Outcome verdict_of_cases(const std::vector<CaseResult>& cases);
+
+/// How long the worker's clock may run beyond the runner's for reasons of our own: scheduling, and copying outputs.
+struct ClockAllowance {
+  double fixed_ns = 1e6;
+  double copied_bytes = 0;
+  /// A slow memory copy; anything a candidate does in this time is small against it.
+  double bytes_per_ns = 0.5;
+};
+
+/// Whether the clocks and baselines of a measurement add up; the reason when not.
+[[nodiscard]] std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance);
+
+/// Whether the interleaved reference is slower than the clean baseline by more than 3 % beyond what noise explains,
+/// so that a second clean baseline has to tell drift of the machine from disturbance by the candidate.
+[[nodiscard]] bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns,
+                                      const std::vector<std::int64_t>& interleaved_ns);
+
+}  // namespace v0
+}  // namespace kernelgen
