@@ -1,0 +1,68 @@
+#include "bench/shared_memory.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "support/errno_error.hpp"
+#include "support/files.hpp"
+#include "support/try.hpp"
+#include "support/unique_fd.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+class FdBlock final : public SharedMemorySource::Block {
+ public:
+  FdBlock(UniqueFd fd, std::uint64_t bytes) : fd_(std::move(fd)), bytes_(bytes) {}
+  int fd() const override { return fd_.get(); }
+  SharedMemory memory() const override { return {fmt::format("/proc/{}/fd/{}", ::getpid(), fd_.get()), bytes_}; }
+
+ private:
+  UniqueFd fd_;
+  std::uint64_t bytes_;
+};
+
+Result<UniqueFd> make_memory_file(const std::string& name) {
+  UniqueFd fd(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd.valid()) return errno_error(errno, "cannot make shared memory");
+  return fd;
+}
+
+class MemoryFiles final : public SharedMemorySource {
+ public:
+  Result<std::unique_ptr<Block>> allocate(const std::string& name, std::uint64_t bytes) override {
+    KERNELGEN_TRY(auto fd, make_memory_file(name));
+    if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
+      return errno_error(errno, fmt::format("cannot make shared memory of {} bytes", bytes));
+    if (::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+      return errno_error(errno, "cannot seal shared memory");
+    return std::unique_ptr<Block>(std::make_unique<FdBlock>(std::move(fd), bytes));
+  }
+
+  Result<std::unique_ptr<Block>> publish(const std::string& name, std::string_view text) override {
+    KERNELGEN_TRY(auto fd, make_memory_file(name));
+    KERNELGEN_CHECK(write_all(fd.get(), text, name));
+    if (::lseek(fd.get(), 0, SEEK_SET) != 0 ||
+        ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) != 0)
+      return errno_error(errno, "cannot seal shared memory");
+    return std::unique_ptr<Block>(std::make_unique<FdBlock>(std::move(fd), text.size()));
+  }
+
+  Result<std::unique_ptr<Block>> open_file(const std::string& path) override {
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd.valid()) return errno_error(errno, "cannot open " + path);
+    return std::unique_ptr<Block>(std::make_unique<FdBlock>(std::move(fd), 0));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<SharedMemorySource> make_shared_memory_source() { return std::make_unique<MemoryFiles>(); }
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,41 @@
+#pragma once
+
+/// \file
+/// Local sockets: connected pairs, descriptors as passengers, waiting with a deadline and a stop token.
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <span>
+#include <stop_token>
+#include <string_view>
+
+#include <kernelgen/core/result.hpp>
+
+#include "support/unique_fd.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// A connected pair of stream sockets, close-on-exec.
+struct SocketPair {
+  UniqueFd ours;
+  UniqueFd theirs;
+};
+[[nodiscard]] Result<SocketPair> make_stream_pair();
+/// The same with message boundaries, for fixed records.
+[[nodiscard]] Result<SocketPair> make_packet_pair();
+
+/// A new descriptor, closed again at the next exec.
+[[nodiscard]] Result<UniqueFd> duplicate_fd(int fd);
+
+/// Waits until `fd` is readable. False when `timeout` passed first; Cancelled when `stop` was triggered.
+[[nodiscard]] Result<bool> wait_readable(int fd, std::chrono::milliseconds timeout, const std::stop_token& stop);
+
+/// Sends what fits now; `fds` (at most eight) travel with the first byte. Never raises SIGPIPE. Like send(2) otherwise.
+[[nodiscard]] ssize_t send_with_fds(int socket, std::string_view bytes, std::span<const int> fds);
+
+inline constexpr std::size_t k_max_passed_fds = 8;
+
+}  // namespace v0
+}  // namespace kernelgen
