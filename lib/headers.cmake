@@ -2,6 +2,8 @@
 # The kernel ABI header (include/kernelgen/abi) is for candidates, not for users of the library; it is installed apart.
 set(KERNELGEN_PUBLIC_HEADERS
   bench/benchmarker.hpp
+  bench/statistics.hpp
+  bench/stopping.hpp
   compile/kernel_compiler.hpp
   core/candidate.hpp
   core/installation.hpp
@@ -10,5 +12,6 @@ set(KERNELGEN_PUBLIC_HEADERS
   core/result.hpp
   core/task.hpp
   exec/process.hpp
+  judge/judge.hpp
   task/task_source.hpp)
 list(TRANSFORM KERNELGEN_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/kernelgen/)

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Layout of all C and C++ files, by clang-format.
+#
+#   tools/format.sh           changes the files
+#   tools/format.sh --check   changes nothing; fails and names the files that differ
+# shellcheck source=tools/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+have clang-format || missing "clang-format is missing; tools/setup.sh --dev installs it"
+
+# Candidates that are wrong on purpose, and recorded ones, are data; they keep their own layout.
+mapfile -t files < <(git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp' |
+  grep -v '^tests/data/' | while read -r file; do [ -f "$file" ] && echo "$file"; done)
+[ ${#files[@]} -gt 0 ] || exit 0
+
+case "${1:-}" in
+  --check)
+    wrong=()
+    for file in "${files[@]}"; do
+      clang-format --dry-run -Werror "$file" 2> /dev/null || wrong+=("$file")
+    done
+    echo "clang-format: ${#files[@]} files, ${#wrong[@]} to change"
+    if [ ${#wrong[@]} -gt 0 ]; then
+      printf '  %s\n' "${wrong[@]}"
+      echo "run tools/format.sh"
+      exit 1
+    fi
+    ;;
+  "") clang-format -i "${files[@]}" ;;
+  *)
+    echo "usage: tools/format.sh [--check]" >&2
+    exit 64
+    ;;
+esac

@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# Installs what building and running kernelgen needs and this machine lacks. Does nothing, quickly, when all is there.
+#
+#   tools/setup.sh         what `tools/demo.sh` needs: compiler, libraries, a Python with torch
+#   tools/setup.sh --dev   also what `tools/test.sh` needs: clang, clang-format, clang-tidy, shellcheck
+#
+# Packages come from apt on Debian and Ubuntu (sudo only where something is missing and you are not root). Python is,
+# in this order: $KGEN_PYTHON; a python3 on the path that has torch >= 2.4; .venv, made from requirements.txt.
+# Sourced, it leaves KGEN_PYTHON exported.
+# shellcheck source=tools/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+readonly OLDEST_BOOST="1.81"
+
+has_package() { dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2> /dev/null | grep -q '^ii'; }
+known_package() { [ -n "$(apt-cache madison "$1" 2> /dev/null)" ]; }
+
+# The suffix of the Boost packages to use ("1.81", "1.83", ...): what is installed, else what can be installed.
+boost_version() {
+  local test version
+  for test in has_package known_package; do
+    for version in 1.81 1.83 1.84 1.85 1.86 1.87 1.88 1.89 1.90; do
+      if "$test" "libboost-json${version}-dev"; then
+        echo "$version"
+        return
+      fi
+    done
+  done
+}
+
+apt() {
+  local sudo=()
+  if [ "$(id -u)" != 0 ]; then
+    have sudo || missing "These packages are missing and you are not root:" "  apt-get install $*"
+    sudo=(sudo)
+  fi
+  "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
+}
+
+setup_packages_apt() {
+  local wanted=(g++ cmake ninja-build ccache pkg-config git python3 python3-venv
+    libfmt-dev libssl-dev libcli11-dev catch2)
+  if [ "$1" = dev ]; then
+    wanted+=(clang clang-format clang-tidy shellcheck)
+  fi
+  local boost lacking=() package updated=no
+  boost=$(boost_version)
+  if [ -z "$boost" ]; then
+    say "refreshing the package lists"
+    apt update || return
+    updated=yes
+    boost=$(boost_version)
+  fi
+  [ -n "$boost" ] || missing "No Boost $OLDEST_BOOST or newer among this system's packages (Debian 12, Ubuntu 24.04 and newer have it)."
+  wanted+=("libboost${boost}-dev" "libboost-json${boost}-dev" "libboost-filesystem${boost}-dev" "libboost-regex${boost}-dev")
+  for package in "${wanted[@]}"; do
+    has_package "$package" || lacking+=("$package")
+  done
+  if [ ${#lacking[@]} = 0 ]; then
+    say "packages: all there (Boost $boost)"
+    return
+  fi
+  say "packages: installing ${lacking[*]}"
+  if [ "$updated" = no ]; then
+    apt update || return
+  fi
+  apt install -y --no-install-recommends "${lacking[@]}"
+}
+
+setup_packages_elsewhere() {
+  local lacking=() tool
+  local tools=(c++ cmake ninja pkg-config python3)
+  if [ "$1" = dev ]; then
+    tools+=(clang++ clang-format clang-tidy shellcheck)
+  fi
+  for tool in "${tools[@]}"; do
+    have "$tool" || lacking+=("$tool")
+  done
+  say "packages: no apt here, so nothing is installed for you"
+  [ ${#lacking[@]} = 0 ] || missing "Please install: ${lacking[*]}" \
+    "and the libraries: Boost >= $OLDEST_BOOST (json, filesystem, regex), fmt >= 9, OpenSSL >= 3, CLI11 >= 2.1, Catch2."
+}
+
+# What a Python offers: "torch 2.13.0" when it will do, else nothing. Metadata only: importing torch takes seconds.
+torch_of() {
+  "$1" -c '
+import importlib.metadata, re, sys
+if not (3, 10) <= sys.version_info[:2] <= (3, 13):
+    sys.exit(1)
+version = importlib.metadata.version("torch")
+if tuple(map(int, re.findall(r"\d+", version)[:2])) < (2, 4):
+    sys.exit(1)
+print("torch", version)' 2> /dev/null
+}
+
+base_python() {
+  local python
+  for python in python3 python3.13 python3.12 python3.11 python3.10 /usr/bin/python3; do
+    if have "$python" && "$python" -c '
+import sys, venv, ensurepip
+sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null; then
+      command -v "$python"
+      return
+    fi
+  done
+}
+
+# True when a plain `pip install` would already take a CPU build (a local file, or a configured index).
+plain_pip_is_cpu() {
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check --dry-run --no-deps --ignore-installed --report - \
+    "$(grep '^torch==' requirements.txt)" 2> /dev/null | grep -q '+cpu"'
+}
+
+make_venv() {
+  local base index=https://download.pytorch.org/whl/cpu arguments=()
+  base=$(base_python)
+  [ -n "$base" ] || missing "No Python 3.10 to 3.13 with the venv module on the path." \
+    "Install one, or set KGEN_PYTHON to a Python that has torch >= 2.4."
+  say "python: no torch >= 2.4 on $(command -v python3); making .venv with $("$base" --version)"
+  [ -x .venv/bin/python ] || "$base" -m venv .venv
+  if plain_pip_is_cpu; then
+    say "python: fetching torch (CPU build) and triton: up to 400 MB, 1.7 GB on disk"
+  elif .venv/bin/python -c "import urllib.request; urllib.request.urlopen('$index/', timeout=10)" 2> /dev/null; then
+    say "python: downloading torch (CPU build) and triton: about 400 MB, 1.7 GB on disk"
+    arguments=(--extra-index-url "$index")
+  else
+    say "python: the CPU builds are out of reach; downloading torch with CUDA and triton: about 3 GB, 7 GB on disk"
+  fi
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check "${arguments[@]}" -r requirements.txt ||
+    missing "pip could not install requirements.txt; see above. Set KGEN_PYTHON to a Python that has torch >= 2.4 instead."
+  venv_stamp > .venv/.kernelgen
+}
+
+# A .venv counts only when it was finished, and from today's pins.
+venv_stamp() { sha256sum requirements.txt; }
+venv_is_current() { [ -x .venv/bin/python ] && [ "$(cat .venv/.kernelgen 2> /dev/null)" = "$(venv_stamp)" ]; }
+
+setup_python() {
+  local found
+  if [ -n "${KGEN_PYTHON:-}" ]; then
+    found=$(torch_of "$KGEN_PYTHON") || missing "KGEN_PYTHON=$KGEN_PYTHON has no torch >= 2.4, or is not Python 3.10 to 3.13." \
+      "Unset it to let tools/setup.sh make a .venv."
+  elif found=$(torch_of python3); then
+    KGEN_PYTHON=$(command -v python3)
+  else
+    venv_is_current || make_venv
+    KGEN_PYTHON=$PWD/.venv/bin/python
+    found=$(torch_of "$KGEN_PYTHON") || missing "Installing torch into .venv failed; remove .venv and try again."
+  fi
+  export KGEN_PYTHON
+  say "python: $KGEN_PYTHON ($found)"
+}
+
+# setup demo|dev
+setup() {
+  # errexit is off inside a function that is called as a condition, so failures are handed on by hand.
+  if have apt-get && have dpkg-query; then
+    setup_packages_apt "$1" || return
+  else
+    setup_packages_elsewhere "$1" || return
+  fi
+  setup_python
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+  case "${1:-}" in
+    "") setup demo ;;
+    --dev) setup dev ;;
+    *)
+      echo "usage: tools/setup.sh [--dev]" >&2
+      exit 64
+      ;;
+  esac
+fi

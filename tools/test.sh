@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Sets up, builds and runs every test. Ends with one line: "N passed, N failed, N skipped".
+#
+#   tools/test.sh          everything: tests, sanitizers, second compiler, format, tidy, shellcheck
+#   tools/test.sh --quick  the development build and its tests only
+#
+# Without a GPU, a key or a network, everything here still runs; what cannot run is counted as skipped.
+# shellcheck source=tools/setup.sh
+. "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+case "${1:-}" in
+  "") quick=no ;;
+  --quick) quick=yes ;;
+  *)
+    echo "usage: tools/test.sh [--quick]" >&2
+    exit 64
+    ;;
+esac
+
+export LC_ALL=C
+passed=0 failed=0 skipped=0
+workers=$(jobs_here)
+
+# check NAME COMMAND...: one step that counts as one test.
+check() {
+  if step "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
+# tests NAME BUILD-DIR CTEST-ARGUMENT...: a step whose tests are counted one by one. Tests that measure time, or that
+# say so, have the machine for themselves.
+tests() {
+  local name=$1 build=$2 log
+  shift 2
+  log=$build/ctest-output.txt
+  step "$name" run_ctest "$build" "$log" "$@" || true
+  count_tests "$log"
+}
+
+run_ctest() {
+  local build=$1 log=$2 status=0
+  shift 2
+  ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$workers" -LE 'timing|serial' "$@" | tee "$log" |
+    hide_passed || status=1
+  ctest --test-dir "$build" --output-on-failure --no-tests=ignore -j 1 -L 'timing|serial' "$@" | tee -a "$log" |
+    hide_passed || status=1
+  return "$status"
+}
+
+hide_passed() { grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test +#.*(Passed|\*\*\*Skipped))|^Internal ctest|^$' || true; }
+
+count_tests() {
+  local good bad not_run
+  good=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#.* Passed ' "$1" || true)
+  not_run=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#.*\*\*\*Skipped' "$1" || true)
+  bad=$(grep -cE '^ *[0-9]+/[0-9]+ Test +#.*\*\*\*' "$1" || true)
+  bad=$((bad - not_run))
+  if [ "$((good + bad + not_run))" = 0 ]; then
+    bad=1 # a run that executed nothing is no success
+  fi
+  passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + not_run))
+}
+
+shell_scripts() {
+  local scripts
+  mapfile -t scripts < <(git ls-files --cached --others --exclude-standard '*.sh' '.ci/run')
+  shellcheck -x "${scripts[@]}"
+}
+
+sanitizer_tests() {
+  # Leaks count, too. Children are started with environments of their own, so the options also stand in the build.
+  export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
+  tests "tests: address and undefined-behaviour sanitizers" build-asan-ubsan -R '^(unit|process)\.'
+}
+
+finish() {
+  show_steps
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" = 0 ]
+}
+
+step "set up" setup dev || exit
+check "configure (g++)" configure dev
+if ! step "build (g++)" cmake --build build; then
+  failed=$((failed + 1))
+  finish
+  exit 1
+fi
+tests "tests (g++)" build
+
+if [ "$quick" = no ]; then
+  check "format" tools/format.sh --check
+  check "shellcheck" shell_scripts
+  check "configure (clang++)" configure dev-clang -DKERNELGEN_BUILD_TESTS=OFF -DKERNELGEN_BUILD_EXAMPLES=OFF
+  check "build (clang++)" cmake --build build-clang
+  check "clang-tidy" tools/tidy.sh
+  check "configure (sanitizers)" configure asan-ubsan -DKERNELGEN_BUILD_EXAMPLES=OFF
+  check "build (sanitizers)" cmake --build build-asan-ubsan
+  sanitizer_tests
+fi
+finish
