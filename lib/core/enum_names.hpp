@@ -6,6 +6,7 @@
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/outcome.hpp>
 #include <kernelgen/core/record.hpp>
+#include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
 
 #include "core/names.hpp"
@@ -18,6 +19,25 @@ template <class Enum>
 struct NoNames;
 template <class Enum>
 inline constexpr NoNames<Enum>* names_of = nullptr;
+
+template <>
+inline constexpr auto names_of<ErrorCode> = make_names<ErrorCode>({
+    {ErrorCode::InvalidArgument, "invalid_argument"},
+    {ErrorCode::NotFound, "not_found"},
+    {ErrorCode::PermissionDenied, "permission_denied"},
+    {ErrorCode::NoSpace, "no_space"},
+    {ErrorCode::Io, "io"},
+    {ErrorCode::MissingTool, "missing_tool"},
+    {ErrorCode::MissingDevice, "missing_device"},
+    {ErrorCode::Timeout, "timeout"},
+    {ErrorCode::Cancelled, "cancelled"},
+    {ErrorCode::Protocol, "protocol"},
+    {ErrorCode::Unavailable, "unavailable"},
+    {ErrorCode::Unsupported, "unsupported"},
+    {ErrorCode::InvalidTask, "invalid_task"},
+    {ErrorCode::Busy, "busy"},
+    {ErrorCode::Internal, "internal"},
+});
 
 template <>
 inline constexpr auto names_of<DType> = make_names<DType>({

@@ -1,32 +1,11 @@
 #include <kernelgen/core/result.hpp>
 
-#include "core/names.hpp"
+#include "core/enum_names.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
-namespace {
-
-constexpr auto k_error_codes = make_names<ErrorCode>({
-    {ErrorCode::InvalidArgument, "invalid_argument"},
-    {ErrorCode::NotFound, "not_found"},
-    {ErrorCode::PermissionDenied, "permission_denied"},
-    {ErrorCode::NoSpace, "no_space"},
-    {ErrorCode::Io, "io"},
-    {ErrorCode::MissingTool, "missing_tool"},
-    {ErrorCode::MissingDevice, "missing_device"},
-    {ErrorCode::Timeout, "timeout"},
-    {ErrorCode::Cancelled, "cancelled"},
-    {ErrorCode::Protocol, "protocol"},
-    {ErrorCode::Unavailable, "unavailable"},
-    {ErrorCode::Unsupported, "unsupported"},
-    {ErrorCode::InvalidTask, "invalid_task"},
-    {ErrorCode::Busy, "busy"},
-    {ErrorCode::Internal, "internal"},
-});
-
-}  // namespace
-
-std::string_view to_string(ErrorCode code) { return k_error_codes.name(code); }
+std::string_view to_string(ErrorCode code) { return names_of<ErrorCode>.name(code); }
+std::optional<ErrorCode> parse_error_code(std::string_view name) { return names_of<ErrorCode>.find(name); }
 
 std::string Error::to_line() const {
   std::string line;

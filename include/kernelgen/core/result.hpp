@@ -4,6 +4,7 @@
 /// Errors of the machinery (disk full, tool missing, cancelled) as values.
 /// What an experiment answers, such as "does not compile", is an Outcome, never an Error.
 
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -35,6 +36,7 @@ enum class ErrorCode {
 
 /// The stable name, for example "missing_tool".
 [[nodiscard]] std::string_view to_string(ErrorCode code);
+[[nodiscard]] std::optional<ErrorCode> parse_error_code(std::string_view name);
 
 /// One failure: a code to branch on, a line for the user, and what was being done meanwhile.
 struct Error {

@@ -1,0 +1,136 @@
+#pragma once
+
+/// \file
+/// The messages between a client and `kgen worker`: framed JSON over any byte stream. docs/protocol.md is the
+/// specification. Everything here is pure: bytes in, messages out, no I/O.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/core/record.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/core/task.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// Raised when an old peer would misunderstand a new one. Additions that can be ignored do not raise it.
+constexpr int k_worker_protocol_version = 1;
+
+/// Names a request within one connection; chosen by the client, repeated in every answer.
+using RequestId = std::uint64_t;
+
+/// Worker to client, first of all and unasked.
+struct HelloMessage {
+  int protocol = k_worker_protocol_version;
+  std::string kernelgen_version;
+  /// "cpu: AMD EPYC, 2 cores"
+  std::string device;
+  std::int64_t pid = 0;
+};
+
+/// Client to worker: judge a candidate. Answered by progress (any number of times) and then one record or error.
+/// The path of the task and the candidate's prompt and reply are not sent.
+struct EvaluateMessage {
+  RequestId id = 0;
+  EvaluationRequest request;
+};
+
+/// Client to worker: build and run the reference only. Answered by one description or error.
+struct DescribeMessage {
+  RequestId id = 0;
+  TaskSource task;
+  EvaluationOptions options;
+};
+
+/// Client to worker: give up a request. It is still answered, as a rule by an error "cancelled".
+struct CancelMessage {
+  RequestId id = 0;
+};
+
+/// Either way; answered by a pong with the same id.
+struct PingMessage {
+  RequestId id = 0;
+};
+struct PongMessage {
+  RequestId id = 0;
+};
+
+/// Client to worker: finish. The end of the stream means the same.
+struct ShutdownMessage {};
+
+/// Worker to client: what it is doing.
+struct ProgressMessage {
+  RequestId id = 0;
+  EvaluationProgress progress;
+};
+
+/// Worker to client: the verdict.
+struct RecordMessage {
+  RequestId id = 0;
+  EvaluationRecord record;
+};
+
+/// Worker to client: what the judge found out about a task.
+struct DescriptionMessage {
+  RequestId id = 0;
+  TaskDescription description;
+};
+
+/// Worker to client: the machinery failed. Without an id it concerns the whole connection, which then ends.
+struct ErrorMessage {
+  std::optional<RequestId> id;
+  Error error;
+};
+
+/// A type that this version does not know. A client ignores it; a worker answers with an error "unsupported".
+struct UnknownMessage {
+  std::string type;
+  std::optional<RequestId> id;
+  /// The whole message as it came.
+  std::string json;
+};
+
+using Message =
+    std::variant<HelloMessage, EvaluateMessage, DescribeMessage, CancelMessage, PingMessage, PongMessage,
+                 ShutdownMessage, ProgressMessage, RecordMessage, DescriptionMessage, ErrorMessage, UnknownMessage>;
+
+/// The stable name of a message's type: "hello", "evaluate", ...
+[[nodiscard]] std::string_view type_of(const Message& message);
+
+/// A message as JSON text on one line.
+[[nodiscard]] std::string to_json(const Message& message);
+/// Reads one message. Protocol error for anything that is not one; unknown members are ignored.
+[[nodiscard]] Result<Message> parse_message(std::string_view json);
+
+/// The bytes of one frame that carries the message. InvalidArgument when it is larger than a frame may be (64 MiB).
+[[nodiscard]] Result<std::string> encode_message(const Message& message);
+
+/// Cuts a byte stream into messages, however the bytes arrive. One thread at a time.
+class MessageDecoder {
+ public:
+  MessageDecoder();
+  ~MessageDecoder();
+  MessageDecoder(MessageDecoder&&) noexcept;
+  MessageDecoder& operator=(MessageDecoder&&) noexcept;
+
+  /// Adds bytes that arrived; any number, split anywhere.
+  void feed(std::string_view bytes);
+  /// The next whole message; nothing while more bytes are needed. After a Protocol error about the framing the
+  /// stream is lost, and every further call gives that error; a frame with a bad body is skipped.
+  [[nodiscard]] Result<std::optional<Message>> next();
+  /// Whether part of a message is waiting: an end of stream now means that the peer died while it was writing.
+  [[nodiscard]] bool mid_message() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,25 @@
+#include "bench/json.hpp"
+
+#include "core/json_codec.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+BOOST_DESCRIBE_STRUCT(MeasureOptions, (), (max_relative_interval, full_comparisons, max_samples, deadline))
+BOOST_DESCRIBE_STRUCT(EvaluationOptions, (),
+                      (precision, rtol, atol, measure, call_timeout, compile_timeout, task_timeout, memory_limit,
+                       threads, shrink))
+BOOST_DESCRIBE_STRUCT(EvaluationRequest, (), (task, candidate, options))
+BOOST_DESCRIBE_STRUCT(EvaluationProgress, (), (phase, detail))
+BOOST_DESCRIBE_STRUCT(HelloMessage, (), (protocol, kernelgen_version, device, pid))
+BOOST_DESCRIBE_STRUCT(WireError, (), (code, message, context))
+
+KERNELGEN_JSON_TYPE_(, MeasureOptions)
+KERNELGEN_JSON_TYPE_(, EvaluationOptions)
+KERNELGEN_JSON_TYPE_(, EvaluationRequest)
+KERNELGEN_JSON_TYPE_(, EvaluationProgress)
+KERNELGEN_JSON_TYPE_(, HelloMessage)
+KERNELGEN_JSON_TYPE_(, WireError)
+
+}  // namespace v0
+}  // namespace kernelgen

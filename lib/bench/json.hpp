@@ -1,0 +1,29 @@
+#pragma once
+
+/// \file
+/// Requests and their parts as JSON values; private like core/json.hpp, whose rules hold here too.
+
+#include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/bench/protocol.hpp>
+
+#include "core/json.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// An Error under way; a Result<Error> cannot be.
+struct WireError {
+  ErrorCode code = ErrorCode::Internal;
+  std::string message;
+  std::vector<std::string> context;
+};
+
+KERNELGEN_JSON_TYPE_(extern, MeasureOptions)
+KERNELGEN_JSON_TYPE_(extern, EvaluationOptions)
+KERNELGEN_JSON_TYPE_(extern, EvaluationRequest)
+KERNELGEN_JSON_TYPE_(extern, EvaluationProgress)
+KERNELGEN_JSON_TYPE_(extern, HelloMessage)
+KERNELGEN_JSON_TYPE_(extern, WireError)
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,167 @@
+#include <kernelgen/bench/protocol.hpp>
+
+#include <random>
+
+#include "fuzz/protocol_fuzz.hpp"
+#include "support/catch.hpp"
+#include "support/golden.hpp"
+#include "support/sample_record.hpp"
+
+using namespace kernelgen;
+using namespace std::chrono_literals;
+
+namespace {
+
+EvaluationRequest sample_request() {
+  EvaluationRequest request;
+  request.task = {"relu", "examples/tasks/relu.py", "import torch\n", "aa11", TaskLevel::SingleOperator};
+  request.candidate = make_candidate(Target::Cpp, "// kernel\n");
+  request.candidate.prompt = "write it";
+  request.options.precision = PrecisionClass::Default;
+  request.options.rtol = 1e-3;
+  request.options.call_timeout = 1500ms;
+  request.options.memory_limit = 6ULL << 30;
+  request.options.shrink = {{"batch_size", 4}};
+  request.options.measure.deadline = 3s;
+  return request;
+}
+
+/// One of each, in the order of the variant.
+std::vector<Message> sample_messages() {
+  return {
+      HelloMessage{1, "0.1.0", "cpu: a CPU, 2 cores", 4711},
+      EvaluateMessage{7, sample_request()},
+      DescribeMessage{8, sample_request().task, sample_request().options},
+      CancelMessage{7},
+      PingMessage{1},
+      PongMessage{1},
+      ShutdownMessage{},
+      ProgressMessage{7, {"timing", "120 samples"}},
+      RecordMessage{7, kernelgen::testing::full_record()},
+      DescriptionMessage{8, *kernelgen::testing::full_record().task},
+      ErrorMessage{std::nullopt, {ErrorCode::MissingTool, "no Python", {"starting the judge"}}},
+      UnknownMessage{"telemetry", 3, R"({"type":"telemetry","id":3,"load":0.5})"},
+  };
+}
+
+std::string encoded(const Message& message) { return encode_message(message).value(); }
+
+std::string parse_error(std::string_view json) {
+  const auto message = parse_message(json);
+  REQUIRE_FALSE(message);
+  CHECK(message.error().code == ErrorCode::Protocol);
+  return message.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("every message reads back as it was written", "[bench][protocol]") {
+  const auto messages = sample_messages();
+  REQUIRE(messages.size() == std::variant_size_v<Message>);
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    INFO(type_of(messages[i]));
+    REQUIRE(messages[i].index() == i);
+    const auto again = parse_message(to_json(messages[i]));
+    REQUIRE(again);
+    CHECK(again->index() == i);
+    CHECK(to_json(*again) == to_json(messages[i]));
+  }
+}
+
+TEST_CASE("the spelling of the messages is a golden file", "[bench][protocol]") {
+  std::string lines;
+  for (const auto& message : sample_messages())
+    if (!std::holds_alternative<RecordMessage>(message)) lines += to_json(message) + '\n';
+  kernelgen::testing::check_golden("protocol.jsonl", lines);
+}
+
+TEST_CASE("options arrive as they were sent, private parts do not", "[bench][protocol]") {
+  const auto message = parse_message(to_json(Message{EvaluateMessage{7, sample_request()}}));
+  REQUIRE(message);
+  const auto& request = std::get<EvaluateMessage>(*message).request;
+  CHECK(request.options.precision == PrecisionClass::Default);
+  CHECK(request.options.rtol == 1e-3);
+  CHECK_FALSE(request.options.atol);
+  CHECK(request.options.call_timeout == 1500ms);
+  CHECK(request.options.memory_limit == 6ULL << 30);
+  CHECK(request.options.shrink == sample_request().options.shrink);
+  CHECK(request.options.measure.deadline == 3s);
+  CHECK(request.candidate.id == sample_request().candidate.id);
+  CHECK(request.task.path.empty());
+  CHECK_FALSE(request.candidate.prompt);
+}
+
+TEST_CASE("a message that is not one says what is wrong", "[bench][protocol]") {
+  CHECK(parse_error("[1]") == "bad message: it has no type");
+  CHECK(parse_error(R"({"type":7})") == "bad message: it has no type");
+  CHECK(parse_error("{").find("bad message: not JSON") == 0);
+  CHECK(parse_error(R"({"type":"hello"})") == "bad message: hello has no protocol number");
+  CHECK(parse_error(R"({"type":"hello","protocol":"1"})") ==
+        "bad message: hello.protocol: expected an integer in range, found string");
+  CHECK(parse_error(R"({"type":"cancel"})") == "bad message: cancel has no id");
+  CHECK(parse_error(R"({"type":"ping","id":-1})") ==
+        "bad message: ping.id: expected a whole number that is not negative");
+  CHECK(parse_error(R"({"type":"evaluate","id":1})") == "bad message: evaluate has no member request");
+  CHECK(parse_error(R"({"type":"evaluate","id":1,"request":{"candidate":{"target":"vulkan"}}})") ==
+        R"(bad message: evaluate.request: candidate.target: unknown name "vulkan")");
+}
+
+TEST_CASE("an older peer's message is completed with defaults", "[bench][protocol]") {
+  const auto message = parse_message(R"({"type":"evaluate","id":1,"request":{"new":[]}})");
+  REQUIRE(message);
+  CHECK(std::get<EvaluateMessage>(*message).request.options.measure.full_comparisons == 44);
+}
+
+TEST_CASE("a bad body loses one message, a bad frame the stream", "[bench][protocol]") {
+  MessageDecoder decoder;
+  decoder.feed(std::string("KGF1\x02\0\0\0[]", 10) + encoded(PingMessage{5}));
+  CHECK_FALSE(decoder.next());
+  const auto ping = decoder.next();
+  REQUIRE(ping);
+  CHECK(std::get<PingMessage>(**ping).id == 5);
+  decoder.feed("Welcome to the cluster\n" + encoded(PingMessage{6}));
+  CHECK(decoder.next().error().code == ErrorCode::Protocol);
+  CHECK_FALSE(decoder.next());
+}
+
+TEST_CASE("messages come out whole wherever the bytes were split", "[bench][protocol]") {
+  std::string bytes;
+  for (const auto& message : sample_messages()) bytes += encoded(message);
+  for (std::size_t split = 0; split <= bytes.size(); split += 1 + split / 50) {
+    MessageDecoder decoder;
+    std::size_t count = 0;
+    for (const auto& piece : {bytes.substr(0, split), bytes.substr(split)}) {
+      decoder.feed(piece);
+      for (auto message = decoder.next(); message.value(); message = decoder.next())
+        CHECK((*message)->index() == count++);
+    }
+    CHECK(count == std::variant_size_v<Message>);
+    CHECK_FALSE(decoder.mid_message());
+  }
+}
+
+TEST_CASE("a message over the frame limit is not sent", "[bench][protocol]") {
+  EvaluateMessage message;
+  message.request.candidate.source.assign(65u << 20, ' ');
+  const auto bytes = encode_message(message);
+  REQUIRE_FALSE(bytes);
+  CHECK(bytes.error().code == ErrorCode::InvalidArgument);
+}
+
+TEST_CASE("neither random bytes nor mutated frames crash the decoder", "[bench][protocol][fuzz]") {
+  std::mt19937 random(11);
+  std::string valid;
+  for (const auto& message : sample_messages()) valid += encoded(message);
+  for (int round = 0; round < 1500; ++round) {
+    std::string bytes = valid;
+    if (round % 3 == 0) bytes.resize(random() % 200);
+    for (auto edits = 1 + random() % 6; edits > 0 && !bytes.empty(); --edits)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (round % 2 == 0) bytes.erase(random() % (bytes.size() + 1), random() % 20);
+    fuzz_protocol(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  }
+}
+
+TEST_CASE("the bytes of docs/protocol.md are the bytes we send", "[bench][protocol]") {
+  CHECK(encoded(PingMessage{1}) == std::string("KGF1\x16\0\0\0{\"type\":\"ping\",\"id\":1}", 30));
+}
