@@ -1,0 +1,187 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "runner_protocol.h"
+#include "runner_support.h"
+
+/* Everything here runs in a signal handler: no allocation, no stdio. */
+
+enum { k_regions = 4096, k_name_bytes = 201, k_stack_bytes = 64 * 1024, k_near_bytes = 1 << 20 };
+
+struct region {
+  uintptr_t begin;
+  uintptr_t end;
+  char name[k_name_bytes];
+};
+
+static struct region* regions; /* mapped once: most runners need a page or two of it */
+static size_t region_count;
+static int crash_control_fd = -1;
+static const volatile uint64_t* crash_failed_allocation;
+static atomic_flag crash_reported = ATOMIC_FLAG_INIT;
+static const int k_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+
+struct writer {
+  char* text;
+  size_t capacity;
+  size_t length;
+};
+
+static void put(struct writer* writer, const char* text) {
+  while (*text != '\0' && writer->length + 1 < writer->capacity) writer->text[writer->length++] = *text++;
+  if (writer->capacity > 0) writer->text[writer->length] = '\0';
+}
+
+static void put_number(struct writer* writer, uint64_t value, unsigned base) {
+  char digits[24];
+  size_t at = sizeof digits - 1;
+  digits[at] = '\0';
+  do {
+    digits[--at] = "0123456789abcdef"[value % base];
+    value /= base;
+  } while (value != 0);
+  put(writer, digits + at);
+}
+
+int kgen_crash_reporter_add(const void* address, size_t bytes, const char* name) {
+  if (regions == NULL) {
+    void* memory = mmap(NULL, k_regions * sizeof *regions, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return -errno;
+    regions = memory;
+  }
+  if (region_count == k_regions) return -ENOSPC;
+  struct region* region = &regions[region_count];
+  region->begin = (uintptr_t)address;
+  region->end = region->begin + bytes;
+  struct writer writer = {region->name, sizeof region->name, 0};
+  put(&writer, name);
+  ++region_count;
+  return 0;
+}
+
+void kgen_crash_reporter_clear(void) { region_count = 0; }
+
+static uintptr_t distance(uintptr_t at, const struct region* region) {
+  if (at < region->begin) return region->begin - at;
+  return at < region->end ? 0 : at - region->end;
+}
+
+static void describe(struct writer* writer, uintptr_t at) {
+  const struct region* nearest = NULL;
+  for (size_t i = 0; i < region_count; ++i) {
+    if (nearest == NULL || distance(at, &regions[i]) < distance(at, nearest)) nearest = &regions[i];
+  }
+  put(writer, "address 0x");
+  put_number(writer, at, 16);
+  if (at < 65536) {
+    put(writer, ", a null pointer");
+  } else if (nearest != NULL && distance(at, nearest) < k_near_bytes) {
+    put(writer, ", ");
+    if (at >= nearest->begin && at < nearest->end) {
+      put_number(writer, at - nearest->begin, 10);
+      put(writer, " bytes into ");
+    } else {
+      put_number(writer, distance(at, nearest), 10);
+      put(writer, at < nearest->begin ? " bytes before the start of " : " bytes past the end of ");
+    }
+    put(writer, nearest->name);
+  } else {
+    put(writer, ", near no tensor");
+  }
+}
+
+void kgen_describe_address(const void* address, char* text, size_t capacity) {
+  struct writer writer = {text, capacity, 0};
+  if (capacity > 0) text[0] = '\0';
+  describe(&writer, (uintptr_t)address);
+}
+
+static const char* signal_text(int number) {
+  switch (number) {
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGBUS:
+      return "SIGBUS";
+    case SIGFPE:
+      return "SIGFPE (integer division by zero?)";
+    case SIGILL:
+      return "SIGILL (an instruction that this processor lacks, or a trap of the compiler)";
+    case SIGABRT:
+      return "SIGABRT (abort was called)";
+    case SIGTRAP:
+      return "SIGTRAP";
+    default:
+      return "SIGSYS";
+  }
+}
+
+static void on_crash(int number, siginfo_t* info, void* context) {
+  (void)context;
+  static struct kgen_reply reply; /* too large for the little stack */
+  if (!atomic_flag_test_and_set(&crash_reported)) {
+    const uint64_t refused = crash_failed_allocation != NULL ? *crash_failed_allocation : 0;
+    const int has_address = number == SIGSEGV || number == SIGBUS;
+    memset(&reply, 0, sizeof reply);
+    reply.magic = KGEN_REPLY_MAGIC;
+    reply.version = KGEN_RUNNER_PROTOCOL_VERSION;
+    reply.op = KGEN_OP_CRASH;
+    reply.status = refused != 0 ? KGEN_STATUS_OUT_OF_MEMORY : KGEN_STATUS_FAILED;
+    reply.detail = (uint32_t)number;
+    reply.arg[0] = has_address ? (uint64_t)(uintptr_t)info->si_addr : 0;
+    reply.arg[1] = refused;
+    struct writer writer = {reply.text, sizeof reply.text, 0};
+    put(&writer, signal_text(number));
+    if (has_address) {
+      put(&writer, " at ");
+      /* si_code SI_KERNEL: a non-canonical address, which the processor does not tell. */
+      if (number == SIGSEGV && info->si_code == SI_KERNEL) {
+        put(&writer, "a wild address");
+      } else {
+        describe(&writer, (uintptr_t)info->si_addr);
+      }
+    }
+    if (refused != 0) {
+      put(&writer, " after an allocation of ");
+      put_number(&writer, refused, 10);
+      put(&writer, " bytes was refused");
+    }
+    reply.text_length = (uint32_t)writer.length;
+    send(crash_control_fd, &reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+  /* The wait status is what the worker believes: die of the same signal. The action is the default one by now. */
+  raise(number);
+}
+
+int kgen_install_crash_reporter(int control_fd, const volatile uint64_t* failed_allocation) {
+  crash_control_fd = control_fd;
+  crash_failed_allocation = failed_allocation;
+  static void* memory;
+  if (memory == NULL) {
+    memory = mmap(NULL, k_stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+      memory = NULL;
+      return -errno;
+    }
+  }
+  stack_t stack;
+  memset(&stack, 0, sizeof stack);
+  stack.ss_sp = memory;
+  stack.ss_size = k_stack_bytes;
+  if (sigaltstack(&stack, NULL) != 0) return -errno;
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_sigaction = on_crash;
+  action.sa_flags = (int)(SA_SIGINFO | SA_ONSTACK | SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < sizeof k_signals / sizeof k_signals[0]; ++i) {
+    if (sigaction(k_signals[i], &action, NULL) != 0) return -errno;
+  }
+  return 0;
+}

@@ -1,0 +1,103 @@
+/// \file
+/// kgen-runner: goes into the sandbox, says HELLO, and serves one candidate that is a shared object.
+///
+///     main -> sandbox -> crash reporter -> HELLO -> { recv command -> Session::handle -> send reply }* -> EOF
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <kernelgen/abi.h>
+
+#include "../runner_support.h"
+#include "allocation_watch.h"
+#include "channel.hpp"
+#include "options.hpp"
+#include "session.hpp"
+
+namespace {
+
+using namespace kgen_runner;
+
+constexpr int k_exit_usage = 64;
+constexpr int k_exit_lacking = 69;
+constexpr int k_exit_bug = 70;
+
+/// The candidate's output goes to the log, or nowhere. A full pipe drops it: nobody waits for a flood.
+void redirect_output(const Options& options) {
+  const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int out = options.log.value_or(nothing);
+  if (options.log) fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
+  dup2(nothing, STDIN_FILENO);
+  dup2(out, STDOUT_FILENO);
+  dup2(out, STDERR_FILENO);
+}
+
+std::vector<const char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<const char*> result;
+  for (const std::string& text : texts) result.push_back(text.c_str());
+  result.push_back(nullptr);
+  return result;
+}
+
+std::uint32_t enter_sandbox(const Options& options) {
+  const std::vector<const char*> hidden = pointers(options.hidden);
+  const std::vector<const char*> visible = pointers(options.visible);
+  const std::array<int, 1> kept{options.control};
+  kgen_sandbox_options sandbox{};
+  sandbox.struct_size = sizeof sandbox;
+  sandbox.scratch_bytes = options.scratch_bytes;
+  sandbox.hidden_paths = hidden.data();
+  sandbox.visible_paths = visible.data();
+  sandbox.keep_fds = kept.data();
+  sandbox.keep_fd_count = kept.size();
+  std::uint32_t isolation = 0;
+  if (kgen_sandbox_enter(options.status, &sandbox, &isolation) != 0) std::exit(k_exit_lacking);
+  return isolation;
+}
+
+int serve(const Options& options, std::uint32_t isolation) {
+  const Channel channel(options.control);
+  Session session({.memory_bytes = options.memory_bytes});
+  kgen_install_crash_reporter(options.control, &kgen_failed_allocation);
+  kgen_reply hello = make_reply(KGEN_OP_HELLO, 0);
+  hello.arg[0] = KGEN_ABI_VERSION;
+  hello.arg[1] = isolation;
+  hello.arg[2] = static_cast<std::uint64_t>(getpid());
+  if (!channel.send(hello)) return 0;
+  std::int64_t cpu_when_idle = kgen_process_cpu_ns();
+  while (std::optional<Command> command = channel.receive()) {
+    const std::int64_t idle_cpu = kgen_process_cpu_ns() - cpu_when_idle;
+    kgen_reply reply = session.handle(*command);
+    if (command->record.op == KGEN_OP_RUN) reply.arg[0] = static_cast<std::uint64_t>(idle_cpu);
+    if (!channel.send(reply)) break;
+    cpu_when_idle = kgen_process_cpu_ns();
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  OptionsResult parsed = parse_options(argc, argv);
+  if (!parsed.options) {
+    std::fprintf(stderr, "kgen-runner: %s\n", parsed.error.c_str());
+    return k_exit_usage;
+  }
+  const Options& options = *parsed.options;
+  std::signal(SIGPIPE, SIG_IGN);
+  setenv("OMP_NUM_THREADS", std::to_string(options.threads).c_str(), 1);
+  redirect_output(options);
+  const int answer = serve(options, enter_sandbox(options));
+  // Destructors and exit handlers may belong to the candidate, and nobody waits for them.
+  _exit(answer);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "kgen-runner: %s\n", error.what());
+  return k_exit_bug;
+}

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kgen_runner {
+
+/// The command line of kgen-runner. Started by the worker only.
+struct Options {
+  int control = -1;                  ///< --control N: SOCK_SEQPACKET socket
+  int status = -1;                   ///< --status N: write end of the status pipe
+  std::optional<int> log;            ///< --log N: pipe for the candidate's output, never waited for
+  int threads = 1;                   ///< --threads N: until the job says better
+  std::uint64_t memory_bytes = 0;    ///< --memory-bytes N: address space of the candidate
+  std::uint64_t scratch_bytes = 0;   ///< --scratch-bytes N: private /tmp and friends
+  std::vector<std::string> hidden;   ///< --hide PATH, any number of times
+  std::vector<std::string> visible;  ///< --show PATH, any number of times
+};
+
+struct OptionsResult {
+  std::optional<Options> options;
+  std::string error;
+};
+
+[[nodiscard]] OptionsResult parse_options(int argc, const char* const* argv);
+
+}  // namespace kgen_runner

@@ -1,0 +1,330 @@
+#include "session.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string_view>
+#include <type_traits>
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../runner_support.h"
+#include "allocation_watch.h"
+
+namespace kgen_runner {
+namespace {
+
+constexpr std::size_t k_max_job_bytes = std::size_t{16} << 20;
+/// Any byte but 0 and 0xFF: the latter's complement, which glibc uses for fresh memory, would be zeros.
+constexpr int k_allocation_poison = 0x5A;
+/// NaN in every float format, -1 in every integer format.
+constexpr int k_workspace_poison = 0xFF;
+
+void refuse(kgen_reply& reply, std::uint32_t status, std::string_view text) {
+  reply.status = status;
+  set_text(reply, text);
+}
+
+/// Calls into the candidate between two readings of the clock, and turns exceptions into a status.
+template <typename Call>
+void call_candidate(kgen_reply& reply, Call&& call) {
+  kgen_failed_allocation = 0;
+  reply.start_ns = kgen_now_ns();
+  try {
+    const int answer = call();
+    reply.end_ns = kgen_now_ns();
+    reply.detail = static_cast<std::uint32_t>(answer);
+    if (answer != 0) reply.status = KGEN_STATUS_FAILED;
+  } catch (const std::bad_alloc& error) {
+    reply.end_ns = kgen_now_ns();
+    refuse(reply, KGEN_STATUS_OUT_OF_MEMORY, error.what());
+  } catch (const std::exception& error) {
+    reply.end_ns = kgen_now_ns();
+    refuse(reply, KGEN_STATUS_EXCEPTION, error.what());
+  } catch (...) {
+    reply.end_ns = kgen_now_ns();
+    refuse(reply, KGEN_STATUS_EXCEPTION, "threw an object that is no std::exception");
+  }
+  if (reply.status == KGEN_STATUS_FAILED && kgen_failed_allocation != 0) reply.status = KGEN_STATUS_OUT_OF_MEMORY;
+}
+
+std::string errno_text(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
+
+std::string read_whole(int fd) {
+  std::string text;
+  std::array<char, 65536> block;
+  off_t at = 0;
+  while (text.size() <= k_max_job_bytes) {
+    const ssize_t got = pread(fd, block.data(), block.size(), at);
+    if (got <= 0) break;
+    text.append(block.data(), static_cast<std::size_t>(got));
+    at += got;
+  }
+  return text;
+}
+
+/// RLIMIT_AS counts address space, so it is set when everything of ours has been mapped.
+void limit_address_space(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  unsigned long pages = 0;
+  if (FILE* file = std::fopen("/proc/self/statm", "re")) {
+    if (std::fscanf(file, "%lu", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0) return;
+  const rlim_t wanted = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + bytes;
+  limit.rlim_cur = limit.rlim_max = std::min(limit.rlim_max, wanted);
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+bool hidden_in_prepare(Role role) { return role == Role::Input || role == Role::Draw || role == Role::Output; }
+
+}  // namespace
+
+Session::Session(SessionOptions options) : options_(options) {}
+
+Session::~Session() { kgen_unmap_exchange(mapping_); }
+
+kgen_tensor_list Session::Lists::list(Role role) const {
+  const auto& items = tensors[static_cast<std::size_t>(role)];
+  return {items.size(), items.data()};
+}
+
+kgen_reply Session::handle(const Command& command) {
+  kgen_reply reply = make_reply(command.record.op, command.record.sequence);
+  if (command.record.op != KGEN_OP_LOAD && !loaded_) {
+    refuse(reply, KGEN_STATUS_PROTOCOL, "nothing is loaded");
+    return reply;
+  }
+  switch (command.record.op) {
+    case KGEN_OP_LOAD:
+      load(command, reply);
+      break;
+    case KGEN_OP_PREPARE:
+      prepare(command, reply);
+      break;
+    case KGEN_OP_RUN:
+      run(command, reply);
+      break;
+    case KGEN_OP_DESTROY:
+      destroy(command, reply);
+      break;
+    default:
+      refuse(reply, KGEN_STATUS_PROTOCOL, "not an operation of a native runner");
+  }
+  return reply;
+}
+
+void Session::load(const Command& command, kgen_reply& reply) {
+  if (loaded_) return refuse(reply, KGEN_STATUS_PROTOCOL, "a candidate is loaded already");
+  if (command.fds.size() != 3) return refuse(reply, KGEN_STATUS_PROTOCOL, "LOAD needs job, arena and code");
+  if (command.record.arg[0] != KGEN_CODE_SHARED_OBJECT) {
+    return refuse(reply, KGEN_STATUS_PROTOCOL, "a native runner loads shared objects only");
+  }
+  JobResult parsed = parse_job(read_whole(command.fds[0].get()));
+  if (!parsed.job) return refuse(reply, KGEN_STATUS_PROTOCOL, parsed.error);
+  job_ = std::move(*parsed.job);
+  if (std::string error = map_tensors(command.fds[1].get()); !error.empty()) {
+    return refuse(reply, KGEN_STATUS_PROTOCOL, error);
+  }
+  set_up_environment();
+  limit_address_space(options_.memory_bytes);
+  // Before the first instruction of the candidate: its static constructors are as foreign as the rest.
+  kgen_sandbox_seal_processes();
+  loaded_ = true;
+
+  const std::string path = "/proc/self/fd/" + std::to_string(command.fds[2].get());
+  void* library = nullptr;
+  std::string error;
+  call_candidate(reply, [&] {
+    library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    return 0;
+  });
+  if (reply.status == KGEN_STATUS_OK && library == nullptr) {
+    const char* reason = dlerror();
+    std::string text = reason != nullptr ? reason : "dlopen failed";
+    if (text.starts_with(path)) text.replace(0, path.size(), "candidate");
+    refuse(reply, kgen_failed_allocation != 0 ? KGEN_STATUS_OUT_OF_MEMORY : KGEN_STATUS_IMPORT, text);
+  } else if (reply.status == KGEN_STATUS_OK) {
+    error = resolve(library);
+    if (!error.empty()) refuse(reply, KGEN_STATUS_INTERFACE, error);
+  }
+  if (reply.status != KGEN_STATUS_OK) entries_ = {};
+}
+
+std::string Session::resolve(void* library) {
+  std::string error;
+  const auto find = [&](auto& entry, const char* name) {
+    entry = reinterpret_cast<std::remove_reference_t<decltype(entry)>>(dlsym(library, name));
+    if (entry == nullptr) error += (error.empty() ? "missing " : ", ") + std::string(name);
+  };
+  find(entries_.abi_version, "kgen_abi_version");
+  find(entries_.prepare, "kgen_prepare");
+  find(entries_.run, "kgen_run");
+  find(entries_.destroy, "kgen_destroy");
+  if (!error.empty()) return error + " (exported with C linkage through KGEN_API?)";
+  const std::uint32_t version = entries_.abi_version();
+  if (version == KGEN_ABI_VERSION) return {};
+  return "kgen_abi_version is " + std::to_string(version) + ", this runner speaks " + std::to_string(KGEN_ABI_VERSION);
+}
+
+std::string Session::map_tensors(int arena_fd) {
+  struct stat info {};
+  if (fstat(arena_fd, &info) != 0) return errno_text("arena");
+  if (static_cast<std::uint64_t>(info.st_size) < job_.arena_bytes) return "the arena is smaller than the job says";
+  std::vector<kgen_segment> segments;
+  for (const JobTensor& tensor : job_.tensors)
+    segments.push_back({tensor.segment_offset, tensor.segment_bytes, nullptr});
+  mapping_ = kgen_map_exchange(arena_fd, segments.size(), segments.data());
+  if (mapping_ == nullptr) return errno_text("mapping the arena");
+
+  tensors_.resize(job_.tensors.size());
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const JobTensor& from = job_.tensors[i];
+    kgen_tensor& to = tensors_[i];
+    to.struct_size = sizeof to;
+    to.dtype = from.dtype;
+    to.device = KGEN_DEVICE_CPU;
+    to.rank = static_cast<std::int32_t>(from.shape.size());
+    to.name = from.name.c_str();
+    to.data = static_cast<std::byte*>(segments[i].address) + from.offset;
+    to.shape = from.shape.data();
+    to.strides = from.strides.data();
+    to.nbytes = from.nbytes;
+    to.element_count = from.element_count;
+    kgen_crash_reporter_add(to.data, to.nbytes, (to_string(from.role) + (" '" + from.name + "'")).c_str());
+  }
+  blind_tensors_ = tensors_;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const Role role = job_.tensors[i].role;
+    if (hidden_in_prepare(role)) blind_tensors_[i].data = nullptr;
+    lists_.tensors[static_cast<std::size_t>(role)].push_back(&tensors_[i]);
+    blind_lists_.tensors[static_cast<std::size_t>(role)].push_back(&blind_tensors_[i]);
+  }
+  for (const JobScalar& from : job_.scalars) {
+    scalars_.push_back(
+        {sizeof(kgen_scalar), from.kind, from.name.c_str(), from.as_int, from.as_float, from.as_text.c_str()});
+  }
+  for (std::size_t i = 0; i < scalars_.size(); ++i) {
+    scalar_lists_[static_cast<std::size_t>(job_.scalars[i].place)].push_back(&scalars_[i]);
+  }
+  return {};
+}
+
+/// Read by libgomp and the BLAS libraries when the candidate brings them in.
+void Session::set_up_environment() const {
+  const std::string threads = std::to_string(job_.threads);
+  for (const char* name : {"OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
+    setenv(name, threads.c_str(), 1);
+  }
+  setenv("OMP_DYNAMIC", "false", 1);
+}
+
+template <typename Args>
+void Session::fill(Args& args, const Lists& lists) {
+  error_text_[0] = '\0';
+  args.struct_size = sizeof args;
+  args.abi_version = KGEN_ABI_VERSION;
+  args.inputs = lists.list(Role::Input);
+  args.parameters = lists.list(Role::Parameter);
+  args.buffers = lists.list(Role::Buffer);
+  args.attributes = lists.list(Role::Attribute);
+  args.draws = lists.list(Role::Draw);
+  args.outputs = lists.list(Role::Output);
+  args.scalars = {scalar_lists_[0].size(), scalar_lists_[0].data()};
+  args.init_scalars = {scalar_lists_[1].size(), scalar_lists_[1].data()};
+  args.threads = job_.threads;
+  args.device = KGEN_DEVICE_CPU;
+  args.error = {error_text_.data(), error_text_.size()};
+}
+
+Session::State* Session::state_of(const Command& command, kgen_reply& reply) {
+  const std::uint64_t set = command.record.arg[0];
+  if (set < 1 || set > states_.size()) {
+    refuse(reply, KGEN_STATUS_PROTOCOL, "there are sets 1 and 2 only");
+    return nullptr;
+  }
+  if (entries_.run == nullptr) {
+    refuse(reply, KGEN_STATUS_PROTOCOL, "the candidate did not load");
+    return nullptr;
+  }
+  return &states_[set - 1];
+}
+
+void Session::prepare(const Command& command, kgen_reply& reply) {
+  State* state = state_of(command, reply);
+  if (state == nullptr) return;
+  if (state->prepared) return refuse(reply, KGEN_STATUS_PROTOCOL, "this set is prepared already");
+  kgen_prepare_args args{};
+  fill(args, blind_lists_);
+  kgen_prepare_result result{};
+  result.struct_size = sizeof result;
+  call_candidate(reply, [&] { return entries_.prepare(&args, &result); });
+  if (reply.status != KGEN_STATUS_OK) {
+    if (reply.text_length == 0) set_text(reply, {error_text_.data(), strnlen(error_text_.data(), error_text_.size())});
+    return;
+  }
+  if (result.workspace_bytes != 0) {
+    state->workspace = kgen_map_guarded(result.workspace_bytes);
+    if (state->workspace == nullptr) {
+      return refuse(reply, KGEN_STATUS_WORKSPACE,
+                    "a workspace of " + std::to_string(result.workspace_bytes) + " bytes cannot be had");
+    }
+    // Touched now, so that the first call does not pay for page faults.
+    std::memset(state->workspace, k_workspace_poison, result.workspace_bytes);
+    kgen_crash_reporter_add(state->workspace, result.workspace_bytes, "the workspace");
+  }
+  state->prepared = true;
+  state->state = result.state;
+  state->workspace_bytes = result.workspace_bytes;
+  reply.arg[0] = result.workspace_bytes;
+}
+
+void Session::flush(const State& state) const {
+  for (const kgen_tensor& tensor : tensors_) kgen_flush_cache_lines(tensor.data, tensor.nbytes);
+  kgen_flush_cache_lines(state.workspace, state.workspace_bytes);
+}
+
+void Session::run(const Command& command, kgen_reply& reply) {
+  State* state = state_of(command, reply);
+  if (state == nullptr) return;
+  if (!state->prepared) return refuse(reply, KGEN_STATUS_PROTOCOL, "this set is not prepared");
+  kgen_run_args args{};
+  fill(args, lists_);
+  args.workspace = state->workspace;
+  args.workspace_bytes = state->workspace_bytes;
+  const bool poison = (command.record.arg[2] & KGEN_RUN_POISON) != 0;
+  if (poison && state->workspace != nullptr) {
+    std::memset(state->workspace, k_workspace_poison, state->workspace_bytes);
+  }
+  kgen_set_allocation_poison(poison ? k_allocation_poison : 0);
+  if ((command.record.arg[2] & KGEN_RUN_FLUSH) != 0) flush(*state);
+  call_candidate(reply, [&] { return entries_.run(state->state, &args); });
+  if (reply.status != KGEN_STATUS_OK && reply.text_length == 0) {
+    set_text(reply, {error_text_.data(), strnlen(error_text_.data(), error_text_.size())});
+  }
+  reply.arg[1] = kgen_thread_count();
+}
+
+void Session::destroy(const Command& command, kgen_reply& reply) {
+  State* state = state_of(command, reply);
+  if (state == nullptr) return;
+  if (!state->prepared) return refuse(reply, KGEN_STATUS_PROTOCOL, "this set is not prepared");
+  call_candidate(reply, [&] {
+    entries_.destroy(state->state);
+    return 0;
+  });
+  kgen_unmap_guarded(state->workspace, state->workspace_bytes);
+  *state = State{};
+}
+
+}  // namespace kgen_runner

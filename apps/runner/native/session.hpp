@@ -1,0 +1,84 @@
+#pragma once
+
+/// \file
+/// One candidate from LOAD to the end of the process: its tensors, its entry points, its prepared states.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <kernelgen/abi.h>
+
+#include "../runner_protocol.h"
+#include "channel.hpp"
+#include "job.hpp"
+
+namespace kgen_runner {
+
+struct SessionOptions {
+  /// Address space for the candidate above what is mapped when it is loaded, in bytes. 0: no limit.
+  std::uint64_t memory_bytes = 0;
+};
+
+/// Answers commands. One thread at a time.
+class Session {
+ public:
+  explicit Session(SessionOptions options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  [[nodiscard]] kgen_reply handle(const Command& command);
+
+ private:
+  struct State {
+    bool prepared = false;
+    void* state = nullptr;
+    void* workspace = nullptr;
+    std::uint64_t workspace_bytes = 0;
+  };
+  struct Entries {
+    decltype(&kgen_abi_version) abi_version = nullptr;
+    decltype(&kgen_prepare) prepare = nullptr;
+    decltype(&kgen_run) run = nullptr;
+    decltype(&kgen_destroy) destroy = nullptr;
+  };
+  /// The arrays of pointers that the argument structs show. With data, and without (kgen_prepare).
+  struct Lists {
+    std::array<std::vector<const kgen_tensor*>, k_role_count> tensors;
+    [[nodiscard]] kgen_tensor_list list(Role role) const;
+  };
+
+  void load(const Command& command, kgen_reply& reply);
+  void prepare(const Command& command, kgen_reply& reply);
+  void run(const Command& command, kgen_reply& reply);
+  void destroy(const Command& command, kgen_reply& reply);
+  /// Maps the arena and builds the tables that candidates see. Answers an error text.
+  [[nodiscard]] std::string map_tensors(int arena_fd);
+  [[nodiscard]] std::string resolve(void* library);
+  /// The state that arg[0] names, or nullptr with the reply filled in.
+  [[nodiscard]] State* state_of(const Command& command, kgen_reply& reply);
+  template <typename Args>
+  void fill(Args& args, const Lists& lists);
+  void set_up_environment() const;
+  void flush(const State& state) const;
+
+  SessionOptions options_;
+  Job job_;
+  bool loaded_ = false;
+  Entries entries_;
+  std::array<State, 2> states_;
+  void* mapping_ = nullptr;
+  std::vector<kgen_tensor> tensors_;
+  std::vector<kgen_tensor> blind_tensors_;  ///< without data where kgen_prepare must not see any
+  std::vector<kgen_scalar> scalars_;
+  Lists lists_;
+  Lists blind_lists_;
+  std::array<std::vector<const kgen_scalar*>, 2> scalar_lists_;
+  std::array<char, 2048> error_text_{};
+};
+
+}  // namespace kgen_runner

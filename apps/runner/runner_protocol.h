@@ -1,0 +1,129 @@
+/**
+ * \file
+ * What the worker and a runner say to each other: fixed little-endian records over a SOCK_SEQPACKET unix socket, one
+ * record per packet, file descriptors attached with SCM_RIGHTS. Shared by kgen-runner (C++), the crash reporter (C) and
+ * the worker; the Python runner mirrors it with the struct formats given below.
+ *
+ * The worker sends a command and waits for the reply with the same sequence number. Two replies come unasked, with
+ * sequence 0: HELLO when a standby runner is ready, CRASH from a signal handler. A closed socket means: the other side
+ * is gone. Nothing in a reply is trusted: `text` may hold any bytes, and a candidate can forge whole records.
+ */
+#ifndef KERNELGEN_RUNNER_PROTOCOL_H
+#define KERNELGEN_RUNNER_PROTOCOL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KGEN_COMMAND_MAGIC 0x4352474Bu /* "KGRC" */
+#define KGEN_REPLY_MAGIC 0x5252474Bu   /* "KGRR" */
+#define KGEN_STATUS_MAGIC 0x5352474Bu  /* "KGRS" */
+#define KGEN_RUNNER_PROTOCOL_VERSION 1u
+#define KGEN_COMMAND_BYTES 64u
+#define KGEN_REPLY_BYTES 4096u
+#define KGEN_REPLY_TEXT_BYTES (4096u - 80u)
+
+/** Operations. */
+enum {
+  KGEN_OP_HELLO = 1,     /**< unasked. arg[0] = ABI version, arg[1] = isolation bits, arg[2] = pid in its namespace */
+  KGEN_OP_LOAD = 2,      /**< fds: job, arena, code; arg[0] = KGEN_CODE_*. start_ns..end_ns is the loading itself */
+  KGEN_OP_CONSTRUCT = 3, /**< Python: arg[0] = set (1 or 2), arg[1] = construction seed. reply arg[0] = state bytes */
+  KGEN_OP_EXPORT_STATE = 4, /**< Python: fd: memfd; arg[0] = set, arg[1] = capacity in bytes */
+  KGEN_OP_PREPARE = 5, /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
+  KGEN_OP_RUN = 6,     /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags. See below */
+  KGEN_OP_DESTROY = 7, /**< native: arg[0] = set */
+  KGEN_OP_CRASH = 8    /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
+};
+
+/** arg[0] of LOAD. */
+enum { KGEN_CODE_SHARED_OBJECT = 0, KGEN_CODE_PYTHON = 1 };
+
+/** Flags of RUN. */
+enum {
+  KGEN_RUN_POISON = 1, /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
+  KGEN_RUN_FLUSH = 2   /**< put the tensors and the workspace out of the caches before the clock starts */
+};
+
+/**
+ * Reply to RUN: start_ns and end_ns are CLOCK_MONOTONIC right around the candidate. arg[0] = CPU nanoseconds that this
+ * process spent between the previous reply and this command, when it should have slept (side work); arg[1] = number of
+ * threads of the process after the call; 0 where unknown.
+ */
+
+/** Status of a reply. */
+enum {
+  KGEN_STATUS_OK = 0,
+  KGEN_STATUS_SYNTAX = 1,        /**< the source is not code */
+  KGEN_STATUS_IMPORT = 2,        /**< it does not load: text of dlopen or of the exception */
+  KGEN_STATUS_INTERFACE = 3,     /**< an entry point is missing or has another version */
+  KGEN_STATUS_FAILED = 4,        /**< the candidate said so; detail = what it returned; text is its reason */
+  KGEN_STATUS_EXCEPTION = 5,     /**< text = what() or the traceback's last line */
+  KGEN_STATUS_OUT_OF_MEMORY = 6, /**< an allocation failed before, or bad_alloc */
+  KGEN_STATUS_STRUCTURE = 7,     /**< Python: the result has another structure than the reference's */
+  KGEN_STATUS_WORKSPACE = 8,     /**< the workspace asked for cannot be had */
+  KGEN_STATUS_PROTOCOL = 9       /**< the command makes no sense here; the runner goes on */
+};
+
+/** Bits of arg[1] of HELLO: which walls stand. A missing bit means that this machine refused it. */
+enum {
+  KGEN_ISOLATION_USER = 1,
+  KGEN_ISOLATION_MOUNT = 2, /**< the whole file system read-only, private scratch */
+  KGEN_ISOLATION_PID = 4,
+  KGEN_ISOLATION_NET = 8,
+  KGEN_ISOLATION_IPC = 16,
+  KGEN_ISOLATION_SECCOMP = 32,
+  KGEN_ISOLATION_LANDLOCK = 64, /**< not used yet */
+  KGEN_ISOLATION_PROC = 128     /**< /proc shows the runner's own processes only */
+};
+
+/** struct.Struct("<IHHQ6Q") */
+struct kgen_command {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t op;
+  uint64_t sequence;
+  uint64_t arg[6];
+};
+
+/** struct.Struct("<IHHQIIqq4QII4016s"), counting text_length and reserved before the text. */
+struct kgen_reply {
+  uint32_t magic;
+  uint16_t version;
+  uint16_t op;
+  uint64_t sequence;
+  uint32_t status;
+  uint32_t detail;
+  int64_t start_ns;
+  int64_t end_ns;
+  uint64_t arg[4];
+  uint32_t text_length; /**< bytes of text in use; cut at a byte, not at a character */
+  uint32_t reserved;
+  char text[KGEN_REPLY_TEXT_BYTES];
+};
+
+/** What the supervisor writes to the status pipe. struct.Struct("<Iiq") */
+struct kgen_status_record {
+  uint32_t magic;
+  int32_t what;
+  int64_t value;
+};
+
+enum {
+  KGEN_SUPERVISOR_STARTED = 0, /**< value = pid of the supervisor as the worker sees it: kill it, and all is gone */
+  KGEN_SUPERVISOR_ENDED = 1    /**< value = wait status of the runner, as waitpid gives it. The last record */
+};
+
+#ifdef __cplusplus
+}
+static_assert(sizeof(kgen_command) == KGEN_COMMAND_BYTES, "layout");
+static_assert(sizeof(kgen_reply) == KGEN_REPLY_BYTES, "layout");
+static_assert(sizeof(kgen_status_record) == 16, "layout");
+#else
+_Static_assert(sizeof(struct kgen_command) == KGEN_COMMAND_BYTES, "layout");
+_Static_assert(sizeof(struct kgen_reply) == KGEN_REPLY_BYTES, "layout");
+_Static_assert(sizeof(struct kgen_status_record) == 16, "layout");
+#endif
+
+#endif

@@ -1,0 +1,250 @@
+#define _GNU_SOURCE
+#include "sandbox.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runner_protocol.h"
+#include "sandbox_parts.h"
+
+static void write_file(const char* path, const char* text) {
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  /* A refusal shows later, as a namespace that cannot be used. */
+  const ssize_t written = write(fd, text, strlen(text));
+  (void)written;
+  close(fd);
+}
+
+static void report(int status_fd, int what, int64_t value) {
+  const struct kgen_status_record record = {KGEN_STATUS_MAGIC, what, value};
+  ssize_t written;
+  if (status_fd < 0) return;
+  do {
+    written = write(status_fd, &record, sizeof record);
+  } while (written < 0 && errno == EINTR);
+}
+
+/* The caller keeps its user and group inside: files that it may read (a virtual environment in a private home) stay
+ * readable. What it may write is taken away by the read-only view, what it may signal by the pid namespace. */
+static uint32_t enter_namespaces(void) {
+  static const struct {
+    int flag;
+    uint32_t bit;
+  } others[] = {{CLONE_NEWNS, KGEN_ISOLATION_MOUNT},
+                {CLONE_NEWPID, KGEN_ISOLATION_PID},
+                {CLONE_NEWNET, KGEN_ISOLATION_NET},
+                {CLONE_NEWIPC, KGEN_ISOLATION_IPC},
+                {CLONE_NEWUTS, 0}};
+  const unsigned user = geteuid();
+  const unsigned group = getegid();
+  uint32_t isolation = 0;
+  char map[64];
+  /* Root's further groups (disk, docker) open doors; others may not give theirs up. */
+  const int refused = setgroups(0, NULL);
+  (void)refused;
+  if (unshare(CLONE_NEWUSER) == 0) {
+    isolation |= KGEN_ISOLATION_USER;
+    write_file("/proc/self/setgroups", "deny");
+    snprintf(map, sizeof map, "%u %u 1", user, user);
+    write_file("/proc/self/uid_map", map);
+    snprintf(map, sizeof map, "%u %u 1", group, group);
+    write_file("/proc/self/gid_map", map);
+  }
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i) {
+    if (unshare(others[i].flag) == 0) isolation |= others[i].bit;
+  }
+  return isolation;
+}
+
+static void drop_capabilities(void) {
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct none[2];
+  memset(none, 0, sizeof none);
+  for (int capability = 0; prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0; ++capability) {
+  }
+  prctl(PR_SET_SECUREBITS,
+        SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED, 0, 0, 0);
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  syscall(__NR_capset, &header, none);
+}
+
+static void limit(int resource, uint64_t value) {
+  struct rlimit now;
+  if (getrlimit((__rlimit_resource_t)resource, &now) != 0) return;
+  if (now.rlim_max != RLIM_INFINITY && now.rlim_max < value) value = now.rlim_max;
+  now.rlim_cur = now.rlim_max = value;
+  setrlimit((__rlimit_resource_t)resource, &now);
+}
+
+static uint64_t mapped_bytes(void) {
+  unsigned long pages = 0;
+  FILE* file = fopen("/proc/self/statm", "re");
+  if (file == NULL) return 0;
+  if (fscanf(file, "%lu", &pages) != 1) pages = 0;
+  fclose(file);
+  return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int is_kept(int fd, const struct kgen_sandbox_options* options) {
+  for (size_t i = 0; i < options->keep_fd_count; ++i) {
+    if (options->keep_fds[i] == fd) return 1;
+  }
+  return fd <= 2;
+}
+
+/* An inherited directory descriptor would lead past every cover. */
+static void close_others(const struct kgen_sandbox_options* options) {
+  if (options->keep_fds == NULL) return;
+  DIR* directory = opendir("/proc/self/fd");
+  if (directory == NULL) {
+    for (int fd = 3; fd < 65536; ++fd) {
+      if (!is_kept(fd, options)) close(fd);
+    }
+    return;
+  }
+  for (const struct dirent* entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+    const int fd = atoi(entry->d_name);
+    if (fd != dirfd(directory) && !is_kept(fd, options)) close(fd);
+  }
+  closedir(directory);
+}
+
+/* Kills what the runner left behind. As pid 1 that is everything else in the namespace; otherwise orphans come to us
+ * because we are a subreaper, and we go on until there are none. */
+static void kill_survivors(pid_t runner) {
+  if (getpid() == 1) {
+    kill(-1, SIGKILL);
+    return;
+  }
+  kill(-runner, SIGKILL);
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+  for (int round = 0; round < 1000; ++round) {
+    FILE* children = fopen(path, "re");
+    if (children == NULL) return;
+    int pid;
+    int found = 0;
+    while (fscanf(children, "%d", &pid) == 1) {
+      found = 1;
+      kill(pid, SIGKILL);
+    }
+    fclose(children);
+    if (!found) return;
+    while (waitpid(-1, NULL, WNOHANG) > 0) {
+    }
+    usleep(200);
+  }
+}
+
+static _Noreturn void supervise(pid_t runner, int status_fd, int signal_fd) {
+  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  /* Nothing of the control socket, the arena or the caller's pipes may live as long as this process does. */
+  for (int fd = 0; fd < 3; ++fd) close(fd);
+  const int kept[] = {status_fd, signal_fd};
+  const struct kgen_sandbox_options only_ours = {.struct_size = sizeof only_ours, .keep_fds = kept, .keep_fd_count = 2};
+  close_others(&only_ours);
+  struct pollfd watched[2] = {{signal_fd, POLLIN, 0}, {status_fd, 0, 0}};
+  for (;;) {
+    int status;
+    pid_t ended;
+    while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
+      if (ended != runner) continue;
+      kill_survivors(runner);
+      report(status_fd, KGEN_SUPERVISOR_ENDED, status);
+      _exit(0);
+    }
+    if (poll(watched, status_fd >= 0 ? 2 : 1, -1) < 0 && errno != EINTR) break;
+    if (watched[0].revents != 0) {
+      struct signalfd_siginfo info;
+      const ssize_t got = read(signal_fd, &info, sizeof info);
+      (void)got;
+    }
+    if (status_fd >= 0 && (watched[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) break;
+  }
+  kill_survivors(runner);
+  _exit(1);
+}
+
+static void become_runner(pid_t supervisor, int status_fd, const struct kgen_sandbox_options* options,
+                          uint32_t* isolation) {
+  const int own_pids = (*isolation & KGEN_ISOLATION_PID) != 0;
+  prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  if (getppid() != supervisor) _exit(1); /* the supervisor ended before we asked to follow it */
+  setpgid(0, 0);
+  if (status_fd >= 0) close(status_fd);
+  close_others(options);
+  if ((*isolation & KGEN_ISOLATION_MOUNT) != 0) {
+    setenv("HOME", "/tmp", 1);
+    setenv("TMPDIR", "/tmp", 1);
+    if (chdir("/tmp") != 0) _exit(1);
+  } else if (chdir("/") != 0) {
+    _exit(1);
+  }
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_NOFILE, options->max_files != 0 ? options->max_files : 1024);
+  /* Kernels before 5.14 count a user's processes over all namespaces; this is far above any honest need. */
+  limit(RLIMIT_NPROC, 16384);
+  if (options->address_space_bytes != 0) limit(RLIMIT_AS, mapped_bytes() + options->address_space_bytes);
+  drop_capabilities();
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  /* Dropping capabilities in a user namespace may have cleared it; /proc/self would belong to nobody. */
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+  if (kgen_sandbox_install_filter(own_pids) == 0) *isolation |= KGEN_ISOLATION_SECCOMP;
+}
+
+int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options, uint32_t* isolation) {
+  struct kgen_sandbox_options chosen;
+  memset(&chosen, 0, sizeof chosen);
+  memcpy(&chosen, options, options->struct_size < sizeof chosen ? options->struct_size : sizeof chosen);
+  /* Before /proc turns read-only. Should memory run out, the candidate goes first. */
+  write_file("/proc/self/oom_score_adj", "1000");
+  uint32_t walls = enter_namespaces();
+  sigset_t child;
+  sigset_t before;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &child, &before);
+  signal(SIGCHLD, SIG_DFL);
+
+  const pid_t supervisor = fork();
+  if (supervisor < 0) return -errno;
+  if (supervisor > 0) {
+    report(status_fd, KGEN_SUPERVISOR_STARTED, supervisor);
+    _exit(0);
+  }
+  setsid();
+  signal(SIGPIPE, SIG_IGN); /* the reader of the status pipe may be gone */
+  prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  if ((walls & KGEN_ISOLATION_MOUNT) != 0) {
+    walls &= ~(uint32_t)KGEN_ISOLATION_MOUNT;
+    walls |= kgen_sandbox_build_mounts(&chosen, (walls & KGEN_ISOLATION_PID) != 0);
+  }
+  const int signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  const pid_t self = getpid();
+  const pid_t runner = signal_fd < 0 ? -1 : fork();
+  if (runner < 0) _exit(1);
+  if (runner > 0) supervise(runner, status_fd, signal_fd);
+  close(signal_fd);
+  signal(SIGPIPE, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &before, NULL);
+  become_runner(self, status_fd, &chosen, &walls);
+  if (isolation != NULL) *isolation = walls;
+  return 0;
+}
