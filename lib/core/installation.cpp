@@ -1,0 +1,73 @@
+#include <kernelgen/core/installation.hpp>
+
+#include <dlfcn.h>
+
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+/// The file that holds this code: the shared library, or the program when the library is static.
+std::vector<fs::path> own_files() {
+  std::vector<fs::path> files;
+  std::error_code error;
+  Dl_info info{};
+  // A program found through the PATH, or a relative library path after a chdir, gives a name that leads nowhere.
+  if (dladdr(reinterpret_cast<const void*>(&own_files), &info) != 0 && info.dli_fname != nullptr) {
+    auto file = fs::canonical(info.dli_fname, error);
+    if (!error) files.push_back(std::move(file));
+  }
+  auto program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) files.push_back(std::move(program));
+  return files;
+}
+
+}  // namespace
+
+Result<Installation> installation_at(const fs::path& prefix) {
+  const fs::path libexec = prefix / "libexec" / "kernelgen";
+  const fs::path share = prefix / "share" / "kernelgen";
+  Installation found{prefix / "bin" / "kgen", libexec / "kgen-runner", libexec / "libkgen_runner_support.so",
+                     share / "python", share / "abi"};
+  const std::array<fs::path, 6> parts{found.worker,
+                                      found.native_runner,
+                                      found.runner_support,
+                                      found.python_dir / "kernelgen_judge",
+                                      found.python_dir / "kernelgen_runner",
+                                      found.abi_dir / "kernelgen" / "abi.h"};
+  for (const auto& part : parts) {
+    if (!is_there(part)) {
+      return Error{ErrorCode::NotFound, "the kernelgen installation at " + prefix.string() + " lacks " +
+                                            part.lexically_relative(prefix).string() +
+                                            "; build or install all of kernelgen"};
+    }
+  }
+  return found;
+}
+
+Result<Installation> find_installation() {
+  // lib/libkernelgen.so, lib/x86_64-linux-gnu/libkernelgen.so and bin/kgen have their prefix one or two levels up.
+  constexpr int k_levels = 3;
+  const auto files = own_files();
+  for (const auto& file : files) {
+    fs::path prefix = file.parent_path();
+    for (int level = 0; level < k_levels; ++level, prefix = prefix.parent_path())
+      if (is_there(prefix / "share" / "kernelgen")) return installation_at(prefix);
+  }
+  return Error{ErrorCode::NotFound, "found no share/kernelgen above " +
+                                        (files.empty() ? std::string("this program") : files.front().string()) +
+                                        "; pass installation_at(prefix) instead"};
+}
+
+}  // namespace v0
+}  // namespace kernelgen

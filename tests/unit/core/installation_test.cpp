@@ -1,0 +1,58 @@
+#include <kernelgen/core/installation.hpp>
+
+#include <fstream>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace kernelgen;
+namespace fs = std::filesystem;
+
+namespace {
+
+const char* const k_parts[] = {"bin/kgen",
+                               "libexec/kernelgen/kgen-runner",
+                               "libexec/kernelgen/libkgen_runner_support.so",
+                               "share/kernelgen/python/kernelgen_judge/__main__.py",
+                               "share/kernelgen/python/kernelgen_runner/__main__.py",
+                               "share/kernelgen/abi/kernelgen/abi.h"};
+
+TemporaryDirectory make_installation() {
+  auto prefix = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-prefix-").value();
+  for (const char* part : k_parts) {
+    fs::create_directories((prefix.path() / part).parent_path());
+    std::ofstream(prefix.path() / part) << '\n';
+  }
+  return prefix;
+}
+
+}  // namespace
+
+TEST_CASE("the parts of an installation are found below its prefix", "[core][installation]") {
+  const auto prefix = make_installation();
+  const auto found = installation_at(prefix.path());
+  REQUIRE(found);
+  CHECK(found->worker == prefix.path() / "bin/kgen");
+  CHECK(found->native_runner == prefix.path() / "libexec/kernelgen/kgen-runner");
+  CHECK(found->abi_dir == prefix.path() / "share/kernelgen/abi");
+}
+
+TEST_CASE("a missing part of an installation is named", "[core][installation]") {
+  for (const char* part : k_parts) {
+    const auto prefix = make_installation();
+    fs::remove(prefix.path() / part);
+    if (fs::path(part).filename() == "__main__.py") fs::remove((prefix.path() / part).parent_path());
+    const auto found = installation_at(prefix.path());
+    REQUIRE_FALSE(found);
+    CHECK(found.error().code == ErrorCode::NotFound);
+    const auto named = fs::path(part).filename() == "__main__.py" ? fs::path(part).parent_path() : fs::path(part);
+    CHECK(found.error().message.find(named.string()) != std::string::npos);
+  }
+}
+
+TEST_CASE("the build tree is an installation", "[core][installation]") {
+  // Parts that this build did not make are named with the prefix that was looked at.
+  const auto found = find_installation();
+  const std::string where = found ? found->worker.string() : found.error().message;
+  CHECK(where.find(KERNELGEN_BINARY_DIR) != std::string::npos);
+}
