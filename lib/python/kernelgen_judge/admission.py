@@ -1,0 +1,289 @@
+"""Admission: what must be known about a task before a candidate is judged on it. Done once, and cached as JSON.
+
+    admission = admit(task, AdmissionBudget(), seed=secret)
+    admission.scored            -> False: labelled, a candidate gets "not scored"
+    admission.distributions     -> ["own", "zero_mean", ...]
+    admission.make_inputs(task, "negate", seed)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from .compare import Expected, Tolerance, default_tolerance
+from .distributions import OWN, TensorFacts, applicable, inspect_inputs
+from .distributions import make_inputs as make_distribution
+from .errors import one_line
+from .oracle import Oracle, OracleBudget, OracleUnavailable
+from .task import CallInputs, CallResult, Reference, Task, TaskError
+from .trivial import TrivialCheck
+from .values import Flat, same_bits
+
+VERSION = 1
+#: A distribution on which the reference's own rounding takes more than this part of the tolerance cannot judge others.
+_OWN_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class AdmissionBudget:
+    """`seconds` bounds the search for further distributions; the first few calls are made in any case."""
+
+    seconds: float = 45.0
+    float64: OracleBudget = OracleBudget()
+
+
+@dataclass
+class Admission:
+    """Everything of DESIGN section 5 step 2. Plain JSON, so that it can be cached."""
+
+    content_id: str
+    precision: str
+    shrink: list[list[Any]]
+    torch: str
+    mode: str = ""
+    randomness: str = "none"
+    distributions: list[str] = field(default_factory=lambda: [OWN])
+    #: Transforms that were left out: {"negate": "the reference gives NaN or infinity"}.
+    dropped: dict[str, str] = field(default_factory=dict)
+    facts: list[TensorFacts] = field(default_factory=list)
+    tolerance: dict[str, Any] = field(default_factory=dict)
+    float64: str = "none: not tried"
+    #: Distributions for which the float64 reference ran.
+    float64_distributions: list[str] = field(default_factory=list)
+    #: {"own": {"output": 5e-8}}: the reference's own error against float64.
+    float64_errors: dict[str, dict[str, float]] = field(default_factory=dict)
+    trivial: dict[str, str] = field(default_factory=dict)
+    #: Reasons why the task is not scored, then what a reader should know.
+    labels: list[str] = field(default_factory=list)
+    #: Two equal calls of the reference gave equal bytes.
+    deterministic: bool = True
+    #: Median of the reference calls made here.
+    reference_seconds: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def scored(self) -> bool:
+        """False if a label forbids a verdict."""
+        return not self.blocking()
+
+    def blocking(self) -> list[str]:
+        """Labels that forbid a verdict."""
+        kinds = ("trivial:", "stochastic:", "nondeterministic:", "ill-conditioned:")
+        return [label for label in self.labels if label.startswith(kinds)]
+
+    def make_inputs(self, task: Task, distribution: str, seed: int) -> CallInputs:
+        """Inputs of an admitted distribution."""
+        return make_distribution(task, self.facts, distribution, seed)
+
+    def tolerance_value(self) -> Tolerance:
+        return Tolerance(**self.tolerance)
+
+    def to_json(self) -> dict[str, Any]:
+        data = dict(self.__dict__)
+        data["facts"] = [item.to_json() for item in self.facts]
+        data["version"] = VERSION
+        data["scored"] = self.scored
+        return data
+
+    @staticmethod
+    def from_json(data: dict[str, Any], task: Task) -> "Admission | None":
+        """A cached admission, or None if it is of another version, task, precision, shrinking or torch."""
+        try:
+            known = {key: data[key] for key in Admission.__dataclass_fields__}
+            known["facts"] = [TensorFacts.from_json(item) for item in data["facts"]]
+            admission = Admission(**known)
+            Tolerance(**admission.tolerance)
+        except (KeyError, TypeError, AttributeError):
+            return None
+        fresh = _empty(task)
+        same = all(getattr(admission, key) == getattr(fresh, key) for key in ("content_id", "precision", "shrink", "torch"))
+        names = [spec.name for spec in task.inputs] == [item.name for item in admission.facts]
+        return admission if data.get("version") == VERSION and same and names else None
+
+
+def _empty(task: Task) -> Admission:
+    shrink = [[name, value] for name, value in task.shrink]
+    return Admission(task.source.content_id, task.precision, shrink, torch.__version__, mode=task.mode)
+
+
+def task_tolerance(task: Task) -> Tolerance:
+    """The tolerance that is reported for a task: that of its coarsest floating output."""
+    floating = [tensor for tensor in task.outputs if tensor.dtype in ("float16", "bfloat16")]
+    return default_tolerance(torch.float16 if floating else torch.float32)
+
+
+class _Admitter:
+    """One admission in progress."""
+
+    def __init__(self, task: Task, budget: AdmissionBudget, seed: int):
+        self.task = task
+        self.budget = budget
+        self.secret = seed
+        self.started = time.monotonic()
+        self.result = _empty(task)
+        self.result.tolerance = task_tolerance(task).to_json()
+        self.reference: Reference = task.build(self.seed("weights"))
+        self.oracle: Oracle | None = None
+        self.trivial = TrivialCheck()
+        self.times: list[float] = []
+
+    def seed(self, purpose: str) -> int:
+        digest = hashlib.sha256(f"{self.secret}/{purpose}".encode()).digest()
+        return int.from_bytes(digest[:8], "little") >> 1
+
+    def call(self, inputs: CallInputs, forward_seed: int) -> CallResult:
+        result = self.reference.run(inputs, forward_seed)
+        self.times.append(result.seconds)
+        return result
+
+    def run(self) -> Admission:
+        task, result = self.task, self.result
+        forward = self.seed("forward")
+        inputs, others = task.make_inputs(self.seed("own 1")), task.make_inputs(self.seed("own 2"))
+        result.facts = inspect_inputs(inputs, others)
+        first = self.call(inputs, forward)
+        self._consistency(inputs, first, forward)
+        other = self.call(others, self.seed("forward 2")).outputs
+        third = self.call(task.make_inputs(self.seed("own 3")), forward).outputs
+        finite = all(_all_finite(outputs) for outputs in (first.outputs, other, third))
+        if not finite:
+            result.labels.append("non-finite: the reference gives NaN or infinity on its own inputs")
+        del others, third
+        if result.randomness != "stochastic":
+            self._start_oracle()
+            self._judge(OWN, inputs, first, forward, other)
+            self._transforms(forward, other, finite)
+            self._finish_trivial(other)
+        result.labels = task.labels + result.labels
+        result.reference_seconds = sorted(self.times)[len(self.times) // 2]
+        result.seconds = time.monotonic() - self.started
+        return result
+
+    def _consistency(self, inputs: CallInputs, first: CallResult, forward: int) -> None:
+        """Equal calls must agree; another forward seed must change nothing unless forward() draws."""
+        task, result = self.task, self.result
+        again = self.call(inputs, forward).outputs
+        result.randomness = task.randomness
+        result.deterministic = all(same_bits(t, again.tensors[name]) for name, t in first.outputs.tensors.items())
+        if not result.deterministic:
+            comparison = Expected(first.outputs).compare(again.tensors, again.structure)
+            if not comparison.correct:
+                result.labels.append(f"nondeterministic: equal calls of the reference disagree: {comparison.message}")
+        if task.randomness == "none" and result.deterministic:
+            reseeded = self.call(inputs, self.seed("forward 3")).outputs
+            if any(not same_bits(t, reseeded.tensors[name]) for name, t in first.outputs.tensors.items()):
+                result.randomness = task.randomness = "stochastic"
+                result.labels.append("stochastic: forward() depends on a random generator other than torch's")
+
+    def _start_oracle(self) -> None:
+        try:
+            self.oracle = Oracle(self.reference, self.budget.float64, min(self.times))
+        except OracleUnavailable as error:
+            self.result.float64 = one_line(f"none: {error}", 240)
+
+    def _oracle_outputs(self, distribution: str, inputs: CallInputs, call: CallResult, forward: int) -> Any:
+        """float64 outputs, or None with the reason kept."""
+        if self.oracle is None:
+            return None
+        try:
+            outputs = self.oracle.run(inputs, forward, call.draws)
+        except OracleUnavailable as error:
+            done = len(self.result.float64_distributions)
+            self.result.float64 = one_line(f"partial: {done} distributions: {error}" if done else f"none: {error}", 240)
+            self.oracle = None
+            return None
+        return outputs
+
+    def _judge(self, name: str, inputs: CallInputs, call: CallResult, forward: int, other: Flat) -> str:
+        """Float64 error and trivial answers on one distribution. Returns why it must be dropped, or ""."""
+        truth = self._oracle_outputs(name, inputs, call, forward)
+        expected = Expected(call.outputs, truth)
+        if truth is not None:
+            problem = _own_problem(expected, call.outputs, truth)
+            if problem and name != OWN:
+                return problem
+            if problem:
+                self.result.labels.append(f"ill-conditioned: {problem}")
+            errors = {target.name: target.own_error for target in expected.targets.values() if target.own_error is not None}
+            self.result.float64_errors[name] = errors
+            self.result.float64_distributions.append(name)
+        self.trivial.add(name, inputs, expected, call.outputs, other)
+        return ""
+
+    def _transforms(self, forward: int, other: Flat, finite: bool) -> None:
+        result = self.result
+        for name in applicable(self.task, result.facts):
+            spent = time.monotonic() - self.started
+            if spent > self.budget.seconds and len(result.distributions) > 1:
+                result.dropped[name] = f"the {self.budget.seconds:.0f} s for admission were over"
+                continue
+            why = self._transform(name, forward, other, finite)
+            if why:
+                result.dropped[name] = why
+            else:
+                result.distributions.append(name)
+        if self.oracle is not None:
+            result.float64 = "full"
+
+    def _transform(self, name: str, forward: int, other: Flat, finite: bool) -> str:
+        """Tries one transform; returns why it is dropped, or ""."""
+        inputs = make_distribution(self.task, self.result.facts, name, self.seed(f"inputs {name}"))
+        try:
+            call = self.call(inputs, forward)
+        except TaskError as error:
+            return one_line(f"the reference raises: {error.message}", 240)
+        if finite and not _all_finite(call.outputs):
+            return "the reference gives NaN or infinity"
+        if call.outputs.specs() != self.task.outputs:
+            return "the reference gives outputs of other shapes"
+        return self._judge(name, inputs, call, forward, other)
+
+    def _finish_trivial(self, other: Flat) -> None:
+        result = self.result
+        result.trivial = self.trivial.to_json()
+        passing = self.trivial.passing()
+        if passing:
+            where = "on every admitted distribution"
+            result.labels.append(f"trivial: {', '.join(passing[:4])} {'passes' if len(passing) == 1 else 'pass'} {where}")
+
+
+def _all_finite(outputs: Flat) -> bool:
+    floating = (t for t in outputs.tensors.values() if t.is_floating_point() or t.is_complex())
+    return all(bool(tensor.isfinite().all()) for tensor in floating)
+
+
+def _own_problem(expected: Expected, outputs: Flat, truth: dict[str, torch.Tensor]) -> str:
+    """Why the reference's own rounding is too large here to judge others by, or ""."""
+    rounded = {name: truth[name].to(tensor.dtype) for name, tensor in outputs.tensors.items()}
+    comparison = expected.compare(rounded)
+    worst = max((error.max_scaled for error in comparison.outputs), default=0.0)
+    if comparison.correct and worst <= _OWN_SHARE:
+        return ""
+    if not comparison.correct and comparison.detail != "mismatch":
+        return f"the reference differs in kind from its float64 form: {comparison.message}"
+    share = "all" if not math.isfinite(worst) else f"{worst:.2g} times"
+    return f"the reference's own rounding takes {share} of the tolerance"
+
+
+def admit(
+    task: Task,
+    budget: AdmissionBudget = AdmissionBudget(),
+    cached: dict[str, Any] | None = None,
+    seed: int = 0,
+) -> Admission:
+    """Admits a task, or takes `cached` (an earlier to_json()) where it fits. `seed` is a secret from the OS.
+
+    Raises TaskError only where the task's own inputs cannot be made or its own call fails.
+    """
+    if cached is not None:
+        known = Admission.from_json(cached, task)
+        if known is not None:
+            task.randomness = known.randomness
+            return known
+    return _Admitter(task, budget, seed).run()

@@ -1,0 +1,405 @@
+"""Whether a candidate's outputs are the reference's.
+
+The rule, for every element of every floating output (c candidate, r reference):
+
+    |c - r|  <=  rtol * |r|  +  atol * scale
+
+`scale` is the rms of r, over the whole output or per row. Rows are what the trailing dimensions span, as few of them as
+give 64 elements. They are compared on their own scale when they differ in scale: when the rms of the dense rows (at least
+half of the elements not exactly zero) spans more than a factor of 8. A sparse row (a ReLU that is nearly all zero) then
+still uses the rms of the whole output if that is larger, because its error comes from values that were cut away. The
+scale never falls below 2^-20 of the whole output's, and never asks for more than the reference itself has: with a
+float64 result at hand, an error that is NOISE_MULTIPLE times the row's largest own error is allowed.
+
+NaN and infinities must stand in the same places, with the same sign. Integers and booleans are equal or wrong. Shape,
+dtype and structure are equal or wrong; nothing is broadcast. The rule is multiplied out in float32 (float64 for float64
+and complex128): its own rounding is a thousandth of the smallest tolerance.
+
+The float64 rule, where a float64 result r64 exists, for each output as a whole:
+
+    rms(c - r64) / rms(r64)  <=  max(float64_multiple * rms(r - r64) / rms(r64),  FLOOR_EPS * eps(dtype))
+
+Figures behind the multiples are in docs/correctness.md and are measured anew by tests/python/test_compare.py.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Mapping
+
+import torch
+
+from kernelgen_common import values as common_values
+
+from .errors import one_line
+from .values import DTYPE_NAMES, Flat
+
+CHUNK = 1 << 18
+ROW_ELEMENTS = 64
+ROW_RATIO = 8.0
+SCALE_FLOOR = 2.0**-20
+NOISE_MULTIPLE = 8.0
+FLOOR_EPS = 8.0
+_HALF = (torch.float16, torch.bfloat16)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """JSON as `Tolerance` in include/kernelgen/core/record.hpp."""
+
+    rtol: float = 1e-4
+    atol: float = 1e-4
+    float64_multiple: float = 256.0
+    standard: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rtol": self.rtol,
+            "atol": self.atol,
+            "float64_multiple": self.float64_multiple,
+            "standard": self.standard,
+        }
+
+
+def default_tolerance(dtype: torch.dtype) -> Tolerance:
+    """The defaults by dtype: 1e-4, and 1e-2 for float16 and bfloat16."""
+    return Tolerance(1e-2, 1e-2, 16.0) if dtype in _HALF else Tolerance()
+
+
+@dataclass
+class OutputError:
+    """How far one output was off; JSON as `OutputError` in include/kernelgen/core/record.hpp."""
+
+    output: str
+    max_abs: float = 0.0
+    mean_abs: float = 0.0
+    max_scaled: float = 0.0
+    float64_error: float | None = None
+    reference_float64_error: float | None = None
+    kernelbench_allclose: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        return {key: _finite(value) for key, value in self.__dict__.items() if value is not None}
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities: they become the largest double."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return 1.7976931348623157e308
+    return value
+
+
+@dataclass
+class Comparison:
+    """The answer. `kind` is "correct" or "accuracy"; `detail` is "", "mismatch", "nan", "shape", "dtype" or "structure"."""
+
+    kind: str = "correct"
+    detail: str = ""
+    message: str = ""
+    outputs: list[OutputError] = field(default_factory=list)
+
+    @property
+    def correct(self) -> bool:
+        return self.kind == "correct"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "outcome": {"kind": self.kind, "detail": self.detail, "message": self.message},
+            "outputs": [output.to_json() for output in self.outputs],
+        }
+
+
+def _wrong(detail: str, message: str, outputs: list[OutputError] | None = None) -> Comparison:
+    return Comparison("accuracy", detail, one_line(message), outputs or [])
+
+
+def _real(tensor: torch.Tensor) -> torch.Tensor:
+    """Complex numbers as pairs of reals, in a last dimension of their own."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def _rms(tensor: torch.Tensor) -> float:
+    """Root mean square over the finite elements, chunked, in float64; 0 for none."""
+    total, count = 0.0, 0
+    for part in tensor.reshape(-1).split(CHUNK * 4):
+        part = part.double()
+        finite = part.isfinite()
+        if not bool(finite.all()):
+            part = part[finite]
+        total += float(part.square().sum())
+        count += part.numel()
+    return math.sqrt(total / count) if count else 0.0
+
+
+class _Target:
+    """One expected output, with everything about it that does not depend on the candidate."""
+
+    def __init__(self, name: str, tensor: torch.Tensor, oracle: torch.Tensor | None, tolerance: Tolerance | None):
+        self.name = name
+        self.shape = tuple(tensor.shape)
+        self.dtype = tensor.dtype
+        self.exact = not (tensor.is_floating_point() or tensor.is_complex())
+        self.tolerance = tolerance or default_tolerance(tensor.dtype)
+        flat = _real(tensor.detach()).contiguous()
+        self.rows, self.columns = _row_shape(flat.shape)
+        self.values = flat.reshape(-1)
+        self.oracle = None if oracle is None or self.exact else _real(oracle.detach()).contiguous().reshape(-1).double()
+        self.work = torch.float64 if flat.dtype == torch.float64 else torch.float32
+        self.finite = self.exact or bool(flat.isfinite().all())
+        self.own_error: float | None = None
+        self.oracle_rms = 0.0
+        self.scale: float | torch.Tensor = 0.0
+        if not self.exact:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        whole = _rms(self.values)
+        noise = None
+        if self.oracle is not None:
+            self.oracle_rms = _rms(self.oracle)
+            self.own_error = self.error_against_oracle(self.values)
+        self.scale = whole
+        if self.rows < 2 or self.columns < ROW_ELEMENTS or not self.finite:
+            return
+        grid = self.values.view(self.rows, self.columns)
+        row_rms = torch.empty(self.rows, dtype=torch.float64)
+        dense = torch.empty(self.rows, dtype=torch.bool)
+        noise = torch.zeros(self.rows, dtype=torch.float64)
+        step = max(1, CHUNK // self.columns)
+        for start in range(0, self.rows, step):
+            part = grid[start : start + step].double()
+            row_rms[start : start + step] = part.square().mean(dim=1).sqrt()
+            dense[start : start + step] = (part != 0).double().mean(dim=1) >= 0.5
+            if self.oracle is not None:
+                truth = self.oracle.view(self.rows, self.columns)[start : start + step]
+                noise[start : start + step] = (part - truth).abs().amax(dim=1).nan_to_num(0.0)
+        some = row_rms[dense]
+        if some.numel() < 2 or float(some.max()) <= ROW_RATIO * float(some.min()):
+            return
+        scale = torch.where(dense, row_rms, row_rms.clamp(min=whole)).clamp(min=SCALE_FLOOR * whole)
+        if self.tolerance.atol > 0:
+            scale = torch.maximum(scale, noise * (NOISE_MULTIPLE / self.tolerance.atol))
+        self.scale = scale
+
+    def error_against_oracle(self, values: torch.Tensor) -> float | None:
+        """rms(values - r64) / rms(r64) over the elements finite in both; None where r64 is all zero or absent."""
+        if self.oracle is None or self.oracle_rms == 0.0:
+            return None
+        total, count = 0.0, 0
+        for part, truth in zip(values.split(CHUNK), self.oracle.split(CHUNK)):
+            difference = part.double() - truth
+            square = difference.square_()
+            partial = float(square.sum())
+            if not math.isfinite(partial):
+                square = square[truth.isfinite() & part.isfinite()]
+                partial = float(square.sum())
+            total += partial
+            count += square.numel()
+        return math.sqrt(total / count) / self.oracle_rms if count else None
+
+    def scale_of(self, start: int, count: int) -> float | torch.Tensor:
+        """The scale of elements start .. start + count."""
+        if isinstance(self.scale, float):
+            return self.scale
+        first, last = start // self.columns, (start + count - 1) // self.columns
+        spread = self.scale[first : last + 1].to(self.work).repeat_interleave(self.columns)
+        skip = start - first * self.columns
+        return spread[skip : skip + count]
+
+
+def _row_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """(rows, elements per row): trailing dimensions until a row has ROW_ELEMENTS."""
+    columns, dim = 1, len(shape)
+    while dim > 0 and columns < ROW_ELEMENTS:
+        dim -= 1
+        columns *= shape[dim]
+    rows = 1
+    for size in shape[:dim]:
+        rows *= size
+    return rows, columns
+
+
+@dataclass
+class _Worst:
+    scaled: float = 0.0
+    index: int = -1
+    wrong: int = 0
+
+
+class Expected:
+    """The reference's outputs of one call, prepared for many comparisons."""
+
+    def __init__(self, outputs: Flat, oracle: Mapping[str, torch.Tensor] | None = None, tolerance: Tolerance | None = None):
+        """`oracle` has float64 outputs by name; `tolerance` overrides the defaults by dtype."""
+        self.structure = outputs.structure
+        self.targets = {
+            name: _Target(name, tensor, (oracle or {}).get(name), tolerance) for name, tensor in outputs.tensors.items()
+        }
+
+    def compare(self, candidate: Mapping[str, torch.Tensor], structure: Any = ...) -> Comparison:
+        """Compares all outputs in full. `structure` is the candidate's, if it has one of its own."""
+        if structure is not ...:
+            found = common_values.difference(self.structure, structure) or _scalar_difference(self.structure, structure)
+            if found:
+                return _wrong("structure", found)
+        missing = [name for name in self.targets if name not in candidate]
+        if missing or len(candidate) != len(self.targets):
+            detail = f"missing {', '.join(missing[:4])}" if missing else f"{len(candidate)} outputs"
+            return _wrong("structure", f"{detail}, expected {len(self.targets)} outputs")
+        for name, target in self.targets.items():
+            given = candidate[name]
+            if given.dtype != target.dtype:
+                got = DTYPE_NAMES.get(given.dtype, str(given.dtype))
+                return _wrong("dtype", f"{name} has dtype {got}, expected {DTYPE_NAMES[target.dtype]}")
+            if tuple(given.shape) != target.shape:
+                return _wrong("shape", f"{name} has shape {list(given.shape)}, expected {list(target.shape)}")
+        errors, verdict = [], None
+        for name, target in self.targets.items():
+            error, wrong = _compare_one(target, candidate[name].detach())
+            errors.append(error)
+            verdict = verdict or wrong
+        if verdict is None:
+            return Comparison(outputs=errors)
+        return _wrong(verdict[0], verdict[1], errors)
+
+
+def _scalar_difference(expected: Any, actual: Any, path: str = "output") -> str:
+    """Floats in two structures of equal form: equal within 1e-4 (scalars of a reference are seldom exact)."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        if "float" in expected:
+            want, got = float.fromhex(expected["float"]), float.fromhex(actual.get("float", "nan"))
+            same = want == got or (math.isnan(want) and math.isnan(got)) or abs(want - got) <= 1e-4 * abs(want)
+            return "" if same else f"{path} is {got!r}, expected {want!r}"
+        expected, actual = list(expected.values())[0], list(actual.values())[0]
+    if isinstance(expected, list) and isinstance(actual, list):
+        for index, (left, right) in enumerate(zip(expected, actual)):
+            found = _scalar_difference(left, right, f"{path}[{index}]")
+            if found:
+                return found
+    return ""
+
+
+def _compare_one(target: _Target, candidate: torch.Tensor) -> tuple[OutputError, tuple[str, str] | None]:
+    """The error of one output of right shape and dtype, and (detail, message) if it is wrong."""
+    values = _real(candidate).contiguous().reshape(-1)
+    error = OutputError(target.name, reference_float64_error=target.own_error)
+    if values.numel() == 0:
+        error.kernelbench_allclose = True
+        error.reference_float64_error = None
+        return error, None
+    if target.exact:
+        return _compare_exact(target, values, error)
+    worst, nonfinite = _compare_floats(target, values, error)
+    if nonfinite is not None:
+        error.max_scaled = math.inf
+        return error, ("nan", nonfinite)
+    error.max_scaled = worst.scaled
+    error.float64_error = target.error_against_oracle(values)
+    if worst.wrong:
+        return error, ("mismatch", _mismatch_message(target, values, worst))
+    return error, _float64_verdict(target, error)
+
+
+def _float64_verdict(target: _Target, error: OutputError) -> tuple[str, str] | None:
+    if error.float64_error is None or target.own_error is None:
+        return None
+    floor = FLOOR_EPS * torch.finfo(target.dtype).eps
+    allowed = max(target.tolerance.float64_multiple * target.own_error, floor)
+    if error.float64_error <= allowed:
+        return None
+    return (
+        "mismatch",
+        f"{target.name}: relative rms error against float64 is {error.float64_error:.3g}, allowed {allowed:.3g} "
+        f"(the reference's own is {target.own_error:.3g})",
+    )
+
+
+def _compare_exact(target: _Target, values: torch.Tensor, error: OutputError) -> tuple[OutputError, tuple[str, str] | None]:
+    differing = values != target.values
+    count = int(differing.sum())
+    if count:
+        gap = (values.double() - target.values.double()).abs()
+        error.max_abs, error.mean_abs = float(gap.max()), float(gap.mean())
+        error.max_scaled = math.inf
+        index = int(differing.nonzero()[0])
+        worst = _Worst(math.inf, index, count)
+        error.kernelbench_allclose = bool((gap <= 1e-4 + 1e-4 * values.double().abs()).all())
+        return error, ("mismatch", _mismatch_message(target, values, worst))
+    error.kernelbench_allclose = True
+    return error, None
+
+
+def _compare_floats(target: _Target, values: torch.Tensor, error: OutputError) -> tuple[_Worst, str | None]:
+    """One pass over both tensors in cache-sized chunks. Returns a message instead if NaN or infinities differ."""
+    tolerance, worst = target.tolerance, _Worst()
+    kernelbench = 1e-2 if target.dtype in _HALF else 1e-4
+    total, allclose, start = 0.0, True, 0
+    for part, wanted in zip(values.split(CHUNK), target.values.split(CHUNK)):
+        c, r = part.to(target.work), wanted.to(target.work)
+        gap = (c - r).abs_()
+        summed = float(gap.sum(dtype=torch.float64))
+        if not math.isfinite(summed):
+            message = _nonfinite_difference(target, c, r, start)
+            if message is not None:
+                return worst, message
+            allclose = allclose and not bool(r.isnan().any())
+            gap = torch.where(r.isfinite(), gap, torch.zeros_like(gap))
+            r = torch.where(r.isfinite(), r, torch.zeros_like(r))
+            c = torch.where(c.isfinite(), c, torch.zeros_like(c))
+            summed = float(gap.sum(dtype=torch.float64))
+        total += summed
+        largest = float(gap.max())
+        error.max_abs = max(error.max_abs, largest)
+        if largest > kernelbench:
+            allclose = allclose and bool((gap <= c.abs().mul_(kernelbench).add_(kernelbench)).all())
+        if largest > 0:
+            allowed = r.abs_().mul_(tolerance.rtol) if r is not wanted else r.abs().mul_(tolerance.rtol)
+            scale = target.scale_of(start, c.numel())
+            allowed.add_(scale, alpha=tolerance.atol) if torch.is_tensor(scale) else allowed.add_(scale * tolerance.atol)
+            _note_worst(worst, gap, allowed, start)
+        start += c.numel()
+    error.mean_abs = total / values.numel()
+    error.kernelbench_allclose = allclose
+    return worst, None
+
+
+def _note_worst(worst: _Worst, gap: torch.Tensor, allowed: torch.Tensor, start: int) -> None:
+    """Updates the worst element and the count of wrong ones; an error of zero is right even where none is allowed."""
+    scaled = gap.div_(allowed).nan_to_num_(nan=0.0)
+    top = float(scaled.max())
+    if top > worst.scaled:
+        worst.scaled, worst.index = top, start + int(scaled.argmax())
+    if top > 1.0:
+        worst.wrong += int((scaled > 1.0).sum())
+
+
+def _nonfinite_difference(target: _Target, c: torch.Tensor, r: torch.Tensor, start: int) -> str | None:
+    """Where NaN or infinities of the candidate are not the reference's; None if they agree (float overflow of c - r aside)."""
+    bad = (c.isnan() != r.isnan()) | (c.isinf() != r.isinf()) | (c.isinf() & r.isinf() & (c != r))
+    if not bool(bad.any()):
+        return None
+    index = int(bad.nonzero()[0])
+    where = _position(target, start + index)
+    return f"{target.name}{where} is {float(c[index])}, expected {float(r[index]):.6g}; {int(bad.sum())} such elements there"
+
+
+def _position(target: _Target, flat: int) -> str:
+    """The index of an element: "[3, 17]"."""
+    position = []
+    flat = flat // 2 if target.dtype.is_complex else flat
+    for size in reversed(target.shape):
+        position.append(flat % size)
+        flat //= size
+    return str(position[::-1]) if position else ""
+
+
+def _mismatch_message(target: _Target, values: torch.Tensor, worst: _Worst) -> str:
+    got, want = values[worst.index].item(), target.values[worst.index].item()
+    share = f"{worst.wrong} of {values.numel()} elements are wrong"
+    if target.exact:
+        return f"{target.name}: {share}; first at {_position(target, worst.index)}: got {got}, expected {want}"
+    return (
+        f"{target.name}: {share}; worst at {_position(target, worst.index)}: got {got:.8g}, expected {want:.8g}, "
+        f"{worst.scaled:.3g} times the allowed error"
+    )

@@ -1,0 +1,258 @@
+"""Input distributions: the task's own under a secret seed, and transforms of it that keep what the task relies on.
+
+A transform keeps dtype, shape, strides, value set (integers, booleans and few-valued floats are left alone), the pattern
+of exact zeros and of non-finite values, symmetry, row sums (probabilities), and equality of inputs that are equal. It does
+not keep sign or range: that relu's input is never negative is an accident of torch.rand. Where the reference does depend
+on the range (log, a loss on probabilities), it raises or gives NaN, and admission drops the transform.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Callable
+
+import torch
+
+from .task import CallInputs, Task
+from .values import assign, clone_with_strides, empty_like_spec, same_bits, spec_of
+
+OWN = "own"
+_FEW = 16
+_SAMPLE = 1 << 22
+
+
+@dataclass(frozen=True)
+class TensorFacts:
+    """What was found about one input tensor; holds for every seed that was looked at."""
+
+    name: str
+    #: "free": any transform; "elementwise": only maps of single elements; "rows": only rearrangement within rows;
+    #: "fixed": left as the task draws it.
+    freedom: str = "free"
+    why: str = ""
+    zeros: bool = False
+    nonfinite: bool = False
+    symmetric: bool = False
+    constant_row_sums: bool = False
+    minimum: float = 0.0
+    maximum: float = 0.0
+    mean: float = 0.0
+    deviation: float = 0.0
+    #: An earlier input with the same contents: both are transformed alike.
+    same_as: str = ""
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> "TensorFacts":
+        known = {item.name for item in fields(TensorFacts)}
+        return TensorFacts(**{key: value for key, value in data.items() if key in known})
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def _is_symmetric(tensor: torch.Tensor) -> bool:
+    square = tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2] and tensor.shape[-1] > 1
+    return square and torch.equal(tensor, tensor.transpose(-1, -2))
+
+
+def _has_constant_row_sums(tensor: torch.Tensor) -> bool:
+    """Whether rows along the last dimension are non-negative and share one sum, as probabilities do."""
+    if tensor.dim() == 0 or tensor.shape[-1] < 2 or bool((tensor < 0).any()):
+        return False
+    sums = tensor.sum(dim=-1, dtype=torch.float64)
+    precise = 1e-4 if tensor.dtype in (torch.float32, torch.float64) else 1e-2
+    first = float(sums.reshape(-1)[0])
+    # One row alone has a constant sum whatever it is; 1 is the sum that means something.
+    if sums.numel() == 1 and abs(first - 1.0) > precise:
+        return False
+    return first > 0 and bool(((sums - first).abs() <= precise * first).all())
+
+
+def _few_valued(tensor: torch.Tensor) -> bool:
+    if tensor.numel() < 4 * _FEW:
+        return False
+    sample = tensor.reshape(-1)[: 1 << 16]
+    if sample.unique().numel() > _FEW:
+        return False
+    return tensor.reshape(-1)[:_SAMPLE].unique().numel() <= _FEW
+
+
+def inspect_tensor(name: str, tensor: torch.Tensor, other: torch.Tensor) -> TensorFacts:
+    """Facts from the same input under two seeds."""
+    if tensor.numel() == 0:
+        return TensorFacts(name, "fixed", "empty")
+    if tensor.is_complex() or not tensor.is_floating_point():
+        return TensorFacts(name, "fixed", "integers, booleans and complex numbers keep their value set")
+    finite = tensor.isfinite()
+    some = tensor if bool(finite.all()) else tensor[finite]
+    if some.numel() == 0:
+        return TensorFacts(name, "fixed", "no finite value")
+    double = some.reshape(-1)[:_SAMPLE].double()
+    deviation = float(double.std()) if double.numel() > 1 else 0.0
+    numbers = {
+        "minimum": float(some.min()),
+        "maximum": float(some.max()),
+        "mean": float(double.mean()),
+        "deviation": deviation,
+        "zeros": bool((tensor == 0).any()),
+        "nonfinite": some.numel() != tensor.numel(),
+        "symmetric": _is_symmetric(tensor) and _is_symmetric(other),
+        "constant_row_sums": _has_constant_row_sums(tensor) and _has_constant_row_sums(other),
+    }
+    if same_bits(tensor, other):
+        return TensorFacts(name, "fixed", "the same under every seed", **numbers)
+    if _few_valued(tensor) and _few_valued(other):
+        return TensorFacts(name, "fixed", f"at most {_FEW} different values", **numbers)
+    if numbers["constant_row_sums"]:
+        return TensorFacts(name, "rows", "rows share one sum", **numbers)
+    if numbers["symmetric"]:
+        return TensorFacts(name, "elementwise", "symmetric", **numbers)
+    return TensorFacts(name, **numbers)
+
+
+def inspect_inputs(first: CallInputs, second: CallInputs) -> list[TensorFacts]:
+    """Facts of every input tensor, from two seeds."""
+    found: list[TensorFacts] = []
+    for name, tensor in first.tensors.items():
+        facts = inspect_tensor(name, tensor, second.tensors[name])
+        for earlier in found:
+            if facts.freedom != "fixed" and same_bits(first.tensors[earlier.name], tensor):
+                facts = TensorFacts(**{**asdict(facts), "same_as": earlier.name})
+                break
+        found.append(facts)
+    return found
+
+
+_Transform = Callable[[torch.Tensor, TensorFacts, torch.Generator], torch.Tensor]
+
+
+def _negate(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    return -x
+
+
+def _zero_mean(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    return x - facts.mean
+
+
+def _scale_up(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    return x * 5.0
+
+
+def _scale_down(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    return x * 0.03
+
+
+def _heavy_tails(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    """About one element in 128, at random positions, is multiplied by 8 to 24 and half of them change their sign."""
+    flat = x.clone(memory_format=torch.contiguous_format).reshape(-1)
+    count = max(1, flat.numel() // 128)
+    where = torch.randint(flat.numel(), (count,), generator=generator)
+    factor = torch.rand(count, generator=generator).mul_(16.0).add_(8.0)
+    factor *= torch.randint(2, (count,), generator=generator) * 2 - 1
+    flat[where] = x.reshape(-1)[where] * factor.to(x.dtype)
+    return flat.view(x.shape)
+
+
+def _row_scales(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    """Each slice along the first dimension gets a factor between 1/16 and 16."""
+    factor = torch.exp2(torch.rand(x.shape[0], generator=generator) * 8 - 4).to(x.dtype)
+    return x * factor.view(-1, *([1] * (x.dim() - 1)))
+
+
+def _permute(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    return x[..., torch.randperm(x.shape[-1], generator=generator)]
+
+
+def _sharpen(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    """Rows with the same sums, but most of the weight on few elements."""
+    powered = x.double() ** 3
+    sums = x.double().sum(dim=-1, keepdim=True)
+    return (powered * (sums / powered.sum(dim=-1, keepdim=True))).to(x.dtype)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    transform: _Transform
+    freedoms: frozenset[str]
+    applies: Callable[[torch.Size, TensorFacts], bool]
+
+
+def _always(shape: torch.Size, facts: TensorFacts) -> bool:
+    return True
+
+
+def _shifted(shape: torch.Size, facts: TensorFacts) -> bool:
+    return abs(facts.mean) > 0.1 * facts.deviation and facts.deviation > 0
+
+
+_FREE = frozenset({"free"})
+_ELEMENTWISE = frozenset({"free", "elementwise"})
+_ROWS = frozenset({"rows"})
+
+#: In the order in which they tell most; admission stops where its time is over.
+_RULES: dict[str, list[_Rule]] = {
+    "zero_mean": [_Rule(_zero_mean, _ELEMENTWISE, _shifted), _Rule(_sharpen, _ROWS, _always)],
+    "negate": [_Rule(_negate, _ELEMENTWISE, _always)],
+    "heavy_tails": [
+        _Rule(_heavy_tails, _FREE, lambda shape, facts: shape.numel() >= 128),
+        _Rule(_sharpen, _ROWS, _always),
+    ],
+    "scale_up": [_Rule(_scale_up, _ELEMENTWISE, _always), _Rule(_permute, _ROWS, _always)],
+    "row_scales": [_Rule(_row_scales, _FREE, lambda shape, facts: len(shape) >= 2 and shape[0] > 1)],
+    "scale_down": [_Rule(_scale_down, _ELEMENTWISE, _always)],
+    "sharpen": [_Rule(_sharpen, _ROWS, _always)],
+}
+TRANSFORMS = tuple(_RULES)
+
+
+def _rule_for(name: str, shape: torch.Size, facts: TensorFacts) -> _Rule | None:
+    fitting = (rule for rule in _RULES[name] if facts.freedom in rule.freedoms and rule.applies(shape, facts))
+    return next(fitting, None)
+
+
+def applicable(task: Task, facts: list[TensorFacts]) -> list[str]:
+    """Names of the transforms that change at least one input, most telling first."""
+    shapes = {spec.name: torch.Size(spec.shape) for spec in task.inputs}
+    names = [name for name in TRANSFORMS if any(_rule_for(name, shapes[item.name], item) for item in facts)]
+    # "sharpen" stands alone only where nothing else carried it.
+    return names if names == ["sharpen"] else [name for name in names if name != "sharpen"]
+
+
+def _generator(seed: int, name: str, tensor: str) -> torch.Generator:
+    digest = hashlib.sha256(f"{seed}/{name}/{tensor}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
+
+
+def transform_tensor(name: str, tensor: torch.Tensor, facts: TensorFacts, seed: int) -> torch.Tensor:
+    """The transformed tensor, with equal strides; the tensor itself where the transform does not apply."""
+    rule = _rule_for(name, tensor.shape, facts)
+    if rule is None:
+        return tensor
+    work = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
+    value = rule.transform(work, facts, _generator(seed, name, facts.same_as or facts.name)).to(tensor.dtype)
+    if facts.zeros:
+        value = torch.where(tensor == 0, tensor, value)
+    if facts.nonfinite:
+        value = torch.where(tensor.isfinite(), value, tensor)
+    if tensor.is_contiguous() and value.is_contiguous():
+        return value
+    result = empty_like_spec(spec_of(facts.name, tensor))
+    assign(result, value)
+    return result
+
+
+def make_inputs(task: Task, facts: list[TensorFacts], distribution: str, seed: int) -> CallInputs:
+    """Inputs of a distribution under a seed. Raises TaskError where get_inputs() does, KeyError for an unknown name."""
+    inputs = task.make_inputs(seed)
+    if distribution == OWN:
+        return inputs
+    if distribution not in _RULES:
+        raise KeyError(distribution)
+    changed = {item.name: transform_tensor(distribution, inputs.tensors[item.name], item, seed) for item in facts}
+    return inputs.replace(changed)
+
+
+def clone_inputs(inputs: CallInputs) -> CallInputs:
+    """A deep copy with equal strides."""
+    return CallInputs(inputs.structure, {name: clone_with_strides(value) for name, value in inputs.tensors.items()})
