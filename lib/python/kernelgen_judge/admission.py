@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from .arithmetic import all_finite, one_thread
 from .compare import Expected, Tolerance, default_tolerance
 from .distributions import OWN, TensorFacts, applicable, inspect_inputs
 from .distributions import make_inputs as make_distribution
@@ -130,7 +131,6 @@ class _Admitter:
         self.result.tolerance = task_tolerance(task).to_json()
         self.reference: Reference = task.build(self.seed("weights"))
         self.oracle: Oracle | None = None
-        self.trivial = TrivialCheck()
         self.times: list[float] = []
 
     def seed(self, purpose: str) -> int:
@@ -150,6 +150,7 @@ class _Admitter:
         first = self.call(inputs, forward)
         self._consistency(inputs, first, forward)
         other = self.call(others, self.seed("forward 2")).outputs
+        self.trivial = TrivialCheck(other)
         third = self.call(task.make_inputs(self.seed("own 3")), forward).outputs
         finite = all(_all_finite(outputs) for outputs in (first.outputs, other, third))
         if not finite:
@@ -157,9 +158,9 @@ class _Admitter:
         del others, third
         if result.randomness != "stochastic":
             self._start_oracle()
-            self._judge(OWN, inputs, first, forward, other)
-            self._transforms(forward, other, finite)
-            self._finish_trivial(other)
+            self._judge(OWN, inputs, first, forward)
+            self._transforms(forward, finite)
+            self._finish_trivial()
         result.labels = task.labels + result.labels
         result.reference_seconds = sorted(self.times)[len(self.times) // 2]
         result.seconds = time.monotonic() - self.started
@@ -200,7 +201,7 @@ class _Admitter:
             return None
         return outputs
 
-    def _judge(self, name: str, inputs: CallInputs, call: CallResult, forward: int, other: Flat) -> str:
+    def _judge(self, name: str, inputs: CallInputs, call: CallResult, forward: int) -> str:
         """Float64 error and trivial answers on one distribution. Returns why it must be dropped, or ""."""
         truth = self._oracle_outputs(name, inputs, call, forward)
         expected = Expected(call.outputs, truth)
@@ -213,17 +214,17 @@ class _Admitter:
             errors = {target.name: target.own_error for target in expected.targets.values() if target.own_error is not None}
             self.result.float64_errors[name] = errors
             self.result.float64_distributions.append(name)
-        self.trivial.add(name, inputs, expected, call.outputs, other)
+        self.trivial.add(name, inputs, expected, call.outputs)
         return ""
 
-    def _transforms(self, forward: int, other: Flat, finite: bool) -> None:
+    def _transforms(self, forward: int, finite: bool) -> None:
         result = self.result
         for name in applicable(self.task, result.facts):
             spent = time.monotonic() - self.started
             if spent > self.budget.seconds and len(result.distributions) > 1:
                 result.dropped[name] = f"the {self.budget.seconds:.0f} s for admission were over"
                 continue
-            why = self._transform(name, forward, other, finite)
+            why = self._transform(name, forward, finite)
             if why:
                 result.dropped[name] = why
             else:
@@ -231,7 +232,7 @@ class _Admitter:
         if self.oracle is not None:
             result.float64 = "full"
 
-    def _transform(self, name: str, forward: int, other: Flat, finite: bool) -> str:
+    def _transform(self, name: str, forward: int, finite: bool) -> str:
         """Tries one transform; returns why it is dropped, or ""."""
         inputs = make_distribution(self.task, self.result.facts, name, self.seed(f"inputs {name}"))
         try:
@@ -242,9 +243,9 @@ class _Admitter:
             return "the reference gives NaN or infinity"
         if call.outputs.specs() != self.task.outputs:
             return "the reference gives outputs of other shapes"
-        return self._judge(name, inputs, call, forward, other)
+        return self._judge(name, inputs, call, forward)
 
-    def _finish_trivial(self, other: Flat) -> None:
+    def _finish_trivial(self) -> None:
         result = self.result
         result.trivial = self.trivial.to_json()
         passing = self.trivial.passing()
@@ -254,8 +255,8 @@ class _Admitter:
 
 
 def _all_finite(outputs: Flat) -> bool:
-    floating = (t for t in outputs.tensors.values() if t.is_floating_point() or t.is_complex())
-    return all(bool(tensor.isfinite().all()) for tensor in floating)
+    with one_thread():
+        return all(all_finite(tensor) for tensor in outputs.tensors.values())
 
 
 def _own_problem(expected: Expected, outputs: Flat, truth: dict[str, torch.Tensor]) -> str:

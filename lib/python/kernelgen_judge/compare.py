@@ -32,10 +32,10 @@ import torch
 
 from kernelgen_common import values as common_values
 
+from .arithmetic import CHUNK, all_finite, one_thread, rms
 from .errors import one_line
 from .values import DTYPE_NAMES, Flat
 
-CHUNK = 1 << 18
 ROW_ELEMENTS = 64
 ROW_RATIO = 8.0
 SCALE_FLOOR = 2.0**-20
@@ -119,19 +119,6 @@ def _real(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
-def _rms(tensor: torch.Tensor) -> float:
-    """Root mean square over the finite elements, chunked, in float64; 0 for none."""
-    total, count = 0.0, 0
-    for part in tensor.reshape(-1).split(CHUNK * 4):
-        part = part.double()
-        finite = part.isfinite()
-        if not bool(finite.all()):
-            part = part[finite]
-        total += float(part.square().sum())
-        count += part.numel()
-    return math.sqrt(total / count) if count else 0.0
-
-
 class _Target:
     """One expected output, with everything about it that does not depend on the candidate."""
 
@@ -146,7 +133,7 @@ class _Target:
         self.values = flat.reshape(-1)
         self.oracle = None if oracle is None or self.exact else _real(oracle.detach()).contiguous().reshape(-1).double()
         self.work = torch.float64 if flat.dtype == torch.float64 else torch.float32
-        self.finite = self.exact or bool(flat.isfinite().all())
+        self.finite = self.exact or all_finite(flat)
         self.own_error: float | None = None
         self.oracle_rms = 0.0
         self.scale: float | torch.Tensor = 0.0
@@ -154,10 +141,10 @@ class _Target:
             self._prepare()
 
     def _prepare(self) -> None:
-        whole = _rms(self.values)
+        whole = rms(self.values)
         noise = None
         if self.oracle is not None:
-            self.oracle_rms = _rms(self.oracle)
+            self.oracle_rms = rms(self.oracle)
             self.own_error = self.error_against_oracle(self.values)
         self.scale = whole
         if self.rows < 2 or self.columns < ROW_ELEMENTS or not self.finite:
@@ -233,9 +220,11 @@ class Expected:
     def __init__(self, outputs: Flat, oracle: Mapping[str, torch.Tensor] | None = None, tolerance: Tolerance | None = None):
         """`oracle` has float64 outputs by name; `tolerance` overrides the defaults by dtype."""
         self.structure = outputs.structure
-        self.targets = {
-            name: _Target(name, tensor, (oracle or {}).get(name), tolerance) for name, tensor in outputs.tensors.items()
-        }
+        with one_thread():
+            self.targets = {
+                name: _Target(name, tensor, (oracle or {}).get(name), tolerance)
+                for name, tensor in outputs.tensors.items()
+            }
 
     def compare(self, candidate: Mapping[str, torch.Tensor], structure: Any = ...) -> Comparison:
         """Compares all outputs in full. `structure` is the candidate's, if it has one of its own."""
@@ -255,10 +244,11 @@ class Expected:
             if tuple(given.shape) != target.shape:
                 return _wrong("shape", f"{name} has shape {list(given.shape)}, expected {list(target.shape)}")
         errors, verdict = [], None
-        for name, target in self.targets.items():
-            error, wrong = _compare_one(target, candidate[name].detach())
-            errors.append(error)
-            verdict = verdict or wrong
+        with one_thread():
+            for name, target in self.targets.items():
+                error, wrong = _compare_one(target, candidate[name].detach())
+                errors.append(error)
+                verdict = verdict or wrong
         if verdict is None:
             return Comparison(outputs=errors)
         return _wrong(verdict[0], verdict[1], errors)

@@ -14,6 +14,7 @@ from typing import Any, Callable
 
 import torch
 
+from .arithmetic import all_finite, one_thread
 from .task import CallInputs, Task
 from .values import assign, clone_with_strides, empty_like_spec, same_bits, spec_of
 
@@ -84,8 +85,7 @@ def inspect_tensor(name: str, tensor: torch.Tensor, other: torch.Tensor) -> Tens
         return TensorFacts(name, "fixed", "empty")
     if tensor.is_complex() or not tensor.is_floating_point():
         return TensorFacts(name, "fixed", "integers, booleans and complex numbers keep their value set")
-    finite = tensor.isfinite()
-    some = tensor if bool(finite.all()) else tensor[finite]
+    some = tensor if all_finite(tensor) else tensor[tensor.isfinite()]
     if some.numel() == 0:
         return TensorFacts(name, "fixed", "no finite value")
     double = some.reshape(-1)[:_SAMPLE].double()
@@ -113,6 +113,11 @@ def inspect_tensor(name: str, tensor: torch.Tensor, other: torch.Tensor) -> Tens
 
 def inspect_inputs(first: CallInputs, second: CallInputs) -> list[TensorFacts]:
     """Facts of every input tensor, from two seeds."""
+    with one_thread():
+        return _inspect_all(first, second)
+
+
+def _inspect_all(first: CallInputs, second: CallInputs) -> list[TensorFacts]:
     found: list[TensorFacts] = []
     for name, tensor in first.tensors.items():
         facts = inspect_tensor(name, tensor, second.tensors[name])
@@ -249,7 +254,8 @@ def make_inputs(task: Task, facts: list[TensorFacts], distribution: str, seed: i
         return inputs
     if distribution not in _RULES:
         raise KeyError(distribution)
-    changed = {item.name: transform_tensor(distribution, inputs.tensors[item.name], item, seed) for item in facts}
+    with one_thread():
+        changed = {item.name: transform_tensor(distribution, inputs.tensors[item.name], item, seed) for item in facts}
     return inputs.replace(changed)
 
 

@@ -11,6 +11,7 @@ from typing import Callable, Iterator
 
 import torch
 
+from .arithmetic import finite_mean, one_thread
 from .compare import Expected
 from .task import CallInputs
 from .values import Flat
@@ -35,12 +36,9 @@ def _fill(tensor: torch.Tensor, value: float) -> torch.Tensor:
     return torch.full_like(tensor, value if tensor.is_floating_point() or tensor.is_complex() else round(value))
 
 
-def _mean_of(tensor: torch.Tensor) -> float:
-    if tensor.numel() == 0 or tensor.is_complex():
-        return 0.0
-    values = tensor.double()
-    finite = values[values.isfinite()]
-    return float(finite.mean()) if finite.numel() else 0.0
+def means_of(outputs: Flat) -> dict[str, float]:
+    """The mean of every output; 0 for complex ones."""
+    return {name: 0.0 if tensor.is_complex() else finite_mean(tensor) for name, tensor in outputs.tensors.items()}
 
 
 def _row_mean(tensor: torch.Tensor) -> torch.Tensor | None:
@@ -67,9 +65,8 @@ def _echo(source: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor | None:
     return source.reshape(-1)[: tensor.numel()].view(tensor.shape)
 
 
-def answers(inputs: CallInputs, expected: Flat, other: Flat) -> Iterator[tuple[str, Callable[[], Answer | None]]]:
-    """(name, maker) of every trivial answer. `other`: outputs of the own distribution under another seed."""
-    means = {name: _mean_of(tensor) for name, tensor in other.tensors.items()}
+def answers(inputs: CallInputs, expected: Flat, other: Flat, means: dict[str, float]) -> Iterator[tuple[str, Callable[[], Answer | None]]]:
+    """(name, maker) of every trivial answer. `other`: outputs of the own distribution under another seed; `means`: theirs."""
     yield "zeros", lambda: _each(expected, torch.zeros_like)
     yield "ones", lambda: _each(expected, torch.ones_like)
     yield "mean", lambda: {name: _fill(tensor, means[name]) for name, tensor in expected.tensors.items()}
@@ -82,16 +79,21 @@ def answers(inputs: CallInputs, expected: Flat, other: Flat) -> Iterator[tuple[s
 class TrivialCheck:
     """Collects, over distributions, which trivial answers are still right everywhere."""
 
-    def __init__(self) -> None:
+    def __init__(self, other: Flat) -> None:
+        """`other`: outputs of the own distribution under another seed."""
+        self._other = other
+        with one_thread():
+            self._means = means_of(other)
         #: name -> the distribution on which it failed first, "" while it passed everywhere.
         self.failed_on: dict[str, str] = {}
 
-    def add(self, distribution: str, inputs: CallInputs, expected: Expected, outputs: Flat, other: Flat) -> None:
+    def add(self, distribution: str, inputs: CallInputs, expected: Expected, outputs: Flat) -> None:
         """Tries every answer that has not failed yet."""
-        for name, make in answers(inputs, outputs, other):
+        for name, make in answers(inputs, outputs, self._other, self._means):
             if self.failed_on.get(name, "") != "":
                 continue
-            answer = make()
+            with one_thread():
+                answer = make()
             if answer is None:
                 continue
             self.failed_on[name] = "" if expected.compare(answer).correct else distribution

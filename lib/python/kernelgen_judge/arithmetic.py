@@ -1,0 +1,63 @@
+"""The judge's own passes over tensors: in cache-sized chunks, on one thread.
+
+Chunks are too small to be worth waking other threads for, and on a busy machine waiting for them takes many times longer
+than the work. Calls of the reference keep the number of threads that they were given.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Iterator
+
+import torch
+
+CHUNK = 1 << 18
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Tensor operations inside run on the calling thread alone."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def all_finite(tensor: torch.Tensor) -> bool:
+    """Whether there is neither NaN nor infinity. Integers always are."""
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return True
+    values = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+    for part in values.reshape(-1).split(CHUNK):
+        # A finite sum proves it at once; an infinite one may be an overflow of finite numbers.
+        if not math.isfinite(float(part.sum(dtype=torch.float64))) and not bool(part.isfinite().all()):
+            return False
+    return True
+
+
+def finite_mean(tensor: torch.Tensor) -> float:
+    """The mean of the finite elements of a real tensor, in float64; 0 for none."""
+    total, count = 0.0, 0
+    for part in tensor.reshape(-1).split(CHUNK):
+        partial, size = float(part.sum(dtype=torch.float64)), part.numel()
+        if not math.isfinite(partial):
+            part = part[part.isfinite()]
+            partial, size = float(part.sum(dtype=torch.float64)), part.numel()
+        total, count = total + partial, count + size
+    return total / count if count else 0.0
+
+
+def rms(tensor: torch.Tensor) -> float:
+    """Root mean square of the finite elements of a real tensor, in float64; 0 for none."""
+    total, count = 0.0, 0
+    for part in tensor.reshape(-1).split(CHUNK):
+        square = part.double().square()
+        partial, size = float(square.sum()), part.numel()
+        if not math.isfinite(partial):
+            square = part[part.isfinite()].double().square()
+            partial, size = float(square.sum()), square.numel()
+        total, count = total + partial, count + size
+    return math.sqrt(total / count) if count else 0.0
