@@ -13,6 +13,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   core/record.hpp
   core/result.hpp
   core/task.hpp
+  exec/child.hpp
   exec/process.hpp
   judge/judge.hpp
   task/task_source.hpp)

@@ -8,7 +8,7 @@ import tree
 
 # Each pattern is written so that it does not match itself.
 PATTERNS = [
-    ("a path on somebody's machine", re.compile(r"(?<![\w.~$}-])/(?:home|Users|work)/[A-Za-z0-9_.-]+")),
+    ("a path on somebody's machine", re.compile(r"(?<![\w.~$}-])/(?:home|Users|work)/(?!(?:u|me|user|somebody)\b)[A-Za-z0-9_.-]+")),
     ("a path on somebody's machine", re.compile(r"(?<![\w.~$}-])/root/[A-Za-z0-9_.-]+")),
     ("an API key", re.compile(r"\bsk-[A-Za-z0-9_-]{20,}")),
     ("an API key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
