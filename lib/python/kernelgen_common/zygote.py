@@ -119,3 +119,17 @@ def _reseed() -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)
+
+
+def import_hidden_dependencies() -> None:
+    """Triggers what torch would otherwise import or initialize in every child at its first use.
+
+    On one thread: a pool of threads that exists before a fork hangs the child.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    with torch.inference_mode():
+        module = torch.nn.Linear(4, 4)
+        module(torch.zeros(1, 4))
+    torch.manual_seed(0)

@@ -1,0 +1,318 @@
+"""What a call left in the arena, held against what was expected."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kernelgen_common import dtypes
+
+from . import compare
+from .errors import TaskError, one_line
+from .exchange import REPORT_BYTES, Layout, Memory, Segment, as_signed, make_layout
+from .oracle import Oracle, OracleBudget, OracleUnavailable
+from .stage import Expected, Stager
+from .task import Task
+from .values import Flat
+from .weights import SETS, Weights
+
+#: Outputs up to this size are compared in full even when only canaries were asked for: it costs next to nothing.
+ALWAYS_FULL_BYTES = 64 << 20
+SAMPLE_BLOCKS = 64
+SAMPLE_ELEMENTS = 16384
+#: A sample knows the scale of an output less well than the whole does.
+SAMPLE_SLACK = 2.0
+_MAX_NAMES = 8
+
+
+@dataclass(frozen=True)
+class _Report:
+    """What a Python runner says that ModelNew returned. Untrusted."""
+
+    structure: Any
+    tensors: list[tuple[str, tuple[int, ...]]]
+
+
+def _outcome(kind: str, detail: str, message: str, outputs: list[Any] | None = None) -> dict[str, Any]:
+    found = {"kind": kind, "detail": detail, "message": one_line(message, 2000)}
+    return {"outcome": found, "outputs": outputs or []}
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def parse_report(data: bytes) -> _Report | None:
+    """Reads the output description: u32 length, then {"structure": .., "tensors": [{"dtype": .., "shape": [..]}]}.
+
+    None if there is none. Raises ValueError for anything that is not exactly that.
+    """
+    length = int.from_bytes(data[:4], "little")
+    if length == 0:
+        return None
+    if length > REPORT_BYTES - 4:
+        raise ValueError("the output description is too long")
+    try:
+        body = json.loads(data[4 : 4 + length].decode("utf-8"))
+    except RecursionError:
+        raise ValueError("the output description is nested too deeply") from None
+    if not isinstance(body, dict) or not isinstance(body.get("tensors"), list):
+        raise ValueError("the output description is malformed")
+    tensors = []
+    for entry in body["tensors"][:65536]:
+        dtype, shape = entry["dtype"], entry["shape"]
+        if not isinstance(dtype, str) or not isinstance(shape, list) or len(shape) > 64:
+            raise ValueError("the output description is malformed")
+        if not all(type(size) is int and 0 <= size < 1 << 62 for size in shape):
+            raise ValueError("the output description has impossible shapes")
+        tensors.append((dtype[:40], tuple(shape)))
+    return _Report(body.get("structure"), tensors)
+
+
+class Checker:
+    """Copies outputs out of the arena, then judges the copy. One thread."""
+
+    def __init__(
+        self, task: Task, layout: Layout, arena: Memory, stager: Stager, weights: Weights, request: Mapping[str, Any]
+    ):
+        self._task = task
+        self._arena = arena
+        self._stager = stager
+        self._weights = weights
+        self._tolerance = requested_tolerance(task, request)
+        self._segments = layout.of("output")
+        private = make_layout([("output", segment.spec) for segment in self._segments], with_report=False)
+        self._copy = Memory.private(private, "kernelgen-outputs")
+        self._pairs = list(zip(self._segments, private.segments))
+        self._views = {segment.name: self._copy.view(segment) for segment in private.segments}
+        self._report = layout.of("report")
+        self._full = sum(segment.nbytes for segment in self._segments) <= ALWAYS_FULL_BYTES
+        self._budget = oracle_budget(request)
+        self._oracles: dict[int, Oracle | None] = {}
+        self._seen: set[tuple[int, str]] = set()
+        self._rng = random.SystemRandom()
+
+    # -- the answer -----------------------------------------------------------------------------------------------
+
+    def check(self, mode: str) -> dict[str, Any]:
+        """{"outcome": {kind, detail, message}, "outputs": [OutputError...]} for the staged call."""
+        full = mode == "full" or self._full
+        if full:
+            for segment, private in self._pairs:
+                self._copy.copy_in(private, self._arena.raw(segment))
+        spoiled = self._spoiled()
+        if spoiled is not None:
+            return spoiled
+        described = self._described()
+        if described is not None:
+            return described
+        return self._compare_in_full() if full else self._compare_sample()
+
+    def digest(self) -> str:
+        """SHA-256 over the raw outputs in the arena."""
+        found = hashlib.sha256()
+        for segment, private in self._pairs:
+            self._copy.copy_in(private, self._arena.raw(segment))
+            found.update(self._copy.bytes_of(private))
+        return found.hexdigest()
+
+    def _spoiled(self) -> dict[str, Any] | None:
+        """Writes to memory that is not an output."""
+        broken = self._stager.padding.broken()
+        if broken:
+            self._stager.padding.fill()
+            return _outcome("crash", "out_of_bounds", f"wrote outside of {_names(broken)}")
+        changed = self._stager.changed_inputs()
+        if changed:
+            return _outcome("mutated_input", "", f"input {_names(changed)} was overwritten")
+        overwritten = self._weights.overwritten()
+        if overwritten:
+            return _outcome("mutated_input", "", f"weight {_names(overwritten)} was overwritten")
+        return None
+
+    # -- Python targets -------------------------------------------------------------------------------------------
+
+    def _described(self) -> dict[str, Any] | None:
+        """Whether a Python runner's description of its outputs fits; None if so, or if there is none."""
+        data = self._read_report()
+        try:
+            report = parse_report(data)
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            return _outcome("accuracy", "structure", f"the outputs are not described as they should be: {error}")
+        if report is None:
+            return None
+        difference = compare.common_values.difference(self._task.output_structure, report.structure)
+        if not difference:
+            difference = compare._scalar_difference(self._task.output_structure, report.structure)
+        if difference:
+            return _outcome("accuracy", "structure", difference)
+        if len(report.tensors) != len(self._segments):
+            return _outcome(
+                "accuracy", "structure", f"{len(report.tensors)} tensors returned, expected {len(self._segments)}"
+            )
+        for segment, (dtype, shape) in zip(self._segments, report.tensors):
+            spec = segment.spec
+            if shape != tuple(spec.shape):
+                return _outcome(
+                    "accuracy", "shape", f"{spec.name} has shape {list(shape)}, expected {list(spec.shape)}"
+                )
+            if dtype != spec.dtype:
+                return _outcome("accuracy", "dtype", f"{spec.name} has dtype {dtype}, expected {spec.dtype}")
+        return None
+
+    def _read_report(self) -> bytes:
+        """A private copy of the report: no more than it announces."""
+        for segment in self._report:
+            memory = self._arena.bytes_of(segment)
+            announced = int.from_bytes(memory[:4], "little")
+            return announced.to_bytes(4, "little") + bytes(memory[4 : 4 + min(announced, REPORT_BYTES)])
+        return bytes(4)
+
+    # -- comparison -----------------------------------------------------------------------------------------------
+
+    def _prepared(self, expected: Expected) -> compare.Expected:
+        """What does not depend on the candidate, worked out once for each answer of the reference."""
+        found = expected.prepared
+        if found is None:
+            found = compare.Expected(expected.outputs, self._float64(expected), self._tolerance)
+            expected.prepared = found
+        return found
+
+    def _float64(self, expected: Expected) -> dict[str, torch.Tensor] | None:
+        """The float64 result, for the first call on each distribution under each weight set."""
+        chosen = self._stager.current
+        if chosen is None:
+            return None
+        key = (expected.weight_set, chosen.distribution)
+        if key in self._seen or self._task.randomness == "stochastic":
+            return None
+        self._seen.add(key)
+        try:
+            oracle = self._oracle(expected)
+            return None if oracle is None else oracle.run(chosen.inputs, expected.forward_seed, expected.draws)
+        except OracleUnavailable:
+            self._oracles[expected.weight_set] = None
+            return None
+
+    def _oracle(self, expected: Expected) -> Oracle | None:
+        """The float64 copy of the reference under a weight set; None where admission found that it costs too much."""
+        if expected.weight_set not in self._oracles:
+            reference = self._weights.get(expected.weight_set).reference
+            self._oracles[expected.weight_set] = Oracle(reference, self._budget, expected.nanoseconds * 1e-9)
+        return self._oracles[expected.weight_set]
+
+    def _compare_in_full(self) -> dict[str, Any]:
+        assert self._stager.current is not None and self._stager.current.expected is not None
+        expected = self._stager.current.expected
+        for name, view in self._views.items():
+            if view.dtype == torch.bool and view.numel() and int(view.view(torch.uint8).max()) > 1:
+                hint = self._hint(expected)
+                return _outcome("accuracy", "mismatch", f"{name} holds bytes that are no booleans{hint}")
+        comparison = self._prepared(expected).compare(self._views)
+        reply = comparison.to_json()
+        if not comparison.correct:
+            hint = self._hint(expected)
+            if "not written" in hint and comparison.detail == "nan":
+                reply["outcome"]["detail"] = "mismatch"
+            reply["outcome"]["message"] = one_line(comparison.message + hint, 2000)
+        return reply
+
+    def _compare_sample(self) -> dict[str, Any]:
+        """Secret blocks of large outputs, by the elementwise rule."""
+        assert self._stager.current is not None and self._stager.current.expected is not None
+        expected = self._stager.current.expected.outputs
+        for segment in self._segments:
+            given = self._arena.view(segment).reshape(-1)
+            wanted = expected.tensors[segment.name].reshape(-1)
+            message = self._sample_one(segment, given, wanted)
+            if message:
+                return _outcome("accuracy", "mismatch", f"{segment.name}: {message}")
+        return _outcome("correct", "", "")
+
+    def _sample_one(self, segment: Segment, given: torch.Tensor, wanted: torch.Tensor) -> str:
+        count = min(SAMPLE_ELEMENTS, given.numel())
+        tolerance = self._tolerance or compare.default_tolerance(given.dtype)
+        for _ in range(SAMPLE_BLOCKS if count else 0):
+            start = self._rng.randrange(given.numel() - count + 1)
+            c, r = given[start : start + count].clone(), wanted[start : start + count]
+            if torch.equal(dtypes.bits(c), dtypes.bits(r)):
+                continue
+            if not (c.is_floating_point() or c.is_complex()):
+                return f"differs between elements {start} and {start + count}"
+            wide = torch.complex128 if c.is_complex() else torch.float64
+            c, r = c.to(wide), r.to(wide)
+            scale = math.sqrt(float(r.abs().nan_to_num(0, 0, 0).square().mean()))
+            allowed = SAMPLE_SLACK * (tolerance.rtol * r.abs() + tolerance.atol * scale)
+            agrees = ((c - r).abs() <= allowed) | (c == r) | (c.isnan() & r.isnan())
+            if not bool(agrees.all()):
+                return f"{int((~agrees).sum())} of {count} elements from {start} on are wrong"
+        return ""
+
+    # -- hints ----------------------------------------------------------------------------------------------------
+
+    def _hint(self, expected: Expected) -> str:
+        """What else is known about a wrong output, to be added to the message."""
+        unwritten = self._unwritten()
+        if unwritten:
+            return "; " + unwritten
+        if self._stager.previous is not None and self._close_to(self._stager.previous):
+            return "; stale: it equals the answer of an earlier call"
+        if self._is_other_weights_answer(expected):
+            return "; it equals the answer under the other weight set"
+        return ""
+
+    def _unwritten(self) -> str:
+        for (_, private), (word, size) in zip(self._pairs, self._stager.poison_words):
+            raw = self._copy.raw(private).view(dtypes.bits_dtype(size))
+            poisoned = int((raw == as_signed(word, size)).sum()) if raw.numel() else 0
+            if poisoned and poisoned == raw.numel():
+                return f"{private.name} was not written"
+            # One byte matches by chance in one of 256 elements.
+            if poisoned and size > 1:
+                return f"{poisoned} of {raw.numel()} elements of {private.name} were not written"
+        return ""
+
+    def _close_to(self, outputs: Flat) -> bool:
+        try:
+            return compare.Expected(outputs, None, self._tolerance).compare(self._views).correct
+        except RuntimeError:
+            return False
+
+    def _is_other_weights_answer(self, expected: Expected) -> bool:
+        chosen = self._stager.current
+        others = [index for index in SETS if index != expected.weight_set and self._weights.built(index)]
+        if chosen is None or not others or not self._task.parameters:
+            return False
+        try:
+            other = self._weights.get(others[0]).reference.run(chosen.inputs, expected.forward_seed)
+        except TaskError:
+            return False
+        return self._close_to(other.outputs)
+
+
+def oracle_budget(request: Mapping[str, Any]) -> OracleBudget:
+    """What the load request allows for float64."""
+    given, standard = request.get("budget") or {}, OracleBudget()
+    seconds = float(given.get("float64_seconds", standard.seconds))
+    return OracleBudget(seconds, int(given.get("float64_bytes", standard.bytes)))
+
+
+def requested_tolerance(task: Task, request: Mapping[str, Any]) -> compare.Tolerance | None:
+    """The tolerance of the request where it differs from the defaults; None lets the dtype decide."""
+    rtol, atol = request.get("rtol"), request.get("atol")
+    if rtol is None and atol is None:
+        return None
+    half = any(spec.dtype in ("float16", "bfloat16") for spec in task.outputs)
+    standard = compare.default_tolerance(torch.float16 if half else torch.float32)
+    rtol = standard.rtol if rtol is None else float(rtol)
+    atol = standard.atol if atol is None else float(atol)
+    is_standard = rtol <= standard.rtol and atol <= standard.atol
+    return compare.Tolerance(rtol, atol, standard.float64_multiple, is_standard)

@@ -1,0 +1,257 @@
+"""The exchange arena: where every tensor of a task lies in the memory that judge and runner share.
+
+Each tensor has a page-aligned segment of its own and lies at its end, so that one step past it meets the guard page that
+runners map behind it. The rest of the segment is padding with a secret pattern. Whatever is read from the arena may be
+changing while it is read: outputs are copied out before anybody looks at them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kernelgen_common import dtypes
+
+from .values import TensorSpec
+
+PAGE = 4096
+ALIGNMENT = 64
+REPORT_BYTES = 1 << 20
+REPORT_NAME = "report"
+MAX_BYTES = 1 << 46
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_memcmp = _libc.memcmp
+_memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+_memcmp.restype = ctypes.c_int
+_PLAIN = re.compile(rb"[^A-Za-z0-9_.\[\]-]")
+
+
+class ExchangeError(Exception):
+    """The arena cannot be laid out or mapped."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One tensor in the arena. `offset` counts from the segment's start; all numbers are bytes."""
+
+    role: str
+    spec: TensorSpec
+    segment_offset: int
+    segment_bytes: int
+    offset: int
+    nbytes: int
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def begin(self) -> int:
+        """Where the tensor begins in the arena."""
+        return self.segment_offset + self.offset
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All segments in the order of the job, and the bytes of the whole arena."""
+
+    segments: tuple[Segment, ...]
+    total_bytes: int
+
+    def of(self, *roles: str) -> list[Segment]:
+        return [segment for segment in self.segments if segment.role in roles]
+
+    def bytes_of(self, *roles: str) -> int:
+        return sum(segment.nbytes for segment in self.of(*roles))
+
+
+def _round_up(value: int, unit: int) -> int:
+    return -(-value // unit) * unit
+
+
+def make_layout(tensors: Iterable[tuple[str, TensorSpec]], with_report: bool = True) -> Layout:
+    """Places tensors one after the other. Raises ExchangeError when they do not fit an address space."""
+    segments: list[Segment] = []
+    position = 0
+    for role, spec in tensors:
+        nbytes = spec.extent_bytes
+        segment_bytes = max(PAGE, _round_up(_round_up(nbytes, ALIGNMENT), PAGE))
+        offset = segment_bytes - _round_up(nbytes, ALIGNMENT)
+        segments.append(Segment(role, spec, position, segment_bytes, offset, nbytes))
+        position += segment_bytes
+        if position > MAX_BYTES:
+            raise ExchangeError(f"the task's tensors need more than {MAX_BYTES} bytes")
+    if with_report:
+        report = TensorSpec(REPORT_NAME, "uint8", (REPORT_BYTES,), (1,))
+        segments.append(Segment("report", report, position, REPORT_BYTES, 0, REPORT_BYTES))
+        position += REPORT_BYTES
+    return Layout(tuple(segments), max(position, PAGE))
+
+
+def contiguous_spec(spec: TensorSpec) -> TensorSpec:
+    """The same tensor without gaps, last dimension fastest: how outputs are exchanged."""
+    strides: list[int] = []
+    step = 1
+    for size in reversed(spec.shape):
+        strides.append(step)
+        step *= max(size, 1)
+    return TensorSpec(spec.name, spec.dtype, spec.shape, tuple(reversed(strides)))
+
+
+class Memory:
+    """A mapped arena. Views stay valid as long as the object lives."""
+
+    def __init__(self, descriptor: int, layout: Layout):
+        """Maps the descriptor (which the caller may close). Raises OSError, ExchangeError."""
+        if os.fstat(descriptor).st_size < layout.total_bytes:
+            raise ExchangeError("the memory file is smaller than the layout")
+        self.layout = layout
+        self._map = mmap.mmap(descriptor, layout.total_bytes, mmap.MAP_SHARED)
+        self._all = torch.frombuffer(self._map, dtype=torch.uint8)
+        self.address: int = self._all.data_ptr()
+
+    @classmethod
+    def private(cls, layout: Layout, name: str) -> Memory:
+        """Memory of the same kind as the arena that nobody else can see: equal page sizes make equal times."""
+        descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(descriptor, layout.total_bytes)
+            return cls(descriptor, layout)
+        finally:
+            os.close(descriptor)
+
+    def raw(self, segment: Segment) -> torch.Tensor:
+        """The bytes of a tensor, gaps between strided elements included."""
+        return self._all[segment.begin : segment.begin + segment.nbytes]
+
+    def view(self, segment: Segment) -> torch.Tensor:
+        """The tensor itself, with the strides of its spec."""
+        spec = segment.spec
+        flat = self.raw(segment).view(dtypes.parse(spec.dtype))
+        return torch.as_strided(flat, spec.shape, spec.strides, flat.storage_offset())
+
+    def bytes_of(self, segment: Segment) -> memoryview:
+        """The bytes of a tensor for whoever does not know torch."""
+        return memoryview(self._map)[segment.begin : segment.begin + segment.nbytes]
+
+    def pointer(self, segment: Segment) -> int:
+        return self.address + segment.begin
+
+    def copy_in(self, segment: Segment, source: torch.Tensor) -> None:
+        """Copies raw bytes of equal length."""
+        self.raw(segment).copy_(source)
+
+    def paddings(self) -> list[tuple[Segment, int, int]]:
+        """(segment, address, length) of every stretch that belongs to no tensor."""
+        found = []
+        for segment in self.layout.segments:
+            end = segment.offset + segment.nbytes
+            base = self.address + segment.segment_offset
+            if segment.offset:
+                found.append((segment, base, segment.offset))
+            if end < segment.segment_bytes:
+                found.append((segment, base + end, segment.segment_bytes - end))
+        return found
+
+
+def same_bytes(left: int, right: int, count: int) -> bool:
+    """Whether two stretches of memory hold the same bytes."""
+    return count == 0 or _memcmp(left, right, count) == 0
+
+
+class Padding:
+    """Fills the arena's padding with a secret, and tells whether it is still there."""
+
+    def __init__(self, memory: Memory):
+        self._memory = memory
+        self._places = memory.paddings()
+        longest = max((length for _, _, length in self._places), default=0)
+        self._secret = torch.frombuffer(bytearray(os.urandom(max(longest, 1))), dtype=torch.uint8)
+        self._address = self._secret.data_ptr()
+
+    def fill(self) -> None:
+        for _, address, length in self._places:
+            ctypes.memmove(address, self._address, length)
+
+    def broken(self) -> list[str]:
+        """Names of the tensors beside which somebody wrote."""
+        names = [s.name for s, address, length in self._places if not same_bytes(address, self._address, length)]
+        return list(dict.fromkeys(names))
+
+
+_FLOAT_POISON = {
+    "float16": (0x7E00, 9),
+    "bfloat16": (0x7FC0, 6),
+    "float32": (0x7FC00000, 22),
+    "float64": (0x7FF8000000000000, 51),
+    "complex64": (0x7FC00000, 22),
+    "complex128": (0x7FF8000000000000, 51),
+}
+
+
+def poison_word(dtype: str) -> tuple[int, int]:
+    """A secret word that no kernel computes by chance, and its size in bytes: a NaN with a payload, or random bits."""
+    secret = int.from_bytes(os.urandom(8), "little")
+    if dtype in _FLOAT_POISON:
+        base, payload_bits = _FLOAT_POISON[dtype]
+        size = dtypes.size_of(dtype) // (2 if dtype.startswith("complex") else 1)
+        return base | (secret & ((1 << payload_bits) - 1)), size
+    if dtype == "bool":
+        return 0x80 | (secret & 0x7F), 1
+    size = dtypes.size_of(dtype)
+    return secret & ((1 << (8 * size)) - 1), size
+
+
+def as_signed(word: int, size: int) -> int:
+    """The word as the two's complement number that torch's integer types want (uint8 stays)."""
+    return word if size == 1 or word < 1 << (8 * size - 1) else word - (1 << (8 * size))
+
+
+def encode_name(name: str) -> str:
+    """A name as the native job spells it."""
+    return _PLAIN.sub(lambda match: b"%%%02X" % match.group()[0], name.encode("utf-8", "surrogatepass")).decode("ascii")
+
+
+def native_job(layout: Layout, threads: int, scalars: Sequence[tuple[str, str, str, str]]) -> str:
+    """The job of a native runner; scalars are (input|init, name, type, value), type "none" for an absent input."""
+    lines = ["kgen-job 1", f"threads {threads}", f"arena {layout.total_bytes}"]
+    for segment in layout.segments:
+        if segment.role == "report":
+            continue
+        spec = segment.spec
+        numbers = [len(spec.shape), *spec.shape, *spec.strides]
+        numbers += [segment.segment_offset, segment.segment_bytes, segment.offset, segment.nbytes]
+        lines.append(f"tensor {segment.role} {encode_name(spec.name)} {spec.dtype} {' '.join(map(str, numbers))}")
+    for role, name, kind, value in scalars:
+        if kind != "none":
+            lines.append(f"scalar {role} {encode_name(name)} {kind} {encode_name(value)}")
+        elif role == "input":
+            lines.append(f"absent input {encode_name(name)}")
+    return "\n".join(lines) + "\nend\n"
+
+
+def python_job(layout: Layout, threads: int, **rest: Any) -> dict[str, Any]:
+    """The job of a Python runner, which needs no weights: ModelNew makes its own."""
+    tensors = [
+        {
+            "role": segment.role,
+            "name": segment.name,
+            "dtype": segment.spec.dtype,
+            "shape": list(segment.spec.shape),
+            "strides": list(segment.spec.strides),
+            "segment_offset": segment.segment_offset,
+            "segment_bytes": segment.segment_bytes,
+            "offset": segment.offset,
+            "nbytes": segment.nbytes,
+        }
+        for segment in layout.of("input", "output", "report")
+    ]
+    return {"version": 1, "threads": threads, "arena_bytes": layout.total_bytes, "tensors": tensors, **rest}

@@ -1,0 +1,84 @@
+"""The judge as the worker sees it: one request, one reply, over a socket; one task per process.
+
+    load -> admit -> layout -> attach -> weights -> (state) -> { stage -> check }* , baseline
+
+A request that fails is answered with an error and changes nothing; only a broken connection ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import traceback
+from typing import Any
+
+from kernelgen_common import frames
+
+from .errors import TaskError, is_out_of_memory, one_line
+from .session import RequestError, Session
+
+
+def _failure(code: str, message: str) -> dict[str, Any]:
+    return {"ok": False, "error": {"code": code, "message": one_line(message, 2000)}}
+
+
+def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
+    """The reply to one request; whatever goes wrong is in it."""
+    operation = request.get("op")
+    try:
+        handler = session.operations().get(operation if isinstance(operation, str) else "")
+        if handler is None:
+            return _failure("protocol", f"unknown operation: {operation!r:.80}")
+        return {"ok": True, **handler(request)}
+    except TaskError as error:
+        return _failure(error.code, error.message)
+    except RequestError as error:
+        return _failure(error.code, str(error))
+    except KeyError as error:
+        return _failure("protocol", f"{operation}: the request lacks {error}")
+    except OSError as error:
+        return _failure("no_space" if error.errno == 28 else "io", f"{operation}: {error}")
+    except Exception as error:  # noqa: BLE001 - the worker decides what becomes of the evaluation
+        if is_out_of_memory(error):
+            return _failure("invalid_task", f"{operation}: the reference needs more memory than there is: {error}")
+        place = traceback.extract_tb(error.__traceback__)[-1:]
+        where = f" ({os.path.basename(place[0].filename)}:{place[0].lineno})" if place else ""
+        return _failure("internal", f"{operation}: {type(error).__name__}: {error}{where}")
+
+
+def silence() -> None:
+    """Whatever a task prints, in Python or below it, goes nowhere: replies have a socket of their own."""
+    sys.stdout.flush()
+    nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    os.dup2(nowhere, 0)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    os.close(nowhere)
+
+
+def serve(connection: socket.socket) -> int:
+    """Answers until the worker closes the connection. Returns the exit status."""
+    session = Session()
+    while True:
+        try:
+            frame = frames.receive(connection)
+        except (frames.FrameError, OSError):
+            return 1
+        if frame is None:
+            return 0
+        frame.close()
+        reply = answer(session, frame.body)
+        reply["id"] = frame.body.get("id")
+        try:
+            _send(connection, reply)
+        except OSError:
+            return 1
+
+
+def _send(connection: socket.socket, reply: dict[str, Any]) -> None:
+    try:
+        data = frames.encode(reply)
+    except (frames.FrameError, ValueError, TypeError) as error:
+        data = frames.encode({"id": reply.get("id"), **_failure("internal", f"the reply cannot be sent: {error}")})
+    connection.sendall(data)

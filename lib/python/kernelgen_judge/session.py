@@ -1,0 +1,259 @@
+"""One task under judgement: what the operations of the protocol do. Knows nothing of sockets."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from .admission import Admission, AdmissionBudget, admit
+from .check import Checker, oracle_budget, requested_tolerance
+from .exchange import Layout, Memory, contiguous_spec, make_layout, native_job, python_job
+from .stage import Stager, secret_seed
+from .state_match import StateMatcher
+from .task import CallInputs, Task, TaskSource, load_task
+from .timing import CacheFlusher, sample, use_threads
+from .weights import Weights
+
+_MODES = ("full", "canary")
+
+
+class RequestError(Exception):
+    """The request makes no sense here. `code` is a name of kernelgen::ErrorCode."""
+
+    def __init__(self, message: str, code: str = "protocol"):
+        super().__init__(message)
+        self.code = code
+
+
+def _mapped(path: str, writable: bool) -> int:
+    return os.open(path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
+
+
+def _optional_seed(value: Any) -> int | None:
+    return None if value is None else int(value) & 0x7FFFFFFFFFFFFFFF
+
+
+class Session:
+    """The state of one judge: filled from load to attach, then used by stage and check."""
+
+    def __init__(self) -> None:
+        self._task: Task | None = None
+        self._request: dict[str, Any] = {}
+        self._layout: Layout | None = None
+        self._weights: Weights | None = None
+        self._stager: Stager | None = None
+        self._checker: Checker | None = None
+        self._matcher: StateMatcher | None = None
+        self._flusher = CacheFlusher(None)
+        self._admission: Admission | None = None
+
+    def operations(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+        return {
+            "load": self.load,
+            "admit": self.admit,
+            "layout": self.layout,
+            "attach": self.attach,
+            "weights": self.weights,
+            "state": self.state,
+            "stage": self.stage,
+            "check": self.check,
+            "compare_again": self.compare_again,
+            "baseline": self.baseline,
+        }
+
+    # -- the task -------------------------------------------------------------------------------------------------
+
+    def load(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Imports the task, builds the reference once and calls it once."""
+        if self._task is not None:
+            raise RequestError("this judge has a task already")
+        source = request["task"]
+        use_threads(int(request.get("threads") or 1))
+        seed = request.get("seed")
+        self._task = load_task(
+            TaskSource(
+                str(source["name"]),
+                str(source["text"]),
+                str(source.get("path") or ""),
+                str(source.get("level") or "unknown"),
+            ),
+            precision=str(request.get("precision") or "strict"),
+            shrink=[(str(name), int(value)) for name, value in request.get("shrink") or []],
+            seed=int(str(seed), 16) & 0x7FFFFFFFFFFFFFFF if seed else secret_seed(),
+        )
+        self._request = request
+        self._flusher = CacheFlusher(request.get("support_library"))
+        return {"description": self._description()}
+
+    def _description(self) -> dict[str, Any]:
+        """As the task module has it, except that outputs are exchanged without gaps."""
+        task = self._loaded()
+        outputs = [contiguous_spec(spec).to_json() for spec in task.outputs]
+        return {**task.describe(), "outputs": outputs}
+
+    def _loaded(self) -> Task:
+        if self._task is None:
+            raise RequestError("no task is loaded")
+        return self._task
+
+    def admit(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Finds out what the task can tell, or believes a cached answer."""
+        task, cached = self._loaded(), request.get("cached")
+        if isinstance(cached, str):
+            cached = json.loads(cached)
+        budget = AdmissionBudget(float64=oracle_budget(self._request))
+        self._admission = admit(task, budget, cached, secret_seed())
+        answer = self._admission.to_json()
+        asked = requested_tolerance(task, self._request)
+        return {"admission": answer, "tolerance": asked.to_json() if asked is not None else answer["tolerance"]}
+
+    # -- the arena ------------------------------------------------------------------------------------------------
+
+    def layout(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Where everything lies, and what runners are told."""
+        task, threads = self._loaded(), int(self._request.get("threads") or 1)
+        layout = self._layout = make_layout(self._tensors(task))
+        scalars = [("input", s.name, s.type, s.value) for s in task.input_scalars]
+        scalars += [("init", s.name, s.type, s.value) for s in task.init_scalars]
+        job = python_job(
+            layout,
+            threads,
+            inputs=task.input_structure,
+            init=task.init.structure,
+            init_tensors=_small_tensors(task),
+            outputs=task.output_structure,
+            precision=task.precision,
+            mutated_buffers=task.mutated_buffers,
+            mode=task.mode,
+            interpreter=bool(request.get("interpreter")),
+        )
+        return {
+            "bytes": layout.total_bytes,
+            "input_bytes": layout.bytes_of("input", "draw"),
+            "output_bytes": layout.bytes_of("output"),
+            "native_job": native_job(layout, threads, scalars),
+            "python_job": job,
+        }
+
+    @staticmethod
+    def _tensors(task: Task) -> list[tuple[str, Any]]:
+        lists = {
+            "input": task.inputs,
+            "parameter": task.parameters,
+            "buffer": task.buffers,
+            "attribute": task.attributes,
+            "draw": task.draws,
+            "output": [contiguous_spec(spec) for spec in task.outputs],
+        }
+        return [(role, spec) for role, specs in lists.items() for spec in specs]
+
+    def attach(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Maps the arena that the worker made."""
+        task = self._loaded()
+        if self._layout is None:
+            raise RequestError("attach comes after layout")
+        descriptor = _mapped(request["path"], writable=True)
+        try:
+            arena = Memory(descriptor, self._layout)
+        finally:
+            os.close(descriptor)
+        self._weights = Weights(task, self._layout, arena, self._flusher)
+        self._stager = Stager(task, self._layout, arena, self._draw)
+        self._checker = Checker(task, self._layout, arena, self._stager, self._weights, self._request)
+        self._matcher = StateMatcher(self._weights)
+        return {}
+
+    def _draw(self, distribution: str, seed: int) -> CallInputs:
+        if distribution == "own":
+            return self._loaded().make_inputs(seed)
+        if self._admission is None or distribution not in self._admission.distributions:
+            raise RequestError(f"distribution {distribution!r:.40} is not admitted", "invalid_argument")
+        return self._admission.make_inputs(self._loaded(), distribution, seed)
+
+    def weights(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Makes a weight set the current one."""
+        if self._weights is None:
+            raise RequestError("weights comes after attach")
+        return {"seed": str(self._weights.use(int(request["set"])).seed)}
+
+    def state(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Reads what a ModelNew exported for a weight set; the answer comes with the second set."""
+        if self._matcher is None:
+            raise RequestError("state comes after attach")
+        descriptor = _mapped(request["path"], writable=False)
+        try:
+            self._matcher.read(int(request["set"]), descriptor, int(request["bytes"]))
+        finally:
+            os.close(descriptor)
+        return self._matcher.reply()
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def _ready(self) -> tuple[Weights, Stager, Checker]:
+        if self._weights is None or self._stager is None or self._checker is None:
+            raise RequestError("nothing is attached")
+        if not self._weights.current:
+            self._weights.use(1)
+        return self._weights, self._stager, self._checker
+
+    def stage(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Fills the arena for one call."""
+        weights, stager, _ = self._ready()
+        weights.restore()
+        reply = stager.stage(
+            weights.get(weights.current).timed,
+            weights.current,
+            str(request.get("distribution") or "own"),
+            _optional_seed(request.get("seed")),
+            bool(request.get("repeat")),
+            bool(request.get("canary")),
+        )
+        seeds = {"seed": str(reply.seed), "forward_seed": str(reply.forward_seed)}
+        return {**seeds, "reference_ns": reply.reference_ns}
+
+    def check(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Compares what the candidate left in the arena."""
+        _, stager, checker = self._ready()
+        if stager.current is None:
+            raise RequestError("check comes after stage")
+        mode = request.get("mode") or "full"
+        if mode not in _MODES:
+            raise RequestError(f"unknown mode: {mode!r:.40}")
+        return checker.check(mode)
+
+    def compare_again(self, request: dict[str, Any]) -> dict[str, Any]:
+        """A digest of the outputs in the arena, to tell whether two calls agree bit by bit."""
+        _, _, checker = self._ready()
+        return {"digest": checker.digest()}
+
+    def baseline(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Times the reference on inputs of its own, with nothing else running."""
+        weights, stager, _ = self._ready()
+        timed = weights.get(weights.current).timed
+        if stager.current is None:
+            stager.stage(timed, weights.current, "own", None, False, False)
+        chosen = stager.current
+        assert chosen is not None
+        samples = sample(
+            lambda: timed.call(chosen.arguments(), secret_seed(), chosen.ranges)[1],
+            float(request.get("seconds") or 1.0),
+            int(request.get("min_samples") or 1),
+            int(request.get("max_samples") or 1000),
+        )
+        return {"samples_ns": samples, "threads": torch.get_num_threads(), "flushed": self._flusher.active}
+
+
+def _small_tensors(task: Task) -> list[dict[str, Any]]:
+    """Tensors among the constructor arguments, as hex text: they are rare and small."""
+    found = []
+    for name, tensor in task.init.tensors.items():
+        data = tensor.contiguous().reshape(-1).view(torch.uint8)
+        if data.numel() > 1 << 20:
+            raise RequestError(f"constructor argument {name} is a tensor of more than 1 MiB", "unsupported")
+        spec = task.init.specs()[list(task.init.tensors).index(name)]
+        found.append({"name": name, "dtype": spec.dtype, "shape": list(spec.shape), "hex": bytes(data.tolist()).hex()})
+    return found

@@ -1,0 +1,263 @@
+"""Input sets: what is put into the arena before a call, and the answer that the reference gives to it."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from kernelgen_common import dtypes
+
+from .canary import Canary, CanaryPlan, plan_for
+from .exchange import Layout, Memory, Padding, Segment, as_signed, make_layout, poison_word, same_bytes
+from .task import CallInputs, Task
+from .timing import TimedReference, memory_range
+from .values import Flat, TensorSpec, assign, unflatten
+
+POOL_SETS = 3
+POOL_BYTES = 2 << 30
+
+
+def secret_seed() -> int:
+    """A seed from the operating system; 63 bits, so that every language reads it."""
+    return int.from_bytes(os.urandom(8), "little") >> 1
+
+
+@dataclass
+class Expected:
+    """The reference's answer to an input set under one weight set and forward seed."""
+
+    weight_set: int
+    forward_seed: int
+    outputs: Flat
+    draws: list[torch.Tensor]
+    nanoseconds: int
+    #: What the comparison worked out about the outputs; see check.
+    prepared: Any = None
+
+
+@dataclass
+class StageReply:
+    """What the worker is told about a staged call."""
+
+    seed: int
+    forward_seed: int
+    reference_ns: int
+
+
+class InputSet:
+    """One set of inputs in memory of the judge's own, laid out like the arena's inputs."""
+
+    def __init__(self, task: Task, layout: Layout):
+        self._task = task
+        self.memory = Memory.private(layout, "kernelgen-inputs")
+        self.tensors = {segment.name: self.memory.view(segment) for segment in layout.segments}
+        self.inputs = CallInputs(task.input_structure, self.tensors)
+        self.ranges = [memory_range(tensor) for tensor in self.tensors.values()]
+        self.storages = {tensor.untyped_storage().data_ptr() for tensor in self.tensors.values()}
+        self.distribution = ""
+        self.seed = 0
+        self.canaries: dict[str, Canary] = {}
+        self.expected: Expected | None = None
+        self._arguments = unflatten(task.input_structure, self.tensors)
+        self._written = set(task.mutated_inputs)
+
+    def fill(self, drawn: CallInputs, distribution: str, seed: int) -> None:
+        """Takes over new contents; the expected answer is forgotten."""
+        for name, tensor in drawn.tensors.items():
+            assign(self.tensors[name], tensor)
+        self.distribution, self.seed, self.expected = distribution, seed, None
+        for canary in self.canaries.values():
+            canary.forget()
+
+    def arguments(self) -> list[object]:
+        """The arguments of a call; inputs that the reference writes are copies."""
+        if not self._written:
+            return list(self._arguments)
+        return self.inputs.clone(self._written).arguments()
+
+
+@dataclass
+class _Changes:
+    """Byte ranges of inputs that differ from what the arena holds; None means everything."""
+
+    ranges: list[tuple[Segment, int, int]] | None = field(default_factory=list)
+
+
+class Stager:
+    """Chooses input sets, computes expected answers, and fills the arena. One thread."""
+
+    def __init__(
+        self,
+        task: Task,
+        layout: Layout,
+        arena: Memory,
+        draw: Callable[[str, int], CallInputs],
+    ):
+        """`draw` gives the inputs of a distribution under a seed."""
+        self._task = task
+        self._arena = arena
+        self._draw = draw
+        self._rng = random.Random(os.urandom(32))
+        inputs = layout.of("input")
+        self._input_segments = inputs
+        self._private_layout = make_layout([("input", segment.spec) for segment in inputs], with_report=False)
+        self._private_of = {segment.name: segment for segment in self._private_layout.segments}
+        self._limit = self._pool_limit()
+        self._sets: list[InputSet] = []
+        self._plans: dict[str, CanaryPlan] = {}
+        self._outputs = layout.of("output")
+        self._draw_segments = layout.of("draw")
+        self._report = layout.of("report")
+        self._poison_views = [self._poisonable(segment) for segment in self._outputs]
+        self.poison_words: list[tuple[int, int]] = [(0, 1)] * len(self._outputs)
+        self.padding = Padding(arena)
+        self.padding.fill()
+        self.current: InputSet | None = None
+        #: The answer to the call before the current one, to recognize a stale result.
+        self.previous: Flat | None = None
+        #: The set whose contents the arena's inputs are known to hold.
+        self.arena_holds: InputSet | None = None
+
+    def _pool_limit(self) -> int:
+        bytes_per_set = max(1, self._private_layout.total_bytes)
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        return max(1, min(POOL_SETS, min(POOL_BYTES, free // 4) // bytes_per_set))
+
+    def _poisonable(self, segment: Segment) -> torch.Tensor:
+        _, size = poison_word(segment.spec.dtype)
+        return self._arena.raw(segment).view(dtypes.bits_dtype(size))
+
+    # -- choosing -------------------------------------------------------------------------------------------------
+
+    def stage(
+        self, reference: TimedReference, weight_set: int, distribution: str, seed: int | None, repeat: bool, canary: bool
+    ) -> StageReply:
+        """Fills the arena for one call. Raises TaskError for what the task's own code does."""
+        previous = self.current.expected if self.current is not None else None
+        changes = _Changes()
+        if repeat and self.current is not None:
+            chosen = self.current
+            forward_seed = previous.forward_seed if previous is not None else secret_seed()
+        elif canary:
+            chosen, changes = self._with_canary(distribution)
+            forward_seed = secret_seed()
+        else:
+            chosen = self._new_set(distribution, secret_seed() if seed is None else seed)
+            changes = _Changes(None)
+            forward_seed = secret_seed()
+        known = self._known(chosen, weight_set, forward_seed)
+        if not known:
+            chosen.expected = self._expect(chosen, reference, weight_set, forward_seed)
+        if previous is not None and previous is not chosen.expected:
+            self.previous = previous.outputs
+        self._write_inputs(chosen, changes)
+        self._write_draws(chosen)
+        self.poison()
+        self.current = chosen
+        assert chosen.expected is not None
+        return StageReply(chosen.seed, forward_seed, 0 if known else chosen.expected.nanoseconds)
+
+    @staticmethod
+    def _known(chosen: InputSet, weight_set: int, forward_seed: int) -> bool:
+        expected = chosen.expected
+        return expected is not None and (expected.weight_set, expected.forward_seed) == (weight_set, forward_seed)
+
+    def _slot(self) -> InputSet:
+        """A set to be overwritten: a new one while the budget lasts, then the one used longest ago."""
+        if len(self._sets) < self._limit:
+            self._sets.append(InputSet(self._task, self._private_layout))
+            return self._sets[-1]
+        oldest = self._sets.pop(0)
+        self._sets.append(oldest)
+        return oldest
+
+    def _new_set(self, distribution: str, seed: int) -> InputSet:
+        drawn = self._draw(distribution, seed)
+        chosen = self._slot()
+        if self.arena_holds is chosen:
+            self.arena_holds = None
+        chosen.fill(drawn, distribution, seed)
+        if not chosen.canaries:
+            for name, tensor in chosen.tensors.items():
+                plan = self._plans.setdefault(name, plan_for(drawn.tensors[name]))
+                if plan.kind != "none":
+                    chosen.canaries[name] = Canary(tensor, plan, self._rng)
+        return chosen
+
+    def _with_canary(self, distribution: str) -> tuple[InputSet, _Changes]:
+        usable = [candidate for candidate in self._sets if candidate.distribution == distribution]
+        if not usable or (len(usable) < self._limit and self._rng.random() < 0.25):
+            return self._new_set(distribution, secret_seed()), _Changes(None)
+        chosen = usable[self._rng.randrange(len(usable))]
+        ranges = []
+        for name, canary in chosen.canaries.items():
+            segment = self._private_of[name]
+            size = dtypes.size_of(segment.spec.dtype)
+            touched = canary.revert() + canary.apply()
+            ranges += [(segment, start * size, count * size) for start, count in touched]
+        chosen.expected = None
+        return chosen, _Changes(ranges)
+
+    # -- the expected answer --------------------------------------------------------------------------------------
+
+    def _expect(self, chosen: InputSet, reference: TimedReference, weight_set: int, forward_seed: int) -> Expected:
+        if self._task.randomness == "traced":
+            result = reference.reference.run(chosen.inputs, forward_seed)
+            nanoseconds = int(result.seconds * 1e9)
+            return Expected(weight_set, forward_seed, result.outputs, result.draws, nanoseconds)
+        value, nanoseconds = reference.call(chosen.arguments(), forward_seed, chosen.ranges)
+        outputs = reference.outputs(value, chosen.storages)
+        return Expected(weight_set, forward_seed, outputs, [], nanoseconds)
+
+    # -- the arena ------------------------------------------------------------------------------------------------
+
+    def _write_inputs(self, chosen: InputSet, changes: _Changes) -> None:
+        if self.arena_holds is chosen and changes.ranges is not None:
+            for segment, start, count in changes.ranges:
+                source = chosen.memory.raw(segment)[start : start + count]
+                target = self._arena.raw(self._arena_segment(segment.name))
+                target[start : start + count] = source
+        else:
+            for segment in self._input_segments:
+                self._arena.copy_in(segment, chosen.memory.raw(self._private_of[segment.name]))
+        # Known again only after a check has seen that nobody wrote there.
+        self.arena_holds = None
+
+    def _arena_segment(self, name: str) -> Segment:
+        return next(segment for segment in self._input_segments if segment.name == name)
+
+    def _write_draws(self, chosen: InputSet) -> None:
+        if chosen.expected is not None and self._draw_segments:
+            for segment, draw in zip(self._draw_segments, chosen.expected.draws):
+                assign(self._arena.view(segment), draw)
+
+    def poison(self) -> None:
+        """Fills every output with a new secret word and empties the report."""
+        for index, (segment, view) in enumerate(zip(self._outputs, self._poison_views)):
+            word, size = poison_word(segment.spec.dtype)
+            self.poison_words[index] = (word, size)
+            view.fill_(as_signed(word, size))
+        for segment in self._report:
+            self._arena.raw(segment)[:4] = 0
+
+    # -- afterwards -----------------------------------------------------------------------------------------------
+
+    def changed_inputs(self) -> list[str]:
+        """Names of inputs in the arena that are not what was staged; those that the reference writes may differ."""
+        if self.current is None:
+            return []
+        allowed = set(self._task.mutated_inputs)
+        names = []
+        for segment in self._input_segments:
+            private = self._private_of[segment.name]
+            left, right = self._arena.pointer(segment), self.current.memory.pointer(private)
+            if not same_bytes(left, right, segment.nbytes):
+                names.append(segment.name)
+        if not names:
+            self.arena_holds = self.current
+        return [name for name in names if name not in allowed]

@@ -1,0 +1,332 @@
+"""Whether a ModelNew holds the weights of the reference.
+
+Both were built under the same seed, twice. A tensor of the reference that depends on the seed is matched when its
+contents are found in the candidate both times:
+
+  - bit for bit, under any name and shape, dimensions permuted or not, or cast to another floating type;
+  - packed (concatenated, split, stacked, interleaved): every element, and every run of neighbours where elements are
+    too short to tell, stands somewhere in the candidate.
+
+A tensor that is the same under every seed (a zero bias, BatchNorm's ones) says nothing by its contents. It is matched by
+its name, or by an equal tensor of its shape, or as part of something packed. A buffer or attribute of that kind is
+a constant of the task that a kernel may well have built in: it is never missed. What is left can be declared in a
+module-level dictionary WEIGHT_MAP; anything else is unmapped.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from kernelgen_common import dtypes
+
+from .exported_state import ExportedState, StateFormatError, read_state
+from .weights import SETS, Weights
+
+_FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+_MAX_PERMUTED_DIMS = 4
+_WINDOW_BYTES = 8
+#: Fewer different values than this say nothing about where they come from.
+_TELLING_VALUES = 8
+_MAX_NAMED = 40
+
+
+@dataclass
+class _Wanted:
+    """One tensor of the reference under both seeds."""
+
+    name: str
+    role: str
+    values: tuple[torch.Tensor, torch.Tensor]
+
+    @property
+    def constant(self) -> bool:
+        return _same(self.values[0], self.values[1])
+
+
+@dataclass
+class MatchReport:
+    """Names of the reference's tensors by how they were found."""
+
+    by_content: list[str] = field(default_factory=list)
+    by_name: list[str] = field(default_factory=list)
+    by_declaration: list[str] = field(default_factory=list)
+    unmapped: list[str] = field(default_factory=list)
+
+
+def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
+    """Equal elements bit for bit, whatever the shapes."""
+    if left.dtype != right.dtype or left.numel() != right.numel():
+        return False
+    return torch.equal(dtypes.bits(left).reshape(-1), dtypes.bits(right).reshape(-1))
+
+
+def _casts(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """The tensor, and what it becomes in the other floating types."""
+    if tensor.dtype not in _FLOATS:
+        return [tensor]
+    return [tensor] + [tensor.to(dtype) for dtype in _FLOATS if dtype != tensor.dtype]
+
+
+def _permutations(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """The tensor flattened in every order of its dimensions of more than one element."""
+    squeezed = tensor.squeeze()
+    if squeezed.dim() < 2 or squeezed.dim() > _MAX_PERMUTED_DIMS:
+        return [tensor.reshape(-1)]
+    return [squeezed.permute(order).reshape(-1) for order in itertools.permutations(range(squeezed.dim()))]
+
+
+class _Pool:
+    """All tensors of a candidate of one dtype under one seed: sorted once, asked often."""
+
+    def __init__(self, tensors: list[torch.Tensor]):
+        self._tensors = tensors
+        self._sorted: dict[int, torch.Tensor] = {}
+
+    def _keys(self, step: int) -> torch.Tensor:
+        """Sorted windows of elements that lie `step` apart (0: single elements)."""
+        if step not in self._sorted:
+            keys = [_windows(tensor, step) for tensor in self._tensors]
+            self._sorted[step] = torch.cat(keys).sort().values if keys else torch.empty(0, dtype=torch.int64)
+        return self._sorted[step]
+
+    def contains_all(self, keys: torch.Tensor, step: int) -> bool:
+        """Whether every key is a window of the candidate."""
+        pool = self._keys(step)
+        if pool.numel() == 0:
+            return keys.numel() == 0
+        places = torch.searchsorted(pool, keys).clamp_(max=pool.numel() - 1)
+        return bool(torch.equal(pool[places], keys))
+
+    def contains_counted(self, values: torch.Tensor, counts: torch.Tensor) -> bool:
+        """Whether every value stands in the candidate at least so many times."""
+        pool = self._keys(0)
+        first = torch.searchsorted(pool, values)
+        last = torch.searchsorted(pool, values, right=True)
+        return bool(((last - first) >= counts).all())
+
+
+def _windows(tensor: torch.Tensor, step: int) -> torch.Tensor:
+    """Single elements as 64-bit keys, or the runs of four 16-bit elements that lie `step` apart."""
+    bits = dtypes.bits(tensor.reshape(-1)).to(torch.int64).reshape(-1)
+    if step == 0:
+        return bits
+    length = bits.numel() - 3 * step
+    if length <= 0:
+        return bits[:0]
+    key = torch.zeros(length, dtype=torch.int64)
+    for index in range(4):
+        key = (key << 16) | (bits[index * step : index * step + length] & 0xFFFF)
+    return key
+
+
+def _row_windows(rows: torch.Tensor) -> torch.Tensor:
+    """The runs of four neighbours in each row of a matrix."""
+    bits = dtypes.bits(rows.contiguous()).to(torch.int64) & 0xFFFF
+    key = torch.zeros(bits.shape[0], bits.shape[1] - 3, dtype=torch.int64)
+    for index in range(4):
+        key = (key << 16) | bits[:, index : index + key.shape[1]]
+    return key.reshape(-1)
+
+
+class _Candidate:
+    """The candidate's tensors under one seed."""
+
+    def __init__(self, state: ExportedState):
+        self.state = state
+        self.shapes = {tensor.name: tensor.shape for tensor in state.tensors}
+        self._pools: dict[torch.dtype, _Pool] = {}
+
+    def by_elements(self, count: int, dtype: torch.dtype) -> list[tuple[str, torch.Tensor]]:
+        """Tensors with this many elements of this type."""
+        return [(n, t) for n, t in self.state.contents.items() if t.numel() == count and t.dtype == dtype]
+
+    def pool(self, dtype: torch.dtype) -> _Pool:
+        if dtype not in self._pools:
+            self._pools[dtype] = _Pool([t for t in self.state.contents.values() if t.dtype == dtype])
+        return self._pools[dtype]
+
+    def steps(self, dtype: torch.dtype) -> list[int]:
+        """Distances between neighbours along the dimensions of the candidate's tensors."""
+        steps = {1}
+        for name, shape in self.shapes.items():
+            if self.state.contents[name].dtype == dtype:
+                stride = 1
+                for size in reversed(shape):
+                    steps.add(stride)
+                    stride *= max(size, 1)
+        return sorted(steps)[:8]
+
+
+class _Matcher:
+    """Matches one reference against one candidate, both under two seeds."""
+
+    def __init__(self, wanted: list[_Wanted], candidates: tuple[_Candidate, _Candidate]):
+        self._wanted = wanted
+        self._candidates = candidates
+
+    def match(self) -> MatchReport:
+        report = MatchReport()
+        for tensor in self._wanted:
+            if tensor.values[0].numel() == 0:
+                report.by_name.append(tensor.name)
+            elif tensor.constant:
+                self._match_constant(tensor, report)
+            elif self._has_exactly(tensor) or self._has_packed(tensor):
+                report.by_content.append(tensor.name)
+            elif self._is_declared(tensor):
+                report.by_declaration.append(tensor.name)
+            else:
+                report.unmapped.append(tensor.name)
+        return report
+
+    def _match_constant(self, tensor: _Wanted, report: MatchReport) -> None:
+        if self._same_name(tensor):
+            report.by_name.append(tensor.name)
+        elif self._has_exactly(tensor) or self._has_counted(tensor):
+            report.by_content.append(tensor.name)
+        elif self._is_declared(tensor) or tensor.role != "parameter":
+            report.by_declaration.append(tensor.name)
+        else:
+            report.unmapped.append(tensor.name)
+
+    def _same_name(self, tensor: _Wanted) -> bool:
+        """A tensor of that name with those contents, cast or not, under both seeds."""
+        for candidate, values in zip(self._candidates, tensor.values):
+            held = candidate.state.contents.get(tensor.name)
+            if held is None or not any(_same(held, cast.reshape(-1)) for cast in _casts(values)):
+                return False
+        return True
+
+    def _has_exactly(self, tensor: _Wanted) -> bool:
+        """One and the same tensor of the candidate holds the contents in some order of dimensions under both seeds."""
+        names = [self._exact_names(c, v) for c, v in zip(self._candidates, tensor.values)]
+        return bool(names[0] & names[1])
+
+    @staticmethod
+    def _exact_names(candidate: _Candidate, values: torch.Tensor) -> set[str]:
+        """Cheap looks first: equal bits, then permuted, then cast."""
+        for cast in _casts(values):
+            held = candidate.by_elements(cast.numel(), cast.dtype)
+            if held:
+                plain = {name for name, tensor in held if _same(tensor, cast.reshape(-1))}
+                if plain:
+                    return plain
+                for flat in _permutations(cast)[1:]:
+                    found = {name for name, tensor in held if _same(tensor, flat)}
+                    if found:
+                        return found
+        return set()
+
+    def _has_packed(self, tensor: _Wanted) -> bool:
+        """Every element stands somewhere in the candidate's tensors of one floating type, under both seeds."""
+        if not tensor.values[0].is_floating_point():
+            return False
+        for dtype in [tensor.values[0].dtype, *[d for d in _FLOATS if d != tensor.values[0].dtype]]:
+            pairs = list(zip(self._candidates, tensor.values))
+            if all(self._contains(candidate, values.to(dtype)) for candidate, values in pairs):
+                return True
+        return False
+
+    def _contains(self, candidate: _Candidate, values: torch.Tensor) -> bool:
+        keys = dtypes.bits(values.contiguous().reshape(-1)).to(torch.int64)
+        distinct, counts = torch.unique(keys, return_counts=True)
+        pool = candidate.pool(values.dtype)
+        if distinct.numel() < min(_TELLING_VALUES, keys.numel()) or not pool.contains_counted(distinct, counts):
+            return False
+        if values.element_size() > 2 or keys.numel() < 16:
+            return True
+        return self._contains_runs(candidate, values)
+
+    @staticmethod
+    def _contains_runs(candidate: _Candidate, values: torch.Tensor) -> bool:
+        """16-bit elements repeat by chance; runs of four neighbours do not."""
+        pool = candidate.pool(values.dtype)
+        for dim in range(values.dim()):
+            if values.shape[dim] < 4:
+                continue
+            keys = _row_windows(values.movedim(dim, -1).reshape(-1, values.shape[dim]))
+            if any(pool.contains_all(keys, step) for step in candidate.steps(values.dtype)):
+                return True
+        return False
+
+    def _has_counted(self, tensor: _Wanted) -> bool:
+        """A constant as part of something packed: each value stands there as often as here."""
+        for dtype in [tensor.values[0].dtype]:
+            keys = dtypes.bits(tensor.values[0].to(dtype).contiguous().reshape(-1)).to(torch.int64).reshape(-1)
+            distinct, counts = torch.unique(keys, return_counts=True)
+            if all(candidate.pool(dtype).contains_counted(distinct, counts) for candidate in self._candidates):
+                return True
+        return False
+
+    def _is_declared(self, tensor: _Wanted) -> bool:
+        """WEIGHT_MAP says null (not needed as such: folded, say), or names a tensor that follows the seed as this one does."""
+        first, second = (candidate.state for candidate in self._candidates)
+        if tensor.name not in first.declared or first.declared != second.declared:
+            return False
+        target = first.declared[tensor.name]
+        if target is None:
+            return True
+        if target not in first.contents or target not in second.contents:
+            return False
+        return tensor.constant or not _same(first.contents[target], second.contents[target])
+
+
+class StateMatcher:
+    """Collects a candidate's exports for both weight sets, then matches them."""
+
+    def __init__(self, weights: Weights):
+        self._weights = weights
+        self._states: dict[int, ExportedState] = {}
+        self._error = ""
+
+    def read(self, index: int, descriptor: int, size: int) -> None:
+        """Takes the export for a weight set. The first set of a candidate starts anew."""
+        if index not in SETS:
+            raise ValueError(f"there is no weight set {index}")
+        if index == SETS[0]:
+            self._states, self._error = {}, ""
+        try:
+            self._states[index] = read_state(descriptor, size)
+        except StateFormatError as error:
+            self._states[index] = ExportedState()
+            self._error = f"the exported state cannot be used: {error}"
+
+    def reply(self) -> dict[str, Any]:
+        """The report, once both sets are there."""
+        if any(index not in self._states for index in SETS):
+            return {"weights": _as_json(MatchReport()), "done": False}
+        report = self._match()
+        self._states = {}
+        return {"weights": _as_json(report), "done": True, "message": self._error or _message(report)}
+
+    def _match(self) -> MatchReport:
+        states = [{e.name: e for e in self._weights.get(index).reference.state} for index in SETS]
+        for index in SETS:
+            self._weights.get(index).reference.restore()
+        wanted = [
+            _Wanted(name, entry.role, (entry.tensor.detach(), states[1][name].tensor.detach()))
+            for name, entry in states[0].items()
+        ]
+        first, second = (_Candidate(self._states[index]) for index in SETS)
+        return _Matcher(wanted, (first, second)).match()
+
+
+def _as_json(report: MatchReport) -> dict[str, list[str]]:
+    return {
+        "by_content": report.by_content,
+        "by_name": report.by_name,
+        "by_declaration": report.by_declaration,
+        "unmapped": report.unmapped,
+    }
+
+
+def _message(report: MatchReport) -> str:
+    if not report.unmapped:
+        return ""
+    more = len(report.unmapped) - _MAX_NAMED
+    names = ", ".join(report.unmapped[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"ModelNew does not hold these tensors of Model, built under the same seed: {names}"

@@ -1,0 +1,125 @@
+"""Calls of the reference with a clock around them."""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from .source import seed_everything
+from .task import Reference
+from .values import Flat, flatten_output
+
+WARM_UP_LIMIT = 50
+_SPREAD = 0.05
+
+
+class CacheFlusher:
+    """Puts tensors out of the processor's caches, so that every timed call starts alike. Does nothing without the library."""
+
+    def __init__(self, library: str | None):
+        """`library` is the path of libkgen_runner_support.so; a missing or older one means warm caches."""
+        self._flush: Callable[[int, int], Any] | None = None
+        if not library:
+            return
+        try:
+            function = ctypes.CDLL(library).kgen_flush_cache_lines
+        except (OSError, AttributeError):
+            return
+        function.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        function.restype = None
+        self._flush = function
+
+    @property
+    def active(self) -> bool:
+        return self._flush is not None
+
+    def flush(self, ranges: Sequence[tuple[int, int]]) -> None:
+        """Flushes (address, bytes) ranges."""
+        if self._flush is not None:
+            for address, count in ranges:
+                if count:
+                    self._flush(address, count)
+
+
+def memory_range(tensor: torch.Tensor) -> tuple[int, int]:
+    """(address, bytes) from a tensor's first to its last element."""
+    if tensor.numel() == 0:
+        return tensor.data_ptr(), 0
+    reach = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))
+    return tensor.data_ptr(), reach * tensor.element_size()
+
+
+class TimedReference:
+    """A reference whose calls cost little more than its forward(): what does not change is worked out once."""
+
+    def __init__(self, reference: Reference, flusher: CacheFlusher):
+        self.reference = reference
+        self._flusher = flusher
+        self._restores = bool(reference.task.mutated_state)
+        self._state_ranges = [memory_range(entry.tensor.detach()) for entry in reference.state]
+        self._state_storages = {entry.tensor.untyped_storage().data_ptr() for entry in reference.state}
+
+    def call(self, arguments: Sequence[Any], forward_seed: int, ranges: Sequence[tuple[int, int]]) -> tuple[Any, int]:
+        """One call under inference_mode with restored state and flushed caches: the value and nanoseconds.
+
+        `ranges` is the memory of the arguments. Exceptions of the task pass through.
+        """
+        if self._restores:
+            self.reference.restore()
+        module = self.reference.module
+        with torch.inference_mode():
+            seed_everything(forward_seed)
+            self._flusher.flush(ranges)
+            self._flusher.flush(self._state_ranges)
+            started = time.perf_counter_ns()
+            value = module(*arguments)
+            ended = time.perf_counter_ns()
+        return value, ended - started
+
+    def outputs(self, value: Any, argument_storages: set[int]) -> Flat:
+        """The outputs in memory that no later call writes."""
+        flat = flatten_output(value)
+        taken = argument_storages | self._state_storages
+        for name, tensor in flat.tensors.items():
+            if tensor.untyped_storage().data_ptr() in taken:
+                flat.tensors[name] = tensor.clone()
+        return flat
+
+
+def _is_stable(samples: Sequence[int]) -> bool:
+    """Whether the last ten samples agree with the ten before them."""
+    if len(samples) < 20:
+        return False
+    before, after = statistics.median(samples[-20:-10]), statistics.median(samples[-10:])
+    return abs(after - before) <= _SPREAD * before
+
+
+def sample(call: Callable[[], int], seconds: float, min_samples: int, max_samples: int) -> list[int]:
+    """Calls until warm, then keeps samples until `seconds` are over or `max_samples` are there; at least `min_samples`.
+
+    Warming up takes a third of the time at most.
+    """
+    started = time.perf_counter()
+    warm_up: list[int] = []
+    while len(warm_up) < WARM_UP_LIMIT and not _is_stable(warm_up):
+        if warm_up and time.perf_counter() - started > seconds / 3:
+            break
+        warm_up.append(call())
+    samples: list[int] = []
+    while len(samples) < max(max_samples, min_samples):
+        if len(samples) >= min_samples and time.perf_counter() - started > seconds:
+            break
+        samples.append(call())
+    return samples
+
+
+def use_threads(threads: int) -> None:
+    """Lets torch compute on this many threads."""
+    torch.set_num_threads(max(1, threads))
+
+
