@@ -4,7 +4,6 @@
 #   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi}
 include(CMakePackageConfigHelpers)
 
-set(KERNELGEN_INSTALL_LIBEXECDIR libexec/kernelgen)
 set(KERNELGEN_INSTALL_DATADIR share/kernelgen)
 set(KERNELGEN_INSTALL_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/kernelgen)
 
@@ -20,20 +19,10 @@ if(TARGET kgen)
   set_target_properties(kgen PROPERTIES INSTALL_RPATH "$ORIGIN/${kernelgen_bin_to_lib}")
   install(TARGETS kgen RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
-foreach(part kgen-runner kgen_runner kgen_runner_support)
-  if(TARGET ${part})
-    install(TARGETS ${part}
-      RUNTIME DESTINATION ${KERNELGEN_INSTALL_LIBEXECDIR}
-      LIBRARY DESTINATION ${KERNELGEN_INSTALL_LIBEXECDIR})
-  endif()
-endforeach()
+# The runners and the ABI header install themselves (apps/runner).
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/python/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "__pycache__" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
-if(EXISTS ${PROJECT_SOURCE_DIR}/include/kernelgen/abi)
-  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kernelgen/abi/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/abi
-    FILES_MATCHING PATTERN "*.h")
-endif()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/kernelgen)
 
 # find_package(kernelgen)

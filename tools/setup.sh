@@ -31,7 +31,7 @@ boost_version() {
 apt() {
   local sudo=()
   if [ "$(id -u)" != 0 ]; then
-    have sudo || missing "These packages are missing and you are not root:" "  apt-get install $*"
+    have sudo || missing "Something is missing, you are not root, and there is no sudo. As root:" "  apt-get $*"
     sudo=(sudo)
   fi
   "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300 "$@"
@@ -61,8 +61,9 @@ setup_packages_apt() {
     return
   fi
   say "packages: installing ${lacking[*]}"
-  if [ "$updated" = no ]; then
-    apt update || return
+  # Old lists name files that are gone; a list that cannot be refreshed may still do.
+  if [ "$updated" = no ] && { [ "$(id -u)" = 0 ] || have sudo; }; then
+    apt update || say "packages: the lists could not be refreshed; trying with the old ones"
   fi
   apt install -y --no-install-recommends "${lacking[@]}"
 }
