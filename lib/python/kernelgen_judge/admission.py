@@ -268,8 +268,11 @@ def _own_problem(expected: Expected, outputs: Flat, truth: dict[str, torch.Tenso
         return ""
     if not comparison.correct and comparison.detail != "mismatch":
         return f"the reference differs in kind from its float64 form: {comparison.message}"
-    share = "all" if not math.isfinite(worst) else f"{worst:.2g} times"
-    return f"the reference's own rounding takes {share} of the tolerance"
+    if not math.isfinite(worst):
+        return "the reference's own rounding decides an output that is compared exactly"
+    if worst <= _OWN_SHARE:
+        return f"the reference in float64 fails against it: {comparison.message}"
+    return f"the reference's own rounding is {worst:.2g} times the tolerance"
 
 
 def admit(
