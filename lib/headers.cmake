@@ -6,6 +6,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   bench/protocol.hpp
   bench/statistics.hpp
   bench/stopping.hpp
+  bench/worker.hpp
   compile/kernel_compiler.hpp
   core/candidate.hpp
   core/installation.hpp
@@ -13,6 +14,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   core/record.hpp
   core/result.hpp
   core/task.hpp
+  core/version.hpp
   exec/child.hpp
   exec/process.hpp
   judge/judge.hpp

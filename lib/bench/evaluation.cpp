@@ -53,6 +53,14 @@ class Evaluation {
         native_(is_native(request.candidate.target)) {}
 
   Result<EvaluationRecord> run() {
+    auto result = evaluate();
+    // What a judge is doing after an error is unknown: perhaps it still answers a question that was given up.
+    if (session_) session_->healthy = result.has_value();
+    return result;
+  }
+
+ private:
+  Result<EvaluationRecord> evaluate() {
     KERNELGEN_TRY(auto refused, compile_and_open());
     if (refused) return finish(*std::move(refused));
     KERNELGEN_TRY(auto alone, timed("wait for the device", [&] { return backends_.gate.alone(stop_); }));
@@ -62,7 +70,6 @@ class Evaluation {
     return finish(std::move(checked));
   }
 
- private:
   template <class Work>
   auto timed(std::string phase, Work work) -> decltype(work()) {
     if (progress_) progress_({phase, ""});
@@ -90,14 +97,7 @@ class Evaluation {
     });
     auto opened = timed("admit", [&]() -> Result<std::unique_ptr<JudgeSession>> {
       KERNELGEN_TRY(auto shared, backends_.gate.share(stop_));
-      return backends_.judges.open({.source = request_.task,
-                                    .precision = options_.precision,
-                                    .threads = options_.threads,
-                                    .shrink = options_.shrink,
-                                    .rtol = options_.rtol,
-                                    .atol = options_.atol,
-                                    .timeout = options_.task_timeout},
-                                   stop_);
+      return backends_.judges.open(judge_task(request_.task, options_), stop_);
     });
     auto compiled = timed("compile", [&] { return compiling.get(); });
     if (!opened) return std::move(opened).error();
@@ -146,10 +146,12 @@ class Evaluation {
   }
 
   Result<Ended> load() {
-    KERNELGEN_TRY(runner_, backends_.runners.take(runner_kind(request_.candidate.target)));
+    KERNELGEN_TRY(runner_, backends_.runners.take(runner_kind(request_.candidate.target), stop_));
     record_.environment.isolation = runner_->isolation();
     KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact_.path));
-    return ended_by(runner_->load({.description = native_ ? session_->layout.native_job : session_->layout.python_job,
+    const auto& description = native_ ? session_->layout.native_job : session_->layout.python_job;
+    KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", description));
+    return ended_by(runner_->load({.description_fd = job->fd(),
                                    .exchange_fd = session_->exchange_fd,
                                    .code_fd = code->fd(),
                                    .memory_limit = options_.memory_limit},
@@ -394,6 +396,16 @@ class Evaluation {
 };
 
 }  // namespace
+
+JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options) {
+  return {.source = task,
+          .precision = options.precision,
+          .threads = options.threads,
+          .shrink = options.shrink,
+          .rtol = options.rtol,
+          .atol = options.atol,
+          .timeout = options.task_timeout};
+}
 
 Result<EvaluationRecord> evaluate_candidate(const EvaluationRequest& request, EvaluationRecord record,
                                             EvaluationBackends backends, const ProgressCallback& progress,

@@ -31,7 +31,9 @@ struct JudgeSession {
   ExchangeLayout layout;
   int exchange_fd = -1;
   int threads = 1;
-  /// Gives the session back; called by the deleter of the pointer that open() returned.
+  /// Set to false when the judge answered with an error: it is then not used again.
+  bool healthy = true;
+  /// Gives the judge back.
   virtual ~JudgeSession() = default;
 };
 
@@ -81,6 +83,9 @@ struct EvaluationBackends {
   SharedMemorySource& memory;
   std::function<std::chrono::steady_clock::time_point()> now;
 };
+
+/// What a judge is asked for on behalf of an evaluation with these options. Requires: options.threads is resolved.
+[[nodiscard]] JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options);
 
 /// Evaluates one candidate. `record` comes with its id, start and environment filled in.
 /// An Error means that nothing is known about the candidate.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <variant>
 
@@ -57,9 +58,9 @@ using RunnerAnswer = std::variant<RunnerReply, RunnerDeath>;
 
 /// What a runner is given to load.
 struct RunnerJob {
-  /// Job text for native runners, job JSON for Python runners.
-  std::string description;
-  /// The exchange buffers and the candidate (shared object or source), as descriptors of the worker. Borrowed.
+  /// The job (text for native runners, JSON for Python runners), the exchange buffers and the candidate (shared object
+  /// or source), as descriptors of the worker. Borrowed.
+  int description_fd = -1;
   int exchange_fd = -1;
   int code_fd = -1;
   std::uint64_t memory_limit = 0;
@@ -95,7 +96,7 @@ enum class RunnerKind { Native, Python, PythonInterpreter };
 class RunnerSource {
  public:
   virtual ~RunnerSource() = default;
-  virtual Result<std::unique_ptr<Runner>> take(RunnerKind kind) = 0;
+  virtual Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) = 0;
 };
 
 }  // namespace v0

@@ -48,8 +48,9 @@ constexpr double k_disturbed_ratio = 1.03;
 
 Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, std::chrono::milliseconds timeout) {
   if (death.timed_out)
-    return {OutcomeKind::Timeout, "",
-            fmt::format("{} did not end within {:.1f} s", name_of(step), std::chrono::duration<double>(timeout).count())};
+    return {
+        OutcomeKind::Timeout, "",
+        fmt::format("{} did not end within {:.1f} s", name_of(step), std::chrono::duration<double>(timeout).count())};
   if (death.allocation_failed)
     return {OutcomeKind::OutOfMemory, "",
             with_text(fmt::format("it ran out of memory in {}", name_of(step)), death.text)};

@@ -39,7 +39,8 @@ Result<std::string> FrameChannel::receive(std::chrono::milliseconds timeout, con
     KERNELGEN_TRY(auto body, decoder_.next());
     if (body) return *std::move(body);
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    KERNELGEN_TRY(const bool readable, wait_readable(socket_.get(), std::max(left, std::chrono::milliseconds(0)), stop));
+    KERNELGEN_TRY(const bool readable,
+                  wait_readable(socket_.get(), std::max(left, std::chrono::milliseconds(0)), stop));
     if (!readable) return Error{ErrorCode::Timeout, "no answer in time"};
     std::array<char, 64 * 1024> buffer;
     const auto count = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);

@@ -1,0 +1,58 @@
+#pragma once
+
+/// \file
+/// What the processor of this machine is, and how much of it this process may use.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <kernelgen/core/result.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// One cache that the first usable core sees.
+struct CpuCache {
+  int level = 1;
+  /// "Data", "Instruction" or "Unified".
+  std::string type;
+  std::uint64_t bytes = 0;
+  /// How many hardware threads share it.
+  int shared_by = 1;
+  bool operator==(const CpuCache&) const = default;
+};
+
+/// Facts for records, prompts and thread counts. A plain value.
+struct CpuFacts {
+  /// "AMD EPYC 7B13"; "unknown" where the kernel does not say.
+  std::string model;
+  /// Hardware threads that this process may keep busy: the affinity mask, and whole cores of the cgroup quota.
+  int usable_cores = 1;
+  /// Hardware threads in the affinity mask.
+  int allowed_cores = 1;
+  /// Cores that the cgroup pays for, where it has a limit.
+  std::optional<double> quota_cores;
+  std::vector<CpuCache> caches;
+  /// Main memory, or the cgroup's limit where that is lower.
+  std::uint64_t memory_bytes = 0;
+  /// SHA-256 over the sorted instruction set flags: two machines with the same one run the same -march=native code.
+  std::string flags_digest;
+
+  /// "cpu: AMD EPYC 7B13, 2 cores".
+  [[nodiscard]] std::string to_line() const;
+};
+
+/// Where to read from.
+struct CpuFactsOptions {
+  /// The directory that holds proc/ and sys/. Another one than "/" is for tests.
+  std::string root = "/";
+};
+
+/// Reads /proc and /sys. Missing parts get their defaults, because containers hide many of them; an Error only when
+/// there is no proc/cpuinfo at all.
+[[nodiscard]] Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options = {});
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,104 @@
+#include "bench/device_gate.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "support/errno_error.hpp"
+#include "support/try.hpp"
+#include "support/unique_fd.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+/// flock() cannot be waited for with a stop token; evaluations take seconds, so this is often enough.
+constexpr std::chrono::milliseconds k_lock_poll{5};
+
+Error cancelled() { return {ErrorCode::Cancelled, "cancelled while waiting for the device"}; }
+
+Result<UniqueFd> open_lock(const std::string& path) {
+  // Without O_CREAT first: Linux refuses to "create" another user's file in a sticky directory.
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd.valid() && errno == ENOENT) {
+    fd.reset(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+    // Workers of all users meet here, whatever the umask of the first one.
+    if (fd.valid()) ::fchmod(fd.get(), 0666);
+  }
+  if (!fd.valid()) return errno_error(errno, "cannot open the device lock " + path);
+  return fd;
+}
+
+class CpuGate final : public DeviceGate {
+ public:
+  explicit CpuGate(std::string lock_file) : lock_file_(std::move(lock_file)) {}
+
+  Result<std::unique_ptr<Hold>> share(std::stop_token stop) override {
+    std::unique_lock lock(mutex_);
+    // A waiting measurement goes first, or a stream of compilations would starve it.
+    if (!changed_.wait(lock, stop, [&] { return !alone_ && waiting_ == 0; })) return cancelled();
+    ++sharing_;
+    return std::unique_ptr<Hold>(std::make_unique<Release>(*this, sharing_));
+  }
+
+  Result<std::unique_ptr<Hold>> alone(std::stop_token stop) override {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    const bool mine = changed_.wait(lock, stop, [&] { return !alone_ && sharing_ == 0; });
+    --waiting_;
+    changed_.notify_all();
+    if (!mine) return cancelled();
+    alone_ = 1;
+    lock.unlock();
+    auto hold = std::make_unique<Release>(*this, alone_);
+    KERNELGEN_TRY(auto file, open_lock(lock_file_));
+    while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "cannot lock " + lock_file_);
+      if (stop.stop_requested()) return cancelled();
+      std::this_thread::sleep_for(k_lock_poll);
+    }
+    hold->file = std::move(file);
+    return std::unique_ptr<Hold>(std::move(hold));
+  }
+
+ private:
+  class Release final : public Hold {
+   public:
+    Release(CpuGate& gate, int& count) : gate_(gate), count_(count) {}
+    Release(const Release&) = delete;
+    Release& operator=(const Release&) = delete;
+    ~Release() override {
+      file.reset();
+      const std::scoped_lock lock(gate_.mutex_);
+      --count_;
+      gate_.changed_.notify_all();
+    }
+    UniqueFd file;
+
+   private:
+    CpuGate& gate_;
+    int& count_;
+  };
+
+  const std::string lock_file_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  int sharing_ = 0;
+  int alone_ = 0;
+  int waiting_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<DeviceGate> make_cpu_gate(std::string lock_file) {
+  return std::make_unique<CpuGate>(std::move(lock_file));
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,225 @@
+#include "bench/judge_pool.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <filesystem>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "exec/zygote.hpp"
+#include "judge/judge_process.hpp"
+#include "support/files.hpp"
+#include "support/sha256.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+constexpr std::chrono::milliseconds k_import_timeout{300'000};
+/// Part of every admission's key: raise it when the judge's admission changes meaning.
+constexpr int k_admission_format = 1;
+
+/// The share of the memory that is free now which one task may take.
+constexpr double k_memory_share = 0.8;
+
+std::uint64_t free_memory() {
+  const auto pages = ::sysconf(_SC_AVPHYS_PAGES);
+  const auto page_bytes = ::sysconf(_SC_PAGE_SIZE);
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
+/// What makes two tasks the same to a judge, as sorted lines that a person can read.
+std::string key_text(const JudgeTask& task) {
+  std::string text = fmt::format("precision {}\ntask {}\nthreads {}\n", to_string(task.precision),
+                                 task.source.content_id, task.threads);
+  if (task.rtol) text += fmt::format("rtol {}\n", *task.rtol);
+  if (task.atol) text += fmt::format("atol {}\n", *task.atol);
+  for (const auto& [name, value] : task.shrink) text += fmt::format("shrink {} {}\n", name, value);
+  return text;
+}
+
+/// A judge with its task. Members are in the order in which they depend on each other.
+struct WarmJudge {
+  std::string key;
+  bool busy = true;
+  std::unique_ptr<SharedMemorySource::Block> exchange;
+  std::unique_ptr<Judge> judge;
+  TaskDescription description;
+  Admission admission;
+  ExchangeLayout layout;
+};
+
+class ProcessJudgePool final : public JudgePool {
+ public:
+  ProcessJudgePool(JudgePoolOptions options, SharedMemorySource& memory, std::string harness)
+      : options_(std::move(options)), memory_(memory), harness_(std::move(harness)) {}
+
+  Result<void> start_zygote() {
+    KERNELGEN_TRY(zygote_, Zygote::start({.python = options_.python,
+                                          .python_dir = options_.installation.python_dir.string(),
+                                          .module = "kernelgen_judge",
+                                          .environment = options_.environment}));
+    return {};
+  }
+
+  Result<EnvironmentReport> environment(std::stop_token stop) override {
+    KERNELGEN_TRY(auto facts, zygote_->wait_ready(k_import_timeout, stop));
+    EnvironmentReport report;
+    report.python = facts.python;
+    report.torch = facts.torch;
+    report.triton = facts.triton;
+    return report;
+  }
+
+  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) override {
+    const auto key = key_text(task);
+    std::unique_lock lock(mutex_);
+    while (true) {
+      const auto found =
+          std::find_if(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->key == key; });
+      if (found == judges_.end()) break;
+      if (!(*found)->busy) {
+        (*found)->busy = true;
+        judges_.splice(judges_.begin(), judges_, found);
+        return lend(*judges_.front(), task);
+      }
+      // Somebody else uses the judge of this very task: one process per task is enough.
+      const auto version = version_;
+      if (!changed_.wait(lock, stop, [&] { return version_ != version; }))
+        return Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"};
+    }
+    judges_.push_front(std::make_unique<WarmJudge>());
+    auto& judge = *judges_.front();
+    judge.key = key;
+    trim();
+    lock.unlock();
+    if (auto started = start(judge, task, stop); !started) {
+      give_back(judge, Health::Broken);
+      return std::move(started).error();
+    }
+    return lend(judge, task);
+  }
+
+ private:
+  enum class Health { Good, Broken };
+
+  class Session final : public JudgeSession {
+   public:
+    Session(ProcessJudgePool& pool, WarmJudge& warm) : pool_(pool), warm_(warm) {}
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    ~Session() override { pool_.give_back(warm_, healthy ? Health::Good : Health::Broken); }
+
+   private:
+    ProcessJudgePool& pool_;
+    WarmJudge& warm_;
+  };
+
+  std::unique_ptr<JudgeSession> lend(WarmJudge& judge, const JudgeTask& task) {
+    auto session = std::make_unique<Session>(*this, judge);
+    session->judge = judge.judge.get();
+    session->description = judge.description;
+    session->admission = judge.admission;
+    session->layout = judge.layout;
+    session->exchange_fd = judge.exchange->fd();
+    session->threads = task.threads;
+    return session;
+  }
+
+  void give_back(WarmJudge& judge, Health health) {
+    std::unique_ptr<WarmJudge> removed;
+    const std::scoped_lock lock(mutex_);
+    judge.busy = false;
+    if (health == Health::Broken) {
+      const auto found =
+          std::find_if(judges_.begin(), judges_.end(), [&](const auto& one) { return one.get() == &judge; });
+      removed = std::move(*found);
+      judges_.erase(found);
+    }
+    ++version_;
+    changed_.notify_all();
+  }
+
+  /// Ends the judges that were used least recently. Requires: the mutex is held.
+  void trim() {
+    for (auto judge = judges_.end(); judges_.size() > options_.max_warm && judge != judges_.begin();) {
+      --judge;
+      if (!(*judge)->busy) judge = judges_.erase(judge);
+    }
+  }
+
+  Result<void> start(WarmJudge& warm, const JudgeTask& task, const std::stop_token& stop) {
+    KERNELGEN_TRY(auto facts, zygote_->wait_ready(k_import_timeout, stop));
+    KERNELGEN_TRY(auto sockets, make_stream_pair());
+    KERNELGEN_TRY(const auto pid, zygote_->fork(std::array<int, 1>{sockets.theirs.get()}));
+    sockets.theirs.reset();
+    warm.judge = make_judge_process(
+        {.socket = std::move(sockets.ours),
+         .pid = pid,
+         .support_library = options_.installation.runner_support.string(),
+         .memory_limit = static_cast<std::uint64_t>(k_memory_share * static_cast<double>(free_memory()))});
+    KERNELGEN_TRY(warm.description, warm.judge->load(task, stop));
+    const auto file = admission_file(task, facts);
+    const auto cached = file.empty() ? Result<std::string>(Error{}) : read_file(file);
+    KERNELGEN_TRY(warm.admission, warm.judge->admit(cached ? std::optional<std::string>(*cached) : std::nullopt, stop));
+    // A cache that cannot be written costs time, not correctness.
+    if (!file.empty() && !cached && !warm.admission.cached.empty()) [[maybe_unused]]
+      const auto written = write_file_atomic(file, warm.admission.cached, {.durability = Durability::Rename});
+    KERNELGEN_TRY(warm.layout, warm.judge->layout());
+    KERNELGEN_TRY(warm.exchange, memory_.allocate("kernelgen-exchange", warm.layout.bytes));
+    return warm.judge->attach(warm.exchange->memory());
+  }
+
+  /// Everything that can change an admission is in its name.
+  std::string admission_file(const JudgeTask& task, const ZygoteFacts& facts) const {
+    if (options_.cache_dir.empty()) return {};
+    const auto directory = std::filesystem::path(options_.cache_dir) / "admissions";
+    if (!make_directories(directory)) return {};
+    const auto text = fmt::format("format {}\nharness {}\npython {}\ntorch {}\n{}", k_admission_format, harness_,
+                                  facts.python, facts.torch, key_text(task));
+    return (directory / (sha256_hex(text) + ".json")).string();
+  }
+
+  JudgePoolOptions options_;
+  SharedMemorySource& memory_;
+  std::string harness_;
+  std::unique_ptr<Zygote> zygote_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::uint64_t version_ = 0;
+  /// Most recently used first.
+  std::list<std::unique_ptr<WarmJudge>> judges_;
+};
+
+/// The content of the judge's own sources: an admission by another version of them is another admission.
+Result<std::string> digest_of(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error))
+    if (entry.path().extension() == ".py") files.push_back(entry.path());
+  if (error) return Error{ErrorCode::NotFound, fmt::format("cannot read {}: {}", directory.string(), error.message())};
+  std::sort(files.begin(), files.end());
+  std::string all;
+  for (const auto& file : files) {
+    KERNELGEN_TRY(auto text, read_file(file));
+    all += fmt::format("{} {}\n", file.filename().string(), sha256_hex(text));
+  }
+  return sha256_hex(all);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory) {
+  KERNELGEN_TRY(auto harness, digest_of(options.installation.python_dir / "kernelgen_judge"));
+  auto pool = std::make_unique<ProcessJudgePool>(std::move(options), memory, std::move(harness));
+  KERNELGEN_CHECK(pool->start_zygote());
+  return std::unique_ptr<JudgePool>(std::move(pool));
+}
+
+}  // namespace v0
+}  // namespace kernelgen

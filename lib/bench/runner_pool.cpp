@@ -1,0 +1,111 @@
+#include "bench/runner_pool.hpp"
+
+#include <array>
+#include <mutex>
+#include <optional>
+
+#include <kernelgen/exec/child.hpp>
+
+#include "bench/runner_process.hpp"
+#include "exec/zygote.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+constexpr std::chrono::milliseconds k_start_timeout{30'000};
+/// Importing torch from a cold disk or a network file system.
+constexpr std::chrono::milliseconds k_import_timeout{300'000};
+constexpr int k_control_in_child = 3;
+constexpr int k_status_in_child = 4;
+
+class RunnerPool final : public RunnerSource {
+ public:
+  explicit RunnerPool(RunnerPoolOptions options) : options_(std::move(options)) {}
+
+  Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) override {
+    std::unique_ptr<RunnerProcess> runner;
+    {
+      const std::scoped_lock lock(mutex_);
+      auto& standby = standby_[static_cast<std::size_t>(kind)];
+      if (standby && standby->alive()) runner = std::move(standby);
+      if (!runner) {
+        KERNELGEN_TRY(runner, start(kind, stop));
+      }
+      // The next one gets ready while this one loads its candidate. If it cannot start, the next take() says why.
+      auto next = start(kind, stop);
+      standby = next ? *std::move(next) : nullptr;
+    }
+    KERNELGEN_CHECK(runner->wait_ready(k_start_timeout));
+    runner->cancel_with(std::move(stop));
+    return std::unique_ptr<Runner>(std::move(runner));
+  }
+
+ private:
+  Result<std::unique_ptr<RunnerProcess>> start(RunnerKind kind, const std::stop_token& stop) {
+    KERNELGEN_TRY(auto ends, make_runner_ends());
+    auto runner = make_runner_process(std::move(ends.ours));
+    if (kind == RunnerKind::Native) {
+      KERNELGEN_CHECK(start_native(ends));
+    } else {
+      KERNELGEN_CHECK(fork_python(kind, ends, stop));
+    }
+    return runner;
+  }
+
+  Result<void> start_native(const RunnerEnds& ends) const {
+    ChildRequest request;
+    request.command = {options_.installation.native_runner.string(), "--control", std::to_string(k_control_in_child),
+                       "--status", std::to_string(k_status_in_child)};
+    request.environment = options_.environment;
+    request.working_directory = "/";
+    request.parent_death = ParentDeath::Ignore;
+    KERNELGEN_TRY(auto process, ChildProcess::spawn(request, {{ends.control.get(), k_control_in_child},
+                                                              {ends.status.get(), k_status_in_child}}));
+    // It forks the supervisor and ends; the supervisor leaves its process group first.
+    if (!process.wait(std::chrono::steady_clock::now() + k_start_timeout))
+      return Error{ErrorCode::Unavailable, "a runner did not start in time"};
+    return {};
+  }
+
+  Result<void> fork_python(RunnerKind kind, const RunnerEnds& ends, const std::stop_token& stop) {
+    auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
+    const std::array<int, 2> fds{ends.control.get(), ends.status.get()};
+    if (zygote) {
+      if (zygote->fork(fds)) return {};
+      zygote.reset();
+    }
+    KERNELGEN_TRY(zygote, start_zygote(kind));
+    if (auto ready = zygote->wait_ready(k_import_timeout, stop); !ready) {
+      zygote.reset();
+      return std::move(ready).error();
+    }
+    KERNELGEN_TRY([[maybe_unused]] auto pid, zygote->fork(fds));
+    return {};
+  }
+
+  Result<std::unique_ptr<Zygote>> start_zygote(RunnerKind kind) const {
+    ZygoteOptions zygote{.python = options_.python,
+                         .python_dir = options_.installation.python_dir.string(),
+                         .module = "kernelgen_runner",
+                         .arguments = {"--support", options_.installation.runner_support.string()},
+                         .environment = options_.environment};
+    if (kind == RunnerKind::PythonInterpreter) zygote.arguments.push_back("--interpreter");
+    return Zygote::start(std::move(zygote));
+  }
+
+  RunnerPoolOptions options_;
+  std::mutex mutex_;
+  std::array<std::unique_ptr<Zygote>, 3> zygotes_;
+  std::array<std::unique_ptr<RunnerProcess>, 3> standby_;
+};
+
+}  // namespace
+
+std::unique_ptr<RunnerSource> make_runner_pool(RunnerPoolOptions options) {
+  return std::make_unique<RunnerPool>(std::move(options));
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include <kernelgen/core/installation.hpp>
+
+#include "bench/runner.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// How runners are started.
+struct RunnerPoolOptions {
+  Installation installation;
+  std::string python = "python3";
+  /// The whole environment of every runner; no secrets.
+  std::map<std::string, std::string> environment;
+};
+
+/// Keeps one runner of each kind that was asked for standing by. Thread-safe. Use it in a child subreaper only.
+[[nodiscard]] std::unique_ptr<RunnerSource> make_runner_pool(RunnerPoolOptions options);
+
+}  // namespace v0
+}  // namespace kernelgen

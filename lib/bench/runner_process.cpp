@@ -1,0 +1,268 @@
+#include "bench/runner_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "runner/runner_protocol.h"
+#include "support/errno_error.hpp"
+#include "support/socket.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr std::uint32_t k_all_walls = KGEN_ISOLATION_USER | KGEN_ISOLATION_MOUNT | KGEN_ISOLATION_PID |
+                                      KGEN_ISOLATION_NET | KGEN_ISOLATION_IPC | KGEN_ISOLATION_SECCOMP;
+/// A supervisor that was told to end, or whose runner is dead, says so at once.
+constexpr milliseconds k_death_patience{2000};
+constexpr milliseconds k_destroy_patience{5000};
+
+std::string describe_isolation(std::uint64_t bits) {
+  if ((bits & k_all_walls) == k_all_walls) return "full";
+  static constexpr std::pair<std::uint32_t, std::string_view> k_walls[] = {
+      {KGEN_ISOLATION_USER, "user namespace"}, {KGEN_ISOLATION_MOUNT, "private file system"},
+      {KGEN_ISOLATION_PID, "pid namespace"},   {KGEN_ISOLATION_NET, "network namespace"},
+      {KGEN_ISOLATION_IPC, "ipc namespace"},   {KGEN_ISOLATION_SECCOMP, "system call filter"}};
+  std::string missing;
+  for (const auto& [bit, name] : k_walls)
+    if ((bits & bit) == 0) missing += fmt::format("{}no {}", missing.empty() ? "" : ", ", name);
+  return "partial: " + missing;
+}
+
+std::int64_t nanoseconds_since(Clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+}
+
+/// A descriptor of the only child of a process: signals sent through it cannot reach anybody else.
+UniqueFd open_only_child(pid_t parent) {
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", parent));
+  pid_t child = 0;
+  if (!(children >> child)) return {};
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+}
+
+class SandboxedRunner final : public RunnerProcess {
+ public:
+  explicit SandboxedRunner(RunnerConnection connection) : connection_(std::move(connection)) {}
+  SandboxedRunner(const SandboxedRunner&) = delete;
+  SandboxedRunner& operator=(const SandboxedRunner&) = delete;
+  ~SandboxedRunner() override { end(); }
+
+  Result<void> wait_ready(milliseconds timeout) override {
+    const auto answer = receive(KGEN_OP_HELLO, 0, Clock::now() + timeout);
+    if (const auto* death = std::get_if<RunnerDeath>(&answer))
+      return Error{ErrorCode::Unavailable, fmt::format("a runner did not start: {}",
+                                                       death->timed_out   ? "no answer in time"
+                                                       : death->signal    ? fmt::format("signal {}", *death->signal)
+                                                       : death->exit_code ? fmt::format("exit {}", *death->exit_code)
+                                                                          : "its connection closed")};
+    isolation_ = describe_isolation(std::get<RunnerReply>(answer).arg[1]);
+    if (supervisor_ > 0) runner_ = open_only_child(supervisor_);
+    return {};
+  }
+
+  void cancel_with(std::stop_token stop) override { stop_ = std::move(stop); }
+
+  bool alive() override {
+    std::array<pollfd, 1> watched{pollfd{connection_.control.get(), POLLIN, 0}};
+    // A standby runner has nothing to say; whatever arrives now is its end.
+    return !dead_ && ::poll(watched.data(), watched.size(), 0) == 0;
+  }
+
+  RunnerAnswer load(const RunnerJob& job, milliseconds timeout) override {
+    const std::array<int, 3> fds{job.description_fd, job.exchange_fd, job.code_fd};
+    return ask(KGEN_OP_LOAD, {0, job.memory_limit}, timeout, fds);
+  }
+  RunnerAnswer construct(int set, std::uint64_t seed, milliseconds timeout) override {
+    return ask(KGEN_OP_CONSTRUCT, {static_cast<std::uint64_t>(set), seed}, timeout);
+  }
+  RunnerAnswer export_state(int set, int state_fd, std::uint64_t capacity, milliseconds timeout) override {
+    return ask(KGEN_OP_EXPORT_STATE, {static_cast<std::uint64_t>(set), capacity}, timeout,
+               std::array<int, 1>{state_fd});
+  }
+  RunnerAnswer prepare(int set, milliseconds timeout) override {
+    return ask(KGEN_OP_PREPARE, {static_cast<std::uint64_t>(set)}, timeout);
+  }
+  RunnerAnswer run(int set, std::uint64_t forward_seed, RunFlags flags, milliseconds timeout) override {
+    std::uint64_t bits = 0;
+    if (flags.poison_allocations) bits |= KGEN_RUN_POISON;
+    if (flags.flush_caches) bits |= KGEN_RUN_FLUSH;
+    return ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, bits}, timeout);
+  }
+  RunnerAnswer destroy(int set, milliseconds timeout) override {
+    return ask(KGEN_OP_DESTROY, {static_cast<std::uint64_t>(set)}, std::min(timeout, k_destroy_patience));
+  }
+
+  std::string isolation() const override { return isolation_; }
+
+ private:
+  RunnerAnswer ask(std::uint16_t op, std::initializer_list<std::uint64_t> arguments, milliseconds timeout,
+                   std::span<const int> fds = {}) {
+    if (dead_) return *dead_;
+    kgen_command command{KGEN_COMMAND_MAGIC, KGEN_RUNNER_PROTOCOL_VERSION, op, ++sequence_, {}};
+    std::copy(arguments.begin(), arguments.end(), command.arg);
+    thaw();
+    const auto start = Clock::now();
+    const std::string_view bytes(reinterpret_cast<const char*>(&command), sizeof command);
+    // A failure to send shows as a closed connection below, together with the reason.
+    [[maybe_unused]] const auto sent = send_with_fds(connection_.control.get(), bytes, fds);
+    auto answer = receive(op, sequence_, start + timeout);
+    if (auto* reply = std::get_if<RunnerReply>(&answer)) {
+      reply->host_ns = nanoseconds_since(start);
+      freeze();
+    }
+    return answer;
+  }
+
+  /// Waits for the reply to a command, or for the end of the runner.
+  RunnerAnswer receive(std::uint16_t op, std::uint64_t sequence, Clock::time_point deadline) {
+    while (true) {
+      std::array<pollfd, 2> watched{pollfd{connection_.control.get(), POLLIN, 0},
+                                    pollfd{connection_.status.get(), POLLIN, 0}};
+      const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
+      // Cancellation is looked at now and then; a candidate that runs is not worth a wake-up descriptor.
+      const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<long>(left, 0, 50)));
+      if (ready < 0 && errno != EINTR) return die({});
+      if (watched[0].revents != 0) {
+        if (auto answer = read_reply(op, sequence)) return *std::move(answer);
+      } else if (watched[1].revents != 0) {
+        if (!read_status()) return die({});
+      } else if (stop_.stop_requested()) {
+        return die({});
+      } else if (left <= 0) {
+        return die({.timed_out = true});
+      }
+    }
+  }
+
+  /// Nothing when the record was not the awaited one.
+  std::optional<RunnerAnswer> read_reply(std::uint16_t op, std::uint64_t sequence) {
+    kgen_reply reply{};
+    const auto count = ::recv(connection_.control.get(), &reply, sizeof reply, MSG_DONTWAIT);
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
+    if (count <= 0) return die({});
+    if (count != sizeof reply || reply.magic != KGEN_REPLY_MAGIC || reply.version != KGEN_RUNNER_PROTOCOL_VERSION)
+      return forged();
+    const auto length = std::min<std::size_t>(reply.text_length, sizeof reply.text);
+    auto text = sanitize_text({reply.text, length}, sizeof reply.text);
+    if (reply.op == KGEN_OP_CRASH) {
+      crash_text_ = std::move(text);
+      allocation_failed_ = reply.arg[1] != 0;
+      return std::nullopt;
+    }
+    if (reply.op != op || reply.sequence != sequence || reply.status > KGEN_STATUS_PROTOCOL) return forged();
+    RunnerReply answer{.status = static_cast<RunnerStatus>(reply.status),
+                       .start_ns = reply.start_ns,
+                       .end_ns = reply.end_ns,
+                       .text = std::move(text)};
+    std::copy(std::begin(reply.arg), std::end(reply.arg), answer.arg.begin());
+    return answer;
+  }
+
+  RunnerAnswer forged() {
+    die({});
+    return RunnerReply{.status = RunnerStatus::Protocol};
+  }
+
+  /// False at the end of the pipe.
+  bool read_status() {
+    kgen_status_record record{};
+    const auto count = ::read(connection_.status.get(), &record, sizeof record);
+    if (count != sizeof record || record.magic != KGEN_STATUS_MAGIC) return false;
+    if (record.what == KGEN_SUPERVISOR_STARTED) supervisor_ = static_cast<pid_t>(record.value);
+    if (record.what != KGEN_SUPERVISOR_ENDED) return true;
+    wait_status_ = static_cast<int>(record.value);
+    return false;
+  }
+
+  RunnerDeath die(RunnerDeath death) {
+    if (dead_) return *dead_;
+    if (!death.timed_out && !stop_.stop_requested()) await_status();
+    if (wait_status_ && WIFSIGNALED(*wait_status_)) death.signal = WTERMSIG(*wait_status_);
+    if (wait_status_ && WIFEXITED(*wait_status_)) death.exit_code = WEXITSTATUS(*wait_status_);
+    death.text = crash_text_;
+    death.allocation_failed = allocation_failed_;
+    dead_ = death;
+    end();
+    return death;
+  }
+
+  /// The connection closes before the supervisor has reaped the runner.
+  void await_status() {
+    const auto deadline = Clock::now() + k_death_patience;
+    while (!wait_status_ && Clock::now() < deadline) {
+      pollfd watched{connection_.status.get(), POLLIN, 0};
+      if (::poll(&watched, 1, 100) > 0 && !read_status()) return;
+    }
+  }
+
+  /// Nothing of the candidate runs while the judge looks at its answer or times the reference.
+  void freeze() { frozen_ = runner_.valid() && signal_runner(SIGSTOP); }
+
+  void thaw() {
+    if (std::exchange(frozen_, false)) signal_runner(SIGCONT);
+  }
+
+  bool signal_runner(int signal) { return ::syscall(SYS_pidfd_send_signal, runner_.get(), signal, nullptr, 0) == 0; }
+
+  /// Killing pid 1 of a namespace kills all of it; the worker is a subreaper, so the supervisor is its child by now.
+  void end() noexcept {
+    connection_.control.reset();
+    if (supervisor_ > 0) {
+      ::kill(supervisor_, SIGKILL);
+      int status = 0;
+      while (::waitpid(supervisor_, &status, 0) < 0 && errno == EINTR) {
+      }
+      supervisor_ = 0;
+    }
+    connection_.status.reset();
+  }
+
+  RunnerConnection connection_;
+  std::stop_token stop_;
+  pid_t supervisor_ = 0;
+  UniqueFd runner_;
+  bool frozen_ = false;
+  std::uint64_t sequence_ = 0;
+  std::string isolation_;
+  std::string crash_text_;
+  bool allocation_failed_ = false;
+  std::optional<int> wait_status_;
+  std::optional<RunnerDeath> dead_;
+};
+
+}  // namespace
+
+Result<RunnerEnds> make_runner_ends() {
+  KERNELGEN_TRY(auto sockets, make_packet_pair());
+  std::array<int, 2> pipe{};
+  if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return errno_error(errno, "cannot make a pipe");
+  return RunnerEnds{.ours = {std::move(sockets.ours), UniqueFd(pipe[0])},
+                    .control = std::move(sockets.theirs),
+                    .status = UniqueFd(pipe[1])};
+}
+
+std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection) {
+  return std::make_unique<SandboxedRunner>(std::move(connection));
+}
+
+}  // namespace v0
+}  // namespace kernelgen

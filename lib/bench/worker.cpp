@@ -1,0 +1,182 @@
+#include <kernelgen/bench/worker.hpp>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include <kernelgen/bench/protocol.hpp>
+#include <kernelgen/core/version.hpp>
+
+#include "bench/evaluator.hpp"
+#include "support/errno_error.hpp"
+#include "support/socket.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+constexpr std::chrono::hours k_forever{24 * 365};
+
+/// write(2) to anything that standard output may be, without ever raising SIGPIPE in the process.
+ssize_t write_quietly(int fd, std::string_view bytes) {
+  const auto sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (sent >= 0 || errno != ENOTSOCK) return sent;
+  sigset_t pipe_signal, before;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  const auto written = ::write(fd, bytes.data(), bytes.size());
+  const int error = errno;
+  if (written < 0 && error == EPIPE) {
+    // The signal is pending for this thread only: take it, then nobody else sees it.
+    const timespec none{};
+    while (sigtimedwait(&pipe_signal, nullptr, &none) < 0 && errno == EINTR) {
+    }
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return written;
+}
+
+/// One client. The calling thread reads; every request has a thread of its own, and the device decides who is next.
+class Service {
+ public:
+  Service(LocalBenchmarker& benchmarker, int input_fd, int output_fd)
+      : benchmarker_(benchmarker), input_fd_(input_fd), output_fd_(output_fd) {}
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  Result<void> run(const std::stop_token& stop) {
+    send(HelloMessage{.kernelgen_version = std::string(version()), .device = benchmarker_.device(), .pid = ::getpid()});
+    auto served = read_messages(stop);
+    for (auto& [id, job] : jobs_) job.request_stop();
+    jobs_.clear();
+    return served;
+  }
+
+ private:
+  Result<void> read_messages(const std::stop_token& stop) {
+    std::array<char, 64 * 1024> buffer;
+    while (true) {
+      auto readable = wait_readable(input_fd_, k_forever, stop);
+      // Being told to stop is how a worker ends, not a failure.
+      if (!readable)
+        return readable.error().code == ErrorCode::Cancelled ? Result<void>() : std::move(readable).error();
+      const auto count = ::read(input_fd_, buffer.data(), buffer.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0 && errno != ECONNRESET) return errno_error(errno, "cannot read from the client");
+      if (count <= 0)
+        return decoder_.mid_message() ? Result<void>(Error{ErrorCode::Protocol, "the client ended in mid-message"})
+                                      : Result<void>();
+      decoder_.feed({buffer.data(), static_cast<std::size_t>(count)});
+      KERNELGEN_TRY(const auto state, handle_messages());
+      if (state == State::Ended) return {};
+    }
+  }
+
+  enum class State { Going, Ended };
+
+  Result<State> handle_messages() {
+    while (true) {
+      auto message = decoder_.next();
+      if (!message) {
+        send(ErrorMessage{.error = message.error()});
+        return std::move(message).error();
+      }
+      if (!*message) return State::Going;
+      if (std::holds_alternative<ShutdownMessage>(**message)) return State::Ended;
+      handle(**std::move(message));
+    }
+  }
+
+  void handle(Message message) {
+    if (auto* evaluate = std::get_if<EvaluateMessage>(&message)) {
+      start(evaluate->id,
+            [this, request = std::move(evaluate->request), id = evaluate->id](const std::stop_token& stop) {
+              const auto progress = [&](const EvaluationProgress& now) { send(ProgressMessage{id, now}); };
+              auto record = benchmarker_.evaluate(request, progress, stop);
+              if (record) return send(RecordMessage{id, *std::move(record)});
+              send(ErrorMessage{id, std::move(record).error()});
+            });
+    } else if (auto* describe = std::get_if<DescribeMessage>(&message)) {
+      start(describe->id, [this, asked = std::move(*describe)](const std::stop_token& stop) {
+        auto description = benchmarker_.describe(asked.task, asked.options, stop);
+        if (description) return send(DescriptionMessage{asked.id, *std::move(description)});
+        send(ErrorMessage{asked.id, std::move(description).error()});
+      });
+    } else if (auto* cancel = std::get_if<CancelMessage>(&message)) {
+      if (const auto job = jobs_.find(cancel->id); job != jobs_.end()) job->second.request_stop();
+    } else if (auto* ping = std::get_if<PingMessage>(&message)) {
+      send(PongMessage{ping->id});
+    } else if (auto* unknown = std::get_if<UnknownMessage>(&message)) {
+      send(ErrorMessage{unknown->id, {ErrorCode::Unsupported, "this worker does not know \"" + unknown->type + "\""}});
+    }
+  }
+
+  template <class Work>
+  void start(RequestId id, Work work) {
+    join_finished();
+    if (jobs_.contains(id))
+      return send(ErrorMessage{id, {ErrorCode::InvalidArgument, fmt::format("request {} is still running", id)}});
+    jobs_.emplace(id, std::jthread([this, id, work = std::move(work)](const std::stop_token& stop) {
+                    work(stop);
+                    const std::scoped_lock lock(mutex_);
+                    finished_.push_back(id);
+                  }));
+  }
+
+  void join_finished() {
+    std::vector<RequestId> finished;
+    {
+      const std::scoped_lock lock(mutex_);
+      finished.swap(finished_);
+    }
+    for (const auto id : finished) jobs_.erase(id);
+  }
+
+  /// A client that is gone is noticed by the reader; there is nobody to tell here.
+  void send(const Message& message) {
+    auto frame = encode_message(message);
+    if (!frame) return;
+    const std::scoped_lock lock(output_mutex_);
+    std::string_view rest = *frame;
+    while (!rest.empty()) {
+      const auto count = write_quietly(output_fd_, rest);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return;
+      rest.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+
+  LocalBenchmarker& benchmarker_;
+  const int input_fd_;
+  const int output_fd_;
+  MessageDecoder decoder_;
+  std::mutex output_mutex_;
+  std::mutex mutex_;
+  std::vector<RequestId> finished_;
+  std::map<RequestId, std::jthread> jobs_;
+};
+
+}  // namespace
+
+Result<void> run_worker(const WorkerOptions& options, int input_fd, int output_fd, std::stop_token stop) {
+  // Runners are forked by others and come to us when those end: we kill and reap them.
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "cannot become a child subreaper");
+  KERNELGEN_TRY(auto benchmarker, make_local_benchmarker(options));
+  return Service(*benchmarker, input_fd, output_fd).run(stop);
+}
+
+}  // namespace v0
+}  // namespace kernelgen

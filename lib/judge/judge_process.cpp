@@ -1,0 +1,254 @@
+#include "judge/judge_process.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cerrno>
+#include <charconv>
+
+#include <kernelgen/exec/child.hpp>
+
+#include "core/json_codec.hpp"
+#include "support/frame_channel.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+
+constexpr std::size_t k_message_bytes = 4000;
+/// Anything but loading and admitting a task; a reference call may take long on a small machine.
+constexpr milliseconds k_step_timeout{600'000};
+
+Error malformed(std::string_view op, std::string_view member) {
+  return {ErrorCode::Protocol, fmt::format("the judge's answer to {} has no usable \"{}\"", op, member)};
+}
+
+Result<std::uint64_t> read_u64(const json::object& object, std::string_view op, std::string_view member) {
+  const auto* value = object.if_contains(member);
+  if (value == nullptr) return malformed(op, member);
+  if (value->is_int64() && value->get_int64() >= 0) return static_cast<std::uint64_t>(value->get_int64());
+  if (value->is_uint64()) return value->get_uint64();
+  std::uint64_t number = 0;
+  if (value->is_string()) {
+    const auto& text = value->get_string();
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc{} && end == text.data() + text.size()) return number;
+  }
+  return malformed(op, member);
+}
+
+template <class T>
+Result<T> read(const json::object& object, std::string_view op, std::string_view member) {
+  const auto* value = object.if_contains(member);
+  if (value == nullptr) return malformed(op, member);
+  return from_value<T>(*value).context(fmt::format("the judge's answer to {}", op));
+}
+
+std::uint64_t bytes_of(const std::vector<TensorSpec>& tensors) {
+  std::uint64_t total = 0;
+  for (const auto& tensor : tensors) {
+    std::uint64_t count = size_of(tensor.dtype);
+    for (const auto size : tensor.shape) count *= static_cast<std::uint64_t>(size);
+    total += count;
+  }
+  return total;
+}
+
+/// The judge is our own code, but its messages quote the task's.
+Error error_from(const json::object& reply) {
+  Error error{ErrorCode::Internal, "the judge failed without saying why"};
+  const auto* said = reply.if_contains("error");
+  if (said == nullptr || !said->is_object()) return error;
+  if (const auto* message = said->get_object().if_contains("message"); message != nullptr && message->is_string())
+    error.message = sanitize_line(std::string_view(message->get_string()), k_message_bytes);
+  if (const auto* code = said->get_object().if_contains("code"); code != nullptr && code->is_string())
+    error.code = parse_error_code(std::string_view(code->get_string())).value_or(ErrorCode::Internal);
+  return error;
+}
+
+class JudgeProcess final : public Judge {
+ public:
+  explicit JudgeProcess(JudgeProcessOptions options)
+      : pid_(options.pid),
+        support_library_(std::move(options.support_library)),
+        memory_limit_(options.memory_limit),
+        channel_(std::move(options.socket)) {}
+
+  JudgeProcess(const JudgeProcess&) = delete;
+  JudgeProcess& operator=(const JudgeProcess&) = delete;
+  ~JudgeProcess() override { end(); }
+
+  Result<TaskDescription> load(const JudgeTask& task, std::stop_token stop) override {
+    task_name_ = task.source.name;
+    task_timeout_ = task.timeout;
+    json::array shrink;
+    for (const auto& [name, value] : task.shrink) shrink.push_back(json::array{name, value});
+    json::object request{{"task", to_value(task.source)},
+                         {"precision", to_string(task.precision)},
+                         {"threads", task.threads},
+                         {"shrink", std::move(shrink)},
+                         {"rtol", task.rtol ? json::value(*task.rtol) : json::value(nullptr)},
+                         {"atol", task.atol ? json::value(*task.atol) : json::value(nullptr)},
+                         {"memory_bytes", memory_limit_},
+                         {"support_library", support_library_}};
+    KERNELGEN_TRY(auto reply, call("load", std::move(request), task_timeout_, stop));
+    KERNELGEN_TRY(description_, read<TaskDescription>(reply, "load", "description"));
+    return description_;
+  }
+
+  Result<Admission> admit(const std::optional<std::string>& cached, std::stop_token stop) override {
+    json::object request{{"cached", nullptr}};
+    if (cached) {
+      KERNELGEN_TRY(request["cached"], parse_json(*cached));
+    }
+    KERNELGEN_TRY(auto reply, call("admit", std::move(request), task_timeout_, stop));
+    Admission admission;
+    KERNELGEN_TRY(admission.labels, read<std::vector<std::string>>(reply, "admit", "labels"));
+    KERNELGEN_TRY(admission.distributions, read<std::vector<std::string>>(reply, "admit", "distributions"));
+    KERNELGEN_TRY(admission.tolerance, read<Tolerance>(reply, "admit", "tolerance"));
+    KERNELGEN_TRY(admission.float64, read<std::string>(reply, "admit", "float64"));
+    if (const auto* opaque = reply.if_contains("admission")) admission.cached = json::serialize(*opaque);
+    return admission;
+  }
+
+  Result<ExchangeLayout> layout() override {
+    KERNELGEN_TRY(auto reply, call("layout", {}));
+    ExchangeLayout layout;
+    KERNELGEN_TRY(layout.bytes, read_u64(reply, "layout", "bytes"));
+    KERNELGEN_TRY(layout.native_job, read<std::string>(reply, "layout", "native_job"));
+    if (const auto* job = reply.if_contains("python_job")) layout.python_job = json::serialize(*job);
+    layout.input_bytes = bytes_of(description_.inputs);
+    layout.output_bytes = bytes_of(description_.outputs);
+    return layout;
+  }
+
+  Result<void> attach(const SharedMemory& exchange) override {
+    KERNELGEN_TRY(auto reply, call("attach", {{"path", exchange.path}, {"bytes", exchange.bytes}}));
+    return {};
+  }
+
+  Result<std::uint64_t> use_weights(int set) override {
+    KERNELGEN_TRY(auto reply, call("weights", {{"set", set}}));
+    return read_u64(reply, "weights", "seed");
+  }
+
+  Result<WeightReport> match_state(int set, const SharedMemory& state) override {
+    KERNELGEN_TRY(auto reply, call("state", {{"set", set}, {"path", state.path}, {"bytes", state.bytes}}));
+    return read<WeightReport>(reply, "state", "weights");
+  }
+
+  Result<StagedCase> stage(const std::string& distribution, Freshness freshness) override {
+    KERNELGEN_TRY(auto reply, call("stage", {{"distribution", distribution},
+                                             {"seed", nullptr},
+                                             {"repeat", freshness == Freshness::Repeat},
+                                             {"canary", freshness == Freshness::Canary}}));
+    StagedCase staged;
+    KERNELGEN_TRY(staged.seed, read_u64(reply, "stage", "seed"));
+    KERNELGEN_TRY(staged.forward_seed, read_u64(reply, "stage", "forward_seed"));
+    KERNELGEN_TRY(staged.reference_ns, read<std::int64_t>(reply, "stage", "reference_ns"));
+    return staged;
+  }
+
+  Result<CheckResult> check(CheckMode mode) override {
+    KERNELGEN_TRY(auto reply, call("check", {{"mode", mode == CheckMode::Full ? "full" : "canary"}}));
+    CheckResult result;
+    KERNELGEN_TRY(result.outcome, read<Outcome>(reply, "check", "outcome"));
+    KERNELGEN_TRY(result.outputs, read<std::vector<OutputError>>(reply, "check", "outputs"));
+    return result;
+  }
+
+  Result<std::vector<std::int64_t>> baseline(int min_samples, int max_samples, milliseconds budget) override {
+    KERNELGEN_TRY(auto reply, call("baseline", {{"min_samples", min_samples},
+                                                {"max_samples", max_samples},
+                                                {"seconds", std::chrono::duration<double>(budget).count()}}));
+    return read<std::vector<std::int64_t>>(reply, "baseline", "samples_ns");
+  }
+
+ private:
+  Result<json::object> call(std::string_view op, json::object request, milliseconds timeout = k_step_timeout,
+                            const std::stop_token& stop = {}) {
+    const auto id = next_id_++;
+    request["op"] = op;
+    request["id"] = id;
+    if (auto sent = channel_.send(json::serialize(request)); !sent) return explain(op, std::move(sent).error());
+    auto frame = channel_.receive(timeout, stop);
+    if (!frame) return explain(op, std::move(frame).error());
+    KERNELGEN_TRY(auto parsed, parse_json(*frame));
+    if (!parsed.is_object()) return malformed(op, "object");
+    auto& reply = parsed.get_object();
+    const auto* answered = reply.if_contains("id");
+    if (answered == nullptr || !answered->is_int64() || answered->get_int64() != id) return malformed(op, "id");
+    const auto* ok = reply.if_contains("ok");
+    if (ok == nullptr || !ok->is_bool()) return malformed(op, "ok");
+    if (!ok->get_bool()) return error_from(reply);
+    return std::move(reply);
+  }
+
+  /// A judge that does not answer is ended: what it was doing is the task's doing.
+  Error explain(std::string_view op, Error error) {
+    if (error.code == ErrorCode::Timeout) {
+      end();
+      return {ErrorCode::InvalidTask,
+              fmt::format("task {}: no answer to \"{}\" within {:.0f} s; does it hang?", task_name_, op,
+                          std::chrono::duration<double>(task_timeout_).count())};
+    }
+    if (error.code == ErrorCode::Unavailable) {
+      const auto status = wait_for_end();
+      const bool killed = status.signal == SIGKILL;
+      return {ErrorCode::InvalidTask,
+              fmt::format("task {}: its process ended during \"{}\" ({}){}", task_name_, op, status.to_line(),
+                          killed ? "; it probably needs more memory than there is" : "")};
+    }
+    return error;
+  }
+
+  /// A process that closed its socket is about to end by itself, and its own status says more than our KILL.
+  ExitStatus wait_for_end() noexcept {
+    int status = 0;
+    for (int i = 0; i < 100 && pid_ > 0; ++i) {
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) return reaped(status);
+      ::usleep(2000);
+    }
+    return end();
+  }
+
+  ExitStatus end() noexcept {
+    if (pid_ <= 0) return {};
+    int status = 0;
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    return reaped(status);
+  }
+
+  ExitStatus reaped(int status) noexcept {
+    pid_ = 0;
+    return exit_status_from_wait(status);
+  }
+
+  pid_t pid_;
+  std::string support_library_;
+  std::uint64_t memory_limit_;
+  FrameChannel channel_;
+  std::string task_name_;
+  milliseconds task_timeout_{0};
+  TaskDescription description_;
+  std::int64_t next_id_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Judge> make_judge_process(JudgeProcessOptions options) {
+  return std::make_unique<JudgeProcess>(std::move(options));
+}
+
+}  // namespace v0
+}  // namespace kernelgen

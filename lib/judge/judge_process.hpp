@@ -1,0 +1,28 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include <kernelgen/judge/judge.hpp>
+
+#include "support/unique_fd.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// A judge in a process of its own, forked from the judge's zygote; `pid` is waited for and killed by this object.
+struct JudgeProcessOptions {
+  UniqueFd socket;
+  pid_t pid = 0;
+  /// Library with the cache flush, for timing the reference as candidates are timed.
+  std::string support_library;
+  /// Address space that the task may take.
+  std::uint64_t memory_limit = 0;
+};
+
+[[nodiscard]] std::unique_ptr<Judge> make_judge_process(JudgeProcessOptions options);
+
+}  // namespace v0
+}  // namespace kernelgen
