@@ -1,0 +1,57 @@
+"""Starts the zygote of Python runners: `python -m kernelgen_runner --fd N [--support LIB] [--interpreter]`.
+
+A fork request carries two descriptors: the runner's control socket (SOCK_SEQPACKET) and the write end of its status pipe.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import socket
+from typing import Any
+
+from kernelgen_common import zygote
+
+
+def main() -> int:
+    """Imports torch, and triton if it is there, then serves fork requests until the worker closes the connection."""
+    parser = argparse.ArgumentParser(prog="kernelgen_runner", description="Runs untrusted ModelNew modules.")
+    parser.add_argument("--fd", type=int, required=True, help="a stream socket to the worker")
+    parser.add_argument("--support", help="path of libkgen_runner_support.so; without it there is no sandbox")
+    parser.add_argument("--interpreter", action="store_true", help="triton kernels run under its interpreter")
+    parser.add_argument("--hide", action="append", default=[], help="a directory that candidates must not see")
+    parser.add_argument("--log", help="where candidates' output goes; default: nowhere")
+    options = parser.parse_args()
+    connection = socket.socket(fileno=options.fd)
+    os.environ.pop("TRITON_INTERPRET", None)
+    if options.interpreter:
+        os.environ["TRITON_INTERPRET"] = "1"
+
+    import torch
+
+    triton_version = ""
+    try:
+        import triton
+        import triton.language  # noqa: F401
+
+        triton_version = str(triton.__version__)
+    except Exception:  # noqa: BLE001 - optional, and broken installations exist
+        pass
+
+    from . import runner
+    from .support import Support
+
+    support = Support(options.support)
+    zygote.import_hidden_dependencies()
+
+    def child(request: dict[str, Any], descriptors: list[int]) -> int:
+        status = descriptors[1] if len(descriptors) > 1 else -1
+        return runner.main(descriptors[0], status, support, options.hide, options.log)
+
+    ready = {"python": platform.python_version(), "torch": str(torch.__version__), "triton": triton_version}
+    return zygote.serve(connection, ready, child)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

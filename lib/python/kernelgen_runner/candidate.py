@@ -1,0 +1,234 @@
+"""The candidate's file: compiled, imported, and asked for its ModelNew; and every tensor that a module holds."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import linecache
+import os
+import random
+import sys
+import tempfile
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from kernelgen_common import dtypes
+from kernelgen_common.values import child_name
+
+from . import protocol
+from .protocol import Failure
+
+MODULE_NAME = "kernelgen_candidate"
+MAX_SOURCE = 16 << 20
+_TEXT = 3500
+_FRAMES = 4
+_MAX_DEPTH = 6
+_MAX_TENSORS = 16384
+_INTERNAL = frozenset(
+    "_parameters _buffers _modules _non_persistent_buffers_set _backward_pre_hooks _backward_hooks _forward_hooks "
+    "_forward_pre_hooks _state_dict_hooks _load_state_dict_pre_hooks _flat_weights _flat_weight_refs".split()
+)
+_EXHAUSTED = ("can't allocate memory", "not enough memory", "out of memory", "cannot allocate memory")
+
+
+def seed_everything(seed: int) -> None:
+    """As the judge does before it builds or calls the reference."""
+    torch.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
+    random.seed(seed)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(seed & 0xFFFFFFFF)
+
+
+def describe(error: BaseException, path: str) -> str:
+    """Type, message, and the innermost lines that lie in the candidate's own file."""
+    try:
+        message = str(error)
+    except Exception:  # noqa: BLE001 - the candidate's own __str__
+        message = "(its message cannot be read)"
+    lines = [f"{type(error).__name__}: {message[: _TEXT // 2]}"]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
+    for frame in frames[-_FRAMES:]:
+        lines.append(f"  line {frame.lineno}, in {frame.name}: {(frame.line or '')[:200]}")
+    return "\n".join(lines)[:_TEXT]
+
+
+def failure(error: BaseException, status: int, path: str) -> Failure:
+    """The reply for an exception: memory that ran out is a class of its own. SystemExit ends the process."""
+    if isinstance(error, SystemExit):
+        os._exit(error.code if isinstance(error.code, int) else 1)
+    if isinstance(error, Failure):
+        return error
+    text = describe(error, path)
+    exhausted = isinstance(error, MemoryError) or any(word in text.lower() for word in _EXHAUSTED)
+    return Failure(protocol.OUT_OF_MEMORY if exhausted else status, text)
+
+
+def read_source(descriptor: int) -> bytes:
+    """The whole code file. Raises Failure when it is too long."""
+    size = os.fstat(descriptor).st_size
+    if size > MAX_SOURCE:
+        raise Failure(protocol.SYNTAX, f"the source is longer than {MAX_SOURCE} bytes")
+    return os.pread(descriptor, size, 0)
+
+
+class Candidate:
+    """An imported file with a class ModelNew."""
+
+    def __init__(self, source: bytes):
+        """Compiles, then imports. Raises Failure."""
+        directory = tempfile.mkdtemp(prefix="candidate-")
+        self.path = os.path.join(directory, MODULE_NAME + ".py")
+        with open(self.path, "wb") as file:
+            file.write(source)
+        self._check_syntax(source)
+        self._module = self._import()
+        model = getattr(self._module, "ModelNew", None)
+        if not isinstance(model, type) or not issubclass(model, torch.nn.Module):
+            raise Failure(protocol.INTERFACE, "there is no class ModelNew derived from torch.nn.Module")
+        self._model = model
+
+    def _check_syntax(self, source: bytes) -> None:
+        try:
+            compile(source, self.path, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            place = f"line {error.lineno}: {(error.text or '').strip()[:200]}"
+            raise Failure(protocol.SYNTAX, f"{type(error).__name__}: {error.msg}\n  {place}") from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise Failure(protocol.SYNTAX, f"{type(error).__name__}: {error}") from None
+
+    def _import(self) -> Any:
+        # A real file: triton and inspect read sources from there.
+        spec = importlib.util.spec_from_file_location(MODULE_NAME, self.path)
+        if spec is None or spec.loader is None:
+            raise Failure(protocol.IMPORT, "the source cannot be imported")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[MODULE_NAME] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException as error:  # noqa: BLE001 - whatever a candidate raises
+            linecache.checkcache(self.path)
+            raise failure(error, protocol.IMPORT, self.path) from None
+        return module
+
+    def construct(self, arguments: list[Any], seed: int, cast: torch.dtype | None) -> torch.nn.Module:
+        """ModelNew under a seed. Raises Failure."""
+        try:
+            seed_everything(seed)
+            model = self._model(*arguments)
+            return model if cast is None else model.to(cast)
+        except BaseException as error:  # noqa: BLE001
+            raise failure(error, protocol.EXCEPTION, self.path) from None
+
+    def declared(self) -> dict[str, str | None]:
+        """WEIGHT_MAP, as far as it is a dictionary of names."""
+        given = getattr(self._module, "WEIGHT_MAP", None)
+        if type(given) is not dict:
+            return {}
+        pairs = list(given.items())[:_MAX_TENSORS]
+        return {str(k): v for k, v in pairs if type(k) is str and (v is None or type(v) is str)}
+
+
+class _Collector:
+    """Every tensor below a module, each object once: registered ones, plain attributes, containers, own objects."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, torch.Tensor]] = []
+        self._seen: set[int] = set()
+
+    def walk(self, value: Any, name: str, depth: int = 0) -> None:
+        if depth > _MAX_DEPTH or len(self.found) >= _MAX_TENSORS:
+            return
+        if isinstance(value, torch.Tensor):
+            self._keep(value, name)
+        elif isinstance(value, torch.nn.Module):
+            self._module(value, name, depth)
+        elif isinstance(value, (list, tuple)):
+            for index, item in enumerate(value):
+                self.walk(item, f"{name}[{index}]", depth + 1)
+        elif isinstance(value, dict):
+            for key, item in list(value.items()):
+                self.walk(item, child_name(name, key), depth + 1)
+        elif type(value).__module__ == MODULE_NAME and hasattr(value, "__dict__") and self._first(value):
+            for key, item in list(vars(value).items()):
+                self.walk(item, f"{name}.{key}", depth + 1)
+
+    def _first(self, value: Any) -> bool:
+        first = id(value) not in self._seen
+        self._seen.add(id(value))
+        return first
+
+    def _keep(self, tensor: torch.Tensor, name: str) -> None:
+        plain = tensor.layout == torch.strided and tensor.device.type == "cpu" and dtypes.is_supported(tensor.dtype)
+        if plain and not torch.nn.parameter.is_lazy(tensor) and self._first(tensor):
+            self.found.append((name, tensor.detach()))
+
+    def _module(self, module: torch.nn.Module, prefix: str, depth: int) -> None:
+        if not self._first(module):
+            return
+        start = f"{prefix}." if prefix else ""
+        for table in (module._parameters, module._buffers):
+            for key, tensor in table.items():
+                if tensor is not None:
+                    self._keep(tensor, start + key)
+        for key, child in module._modules.items():
+            if child is not None:
+                self._module(child, start + key, depth)
+        for key, value in list(vars(module).items()):
+            if key not in _INTERNAL:
+                self.walk(value, start + key, depth + 1)
+
+
+def tensors_of(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
+    """(name, tensor) of everything that a module holds. Raises whatever a hostile module raises."""
+    collector = _Collector()
+    collector._module(model, "", 0)
+    return collector.found
+
+
+@dataclass
+class StateExport:
+    """The state of a module as bytes: a header, then contiguous contents."""
+
+    head: bytes
+    tensors: list[torch.Tensor]
+    total: int
+
+
+def prepare_export(model: torch.nn.Module, declared: dict[str, str | None]) -> StateExport:
+    """Works out where everything goes."""
+    named = tensors_of(model)
+    table, offset = [], 0
+    for name, tensor in named:
+        count = tensor.numel() * tensor.element_size()
+        entry = {"name": name, "dtype": dtypes.name_of(tensor.dtype), "shape": list(tensor.shape)}
+        table.append({**entry, "offset": offset, "nbytes": count})
+        offset += count
+    # Offsets count from the start of the file, whose header has a length that depends on them: pad it to a round size.
+    room = (len(json.dumps({"tensors": table, "declared": declared})) + 24 * len(table) + 4096) // 4096 * 4096
+    for entry in table:
+        entry["offset"] += 4 + room
+    text = json.dumps({"tensors": table, "declared": declared}).encode("ascii").ljust(room)
+    return StateExport(len(text).to_bytes(4, "little") + text, [tensor for _, tensor in named], 4 + len(text) + offset)
+
+
+def write_export(export: StateExport, descriptor: int) -> None:
+    """Writes everything to a memory file. Raises OSError."""
+    position = _write_all(descriptor, export.head, 0)
+    for tensor in export.tensors:
+        flat = tensor.contiguous()
+        count = flat.numel() * flat.element_size()
+        if count:
+            content = (ctypes.c_char * count).from_address(flat.data_ptr())
+            position = _write_all(descriptor, memoryview(content).cast("B"), position)
+
+
+def _write_all(descriptor: int, data: bytes | memoryview, position: int) -> int:
+    view, done = memoryview(data), 0
+    while done < len(view):
+        done += os.pwrite(descriptor, view[done : done + (1 << 26)], position + done)
+    return position + done

@@ -1,0 +1,131 @@
+"""libkgen_runner_support.so through ctypes; see apps/runner/runner_support.h and sandbox.h."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+from collections.abc import Sequence
+
+
+class SandboxOptions(ctypes.Structure):
+    """struct kgen_sandbox_options."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("max_files", ctypes.c_uint32),
+        ("scratch_bytes", ctypes.c_uint64),
+        ("hidden_paths", ctypes.POINTER(ctypes.c_char_p)),
+        ("visible_paths", ctypes.POINTER(ctypes.c_char_p)),
+        ("devices", ctypes.POINTER(ctypes.c_char_p)),
+        ("keep_fds", ctypes.POINTER(ctypes.c_int)),
+        ("keep_fd_count", ctypes.c_size_t),
+        ("address_space_bytes", ctypes.c_uint64),
+    ]
+
+
+class _Segment(ctypes.Structure):
+    """struct kgen_segment."""
+
+    _fields_ = [("offset", ctypes.c_uint64), ("bytes", ctypes.c_uint64), ("address", ctypes.c_void_p)]
+
+
+def _string_list(texts: Sequence[str]) -> ctypes.Array[ctypes.c_char_p]:
+    return (ctypes.c_char_p * (len(texts) + 1))(*[os.fsencode(text) for text in texts], None)
+
+
+def python_paths() -> list[str]:
+    """Directories that must stay readable for this interpreter to go on importing."""
+    found = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable))]
+    found += [path for path in sys.path if path]
+    paths = (os.path.abspath(path) for path in found)
+    return list(dict.fromkeys(path for path in paths if os.path.exists(path) and path not in ("/", "/tmp")))
+
+
+class Support:
+    """The library, or what can be done without it: no walls, no flushing, no guard pages."""
+
+    def __init__(self, path: str | None):
+        """Raises OSError for a path that is no library of ours."""
+        self._library = ctypes.CDLL(path) if path else None
+        if self._library is None:
+            return
+        library = self._library
+        library.kgen_sandbox_enter.argtypes = [
+            ctypes.c_int, ctypes.POINTER(SandboxOptions), ctypes.POINTER(ctypes.c_uint32)
+        ]  # fmt: skip
+        library.kgen_flush_cache_lines.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        library.kgen_flush_cache_lines.restype = None
+        library.kgen_map_exchange.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.POINTER(_Segment)]
+        library.kgen_map_exchange.restype = ctypes.c_void_p
+        library.kgen_crash_reporter_add.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
+        library.kgen_install_crash_reporter.argtypes = [ctypes.c_int, ctypes.c_void_p]
+        library.kgen_set_allocation_poison.argtypes = [ctypes.c_int]
+        library.kgen_set_allocation_poison.restype = None
+        library.kgen_thread_count.restype = ctypes.c_uint64
+
+    def enter_sandbox(self, status: int, keep: Sequence[int], hidden: Sequence[str]) -> int:
+        """Goes into the sandbox and returns the isolation bits; the calling process itself ends. Raises OSError."""
+        if self._library is None:
+            return 0
+        options = SandboxOptions(struct_size=ctypes.sizeof(SandboxOptions))
+        options.hidden_paths = ctypes.cast(_string_list(hidden), ctypes.POINTER(ctypes.c_char_p))
+        options.visible_paths = ctypes.cast(_string_list(python_paths()), ctypes.POINTER(ctypes.c_char_p))
+        numbers = (ctypes.c_int * len(keep))(*keep)
+        options.keep_fds = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_int))
+        options.keep_fd_count = len(keep)
+        bits = ctypes.c_uint32(0)
+        result = self._library.kgen_sandbox_enter(status, ctypes.byref(options), ctypes.byref(bits))
+        if result != 0:
+            raise OSError(-result, "the sandbox cannot be entered")
+        return bits.value
+
+    def seal_processes(self) -> None:
+        """From now on starting a process kills this one."""
+        if self._library is not None:
+            self._library.kgen_sandbox_seal_processes()
+
+    def install_crash_reporter(self, control: int) -> None:
+        """Fatal signals are reported over the control socket."""
+        if self._library is not None:
+            self._library.kgen_install_crash_reporter(control, None)
+
+    def name_memory(self, address: int, count: int, name: str) -> None:
+        """Crash reports name this memory."""
+        if self._library is not None:
+            self._library.kgen_crash_reporter_add(address, count, name.encode("utf-8", "replace"))
+
+    def flush(self, address: int, count: int) -> None:
+        """Puts memory out of the caches."""
+        if self._library is not None and count:
+            self._library.kgen_flush_cache_lines(address, count)
+
+    def poison_allocations(self, byte: int) -> None:
+        """Fills fresh memory with garbage; 0 ends it."""
+        if self._library is not None:
+            self._library.kgen_set_allocation_poison(byte)
+
+    def thread_count(self) -> int:
+        return int(self._library.kgen_thread_count()) if self._library is not None else 0
+
+    def map_segments(self, descriptor: int, places: Sequence[tuple[int, int]]) -> list[int]:
+        """Maps (offset, bytes) stretches of the arena, a guard page between them; their addresses. Raises OSError."""
+        if self._library is None:
+            return _map_plainly(descriptor, places)
+        segments = (_Segment * len(places))(*[_Segment(offset, count, None) for offset, count in places])
+        if not self._library.kgen_map_exchange(descriptor, len(places), segments):
+            raise OSError("the exchange memory cannot be mapped")
+        return [int(segment.address) for segment in segments]
+
+
+_plain_maps: list[mmap.mmap] = []
+
+
+def _map_plainly(descriptor: int, places: Sequence[tuple[int, int]]) -> list[int]:
+    """Without guard pages."""
+    end = max((offset + count for offset, count in places), default=mmap.PAGESIZE)
+    memory = mmap.mmap(descriptor, end, mmap.MAP_SHARED)
+    _plain_maps.append(memory)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    return [base + offset for offset, _ in places]
