@@ -1,0 +1,239 @@
+"""The worker's side of judge and Python runner, for tests: zygotes, judges, runners, and the arena between them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON_DIR = ROOT / "lib" / "python"
+sys.path.insert(0, str(PYTHON_DIR))
+
+from kernelgen_common import frames  # noqa: E402
+from kernelgen_runner import protocol  # noqa: E402
+
+SUPPORT = os.environ.get("KGEN_RUNNER_SUPPORT") or None
+if SUPPORT is not None and not os.path.exists(SUPPORT):
+    SUPPORT = None
+TIMEOUT = 120.0
+
+
+class Zygote:
+    """A zygote process; `fork` gives the worker's end of a child's socket."""
+
+    def __init__(self, module: str, *arguments: str):
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-s", "-B", "-m", module, "--fd", str(theirs.fileno()), *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(PYTHON_DIR), "HOME": "/nonexistent"}
+        self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
+        theirs.close()
+        ours.settimeout(TIMEOUT)
+        self.connection = ours
+        ready = frames.receive(ours)
+        assert ready is not None
+        self.ready = ready.body
+
+    def fork(self, descriptors: list[int]) -> int:
+        """Asks for a child; its process id."""
+        frames.send(self.connection, {"op": "fork", "id": 1}, descriptors)
+        reply = frames.receive(self.connection)
+        assert reply is not None and reply.body["ok"], reply
+        return int(reply.body["pid"])
+
+    def close(self) -> None:
+        self.connection.close()
+        self.process.wait(TIMEOUT)
+
+
+class Judge:
+    """One judge child."""
+
+    def __init__(self, zygote: Zygote):
+        self.connection, theirs = socket.socketpair()
+        self.pid = zygote.fork([theirs.fileno()])
+        theirs.close()
+        self.connection.settimeout(TIMEOUT)
+        self._next = 0
+
+    def ask(self, operation: str, **members: Any) -> dict[str, Any]:
+        """The reply, whatever it says."""
+        self._next += 1
+        frames.send(self.connection, {"op": operation, "id": self._next, **members})
+        reply = frames.receive(self.connection)
+        assert reply is not None and reply.body["id"] == self._next
+        return reply.body
+
+    def must(self, operation: str, **members: Any) -> dict[str, Any]:
+        """The reply of a request that succeeds."""
+        reply = self.ask(operation, **members)
+        if not reply["ok"]:
+            raise AssertionError(reply)
+        return reply
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class RunnerDied(Exception):
+    """The runner's socket closed instead of answering."""
+
+
+class Answer:
+    """A reply record."""
+
+    def __init__(self, data: bytes):
+        fields = protocol.REPLY.unpack(data)
+        self.op, self.sequence, self.status, self.detail, self.start_ns, self.end_ns = fields[2:8]
+        self.arguments = fields[8:12]
+        self.text = fields[14][: fields[12]].decode("utf-8", "replace")
+
+
+class Runner:
+    """One Python runner child."""
+
+    def __init__(self, zygote: Zygote):
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.status, status = os.pipe()
+        zygote.fork([theirs.fileno(), status])
+        theirs.close()
+        os.close(status)
+        self.control.settimeout(TIMEOUT)
+        self._sequence = 0
+        self.hello = self._receive()
+
+    def _receive(self) -> Answer:
+        data = self.control.recv(4096)
+        if not data:
+            raise RunnerDied
+        return Answer(data)
+
+    def ask(self, op: int, *arguments: int, descriptors: tuple[int, ...] = ()) -> Answer:
+        """The reply to a command. Raises RunnerDied."""
+        self._sequence += 1
+        values = (*arguments, *[0] * (6 - len(arguments)))
+        data = protocol.COMMAND.pack(protocol.COMMAND_MAGIC, protocol.VERSION, op, self._sequence, *values)
+        try:
+            socket.send_fds(self.control, [data], list(descriptors))
+            answer = self._receive()
+        except (BrokenPipeError, ConnectionResetError):
+            raise RunnerDied from None
+        return answer
+
+    def statuses(self) -> list[tuple[int, int]]:
+        """Every (what, value) record of the supervisor, read until the pipe ends."""
+        found = []
+        while select.select([self.status], [], [], TIMEOUT)[0]:
+            record = os.read(self.status, 16)
+            if len(record) < 16:
+                break
+            found.append((int.from_bytes(record[4:8], "little"), int.from_bytes(record[8:16], "little", signed=True)))
+        return found
+
+    def close(self) -> None:
+        self.control.close()
+        os.close(self.status)
+
+
+def memory_file(content: bytes = b"", size: int | None = None) -> int:
+    """A memory file with this content, or of this size."""
+    descriptor = os.memfd_create("test", os.MFD_CLOEXEC)
+    if size is not None:
+        os.ftruncate(descriptor, size)
+    elif content:
+        os.pwrite(descriptor, content, 0)
+    return descriptor
+
+
+def path_of(descriptor: int) -> str:
+    return f"/proc/{os.getpid()}/fd/{descriptor}"
+
+
+class Bench:
+    """A task in a judge, with its arena: what a worker does before and between calls."""
+
+    def __init__(self, judge: Judge, text: str, **options: Any):
+        self.judge = judge
+        request = {
+            "task": {"name": "test_task", "path": "", "text": text, "level": "unknown"},
+            "precision": "strict",
+            "threads": 1,
+            "shrink": [],
+            "budget": {"float64_seconds": 5, "float64_bytes": 1 << 30},
+            "seed": os.urandom(8).hex(),
+            "support_library": SUPPORT,
+            **options,
+        }
+        self.description = judge.must("load", **request)["description"]
+        self.layout = judge.must("layout")
+        self.arena = memory_file(size=self.layout["bytes"])
+        judge.must("attach", path=path_of(self.arena), bytes=self.layout["bytes"])
+
+    def stage(self, **options: Any) -> dict[str, Any]:
+        request = {"distribution": "own", "seed": None, "repeat": False, "canary": False, **options}
+        return self.judge.must("stage", **request)
+
+    def check(self, mode: str = "full") -> dict[str, Any]:
+        return dict(self.judge.must("check", mode=mode)["outcome"])
+
+    def place(self, role: str, name: str) -> dict[str, Any]:
+        """Where a tensor lies, from the native job."""
+        for line in self.layout["native_job"].splitlines():
+            words = line.split()
+            if words[0] == "tensor" and words[1] == role and words[2] == name:
+                rank = int(words[4])
+                numbers = [int(word) for word in words[5:]]
+                segment, segment_bytes, offset, nbytes = numbers[2 * rank :]
+                return {
+                    "dtype": words[3],
+                    "shape": numbers[:rank],
+                    "strides": numbers[rank : 2 * rank],
+                    "begin": segment + offset,
+                    "segment": segment,
+                    "segment_bytes": segment_bytes,
+                    "nbytes": nbytes,
+                }
+        raise KeyError(name)
+
+    def read(self, role: str, name: str) -> bytes:
+        place = self.place(role, name)
+        return os.pread(self.arena, place["nbytes"], place["begin"])
+
+    def write(self, role: str, name: str, data: bytes, at: int = 0) -> None:
+        os.pwrite(self.arena, data, self.place(role, name)["begin"] + at)
+
+    def close(self) -> None:
+        os.close(self.arena)
+
+
+def load_candidate(runner: Runner, bench: Bench, source: str, memory: int = 0) -> Answer:
+    """LOAD with a candidate's source."""
+    job = memory_file(json.dumps(bench.layout["python_job"]).encode())
+    code = memory_file(source.encode())
+    try:
+        return runner.ask(protocol.OP_LOAD, protocol.CODE_PYTHON, memory, descriptors=(job, bench.arena, code))
+    finally:
+        os.close(job)
+        os.close(code)
+
+
+def exchange_weights(runner: Runner, bench: Bench) -> tuple[dict[str, Any], Answer | None]:
+    """Builds ModelNew twice and has its state matched: (weights reply, the failed reply if there was one)."""
+    reply: dict[str, Any] = {}
+    for index in (1, 2):
+        seed = int(bench.judge.must("weights", set=index)["seed"])
+        built = runner.ask(protocol.OP_CONSTRUCT, index, seed)
+        if built.status != protocol.OK:
+            return reply, built
+        size = built.arguments[0]
+        state = memory_file(size=max(size, 1))
+        answer = runner.ask(protocol.OP_EXPORT_STATE, index, size, descriptors=(state,))
+        assert answer.status == protocol.OK, answer.text
+        reply = bench.judge.must("state", set=index, path=path_of(state), bytes=size)
+        os.close(state)
+    return reply, None
