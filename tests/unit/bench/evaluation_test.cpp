@@ -1,0 +1,369 @@
+#include "bench/evaluation.hpp"
+
+#include <deque>
+#include <functional>
+
+#include "bench/runner.hpp"
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Answers as told; remembers what it was asked.
+class FakeJudge final : public Judge {
+ public:
+  std::vector<std::string> calls;
+  WeightReport weights;
+  /// Decides each check; by default everything is right.
+  std::function<Outcome(const std::string& distribution, int check)> answer = [](const std::string&, int) {
+    return Outcome{};
+  };
+  std::int64_t reference_ns = 2'000'000;
+  std::vector<std::int64_t> clean_ns = std::vector<std::int64_t>(20, 2'000'000);
+
+  Result<TaskDescription> load(const JudgeTask&, std::stop_token) override { return TaskDescription{}; }
+  Result<Admission> admit(const std::optional<std::string>&, std::stop_token) override { return Admission{}; }
+  Result<ExchangeLayout> layout() override { return ExchangeLayout{}; }
+  Result<void> attach(const SharedMemory&) override { return {}; }
+  Result<std::uint64_t> use_weights(int set) override {
+    calls.push_back("weights " + std::to_string(set));
+    return std::uint64_t{100} + static_cast<std::uint64_t>(set);
+  }
+  Result<WeightReport> match_state(int, const SharedMemory&) override { return weights; }
+  Result<StagedCase> stage(const std::string& distribution, Freshness freshness) override {
+    distribution_ = distribution;
+    if (freshness == Freshness::Canary) ++canaries;
+    return StagedCase{.seed = ++seed_, .forward_seed = 1, .reference_ns = reference_ns};
+  }
+  Result<CheckResult> check(CheckMode) override { return CheckResult{answer(distribution_, ++checks), {}}; }
+  Result<std::vector<std::int64_t>> baseline(int, int, std::chrono::milliseconds) override {
+    calls.push_back("baseline");
+    return clean_ns;
+  }
+
+  int canaries = 0;
+  int checks = 0;
+
+ private:
+  std::string distribution_;
+  std::uint64_t seed_ = 0;
+};
+
+struct Scene {
+  FakeJudge judge;
+  std::vector<std::string> runner_calls;
+  std::function<RunnerAnswer(const std::string& op, int count)> runner = [](const std::string&, int) {
+    return RunnerReply{.start_ns = 0, .end_ns = 1'000'000, .host_ns = 1'100'000};
+  };
+  CompileOutcome compiled = Compiled{};
+  std::optional<Error> judge_refuses;
+  Admission admission{.distributions = {"own", "negate"}};
+  bool exclusive = false;
+  int holds = 0;
+};
+
+class FakeRunner final : public Runner {
+ public:
+  explicit FakeRunner(Scene& scene) : scene_(scene) {}
+  RunnerAnswer load(const RunnerJob&, std::chrono::milliseconds) override { return answer("load"); }
+  RunnerAnswer construct(int, std::uint64_t, std::chrono::milliseconds) override { return answer("construct"); }
+  RunnerAnswer export_state(int, int, std::uint64_t, std::chrono::milliseconds) override { return answer("export"); }
+  RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
+  RunnerAnswer run(int, std::uint64_t, RunFlags, std::chrono::milliseconds) override { return answer("run"); }
+  RunnerAnswer destroy(int set, std::chrono::milliseconds) override { return answer("destroy " + std::to_string(set)); }
+  std::string isolation() const override { return "full"; }
+
+ private:
+  RunnerAnswer answer(const std::string& op) {
+    scene_.runner_calls.push_back(op);
+    return scene_.runner(op, static_cast<int>(std::count(scene_.runner_calls.begin(), scene_.runner_calls.end(), op)));
+  }
+  Scene& scene_;
+};
+
+class FakeWorld final : public JudgeSource,
+                        public RunnerSource,
+                        public DeviceGate,
+                        public SharedMemorySource,
+                        public KernelCompiler {
+ public:
+  explicit FakeWorld(Scene& scene) : scene_(scene) {}
+
+  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask&, std::stop_token) override {
+    if (scene_.judge_refuses) return *scene_.judge_refuses;
+    auto session = std::make_unique<JudgeSession>();
+    session->judge = &scene_.judge;
+    session->admission = scene_.admission;
+    return session;
+  }
+  Result<std::unique_ptr<Runner>> take(RunnerKind, std::stop_token) override {
+    return std::unique_ptr<Runner>(std::make_unique<FakeRunner>(scene_));
+  }
+  Result<std::unique_ptr<Hold>> share(std::stop_token) override { return std::make_unique<Hold>(); }
+  Result<std::unique_ptr<Hold>> alone(std::stop_token) override {
+    scene_.exclusive = true;
+    return std::make_unique<Hold>();
+  }
+  class FakeBlock final : public Block {
+   public:
+    int fd() const override { return 0; }
+    SharedMemory memory() const override { return {}; }
+  };
+  Result<std::unique_ptr<Block>> allocate(const std::string&, std::uint64_t) override { return block(); }
+  Result<std::unique_ptr<Block>> publish(const std::string&, std::string_view) override { return block(); }
+  Result<std::unique_ptr<Block>> open_file(const std::string&) override { return block(); }
+  bool supports(Target) const override { return true; }
+  Result<CompileKey> key(const CompileRequest&, std::stop_token) override { return CompileKey{}; }
+  Result<CompileOutcome> compile(const CompileRequest&, std::stop_token) override { return scene_.compiled; }
+
+ private:
+  static Result<std::unique_ptr<Block>> block() { return std::unique_ptr<Block>(std::make_unique<FakeBlock>()); }
+  Scene& scene_;
+};
+
+Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std::stop_token stop = {}) {
+  FakeWorld world(scene);
+  EvaluationRequest request;
+  request.candidate = make_candidate(target, "code");
+  return evaluate_candidate(request, {},
+                            {.judges = world,
+                             .compiler = world,
+                             .runners = world,
+                             .gate = world,
+                             .memory = world,
+                             .now = std::chrono::steady_clock::now},
+                            {}, stop);
+}
+
+Outcome wrong() { return {OutcomeKind::Accuracy, "mismatch", "off by 3"}; }
+
+}  // namespace
+
+TEST_CASE("a right candidate gets a speedup from 44 fully compared timed calls", "[bench][evaluation]") {
+  Scene scene;
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  REQUIRE(record->timing);
+  CHECK(record->timing->speedup_call.value == Approx(2.0));
+  CHECK(record->timing->full_comparisons == 44);
+  CHECK(scene.judge.canaries == 44);
+  CHECK_FALSE(record->timing->speedup_device);
+  CHECK(record->environment.isolation == "full");
+}
+
+TEST_CASE("the clean baseline is taken alone and before the candidate is loaded", "[bench][evaluation]") {
+  Scene scene;
+  scene.runner = [&](const std::string& op, int) -> RunnerAnswer {
+    if (op == "load") CHECK(std::count(scene.judge.calls.begin(), scene.judge.calls.end(), "baseline") == 1);
+    return RunnerReply{.end_ns = 1'000'000, .host_ns = 1'100'000};
+  };
+  REQUIRE(evaluate(scene));
+  CHECK(scene.exclusive);
+}
+
+TEST_CASE("two weight sets are prepared one after the other", "[bench][evaluation]") {
+  Scene scene;
+  REQUIRE(evaluate(scene));
+  std::vector<std::string> order;
+  for (const auto& call : scene.runner_calls)
+    if (call != "run") order.push_back(call);
+  CHECK(order == std::vector<std::string>{"load", "prepare 1", "destroy 1", "prepare 2"});
+}
+
+TEST_CASE("a refused compilation ends the evaluation without touching the device", "[bench][evaluation]") {
+  Scene scene;
+  scene.compiled = CompileFailed{{OutcomeKind::Compile, "syntax", "expected ;"}, {}};
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "compile:syntax");
+  CHECK_FALSE(scene.exclusive);
+  CHECK(scene.runner_calls.empty());
+}
+
+TEST_CASE("a task that cannot be used is an error, not a verdict", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge_refuses = Error{ErrorCode::InvalidTask, "no Model"};
+  const auto record = evaluate(scene);
+  REQUIRE_FALSE(record);
+  CHECK(record.error().code == ErrorCode::InvalidTask);
+}
+
+TEST_CASE("wrong on its own inputs", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.answer = [](const std::string&, int) { return wrong(); };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "accuracy:mismatch");
+  CHECK(record->timing->candidate_ns.empty());
+}
+
+TEST_CASE("right on the first call only", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.answer = [](const std::string&, int check) { return check == 1 ? Outcome{} : wrong(); };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "accuracy:mismatch");
+  CHECK_THAT(record->outcome.message, Catch::Contains("right on the first call"));
+}
+
+TEST_CASE("wrong on the first call only", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.answer = [](const std::string&, int check) { return check == 1 ? wrong() : Outcome{}; };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "accuracy:mismatch");
+  CHECK_THAT(record->outcome.message, Catch::Contains("wrong on the first call"));
+}
+
+TEST_CASE("right and wrong by turns with the same inputs is a race", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.answer = [](const std::string&, int check) { return check % 2 == 0 ? wrong() : Outcome{}; };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "race");
+}
+
+TEST_CASE("wrong off the task's own distribution has a class of its own", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.answer = [](const std::string& distribution, int) {
+    return distribution == "negate" ? wrong() : Outcome{};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "off_distribution:mismatch");
+  CHECK_THAT(record->outcome.message, Catch::Contains("negate"));
+}
+
+TEST_CASE("wrong in a timed call", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.answer = [&](const std::string&, int) { return scene.judge.canaries == 30 ? wrong() : Outcome{}; };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "accuracy:mismatch");
+  CHECK_THAT(record->outcome.message, Catch::Contains("timed call 30"));
+  CHECK(record->timing->stop_reason == StopReason::Failed);
+  CHECK(record->timing->speedup_call.value == 0);
+}
+
+TEST_CASE("an overwritten input ends the evaluation at once", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.answer = [](const std::string&, int) { return Outcome{OutcomeKind::MutatedInput, "", "x"}; };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "mutated_input");
+  CHECK(scene.judge.checks == 1);
+}
+
+TEST_CASE("deaths of the runner become outcomes", "[bench][evaluation]") {
+  const auto verdict = [](RunnerDeath death, const std::string& when) {
+    Scene scene;
+    scene.runner = [&](const std::string& op, int) -> RunnerAnswer {
+      if (op == when) return death;
+      return RunnerReply{.end_ns = 1'000'000, .host_ns = 1'100'000};
+    };
+    const auto record = evaluate(scene);
+    REQUIRE(record);
+    return record->outcome;
+  };
+  CHECK(verdict({.timed_out = true}, "run").to_class() == "timeout");
+  CHECK(verdict({.exit_code = 0}, "run").to_class() == "crash:exit 0");
+  CHECK(verdict({.signal = 11, .text = "64 bytes past the end of output y"}, "run").to_class() ==
+        "crash:signal 11 (SIGSEGV)");
+  CHECK_THAT(verdict({.signal = 11, .text = "past the end of y"}, "run").message, Catch::Contains("past the end of y"));
+  CHECK(verdict({.signal = 31}, "run").to_class() == "cheat:process");
+  CHECK(verdict({.signal = 11, .allocation_failed = true}, "run").to_class() == "out_of_memory");
+  CHECK(verdict({.exit_code = 3}, "load").to_class() == "crash:exit 3");
+}
+
+TEST_CASE("what a runner reports becomes an outcome", "[bench][evaluation]") {
+  const auto verdict = [](RunnerStatus status, const std::string& when) {
+    Scene scene;
+    scene.runner = [&](const std::string& op, int) -> RunnerAnswer {
+      if (op == when) return RunnerReply{.status = status, .text = "why"};
+      return RunnerReply{.end_ns = 1'000'000, .host_ns = 1'100'000};
+    };
+    const auto record = evaluate(scene, Target::Torch);
+    REQUIRE(record);
+    return record->outcome.to_class();
+  };
+  CHECK(verdict(RunnerStatus::Syntax, "load") == "syntax");
+  CHECK(verdict(RunnerStatus::Import, "load") == "import");
+  CHECK(verdict(RunnerStatus::Interface, "load") == "interface");
+  CHECK(verdict(RunnerStatus::Exception, "construct") == "launch:exception");
+  CHECK(verdict(RunnerStatus::OutOfMemory, "run") == "out_of_memory");
+  CHECK(verdict(RunnerStatus::Structure, "run") == "accuracy:structure");
+  CHECK(verdict(RunnerStatus::Protocol, "run") == "cheat:protocol");
+}
+
+TEST_CASE("weights that ModelNew does not have are named", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.weights.unmapped = {"gru.weight_ih_l0", "gru.bias_ih_l0"};
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "weight_sync");
+  CHECK_THAT(record->outcome.message, Catch::Contains("gru.weight_ih_l0, gru.bias_ih_l0"));
+  CHECK(scene.judge.checks == 0);
+}
+
+TEST_CASE("a task that cannot tell is judged for errors but not scored", "[bench][evaluation]") {
+  Scene scene;
+  scene.admission.labels = {"trivial: zeros pass"};
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "not_scored:trivial: zeros pass");
+  CHECK_FALSE(record->timing);
+  CHECK(scene.judge.checks > 0);
+}
+
+TEST_CASE("a time under an interpreter is not a result", "[bench][evaluation]") {
+  Scene scene;
+  const auto record = evaluate(scene, Target::Triton);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK_FALSE(record->timing);
+  CHECK_THAT(record->labels.at(0), Catch::Contains("interpreter"));
+}
+
+TEST_CASE("a clock that hides time is suspect", "[bench][evaluation]") {
+  Scene scene;
+  scene.runner = [](const std::string&, int) { return RunnerReply{.end_ns = 1'000, .host_ns = 5'000'000}; };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "suspect:clock");
+}
+
+TEST_CASE("a reference that is slower beside the candidate only is suspect", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.reference_ns = 4'000'000;
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "suspect:baseline disturbed");
+  CHECK_FALSE(record->timing->clean_after_ns.empty());
+}
+
+TEST_CASE("a machine that got slower altogether is not the candidate's doing", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.reference_ns = 4'000'000;
+  scene.runner = [&](const std::string& op, int count) -> RunnerAnswer {
+    if (op == "run" && count > 40) scene.judge.clean_ns.assign(20, 4'000'000);
+    return RunnerReply{.end_ns = 1'000'000, .host_ns = 1'100'000};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+}
+
+TEST_CASE("a cancelled evaluation is an error", "[bench][evaluation]") {
+  Scene scene;
+  std::stop_source stop;
+  scene.runner = [&](const std::string&, int) -> RunnerAnswer {
+    stop.request_stop();
+    return RunnerDeath{};
+  };
+  const auto record = evaluate(scene, Target::Cpp, stop.get_token());
+  REQUIRE_FALSE(record);
+  CHECK(record.error().code == ErrorCode::Cancelled);
+}
