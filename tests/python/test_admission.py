@@ -1,0 +1,183 @@
+"""Admission: labels for tasks that cannot tell right from wrong, float64 errors, trivial answers, the cache."""
+
+import json
+import unittest
+
+import torch
+from support import example, model, task_from
+from test_task import SMALL
+
+from kernelgen_judge.admission import Admission, AdmissionBudget, admit
+from kernelgen_judge.compare import Expected
+from kernelgen_judge.oracle import Oracle, OracleBudget, OracleUnavailable
+
+
+def admitted(forward, inputs="[torch.rand(64, 96)]", init="pass", arguments="x", budget=AdmissionBudget(), **options):
+    return admit(task_from(model(forward, inputs, init, arguments), **options), budget, seed=5)
+
+
+def label(admission, start):
+    return [text for text in admission.labels if text.startswith(start)]
+
+
+class Scored(unittest.TestCase):
+    def test_every_example_is_scored(self):
+        shrinks = {**SMALL, "matmul_gelu": [("batch", 16), ("in_features", 64), ("out_features", 96)],
+                   "batchnorm": [("height", 8), ("width", 8)], "layernorm": [("batch", 4), ("features", 128)]}
+        for name, shrink in shrinks.items():
+            with self.subTest(name):
+                admission = admit(example(name, shrink=shrink), seed=3)
+                self.assertTrue(admission.scored, admission.labels)
+                self.assertEqual(admission.float64, "full")
+                self.assertGreaterEqual(len(admission.distributions), 3)
+                self.assertNotIn("passes", admission.trivial.values())
+
+    def test_relu_of_rand_is_its_own_echo_until_the_input_is_transformed(self):
+        admission = admitted("return torch.relu(x)")
+        self.assertTrue(admission.scored, admission.labels)
+        self.assertEqual(admission.trivial["echo of x"], "fails on zero_mean")
+
+    def test_a_scalar_output_is_not_trivial_because_it_is_its_own_mean(self):
+        admission = admitted("return F.mse_loss(x, y)", "[torch.rand(64, 96), torch.rand(64, 96)]", arguments="x, y")
+        self.assertTrue(admission.scored, admission.labels)
+
+    def test_draws_in_forward_are_replayed_in_float64(self):
+        admission = admitted("return x @ torch.randn(96, 8)")
+        self.assertTrue(admission.scored, admission.labels)
+        self.assertEqual((admission.randomness, admission.float64), ("traced", "full"))
+        self.assertLess(admission.float64_errors["own"]["output"], 1e-5)
+
+    def test_precision_classes_have_tolerances_of_their_own(self):
+        for precision, rtol in (("strict", 1e-4), ("tf32", 1e-4), ("bf16", 1e-2), ("fp16", 1e-2)):
+            with self.subTest(precision):
+                task = example("matmul_gelu", shrink=[("batch", 16), ("in_features", 64), ("out_features", 96)], precision=precision)
+                admission = admit(task, seed=3)
+                self.assertEqual(admission.tolerance["rtol"], rtol)
+                self.assertTrue(admission.scored, admission.labels)
+
+    def test_tf32_products_fail_on_an_admitted_distribution(self):
+        from test_compare import to_tf32
+
+        task = task_from(model("return x @ w", "[torch.rand(32, 65536), torch.rand(65536, 4)]", arguments="x, w"))
+        admission = admit(task, seed=5)
+        wrong = {}
+        for name in admission.distributions:
+            inputs = admission.make_inputs(task, name, 77)
+            expected = Expected(task.build(1).run(inputs, 1).outputs)
+            product = to_tf32(inputs.tensors["x"]) @ to_tf32(inputs.tensors["w"])
+            wrong[name] = not expected.compare({"output": product}).correct
+        self.assertTrue(wrong["zero_mean"], wrong)
+
+
+class Labelled(unittest.TestCase):
+    def trivial(self, admission, name):
+        self.assertFalse(admission.scored)
+        self.assertIn(name, label(admission, "trivial:")[0])
+
+    def test_an_output_that_is_always_zero(self):
+        self.trivial(admitted("return F.gelu(x.amax(1, keepdim=True) - x.amax(1, keepdim=True).mean(1, keepdim=True))"), "zeros")
+
+    def test_an_output_that_is_always_one(self):
+        self.trivial(admitted("return torch.softmax(x.sum(1, keepdim=True), dim=1)"), "ones")
+
+    def test_an_identity(self):
+        self.trivial(admitted("return x * 1.0"), "echo of x")
+
+    def test_an_output_that_ignores_its_input(self):
+        self.trivial(admitted("return self.w * 2", init="self.w = nn.Parameter(torch.randn(9))"), "answer to other inputs")
+
+    def test_live_dropout(self):
+        admission = admitted("return F.dropout(x, 0.5)")
+        self.assertEqual(admission.randomness, "stochastic")
+        self.assertFalse(admission.scored)
+
+    def test_random_numbers_of_another_library(self):
+        task = task_from("import random\n" + model("return x * random.random()", "[torch.rand(64)]"))
+        admission = admit(task, seed=5)
+        self.assertEqual((admission.randomness, task.randomness), ("stochastic", "stochastic"))
+
+    def test_a_reference_that_changes_from_call_to_call(self):
+        task = task_from("calls = [0]\n" + model("calls[0] += 1; return x + calls[0]", "[torch.rand(64)]"))
+        admission = admit(task, seed=5)
+        self.assertFalse(admission.deterministic)
+        self.assertTrue(label(admission, "nondeterministic:"))
+        self.assertFalse(admission.scored)
+
+    def test_a_reference_that_is_nothing_but_rounding(self):
+        admission = admitted("return (x - x.mean(1, keepdim=True)).mean(1)")
+        self.assertTrue(label(admission, "ill-conditioned:") or label(admission, "trivial:"), admission.labels)
+        self.assertFalse(admission.scored)
+
+
+class Dropped(unittest.TestCase):
+    def test_a_transform_on_which_the_reference_gives_nan(self):
+        admission = admitted("return torch.log(x + 0.01)")
+        self.assertIn("NaN or infinity", admission.dropped["negate"])
+        self.assertIn("scale_up", admission.distributions)
+
+    def test_a_transform_on_which_the_reference_raises(self):
+        inputs = "[torch.rand(64, 96), torch.randint(0, 2, (64, 96)).float()]"
+        admission = admitted("return F.binary_cross_entropy(x, y)", inputs, arguments="x, y")
+        self.assertIn("raises", admission.dropped["negate"])
+        self.assertTrue(admission.scored, admission.labels)
+
+    def test_no_time_for_more_than_the_first(self):
+        admission = admitted("return torch.relu(x)", budget=AdmissionBudget(seconds=0.0))
+        self.assertEqual(admission.distributions, ["own", "zero_mean"])
+        self.assertIn("were over", admission.dropped["negate"])
+
+
+class Float64(unittest.TestCase):
+    def test_no_memory(self):
+        admission = admitted("return torch.exp(x)", budget=AdmissionBudget(float64=OracleBudget(20, 1000)))
+        self.assertRegex(admission.float64, "^none: needs about")
+        self.assertTrue(admission.scored)
+
+    def test_no_time(self):
+        admission = admitted("return torch.exp(x)", budget=AdmissionBudget(float64=OracleBudget(0.0)))
+        self.assertRegex(admission.float64, "^none: would take about")
+
+    def test_time_that_ends_on_the_way(self):
+        task = task_from(model("return torch.exp(x)", "[torch.rand(64, 96)]"))
+        oracle = Oracle(task.build(1), OracleBudget(5.0), 0.0)
+        inputs = task.make_inputs(1)
+        self.assertEqual(oracle.run(inputs, 1, [])["output"].dtype, torch.float64)
+        oracle.spent = 5.0
+        with self.assertRaises(OracleUnavailable):
+            oracle.run(inputs, 1, [])
+
+    def test_a_module_that_insists_on_float32(self):
+        admission = admitted("return x @ torch.arange(288, dtype=torch.float32).view(96, 3).sin()")
+        self.assertRegex(admission.float64, r"^none: forward\(\) in float64: line 9: RuntimeError")
+        self.assertTrue(admission.scored, admission.labels)
+
+    def test_default_dtype_is_put_back(self):
+        admitted("return x @ torch.ones(96, 3)")
+        self.assertEqual(torch.get_default_dtype(), torch.float32)
+
+    def test_plain_attributes_are_widened(self):
+        admission = admitted("return x @ self.w", init="self.w = torch.randn(96, 5)")
+        self.assertEqual(admission.float64, "full")
+
+
+class Cache(unittest.TestCase):
+    def test_json_round_trip_and_reuse(self):
+        task = task_from(model("return torch.relu(x)", "[torch.rand(64, 96)]"))
+        first = admit(task, seed=5)
+        stored = json.loads(json.dumps(first.to_json()))
+        again = admit(task, cached=stored, seed=6)
+        self.assertEqual(again.to_json(), first.to_json())
+        self.assertEqual(again.seconds, first.seconds, "nothing was measured again")
+
+    def test_what_does_not_fit_is_not_reused(self):
+        task = task_from(model("return torch.relu(x)", "[torch.rand(64, 96)]"))
+        stored = admit(task, seed=5).to_json()
+        for key, value in (("content_id", "x"), ("precision", "bf16"), ("version", 0), ("torch", "1.0"), ("facts", [])):
+            with self.subTest(key):
+                self.assertIsNone(Admission.from_json({**stored, key: value}, task))
+        self.assertIsNone(Admission.from_json({}, task))
+        self.assertIsNone(Admission.from_json({**stored, "tolerance": {"rtol": 1, "surprise": 2}}, task))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,322 @@
+"""The comparison: every wrong answer is refused with its class, every honest one accepted, and the figures behind both."""
+
+import math
+import unittest
+
+import torch
+import support  # noqa: F401  (sets the number of threads)
+
+from kernelgen_judge.compare import Expected, Tolerance
+from kernelgen_judge.values import Flat, flatten_output
+
+
+def expect(value, oracle=None, tolerance=None):
+    return Expected(flatten_output(value), oracle, tolerance)
+
+
+def one(tensor, oracle=None, tolerance=None):
+    """A task with a single output called "output"."""
+    return expect(tensor, None if oracle is None else {"output": oracle}, tolerance)
+
+
+def answer(tensor):
+    return {"output": tensor}
+
+
+def to_tf32(x):
+    """float32 rounded to the 10 mantissa bits of TF32, ties to even."""
+    bits = x.contiguous().view(torch.int32)
+    bits = (bits + 0x0FFF + ((bits >> 13) & 1)) & ~0x1FFF
+    return bits.view(torch.float32)
+
+
+def sequential_sum(x):
+    """Sum over the last dimension, one element after the other, in float32."""
+    columns = x.t().contiguous()
+    total = torch.zeros(x.shape[0])
+    for k in range(columns.shape[0]):
+        total += columns[k]
+    return total
+
+
+def kahan_sum(x):
+    columns = x.t().contiguous()
+    total, carry = torch.zeros(x.shape[0]), torch.zeros(x.shape[0])
+    for k in range(columns.shape[0]):
+        y = columns[k] - carry
+        t = total + y
+        carry = (t - total) - y
+        total = t
+    return total
+
+
+class Rejected(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+        self.reference = torch.randn(64, 256)
+        self.expected = one(self.reference)
+
+    def refused(self, comparison, detail):
+        self.assertEqual((comparison.kind, comparison.detail), ("accuracy", detail), comparison.message)
+        self.assertTrue(comparison.message)
+        self.assertNotIn("\n", comparison.message)
+
+    def test_zeros(self):
+        self.refused(self.expected.compare(answer(torch.zeros(64, 256))), "mismatch")
+
+    def test_zeros_for_a_softmax_over_393216_columns(self):
+        reference = torch.softmax(torch.rand(4, 393216), dim=-1)
+        comparison = one(reference).compare(answer(torch.zeros_like(reference)))
+        self.refused(comparison, "mismatch")
+        self.assertTrue(comparison.outputs[0].kernelbench_allclose, "KernelBench's tolerance accepts it; that is recorded")
+
+    def test_mean_for_a_softmax(self):
+        reference = torch.softmax(torch.rand(4, 393216), dim=-1)
+        self.refused(one(reference).compare(answer(torch.full_like(reference, 1 / 393216))), "mismatch")
+
+    def test_constant(self):
+        self.refused(self.expected.compare(answer(torch.full((64, 256), float(self.reference.mean())))), "mismatch")
+
+    def test_314_times_the_reference(self):
+        self.refused(self.expected.compare(answer(314 * self.reference)), "mismatch")
+
+    def test_1e30(self):
+        self.refused(self.expected.compare(answer(torch.full((64, 256), 1e30))), "mismatch")
+
+    def test_the_largest_number(self):
+        """c - r overflows in float32; that is wrong, not equal."""
+        huge = torch.full((64, 256), -3.4e38)
+        self.refused(one(torch.full((64, 256), 3.4e38)).compare(answer(huge)), "mismatch")
+
+    def test_nan(self):
+        self.refused(self.expected.compare(answer(torch.full((64, 256), math.nan))), "nan")
+
+    def test_one_nan_and_one_infinity(self):
+        for value in (math.nan, math.inf, -math.inf):
+            with self.subTest(value):
+                wrong = self.reference.clone()
+                wrong[63, 255] = value
+                comparison = self.expected.compare(answer(wrong))
+                self.refused(comparison, "nan")
+                self.assertIn("[63, 255]", comparison.message)
+
+    def test_a_number_where_the_reference_has_nan(self):
+        reference = self.reference.clone()
+        reference[3, 4] = math.nan
+        self.refused(one(reference).compare(answer(self.reference)), "nan")
+
+    def test_the_other_infinity(self):
+        reference = torch.tensor([1.0, math.inf])
+        self.refused(one(reference).compare(answer(torch.tensor([1.0, -math.inf]))), "nan")
+
+    def test_broadcastable_shape(self):
+        self.refused(one(torch.ones(64, 256)).compare(answer(torch.ones(256))), "shape")
+        self.refused(one(torch.ones(64, 256)).compare(answer(torch.ones(1, 1))), "shape")
+        self.refused(one(torch.ones(4, 1)).compare(answer(torch.ones(4))), "shape")
+
+    def test_wrong_dtype(self):
+        for dtype in (torch.float16, torch.float64, torch.int32):
+            with self.subTest(dtype):
+                self.refused(one(torch.ones(8)).compare(answer(torch.ones(8, dtype=dtype))), "dtype")
+
+    def test_only_the_first_of_two_outputs_right(self):
+        expected = expect((self.reference, self.reference * 2))
+        comparison = expected.compare({"output[0]": self.reference, "output[1]": self.reference})
+        self.refused(comparison, "mismatch")
+        self.assertIn("output[1]", comparison.message)
+        self.assertEqual(comparison.outputs[0].max_abs, 0)
+
+    def test_an_output_missing_or_too_many(self):
+        expected = expect((self.reference, self.reference))
+        self.refused(expected.compare({"output[0]": self.reference}), "structure")
+        three = {f"output[{i}]": self.reference for i in range(3)}
+        self.refused(expected.compare(three), "structure")
+
+    def test_another_structure(self):
+        expected = expect({"hidden": self.reference})
+        given = flatten_output([self.reference])
+        self.refused(expected.compare({"output.hidden": self.reference}, given.structure), "structure")
+
+    def test_another_scalar_beside_a_tensor(self):
+        expected = expect((self.reference, 1.5))
+        for scalar, right in ((1.5, True), (1.6, False)):
+            given = flatten_output((self.reference, scalar))
+            self.assertEqual(expected.compare(given.tensors, given.structure).correct, right)
+
+    def test_uninitialized_poison(self):
+        """empty_like hands back what the buffer held: a poison pattern, never the answer."""
+        poison = torch.full((64, 256), 0x7FC0DEAD, dtype=torch.int32).view(torch.float32)
+        self.refused(self.expected.compare(answer(poison)), "nan")
+
+    def test_a_single_wrong_element_of_millions(self):
+        reference = torch.randn(1 << 21)
+        wrong = reference.clone()
+        wrong[(1 << 21) - 1] += 0.01
+        comparison = one(reference).compare(answer(wrong))
+        self.refused(comparison, "mismatch")
+        self.assertIn("1 of 2097152 elements", comparison.message)
+
+    def test_integers_are_exact(self):
+        reference = torch.arange(100000)
+        wrong = reference.clone()
+        wrong[99999] += 1
+        comparison = one(reference).compare(answer(wrong))
+        self.refused(comparison, "mismatch")
+        self.assertTrue(comparison.outputs[0].kernelbench_allclose)
+
+    def test_booleans_are_exact(self):
+        reference = torch.zeros(100, dtype=torch.bool)
+        wrong = reference.clone()
+        wrong[7] = True
+        self.refused(one(reference).compare(answer(wrong)), "mismatch")
+
+    def test_noise_where_the_reference_is_all_zero(self):
+        self.refused(one(torch.zeros(100)).compare(answer(torch.full((100,), 1e-6))), "mismatch")
+
+    def test_small_rows_are_judged_on_their_own_scale(self):
+        scales = torch.logspace(0, -5, 16)[:, None]
+        reference = torch.randn(16, 512) * scales
+        wrong = reference.clone()
+        wrong[15] = 0
+        comparison = one(reference).compare(answer(wrong))
+        self.refused(comparison, "mismatch")
+        self.assertIn("[15, ", comparison.message)
+
+    def test_tanh_gelu_for_erf_gelu(self):
+        x = torch.randn(64, 256)
+        reference = torch.nn.functional.gelu(x)
+        wrong = torch.nn.functional.gelu(x, approximate="tanh")
+        self.refused(one(reference).compare(answer(wrong)), "mismatch")
+
+    def test_float64_error_alone_can_refuse(self):
+        """Every element is within the tolerance, and all of them are off by far more than rounding explains."""
+        truth = torch.rand(1 << 16, dtype=torch.float64) + 1
+        reference = truth.float()
+        wrong = (truth * (1 + 9e-5)).float()
+        self.assertTrue(one(reference).compare(answer(wrong)).correct)
+        comparison = one(reference, truth).compare(answer(wrong))
+        self.refused(comparison, "mismatch")
+        self.assertIn("float64", comparison.message)
+
+    def test_half_precision_accumulation(self):
+        """A float16 product that also accumulates in float16."""
+        a, b = torch.randn(64, 4096).half(), torch.randn(4096, 32).half()
+        reference = (a.float() @ b.float()).half()
+        truth = a.double() @ b.double()
+        total = torch.zeros(64, 32, dtype=torch.float16)
+        for k in range(4096):
+            total += a[:, k : k + 1] * b[k : k + 1]
+        self.refused(one(reference, truth).compare(answer(total)), "mismatch")
+
+
+class Accepted(unittest.TestCase):
+    def test_equal_bytes(self):
+        for tensor in (torch.randn(3, 5), torch.arange(9), torch.rand(4) > 0.5, torch.randn(4, dtype=torch.complex64)):
+            comparison = one(tensor).compare(answer(tensor.clone()))
+            self.assertTrue(comparison.correct)
+            self.assertEqual(comparison.outputs[0].max_abs, 0)
+            self.assertTrue(comparison.outputs[0].kernelbench_allclose)
+
+    def test_non_contiguous_and_empty_outputs(self):
+        tensor = torch.randn(6, 4).t()
+        self.assertTrue(one(tensor).compare(answer(tensor.contiguous())).correct)
+        self.assertTrue(one(torch.ones(0, 4)).compare(answer(torch.ones(0, 4))).correct)
+
+    def test_equal_nan_and_infinities(self):
+        tensor = torch.tensor([1.0, math.nan, math.inf, -math.inf])
+        comparison = one(tensor).compare(answer(tensor.clone()))
+        self.assertTrue(comparison.correct)
+        self.assertFalse(comparison.outputs[0].kernelbench_allclose)
+
+    def test_sparse_rows_keep_the_tolerance_of_the_whole(self):
+        """A ReLU leaves a row with one tiny survivor: its error comes from the values that were cut away."""
+        reference = torch.relu(torch.randn(32, 128))
+        reference[:16] *= 100
+        reference[20] = 0
+        reference[20, 5] = 1e-6
+        close = reference.clone()
+        close[20, 5] = 1.4e-6
+        close[20, 6] = 3e-7
+        self.assertTrue(one(reference).compare(answer(close)).correct)
+
+    def test_rows_in_which_the_reference_is_noise(self):
+        """With a float64 result at hand nobody must be closer to the reference than the reference is to the truth."""
+        truth = torch.randn(8, 256, dtype=torch.float64)
+        truth[3] *= 1e-7
+        reference = (truth + torch.randn(8, 256, dtype=torch.float64) * 1e-8).float()
+        other = (truth + torch.randn(8, 256, dtype=torch.float64) * 1e-8).float()
+        self.assertFalse(one(reference).compare(answer(other)).correct)
+        self.assertTrue(one(reference, truth).compare(answer(other)).correct)
+
+    def test_a_loosened_tolerance_is_marked(self):
+        loose = Tolerance(1.0, 1.0, 1e9, standard=False)
+        self.assertTrue(one(torch.ones(4), tolerance=loose).compare(answer(torch.zeros(4))).correct)
+        self.assertFalse(loose.to_json()["standard"])
+
+    def test_scalars_are_outputs_too(self):
+        self.assertTrue(one(torch.tensor(2.0)).compare(answer(torch.tensor(2.00001))).correct)
+        self.assertFalse(one(torch.tensor(2.0)).compare(answer(torch.tensor(2.1))).correct)
+
+
+class SummationOrders(unittest.TestCase):
+    """K = 65536. The figures stand in docs/correctness.md; the multiple of 256 lies between them."""
+
+    K = 65536
+
+    def draw(self, kind, seed):
+        torch.manual_seed(seed)
+        make = torch.rand if kind == "rand" else torch.randn
+        return make(32, self.K), make(self.K, 4)
+
+    def test_plain_sequential_float32_sums_pass(self):
+        for kind in ("rand", "randn"):
+            x, w = self.draw(kind, 3)
+            expected = one(x.sum(1), x.double().sum(1))
+            comparison = expected.compare(answer(sequential_sum(x)))
+            error = comparison.outputs[0]
+            with self.subTest(kind):
+                self.assertTrue(comparison.correct, comparison.message)
+                self.assertLess(error.float64_error / error.reference_float64_error, 128, "half of the multiple")
+            product = torch.zeros(32, 4)
+            columns = x.t().contiguous()
+            for k in range(self.K):
+                product.addcmul_(columns[k][:, None], w[k][None])
+            comparison = one(x @ w, x.double() @ w.double()).compare(answer(product))
+            self.assertTrue(comparison.correct, comparison.message)
+
+    def test_kahan_and_split_sums_pass(self):
+        for kind in ("rand", "randn"):
+            x, w = self.draw(kind, 4)
+            expected = one(x.sum(1), x.double().sum(1))
+            split = x.view(32, 64, -1).sum(2).sum(1)
+            strided = x.view(32, -1, 128).sum(1).sum(1)
+            for total in (kahan_sum(x), split, strided):
+                self.assertTrue(expected.compare(answer(total)).correct)
+            split_k = sum(x[:, i::16] @ w[i::16] for i in range(16))
+            self.assertTrue(one(x @ w, x.double() @ w.double()).compare(answer(split_k)).correct)
+
+    def test_tf32_fails_on_data_of_zero_mean(self):
+        """With positive data the rounding of the inputs averages out; the admitted distribution zero_mean tells."""
+        for kind in ("rand", "randn"):
+            x, w = self.draw(kind, 5)
+            if kind == "rand":
+                x, w = x - x.mean(), w - w.mean()
+            product = to_tf32(x) @ to_tf32(w)
+            self.assertFalse(one(x @ w).compare(answer(product)).correct, "already without float64")
+            self.assertFalse(one(x @ w, x.double() @ w.double()).compare(answer(product)).correct)
+            self.assertFalse(one(x.sum(1)).compare(answer(sequential_sum(to_tf32(x)))).correct)
+
+
+class Json(unittest.TestCase):
+    def test_spelling_of_the_record(self):
+        comparison = one(torch.ones(4), torch.ones(4, dtype=torch.float64)).compare(answer(torch.full((4,), math.inf)))
+        data = comparison.to_json()
+        self.assertEqual(data["outcome"]["kind"], "accuracy")
+        self.assertEqual(data["outcome"]["detail"], "nan")
+        self.assertEqual(set(data["outputs"][0]) - {"float64_error", "reference_float64_error"},
+                         {"output", "max_abs", "mean_abs", "max_scaled", "kernelbench_allclose"})
+        self.assertTrue(all(math.isfinite(v) for v in data["outputs"][0].values() if isinstance(v, float)))
+
+
+if __name__ == "__main__":
+    unittest.main()
