@@ -37,7 +37,10 @@ _EXHAUSTED = ("can't allocate memory", "not enough memory", "out of memory", "ca
 
 def seed_everything(seed: int) -> None:
     """As the judge does before it builds or calls the reference."""
-    torch.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
+    if torch.cuda.is_initialized():
+        torch.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
+    else:
+        torch.default_generator.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
     random.seed(seed)
     numpy = sys.modules.get("numpy")
     if numpy is not None:

@@ -1,0 +1,94 @@
+"""A quick look at outputs that are most likely right: accepts what is certainly within the rule of compare, and only that.
+
+The rule allows rtol * |r| + atol * scale, where scale is never below the least rms of any row. With that least rms in
+place of the scale a pass over cache-sized chunks decides; what it does not accept, compare looks at properly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+
+from kernelgen_common import dtypes
+
+from .compare import CHUNK, OutputError, Tolerance, _row_shape, default_tolerance
+
+_HALF = (torch.float16, torch.bfloat16)
+_WORKABLE = (torch.float32, *_HALF)
+
+
+class QuickComparer:
+    """Keeps its working memory between calls. One thread."""
+
+    def __init__(self, tolerance: Tolerance | None):
+        self._tolerance = tolerance
+        self._gap = torch.empty(CHUNK)
+        self._allowed = torch.empty(CHUNK)
+        self._within = torch.empty(CHUNK, dtype=torch.bool)
+
+    def accept(
+        self, expected: Mapping[str, torch.Tensor], candidate: Mapping[str, torch.Tensor]
+    ) -> list[OutputError] | None:
+        """The errors of outputs that are right beyond doubt; None where the full comparison must decide.
+
+        Shapes and dtypes are the expected ones; candidate tensors are contiguous.
+        """
+        errors = []
+        for name, wanted in expected.items():
+            error = self._accept_one(name, wanted, candidate[name])
+            if error is None:
+                return None
+            errors.append(error)
+        return errors
+
+    def _accept_one(self, name: str, wanted: torch.Tensor, given: torch.Tensor) -> OutputError | None:
+        error = OutputError(name, kernelbench_allclose=True)
+        if not wanted.is_contiguous():
+            wanted = wanted.contiguous()
+        if wanted.numel() == 0:
+            return error
+        if wanted.dtype not in _WORKABLE:
+            same = torch.equal(dtypes.bits(wanted.reshape(-1)), dtypes.bits(given.reshape(-1)))
+            return error if same and not (wanted.is_floating_point() or wanted.is_complex()) else None
+        rows, columns = _row_shape(tuple(wanted.shape))
+        norms = torch.linalg.vector_norm(wanted.reshape(rows, columns), dim=1, dtype=torch.float32)
+        least, most = torch.aminmax(norms)
+        if not math.isfinite(float(most)):
+            return None
+        scale = float(least) / math.sqrt(columns)
+        return self._pass(error, wanted.reshape(-1), given.reshape(-1), scale)
+
+    def _pass(
+        self, error: OutputError, wanted: torch.Tensor, given: torch.Tensor, scale: float
+    ) -> OutputError | None:
+        tolerance = self._tolerance or default_tolerance(wanted.dtype)
+        kernelbench = 1e-2 if wanted.dtype in _HALF else 1e-4
+        total = 0.0
+        for r, c in zip(wanted.split(CHUNK), given.split(CHUNK)):
+            gap, allowed, within = self._gap[: r.numel()], self._allowed[: r.numel()], self._within[: r.numel()]
+            if r.dtype == torch.float32:
+                torch.sub(c, r, out=gap)
+                torch.abs(r, out=allowed)
+            else:
+                allowed.copy_(r)
+                torch.sub(gap.copy_(c), allowed, out=gap)
+                allowed.abs_()
+            # A NaN of the candidate stays one, and fails every comparison below.
+            largest = float(gap.abs_().max())
+            if largest == 0.0:
+                continue
+            allowed.mul_(tolerance.rtol).add_(tolerance.atol * scale)
+            scaled = float(torch.div(gap, allowed, out=allowed).max())
+            if not scaled <= 1.0:
+                return None
+            total += float(gap.sum())
+            error.max_abs = max(error.max_abs, largest)
+            error.max_scaled = max(error.max_scaled, scaled)
+            if largest > kernelbench and error.kernelbench_allclose:
+                torch.abs(c, out=allowed) if c.dtype == torch.float32 else allowed.copy_(c).abs_()
+                allowed.mul_(kernelbench).add_(kernelbench)
+                error.kernelbench_allclose = bool(torch.le(gap, allowed, out=within).all())
+        error.mean_abs = total / wanted.numel()
+        return error
