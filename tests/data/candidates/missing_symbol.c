@@ -1,0 +1,3 @@
+#include "common.h"
+KGEN_EXPORT_ABI_VERSION
+PLAIN_PREPARE

@@ -1,0 +1,93 @@
+#pragma once
+
+/// \file
+/// Speaks the runner protocol directly, without the worker: starts kgen-runner in a sandbox of its own and checks when
+/// it is over that no process was left behind.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apps/runner/runner_protocol.h"
+
+namespace kgen_test {
+
+using namespace std::chrono_literals;
+
+/// Elements of x, layer.w and y. 4000 bytes: the tensors begin 64 bytes into their pages and leave 32 bytes of padding.
+inline constexpr std::size_t k_count = 1000;
+
+struct LaunchOptions {
+  std::vector<std::string> arguments;
+  /// Let unshare fail, as on machines that refuse namespaces.
+  bool refuse_namespaces = false;
+};
+
+/// Memory that both sides see. Owns its descriptor.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t bytes);
+  explicit SharedMemory(std::string_view text);
+  ~SharedMemory();
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] char* data() const { return data_; }
+
+ private:
+  int fd_ = -1;
+  char* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// The job that the candidates of tests/data/candidates expect.
+[[nodiscard]] std::string job_text(int threads = 2);
+
+class Runner {
+ public:
+  explicit Runner(LaunchOptions options = {});
+  ~Runner();
+  Runner(const Runner&) = delete;
+  Runner& operator=(const Runner&) = delete;
+
+  /// Nothing when no packet came in time or the runner is gone.
+  [[nodiscard]] std::optional<kgen_reply> receive(std::chrono::milliseconds timeout = 20s);
+  bool send(std::uint16_t op, std::vector<std::uint64_t> arguments = {}, const std::vector<int>& fds = {});
+  bool send_bytes(const void* bytes, std::size_t size, const std::vector<int>& fds = {});
+  [[nodiscard]] std::optional<kgen_reply> ask(std::uint16_t op, std::vector<std::uint64_t> arguments = {},
+                                              const std::vector<int>& fds = {});
+  /// LOAD of a candidate of tests/data/candidates, by name.
+  [[nodiscard]] std::optional<kgen_reply> load(const std::string& candidate, int threads = 2);
+  /// LOAD, PREPARE and RUN; the reply of the first step that is not OK, or of RUN.
+  [[nodiscard]] std::optional<kgen_reply> evaluate(const std::string& candidate, std::uint64_t flags = 0);
+  /// The wait status that the supervisor reports.
+  [[nodiscard]] std::optional<int> wait_status(std::chrono::milliseconds timeout = 20s);
+  /// Kills the supervisor and waits for every process of this runner; false if some stayed.
+  [[nodiscard]] bool kill_and_reap();
+
+  [[nodiscard]] float* x() const;
+  [[nodiscard]] float* w() const;
+  [[nodiscard]] float* y() const;
+  [[nodiscard]] int supervisor() const { return supervisor_; }
+  [[nodiscard]] const kgen_reply& hello() const { return hello_; }
+  [[nodiscard]] std::chrono::nanoseconds startup() const { return startup_; }
+  [[nodiscard]] bool has(std::uint64_t isolation) const { return (hello_.arg[1] & isolation) == isolation; }
+
+ private:
+  SharedMemory arena_;
+  int control_ = -1;
+  int status_ = -1;
+  int supervisor_ = -1;
+  std::uint64_t sequence_ = 0;
+  kgen_reply hello_{};
+  std::chrono::nanoseconds startup_{};
+};
+
+[[nodiscard]] std::string text_of(const kgen_reply& reply);
+/// Waits until this process has no children at all (it is a subreaper). False if some are left.
+[[nodiscard]] bool reap_everything(std::chrono::milliseconds timeout = 5s);
+
+}  // namespace kgen_test
