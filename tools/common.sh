@@ -14,6 +14,9 @@ missing() {
   exit "$EXIT_MISSING"
 }
 
+# One compiler cache for every clone and every build directory. Debug information may then name another clone.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+
 have() { command -v "$1" > /dev/null 2>&1; }
 
 jobs_here() { nproc 2> /dev/null || getconf _NPROCESSORS_ONLN; }

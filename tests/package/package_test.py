@@ -43,6 +43,8 @@ class PackageTest:
         # A search path left over from the caller's shell must not be what makes it work.
         self.environment = {key: value for key, value in os.environ.items()
                             if key not in ("LD_LIBRARY_PATH", "CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH")}
+        # What the main build compiled serves the other linkage too; only the build directory differs.
+        self.environment["CCACHE_NOHASHDIR"] = "1"
 
     def configure(self, source, build, *options):
         run([self.arguments.cmake, "-G", "Ninja", "-S", source, "-B", build,
@@ -57,7 +59,8 @@ class PackageTest:
         if self.arguments.main_linkage != self.arguments.linkage:
             build = self.scratch / "build"
             self.configure(self.arguments.source, build, f"-DBUILD_SHARED_LIBS={'OFF' if self.static else 'ON'}",
-                           "-DKERNELGEN_BUILD_TESTS=OFF", "-DKERNELGEN_BUILD_EXAMPLES=OFF")
+                           "-DKERNELGEN_BUILD_TESTS=OFF", "-DKERNELGEN_BUILD_EXAMPLES=OFF",
+                           f"-DKERNELGEN_DEVELOPER={self.arguments.developer or 'OFF'}")
             self.build(build)
         first = self.scratch / "prefix"
         run([self.arguments.cmake, "--install", build, "--prefix", first], env=self.environment)
@@ -142,6 +145,7 @@ def main():
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--cxx", default="c++")
     parser.add_argument("--launcher", default="")
+    parser.add_argument("--developer", default="OFF")
     PackageTest(parser.parse_args()).run_all()
 
 
