@@ -15,6 +15,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   core/result.hpp
   core/task.hpp
   core/version.hpp
+  device/cpu.hpp
   exec/child.hpp
   exec/process.hpp
   judge/judge.hpp
