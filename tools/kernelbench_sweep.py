@@ -6,14 +6,16 @@
 Each task runs in a process of its own with a deadline and a memory limit. Tasks that are too large are shrunk by this
 rule: the cost of a task (bytes of inputs, weights and outputs, and floating-point operations of one call) is found with
 fake tensors, which allocate nothing. While it is over the limits, the largest integer constant at module top level is
-halved. A halving that breaks the task or does not make it cheaper is taken back, and that constant is left alone from
-then on. Constants of 4 and less are never touched. Where fake tensors do not work, the task is tried as it is.
+halved; if that breaks the task or does not make it cheaper, all constants of the same value are halved together; if that
+does not help either, the constant is left alone from then on. Constants of 4 and less are never touched. Where fake
+tensors do not work, the task is tried as it is.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import re
 import resource
@@ -37,6 +39,7 @@ from kernelgen_judge.oracle import OracleBudget  # noqa: E402
 from kernelgen_judge.source import CappedText, integer_constants, load_module, quiet  # noqa: E402
 from kernelgen_judge.task import TaskSource, load_task  # noqa: E402
 
+logging.disable(logging.ERROR)  # fake tensors log what a halving breaks
 LEAST_CONSTANT = 4
 
 
@@ -102,6 +105,14 @@ def over(cost: tuple[int, int], limits: argparse.Namespace) -> float:
     return max(cost[0] / (limits.max_mib << 20), cost[1] / (limits.max_gflop * 1e9))
 
 
+def attempt_cost(source: TaskSource, shrink: dict[str, int], limits: argparse.Namespace) -> float:
+    """over() of the shrunk task; infinite where shrinking broke it."""
+    try:
+        return over(fake_cost(source, shrink), limits)
+    except BaseException:
+        return float("inf")
+
+
 def choose_shrink(source: TaskSource, limits: argparse.Namespace) -> dict[str, int]:
     """The replacements by the rule above; empty if the task fits as it is."""
     constants, shrink, frozen = integer_constants(source), {}, set()
@@ -114,14 +125,14 @@ def choose_shrink(source: TaskSource, limits: argparse.Namespace) -> dict[str, i
         if not free:
             break
         name = max(free, key=lambda key: free[key])
-        attempt = {**shrink, name: constants[name] // 2}
-        try:
-            cost = over(fake_cost(source, attempt), limits)
-        except BaseException:
-            cost = current
-        if cost < current:
-            shrink, current = attempt, cost
-            constants[name] //= 2
+        equal = [key for key in free if free[key] == free[name]]
+        for group in ([name], equal) if len(equal) > 1 else ([name],):
+            attempt = {**shrink, **{key: constants[key] // 2 for key in group}}
+            cost = attempt_cost(source, attempt, limits)
+            if cost < current:
+                shrink, current = attempt, cost
+                constants.update({key: constants[key] // 2 for key in group})
+                break
         else:
             frozen.add(name)
     return shrink

@@ -186,6 +186,11 @@ class Shrink(unittest.TestCase):
         self.assertEqual((scope["a"], scope["b"], scope["N"], scope["M"]), (1, 5, 7, -3))
         self.assertEqual(text.count("\n"), self.TEXT.count("\n"))
 
+    def test_elements_of_a_constant_tuple(self):
+        source = TaskSource("t", "shape = (32768, 'x', 2 * 3)\n")
+        self.assertEqual(integer_constants(source), {"shape[0]": 32768, "shape[2]": 6})
+        self.assertEqual(shrunk_text(source, [("shape[0]", 8), ("shape[2]", 1)]), "shape = (8, 'x', 1)\n")
+
     def test_a_missing_name_is_an_error_that_lists_what_there_is(self):
         with self.assertRaisesRegex(TaskError, "no integer constant batch.*there are: rows, columns"):
             example("relu", shrink=[("batch", 2)])

@@ -135,7 +135,10 @@ def _constant_int(node: ast.expr) -> int | None:
 
 
 def _constant_assignments(tree: ast.Module) -> list[tuple[str, ast.expr, int]]:
-    """(name, value node, value) of integer constants assigned at module top level, tuples of them included."""
+    """(name, value node, value) of integer constants assigned at module top level.
+
+    `a, b = 2, 3` gives "a" and "b"; `shape = (2, 3)` gives "shape[0]" and "shape[1]".
+    """
     found = []
     for statement in tree.body:
         pairs: list[tuple[ast.expr, ast.expr]] = []
@@ -149,9 +152,11 @@ def _constant_assignments(tree: ast.Module) -> list[tuple[str, ast.expr, int]]:
         elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
             pairs.append((statement.target, statement.value))
         for target, value in pairs:
-            number = _constant_int(value)
-            if isinstance(target, ast.Name) and number is not None:
-                found.append((target.id, value, number))
+            if not isinstance(target, ast.Name):
+                continue
+            elements = value.elts if isinstance(value, (ast.Tuple, ast.List)) else None
+            named = [(target.id, value)] if elements is None else [(f"{target.id}[{i}]", e) for i, e in enumerate(elements)]
+            found += [(name, node, number) for name, node in named if (number := _constant_int(node)) is not None]
     return found
 
 
