@@ -199,14 +199,17 @@ class Rejected(unittest.TestCase):
         self.assertIn("float64", comparison.message)
 
     def test_half_precision_accumulation(self):
-        """A float16 product that also accumulates in float16."""
-        a, b = torch.randn(64, 4096).half(), torch.randn(4096, 32).half()
-        reference = (a.float() @ b.float()).half()
-        truth = a.double() @ b.double()
-        total = torch.zeros(64, 32, dtype=torch.float16)
-        for k in range(4096):
-            total += a[:, k : k + 1] * b[k : k + 1]
-        self.refused(one(reference, truth).compare(answer(total)), "mismatch")
+        """A product of halves that also accumulates in that type."""
+        for dtype in (torch.float16, torch.bfloat16):
+            a, b = torch.randn(64, 256).to(dtype), torch.randn(256, 64).to(dtype)
+            expected = one(a @ b, a.double() @ b.double())
+            total, rounded = torch.zeros(64, 64, dtype=dtype), torch.zeros(64, 64)
+            for k in range(256):
+                total += a[:, k : k + 1] * b[k : k + 1]
+            for k in range(0, 256, 64):
+                rounded += (a[:, k : k + 64].float() @ b[k : k + 64].float()).to(dtype).float()
+            self.refused(expected.compare(answer(total)), "mismatch")
+            self.assertTrue(expected.compare(answer(rounded.to(dtype))).correct)
 
 
 class Accepted(unittest.TestCase):
