@@ -1,6 +1,9 @@
 #pragma once
 
-#include <optional>
+/// \file
+/// Finds KernelBench-format files and reads them.
+
+#include <cstddef>
 #include <string>
 
 #include <kernelgen/core/result.hpp>
@@ -11,12 +14,21 @@ inline namespace v0 {
 
 /// Where tasks are looked for.
 struct TaskLocator {
-  /// A KernelBench checkout or its data directory; resolves "level3/40". Empty: paths only.
+  /// A KernelBench checkout or its data directory (KernelBench/, which holds level1, level2, ...); resolves
+  /// "level3/40". Empty: paths only.
   std::string kernelbench_dir;
 };
 
-/// Reads a task by path ("examples/tasks/relu.py") or by KernelBench name ("level3/40", "level3/40_GRUHidden").
-/// The level comes from a "levelN" directory in the path when there is one.
+/// The largest task file that is read.
+inline constexpr std::size_t k_max_task_bytes = 4u << 20;
+
+/// Reads a task by path ("examples/tasks/relu.py") or by KernelBench name ("level3/40", "level3/40_GRUHidden",
+/// "KernelBench/level3/40_GRUHidden.py", or "40_GRUHidden" where only one level has it). A path that exists wins.
+/// The level comes from a "levelN" directory in the path when there is one. Nothing of the file is run.
+///
+/// Errors, each with one line that names the input: NotFound (with names that come close), InvalidArgument (a
+/// directory, or a name that fits several tasks), InvalidTask (larger than k_max_task_bytes, not UTF-8, empty),
+/// PermissionDenied.
 [[nodiscard]] Result<TaskSource> load_task_source(const std::string& name, const TaskLocator& locator);
 
 }  // namespace v0
