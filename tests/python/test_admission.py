@@ -151,6 +151,13 @@ class Float64(unittest.TestCase):
         self.assertRegex(admission.float64, r"^none: forward\(\) in float64: line 9: RuntimeError")
         self.assertTrue(admission.scored, admission.labels)
 
+    def test_inputs_that_the_reference_writes_stay_as_they_are(self):
+        task = task_from(model("return x.add_(1)", "[torch.rand(9, dtype=torch.float64)]"))
+        inputs = task.make_inputs(1)
+        before = inputs.tensors["x"].clone()
+        Oracle(task.build(1), OracleBudget(), 0.0).run(inputs, 1, [])
+        self.assertTrue(torch.equal(inputs.tensors["x"], before))
+
     def test_default_dtype_is_put_back(self):
         admitted("return x @ torch.ones(96, 3)")
         self.assertEqual(torch.get_default_dtype(), torch.float32)

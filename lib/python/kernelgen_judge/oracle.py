@@ -62,9 +62,10 @@ def _default_float64() -> Iterator[None]:
 
 
 def _widen(tensor: torch.Tensor) -> torch.Tensor:
+    """Always a copy: the reference may write to its inputs."""
     if tensor.is_complex():
-        return tensor.to(torch.complex128)
-    return tensor.double() if tensor.is_floating_point() else tensor.clone()
+        return tensor.to(torch.complex128, copy=True)
+    return tensor.to(torch.float64, copy=True) if tensor.is_floating_point() else tensor.clone()
 
 
 def _bytes(tensors: Any) -> int:
