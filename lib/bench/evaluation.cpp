@@ -151,7 +151,8 @@ class Evaluation {
     KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact_.path));
     const auto& description = native_ ? session_->layout.native_job : session_->layout.python_job;
     KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", description));
-    return ended_by(runner_->load({.description_fd = job->fd(),
+    return ended_by(runner_->load({.code = native_ ? CodeKind::SharedObject : CodeKind::PythonSource,
+                                   .description_fd = job->fd(),
                                    .exchange_fd = session_->exchange_fd,
                                    .code_fd = code->fd(),
                                    .memory_limit = options_.memory_limit},
@@ -281,18 +282,14 @@ class Evaluation {
 
   /// Whether a speedup will come out of this: a task that cannot tell, or an interpreter, has none.
   [[nodiscard]] bool scores_time() const {
-    return runner_kind(request_.candidate.target) != RunnerKind::PythonInterpreter && !unscored_label();
-  }
-
-  [[nodiscard]] std::optional<std::string> unscored_label() const {
-    for (const auto& label : session_->admission.labels)
-      if (label.starts_with("trivial") || label.starts_with("stochastic")) return label;
-    return std::nullopt;
+    return runner_kind(request_.candidate.target) != RunnerKind::PythonInterpreter && session_->admission.scored;
   }
 
   Result<Ended> measure() {
-    if (auto label = unscored_label())
-      return Ended(Outcome{OutcomeKind::NotScored, *label, "the task cannot tell right answers from wrong ones"});
+    if (!session_->admission.scored)
+      return Ended(Outcome{OutcomeKind::NotScored, "",
+                           fmt::format("nothing wrong was found, but the task cannot tell right from wrong ({})",
+                                       fmt::join(session_->admission.labels, "; "))});
     if (!scores_time()) {
       record_.labels.push_back("interpreter: a time under an interpreter is not a result");
       return Ended();

@@ -56,8 +56,12 @@ struct RunnerDeath {
 
 using RunnerAnswer = std::variant<RunnerReply, RunnerDeath>;
 
+/// What a candidate's code is.
+enum class CodeKind { SharedObject, PythonSource };
+
 /// What a runner is given to load.
 struct RunnerJob {
+  CodeKind code = CodeKind::SharedObject;
   /// The job (text for native runners, JSON for Python runners), the exchange buffers and the candidate (shared object
   /// or source), as descriptors of the worker. Borrowed.
   int description_fd = -1;

@@ -82,14 +82,16 @@ class SandboxedRunner final : public RunnerProcess {
   void cancel_with(std::stop_token stop) override { stop_ = std::move(stop); }
 
   bool alive() override {
-    std::array<pollfd, 1> watched{pollfd{connection_.control.get(), POLLIN, 0}};
-    // A standby runner has nothing to say; whatever arrives now is its end.
-    return !dead_ && ::poll(watched.data(), watched.size(), 0) == 0;
+    // Its HELLO may wait there unread; the end of a closed connection would, too.
+    char byte = 0;
+    const auto count = ::recv(connection_.control.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return !dead_ && (count > 0 || (count < 0 && errno == EAGAIN));
   }
 
   RunnerAnswer load(const RunnerJob& job, milliseconds timeout) override {
     const std::array<int, 3> fds{job.description_fd, job.exchange_fd, job.code_fd};
-    return ask(KGEN_OP_LOAD, {0, job.memory_limit}, timeout, fds);
+    const std::uint64_t code = job.code == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
+    return ask(KGEN_OP_LOAD, {code, job.memory_limit}, timeout, fds);
   }
   RunnerAnswer construct(int set, std::uint64_t seed, milliseconds timeout) override {
     return ask(KGEN_OP_CONSTRUCT, {static_cast<std::uint64_t>(set), seed}, timeout);

@@ -89,7 +89,8 @@ Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step) {
     case RunnerStatus::Protocol:
       break;
   }
-  return {OutcomeKind::Cheat, "protocol", "its process answered with records that no runner of ours sends"};
+  return {OutcomeKind::Cheat, "protocol",
+          with_text("its process answered with records that no runner of ours sends", reply.text)};
 }
 
 Outcome explain_repeats(Outcome failure, const std::vector<bool>& right) {

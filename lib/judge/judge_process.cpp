@@ -52,16 +52,6 @@ Result<T> read(const json::object& object, std::string_view op, std::string_view
   return from_value<T>(*value).context(fmt::format("the judge's answer to {}", op));
 }
 
-std::uint64_t bytes_of(const std::vector<TensorSpec>& tensors) {
-  std::uint64_t total = 0;
-  for (const auto& tensor : tensors) {
-    std::uint64_t count = size_of(tensor.dtype);
-    for (const auto size : tensor.shape) count *= static_cast<std::uint64_t>(size);
-    total += count;
-  }
-  return total;
-}
-
 /// The judge is our own code, but its messages quote the task's.
 Error error_from(const json::object& reply) {
   Error error{ErrorCode::Internal, "the judge failed without saying why"};
@@ -100,8 +90,7 @@ class JudgeProcess final : public Judge {
                          {"memory_bytes", memory_limit_},
                          {"support_library", support_library_}};
     KERNELGEN_TRY(auto reply, call("load", std::move(request), task_timeout_, stop));
-    KERNELGEN_TRY(description_, read<TaskDescription>(reply, "load", "description"));
-    return description_;
+    return read<TaskDescription>(reply, "load", "description");
   }
 
   Result<Admission> admit(const std::optional<std::string>& cached, std::stop_token stop) override {
@@ -110,12 +99,16 @@ class JudgeProcess final : public Judge {
       KERNELGEN_TRY(request["cached"], parse_json(*cached));
     }
     KERNELGEN_TRY(auto reply, call("admit", std::move(request), task_timeout_, stop));
+    const auto* opaque = reply.if_contains("admission");
+    if (opaque == nullptr || !opaque->is_object()) return malformed("admit", "admission");
+    const auto& found = opaque->get_object();
     Admission admission;
-    KERNELGEN_TRY(admission.labels, read<std::vector<std::string>>(reply, "admit", "labels"));
-    KERNELGEN_TRY(admission.distributions, read<std::vector<std::string>>(reply, "admit", "distributions"));
+    admission.cached = json::serialize(*opaque);
+    KERNELGEN_TRY(admission.labels, read<std::vector<std::string>>(found, "admit", "labels"));
+    KERNELGEN_TRY(admission.scored, read<bool>(found, "admit", "scored"));
+    KERNELGEN_TRY(admission.distributions, read<std::vector<std::string>>(found, "admit", "distributions"));
+    KERNELGEN_TRY(admission.float64, read<std::string>(found, "admit", "float64"));
     KERNELGEN_TRY(admission.tolerance, read<Tolerance>(reply, "admit", "tolerance"));
-    KERNELGEN_TRY(admission.float64, read<std::string>(reply, "admit", "float64"));
-    if (const auto* opaque = reply.if_contains("admission")) admission.cached = json::serialize(*opaque);
     return admission;
   }
 
@@ -125,8 +118,8 @@ class JudgeProcess final : public Judge {
     KERNELGEN_TRY(layout.bytes, read_u64(reply, "layout", "bytes"));
     KERNELGEN_TRY(layout.native_job, read<std::string>(reply, "layout", "native_job"));
     if (const auto* job = reply.if_contains("python_job")) layout.python_job = json::serialize(*job);
-    layout.input_bytes = bytes_of(description_.inputs);
-    layout.output_bytes = bytes_of(description_.outputs);
+    KERNELGEN_TRY(layout.input_bytes, read_u64(reply, "layout", "input_bytes"));
+    KERNELGEN_TRY(layout.output_bytes, read_u64(reply, "layout", "output_bytes"));
     return layout;
   }
 
@@ -240,7 +233,6 @@ class JudgeProcess final : public Judge {
   FrameChannel channel_;
   std::string task_name_;
   milliseconds task_timeout_{0};
-  TaskDescription description_;
   std::int64_t next_id_ = 1;
 };
 

@@ -36,6 +36,8 @@ struct Admission {
   /// JSON; hand it back to admit() of another judge of the same task to skip the work.
   std::string cached;
   std::vector<std::string> labels;
+  /// False when the task cannot tell right answers from wrong ones; the labels say why.
+  bool scored = true;
   /// Input distributions to test: "own" first.
   std::vector<std::string> distributions;
   Tolerance tolerance;
