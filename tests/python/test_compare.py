@@ -251,6 +251,22 @@ class Accepted(unittest.TestCase):
         self.assertFalse(one(reference).compare(answer(other)).correct)
         self.assertTrue(one(reference, truth).compare(answer(other)).correct)
 
+    def test_small_numbers_that_are_left_of_large_ones(self):
+        """Clipping leaves few survivors: their error is that of the values before, which the rms does not show."""
+        torch.manual_seed(2)
+        before = torch.randn(1 << 16, dtype=torch.float64)
+        noise = [torch.randn(1 << 16, dtype=torch.float64) * 1e-7 for _ in range(2)]
+        truth, reference, other = (torch.clamp(before + n - 3.9, min=0) for n in (0, *noise))
+        self.assertFalse(one(reference.float()).compare(answer((other * (1 + 3e-4)).float())).correct)
+        self.assertTrue(one(reference.float(), truth).compare(answer(other.float())).correct)
+        self.assertFalse(one(reference.float(), truth).compare(answer(torch.zeros(1 << 16))).correct)
+
+    def test_the_allowance_for_noise_is_limited(self):
+        truth = torch.randn(1 << 12, dtype=torch.float64)
+        reference = (truth + torch.randn(1 << 12, dtype=torch.float64) * 0.1).float()
+        other = (truth + torch.randn(1 << 12, dtype=torch.float64) * 0.1).float()
+        self.assertFalse(one(reference, truth).compare(answer(other)).correct)
+
     def test_a_loosened_tolerance_is_marked(self):
         loose = Tolerance(1.0, 1.0, 1e9, standard=False)
         self.assertTrue(one(torch.ones(4), tolerance=loose).compare(answer(torch.zeros(4))).correct)

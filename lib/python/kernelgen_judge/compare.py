@@ -8,8 +8,9 @@ The rule, for every element of every floating output (c candidate, r reference):
 give 64 elements. They are compared on their own scale when they differ in scale: when the rms of the dense rows (at least
 half of the elements not exactly zero) spans more than a factor of 8. A sparse row (a ReLU that is nearly all zero) then
 still uses the rms of the whole output if that is larger, because its error comes from values that were cut away. The
-scale never falls below 2^-20 of the whole output's, and never asks for more than the reference itself has: with a
-float64 result at hand, an error that is NOISE_MULTIPLE times the row's largest own error is allowed.
+scale of a row never falls below 2^-20 of the whole output's. And nobody must be closer to the reference than the
+reference is to the truth: with a float64 result at hand, the scale (of the row, or of the whole output) is raised until 8
+times the largest own error there is allowed, but to no more than 8 times the rms of the whole output.
 
 NaN and infinities must stand in the same places, with the same sign. Integers and booleans are equal or wrong. Shape,
 dtype and structure are equal or wrong; nothing is broadcast. The rule is multiplied out in float32 (float64 for float64
@@ -44,7 +45,7 @@ from .values import DTYPE_NAMES, Flat
 ROW_ELEMENTS = 64
 ROW_RATIO = 8.0
 SCALE_FLOOR = 2.0**-20
-NOISE_MULTIPLE = 8.0
+NOISE_MULTIPLE, NOISE_LIMIT = 8.0, 8.0
 FLOAT64_MULTIPLE, FLOAT64_MULTIPLE_HALF = 256.0, 8.0
 FLOOR_EPS, FLOOR_EPS_HALF = 8.0, 1.0
 _HALF = (torch.float16, torch.bfloat16)
@@ -148,11 +149,10 @@ class _Target:
 
     def _prepare(self) -> None:
         whole = rms(self.values)
-        noise = None
         if self.oracle is not None:
             self.oracle_rms = rms(self.oracle)
             self.own_error = self.error_against_oracle(self.values)
-        self.scale = whole
+        self.scale = max(whole, self._noise_scale(self._largest_own_error(), whole))
         if self.rows < 2 or self.columns < ROW_ELEMENTS or not self.finite:
             return
         grid = self.values.view(self.rows, self.columns)
@@ -171,9 +171,26 @@ class _Target:
         if some.numel() < 2 or float(some.max()) <= ROW_RATIO * float(some.min()):
             return
         scale = torch.where(dense, row_rms, row_rms.clamp(min=whole)).clamp(min=SCALE_FLOOR * whole)
-        if self.tolerance.atol > 0:
-            scale = torch.maximum(scale, noise * (NOISE_MULTIPLE / self.tolerance.atol))
-        self.scale = scale
+        self.scale = torch.maximum(scale, self._noise_scale(noise, whole))
+
+    def _noise_scale(self, own: Any, whole: float) -> Any:
+        """The scale that allows NOISE_MULTIPLE times an own error (a number, or one for each row), limited."""
+        if self.tolerance.atol <= 0:
+            return own * 0.0
+        raised = own * (NOISE_MULTIPLE / self.tolerance.atol)
+        limit = NOISE_LIMIT * whole
+        return raised.clamp(max=limit) if torch.is_tensor(raised) else min(raised, limit)
+
+    def _largest_own_error(self) -> float:
+        """Largest |r - r64| over the finite elements; 0 without a float64 result."""
+        if self.oracle is None:
+            return 0.0
+        largest = 0.0
+        for part, truth in zip(self.values.split(CHUNK), self.oracle.split(CHUNK)):
+            gap = (part.double() - truth).abs_()
+            top = float(gap.max()) if gap.numel() else 0.0
+            largest = max(largest, top if math.isfinite(top) else float(gap.nan_to_num_(0.0, 0.0, 0.0).max()))
+        return largest
 
     def error_against_oracle(self, values: torch.Tensor) -> float | None:
         """rms(values - r64) / rms(r64) over the elements finite in both; None where r64 is all zero or absent."""
