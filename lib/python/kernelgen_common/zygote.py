@@ -61,7 +61,7 @@ def _answer(connection: socket.socket, frame: frames.Frame, child_main: ChildMai
             raise ValueError("the only request is fork, with descriptors")
         reply.update(ok=True, pid=_fork_twice(connection, frame, child_main))
     except (ValueError, OSError) as error:
-        code = "Protocol" if isinstance(error, ValueError) else "System"
+        code = "protocol" if isinstance(error, ValueError) else "unavailable"
         reply.update(ok=False, error={"code": code, "message": str(error)})
     finally:
         frame.close()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import socket
+import sys
 from typing import Any
 
 from kernelgen_common import zygote
@@ -34,4 +36,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    status = main()
+    sys.stderr.flush()
+    # Extension modules have nothing worth tearing down, and some complain about it.
+    os._exit(status)

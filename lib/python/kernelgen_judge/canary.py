@@ -144,9 +144,7 @@ class Canary:
 
     def _permute_symmetric(self) -> None:
         """Exchanges two indices in both dimensions."""
-        i, j = self._rng.randrange(self._columns), self._rng.randrange(self._columns)
-        if i == j:
-            return
+        i, j = self._rng.sample(range(self._columns), 2)
         self._save(0, self._flat.numel())
         matrix = self._flat.view(self._columns, self._columns)
         matrix[[i, j]] = matrix[[j, i]]

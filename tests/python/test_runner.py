@@ -1,0 +1,313 @@
+"""The Python runner with honest and hostile ModelNew modules, judged as a worker would have them judged."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+import unittest
+
+from harness import SUPPORT, Answer, Bench, Judge, Runner, RunnerDied, Zygote, exchange_weights, load_candidate
+from kernelgen_runner import protocol
+
+TASK = """
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+    def forward(self, x):
+        return torch.tanh(self.fc(x))
+def get_inputs():
+    return [torch.randn(32, 64)]
+def get_init_inputs():
+    return [64]
+"""
+TWO_OUTPUTS = TASK.replace("return torch.tanh(self.fc(x))", "y = self.fc(x); return y, (y > 0)")
+HEAD = "import torch, torch.nn as nn\n"
+HONEST = TASK.replace("class Model(", "class ModelNew(")
+JUDGES: Zygote
+RUNNERS: Zygote
+
+
+def setUpModule() -> None:
+    global JUDGES, RUNNERS
+    JUDGES = Zygote("kernelgen_judge")
+    RUNNERS = Zygote("kernelgen_runner", *(["--support", SUPPORT] if SUPPORT else []))
+
+
+def tearDownModule() -> None:
+    JUDGES.close()
+    RUNNERS.close()
+
+
+def model(forward: str, init: str = "self.fc = nn.Linear(n, n)", before: str = "", arguments: str = "x") -> str:
+    """A ModelNew with these bodies."""
+    body = textwrap.indent(textwrap.dedent(forward).strip(), " " * 8)
+    constructor = textwrap.indent(textwrap.dedent(init).strip(), " " * 8)
+    return (
+        f"{HEAD}{textwrap.dedent(before)}\nclass ModelNew(nn.Module):\n    def __init__(self, n):\n"
+        f"        super().__init__()\n{constructor}\n    def forward(self, {arguments}):\n{body}\n"
+    )
+
+
+class Trial:
+    """One candidate against one task, in processes of its own."""
+
+    def __init__(self, source: str, task: str = TASK, memory: int = 0, **options: object):
+        self.judge = Judge(JUDGES)
+        self.bench = Bench(self.judge, task, **options)
+        self.runner = Runner(RUNNERS)
+        self.loaded = load_candidate(self.runner, self.bench, source, memory)
+
+    def call(self, flags: int = protocol.RUN_POISON, **staging: object) -> tuple[Answer, dict[str, object]]:
+        staged = self.bench.stage(**staging)
+        answer = self.runner.ask(protocol.OP_RUN, 1, int(staged["forward_seed"]), flags)
+        return answer, self.bench.check()
+
+    def close(self) -> None:
+        self.runner.close()
+        self.judge.close()
+        self.bench.close()
+
+
+class TrialCase(unittest.TestCase):
+    def trial(self, source: str, task: str = TASK, memory: int = 0, **options: object) -> Trial:
+        found = Trial(source, task, memory, **options)
+        self.addCleanup(found.close)
+        return found
+
+    def verdict(self, source: str, task: str = TASK, calls: int = 4, **options: object) -> str:
+        """The first thing wrong with a candidate: "correct", "weight_sync", "accuracy:nan", "status 5", ..."""
+        trial = self.trial(source, task, **options)
+        self.message = trial.loaded.text
+        if trial.loaded.status != protocol.OK:
+            return f"status {trial.loaded.status}"
+        weights, failed = exchange_weights(trial.runner, trial.bench)
+        if failed is not None:
+            self.message = failed.text
+            return f"status {failed.status}"
+        if weights["weights"]["unmapped"]:
+            self.message = weights["message"]
+            return "weight_sync"
+        trial.judge.must("weights", set=1)
+        for call in range(calls):
+            answer, outcome = trial.call(canary=call > 1)
+            if answer.status != protocol.OK:
+                self.message = answer.text
+                return f"status {answer.status}"
+            self.message = str(outcome["message"])
+            if outcome["kind"] != "correct":
+                return f"{outcome['kind']}:{outcome['detail']}".rstrip(":")
+        return "correct"
+
+
+class RunnerTest(TrialCase):
+    # -- honest ---------------------------------------------------------------------------------------------------
+
+    def test_hello(self) -> None:
+        runner = Runner(RUNNERS)
+        self.addCleanup(runner.close)
+        self.assertEqual((runner.hello.op, runner.hello.sequence), (protocol.OP_HELLO, 0))
+        self.assertEqual(runner.hello.arguments[0], protocol.ABI_VERSION)
+
+    def test_the_reference_itself(self) -> None:
+        self.assertEqual(self.verdict(HONEST), "correct")
+        self.assertEqual(self.verdict(TWO_OUTPUTS.replace("class Model(", "class ModelNew("), TWO_OUTPUTS), "correct")
+
+    def test_renamed_and_packed_weights(self) -> None:
+        init = """
+            fc = nn.Linear(n, n)
+            self.packed = torch.cat([fc.weight.detach().T, fc.bias.detach()[None]]).contiguous()
+        """
+        self.assertEqual(self.verdict(model("return torch.tanh(x @ self.packed[:-1] + self.packed[-1])", init)), "correct")
+
+    def test_harmless_habits(self) -> None:
+        before = """
+            try:
+                import a_library_that_is_not_there as fast
+            except ImportError:
+                fast = None
+            class Unused:
+                pass
+        """
+        init = "self.fc = nn.Linear(n, n); self.cache = {}; self.register_buffer('work', torch.zeros(32, n), persistent=False)"
+        forward = """
+            w = self.cache.setdefault("weight", self.fc.weight)
+            torch.mm(x, w.t(), out=self.work)
+            return self.work.add_(self.fc.bias).tanh_()
+        """
+        self.assertEqual(self.verdict(model(forward, init, before)), "correct", getattr(self, "message", ""))
+
+    def test_batchnorm_in_train_mode_and_random_forward(self) -> None:
+        batchnorm = TASK.replace("nn.Linear(n, n)", "nn.BatchNorm1d(n)")
+        self.assertEqual(self.verdict(batchnorm.replace("class Model(", "class ModelNew("), batchnorm), "correct")
+        random = TASK.replace("self.fc(x))", "self.fc(x) + torch.randn(64))")
+        self.assertEqual(self.verdict(random.replace("class Model(", "class ModelNew("), random), "correct")
+
+    def test_half_precision(self) -> None:
+        self.assertEqual(self.verdict(HONEST, precision="bf16"), "correct", getattr(self, "message", ""))
+
+    # -- not a candidate ------------------------------------------------------------------------------------------
+
+    def test_syntax(self) -> None:
+        self.assertEqual(self.verdict("def f(:\n"), "status 1")
+        self.assertIn("line 1", self.message)
+        self.assertEqual(self.verdict("x = 1\0"), "status 1")
+
+    def test_import_and_interface(self) -> None:
+        self.assertEqual(self.verdict("import nothing_like_this"), "status 2")
+        self.assertIn("nothing_like_this", self.message)
+        self.assertEqual(self.verdict(""), "status 3")
+        self.assertEqual(self.verdict("class ModelNew: pass"), "status 3")
+
+    def test_exceptions_name_the_line(self) -> None:
+        self.assertEqual(self.verdict(model("return x", "raise ValueError('no')")), "status 5")
+        self.assertIn("ValueError: no\n  line", self.message)
+        self.assertEqual(self.verdict(model("return self.nothing", "self.fc = nn.Linear(n, n)")), "status 5")
+        self.assertIn("in forward", self.message)
+
+    def test_hostile_exception(self) -> None:
+        before = "class E(Exception):\n    def __str__(self): raise E\n    def __reduce__(self): return (print, ())\n"
+        self.assertEqual(self.verdict(model("raise E()", before=before)), "status 5")
+
+    # -- wrong or hostile -----------------------------------------------------------------------------------------
+
+    def test_own_random_weights(self) -> None:
+        self.assertEqual(self.verdict(model("return torch.tanh(self.fc(x))", "torch.randn(1); self.fc = nn.Linear(n, n)")), "weight_sync")
+        self.assertIn("fc.weight", self.message)
+
+    def test_search_for_the_reference(self) -> None:
+        forward = """
+            import gc
+            for o in gc.get_objects():
+                if isinstance(o, nn.Module) and type(o).__name__ == "Model":
+                    return o(x)
+            return torch.zeros_like(x)
+        """
+        self.assertEqual(self.verdict(model(forward)), "accuracy:mismatch")
+
+    def test_patched_comparison_and_clocks(self) -> None:
+        before = """
+            import time
+            torch.allclose = lambda *a, **k: True
+            torch.equal = lambda *a, **k: True
+            torch.Tensor.copy_ = lambda self, other: self
+            time.perf_counter = time.perf_counter_ns = time.monotonic_ns = lambda: 0
+        """
+        self.assertEqual(self.verdict(model("return torch.zeros_like(x)", before=before)), "accuracy:mismatch")
+        trial = self.trial(model("return torch.tanh(self.fc(x))", before=before))
+        exchange_weights(trial.runner, trial.bench)
+        trial.judge.must("weights", set=1)
+        answer, outcome = trial.call()
+        self.assertEqual(outcome["kind"], "correct")
+        self.assertGreater(answer.end_ns, answer.start_ns)
+
+    def test_exit_and_system_exit(self) -> None:
+        for forward in ("import os; os._exit(0)", "raise SystemExit(3)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"):
+            with self.assertRaises(RunnerDied):
+                self.verdict(model(forward))
+
+    def test_exit_while_importing(self) -> None:
+        with self.assertRaises(RunnerDied):
+            self.verdict("import os; os._exit(0)")
+
+    def test_a_fake_verdict_on_every_stream(self) -> None:
+        before = "import os, sys\nprint('correct'); os.write(1, b'correct' * 1000000); sys.stderr.write('ok')\n"
+        self.assertEqual(self.verdict(model("return torch.zeros_like(x)", before=before)), "accuracy:mismatch")
+
+    def test_lazy_tensors(self) -> None:
+        before = "class Lazy(torch.Tensor):\n    pass\n"
+        self.assertEqual(self.verdict(model("return torch.tanh(self.fc(x)).as_subclass(Lazy)", before=before)), "status 7")
+        self.assertIn("Lazy", self.message)
+        before = """
+            from torch.overrides import TorchFunctionMode
+            class Later(TorchFunctionMode):
+                def __torch_function__(self, f, t, a=(), k=None):
+                    return f(*a, **(k or {}))
+        """
+        self.assertEqual(self.verdict(model("Later().__enter__(); return torch.tanh(self.fc(x))", before=before)), "status 7")
+        self.assertEqual(self.verdict(model("return torch.empty(32, 64, device='meta')")), "status 7")
+
+    def test_an_input_is_overwritten(self) -> None:
+        self.assertEqual(self.verdict(model("y = torch.tanh(self.fc(x)); x.zero_(); return y")), "mutated_input")
+
+    def test_structure_dtype_and_shape(self) -> None:
+        right = "torch.tanh(self.fc(x))"
+        self.assertEqual(self.verdict(model(f"return ({right},)")), "accuracy:structure")
+        self.assertEqual(self.verdict(model("return None")), "accuracy:structure")
+        self.assertEqual(self.verdict(model("return object()")), "status 7")
+        self.assertEqual(self.verdict(model(f"return {right}.double()")), "accuracy:dtype")
+        self.assertEqual(self.verdict(model(f"return {right}[:1]")), "accuracy:shape")
+        self.assertEqual(self.verdict(model("y = self.fc(x); return y", ), TWO_OUTPUTS), "accuracy:structure")
+        self.assertEqual(self.verdict(model("y = self.fc(x); return y, y < 0"), TWO_OUTPUTS), "accuracy:mismatch")
+        self.assertIn("output[1]", self.message)
+
+    def test_wrong_numbers(self) -> None:
+        for expression in ("torch.empty_like(x)", "torch.zeros_like(x)", "torch.full_like(x, 0.5)", "x", "x * 0 + 1e30",
+                           "314 * torch.tanh(self.fc(x))"):  # fmt: skip
+            self.assertEqual(self.verdict(model(f"return {expression}")), "accuracy:mismatch", expression)
+        self.assertEqual(self.verdict(model("return torch.full_like(x, float('nan'))")), "accuracy:nan")
+
+    def test_caches(self) -> None:
+        for key in ("x.data_ptr()", "x.shape", "0"):
+            forward = f"c = self.cache\nreturn c.setdefault({key}, torch.tanh(self.fc(x)))"
+            init = "self.fc = nn.Linear(n, n); self.cache = {}"
+            self.assertEqual(self.verdict(model(forward, init)), "accuracy:mismatch", key)
+            self.assertIn("stale", self.message)
+
+    def test_right_on_some_calls_only(self) -> None:
+        init = "self.fc = nn.Linear(n, n); self.calls = 0"
+        for condition in ("self.calls == 1", "self.calls != 1"):
+            forward = f"self.calls += 1\ny = torch.tanh(self.fc(x))\nreturn y if {condition} else y * 0.9"
+            self.assertEqual(self.verdict(model(forward, init)), "accuracy:mismatch")
+
+    def test_memory_beyond_the_cap(self) -> None:
+        trial = self.trial(model("return torch.empty(100 << 30).fill_(1)"), memory=1 << 30)
+        exchange_weights(trial.runner, trial.bench)
+        answer, _ = trial.call()
+        self.assertEqual(answer.status, protocol.OUT_OF_MEMORY, answer.text)
+        listed = self.trial(model("return [bytearray(1 << 28) for _ in range(400)]"), memory=1 << 30)
+        exchange_weights(listed.runner, listed.bench)
+        answer, _ = listed.call()
+        self.assertEqual(answer.status, protocol.OUT_OF_MEMORY, answer.text)
+
+    def test_commands_that_make_no_sense(self) -> None:
+        runner = Runner(RUNNERS)
+        self.addCleanup(runner.close)
+        for op in (protocol.OP_CONSTRUCT, protocol.OP_RUN, protocol.OP_LOAD, protocol.OP_EXPORT_STATE, 77):
+            self.assertEqual(runner.ask(op, 1, 2).status, protocol.PROTOCOL)
+        runner.control.send(b"not a command")
+        self.assertEqual(runner.ask(77).status, protocol.PROTOCOL)
+
+
+@unittest.skipUnless(SUPPORT, "KGEN_RUNNER_SUPPORT names no library")
+class SandboxTest(TrialCase):
+    """What needs the support library."""
+
+    def test_a_fork_while_running_is_fatal(self) -> None:
+        trial = self.trial(model("import os; os.fork(); return torch.tanh(self.fc(x))"))
+        exchange_weights(trial.runner, trial.bench)
+        with self.assertRaises(RunnerDied):
+            answer, _ = trial.call()
+            if answer.op == protocol.OP_CRASH:
+                trial.runner.ask(77)
+        records = trial.runner.statuses()
+        self.assertEqual([what for what, _ in records], [0, 1])
+
+    def test_the_supervisor_reports_start_and_end(self) -> None:
+        runner = Runner(RUNNERS)
+        runner.control.close()
+        records = runner.statuses()
+        self.assertEqual([what for what, _ in records], [0, 1])
+        self.assertEqual(records[1][1], 0)
+        os.close(runner.status)
+
+    def test_a_crash_names_the_signal(self) -> None:
+        trial = self.trial(model("import ctypes; ctypes.string_at(8); return x"))
+        exchange_weights(trial.runner, trial.bench)
+        answer, _ = trial.call()
+        self.assertEqual((answer.op, answer.detail), (protocol.OP_CRASH, 11))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,169 @@
+"""The judge as a process: the protocol from fork to baseline, and requests that make no sense."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+import unittest
+
+import harness
+from harness import Bench, Judge, Zygote
+from kernelgen_common import frames
+
+TASK = """
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.fc = nn.Linear(n, n)
+    def forward(self, x):
+        print("noise")
+        return torch.relu(self.fc(x))
+def get_inputs():
+    return [torch.randn(16, 8)]
+def get_init_inputs():
+    return [8]
+"""
+ZYGOTE: Zygote
+
+
+def setUpModule() -> None:
+    global ZYGOTE
+    ZYGOTE = Zygote("kernelgen_judge")
+
+
+def tearDownModule() -> None:
+    ZYGOTE.close()
+
+
+def task(text: str) -> dict[str, str]:
+    return {"name": "t", "path": "", "text": text, "level": "unknown"}
+
+
+class ServerTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.judge = Judge(ZYGOTE)
+        self.addCleanup(self.judge.close)
+
+    def fails(self, code: str, operation: str, **members: object) -> str:
+        reply = self.judge.ask(operation, **members)
+        self.assertFalse(reply["ok"])
+        self.assertEqual(reply["error"]["code"], code, reply)
+        self.assertNotIn("\n", reply["error"]["message"])
+        return str(reply["error"]["message"])
+
+    def test_ready(self) -> None:
+        self.assertEqual(ZYGOTE.ready["protocol"], 1)
+        self.assertIn("torch", ZYGOTE.ready)
+
+    def test_from_load_to_baseline(self) -> None:
+        bench = Bench(self.judge, TASK)
+        self.assertEqual(bench.description["parameters"][0]["name"], "fc.weight")
+        admission = self.judge.must("admit", cached=None)["admission"]
+        self.assertEqual(admission["distributions"][0], "own")
+        self.assertEqual(self.judge.must("admit", cached=admission)["admission"]["seconds"], admission["seconds"])
+        seed = self.judge.must("weights", set=1)["seed"]
+        self.assertEqual(seed, self.judge.must("weights", set=1)["seed"])
+        self.assertNotEqual(seed, self.judge.must("weights", set=2)["seed"])
+        for distribution in admission["distributions"]:
+            reply = bench.stage(distribution=distribution)
+            self.assertGreater(reply["reference_ns"], 0)
+            self.assertEqual(bench.check()["kind"], "accuracy")
+        self.judge.must("weights", set=1)
+        bench.stage()
+        bench.write("output", "output", self.compute(bench))
+        self.assertEqual(bench.check()["kind"], "correct")
+        self.assertEqual(len(self.judge.must("compare_again")["digest"]), 64)
+        samples = self.judge.must("baseline", seconds=0.1, min_samples=5, max_samples=20)["samples_ns"]
+        self.assertTrue(5 <= len(samples) <= 20 and all(sample > 0 for sample in samples))
+        bench.close()
+
+    @staticmethod
+    def compute(bench: Bench) -> bytes:
+        """relu(x W^T + b) from the bytes in the arena, without torch."""
+        x = struct.unpack("128f", bench.read("input", "x"))
+        w = struct.unpack("64f", bench.read("parameter", "fc.weight"))
+        b = struct.unpack("8f", bench.read("parameter", "fc.bias"))
+        rows = [[b[j] + sum(x[i * 8 + k] * w[j * 8 + k] for k in range(8)) for j in range(8)] for i in range(16)]
+        return struct.pack("128f", *[max(0.0, value) for row in rows for value in row])
+
+    def test_requests_out_of_order(self) -> None:
+        for operation in ("admit", "layout", "attach", "weights", "state", "stage", "check", "baseline", "compare_again"):
+            self.fails("protocol", operation)
+        self.fails("protocol", "dance")
+        self.fails("protocol", "load")
+        Bench(self.judge, TASK).close()
+        self.fails("protocol", "load", task=task(TASK))
+        self.fails("protocol", "check")
+        self.fails("invalid_argument", "stage", distribution="nowhere")
+        self.judge.must("stage", distribution="own")
+        self.fails("protocol", "check", mode="lazily")
+        self.fails("io", "state", set=1, path="/nonexistent", bytes=4)
+
+    def test_tasks_that_cannot_be_used(self) -> None:
+        for text, words in (("x = (", "syntax"), ("import nothing_like_this", "nothing_like_this"), ("pass", "Model"),
+                            (TASK.replace("self.fc(x)", "self.fc(x, x)"), "forward"), ("raise SystemExit(0)", "SystemExit")):  # fmt: skip
+            self.assertIn(words, self.fails("invalid_task", "load", task=task(text)))
+        self.judge.must("load", task=task(TASK))
+
+    def test_a_task_that_floods_its_output(self) -> None:
+        noisy = "import os\nprint('x' * 10_000_000)\nos.write(1, b'y' * 10_000_000)\n" + TASK
+        self.judge.must("load", task=task(noisy))
+
+    def test_hostile_state_is_a_report_and_no_error(self) -> None:
+        bench = Bench(self.judge, TASK)
+        for index in (1, 2):
+            self.judge.must("weights", set=index)
+            state = harness.memory_file(os.urandom(500))
+            reply = self.judge.must("state", set=index, path=harness.path_of(state), bytes=500)
+            os.close(state)
+        self.assertTrue(reply["done"])
+        self.assertEqual(reply["weights"]["unmapped"], ["fc.weight", "fc.bias"])
+        self.assertIn("cannot be used", reply["message"])
+        bench.close()
+
+    def test_a_child_ends_with_its_socket_and_leaves_no_zombie(self) -> None:
+        judge = Judge(ZYGOTE)
+        self.assertTrue(os.path.exists(f"/proc/{judge.pid}"))
+        judge.close()
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and self.alive(judge.pid):
+            time.sleep(0.02)
+        self.assertFalse(self.alive(judge.pid))
+
+    @staticmethod
+    def alive(pid: int) -> bool:
+        # Whoever adopted it (the worker is a subreaper, a test is not) may not have reaped it yet.
+        try:
+            with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+        except OSError:
+            return False
+
+    def test_garbage_ends_the_child_but_not_the_zygote(self) -> None:
+        self.judge.connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        try:
+            self.assertIsNone(frames.receive(self.judge.connection))
+        except ConnectionResetError:
+            pass
+        self.assertTrue(Judge(ZYGOTE).ask("nothing")["error"])
+
+    def test_a_zygote_ends_with_its_socket(self) -> None:
+        zygote = Zygote("kernelgen_judge")
+        zygote.connection.close()
+        self.assertEqual(zygote.process.wait(10), 0)
+
+    def test_a_zygote_refuses_what_is_no_fork(self) -> None:
+        frames.send(ZYGOTE.connection, {"op": "fork", "id": 5})
+        self.assertFalse(frames.receive(ZYGOTE.connection).body["ok"])
+        left, right = socket.socketpair()
+        frames.send(ZYGOTE.connection, {"op": "exec", "id": 6}, [right.fileno()])
+        self.assertEqual(frames.receive(ZYGOTE.connection).body["error"]["code"], "protocol")
+        left.close()
+        right.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

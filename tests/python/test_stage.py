@@ -1,0 +1,266 @@
+"""Input sets and canary lines, in process: what changes, what must not, and what it costs to be sure."""
+
+from __future__ import annotations
+
+import os
+import random
+import unittest
+from typing import Any
+
+import harness
+import torch
+from kernelgen_judge.canary import Canary, plan_for
+from kernelgen_judge.quick import QuickComparer
+from kernelgen_judge.session import Session
+
+TASK = """
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bn = nn.BatchNorm1d(8)
+    def forward(self, x, y):
+        return self.bn(x) @ y
+def get_inputs():
+    return [torch.randn(60, 8), torch.softmax(torch.randn(8, 16), dim=1)]
+"""
+
+
+def session(text: str = TASK) -> tuple[Session, int]:
+    judge = Session()
+    judge.load({"task": {"name": "t", "text": text}, "threads": 1})
+    layout = judge.layout({})
+    arena = harness.memory_file(size=layout["bytes"])
+    judge.attach({"path": f"/proc/self/fd/{arena}", "bytes": layout["bytes"]})
+    judge.weights({"set": 1})
+    return judge, arena
+
+
+def answer(judge: Session) -> None:
+    """Plays a right candidate: copies the expected outputs into the arena."""
+    stager = judge._stager
+    for segment in judge._layout.of("output"):
+        stager._arena.view(segment).copy_(stager.current.expected.outputs.tensors[segment.name])
+
+
+class CanaryTest(unittest.TestCase):
+    def changed(self, tensor: torch.Tensor, kind: str) -> torch.Tensor:
+        plan = plan_for(tensor)
+        self.assertEqual(plan.kind, kind)
+        work = tensor.clone()
+        canary = Canary(work, plan, random.Random(1))
+        for _ in range(20):
+            canary.revert()
+            touched = canary.apply()
+            self.assertTrue(touched)
+        after = work.clone()
+        canary.revert()
+        self.assertTrue(torch.equal(work, tensor), "a canary can be taken back")
+        return after
+
+    def test_rows_of_probabilities_stay_probabilities(self) -> None:
+        given = torch.softmax(torch.randn(64, 32), dim=1)
+        after = self.changed(given, "rows")
+        self.assertFalse(torch.equal(after, given))
+        self.assertTrue(torch.allclose(after.sum(1), torch.ones(64)))
+
+    def test_triangles_stay_triangles(self) -> None:
+        after = self.changed(torch.tril(torch.randn(64, 64)), "swap")
+        self.assertTrue(torch.equal(after, torch.tril(after)))
+
+    def test_symmetric_matrices_stay_symmetric(self) -> None:
+        given = torch.randn(32, 32)
+        after = self.changed(given + given.T, "symmetric")
+        self.assertTrue(torch.equal(after, after.T))
+
+    def test_integers_keep_their_values(self) -> None:
+        given = torch.randint(0, 10, (8, 50))
+        after = self.changed(given, "exchange")
+        self.assertTrue(torch.equal(after.flatten().sort().values, given.flatten().sort().values))
+
+    def test_long_rows_change_in_chunks(self) -> None:
+        self.changed(torch.randn(1, 100000), "chunks")
+
+    def test_sorted_boolean_single_and_strided_inputs_are_left_alone(self) -> None:
+        for tensor in (torch.arange(50), torch.rand(100).sort().values, torch.rand(5) > 1, torch.tensor(3.0), torch.randn(4, 6).T):
+            self.assertEqual(plan_for(tensor).kind, "none")
+
+
+class StagerTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.judge, self.arena = session()
+
+    def tearDown(self) -> None:
+        os.close(self.arena)
+
+    def kind(self, mode: str = "full") -> str:
+        outcome = self.judge.check({"mode": mode})["outcome"]
+        return outcome["kind"] + (":" + outcome["detail"] if outcome["detail"] else "")
+
+    def inputs(self) -> torch.Tensor:
+        stager = self.judge._stager
+        return torch.cat([stager._arena.raw(segment) for segment in self.judge._layout.of("input")])
+
+    def test_new_inputs_each_time_and_the_same_when_repeated(self) -> None:
+        first = self.judge.stage({})
+        one = self.inputs()
+        again = self.judge.stage({"repeat": True})
+        self.assertEqual((first["seed"], first["forward_seed"]), (again["seed"], again["forward_seed"]))
+        self.assertEqual(again["reference_ns"], 0)
+        self.assertTrue(torch.equal(one, self.inputs()))
+        self.judge.stage({})
+        self.assertFalse(torch.equal(one, self.inputs()))
+
+    def test_a_given_seed_gives_given_inputs(self) -> None:
+        self.judge.stage({"seed": "17"})
+        one = self.inputs()
+        self.judge.stage({"seed": "18"})
+        self.judge.stage({"seed": "17"})
+        self.assertTrue(torch.equal(one, self.inputs()))
+
+    def test_right_answers_are_right_in_every_way_of_staging(self) -> None:
+        for request in [{}, {"repeat": True}, *[{"canary": True}] * 10, {"repeat": True}, {}, {"canary": True}]:
+            self.judge.stage(request)
+            answer(self.judge)
+            self.assertEqual(self.kind(), "correct", request)
+        self.judge.weights({"set": 2})
+        self.judge.stage({"repeat": True})
+        answer(self.judge)
+        self.assertEqual(self.kind(), "correct")
+
+    def test_the_arena_holds_what_the_expected_answer_belongs_to(self) -> None:
+        for _ in range(30):
+            self.judge.stage({"canary": True})
+            stager = self.judge._stager
+            held = torch.cat([stager.current.memory.raw(s) for s in stager._private_layout.segments])
+            self.assertTrue(torch.equal(held, self.inputs()))
+            answer(self.judge)
+            self.assertEqual(self.kind(), "correct")
+
+    def test_a_canary_makes_the_previous_answer_wrong_and_says_stale(self) -> None:
+        self.judge.stage({})
+        answer(self.judge)
+        self.assertEqual(self.kind(), "correct")
+        stager = self.judge._stager
+        old = stager.current.expected.outputs.tensors["output"].clone()
+        self.judge.stage({"canary": True})
+        stager._arena.view(self.judge._layout.of("output")[0]).copy_(old)
+        outcome = self.judge.check({})["outcome"]
+        self.assertEqual((outcome["kind"], outcome["detail"]), ("accuracy", "mismatch"))
+        self.assertIn("stale", outcome["message"])
+
+    def test_poisoned_outputs_were_not_written(self) -> None:
+        self.judge.stage({})
+        outcome = self.judge.check({})["outcome"]
+        self.assertEqual((outcome["kind"], outcome["detail"]), ("accuracy", "mismatch"))
+        self.assertIn("was not written", outcome["message"])
+
+    def test_the_answer_of_the_other_weights_is_recognized(self) -> None:
+        text = TASK.replace("nn.BatchNorm1d(8)", "nn.Linear(8, 8)")
+        self.judge, arena = session(text)
+        self.judge.stage({})
+        other = self.judge._weights.get(2).reference
+        chosen = self.judge._stager.current
+        result = other.run(chosen.inputs, chosen.expected.forward_seed).outputs.tensors["output"]
+        self.judge._stager._arena.view(self.judge._layout.of("output")[0]).copy_(result)
+        self.assertIn("other weight set", self.judge.check({})["outcome"]["message"])
+        os.close(arena)
+
+    def test_writes_where_nothing_may_be_written(self) -> None:
+        stager, layout = self.judge._stager, self.judge._layout
+        for role, name, expected in (("input", "x", "mutated_input"), ("parameter", "bn.weight", "mutated_input")):
+            self.judge.stage({})
+            answer(self.judge)
+            segment = next(s for s in layout.of(role) if s.name == name)
+            stager._arena.raw(segment)[5] ^= 1
+            outcome = self.judge.check({})["outcome"]
+            self.assertEqual(outcome["kind"], expected)
+            self.assertIn(name, outcome["message"])
+        self.judge.stage({})
+        answer(self.judge)
+        segment = layout.of("output")[0]
+        stager._arena._all[segment.begin - 1] ^= 1
+        outcome = self.judge.check({})["outcome"]
+        self.assertEqual((outcome["kind"], outcome["detail"]), ("crash", "out_of_bounds"))
+        self.assertIn("output", outcome["message"])
+        self.judge.stage({})
+        answer(self.judge)
+        self.assertEqual(self.kind(), "correct")
+
+    def test_buffers_that_forward_changes_may_change_and_are_restored(self) -> None:
+        segment = next(s for s in self.judge._layout.of("buffer") if s.name == "bn.running_mean")
+        view = self.judge._stager._arena.view(segment)
+        self.judge.stage({})
+        view.fill_(7.0)
+        answer(self.judge)
+        self.assertEqual(self.kind(), "correct")
+        self.judge.stage({})
+        self.assertTrue(torch.equal(view, torch.zeros(8)))
+
+    def test_booleans_that_are_no_booleans(self) -> None:
+        self.judge, arena = session(TASK.replace("self.bn(x) @ y", "(x @ y) > 0"))
+        self.judge.stage({})
+        answer(self.judge)
+        self.assertEqual(self.kind(), "correct")
+        self.judge.stage({})
+        answer(self.judge)
+        self.judge._stager._arena.raw(self.judge._layout.of("output")[0])[3] = 2
+        self.assertIn("no booleans", self.judge.check({})["outcome"]["message"])
+        os.close(arena)
+
+    def test_large_outputs_are_sampled_for_canaries_only(self) -> None:
+        self.judge._checker._full = False
+        self.judge.stage({"canary": True})
+        answer(self.judge)
+        self.assertEqual(self.kind("canary"), "correct")
+        self.judge.stage({"canary": True})
+        self.assertEqual(self.kind("canary"), "accuracy:mismatch")
+
+    def test_inputs_that_the_reference_writes(self) -> None:
+        self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x.mul_(2) @ y"))
+        for _ in range(3):
+            self.judge.stage({"canary": True})
+            answer(self.judge)
+            self.judge._stager._arena.view(self.judge._layout.of("input")[0]).mul_(2)
+            self.assertEqual(self.kind(), "correct")
+        os.close(arena)
+
+    def test_draws_are_in_the_arena(self) -> None:
+        self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
+        self.judge.stage({})
+        stager, layout = self.judge._stager, self.judge._layout
+        x, y = (stager._arena.view(segment) for segment in layout.of("input"))
+        draw = stager._arena.view(layout.of("draw")[0])
+        stager._arena.view(layout.of("output")[0]).copy_(x @ y + draw)
+        self.assertEqual(self.kind(), "correct")
+        os.close(arena)
+
+
+class QuickTest(unittest.TestCase):
+    def accepted(self, wanted: torch.Tensor, given: torch.Tensor) -> Any:
+        return QuickComparer(None).accept({"o": wanted}, {"o": given})
+
+    def test_accepts_only_what_is_right(self) -> None:
+        wanted = torch.randn(128, 128) * 100
+        self.assertIsNotNone(self.accepted(wanted, wanted.clone()))
+        self.assertIsNotNone(self.accepted(wanted, wanted * (1 + 1e-6)))
+        for given in (wanted * 1.01, wanted * 314, torch.zeros_like(wanted), wanted.clone().fill_(float("nan"))):
+            self.assertIsNone(self.accepted(wanted, given))
+        one = wanted.clone()
+        one[77, 3] = float("nan")
+        self.assertIsNone(self.accepted(wanted, one))
+        self.assertIsNone(self.accepted(one, one))
+        one[77, 3] = float("inf")
+        self.assertIsNone(self.accepted(one, one))
+
+    def test_halves_and_integers(self) -> None:
+        half = torch.randn(64, 64).half()
+        self.assertIsNotNone(self.accepted(half, half.clone()))
+        self.assertIsNone(self.accepted(half, half * 2))
+        whole = torch.randint(0, 9, (10,))
+        self.assertIsNotNone(self.accepted(whole, whole.clone()))
+        self.assertIsNone(self.accepted(whole, whole + 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
