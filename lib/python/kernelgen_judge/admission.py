@@ -27,9 +27,9 @@ from .trivial import TrivialCheck
 from .values import Flat, same_bits
 
 VERSION = 1
-#: Where the reference's own rounding takes more than this part of the allowed error, a transform is dropped, and a task
-#: is labelled if it is its own distribution: an honest kernel that rounds differently might not pass.
-_OWN_SHARE = 0.5
+#: Where the reference's own rounding takes more than this part of the allowed error, an honest kernel that rounds
+#: differently might not pass: a transform is dropped, and a task whose own distribution is such is labelled.
+_TRANSFORM_SHARE, _OWN_SHARE = 0.6, 0.8
 
 
 @dataclass(frozen=True)
@@ -207,7 +207,7 @@ class _Admitter:
         truth = self._oracle_outputs(name, inputs, call, forward)
         expected = Expected(call.outputs, truth)
         if truth is not None:
-            problem = _own_problem(expected, call.outputs, truth)
+            problem = _own_problem(expected, call.outputs, truth, _OWN_SHARE if name == OWN else _TRANSFORM_SHARE)
             if problem and name != OWN:
                 return problem
             if problem:
@@ -260,18 +260,18 @@ def _all_finite(outputs: Flat) -> bool:
         return all(all_finite(tensor) for tensor in outputs.tensors.values())
 
 
-def _own_problem(expected: Expected, outputs: Flat, truth: dict[str, torch.Tensor]) -> str:
+def _own_problem(expected: Expected, outputs: Flat, truth: dict[str, torch.Tensor], share: float) -> str:
     """Why the reference's own rounding is too large here to judge others by, or ""."""
     rounded = {name: truth[name].to(tensor.dtype) for name, tensor in outputs.tensors.items()}
     comparison = expected.compare(rounded)
     worst = max((error.max_scaled for error in comparison.outputs), default=0.0)
-    if comparison.correct and worst <= _OWN_SHARE:
+    if comparison.correct and worst <= share:
         return ""
     if not comparison.correct and comparison.detail != "mismatch":
         return f"the reference differs in kind from its float64 form: {comparison.message}"
     if not math.isfinite(worst):
         return "the reference's own rounding decides an output that is compared exactly"
-    if worst <= _OWN_SHARE:
+    if worst <= share:
         return f"the reference in float64 fails against it: {comparison.message}"
     return f"the reference's own rounding is {worst:.2g} times the allowed error"
 
