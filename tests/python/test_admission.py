@@ -86,6 +86,11 @@ class Labelled(unittest.TestCase):
     def test_an_output_that_ignores_its_input(self):
         self.trivial(admitted("return self.w * 2", init="self.w = nn.Parameter(torch.randn(9))"), "answer to other inputs")
 
+    def test_one_trivial_output_of_two_is_a_note(self):
+        admission = admitted("return torch.exp(x), x * 0")
+        self.assertTrue(admission.scored, admission.labels)
+        self.assertIn("zeros for output[1]", label(admission, "partly trivial:")[0])
+
     def test_live_dropout(self):
         admission = admitted("return F.dropout(x, 0.5)")
         self.assertEqual(admission.randomness, "stochastic")

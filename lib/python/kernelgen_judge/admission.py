@@ -253,6 +253,9 @@ class _Admitter:
         if passing:
             where = "on every admitted distribution"
             result.labels.append(f"trivial: {', '.join(passing[:4])} {'passes' if len(passing) == 1 else 'pass'} {where}")
+        partly = [] if passing else self.trivial.partly()
+        if partly:
+            result.labels.append(f"partly trivial: {', '.join(partly[:4])}")
 
 
 def _all_finite(outputs: Flat) -> bool:

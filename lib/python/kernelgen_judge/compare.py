@@ -85,9 +85,11 @@ class OutputError:
     float64_error: float | None = None
     reference_float64_error: float | None = None
     kernelbench_allclose: bool = False
+    #: Not in JSON: whether this output alone refuses the answer.
+    wrong: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        return {key: _finite(value) for key, value in self.__dict__.items() if value is not None}
+        return {key: _finite(value) for key, value in self.__dict__.items() if value is not None and key != "wrong"}
 
 
 def _finite(value: Any) -> Any:
@@ -270,6 +272,7 @@ class Expected:
         with one_thread():
             for name, target in self.targets.items():
                 error, wrong = _compare_one(target, candidate[name].detach())
+                error.wrong = wrong is not None
                 errors.append(error)
                 verdict = verdict or wrong
         if verdict is None:

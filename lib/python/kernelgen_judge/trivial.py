@@ -86,17 +86,27 @@ class TrivialCheck:
             self._means = means_of(other)
         #: name -> the distribution on which it failed first, "" while it passed everywhere.
         self.failed_on: dict[str, str] = {}
+        #: name -> outputs for which it was right everywhere.
+        self._right: dict[str, set[str]] = {}
 
     def add(self, distribution: str, inputs: CallInputs, expected: Expected, outputs: Flat) -> None:
-        """Tries every answer that has not failed yet."""
+        """Tries every answer that is still right for some output."""
         for name, make in answers(inputs, outputs, self._other, self._means):
-            if self.failed_on.get(name, "") != "":
+            if self._right.get(name) == set():
                 continue
             with one_thread():
                 answer = make()
             if answer is None:
                 continue
-            self.failed_on[name] = "" if expected.compare(answer).correct else distribution
+            comparison = expected.compare(answer)
+            right = {error.output for error in comparison.outputs if not error.wrong}
+            self._right[name] = self._right.get(name, right) & right
+            self.failed_on[name] = self.failed_on.get(name, "") or ("" if comparison.correct else distribution)
+
+    def partly(self) -> list[str]:
+        """"zeros for output[1]": single outputs of several for which an answer was right everywhere."""
+        wrong = [name for name, where in self.failed_on.items() if where]
+        return [f"{name} for {output}" for name in wrong for output in sorted(self._right[name])]
 
     def passing(self) -> list[str]:
         """Answers that were right on every distribution."""
