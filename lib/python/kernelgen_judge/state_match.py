@@ -16,6 +16,7 @@ module-level dictionary WEIGHT_MAP; anything else is unmapped.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ import torch
 
 from kernelgen_common import dtypes
 
+from .exchange import same_bytes
 from .exported_state import ExportedState, StateFormatError, read_state
 from .weights import SETS, Weights
 
@@ -61,22 +63,24 @@ def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
     """Equal elements bit for bit, whatever the shapes."""
     if left.dtype != right.dtype or left.numel() != right.numel():
         return False
+    if left.is_contiguous() and right.is_contiguous():
+        return same_bytes(left.data_ptr(), right.data_ptr(), left.numel() * left.element_size())
     return torch.equal(dtypes.bits(left).reshape(-1), dtypes.bits(right).reshape(-1))
 
 
-def _casts(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """The tensor, and what it becomes in the other floating types."""
-    if tensor.dtype not in _FLOATS:
-        return [tensor]
-    return [tensor] + [tensor.to(dtype) for dtype in _FLOATS if dtype != tensor.dtype]
+def _casts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensor, and what it becomes in the other floating types; each made only when it is asked for."""
+    yield tensor
+    if tensor.dtype in _FLOATS:
+        yield from (tensor.to(dtype) for dtype in _FLOATS if dtype != tensor.dtype)
 
 
-def _permutations(tensor: torch.Tensor) -> list[torch.Tensor]:
-    """The tensor flattened in every order of its dimensions of more than one element."""
+def _permutations(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
+    """The tensor flattened in every other order of its dimensions of more than one element."""
     squeezed = tensor.squeeze()
-    if squeezed.dim() < 2 or squeezed.dim() > _MAX_PERMUTED_DIMS:
-        return [tensor.reshape(-1)]
-    return [squeezed.permute(order).reshape(-1) for order in itertools.permutations(range(squeezed.dim()))]
+    if 2 <= squeezed.dim() <= _MAX_PERMUTED_DIMS:
+        for order in list(itertools.permutations(range(squeezed.dim())))[1:]:
+            yield squeezed.permute(order).reshape(-1)
 
 
 class _Pool:
@@ -203,6 +207,8 @@ class _Matcher:
 
     def _has_exactly(self, tensor: _Wanted) -> bool:
         """One and the same tensor of the candidate holds the contents in some order of dimensions under both seeds."""
+        if self._same_name(tensor):
+            return True
         names = [self._exact_names(c, v) for c, v in zip(self._candidates, tensor.values)]
         return bool(names[0] & names[1])
 
@@ -215,7 +221,7 @@ class _Matcher:
                 plain = {name for name, tensor in held if _same(tensor, cast.reshape(-1))}
                 if plain:
                     return plain
-                for flat in _permutations(cast)[1:]:
+                for flat in _permutations(cast):
                     found = {name for name, tensor in held if _same(tensor, flat)}
                     if found:
                         return found
