@@ -47,9 +47,9 @@ Result<Installation> installation_at(const fs::path& prefix) {
                                       found.abi_dir / "kernelgen" / "abi.h"};
   for (const auto& part : parts) {
     if (!is_there(part)) {
-      return Error{ErrorCode::NotFound, "the kernelgen installation at " + prefix.string() + " lacks " +
-                                            part.lexically_relative(prefix).string() +
-                                            "; build or install all of kernelgen"};
+      return Error{ErrorCode::MissingTool, "the kernelgen installation at " + prefix.string() + " lacks " +
+                                               part.lexically_relative(prefix).string() +
+                                               "; build or install all of kernelgen"};
     }
   }
   return found;
@@ -64,9 +64,9 @@ Result<Installation> find_installation() {
     for (int level = 0; level < k_levels; ++level, prefix = prefix.parent_path())
       if (is_there(prefix / "share" / "kernelgen")) return installation_at(prefix);
   }
-  return Error{ErrorCode::NotFound, "found no share/kernelgen above " +
-                                        (files.empty() ? std::string("this program") : files.front().string()) +
-                                        "; pass installation_at(prefix) instead"};
+  return Error{ErrorCode::MissingTool, "found no share/kernelgen above " +
+                                           (files.empty() ? std::string("this program") : files.front().string()) +
+                                           "; pass installation_at(prefix) instead"};
 }
 
 }  // namespace v0

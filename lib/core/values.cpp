@@ -1,5 +1,6 @@
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <array>
 
 #include "core/enum_names.hpp"
@@ -20,6 +21,18 @@ std::string sha256_hex(const std::string& bytes) {
     hex += k_digits[byte & 15];
   }
   return hex;
+}
+
+/// Whether a line of Python begins with an import of triton; text in comments and strings seldom does.
+bool imports_triton(std::string_view source) {
+  while (!source.empty()) {
+    const auto end = std::min(source.find('\n'), source.size());
+    auto line = source.substr(0, end);
+    source.remove_prefix(std::min(end + 1, source.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    if (line.starts_with("import triton") || line.starts_with("from triton")) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -79,6 +92,16 @@ std::string_view file_extension(Target target) {
       return ".py";
   }
   return "";
+}
+
+std::optional<Target> guess_target(std::string_view file_name, std::string_view source) {
+  const auto dot = file_name.rfind('.');
+  const auto extension = dot == std::string_view::npos ? std::string_view{} : file_name.substr(dot);
+  if (extension == ".cpp" || extension == ".cc" || extension == ".cxx" || extension == ".c") return Target::Cpp;
+  if (extension == ".cu") return Target::Cuda;
+  if (extension == ".hip") return source.find("kittens") == source.npos ? Target::Hip : Target::Hipkittens;
+  if (extension == ".py") return imports_triton(source) ? Target::Triton : Target::Torch;
+  return std::nullopt;
 }
 
 Candidate make_candidate(Target target, std::string source) {

@@ -21,6 +21,10 @@ enum class Target { Cpp, Cuda, Hip, Hipkittens, Triton, Torch };
 /// File extension with its dot: ".cpp", ".cu", ".hip", ".py".
 [[nodiscard]] std::string_view file_extension(Target target);
 
+/// From the file's extension, and for Python from its imports: a module that imports triton is `triton`.
+/// Nothing when the extension says nothing.
+[[nodiscard]] std::optional<Target> guess_target(std::string_view file_name, std::string_view source);
+
 /// One source text for one target, with the prompt and reply it came from.
 struct Candidate {
   Target target = Target::Cpp;

@@ -44,7 +44,7 @@ TEST_CASE("a missing part of an installation is named", "[core][installation]") 
     if (fs::path(part).filename() == "__main__.py") fs::remove((prefix.path() / part).parent_path());
     const auto found = installation_at(prefix.path());
     REQUIRE_FALSE(found);
-    CHECK(found.error().code == ErrorCode::NotFound);
+    CHECK(found.error().code == ErrorCode::MissingTool);
     const auto named = fs::path(part).filename() == "__main__.py" ? fs::path(part).parent_path() : fs::path(part);
     CHECK(found.error().message.find(named.string()) != std::string::npos);
   }

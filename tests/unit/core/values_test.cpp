@@ -66,3 +66,15 @@ TEST_CASE("an outcome's class is its kind and detail", "[core][values]") {
   CHECK(Outcome{OutcomeKind::Accuracy, "mismatch", ""}.to_class() == "accuracy:mismatch");
   CHECK(Outcome{OutcomeKind::Timeout, "", "slow"}.to_class() == "timeout");
 }
+
+TEST_CASE("a target is guessed from extension and imports", "[core][values]") {
+  CHECK(guess_target("a/relu.cpp", "") == Target::Cpp);
+  CHECK(guess_target("relu.c", "") == Target::Cpp);
+  CHECK(guess_target("relu.cu", "") == Target::Cuda);
+  CHECK(guess_target("relu.hip", "#include <hip/hip_runtime.h>") == Target::Hip);
+  CHECK(guess_target("relu.hip", "#include <kittens.cuh>") == Target::Hipkittens);
+  CHECK(guess_target("relu.py", "import torch\n  from triton import language as tl") == Target::Triton);
+  CHECK(guess_target("relu.py", "import torch\n# import triton") == Target::Torch);
+  CHECK_FALSE(guess_target("relu", "int main() {}"));
+  CHECK_FALSE(guess_target("a.b/relu.txt", ""));
+}

@@ -1,0 +1,41 @@
+#include <unistd.h>
+
+#include <kernelgen/bench/worker.hpp>
+
+#include "commands.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen::cli {
+namespace {
+
+struct WorkerCommandOptions {
+  std::string python;
+  std::string cache_dir;
+};
+
+Result<ExitCode> run(const WorkerCommandOptions& options, Context& context) {
+  WorkerOptions worker;
+  KERNELGEN_TRY(worker.installation, context.find_installation());
+  KERNELGEN_TRY(worker.cache_dir, choose_cache_dir(options.cache_dir, context.environment));
+  if (!options.python.empty())
+    worker.python = options.python;
+  else if (!context.environment.python.empty())
+    worker.python = context.environment.python;
+  KERNELGEN_CHECK(run_worker(worker, STDIN_FILENO, STDOUT_FILENO, context.stop));
+  return ExitCode::Success;
+}
+
+}  // namespace
+
+void add_worker_command(CLI::App& app, Context& context, Action& action) {
+  auto* command = app.add_subcommand("worker", "Judge for another program: messages over standard input and output");
+  const auto options = std::make_shared<WorkerCommandOptions>();
+  command->add_option("--python", options->python, "The Python that has torch; KGEN_PYTHON, else python3")
+      ->type_name("PROGRAM");
+  command
+      ->add_option("--cache-dir", options->cache_dir, "Compiled kernels and admitted tasks; XDG_CACHE_HOME/kernelgen")
+      ->type_name("DIR");
+  command->callback([options, &context, &action] { action = [options, &context] { return run(*options, context); }; });
+}
+
+}  // namespace kernelgen::cli

@@ -1,0 +1,60 @@
+#include "console.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "render.hpp"
+#include "support/text.hpp"
+
+namespace kernelgen::cli {
+namespace {
+
+constexpr std::string_view k_erase_line = "\r\x1b[K";
+constexpr std::size_t k_max_line = 200;
+
+}  // namespace
+
+Terminal inspect_terminal(int fd, bool no_color, std::size_t columns) {
+  Terminal terminal;
+  terminal.interactive = ::isatty(fd) == 1;
+  terminal.color = terminal.interactive && !no_color;
+  winsize size{};
+  if (columns > 0)
+    terminal.width = columns;
+  else if (terminal.interactive && ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    terminal.width = size.ws_col;
+  return terminal;
+}
+
+ProgressDisplay::ProgressDisplay(Terminal terminal, Sink sink) : terminal_(terminal), sink_(std::move(sink)) {}
+ProgressDisplay::~ProgressDisplay() { clear(); }
+
+void ProgressDisplay::show(const EvaluationProgress& progress) {
+  std::string line = sanitize_line(progress.phase, k_max_line);
+  if (!terminal_.interactive) {
+    // A log wants to know what is being done, not each count on the way.
+    if (progress.phase == phase_) return;
+    phase_ = progress.phase;
+  }
+  if (!progress.detail.empty()) line += ": " + sanitize_line(progress.detail, k_max_line);
+  if (!terminal_.interactive) {
+    sink_("kgen: " + line + '\n');
+    return;
+  }
+  // A line that fills the last column would wrap, and a wrapped line cannot be erased.
+  sink_(std::string(k_erase_line) + cut_to_width(line, terminal_.width > 0 ? terminal_.width - 1 : 0));
+  shown_ = true;
+}
+
+void ProgressDisplay::clear() noexcept {
+  if (!shown_) return;
+  shown_ = false;
+  try {
+    sink_(k_erase_line);
+  } catch (...) {  // a lost erasure is no reason to lose the verdict
+  }
+}
+
+}  // namespace kernelgen::cli

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include <kernelgen/bench/benchmarker.hpp>
+
+namespace kernelgen::cli {
+
+/// How to write to one output stream.
+struct Terminal {
+  bool interactive = false;
+  bool color = false;
+  std::size_t width = 80;
+};
+
+/// The terminal behind a descriptor. `columns` (from COLUMNS) wins over what the terminal says of itself.
+[[nodiscard]] Terminal inspect_terminal(int fd, bool no_color, std::size_t columns);
+
+/// Shows the steps of an evaluation: one line that is rewritten in place on a terminal and erased at the end, one
+/// plain line per phase elsewhere. One thread at a time.
+class ProgressDisplay {
+ public:
+  using Sink = std::function<void(std::string_view)>;
+
+  ProgressDisplay(Terminal terminal, Sink sink);
+  ~ProgressDisplay();
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+
+  void show(const EvaluationProgress& progress);
+  /// Erases the line, so that an ordinary one can be written.
+  void clear() noexcept;
+
+ private:
+  Terminal terminal_;
+  Sink sink_;
+  std::string phase_;
+  bool shown_ = false;
+};
+
+}  // namespace kernelgen::cli

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <kernelgen/core/result.hpp>
+
+namespace kernelgen::cli {
+
+/// What kgen takes from its environment; nothing below the commands reads it.
+struct Environment {
+  std::string python;           ///< KGEN_PYTHON; empty: python3
+  std::string kernelbench_dir;  ///< KERNELBENCH_DIR
+  std::string cache_dir;        ///< XDG_CACHE_HOME/kernelgen, or HOME/.cache/kernelgen; empty when neither is set
+  bool no_color = false;        ///< NO_COLOR is set to anything, or TERM is dumb
+  std::size_t columns = 0;      ///< COLUMNS; 0 when unset
+  /// All of it without secrets, for the programs that are started.
+  std::map<std::string, std::string> clean;
+};
+
+[[nodiscard]] Environment read_environment(const std::map<std::string, std::string>& variables);
+
+/// `option` when given, else the environment's; an error that says how to name one.
+[[nodiscard]] Result<std::string> choose_cache_dir(const std::string& option, const Environment& environment);
+
+}  // namespace kernelgen::cli

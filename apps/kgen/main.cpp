@@ -1,0 +1,35 @@
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <iostream>
+
+#include "commands.hpp"
+#include "interrupt.hpp"
+
+using namespace kernelgen;
+using namespace kernelgen::cli;
+
+int main(int argc, char** argv) try {
+  const Interruption interruption;
+  const auto processes = make_process_runner();
+  auto environment = read_environment(current_environment());
+  const auto out_terminal = inspect_terminal(STDOUT_FILENO, environment.no_color, environment.columns);
+  const auto err_terminal = inspect_terminal(STDERR_FILENO, environment.no_color, environment.columns);
+  Context context{.environment = std::move(environment),
+                  .out = std::cout,
+                  .err = std::cerr,
+                  .out_terminal = out_terminal,
+                  .err_terminal = err_terminal,
+                  .make_benchmarker = make_worker_benchmarker,
+                  .find_installation = find_installation,
+                  .processes = *processes,
+                  .stop = interruption.token()};
+  return run_kgen({argv + 1, argv + argc}, context);
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "kgen: a bug: %s\n", error.what());
+  return static_cast<int>(ExitCode::Bug);
+} catch (...) {
+  std::fputs("kgen: a bug: an exception without a name\n", stderr);
+  return static_cast<int>(ExitCode::Bug);
+}

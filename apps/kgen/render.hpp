@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <kernelgen/bench/doctor.hpp>
+#include <kernelgen/core/record.hpp>
+
+namespace kernelgen::cli {
+
+/// How a text is laid out.
+struct RenderOptions {
+  /// Columns; 0: lines are not wrapped.
+  std::size_t width = 0;
+  bool color = false;
+  /// Where the record was written; empty when it was not.
+  std::string record_path;
+};
+
+/// The verdict for a person: a headline and one fact a line. Pure. Ends with a line end.
+[[nodiscard]] std::string render_record(const EvaluationRecord& record, const RenderOptions& options);
+
+/// What the doctor found, a table with the commands that mend things. Pure. Ends with a line end.
+[[nodiscard]] std::string render_findings(const std::vector<DoctorFinding>& findings, const RenderOptions& options);
+/// The same for programs: {"findings": [{"name", "status", "detail", "remedy"}]}.
+[[nodiscard]] std::string findings_to_json(const std::vector<DoctorFinding>& findings);
+
+/// "3.2 us", "4.05 ms", "1.50 s".
+[[nodiscard]] std::string format_nanoseconds(double nanoseconds);
+
+/// At most `width` characters of UTF-8; a cut text ends in "...".
+[[nodiscard]] std::string cut_to_width(std::string_view text, std::size_t width);
+
+}  // namespace kernelgen::cli

@@ -1,0 +1,59 @@
+#pragma once
+
+/// \file
+/// What this machine can do, what is missing, and the command that mends it.
+
+#include <map>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <kernelgen/core/installation.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/exec/process.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// How bad it is.
+enum class DoctorStatus {
+  Ok,
+  Limited,  ///< evaluations work, with less than there could be; the detail says with what less
+  Missing,  ///< evaluations do not work
+};
+/// "ok", "limited", "missing".
+[[nodiscard]] std::string_view to_string(DoctorStatus status);
+
+/// One thing that was looked at.
+struct DoctorFinding {
+  /// "compiler", "torch", ...; stable.
+  std::string name;
+  DoctorStatus status = DoctorStatus::Ok;
+  /// One line: what was found.
+  std::string detail;
+  /// A command that mends it; empty when there is nothing to mend.
+  std::string remedy;
+};
+
+/// Where to look.
+struct DoctorOptions {
+  /// From find_installation(); its error is a finding.
+  Result<Installation> installation = Error{ErrorCode::NotFound, "not looked for"};
+  std::string compiler = "c++";
+  std::string python = "python3";
+  /// Made when missing, to see whether that works.
+  std::string cache_dir;
+  /// Empty: none was named.
+  std::string kernelbench_dir;
+  /// For the programs that are started; see clean_environment().
+  std::map<std::string, std::string> environment;
+};
+
+/// Looks at everything an evaluation needs. Starts the compiler and Python (importing torch takes seconds).
+/// An Error only on cancellation: whatever is broken is a finding.
+[[nodiscard]] Result<std::vector<DoctorFinding>> examine_machine(const DoctorOptions& options, ProcessRunner& runner,
+                                                                 std::stop_token stop);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,235 @@
+#include <kernelgen/bench/doctor.hpp>
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "core/names.hpp"
+#include "support/files.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+constexpr auto k_status_names = make_names<DoctorStatus>({
+    {DoctorStatus::Ok, "ok"},
+    {DoctorStatus::Limited, "limited"},
+    {DoctorStatus::Missing, "missing"},
+});
+
+constexpr double k_gib = 1024.0 * 1024.0 * 1024.0;
+// Below these an evaluation of an ordinary task is likely to be out of memory: torch alone takes half a GiB twice.
+constexpr double k_least_memory_gib = 4;
+constexpr double k_least_shared_memory_gib = 1;
+
+constexpr const char* k_setup = "tools/setup.sh";
+
+// One process answers everything about Python: importing torch takes seconds. Each line is "name value".
+constexpr const char* k_python_probe = R"(
+import sys
+sys.path[:] = [entry for entry in sys.path if entry]  # a torch.py in this directory is not torch
+print("python", ".".join(map(str, sys.version_info[:3])), flush=True)
+for name in ("torch", "triton"):
+    try:
+        print(name, __import__(name).__version__, flush=True)
+    except BaseException as error:
+        print(name, "!" + (str(error) or type(error).__name__).splitlines()[0], flush=True)
+)";
+
+/// "3.11.7" as {3, 11}; zeros where it is not one.
+std::pair<int, int> major_minor(std::string_view version) {
+  const auto parts = split(version, '.');
+  const auto number = [&](std::size_t i) {
+    int value = 0;
+    if (i < parts.size())
+      for (const char digit : parts[i].substr(0, 6)) {
+        if (digit < '0' || digit > '9') break;
+        value = value * 10 + (digit - '0');
+      }
+    return value;
+  };
+  return {number(0), number(1)};
+}
+
+class Examination {
+ public:
+  Examination(const DoctorOptions& options, ProcessRunner& runner, std::stop_token stop)
+      : options_(options), runner_(runner), stop_(std::move(stop)) {}
+
+  Result<std::vector<DoctorFinding>> run() {
+    examine_installation();
+    KERNELGEN_CHECK(examine_compiler());
+    KERNELGEN_CHECK(examine_python());
+    KERNELGEN_CHECK(examine_isolation());
+    examine_cores_and_memory();
+    examine_shared_memory();
+    examine_cache();
+    examine_kernelbench();
+    return std::move(findings_);
+  }
+
+ private:
+  void add(std::string name, DoctorStatus status, std::string detail, std::string remedy = {}) {
+    findings_.push_back({std::move(name), status, sanitize_line(detail, 400), std::move(remedy)});
+  }
+
+  /// Whatever went wrong is part of the outcome; only cancellation ends the examination.
+  Result<ProcessOutcome> start(std::vector<std::string> command, std::chrono::milliseconds timeout) {
+    ProcessRequest request;
+    request.command = std::move(command);
+    request.environment = options_.environment;
+    request.timeout = timeout;
+    auto outcome = runner_.run(request, stop_);
+    if (outcome || outcome.error().code == ErrorCode::Cancelled) return outcome;
+    ProcessOutcome failed;
+    failed.standard_error = outcome.error().message;
+    return failed;
+  }
+
+  static std::string what_it_said(const ProcessOutcome& outcome) {
+    const auto said = trim(outcome.standard_error);
+    return said.empty() ? outcome.to_line() : std::string(split_lines(said).back());
+  }
+
+  void examine_installation() {
+    if (options_.installation)
+      add("installation", DoctorStatus::Ok, options_.installation->worker.parent_path().parent_path().string());
+    else
+      add("installation", DoctorStatus::Missing, options_.installation.error().message, "cmake --build build");
+  }
+
+  Result<void> examine_compiler() {
+    KERNELGEN_TRY(const auto outcome, start({options_.compiler, "--version"}, std::chrono::seconds(10)));
+    const auto lines = split_lines(outcome.standard_output);
+    if (outcome.success() && !lines.empty())
+      add("compiler", DoctorStatus::Ok, std::string(lines.front()));
+    else
+      add("compiler", DoctorStatus::Missing, options_.compiler + ": " + what_it_said(outcome),
+          "sudo apt-get install g++");
+    return {};
+  }
+
+  Result<void> examine_python() {
+    KERNELGEN_TRY(const auto outcome, start({options_.python, "-s", "-c", k_python_probe}, std::chrono::seconds(120)));
+    std::map<std::string, std::string, std::less<>> said;
+    for (const auto line : split_lines(outcome.standard_output)) {
+      const auto space = line.find(' ');
+      if (space != line.npos) said.emplace(line.substr(0, space), line.substr(space + 1));
+    }
+    judge_python(said["python"], outcome);
+    if (said["python"].empty()) return {};
+    judge_torch(said["torch"], outcome);
+    judge_triton(said["triton"]);
+    return {};
+  }
+
+  void judge_python(const std::string& version, const ProcessOutcome& outcome) {
+    const auto [major, minor] = major_minor(version);
+    if (version.empty())
+      add("python", DoctorStatus::Missing, options_.python + ": " + what_it_said(outcome), k_setup);
+    else if (major != 3 || minor < 10 || minor > 13)
+      add("python", DoctorStatus::Missing, version + " (" + options_.python + "); 3.10 to 3.13 is needed", k_setup);
+    else
+      add("python", DoctorStatus::Ok, version + " (" + options_.python + ')');
+  }
+
+  void judge_torch(const std::string& version, const ProcessOutcome& outcome) {
+    const auto [major, minor] = major_minor(version);
+    const std::string remedy = std::string(k_setup) + ", or set KGEN_PYTHON to a Python that has torch";
+    if (version.empty())
+      add("torch", DoctorStatus::Missing, "importing it ended Python: " + what_it_said(outcome), remedy);
+    else if (version.front() == '!')
+      add("torch", DoctorStatus::Missing, version.substr(1), remedy);
+    else if (major < 2 || (major == 2 && minor < 4))
+      add("torch", DoctorStatus::Missing, version + "; 2.4 or newer is needed", remedy);
+    else
+      add("torch", DoctorStatus::Ok, version);
+  }
+
+  void judge_triton(const std::string& version) {
+    if (version.empty() || version.front() == '!')
+      add("triton", DoctorStatus::Limited, "not there; triton candidates cannot be judged",
+          options_.python + " -m pip install triton");
+    else
+      add("triton", DoctorStatus::Ok, version + " (on a CPU under its interpreter: correctness only)");
+  }
+
+  Result<void> examine_isolation() {
+    KERNELGEN_TRY(const auto outcome, start({"unshare", "--user", "--map-root-user", "--mount", "--pid", "--net",
+                                             "--ipc", "--uts", "--fork", "true"},
+                                            std::chrono::seconds(10)));
+    if (outcome.success())
+      add("isolation", DoctorStatus::Ok, "full: candidates run in namespaces of their own");
+    else
+      add("isolation", DoctorStatus::Limited,
+          "candidates share namespaces with this user, and records say so: " + what_it_said(outcome),
+          "sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000");
+    return {};
+  }
+
+  void examine_cores_and_memory() {
+    const auto cores = std::thread::hardware_concurrency();
+    add("cores", cores > 1 ? DoctorStatus::Ok : DoctorStatus::Limited,
+        std::to_string(cores) + (cores > 1 ? "" : "; the judge and a candidate will disturb each other"));
+    const double memory = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGE_SIZE)) / k_gib;
+    add("memory", memory >= k_least_memory_gib ? DoctorStatus::Ok : DoctorStatus::Limited,
+        fmt::format("{:.1f} GiB{}", memory,
+                    memory >= k_least_memory_gib ? "" : "; large tasks need --shrink NAME=VALUE"));
+  }
+
+  void examine_shared_memory() {
+    struct statvfs space {};
+    if (::statvfs("/dev/shm", &space) != 0) {
+      add("shared memory", DoctorStatus::Limited, "/dev/shm is not mounted", "sudo mount -t tmpfs tmpfs /dev/shm");
+      return;
+    }
+    const double free = double(space.f_bavail) * double(space.f_frsize) / k_gib;
+    const bool enough = free >= k_least_shared_memory_gib;
+    add("shared memory", enough ? DoctorStatus::Ok : DoctorStatus::Limited,
+        fmt::format("{:.1f} GiB free in /dev/shm", free), enough ? "" : "sudo mount -o remount,size=50% /dev/shm");
+  }
+
+  void examine_cache() {
+    auto made = make_directories(options_.cache_dir);
+    auto probe = made ? TemporaryDirectory::create(options_.cache_dir, "doctor-") : std::move(made).error();
+    if (probe)
+      add("cache", DoctorStatus::Ok, options_.cache_dir);
+    else
+      add("cache", DoctorStatus::Missing, probe.error().message, "pass --cache-dir with a directory you may write");
+  }
+
+  void examine_kernelbench() {
+    std::error_code ignored;
+    if (options_.kernelbench_dir.empty())
+      add("KernelBench", DoctorStatus::Limited, "KERNELBENCH_DIR is not set; tasks are found by path only",
+          "git clone https://github.com/ScalingIntelligence/KernelBench && export KERNELBENCH_DIR=$PWD/KernelBench");
+    else if (!std::filesystem::is_directory(options_.kernelbench_dir, ignored))
+      add("KernelBench", DoctorStatus::Limited, options_.kernelbench_dir + " is not a directory",
+          "git clone https://github.com/ScalingIntelligence/KernelBench " + options_.kernelbench_dir);
+    else
+      add("KernelBench", DoctorStatus::Ok, options_.kernelbench_dir);
+  }
+
+  const DoctorOptions& options_;
+  ProcessRunner& runner_;
+  std::stop_token stop_;
+  std::vector<DoctorFinding> findings_;
+};
+
+}  // namespace
+
+std::string_view to_string(DoctorStatus status) { return k_status_names.name(status); }
+
+Result<std::vector<DoctorFinding>> examine_machine(const DoctorOptions& options, ProcessRunner& runner,
+                                                   std::stop_token stop) {
+  return Examination(options, runner, std::move(stop)).run();
+}
+
+}  // namespace v0
+}  // namespace kernelgen

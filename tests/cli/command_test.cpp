@@ -1,0 +1,231 @@
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <kernelgen/bench/fake_benchmarker.hpp>
+
+#include "commands.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/sample_record.hpp"
+
+using namespace kernelgen;
+using namespace kernelgen::cli;
+using kernelgen::testing::full_record;
+
+namespace {
+
+const std::string k_task = std::string(KERNELGEN_SOURCE_DIR) + "/examples/tasks/relu.py";
+
+/// Starts nothing: every program is missing.
+class NoProcesses final : public ProcessRunner {
+ public:
+  Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) override {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+    return Error{ErrorCode::MissingTool, request.command.front() + " is not installed"};
+  }
+};
+
+/// Lends a benchmarker that outlives the command, so that a test can ask it afterwards.
+class Lent final : public Benchmarker {
+ public:
+  explicit Lent(Benchmarker& inner) : inner_(inner) {}
+  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
+                                    std::stop_token stop) override {
+    return inner_.evaluate(request, progress, std::move(stop));
+  }
+  Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
+                                   std::stop_token stop) override {
+    return inner_.describe(task, options, std::move(stop));
+  }
+
+ private:
+  Benchmarker& inner_;
+};
+
+/// kgen with a fake world around it.
+class Fixture {
+ public:
+  Fixture() {
+    std::ofstream(path("kernel.cpp")) << "// a kernel\n";
+    environment.cache_dir = path("cache");
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
+
+  int run(std::vector<std::string> arguments) {
+    benchmarker = std::make_unique<FakeBenchmarker>([this](const EvaluationRequest&) {
+      if (while_judging) while_judging();
+      return answer;
+    });
+    Context context{
+        .environment = environment,
+        .out = out,
+        .err = err,
+        .out_terminal = {},
+        .err_terminal = {},
+        .make_benchmarker = [this](WorkerBenchmarkerOptions options) -> Result<std::unique_ptr<Benchmarker>> {
+          worker_options = std::move(options);
+          return std::unique_ptr<Benchmarker>(std::make_unique<Lent>(*benchmarker));
+        },
+        .find_installation = [] { return Result<Installation>(Installation{}); },
+        .processes = processes_,
+        .stop = stop.get_token()};
+    return run_kgen(arguments, context);
+  }
+
+  int eval(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments{"eval", "--code", path("kernel.cpp"), "--problem", k_task};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+
+  Result<EvaluationRecord> answer = EvaluationRecord{};
+  std::function<void()> while_judging;
+  Environment environment;
+  std::stop_source stop;
+  std::ostringstream out;
+  std::ostringstream err;
+  std::unique_ptr<FakeBenchmarker> benchmarker;
+  WorkerBenchmarkerOptions worker_options;
+
+ private:
+  TemporaryDirectory directory_ = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "kgen-").value();
+  NoProcesses processes_;
+};
+
+EvaluationRecord correct_record(double speedup) {
+  EvaluationRecord record;
+  record.timing.emplace().speedup_call = {speedup, speedup, speedup};
+  return record;
+}
+
+}  // namespace
+
+TEST_CASE("eval exits with 0, 1 or 2 by the verdict", "[cli][eval]") {
+  Fixture kgen;
+  kgen.answer = correct_record(1.5);
+  CHECK(kgen.eval() == 0);
+  kgen.answer = correct_record(0.9);
+  CHECK(kgen.eval() == 1);
+  kgen.answer = EvaluationRecord{};
+  CHECK(kgen.eval() == 1);
+  kgen.answer = full_record();
+  CHECK(kgen.eval() == 2);
+}
+
+TEST_CASE("a time under an interpreter is not a success", "[cli][eval]") {
+  Fixture kgen;
+  auto record = correct_record(3);
+  record.labels = {"interpreter: a time is not a result"};
+  kgen.answer = record;
+  CHECK(kgen.eval() == 1);
+  CHECK(kgen.out.str().find("correct, without a time that counts") == 0);
+}
+
+TEST_CASE("suspect and unscored answers are not correct", "[cli][eval]") {
+  for (const auto kind : {OutcomeKind::Suspect, OutcomeKind::NotScored, OutcomeKind::Cheat}) {
+    Fixture kgen;
+    auto record = correct_record(2);
+    record.outcome.kind = kind;
+    kgen.answer = record;
+    CHECK(kgen.eval() == 2);
+  }
+}
+
+TEST_CASE("each kind of error has its exit code and one line", "[cli][eval]") {
+  const std::pair<ErrorCode, int> codes[] = {{ErrorCode::InvalidTask, 64}, {ErrorCode::InvalidArgument, 64},
+                                             {ErrorCode::MissingTool, 69}, {ErrorCode::MissingDevice, 69},
+                                             {ErrorCode::NoSpace, 69},     {ErrorCode::Unsupported, 69},
+                                             {ErrorCode::Internal, 70},    {ErrorCode::Protocol, 70},
+                                             {ErrorCode::Busy, 73},        {ErrorCode::Cancelled, 130}};
+  for (const auto& [code, exit] : codes) {
+    Fixture kgen;
+    kgen.answer = Error{code, "it\nfailed", {"judging"}};
+    CHECK(kgen.eval() == exit);
+    CHECK(kgen.err.str().find("kgen: judging: it failed\n") != std::string::npos);
+    CHECK(kgen.out.str().empty());
+  }
+}
+
+TEST_CASE("options reach the benchmarker", "[cli][eval]") {
+  Fixture kgen;
+  kgen.environment.python = "/opt/python";
+  CHECK(kgen.eval({"--precision", "default", "--rtol", "0.01", "--timeout", "2.5", "--threads", "3", "--memory-limit",
+                   "2GB", "--shrink", "batch=4", "--shrink", "dim=8", "--launch-prefix", "srun --gres=gpu:1"}) == 1);
+  REQUIRE(kgen.benchmarker->requests().size() == 1);
+  const auto request = kgen.benchmarker->requests().front();
+  CHECK(request.task.name == "relu");
+  CHECK(request.candidate.target == Target::Cpp);
+  CHECK(request.options.precision == PrecisionClass::Default);
+  CHECK(request.options.rtol == 0.01);
+  CHECK_FALSE(request.options.atol);
+  CHECK(request.options.call_timeout == std::chrono::milliseconds(2500));
+  CHECK(request.options.threads == 3);
+  CHECK(request.options.memory_limit == 2ULL << 30);
+  CHECK(request.options.shrink == std::vector<std::pair<std::string, std::int64_t>>{{"batch", 4}, {"dim", 8}});
+  CHECK(kgen.worker_options.launch_prefix == std::vector<std::string>{"srun", "--gres=gpu:1"});
+  CHECK(kgen.worker_options.python == "/opt/python");
+  CHECK(kgen.worker_options.cache_dir == kgen.path("cache"));
+}
+
+TEST_CASE("eval without its options keeps the library's defaults", "[cli][eval]") {
+  Fixture kgen;
+  CHECK(kgen.eval() == 1);
+  const auto options = kgen.benchmarker->requests().front().options;
+  const EvaluationOptions defaults;
+  CHECK(options.call_timeout == defaults.call_timeout);
+  CHECK(options.memory_limit == defaults.memory_limit);
+  CHECK(options.threads == defaults.threads);
+  CHECK(options.precision == defaults.precision);
+}
+
+TEST_CASE("--output writes the record and --json prints nothing else", "[cli][eval]") {
+  Fixture kgen;
+  kgen.answer = correct_record(2);
+  CHECK(kgen.eval({"--output", kgen.path("r.json"), "--json"}) == 0);
+  const auto file = read_file(kgen.path("r.json"));
+  REQUIRE(file);
+  CHECK(*file == kgen.out.str());
+  CHECK(parse_record(*file)->task_name == "relu");
+  CHECK(kgen.err.str() == "kgen: compile\nkgen: admit\nkgen: correctness\nkgen: timing\n");
+}
+
+TEST_CASE("a verdict that cannot be written is still shown", "[cli][eval]") {
+  Fixture kgen;
+  kgen.answer = correct_record(2);
+  const auto output = kgen.path("gone/r.json");
+  std::filesystem::create_directory(kgen.path("gone"));
+  kgen.while_judging = [&] { std::filesystem::remove(kgen.path("gone")); };
+  CHECK(kgen.eval({"--output", output}) == 64);
+  CHECK(kgen.out.str().find("correct, 2 times") == 0);
+  CHECK(kgen.err.str().find("No such file") != std::string::npos);
+}
+
+TEST_CASE("an interrupted evaluation exits with 130", "[cli][eval]") {
+  Fixture kgen;
+  kgen.stop.request_stop();
+  CHECK(kgen.eval() == 130);
+}
+
+TEST_CASE("the doctor exits with 69 when something essential is missing", "[cli][doctor]") {
+  Fixture kgen;
+  CHECK(kgen.run({"doctor"}) == 69);
+  CHECK(kgen.out.str().find("missing  compiler") != std::string::npos);
+  CHECK(kgen.out.str().find("-> sudo apt-get install g++") != std::string::npos);
+}
+
+TEST_CASE("the doctor's findings are JSON on request", "[cli][doctor]") {
+  Fixture kgen;
+  CHECK(kgen.run({"doctor", "--json"}) == 69);
+  CHECK(kgen.out.str().find("{\n  \"findings\": [") == 0);
+}
+
+TEST_CASE("the environment names the cache directory", "[cli][environment]") {
+  CHECK(read_environment({{"HOME", "/h"}}).cache_dir == "/h/.cache/kernelgen");
+  CHECK(read_environment({{"HOME", "/h"}, {"XDG_CACHE_HOME", "/c"}}).cache_dir == "/c/kernelgen");
+  CHECK(read_environment({{"HOME", "/h"}, {"XDG_CACHE_HOME", "relative"}}).cache_dir == "/h/.cache/kernelgen");
+  const auto none = choose_cache_dir("", read_environment({}));
+  REQUIRE_FALSE(none);
+  CHECK(none.error().message == "no cache directory: set HOME or XDG_CACHE_HOME, or pass --cache-dir");
+}

@@ -1,0 +1,72 @@
+#include "render.hpp"
+
+#include "support/catch.hpp"
+#include "support/golden.hpp"
+#include "support/sample_record.hpp"
+
+using namespace kernelgen;
+using namespace kernelgen::cli;
+using kernelgen::testing::check_golden;
+using kernelgen::testing::full_record;
+
+namespace {
+
+EvaluationRecord correct_record() {
+  auto record = full_record();
+  record.outcome = {};
+  record.labels.clear();
+  record.environment.isolation = "partial: no user namespaces";
+  return record;
+}
+
+std::vector<DoctorFinding> sample_findings() {
+  return {{"compiler", DoctorStatus::Ok, "g++ 12.2.0", ""},
+          {"triton", DoctorStatus::Limited, "not there", "python3 -m pip install triton"},
+          {"torch", DoctorStatus::Missing, "No module named 'torch'", "tools/setup.sh"}};
+}
+
+}  // namespace
+
+TEST_CASE("a verdict as text is its golden file", "[cli][render]") {
+  check_golden("verdict_wrong.txt", render_record(full_record(), {.record_path = "result.json"}));
+  check_golden("verdict_wrong_60.txt", render_record(full_record(), {.width = 60}));
+  check_golden("verdict_correct.txt", render_record(correct_record(), {.color = true}));
+}
+
+TEST_CASE("a record with nothing in it can be shown", "[cli][render]") {
+  const auto text = render_record(EvaluationRecord{}, {});
+  CHECK(text.find("correct, without a time that counts\n") == 0);
+  CHECK(text.find("record") == std::string::npos);
+}
+
+TEST_CASE("no line of a verdict is wider than the terminal", "[cli][render]") {
+  auto record = full_record();
+  record.outcome.message.clear();
+  for (int i = 0; i < 60; ++i) record.outcome.message += "word" + std::to_string(i) + ' ';
+  for (const std::size_t width : {60U, 80U, 200U}) {
+    const auto text = render_record(record, {.width = width});
+    std::size_t start = 0;
+    for (auto end = text.find('\n'); end != text.npos; start = end + 1, end = text.find('\n', start))
+      CHECK(end - start <= width);
+  }
+}
+
+TEST_CASE("a candidate's message cannot forge lines or colors", "[cli][render]") {
+  EvaluationRecord record;
+  record.outcome = {OutcomeKind::Launch, "", "\x1b[2Kfine\ncorrect, 9 times as fast"};
+  const auto text = render_record(record, {});
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find("\ncorrect, 9") == std::string::npos);
+}
+
+TEST_CASE("times are shown in the unit that fits", "[cli][render]") {
+  CHECK(format_nanoseconds(250) == "250 ns");
+  CHECK(format_nanoseconds(3210) == "3.2 us");
+  CHECK(format_nanoseconds(4'050'000) == "4.05 ms");
+  CHECK(format_nanoseconds(1.5e9) == "1.50 s");
+}
+
+TEST_CASE("findings are a table with remedies", "[cli][render]") {
+  check_golden("doctor.txt", render_findings(sample_findings(), {}));
+  check_golden("doctor.json", findings_to_json(sample_findings()));
+}
