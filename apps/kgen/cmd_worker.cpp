@@ -21,6 +21,7 @@ Result<ExitCode> run(const WorkerCommandOptions& options, Context& context) {
     worker.python = options.python;
   else if (!context.environment.python.empty())
     worker.python = context.environment.python;
+  worker.environment = context.environment.clean;
   KERNELGEN_CHECK(run_worker(worker, STDIN_FILENO, STDOUT_FILENO, context.stop));
   return ExitCode::Success;
 }

@@ -1,12 +1,11 @@
 #include <algorithm>
+#include <optional>
 #include <ostream>
+
+#include <kernelgen/core/version.hpp>
 
 #include "commands.hpp"
 #include "support/text.hpp"
-
-#ifndef KERNELGEN_VERSION
-#error "KERNELGEN_VERSION comes from CMake"
-#endif
 
 namespace kernelgen::cli {
 namespace {
@@ -43,7 +42,7 @@ std::optional<std::string> unknown_command(CLI::App& app, const std::vector<std:
 
 int run_kgen(const std::vector<std::string>& arguments, Context& context) {
   CLI::App app("Judges kernels that replace PyTorch modules.", "kgen");
-  app.set_version_flag("--version", std::string("kgen " KERNELGEN_VERSION));
+  app.set_version_flag("--version", "kgen " + std::string(version()));
   app.require_subcommand(1);
   app.footer(k_footer);
   app.get_formatter()->column_width(28);
