@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""kgen as a user meets it: exit codes, one-line errors, help, and docs/cli.md.
+
+With KERNELGEN_ACCEPT_GOLDEN=1 the help texts in docs/cli.md are rewritten instead of compared.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+KGEN = SOURCE = None
+HELP_BLOCK = re.compile(r"(<!-- help: (\w*) ?-->\n```text\n)(.*?)(```)", re.S)
+WITHOUT_TORCH = """#!/bin/sh
+case "$*" in *torch*) echo "python 3.11.7"; echo "torch !No module named 'torch'";; *) exit 1;; esac
+"""
+
+
+class KgenTest(unittest.TestCase):
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.path = pathlib.Path(self.directory.name)
+        self.kernel = self.path / "kernel.cpp"
+        self.kernel.write_text("// a kernel\n")
+        self.task = SOURCE / "examples/tasks/relu.py"
+
+    def run_kgen(self, *arguments, environment=None, **options):
+        return subprocess.run([str(KGEN), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=options.pop("stdout", subprocess.PIPE),
+                              stderr=subprocess.PIPE, text=True, timeout=60, cwd=self.path, **options,
+                              env={"PATH": os.environ["PATH"], "HOME": str(self.path), **(environment or {})})
+
+    def check_error(self, code, text, *arguments, **options):
+        result = self.run_kgen(*arguments, **options)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertRegex(result.stderr, text)
+        self.assertEqual(result.stderr.count("\n"), 1, "an error is one line: " + result.stderr)
+        self.assertTrue(result.stderr.startswith("kgen: "), result.stderr)
+        self.assertFalse(result.stdout)
+
+    def eval(self, *more, code=None, task=None):
+        return ("eval", "--code", code or self.kernel, "--problem", task or self.task, *more)
+
+    def test_no_command(self):
+        self.check_error(64, "command")
+
+    def test_unknown_command(self):
+        self.check_error(64, "unknown command evaluate ", "evaluate")
+
+    def test_unknown_option(self):
+        self.check_error(64, "--colour", *self.eval("--colour"))
+
+    def test_missing_option(self):
+        self.check_error(64, "--code is required", "eval")
+        self.check_error(64, "--problem is required", "eval", "--code", self.kernel)
+
+    def test_missing_code(self):
+        self.check_error(64, "cannot read .*nothing.cpp: No such file", *self.eval(code=self.path / "nothing.cpp"))
+
+    def test_code_is_a_directory(self):
+        self.check_error(64, "directory", *self.eval(code=self.path))
+
+    def test_missing_task(self):
+        self.check_error(64, "nothing.py", *self.eval(task="nothing.py"))
+
+    def test_task_by_name_without_kernelbench(self):
+        self.check_error(64, "KERNELBENCH_DIR", *self.eval(task="level3/40"))
+
+    def test_unknown_target(self):
+        self.check_error(64, "unknown target vulkan; targets are cpp, ", *self.eval("--target", "vulkan"))
+
+    def test_target_that_cannot_be_guessed(self):
+        strange = self.path / "kernel.txt"
+        strange.write_text("")
+        self.check_error(64, "pass --target", *self.eval(code=strange))
+
+    def test_targets_not_built_yet_name_themselves(self):
+        for target in ("cuda", "hip", "hipkittens"):
+            self.check_error(69, f"target {target} is not built yet", *self.eval("--target", target))
+        device_code = self.path / "kernel.cu"
+        device_code.write_text("")
+        self.check_error(69, "target cuda is not built yet", *self.eval(code=device_code))
+
+    def test_unknown_precision(self):
+        self.check_error(64, "unknown precision fp8", *self.eval("--precision", "fp8"))
+
+    def test_bad_numbers(self):
+        for option, value in (("--timeout", "0"), ("--timeout", "soon"), ("--threads", "-1"), ("--rtol", "-1"),
+                              ("--memory-limit", "8 potatoes"), ("--shrink", "batch"), ("--shrink", "batch=many"),
+                              ("--shrink", "batch=0")):
+            with self.subTest(option=option, value=value):
+                self.check_error(64, option, *self.eval(option, value))
+
+    def test_output_that_cannot_be_written(self):
+        self.check_error(64, "cannot write .*No such file", *self.eval("--output", self.path / "no/r.json"))
+        self.check_error(64, "is a directory", *self.eval("--output", self.path))
+
+    def test_no_cache_directory(self):
+        self.check_error(64, "--cache-dir", "doctor", environment={"HOME": ""})
+
+    def test_missing_python(self):
+        result = self.run_kgen("doctor", "--json", environment={"KGEN_PYTHON": "/no/such/python"})
+        self.assertEqual(result.returncode, 69)
+        self.assertEqual(self.finding(result, "python")["status"], "missing")
+
+    def test_python_without_torch(self):
+        python = self.path / "python"
+        python.write_text(WITHOUT_TORCH)
+        python.chmod(0o755)
+        result = self.run_kgen("doctor", "--json", environment={"KGEN_PYTHON": str(python)})
+        self.assertEqual(result.returncode, 69)
+        torch = self.finding(result, "torch")
+        self.assertEqual((torch["status"], torch["detail"]), ("missing", "No module named 'torch'"))
+        self.assertIn("tools/setup.sh", torch["remedy"])
+
+    def finding(self, result, name):
+        return next(f for f in json.loads(result.stdout)["findings"] if f["name"] == name)
+
+    def test_full_standard_output(self):
+        with open("/dev/full", "w") as full:
+            result = self.run_kgen("doctor", stdout=full, environment={"KGEN_PYTHON": "/no/such/python"})
+        self.assertEqual(result.returncode, 69)
+        self.assertEqual(result.stderr, "kgen: cannot write to standard output\n")
+
+    def test_interrupt(self):
+        python = self.path / "python"
+        python.write_text("#!/bin/sh\necho started > started\nsleep 60\n")
+        python.chmod(0o755)
+        for signal_number in (signal.SIGINT, signal.SIGTERM):
+            process = subprocess.Popen([str(KGEN), "doctor"], cwd=self.path, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True,
+                                       env={"PATH": os.environ["PATH"], "HOME": str(self.path),
+                                            "KGEN_PYTHON": str(python)})
+            try:
+                process.communicate(timeout=1)
+            except subprocess.TimeoutExpired:
+                pass
+            process.send_signal(signal_number)
+            _, errors = process.communicate(timeout=20)
+            self.assertEqual(process.returncode, 130, errors)
+
+    def test_version(self):
+        result = self.run_kgen("--version")
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stdout, r"^kgen \d+\.\d+\.\d+\n$")
+
+    def test_help_is_in_the_manual(self):
+        page = SOURCE / "docs/cli.md"
+        text = page.read_text()
+        commands = [match.group(2) for match in HELP_BLOCK.finditer(text)]
+        top = self.run_kgen("--help").stdout
+        listed = re.findall(r"^  (\w+) ", top.split("Subcommands:")[1], re.M)
+        self.assertEqual(commands, ["", *listed], "docs/cli.md shows every command, in the order of kgen --help")
+
+        def fresh(match):
+            result = self.run_kgen(*match.group(2).split(), "--help")
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            return match.group(1) + result.stdout + match.group(4)
+
+        renewed = HELP_BLOCK.sub(fresh, text)
+        if os.environ.get("KERNELGEN_ACCEPT_GOLDEN") == "1":
+            page.write_text(renewed)
+        else:
+            self.assertEqual(renewed, text, "KERNELGEN_ACCEPT_GOLDEN=1 renews the help in docs/cli.md")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kgen", type=pathlib.Path, required=True)
+    parser.add_argument("--source", type=pathlib.Path, required=True)
+    options, rest = parser.parse_known_args()
+    KGEN, SOURCE = options.kgen.resolve(), options.source.resolve()
+    unittest.main(argv=[sys.argv[0], *rest])
