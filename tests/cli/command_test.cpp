@@ -180,7 +180,7 @@ TEST_CASE("eval without its options keeps the library's defaults", "[cli][eval]"
   CHECK(options.precision == defaults.precision);
 }
 
-TEST_CASE("--output writes the record and --json prints nothing else", "[cli][eval]") {
+TEST_CASE("eval writes the record for --output and prints nothing else for --json", "[cli][eval]") {
   Fixture kgen;
   kgen.answer = correct_record(2);
   CHECK(kgen.eval({"--output", kgen.path("r.json"), "--json"}) == 0);
