@@ -57,7 +57,8 @@ class PackageTest:
     def install(self):
         build = self.arguments.build
         if self.arguments.main_linkage != self.arguments.linkage:
-            build = self.scratch / "build"
+            # A sibling of the main build, and kept: a compiler cache sees equal relative paths, a second run is quick.
+            build = build.with_name(f"{build.name}-{self.arguments.linkage}")
             self.configure(self.arguments.source, build, f"-DBUILD_SHARED_LIBS={'OFF' if self.static else 'ON'}",
                            "-DKERNELGEN_BUILD_TESTS=OFF", "-DKERNELGEN_BUILD_EXAMPLES=OFF",
                            f"-DKERNELGEN_DEVELOPER={self.arguments.developer or 'OFF'}")
