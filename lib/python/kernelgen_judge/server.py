@@ -7,6 +7,7 @@ A request that fails is answered with an error and changes nothing; only a broke
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
@@ -38,7 +39,9 @@ def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
     except KeyError as error:
         return _failure("protocol", f"{operation}: the request lacks {error}")
     except OSError as error:
-        return _failure("no_space" if error.errno == 28 else "io", f"{operation}: {error}")
+        if error.errno == errno.ENOMEM:
+            return _failure("invalid_task", f"{operation}: the task needs more memory than there is")
+        return _failure("no_space" if error.errno == errno.ENOSPC else "io", f"{operation}: {error}")
     except Exception as error:  # noqa: BLE001 - the worker decides what becomes of the evaluation
         if is_out_of_memory(error):
             return _failure("invalid_task", f"{operation}: the reference needs more memory than there is: {error}")

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from kernelgen_common.limits import limit_memory
+
 from .admission import Admission, AdmissionBudget, admit
 from .check import Checker, oracle_budget, requested_tolerance
 from .exchange import Layout, Memory, contiguous_spec, make_layout, native_job, python_job
@@ -72,6 +74,9 @@ class Session:
         if self._task is not None:
             raise RequestError("this judge has a task already")
         source = request["task"]
+        if request.get("memory_bytes"):
+            # Here, so that a task which wants too much is an answer and not a dead process.
+            limit_memory(int(request["memory_bytes"]))
         use_threads(int(request.get("threads") or 1))
         seed = request.get("seed")
         self._task = load_task(

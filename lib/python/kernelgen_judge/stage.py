@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from kernelgen_common import dtypes
+from kernelgen_common.limits import available_memory
 
 from .canary import Canary, CanaryPlan, plan_for
 from .exchange import Layout, Memory, Padding, Segment, as_signed, make_layout, poison_word, same_bytes
@@ -125,8 +126,7 @@ class Stager:
 
     def _pool_limit(self) -> int:
         bytes_per_set = max(1, self._private_layout.total_bytes)
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        return max(1, min(POOL_SETS, min(POOL_BYTES, free // 4) // bytes_per_set))
+        return max(1, min(POOL_SETS, min(POOL_BYTES, available_memory() // 4) // bytes_per_set))
 
     def _poisonable(self, segment: Segment) -> torch.Tensor:
         _, size = poison_word(segment.spec.dtype)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from kernelgen_common import dtypes, values
+from kernelgen_common.limits import limit_memory
 
 from . import protocol
 from .candidate import Candidate, StateExport, failure, prepare_export, read_source, seed_everything, write_export
@@ -24,13 +25,6 @@ MAX_JOB = 64 << 20
 #: Fresh memory is filled with 0x7F bytes: far from any answer in every float format.
 POISON_BYTE = 0x80
 _CASTS = {"fp16": torch.float16, "bf16": torch.bfloat16}
-
-
-def limit_memory(count: int) -> None:
-    """Caps the address space at what is mapped now and `count` bytes more."""
-    with open("/proc/self/statm", encoding="ascii") as file:
-        mapped = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (mapped + count, mapped + count))
 
 
 def apply_precision(name: str) -> None:
