@@ -13,11 +13,13 @@ KGEN_EXPORT_ABI_VERSION
 
 namespace {
 
-/// One vector register of floats. Compilers split it where the machine has narrower ones.
+/// One vector register of floats.
 #if defined(__AVX512F__)
 constexpr int k_lanes = 16;
-#else
+#elif defined(__AVX__)
 constexpr int k_lanes = 8;
+#else
+constexpr int k_lanes = 4;
 #endif
 using Vec = float __attribute__((vector_size(k_lanes * sizeof(float))));
 using VecInt = std::int32_t __attribute__((vector_size(k_lanes * sizeof(float))));
@@ -190,7 +192,7 @@ struct Sizes {
 
 /// The input-side gates of all steps and rows as one matrix product: gates is [step][row][block][gate][lane].
 void all_input_gates(const Sizes& sizes, const Matrix& matrix, const float* x, Places places, float* gates,
-                     int threads) {
+                     [[maybe_unused]] int threads) {
   const std::int64_t rows = sizes.steps * sizes.batch;
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (std::int64_t first = 0; first < rows; first += k_rows) {

@@ -11,11 +11,13 @@ KGEN_EXPORT_ABI_VERSION
 
 namespace {
 
-/// One vector register of floats. Compilers split it where the machine has narrower ones.
+/// One vector register of floats.
 #if defined(__AVX512F__)
 constexpr int k_lanes = 16;
-#else
+#elif defined(__AVX__)
 constexpr int k_lanes = 8;
+#else
+constexpr int k_lanes = 4;
 #endif
 using Vec = float __attribute__((vector_size(k_lanes * sizeof(float))));
 using VecInt = std::int32_t __attribute__((vector_size(k_lanes * sizeof(float))));
