@@ -4,7 +4,10 @@
 /// KernelCompiler: source in, artifact or the compiler's refusal out.
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <variant>
@@ -64,11 +67,18 @@ struct CppCompilerOptions {
   std::vector<std::string> flags{"-O3", "-march=native", "-fopenmp", "-std=c++20"};
   /// The directory that holds kernelgen/abi.h.
   std::string abi_dir;
-  /// Where builds happen and artifacts are published.
+  /// Where builds happen, each in a private directory that goes away, and where artifacts are published by content.
   std::string output_dir;
+  /// Reduced to what a compiler needs before it is used. Unset: that of this process.
+  std::optional<std::map<std::string, std::string>> environment;
 };
 
-/// Compiles `cpp` candidates to shared objects. `runner` must outlive the compiler.
+/// Compiles `cpp` candidates to shared objects with g++ or clang++. `runner` must outlive the compiler.
+///
+/// A C source compiles with extra_flags {"-x", "c"}. Sources that are empty, not text or not code are the outcome
+/// Syntax; a compiler over its time is Timeout; everything else it refuses is Compile with one of the details
+/// "undeclared_identifier", "redefinition", "no_member", "syntax", "type", "missing_header", "link:undefined_symbol",
+/// "compiler_crashed", "other". A missing compiler is the Error MissingTool of key() and compile(), not of this call.
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_cpp_compiler(CppCompilerOptions options,
                                                                         ProcessRunner& runner);
 
@@ -85,7 +95,9 @@ class CachingCompiler : public KernelCompiler {
   [[nodiscard]] virtual CacheCounters counters() const = 0;
 };
 
-/// `directory` is made when missing. Successful and refused compilations are both remembered.
+/// `directory` is made when missing, and may be shared by several processes. Successful and refused compilations are
+/// both remembered; timeouts, crashed compilers and errors are not. Equal requests at the same time compile once. What
+/// is read back is checked; a cache that fails is a miss, with a warning in CompileReport::cache.
 [[nodiscard]] Result<std::unique_ptr<CachingCompiler>> make_caching_compiler(std::unique_ptr<KernelCompiler> inner,
                                                                              std::string directory);
 

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <kernelgen/core/candidate.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// What g++ or clang++ said, read from their text form: their JSON forms differ and change between versions.
+/// Linker errors become diagnostics without a line. Input is hostile: capped per line and in number.
+[[nodiscard]] std::vector<Diagnostic> parse_diagnostics(std::string_view log);
+
+/// The class of a refusal, from its first error: "undeclared_identifier", "redefinition", "no_member",
+/// "missing_header", "type", "syntax", "link:undefined_symbol", "compiler_crashed" or "other".
+[[nodiscard]] std::string classify_refusal(const std::vector<Diagnostic>& diagnostics, std::string_view log);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/exec/process.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// What identifies a compiler and what it makes of a list of flags on this machine.
+struct ToolchainFacts {
+  /// First line of --version.
+  std::string version;
+  /// SHA-256 of the driver that a wrapper or symbolic link ends at.
+  std::string driver_digest;
+  /// SHA-256 of the program that compiles (cc1plus, clang), as the driver names it; empty when it names none.
+  std::string backend_digest;
+  /// SHA-256 of the linker; empty when the driver names none.
+  std::string linker_digest;
+  /// The flags as resolved: -march=native spelled out. Falls back to the processor's flags digest.
+  std::string resolved_flags;
+};
+
+/// Asks a compiler what it is, and remembers the answer while its files stay the same. Thread-safe.
+class Toolchain {
+ public:
+  /// `runner` must outlive this object.
+  Toolchain(std::string compiler, std::map<std::string, std::string> environment, ProcessRunner& runner);
+
+  [[nodiscard]] const std::string& compiler() const { return compiler_; }
+  [[nodiscard]] const std::map<std::string, std::string>& environment() const { return environment_; }
+  /// Where the compiler lies; MissingTool says what to install.
+  [[nodiscard]] Result<std::string> locate() const;
+  [[nodiscard]] Result<ToolchainFacts> facts(const std::vector<std::string>& flags, std::stop_token stop);
+
+ private:
+  struct Remembered {
+    std::string stamp;
+    ToolchainFacts facts;
+  };
+  [[nodiscard]] Result<ToolchainFacts> ask(const std::string& driver, const std::vector<std::string>& flags,
+                                           std::vector<std::string>& files, std::stop_token stop) const;
+  [[nodiscard]] Result<ProcessOutcome> run(std::vector<std::string> command, std::stop_token stop) const;
+
+  std::string compiler_;
+  std::map<std::string, std::string> environment_;
+  ProcessRunner& runner_;
+  std::mutex mutex_;
+  std::map<std::string, Remembered> remembered_;
+  std::map<std::string, std::vector<std::string>> files_;
+};
+
+/// The line of `-###` output that runs the compiler proper, without its output file, whose name is random.
+/// First its program, then its arguments; empty when there is none.
+[[nodiscard]] std::vector<std::string> parse_resolved_command(std::string_view dry_run);
+
+}  // namespace v0
+}  // namespace kernelgen
