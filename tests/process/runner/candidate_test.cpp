@@ -61,6 +61,7 @@ TEST_CASE("an honest candidate is loaded, prepared for two sets, run and destroy
   CHECK(runner.ask(KGEN_OP_RUN, {1})->status == KGEN_STATUS_PROTOCOL);
 }
 
+#if defined(KGEN_TEST_HAS_OPENMP)
 TEST_CASE("the job's number of threads reaches OpenMP", "[runner][candidate]") {
   for (int threads : {1, 2}) {
     Runner runner;
@@ -70,6 +71,17 @@ TEST_CASE("the job's number of threads reaches OpenMP", "[runner][candidate]") {
     CHECK(runner.y()[0] == static_cast<float>(threads));
   }
 }
+
+TEST_CASE("between honest calls the process sleeps", "[runner][candidate]") {
+  Runner runner;
+  REQUIRE(runner.evaluate("openmp")->status == KGEN_STATUS_OK);
+  usleep(100'000);
+  const auto reply = runner.ask(KGEN_OP_RUN, {1});
+  REQUIRE(reply);
+  // Waiting threads sleep soon: nothing like the 100 ms that spinning ones would burn.
+  CHECK(reply->arg[0] < 10'000'000);
+}
+#endif
 
 TEST_CASE("missing entry points are named", "[runner][candidate]") {
   Runner runner;
@@ -261,13 +273,4 @@ TEST_CASE("a thread that works on is seen", "[runner][candidate]") {
   // 50 ms of sleep in which the process should have slept as well. A loaded machine may give the thread less.
   CHECK(reply->arg[0] > 2'000'000);
   CHECK(runner.kill_and_reap());
-}
-
-TEST_CASE("between honest calls the process sleeps", "[runner][candidate]") {
-  Runner runner;
-  REQUIRE(runner.evaluate("openmp")->status == KGEN_STATUS_OK);
-  usleep(100'000);
-  const auto reply = runner.ask(KGEN_OP_RUN, {1});
-  REQUIRE(reply);
-  CHECK(reply->arg[0] < 30'000'000);
 }
