@@ -140,6 +140,8 @@ TEST_CASE("exceptions are caught and the runner goes on", "[runner][candidate]")
   CHECK(text_of(*other) == "threw an object that is no std::exception");
 }
 
+// A sanitizer brings its own malloc, which ends the process.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("bad_alloc is out of memory", "[runner][candidate]") {
   Runner runner({.arguments = {"--memory-bytes", "1073741824"}});
   const auto reply = runner.evaluate("throws_bad_alloc");
@@ -155,6 +157,8 @@ TEST_CASE("malloc of 100 GB and writing through the null pointer is out of memor
   CHECK(text_of(crash).find("after an allocation of 107374182400 bytes was refused") != std::string::npos);
   require_killed_by(runner, SIGSEGV);
 }
+
+#endif
 
 TEST_CASE("a workspace that cannot be had", "[runner][candidate]") {
   Runner runner;

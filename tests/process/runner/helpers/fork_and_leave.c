@@ -43,5 +43,5 @@ int main(int argc, char** argv) {
     for (;;) pause();
   }
   usleep(20000);
-  return 0;
+  _exit(0);
 }
