@@ -1,0 +1,96 @@
+#include <kernelgen/bench/doctor.hpp>
+
+#include <filesystem>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace kernelgen;
+
+namespace {
+
+/// Answers each program by its name.
+class ScriptedProcesses final : public ProcessRunner {
+ public:
+  Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) override {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+    const auto found = says.find(request.command.front());
+    if (found == says.end()) return Error{ErrorCode::MissingTool, request.command.front() + " is not installed"};
+    ProcessOutcome outcome;
+    outcome.exit_code = 0;
+    outcome.standard_output = found->second;
+    return outcome;
+  }
+
+  std::map<std::string, std::string> says{
+      {"c++", "g++ 12.2.0\nCopyright\n"}, {"python3", "python 3.11.7\ntorch 2.4.0\ntriton 3.0.0\n"}, {"unshare", ""}};
+};
+
+struct Examined {
+  ScriptedProcesses processes;
+  TemporaryDirectory directory = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "doctor-").value();
+  DoctorOptions options{.installation = Installation{}, .cache_dir = (directory.path() / "cache").string()};
+  std::stop_source stop;
+
+  DoctorFinding operator[](const std::string& name) {
+    const auto findings = examine_machine(options, processes, stop.get_token());
+    REQUIRE(findings);
+    for (const auto& finding : *findings)
+      if (finding.name == name) return finding;
+    return {name, DoctorStatus::Missing, "no such finding", ""};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a machine that has everything is fine", "[bench][doctor]") {
+  Examined machine;
+  for (const auto* name : {"installation", "compiler", "python", "torch", "triton", "isolation", "cache"}) {
+    INFO(name);
+    CHECK(machine[name].status == DoctorStatus::Ok);
+    CHECK(machine[name].remedy.empty());
+  }
+  CHECK(machine["compiler"].detail == "g++ 12.2.0");
+}
+
+TEST_CASE("what is too old or too new is missing", "[bench][doctor]") {
+  const std::pair<const char*, const char*> cases[] = {{"python 3.9.2\n", "python"},
+                                                       {"python 3.14.0\n", "python"},
+                                                       {"python 3.11.7\ntorch 2.3.1\n", "torch"},
+                                                       {"python 3.11.7\ntorch !No module named 'torch'\n", "torch"},
+                                                       {"python 3.11.7\n", "torch"}};
+  for (const auto& [said, name] : cases) {
+    Examined machine;
+    machine.processes.says["python3"] = said;
+    INFO(said);
+    CHECK(machine[name].status == DoctorStatus::Missing);
+    CHECK_FALSE(machine[name].remedy.empty());
+  }
+}
+
+TEST_CASE("less than everything is limited or missing, with a remedy", "[bench][doctor]") {
+  Examined machine;
+  machine.processes.says.clear();
+  machine.options.cache_dir = "/dev/null/cache";
+  CHECK(machine["compiler"].status == DoctorStatus::Missing);
+  CHECK(machine["compiler"].detail == "c++: c++ is not installed");
+  CHECK(machine["python"].status == DoctorStatus::Missing);
+  CHECK(machine["isolation"].status == DoctorStatus::Limited);
+  CHECK(machine["cache"].status == DoctorStatus::Missing);
+  CHECK(machine["KernelBench"].status == DoctorStatus::Limited);
+}
+
+TEST_CASE("triton is not needed", "[bench][doctor]") {
+  Examined machine;
+  machine.processes.says["python3"] = "python 3.11.7\ntorch 2.13.0+cpu\ntriton !No module named 'triton'\n";
+  CHECK(machine["torch"].status == DoctorStatus::Ok);
+  CHECK(machine["triton"].status == DoctorStatus::Limited);
+}
+
+TEST_CASE("an examination can be cancelled", "[bench][doctor]") {
+  Examined machine;
+  machine.stop.request_stop();
+  const auto findings = examine_machine(machine.options, machine.processes, machine.stop.get_token());
+  REQUIRE_FALSE(findings);
+  CHECK(findings.error().code == ErrorCode::Cancelled);
+}
