@@ -1,0 +1,272 @@
+// The C++ compiler's decisions, with a process runner that only pretends.
+
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include <kernelgen/compile/kernel_compiler.hpp>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace kernelgen;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* k_source = "int f() { return 1; }\n";
+
+/// Answers compilations; everything else (--version, -###) succeeds without a word.
+class FakeProcessRunner final : public ProcessRunner {
+ public:
+  Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token) override {
+    ProcessOutcome outcome;
+    outcome.exit_code = 0;
+    if (std::find(request.command.begin(), request.command.end(), "-shared") == request.command.end()) {
+      outcome.standard_output = "fake compiler 1.0\n";
+      return outcome;
+    }
+    last = request;
+    return answer(request);
+  }
+  ProcessRequest last;
+  std::function<Result<ProcessOutcome>(const ProcessRequest&)> answer = [](const ProcessRequest&) {
+    return ProcessOutcome{};
+  };
+};
+
+class Bench {
+ public:
+  Bench() : directory_(TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-test-").value()) {
+    make_directories(directory_.path() / "abi/kernelgen").value();
+    write_file_atomic(directory_.path() / "abi/kernelgen/abi.h", "/* header */\n").value();
+    compiler_ = make_cpp_compiler(options(), runner).value();
+  }
+  [[nodiscard]] CppCompilerOptions options() const {
+    return {.compiler = "/bin/sh",
+            .abi_dir = (directory_.path() / "abi").string(),
+            .output_dir = (directory_.path() / "out").string(),
+            .environment = std::map<std::string, std::string>{
+                {"PATH", "/usr/bin:/bin"}, {"CPATH", "/inc"}, {"MY_API_KEY", "secret"}, {"SHELL", "/bin/sh"}}};
+  }
+  Result<CompileOutcome> compile(const std::string& source = k_source) {
+    return compiler_->compile({.candidate = make_candidate(Target::Cpp, source)}, {});
+  }
+  CompileFailed failed(const std::string& source = k_source) {
+    auto outcome = compile(source).value();
+    REQUIRE(std::holds_alternative<CompileFailed>(outcome));
+    return std::get<CompileFailed>(outcome);
+  }
+  /// Lets the compiler end with this exit code and log.
+  void refuse(int code, const std::string& log) {
+    runner.answer = [=](const ProcessRequest&) {
+      ProcessOutcome outcome;
+      outcome.exit_code = code;
+      outcome.standard_error = log;
+      return outcome;
+    };
+  }
+  /// Lets the compiler write this output.
+  void succeed(const std::string& output) {
+    runner.answer = [=](const ProcessRequest& request) -> Result<ProcessOutcome> {
+      write_file_atomic(fs::path(request.working_directory) / "candidate.so", output).value();
+      ProcessOutcome outcome;
+      outcome.exit_code = 0;
+      return outcome;
+    };
+  }
+  [[nodiscard]] std::size_t files_in_output() const {
+    return static_cast<std::size_t>(
+        std::distance(fs::directory_iterator(directory_.path() / "out"), fs::directory_iterator()));
+  }
+
+  FakeProcessRunner runner;
+
+ private:
+  TemporaryDirectory directory_;
+  std::unique_ptr<KernelCompiler> compiler_;
+};
+
+}  // namespace
+
+TEST_CASE("an artifact is published read-only under its content", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.succeed("binary");
+  const auto first = std::get<Compiled>(bench.compile().value()).artifact;
+  CHECK(read_file(first.path).value() == "binary");
+  CHECK((fs::status(first.path).permissions() & fs::perms::owner_write) == fs::perms::none);
+  CHECK(first.candidate_id == make_candidate(Target::Cpp, k_source).id);
+  CHECK(std::get<Compiled>(bench.compile("int other() {}").value()).artifact.path == first.path);
+  CHECK(bench.files_in_output() == 1);  // the private build directories are gone
+}
+
+TEST_CASE("a published artifact that was changed is written anew", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.succeed("binary");
+  const auto path = std::get<Compiled>(bench.compile().value()).artifact.path;
+  REQUIRE(write_file_atomic(path, "evil"));
+  (void)bench.compile();
+  CHECK(read_file(path).value() == "binary");
+}
+
+TEST_CASE("the command is an argument vector in a private directory with a clean environment",
+          "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.succeed("binary");
+  (void)bench.compile();
+  const auto& last = bench.runner.last;
+  CHECK(last.command.front() == "/bin/sh");
+  CHECK(last.working_directory.find("out/build-") != std::string::npos);
+  CHECK(last.environment.at("LC_ALL") == "C");
+  CHECK(last.environment.at("CPATH") == "/inc");
+  CHECK(last.environment.at("TMPDIR") == last.working_directory);
+  CHECK(last.environment.count("MY_API_KEY") == 0);
+  CHECK(last.environment.count("SHELL") == 0);
+  CHECK(last.limits.address_space_bytes.has_value());
+  CHECK(last.limits.file_size_bytes.has_value());
+}
+
+TEST_CASE("sources that are no code are the outcome Syntax", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.refuse(1, "candidate.cpp:1:1: error: 'Sorry' does not name a type\n");
+  CHECK(bench.failed("").outcome.to_class() == "syntax:empty");
+  CHECK(bench.failed(" \n\t").outcome.to_class() == "syntax:empty");
+  CHECK(bench.failed(std::string("int x;\0", 7)).outcome.to_class() == "syntax:not_text");
+  CHECK(bench.failed("int \xFF;").outcome.to_class() == "syntax:not_text");
+  CHECK(bench.failed(std::string(9u << 20, ' ') + ";").outcome.to_class() == "syntax:too_large");
+  CHECK(bench.failed("Sorry, I cannot write that kernel").outcome.to_class() == "syntax:not_code");
+}
+
+TEST_CASE("a refusal has its class, first error and log", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.refuse(1, "candidate.cpp:3:5: error: \x1b[31m'foo' was not declared in this scope\n");
+  const auto failed = bench.failed();
+  CHECK(failed.outcome.to_class() == "compile:undeclared_identifier");
+  CHECK(failed.outcome.message == "candidate.cpp:3: 'foo' was not declared in this scope");
+  CHECK(failed.report.diagnostics.size() == 1);
+  CHECK(failed.report.log.find('\x1b') == std::string::npos);
+  CHECK_FALSE(failed.report.log_truncated);
+  CHECK_FALSE(failed.report.command.empty());
+}
+
+TEST_CASE("a compiler that succeeds without output is a refusal", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.refuse(0, "");
+  CHECK(bench.failed().outcome.to_class() == "compile:other");
+}
+
+TEST_CASE("a compiler killed by a signal has crashed", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.runner.answer = [](const ProcessRequest&) {
+    ProcessOutcome outcome;
+    outcome.signal = 9;
+    return outcome;
+  };
+  const auto failed = bench.failed();
+  CHECK(failed.outcome.to_class() == "compile:compiler_crashed");
+  CHECK(failed.outcome.message == "the compiler ended with signal 9 (SIGKILL)");
+}
+
+TEST_CASE("a compiler over its time is the outcome Timeout", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.runner.answer = [](const ProcessRequest&) {
+    ProcessOutcome outcome;
+    outcome.signal = 9;
+    outcome.timed_out = true;
+    outcome.duration = std::chrono::seconds(3);
+    return outcome;
+  };
+  const auto failed = bench.failed();
+  CHECK(failed.outcome.to_class() == "timeout:compile");
+  CHECK(failed.outcome.message == "the compiler timed out after 3.0 s");
+}
+
+TEST_CASE("a candidate that writes 'No space left on device' is not believed", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.refuse(1, "candidate.cpp:1:2: error: #error No space left on device\n");
+  CHECK(bench.failed().outcome.to_class() == "compile:other");
+}
+
+TEST_CASE("a library of the toolchain that is missing is MissingTool", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.refuse(1, "/usr/bin/ld: cannot find -lomp: No such file or directory\n");
+  auto outcome = bench.compile();
+  REQUIRE_FALSE(outcome.has_value());
+  CHECK(outcome.error().code == ErrorCode::MissingTool);
+  CHECK(outcome.error().message.find("-lomp") != std::string::npos);
+}
+
+TEST_CASE("a cancelled compilation is the error of the process runner", "[compile][cpp_compiler]") {
+  Bench bench;
+  bench.runner.answer = [](const ProcessRequest&) -> Result<ProcessOutcome> {
+    return Error{ErrorCode::Cancelled, "cancelled", {}};
+  };
+  CHECK(bench.compile().error().code == ErrorCode::Cancelled);
+  CHECK(bench.files_in_output() == 0);
+}
+
+TEST_CASE("a missing compiler says what to install", "[compile][cpp_compiler]") {
+  Bench bench;
+  auto options = bench.options();
+  options.compiler = "no-such-compiler";
+  auto compiler = make_cpp_compiler(options, bench.runner).value();
+  const CompileRequest request{.candidate = make_candidate(Target::Cpp, k_source)};
+  auto error = compiler->compile(request, {}).error();
+  CHECK(error.code == ErrorCode::MissingTool);
+  CHECK(error.message.find("apt install g++") != std::string::npos);
+  CHECK(compiler->key(request, {}).error().code == ErrorCode::MissingTool);
+}
+
+TEST_CASE("a compiler needs its directories and its header", "[compile][cpp_compiler]") {
+  Bench bench;
+  auto options = bench.options();
+  options.abi_dir = "/no/such/directory";
+  CHECK(make_cpp_compiler(options, bench.runner).error().code == ErrorCode::NotFound);
+  options = bench.options();
+  options.output_dir.clear();
+  CHECK(make_cpp_compiler(options, bench.runner).error().code == ErrorCode::InvalidArgument);
+}
+
+TEST_CASE("other targets are Unsupported", "[compile][cpp_compiler]") {
+  Bench bench;
+  auto compiler = make_cpp_compiler(bench.options(), bench.runner).value();
+  const CompileRequest request{.candidate = make_candidate(Target::Cuda, k_source)};
+  CHECK_FALSE(compiler->supports(Target::Cuda));
+  CHECK(compiler->compile(request, {}).error().code == ErrorCode::Unsupported);
+  CHECK(compiler->key(request, {}).error().code == ErrorCode::Unsupported);
+}
+
+TEST_CASE("the key is explainable: sorted lines, and each part changes it", "[compile][cpp_compiler]") {
+  Bench bench;
+  auto compiler = make_cpp_compiler(bench.options(), bench.runner).value();
+  CompileRequest request{.candidate = make_candidate(Target::Cpp, k_source)};
+  const auto key = compiler->key(request, {}).value();
+  INFO(key.text);
+  CHECK(key.digest.size() == 64);
+  std::string previous;
+  std::size_t begin = 0;
+  for (auto end = key.text.find('\n'); end != std::string::npos; begin = end + 1, end = key.text.find('\n', begin)) {
+    const auto name = key.text.substr(begin, key.text.find(' ', begin) - begin);
+    CHECK(previous < name);
+    previous = name;
+  }
+  for (const char* name :
+       {"abi.header ", "compiler.driver ", "compiler.version fake compiler 1.0\n", "environment.CPATH /inc\n", "flags ",
+        "flags.resolved ", "format 1\n", "source ", "target cpp\n"})
+    CHECK(key.text.find(name) != std::string::npos);
+  CHECK(compiler->key(request, {}).value().digest == key.digest);
+
+  request.candidate = make_candidate(Target::Cpp, "int g();");
+  CHECK(compiler->key(request, {}).value().digest != key.digest);
+  request.candidate = make_candidate(Target::Cpp, k_source);
+  request.extra_flags = {"-g"};
+  CHECK(compiler->key(request, {}).value().digest != key.digest);
+  request.extra_flags.clear();
+  auto options = bench.options();
+  (*options.environment)["CPATH"] = "/other\nformat 2";
+  const auto other = make_cpp_compiler(options, bench.runner).value()->key(request, {}).value();
+  CHECK(other.digest != key.digest);
+  CHECK(other.text.find("\nformat 2") == std::string::npos);
+  REQUIRE(write_file_atomic(fs::path(options.abi_dir) / "kernelgen/abi.h", "/* changed */\n"));
+  CHECK(compiler->key(request, {}).value().digest != key.digest);
+}
