@@ -32,8 +32,9 @@ class KgenTest(unittest.TestCase):
         self.task = SOURCE / "examples/tasks/relu.py"
 
     def run_kgen(self, *arguments, environment=None, **options):
-        return subprocess.run([str(KGEN), *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=options.pop("stdout", subprocess.PIPE),
-                              stderr=subprocess.PIPE, text=True, timeout=60, cwd=self.path, **options,
+        return subprocess.run([str(KGEN), *map(str, arguments)], stdin=subprocess.DEVNULL,
+                              stdout=options.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, text=True,
+                              timeout=60, cwd=self.path, **options,
                               env={"PATH": os.environ["PATH"], "HOME": str(self.path), **(environment or {})})
 
     def check_error(self, code, text, *arguments, **options):
@@ -109,6 +110,14 @@ class KgenTest(unittest.TestCase):
         self.assertEqual(result.returncode, 69)
         self.assertEqual(self.finding(result, "python")["status"], "missing")
 
+    def test_eval_with_a_missing_python(self):
+        self.check_error(69, "/no/such/python: no such program", *self.eval(),
+                         environment={"KGEN_PYTHON": "/no/such/python"})
+
+    def test_eval_with_a_cache_that_cannot_be_made(self):
+        self.check_error(69, "/dev/null/cache", *self.eval("--cache-dir", "/dev/null/cache"),
+                         environment={"KGEN_PYTHON": "/no/such/python"})
+
     def test_python_without_torch(self):
         python = self.path / "python"
         python.write_text(WITHOUT_TORCH)
@@ -130,7 +139,7 @@ class KgenTest(unittest.TestCase):
 
     def test_interrupt(self):
         python = self.path / "python"
-        python.write_text("#!/bin/sh\necho started > started\nsleep 60\n")
+        python.write_text("#!/bin/sh\nsleep 60\n")
         python.chmod(0o755)
         for signal_number in (signal.SIGINT, signal.SIGTERM):
             process = subprocess.Popen([str(KGEN), "doctor"], cwd=self.path, stdout=subprocess.PIPE,
