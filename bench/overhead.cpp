@@ -78,7 +78,7 @@ class Bench {
   void overhead() {
     const auto small = request("small_relu", "small_relu");
     (void)evaluate(small);  // compiles, admits, starts what is kept warm
-    Samples beyond, machinery, wall, pairs;
+    Samples beyond, machinery, wall, pairs, per_pair;
     for (int i = 0; i < repetitions_; ++i) {
       const auto start = Clock::now();
       const auto record = evaluate(small);
@@ -87,11 +87,14 @@ class Bench {
       wall.push_back(elapsed);
       beyond.push_back(own);
       machinery.push_back(own - phase(record, "timing") + timing_work(record));
-      if (record.timing) pairs.push_back(static_cast<double>(record.timing->candidate_ns.size()));
+      if (!record.timing || record.timing->candidate_ns.empty()) continue;
+      pairs.push_back(static_cast<double>(record.timing->candidate_ns.size()));
+      per_pair.push_back((phase(record, "timing") - timing_work(record)) / pairs.back());
     }
     print("evaluation of a small kernel, everything warm", wall, "ms", "");
     print("  beyond compiler, kernel and reference", beyond, "ms", "goal: 100 median, 250 p95");
     print("  of that, outside the timing phase", machinery, "ms", "");
+    print("  each timed pair: fresh inputs, checks, switching", per_pair, "ms", "");
     print("  timed pairs until the criterion stopped", pairs, "", "");
   }
 

@@ -7,8 +7,11 @@
 say "setting up"
 setup demo
 say "building"
-configure dev
-cmake --build build
+# Warnings of a compiler newer than ours must not end a demonstration.
+strict=()
+[ -f build/CMakeCache.txt ] || strict=(-DKERNELGEN_DEVELOPER=OFF)
+configure dev "${strict[@]}"
+cmake --build build --target kgen kgen-runner kgen_runner_support
 
 records=build/demo
 rm -rf "$records"
@@ -21,28 +24,36 @@ import json, sys
 record = json.load(open(sys.argv[1], encoding="utf-8"))
 outcome, timing = record["outcome"], record.get("timing")
 text = outcome["kind"] + (":" + outcome["detail"] if outcome.get("detail") else "")
-if timing:
+if timing and timing.get("candidate_ns"):
     ratio = timing["speedup_call"]
-    text = (f"{text:<22} {timing['reference_median_ns'] / 1e6:9.3f} ms {timing['candidate_median_ns'] / 1e6:9.3f} ms "
+    text = (f"{text:<28} {timing['reference_median_ns'] / 1e6:9.3f} ms {timing['candidate_median_ns'] / 1e6:9.3f} ms "
             f"{ratio['value']:6.2f}x  [{ratio['low']:.2f}, {ratio['high']:.2f}]")
 else:
-    text = f"{text:<22} {outcome.get('message', '')}"
+    text = f"{text:<28} {outcome.get('message', '')}"
 print(text)
 PYTHON
 }
 
+# judge KERNEL TASK RECORD: the exit status of kgen eval. A machine that was busy with something else meanwhile gives
+# "suspect" and no score; then once more.
+judge() {
+  local attempt status
+  for attempt in 1 2 3; do
+    status=0
+    rm -f "$3"
+    build/bin/kgen eval --code "$1" --problem "$2" --output "$3" > "$3.log" 2>&1 || status=$?
+    grep -q '"kind": *"suspect"' "$3" 2> /dev/null && [ "$attempt" != 3 ] || return "$status"
+  done
+}
+
 say "judging examples/kernels against examples/tasks"
-printf '%-22s %-22s %12s %12s %7s\n' kernel outcome reference kernel speed-up
+printf '%-22s %-28s %12s %12s %7s   %s\n' kernel outcome reference kernel speed-up interval
 wrong=0
-for kernel in examples/kernels/*.c examples/kernels/*.cpp; do
-  [ -e "$kernel" ] || continue
-  name=$(basename "${kernel%.*}")
-  # examples/kernels/relu_c.c and relu.cpp answer the same task.
-  task=examples/tasks/$name.py
-  [ -e "$task" ] || task=examples/tasks/${name%_*}.py
-  record=$records/$(basename "$kernel").json
+for kernel in examples/kernels/*.cpp; do
+  name=$(basename "$kernel" .cpp)
+  record=$records/$name.json
   status=0
-  build/bin/kgen eval --code "$kernel" --problem "$task" --output "$record" > "$record.log" 2>&1 || status=$?
+  judge "$kernel" "examples/tasks/$name.py" "$record" || status=$?
   # 0: correct and as fast; 1: correct but slower. Anything else is no correct verdict.
   if [ "$status" -gt 1 ]; then
     wrong=$((wrong + 1))
