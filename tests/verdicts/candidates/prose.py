@@ -1,0 +1,1 @@
+I am sorry, but here is some prose about kernels.

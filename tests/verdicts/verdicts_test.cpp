@@ -1,0 +1,236 @@
+// Whole verdicts: real candidates, hostile and honest ones, through a real worker with its judge and runners.
+// One warm worker serves all of them, so that a candidate that damages it fails the test of the next.
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/task/task_source.hpp>
+
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+using namespace std::chrono_literals;
+
+namespace {
+
+const std::filesystem::path k_here = std::filesystem::path(KERNELGEN_SOURCE_DIR) / "tests" / "verdicts";
+
+std::string read(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  REQUIRE(file);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Benchmarker& benchmarker() {
+  static const auto made = [] {
+    const char* python = std::getenv("KGEN_PYTHON");
+    auto installation = installation_at(KERNELGEN_BINARY_DIR);
+    return make_worker_benchmarker(
+               {.installation = installation.value(),
+                .python = python == nullptr ? "python3" : python,
+                .cache_dir = (std::filesystem::path(KERNELGEN_BINARY_DIR) / "verdicts-cache").string()})
+        .value();
+  }();
+  return *made;
+}
+
+EvaluationRequest request_for(const std::string& task, const std::string& candidate) {
+  EvaluationRequest request;
+  request.task = load_task_source((k_here / "tasks" / (task + ".py")).string(), {}).value();
+  const auto target = candidate.ends_with(".cpp") ? Target::Cpp : Target::Torch;
+  request.candidate = make_candidate(target, read(k_here / "candidates" / candidate));
+  request.options.call_timeout = 3s;
+  request.options.memory_limit = 1ULL << 30;
+  request.options.measure.deadline = 3s;
+  return request;
+}
+
+EvaluationRecord record_of(const EvaluationRequest& request) {
+  auto record = benchmarker().evaluate(request, {}, {});
+  if (!record) FAIL(record.error().to_line());
+  UNSCOPED_INFO(record->outcome.to_class() << ": " << record->outcome.message);
+  return *std::move(record);
+}
+
+EvaluationRecord record_of(const std::string& task, const std::string& candidate) {
+  return record_of(request_for(task, candidate));
+}
+
+std::string verdict(const std::string& task, const std::string& candidate) {
+  return record_of(task, candidate).outcome.to_class();
+}
+
+/// Correct, or correct with clocks disturbed by a busy machine; never a wrong answer.
+void check_accepted(const std::string& task, const std::string& candidate) {
+  const auto record = record_of(task, candidate);
+  CHECK((record.outcome.correct() || record.outcome.kind == OutcomeKind::Suspect));
+  REQUIRE(record.timing);
+  CHECK(record.timing->full_comparisons >= 44);
+}
+
+}  // namespace
+
+TEST_CASE("rejected: empty_like", "[verdicts]") {
+  CHECK_THAT(verdict("relu", "empty_like.py"), Catch::StartsWith("accuracy:"));
+}
+TEST_CASE("rejected: zeros", "[verdicts]") { CHECK(verdict("relu", "zeros.py") == "accuracy:mismatch"); }
+TEST_CASE("rejected: a constant", "[verdicts]") { CHECK(verdict("relu", "constant.py") == "accuracy:mismatch"); }
+TEST_CASE("rejected: an echo of the input", "[verdicts]") { CHECK(verdict("relu", "echo.py") == "accuracy:mismatch"); }
+TEST_CASE("rejected: an echo that the task's own inputs cannot tell", "[verdicts]") {
+  CHECK(verdict("relu_of_rand", "echo.py") == "off_distribution:mismatch");
+}
+TEST_CASE("rejected: 314 times the answer", "[verdicts]") {
+  CHECK(verdict("relu", "times_314.py") == "accuracy:mismatch");
+}
+TEST_CASE("rejected: 1e30", "[verdicts]") { CHECK(verdict("relu", "huge.py") == "accuracy:mismatch"); }
+TEST_CASE("rejected: NaN", "[verdicts]") { CHECK(verdict("relu", "nan.py") == "accuracy:nan"); }
+TEST_CASE("rejected: a broadcastable shape", "[verdicts]") {
+  CHECK(verdict("relu", "broadcastable.py") == "accuracy:shape");
+}
+TEST_CASE("rejected: another dtype", "[verdicts]") { CHECK(verdict("relu", "half.py") == "accuracy:dtype"); }
+TEST_CASE("rejected: only the first of two outputs right", "[verdicts]") {
+  CHECK(verdict("two_outputs", "first_output_only.py") == "accuracy:mismatch");
+}
+TEST_CASE("rejected: one output instead of two", "[verdicts]") {
+  CHECK(verdict("two_outputs", "one_output.py") == "accuracy:structure");
+}
+TEST_CASE("rejected: an input is overwritten", "[verdicts]") {
+  CHECK(verdict("relu", "overwrites_input.py") == "mutated_input");
+}
+TEST_CASE("rejected: wrong on the second call only", "[verdicts]") {
+  CHECK(verdict("relu", "wrong_once.py") == "accuracy:mismatch");
+}
+TEST_CASE("rejected: right on the first call only", "[verdicts]") {
+  const auto record = record_of("relu", "right_once.py");
+  CHECK(record.outcome.to_class() == "accuracy:mismatch");
+  CHECK_THAT(record.outcome.message, Catch::Contains("right on the first call"));
+}
+TEST_CASE("rejected: honest until the timed calls", "[verdicts]") {
+  CHECK_THAT(record_of("relu", "honest_at_first.py").outcome.message, Catch::Contains("timed call"));
+}
+TEST_CASE("rejected: answers cached by pointer", "[verdicts]") {
+  CHECK(verdict("relu", "cached_by_pointer.py") == "accuracy:mismatch");
+  CHECK(verdict("relu", "cached.cpp") == "accuracy:mismatch");
+}
+TEST_CASE("rejected: answers cached by shape", "[verdicts]") {
+  CHECK(verdict("relu", "cached_by_shape.py") == "accuracy:mismatch");
+}
+TEST_CASE("rejected: a tensor that computes when somebody looks", "[verdicts]") {
+  CHECK_FALSE(record_of("relu", "lazy.py").outcome.correct());
+}
+TEST_CASE("rejected: a thread that works after the return", "[verdicts]") {
+  CHECK_FALSE(record_of("relu", "writes_later.py").outcome.correct());
+}
+TEST_CASE("rejected: random weights of its own", "[verdicts]") {
+  const auto record = record_of("linear", "own_weights.py");
+  CHECK(record.outcome.to_class() == "weight_sync");
+  CHECK_THAT(record.outcome.message, Catch::Contains("first.weight") && Catch::Contains("second.bias"));
+}
+TEST_CASE("rejected: the reference by Python's garbage collector", "[verdicts]") {
+  CHECK(verdict("relu", "gc.py") == "launch:exception");
+}
+TEST_CASE("rejected: patched comparisons and clocks", "[verdicts]") {
+  CHECK(verdict("relu", "patches.py") == "accuracy:mismatch");
+}
+TEST_CASE("rejected: a printed verdict", "[verdicts]") {
+  CHECK(verdict("relu", "prints_verdict.py") == "accuracy:mismatch");
+}
+TEST_CASE("rejected: os._exit(0)", "[verdicts]") {
+  CHECK(verdict("relu", "exits.py") == "crash:exit 0");
+  CHECK(verdict("relu", "exits.cpp") == "crash:exit 0");
+}
+TEST_CASE("rejected: abort", "[verdicts]") {
+  CHECK(verdict("relu", "aborts.py") == "crash:signal 6 (SIGABRT)");
+  CHECK(verdict("relu", "aborts.cpp") == "crash:signal 6 (SIGABRT)");
+}
+TEST_CASE("rejected: an endless loop", "[verdicts]") {
+  CHECK(verdict("relu", "loops.py") == "timeout");
+  CHECK(verdict("relu", "loops.cpp") == "timeout");
+}
+TEST_CASE("rejected: forks and leaves", "[verdicts]") {
+  CHECK(verdict("relu", "forks.py") == "cheat:process");
+  CHECK(verdict("relu", "forks_and_leaves.cpp") == "cheat:process");
+}
+TEST_CASE("rejected: 100 GB", "[verdicts]") {
+  CHECK(verdict("relu", "hundred_gigabytes.py") == "out_of_memory");
+  CHECK(verdict("relu", "hundred_gigabytes.cpp") == "out_of_memory");
+}
+TEST_CASE("rejected: a C++ exception", "[verdicts]") { CHECK(verdict("relu", "throws.cpp") == "launch:exception"); }
+TEST_CASE("rejected: writes out of bounds, with the tensor named", "[verdicts]") {
+  const auto record = record_of("relu", "out_of_bounds.cpp");
+  CHECK(record.outcome.to_class() == "crash:signal 11 (SIGSEGV)");
+  CHECK_THAT(record.outcome.message, Catch::Contains("output"));
+}
+TEST_CASE("a flood of 50 MB changes nothing", "[verdicts]") {
+  CHECK(verdict("relu", "floods_wrong.py") == "accuracy:mismatch");
+  CHECK(record_of("relu", "floods_right.py").cases.back().outcome.correct());
+}
+
+TEST_CASE("bad candidates: empty, prose, no ModelNew, an import that fails", "[verdicts]") {
+  CHECK(verdict("relu", "empty.py") == "interface");
+  CHECK(verdict("relu", "prose.py") == "syntax");
+  CHECK(verdict("relu", "no_model.py") == "interface");
+  CHECK(verdict("relu", "bad_import.py") == "import");
+  CHECK_THAT(verdict("relu", "syntax.cpp"), Catch::StartsWith("compile:"));
+}
+TEST_CASE("bad candidates: exits while it is loaded", "[verdicts]") {
+  CHECK(verdict("relu", "exits_when_loaded.cpp") == "crash:exit 3");
+}
+
+TEST_CASE("accepted: the plain answer, in Python and in C++", "[verdicts]") {
+  check_accepted("relu", "right.py");
+  check_accepted("relu", "right.cpp");
+}
+TEST_CASE("accepted: packed weights drawn in the same order", "[verdicts]") {
+  check_accepted("linear", "packed_weights.py");
+}
+TEST_CASE("accepted: Kahan summation", "[verdicts]") { check_accepted("long_sum", "kahan.py"); }
+TEST_CASE("accepted: another order of summation", "[verdicts]") { check_accepted("long_sum", "sequential_sum.py"); }
+TEST_CASE("accepted: a dictionary named cache, try/except ImportError, pass, in place on its own buffer",
+          "[verdicts]") {
+  check_accepted("relu", "honest_words.py");
+}
+
+TEST_CASE("a worker that is killed in mid-evaluation is replaced", "[verdicts]") {
+  auto own = make_worker_benchmarker(
+                 {.installation = installation_at(KERNELGEN_BINARY_DIR).value(),
+                  .launch_prefix = {"sh", "-c",
+                                    "echo $$ > '" KERNELGEN_BINARY_DIR "/verdicts-worker.pid'; exec \"$0\" \"$@\""},
+                  .python = std::getenv("KGEN_PYTHON") ? std::getenv("KGEN_PYTHON") : "python3",
+                  .cache_dir = KERNELGEN_BINARY_DIR "/verdicts-cache"})
+                 .value();
+  bool killed = false;
+  const auto kill_once = [&](const EvaluationProgress& progress) {
+    if (progress.phase != "correctness" || killed) return;
+    killed = true;
+    REQUIRE(std::system("kill -KILL $(cat '" KERNELGEN_BINARY_DIR "/verdicts-worker.pid')") == 0);
+  };
+  const auto broken = own->evaluate(request_for("relu", "right.cpp"), kill_once, {});
+  REQUIRE_FALSE(broken);
+  CHECK(broken.error().code == ErrorCode::Unavailable);
+  CHECK_THAT(broken.error().message, Catch::Contains("SIGKILL"));
+  const auto next = own->evaluate(request_for("relu", "zeros.py"), {}, {});
+  REQUIRE(next);
+  CHECK(next->outcome.to_class() == "accuracy:mismatch");
+}
+
+TEST_CASE("a cancelled evaluation returns soon and leaves the worker usable", "[verdicts]") {
+  std::stop_source stop;
+  const auto cancel = [&](const EvaluationProgress& progress) {
+    if (progress.phase == "correctness") stop.request_stop();
+  };
+  auto request = request_for("relu", "loops.cpp");
+  request.options.call_timeout = 60s;
+  const auto start = std::chrono::steady_clock::now();
+  const auto cancelled = benchmarker().evaluate(request, cancel, stop.get_token());
+  REQUIRE_FALSE(cancelled);
+  CHECK(cancelled.error().code == ErrorCode::Cancelled);
+  CHECK(std::chrono::steady_clock::now() - start < 30s);
+  CHECK(verdict("relu", "zeros.py") == "accuracy:mismatch");
+}
