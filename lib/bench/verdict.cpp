@@ -101,12 +101,19 @@ Outcome explain_repeats(Outcome failure, const std::vector<bool>& right) {
                                        return changed;
                                      });
   if (changes == 0) return failure;
+  const auto wrong = std::count(right.begin(), right.end(), false);
   if (changes == 1) {
     failure.message += right.front() ? "; right on the first call, wrong on a later one with the same inputs"
                                      : "; wrong on the first call, right on a later one with the same inputs";
     return failure;
   }
-  const auto wrong = std::count(right.begin(), right.end(), false);
+  if (changes == 2) {
+    failure.message += fmt::format(
+        "; {} of {} calls with the same inputs were wrong, one after the other: state that "
+        "one call leaves to the next, or a rare race",
+        wrong, right.size());
+    return failure;
+  }
   return {OutcomeKind::Race, "",
           fmt::format("{} of {} calls with the same inputs were wrong, in no order: {}", wrong, right.size(),
                       failure.message)};

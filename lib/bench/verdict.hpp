@@ -25,7 +25,7 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 [[nodiscard]] Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step);
 
 /// A case failed, and the same inputs were run again: `right` tells which of the calls, in order, were right.
-/// Right until some call and wrong ever after (or the other way round) is state; anything else is a race.
+/// Wrong once, for a while, or from some call on may be state; wrong again and again in no order is a race.
 [[nodiscard]] Outcome explain_repeats(Outcome failure, const std::vector<bool>& right);
 
 /// The verdict over all checked calls: the first failure on the task's own distribution, else OffDistribution if a
