@@ -42,8 +42,7 @@ enum { KGEN_CODE_SHARED_OBJECT = 0, KGEN_CODE_PYTHON = 1 };
 
 /** Flags of RUN. */
 enum {
-  KGEN_RUN_POISON = 1, /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
-  KGEN_RUN_FLUSH = 2   /**< put the tensors and the workspace out of the caches before the clock starts */
+  KGEN_RUN_POISON = 1 /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
 };
 
 /**

@@ -70,11 +70,8 @@ struct RunnerJob {
   std::uint64_t memory_limit = 0;
 };
 
-/// How one call is made.
-struct RunFlags {
-  bool poison_allocations = false;
-  bool flush_caches = false;
-};
+/// Whether fresh memory of the candidate is filled with garbage, which takes time within the call.
+enum class Allocations { Plain, Poisoned };
 
 /// One candidate in a process of its own. One thread at a time.
 class Runner {
@@ -87,7 +84,8 @@ class Runner {
                                     std::chrono::milliseconds timeout) = 0;
   /// Native only: kgen_prepare with the weights now in the exchange buffers.
   virtual RunnerAnswer prepare(int set, std::chrono::milliseconds timeout) = 0;
-  virtual RunnerAnswer run(int set, std::uint64_t forward_seed, RunFlags flags, std::chrono::milliseconds timeout) = 0;
+  virtual RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations,
+                           std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer destroy(int set, std::chrono::milliseconds timeout) = 0;
   /// What its sandbox lacks; "full" when nothing.
   [[nodiscard]] virtual std::string isolation() const = 0;

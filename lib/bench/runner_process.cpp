@@ -103,11 +103,9 @@ class SandboxedRunner final : public RunnerProcess {
   RunnerAnswer prepare(int set, milliseconds timeout) override {
     return ask(KGEN_OP_PREPARE, {static_cast<std::uint64_t>(set)}, timeout);
   }
-  RunnerAnswer run(int set, std::uint64_t forward_seed, RunFlags flags, milliseconds timeout) override {
-    std::uint64_t bits = 0;
-    if (flags.poison_allocations) bits |= KGEN_RUN_POISON;
-    if (flags.flush_caches) bits |= KGEN_RUN_FLUSH;
-    return ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, bits}, timeout);
+  RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations, milliseconds timeout) override {
+    const std::uint64_t flags = allocations == Allocations::Poisoned ? KGEN_RUN_POISON : 0;
+    return ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, flags}, timeout);
   }
   RunnerAnswer destroy(int set, milliseconds timeout) override {
     return ask(KGEN_OP_DESTROY, {static_cast<std::uint64_t>(set)}, std::min(timeout, k_destroy_patience));

@@ -294,11 +294,6 @@ void Session::prepare(const Command& command, kgen_reply& reply) {
   reply.arg[0] = result.workspace_bytes;
 }
 
-void Session::flush(const State& state) const {
-  for (const kgen_tensor& tensor : tensors_) kgen_flush_cache_lines(tensor.data, tensor.nbytes);
-  kgen_flush_cache_lines(state.workspace, state.workspace_bytes);
-}
-
 void Session::run(const Command& command, kgen_reply& reply) {
   State* state = state_of(command, reply);
   if (state == nullptr) return;
@@ -312,7 +307,6 @@ void Session::run(const Command& command, kgen_reply& reply) {
     std::memset(state->workspace, k_workspace_poison, state->workspace_bytes);
   }
   kgen_set_allocation_poison(poison ? k_allocation_poison : 0);
-  if ((command.record.arg[2] & KGEN_RUN_FLUSH) != 0) flush(*state);
   call_candidate(reply, [&] { return entries_.run(state->state, &args); });
   if (reply.status != KGEN_STATUS_OK && reply.text_length == 0) {
     set_text(reply, {error_text_.data(), strnlen(error_text_.data(), error_text_.size())});

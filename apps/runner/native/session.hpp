@@ -64,7 +64,6 @@ class Session {
   template <typename Args>
   void fill(Args& args, const Lists& lists);
   void set_up_environment() const;
-  void flush(const State& state) const;
 
   SessionOptions options_;
   Job job_;

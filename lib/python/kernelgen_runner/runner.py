@@ -191,15 +191,12 @@ class Runner:
         report = next((place for place in places if place.role == "report"), None)
         write = make_writer(outputs, report)
         now, seed, inference = time.monotonic_ns, seed_everything, torch.inference_mode
-        ranges = [(place.address, place.nbytes) for place in places if place.role in ("input", "output")]
 
         def run(command: Command) -> Reply:
             index, forward_seed, flags = command.arguments[:3]
             model = models[index]
             self._restore_buffers(index)
             seed(forward_seed)
-            if flags & protocol.RUN_FLUSH:
-                self._flush(ranges, model)
             if flags & protocol.RUN_POISON:
                 support.poison_allocations(POISON_BYTE)
             try:
@@ -219,14 +216,6 @@ class Runner:
         with torch.no_grad():
             for buffer, value in self._restored.get(index, []):
                 buffer.copy_(value)
-
-    def _flush(self, ranges: Sequence[tuple[int, int]], model: torch.nn.Module) -> None:
-        for address, count in ranges:
-            self._support.flush(address, count)
-        for table in (model.parameters(), model.buffers()):
-            for tensor in table:
-                if tensor.is_contiguous():
-                    self._support.flush(tensor.data_ptr(), tensor.numel() * tensor.element_size())
 
 
 def main(control: int, status: int, support: Support, hidden: Sequence[str], log: str | None) -> int:

@@ -44,7 +44,7 @@ def python_paths() -> list[str]:
 
 
 class Support:
-    """The library, or what can be done without it: no walls, no flushing, no guard pages."""
+    """The library, or what can be done without it: no walls, no guard pages."""
 
     def __init__(self, path: str | None):
         """Raises OSError for a path that is no library of ours."""
@@ -55,8 +55,6 @@ class Support:
         library.kgen_sandbox_enter.argtypes = [
             ctypes.c_int, ctypes.POINTER(SandboxOptions), ctypes.POINTER(ctypes.c_uint32)
         ]  # fmt: skip
-        library.kgen_flush_cache_lines.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-        library.kgen_flush_cache_lines.restype = None
         library.kgen_map_exchange.argtypes = [ctypes.c_int, ctypes.c_size_t, ctypes.POINTER(_Segment)]
         library.kgen_map_exchange.restype = ctypes.c_void_p
         library.kgen_crash_reporter_add.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
@@ -95,11 +93,6 @@ class Support:
         """Crash reports name this memory."""
         if self._library is not None:
             self._library.kgen_crash_reporter_add(address, count, name.encode("utf-8", "replace"))
-
-    def flush(self, address: int, count: int) -> None:
-        """Puts memory out of the caches."""
-        if self._library is not None and count:
-            self._library.kgen_flush_cache_lines(address, count)
 
     def poison_allocations(self, byte: int) -> None:
         """Fills fresh memory with garbage; 0 ends it."""

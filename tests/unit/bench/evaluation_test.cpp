@@ -71,7 +71,7 @@ class FakeRunner final : public Runner {
   RunnerAnswer construct(int, std::uint64_t, std::chrono::milliseconds) override { return answer("construct"); }
   RunnerAnswer export_state(int, int, std::uint64_t, std::chrono::milliseconds) override { return answer("export"); }
   RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
-  RunnerAnswer run(int, std::uint64_t, RunFlags, std::chrono::milliseconds) override { return answer("run"); }
+  RunnerAnswer run(int, std::uint64_t, Allocations, std::chrono::milliseconds) override { return answer("run"); }
   RunnerAnswer destroy(int set, std::chrono::milliseconds) override { return answer("destroy " + std::to_string(set)); }
   std::string isolation() const override { return "full"; }
 
