@@ -89,6 +89,7 @@ class Evaluation {
 
   /// The compiler runs while the judge admits the task: neither needs the other.
   Result<Ended> compile_and_open() {
+    backends_.runners.expect(runner_kind(request_.candidate.target));
     auto compiling = std::async(std::launch::async, [this]() -> Result<CompileOutcome> {
       KERNELGEN_TRY(auto shared, backends_.gate.share(stop_));
       return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.compile_timeout}, stop_);
@@ -294,6 +295,7 @@ class Evaluation {
     auto& timing = *record_.timing;
     const auto criterion = make_ratio_criterion(options_.measure);
     const auto start = backends_.now();
+    const auto waited = backends_.waiting();
     std::optional<StopReason> finished;
     while (!(finished = criterion->is_finished(backends_.now() - start))) {
       if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
@@ -305,6 +307,8 @@ class Evaluation {
       criterion->add_pair(timing.reference_ns.back(), timing.candidate_ns.back());
     }
     timing.stop_reason = *finished;
+    if (const auto now_waited = backends_.waiting(); waited && now_waited)
+      timing.contention = std::chrono::duration<double>(*now_waited - *waited) / (backends_.now() - start);
     summarize(timing);
     return Ended();
   }

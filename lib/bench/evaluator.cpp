@@ -83,7 +83,8 @@ class Evaluator final : public LocalBenchmarker {
                                .runners = *runners_,
                                .gate = *gate_,
                                .memory = *memory_,
-                               .now = std::chrono::steady_clock::now},
+                               .now = std::chrono::steady_clock::now,
+                               .waiting = [] { return read_cpu_waiting(); }},
                               progress, std::move(stop));
   }
 

@@ -98,6 +98,8 @@ enum class RunnerKind { Native, Python, PythonInterpreter };
 class RunnerSource {
  public:
   virtual ~RunnerSource() = default;
+  /// A runner of this kind will soon be taken: starts what takes long and returns at once.
+  virtual void expect(RunnerKind kind) = 0;
   virtual Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) = 0;
 };
 

@@ -24,6 +24,14 @@ class RunnerPool final : public RunnerSource {
  public:
   explicit RunnerPool(RunnerPoolOptions options) : options_(std::move(options)) {}
 
+  void expect(RunnerKind kind) override {
+    const std::scoped_lock lock(mutex_);
+    auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
+    if (kind == RunnerKind::Native || zygote) return;
+    // If it cannot start, take() tries again and says why.
+    if (auto started = start_zygote(kind)) zygote = *std::move(started);
+  }
+
   Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) override {
     std::unique_ptr<RunnerProcess> runner;
     {
@@ -72,17 +80,17 @@ class RunnerPool final : public RunnerSource {
   Result<void> fork_python(RunnerKind kind, const RunnerEnds& ends, const std::stop_token& stop) {
     auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
     const std::array<int, 2> fds{ends.control.get(), ends.status.get()};
-    if (zygote) {
-      if (zygote->fork(fds)) return {};
+    // A zygote that died since it was started is replaced once.
+    for (const bool last_try : {false, true}) {
+      if (!zygote) {
+        KERNELGEN_TRY(zygote, start_zygote(kind));
+      }
+      auto ready = zygote->wait_ready(k_import_timeout, stop);
+      if (ready && zygote->fork(fds)) return {};
       zygote.reset();
+      if (!ready && (last_try || ready.error().code == ErrorCode::Cancelled)) return std::move(ready).error();
     }
-    KERNELGEN_TRY(zygote, start_zygote(kind));
-    if (auto ready = zygote->wait_ready(k_import_timeout, stop); !ready) {
-      zygote.reset();
-      return std::move(ready).error();
-    }
-    KERNELGEN_TRY([[maybe_unused]] auto pid, zygote->fork(fds));
-    return {};
+    return Error{ErrorCode::Unavailable, "the Python runner's zygote cannot fork"};
   }
 
   Result<std::unique_ptr<Zygote>> start_zygote(RunnerKind kind) const {

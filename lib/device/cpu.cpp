@@ -222,5 +222,17 @@ Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options) {
   return facts;
 }
 
+std::optional<std::chrono::microseconds> read_cpu_waiting(const CpuFactsOptions& options) {
+  // "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345": Documentation/accounting/psi.rst of the kernel.
+  const auto text = read_file(std::filesystem::path(options.root) / "proc/pressure/cpu");
+  constexpr std::string_view k_total = "total=";
+  const auto at = text ? text->find(k_total) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  const char* number = text->data() + at + k_total.size();
+  std::int64_t microseconds = 0;
+  if (std::from_chars(number, text->data() + text->size(), microseconds).ec != std::errc{}) return std::nullopt;
+  return std::chrono::microseconds(microseconds);
+}
+
 }  // namespace v0
 }  // namespace kernelgen

@@ -3,6 +3,7 @@
 /// \file
 /// What the processor of this machine is, and how much of it this process may use.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -53,6 +54,11 @@ struct CpuFactsOptions {
 /// Reads /proc and /sys. Missing parts get their defaults, because containers hide many of them; an Error only when
 /// there is no proc/cpuinfo at all.
 [[nodiscard]] Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options = {});
+
+/// How long, since the machine started, some process that could run had to wait for a processor: the kernel's pressure
+/// stall information. The difference of two readings over the time between them tells how contended the machine was.
+/// Nothing where the kernel does not keep it.
+[[nodiscard]] std::optional<std::chrono::microseconds> read_cpu_waiting(const CpuFactsOptions& options = {});
 
 }  // namespace v0
 }  // namespace kernelgen

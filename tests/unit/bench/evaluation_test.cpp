@@ -61,7 +61,9 @@ struct Scene {
   std::optional<Error> judge_refuses;
   Admission admission{.distributions = {"own", "negate"}};
   bool exclusive = false;
-  int holds = 0;
+  std::chrono::microseconds waiting{0};
+  /// Added at each reading.
+  std::chrono::microseconds waits{0};
 };
 
 class FakeRunner final : public Runner {
@@ -98,6 +100,7 @@ class FakeWorld final : public JudgeSource,
     session->admission = scene_.admission;
     return session;
   }
+  void expect(RunnerKind) override {}
   Result<std::unique_ptr<Runner>> take(RunnerKind, std::stop_token) override {
     return std::unique_ptr<Runner>(std::make_unique<FakeRunner>(scene_));
   }
@@ -133,7 +136,8 @@ Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std
                              .runners = world,
                              .gate = world,
                              .memory = world,
-                             .now = std::chrono::steady_clock::now},
+                             .now = std::chrono::steady_clock::now,
+                             .waiting = [&] { return std::optional(scene.waiting += scene.waits); }},
                             {}, stop);
 }
 
@@ -356,6 +360,15 @@ TEST_CASE("a machine that got slower altogether is not the candidate's doing", "
   const auto record = evaluate(scene);
   REQUIRE(record);
   CHECK(record->outcome.correct());
+}
+
+TEST_CASE("a measurement on a busy machine is suspect", "[bench][evaluation]") {
+  Scene scene;
+  scene.waits = 10s;
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "suspect:busy machine");
+  CHECK(record->timing->contention.value() > 0.1);
 }
 
 TEST_CASE("a cancelled evaluation is an error", "[bench][evaluation]") {

@@ -25,6 +25,7 @@ class Machine {
       write_file_atomic(path, text).value();
     }
   }
+  [[nodiscard]] std::string path() const { return directory_.path().string(); }
   [[nodiscard]] CpuFacts facts() const { return read_cpu_facts({.root = directory_.path().string()}).value(); }
 
  private:
@@ -137,4 +138,14 @@ TEST_CASE("this machine can be read", "[device][cpu]") {
   const auto facts = read_cpu_facts().value();
   CHECK(facts.usable_cores >= 1);
   CHECK(facts.memory_bytes > 0);
+}
+
+TEST_CASE("waiting for the processor is read from the kernel's pressure file", "[device][cpu]") {
+  const Machine root(Files{{"proc/pressure/cpu",
+                            "some avg10=21.32 avg60=37.65 avg300=55.80 total=2946244311\n"
+                            "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"}});
+  CHECK(read_cpu_waiting({.root = root.path()}) == std::chrono::microseconds(2946244311));
+  CHECK_FALSE(read_cpu_waiting({.root = "/no/such/root"}));
+  const Machine torn(Files{{"proc/pressure/cpu", "some avg10=0.00 total="}});
+  CHECK_FALSE(read_cpu_waiting({.root = torn.path()}));
 }
