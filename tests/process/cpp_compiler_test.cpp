@@ -141,7 +141,7 @@ TEST_CASE("a C source compiles as C", "[compile][process]") {
   CHECK(call_answer(std::get<Compiled>(compiler->compile(what, {}).value()).artifact.path) == 42);
 }
 
-TEST_CASE("-march=native is spelled out in the key", "[compile][process]") {
+TEST_CASE("the option -march=native is spelled out in the key", "[compile][process]") {
   Bench bench;
   const auto key = bench.real()->key(request(), {}).value();
   const auto begin = key.text.find("flags.resolved ");
