@@ -8,12 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/process/v2/posix/default_launcher.hpp>
-#include <boost/process/v2/process.hpp>
 #include <cerrno>
 #include <csignal>
-#include <exception>
 #include <string>
 
 #include "support/errno_error.hpp"
@@ -26,8 +22,6 @@
 namespace kernelgen {
 inline namespace v0 {
 namespace {
-
-namespace bp = boost::process::v2;
 
 /// Where the child was when it gave up. Travels through a pipe with the errno.
 enum class Stage : int { Descriptors, Limits, Directory, Execute };
@@ -112,17 +106,6 @@ void place_descriptors(Plan& plan) {
            const_cast<char* const*>(plan.environment.data()));
   give_up(plan, Stage::Execute);
 }
-
-/// Boost.Process forks, we do the rest. Its own way to exec (1.81) leaves descriptors between its whitelisted ones
-/// open, runs the parent's atexit handlers in a failed child, and may overwrite its error pipe with an inherited
-/// descriptor.
-struct Become {
-  Plan& plan;
-  template <class Launcher>
-  boost::system::error_code on_exec_setup(Launcher&, const bp::filesystem::path&, const char* const*(&)) {
-    become(plan);
-  }
-};
 
 /// The limit, or the caller's own hard limit where that is lower: raising it would be refused.
 void add_limit(Plan& plan, int resource, std::optional<std::uint64_t> value) {
@@ -212,22 +195,21 @@ Result<void> check_request(const ChildRequest& request, const std::vector<Inheri
   return {};
 }
 
-/// Forks through Boost.Process. The pid, even when Boost failed after the fork.
+/// Not through Boost.Process v2, whose launcher (1.81) allocates between fork and exec, which hung the child of a
+/// threaded parent in one run of a hundred; it also leaves open the descriptors between its whitelisted ones, runs the
+/// parent's atexit handlers when exec fails, and may overwrite its error pipe with an inherited descriptor.
 Result<pid_t> fork_child(Plan& plan, const std::string& name) {
-  bp::posix::default_launcher launcher;
-  std::string reason = "no process could be made";
-  try {
-    boost::asio::io_context context;  // of this call only: nothing in it is shared with other threads
-    boost::system::error_code error;
-    auto process = launcher(context.get_executor(), error, plan.program, std::vector<std::string>{}, Become{plan});
-    if (error) reason = error.message();
-    process.detach();
-  } catch (const std::exception& thrown) {
-    // Kernels without pidfd_open end up here, with the child running.
-    reason = thrown.what();
-  }
-  if (launcher.pid > 0) return pid_t{launcher.pid};
-  return Error{ErrorCode::Unavailable, "cannot run " + name + ": " + reason, {}};
+  // The caller's signal handlers must not run in the child: they would find a half of their world.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::fork();
+  if (pid == 0) become(plan);
+  const int error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (pid > 0) return pid;
+  return Error{ErrorCode::Unavailable, errno_error(error, "cannot run " + name).message, {}};
 }
 
 }  // namespace
