@@ -75,7 +75,7 @@ class Examination {
   }
 
  private:
-  void add(std::string name, DoctorStatus status, std::string detail, std::string remedy = {}) {
+  void add(std::string name, DoctorStatus status, std::string_view detail, std::string remedy = {}) {
     findings_.push_back({std::move(name), status, sanitize_line(detail, 400), std::move(remedy)});
   }
 

@@ -45,7 +45,7 @@ class Evaluation {
       : request_(request),
         options_(request.options),
         record_(std::move(record)),
-        backends_(backends),
+        backends_(std::move(backends)),
         progress_(progress),
         stop_(std::move(stop)),
         native_(is_native(request.candidate.target)) {}
@@ -407,7 +407,7 @@ JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options) {
 Result<EvaluationRecord> evaluate_candidate(const EvaluationRequest& request, EvaluationRecord record,
                                             EvaluationBackends backends, const ProgressCallback& progress,
                                             std::stop_token stop) {
-  return Evaluation(request, std::move(record), backends, progress, std::move(stop)).run();
+  return Evaluation(request, std::move(record), std::move(backends), progress, std::move(stop)).run();
 }
 
 }  // namespace v0

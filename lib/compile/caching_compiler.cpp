@@ -278,8 +278,9 @@ Result<std::unique_ptr<CachingCompiler>> make_caching_compiler(std::unique_ptr<K
   if (inner == nullptr || directory.empty())
     return Error{ErrorCode::InvalidArgument, "a compiler cache needs a compiler and a directory", {}};
   std::error_code error;
-  auto absolute = fs::absolute(directory, error);
-  if (error) return Error{ErrorCode::InvalidArgument, "bad cache directory " + directory, {}};
+  const fs::path given = std::move(directory);
+  auto absolute = fs::absolute(given, error);
+  if (error) return Error{ErrorCode::InvalidArgument, "bad cache directory " + given.string(), {}};
   return std::unique_ptr<CachingCompiler>(
       std::make_unique<StoreCachingCompiler>(std::move(inner), std::move(absolute)));
 }

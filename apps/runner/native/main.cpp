@@ -46,6 +46,7 @@ void redirect_output(const Options& options) {
 
 std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   std::vector<const char*> result;
+  result.reserve(texts.size() + 1);
   for (const std::string& text : texts) result.push_back(text.c_str());
   result.push_back(nullptr);
   return result;

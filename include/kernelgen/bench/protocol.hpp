@@ -106,7 +106,7 @@ using Message =
 /// A message as JSON text on one line.
 [[nodiscard]] std::string to_json(const Message& message);
 /// Reads one message. Protocol error for anything that is not one; unknown members are ignored.
-[[nodiscard]] Result<Message> parse_message(std::string_view json);
+[[nodiscard]] Result<Message> parse_message(std::string_view text);
 
 /// The bytes of one frame that carries the message. InvalidArgument when it is larger than a frame may be (64 MiB).
 [[nodiscard]] Result<std::string> encode_message(const Message& message);

@@ -148,7 +148,7 @@ struct EvaluationRecord {
 /// The record as JSON text, UTF-8, with a schema number.
 [[nodiscard]] std::string to_json(const EvaluationRecord& record);
 /// Reads what to_json wrote, in this or an older schema. Unknown members are ignored.
-[[nodiscard]] Result<EvaluationRecord> parse_record(std::string_view json);
+[[nodiscard]] Result<EvaluationRecord> parse_record(std::string_view text);
 
 }  // namespace v0
 }  // namespace kernelgen
