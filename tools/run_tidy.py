@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import time
@@ -48,7 +49,8 @@ class Tidy:
 
     def key(self, entry, source):
         """None when Ninja does not know what the file includes: then it is checked every time."""
-        files = self.deps.get(entry.get("output", ""))
+        command = shlex.split(entry["command"])
+        files = self.deps.get(command[command.index("-o") + 1]) if "-o" in command else None
         if not files:
             return None
         ours = sorted({path for path in files if ROOT in path.parents and path.is_file()} | {source})
