@@ -43,7 +43,9 @@ Benchmarker& benchmarker() {
 EvaluationRequest request_for(const std::string& task, const std::string& candidate) {
   EvaluationRequest request;
   request.task = load_task_source((k_here / "tasks" / (task + ".py")).string(), {}).value();
-  const auto target = candidate.ends_with(".cpp") ? Target::Cpp : Target::Torch;
+  const auto target = candidate.ends_with(".cpp")        ? Target::Cpp
+                      : candidate.starts_with("triton_") ? Target::Triton
+                                                         : Target::Torch;
   request.candidate = make_candidate(target, read(k_here / "candidates" / candidate));
   request.options.call_timeout = 3s;
   request.options.memory_limit = 1ULL << 30;
@@ -195,6 +197,18 @@ TEST_CASE("accepted: another order of summation", "[verdicts]") { check_accepted
 TEST_CASE("accepted: a dictionary named cache, try/except ImportError, pass, in place on its own buffer",
           "[verdicts]") {
   check_accepted("relu", "honest_words.py");
+}
+
+TEST_CASE("Triton under its interpreter: right or wrong, and never a time", "[verdicts]") {
+  const auto right = record_of("relu", "triton_relu.py");
+  if (right.environment.triton.empty()) {
+    CHECK(right.outcome.to_class() == "import");
+    return;
+  }
+  CHECK(right.outcome.correct());
+  CHECK_FALSE(right.timing);
+  CHECK_THAT(right.labels.at(0), Catch::StartsWith("interpreter"));
+  CHECK(verdict("relu", "triton_wrong.py") == "accuracy:mismatch");
 }
 
 TEST_CASE("a worker that is killed in mid-evaluation is replaced", "[verdicts]") {
