@@ -29,6 +29,7 @@ struct EvalOptions {
   std::string launch_prefix;
   std::string cache_dir;
   double timeout_seconds = 30;
+  double task_timeout_seconds = 300;
   bool json = false;
   EvaluationOptions evaluation;
 };
@@ -83,6 +84,7 @@ Result<EvaluationRequest> make_request(const EvalOptions& options, const Environ
   }
   request.options.precision = *precision;
   request.options.call_timeout = std::chrono::milliseconds(std::llround(options.timeout_seconds * 1000));
+  request.options.task_timeout = std::chrono::milliseconds(std::llround(options.task_timeout_seconds * 1000));
   for (const auto& text : options.shrink) {
     KERNELGEN_TRY(auto shrink, parse_shrink(text));
     request.options.shrink.push_back(std::move(shrink));
@@ -146,6 +148,10 @@ void bind_options(CLI::App& command, EvalOptions& options) {
       ->type_name("X")
       ->check(quiet(CLI::NonNegativeNumber));
   command.add_option("--timeout", options.timeout_seconds, "Limit of one call of the kernel, in seconds")
+      ->type_name("S")
+      ->check(quiet(CLI::Range(0.001, 86400.0)))
+      ->capture_default_str();
+  command.add_option("--task-timeout", options.task_timeout_seconds, "Limit of importing and admitting the task")
       ->type_name("S")
       ->check(quiet(CLI::Range(0.001, 86400.0)))
       ->capture_default_str();

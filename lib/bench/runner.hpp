@@ -47,6 +47,8 @@ struct RunnerReply {
 /// A runner that ended or was ended instead of answering.
 struct RunnerDeath {
   bool timed_out = false;
+  /// It was ended because processes of the candidate ran beside it.
+  bool has_company = false;
   std::optional<int> exit_code;
   std::optional<int> signal;
   /// Where it crashed, if its crash handler got to say so. Sanitized, not believed.
@@ -77,6 +79,8 @@ enum class Allocations { Plain, Poisoned };
 class Runner {
  public:
   virtual ~Runner() = default;
+  /// An exchange in which nothing is done: what the worker's clock shows for one besides the candidate.
+  virtual RunnerAnswer echo(std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer load(const RunnerJob& job, std::chrono::milliseconds timeout) = 0;
   /// ModelNew only: builds the module under a seed; arg[0] is the size of its state.
   virtual RunnerAnswer construct(int set, std::uint64_t seed, std::chrono::milliseconds timeout) = 0;

@@ -13,8 +13,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <utility>
+#include <vector>
 
 #include "runner/runner_protocol.h"
 #include "support/errno_error.hpp"
@@ -51,12 +53,22 @@ std::int64_t nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
 
+/// The children of all threads of a process.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", parent), error)) {
+    std::ifstream children(thread.path() / "children");
+    for (pid_t child = 0; children >> child;) found.push_back(child);
+  }
+  return found;
+}
+
 /// A descriptor of the only child of a process: signals sent through it cannot reach anybody else.
 UniqueFd open_only_child(pid_t parent) {
-  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", parent));
-  pid_t child = 0;
-  if (!(children >> child)) return {};
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  const auto children = children_of(parent);
+  if (children.size() != 1) return {};
+  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, children.front(), 0)));
 }
 
 class SandboxedRunner final : public RunnerProcess {
@@ -88,6 +100,7 @@ class SandboxedRunner final : public RunnerProcess {
     return !dead_ && (count > 0 || (count < 0 && errno == EAGAIN));
   }
 
+  RunnerAnswer echo(milliseconds timeout) override { return ask(KGEN_OP_ECHO, {}, timeout); }
   RunnerAnswer load(const RunnerJob& job, milliseconds timeout) override {
     const std::array<int, 3> fds{job.description_fd, job.exchange_fd, job.code_fd};
     const std::uint64_t code = job.code == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
@@ -128,6 +141,9 @@ class SandboxedRunner final : public RunnerProcess {
     if (auto* reply = std::get_if<RunnerReply>(&answer)) {
       reply->host_ns = nanoseconds_since(start);
       freeze();
+      // From the first call on no process can be started: one look finds whatever was left from loading.
+      if (op == KGEN_OP_RUN && !std::exchange(company_looked_for_, true) && has_company())
+        return die({.has_company = true});
     }
     return answer;
   }
@@ -195,7 +211,7 @@ class SandboxedRunner final : public RunnerProcess {
 
   RunnerDeath die(RunnerDeath death) {
     if (dead_) return *dead_;
-    if (!death.timed_out && !stop_.stop_requested()) await_status();
+    if (!death.timed_out && !death.has_company && !stop_.stop_requested()) await_status();
     if (wait_status_ && WIFSIGNALED(*wait_status_)) death.signal = WTERMSIG(*wait_status_);
     if (wait_status_ && WIFEXITED(*wait_status_)) death.exit_code = WEXITSTATUS(*wait_status_);
     death.text = crash_text_;
@@ -212,6 +228,13 @@ class SandboxedRunner final : public RunnerProcess {
       pollfd watched{connection_.status.get(), POLLIN, 0};
       if (::poll(&watched, 1, 100) > 0 && !read_status()) return;
     }
+  }
+
+  /// Whether the candidate has processes besides the runner: they would not stop when the runner is stopped.
+  bool has_company() const {
+    if (supervisor_ <= 0) return false;
+    const auto below = children_of(supervisor_);
+    return below.size() > 1 || (below.size() == 1 && !children_of(below.front()).empty());
   }
 
   /// Nothing of the candidate runs while the judge looks at its answer or times the reference.
@@ -241,6 +264,7 @@ class SandboxedRunner final : public RunnerProcess {
   pid_t supervisor_ = 0;
   UniqueFd runner_;
   bool frozen_ = false;
+  bool company_looked_for_ = false;
   std::uint64_t sequence_ = 0;
   std::string isolation_;
   std::string crash_text_;

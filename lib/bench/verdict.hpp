@@ -32,13 +32,17 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 /// transformed input failed by accuracy, else Correct.
 [[nodiscard]] Outcome verdict_of_cases(const std::vector<CaseResult>& cases);
 
-/// How long the worker's clock may run beyond the runner's for reasons of our own: scheduling, and copying outputs.
+/// How long the worker's clock may run beyond the runner's for reasons of our own.
 struct ClockAllowance {
-  /// Waking the runner, and the answer's way back: 60 to 120 us measured on two cores, idle to busy.
-  double fixed_ns = 300e3;
+  /// What an exchange takes in which nothing is done; measured with each runner before its candidate is loaded.
+  double exchange_ns = 0;
+  /// Copied by the runner after the call.
   double copied_bytes = 0;
   /// One thread copying from cold memory: 4 to 8 GB/s.
   double bytes_per_ns = 4;
+
+  /// For calls that take this long by the runner's clock.
+  [[nodiscard]] double in_total(double candidate_ns) const;
 };
 
 /// Whether the clocks and baselines of a measurement add up; the reason when not.

@@ -49,6 +49,19 @@ ssize_t write_quietly(int fd, std::string_view bytes) {
   return written;
 }
 
+/// A client that is gone is noticed by the reader; there is nobody to tell here.
+void send_message(int fd, const Message& message) {
+  auto frame = encode_message(message);
+  if (!frame) return;
+  std::string_view rest = *frame;
+  while (!rest.empty()) {
+    const auto count = write_quietly(fd, rest);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
 /// One client. The calling thread reads; every request has a thread of its own, and the device decides who is next.
 class Service {
  public:
@@ -145,18 +158,9 @@ class Service {
     for (const auto id : finished) jobs_.erase(id);
   }
 
-  /// A client that is gone is noticed by the reader; there is nobody to tell here.
   void send(const Message& message) {
-    auto frame = encode_message(message);
-    if (!frame) return;
     const std::scoped_lock lock(output_mutex_);
-    std::string_view rest = *frame;
-    while (!rest.empty()) {
-      const auto count = write_quietly(output_fd_, rest);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) return;
-      rest.remove_prefix(static_cast<std::size_t>(count));
-    }
+    send_message(output_fd_, message);
   }
 
   LocalBenchmarker& benchmarker_;
@@ -174,8 +178,12 @@ class Service {
 Result<void> run_worker(const WorkerOptions& options, int input_fd, int output_fd, std::stop_token stop) {
   // Runners are forked by others and come to us when those end: we kill and reap them.
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "cannot become a child subreaper");
-  KERNELGEN_TRY(auto benchmarker, make_local_benchmarker(options));
-  return Service(*benchmarker, input_fd, output_fd).run(stop);
+  auto benchmarker = make_local_benchmarker(options);
+  if (!benchmarker) {
+    send_message(output_fd, ErrorMessage{.error = benchmarker.error()});
+    return std::move(benchmarker).error();
+  }
+  return Service(**benchmarker, input_fd, output_fd).run(stop);
 }
 
 }  // namespace v0

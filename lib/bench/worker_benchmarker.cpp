@@ -128,7 +128,8 @@ class Connection {
 
   void fail(Error error) {
     const std::scoped_lock lock(mutex_);
-    broken_ = std::move(error);
+    // The first reason is the reason; the end of the stream follows from it.
+    if (!broken_) broken_ = std::move(error);
     changed_.notify_all();
   }
 

@@ -147,6 +147,7 @@ class JudgeProcess final : public Judge {
     KERNELGEN_TRY(staged.seed, read_u64(reply, "stage", "seed"));
     KERNELGEN_TRY(staged.forward_seed, read_u64(reply, "stage", "forward_seed"));
     KERNELGEN_TRY(staged.reference_ns, read<std::int64_t>(reply, "stage", "reference_ns"));
+    KERNELGEN_TRY(staged.fresh, read<bool>(reply, "stage", "fresh"));
     return staged;
   }
 

@@ -69,6 +69,9 @@ class Session {
   Job job_;
   bool loaded_ = false;
   Entries entries_;
+  /// libgomp's entry for a parallel region; NULL when the candidate does not use it.
+  using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
+  Parallel parallel_ = nullptr;
   std::array<State, 2> states_;
   void* mapping_ = nullptr;
   std::vector<kgen_tensor> tensors_;

@@ -26,7 +26,7 @@ struct MeasureOptions {
   double max_relative_interval = 0.01;
   /// Timed calls that are compared in full. Fewer than 44 marks the record "reduced verification".
   int full_comparisons = 44;
-  int max_samples = 400;
+  int max_samples = 100;
   /// Wall-clock limit of the timing phase. Wins over every other criterion.
   std::chrono::milliseconds deadline{20'000};
 };

@@ -81,6 +81,7 @@ struct TimingReport {
   std::vector<std::int64_t> reference_ns;     ///< the reference, interleaved
   std::vector<std::int64_t> candidate_ns;     ///< the runner's clock
   std::vector<std::int64_t> host_ns;          ///< the worker's clock around the same calls
+  std::vector<std::int64_t> fresh;            ///< 1: all inputs new; 0: known ones with secret lines replaced
   std::vector<std::int64_t> clean_after_ns;   ///< the reference again, runner gone; empty when not needed
   double reference_median_ns = 0;
   double candidate_median_ns = 0;

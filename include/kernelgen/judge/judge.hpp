@@ -74,6 +74,8 @@ struct StagedCase {
   std::uint64_t forward_seed = 0;
   /// The reference call that gave the expected answer. 0 when it was known already.
   std::int64_t reference_ns = 0;
+  /// Whether all inputs are new. A judge draws new ones in a secret share of the canary calls, too.
+  bool fresh = true;
 };
 
 /// How much of the outputs to compare.

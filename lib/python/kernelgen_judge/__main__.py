@@ -7,6 +7,7 @@ import os
 import platform
 import socket
 import sys
+from importlib import metadata
 from typing import Any
 
 from kernelgen_common import zygote
@@ -17,6 +18,14 @@ def _child(request: dict[str, Any], descriptors: list[int]) -> int:
 
     server.silence()
     return server.serve(socket.socket(fileno=descriptors[0]))
+
+
+def _version_of(package: str) -> str:
+    """The installed version, without importing the package; empty when it is not there."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def main() -> int:
@@ -31,7 +40,7 @@ def main() -> int:
     from . import server  # noqa: F401 - its imports are what children must not pay for
 
     zygote.import_hidden_dependencies()
-    ready = {"python": platform.python_version(), "torch": str(torch.__version__), "triton": ""}
+    ready = {"python": platform.python_version(), "torch": str(torch.__version__), "triton": _version_of("triton")}
     return zygote.serve(connection, ready, _child)
 
 

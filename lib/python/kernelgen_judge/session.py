@@ -224,7 +224,7 @@ class Session:
         # Here and not in the runner: what a runner does beside the call would have to be allowed for by its clock.
         self._flusher.flush(self._exchanged)
         seeds = {"seed": str(reply.seed), "forward_seed": str(reply.forward_seed)}
-        return {**seeds, "reference_ns": reply.reference_ns}
+        return {**seeds, "reference_ns": reply.reference_ns, "fresh": reply.fresh}
 
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compares what the candidate left in the arena."""
@@ -245,12 +245,14 @@ class Session:
         """Times the reference on inputs of its own, with nothing else running."""
         weights, stager, _ = self._ready()
         timed = weights.get(weights.current).timed
-        if stager.current is None:
-            stager.stage(timed, weights.current, "own", None, False, False)
-        chosen = stager.current
-        assert chosen is not None
+
+        def call() -> int:
+            # Staged like the calls beside a candidate: what is compared must have been done alike.
+            weights.restore()
+            return stager.stage(timed, weights.current, "own", None, False, True).reference_ns
+
         samples = sample(
-            lambda: timed.call(chosen.arguments(), secret_seed(), chosen.ranges)[1],
+            call,
             float(request.get("seconds") or 1.0),
             int(request.get("min_samples") or 1),
             int(request.get("max_samples") or 1000),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,8 @@ from .values import Flat, TensorSpec, assign, unflatten
 
 POOL_SETS = 3
 POOL_BYTES = 2 << 30
+CHEAP_DRAW_SECONDS = 2e-4
+MIN_FRESH_SHARE = 0.25
 
 
 def secret_seed() -> int:
@@ -48,6 +51,8 @@ class StageReply:
     seed: int
     forward_seed: int
     reference_ns: int
+    #: Whether all inputs are new.
+    fresh: bool = True
 
 
 class InputSet:
@@ -123,6 +128,7 @@ class Stager:
         self.previous: Flat | None = None
         #: The set whose contents the arena's inputs are known to hold.
         self.arena_holds: InputSet | None = None
+        self._draw_seconds = 0.0
 
     def _pool_limit(self) -> int:
         bytes_per_set = max(1, self._private_layout.total_bytes)
@@ -160,7 +166,9 @@ class Stager:
         self.poison()
         self.current = chosen
         assert chosen.expected is not None
-        return StageReply(chosen.seed, forward_seed, 0 if known else chosen.expected.nanoseconds)
+        return StageReply(
+            chosen.seed, forward_seed, 0 if known else chosen.expected.nanoseconds, changes.ranges is None
+        )
 
     @staticmethod
     def _known(chosen: InputSet, weight_set: int, forward_seed: int) -> bool:
@@ -177,7 +185,9 @@ class Stager:
         return oldest
 
     def _new_set(self, distribution: str, seed: int) -> InputSet:
+        started = time.perf_counter()
         drawn = self._draw(distribution, seed)
+        self._draw_seconds = time.perf_counter() - started
         chosen = self._slot()
         if self.arena_holds is chosen:
             self.arena_holds = None
@@ -189,9 +199,18 @@ class Stager:
                     chosen.canaries[name] = Canary(tensor, plan, self._rng)
         return chosen
 
+    def _fresh_share(self) -> float:
+        """How often a canary call gets all new inputs instead: always where drawing is cheap or nothing can be replaced,
+        else often enough to see whether a candidate is faster on what it knows."""
+        expected = self.current.expected if self.current is not None else None
+        if self.current is None or not self.current.canaries or self._draw_seconds <= CHEAP_DRAW_SECONDS:
+            return 1.0
+        call_seconds = expected.nanoseconds / 1e9 if expected is not None else 0.0
+        return min(1.0, max(MIN_FRESH_SHARE, call_seconds / self._draw_seconds))
+
     def _with_canary(self, distribution: str) -> tuple[InputSet, _Changes]:
         usable = [candidate for candidate in self._sets if candidate.distribution == distribution]
-        if not usable or (len(usable) < self._limit and self._rng.random() < 0.25):
+        if not usable or self._rng.random() < self._fresh_share():
             return self._new_set(distribution, secret_seed()), _Changes(None)
         chosen = usable[self._rng.randrange(len(usable))]
         ranges = []

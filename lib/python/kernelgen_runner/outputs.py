@@ -82,3 +82,28 @@ def make_writer(outputs: list[Place], report: Place | None) -> Callable[[Any], N
                     copy(view, tensor)
 
     return write
+
+
+def make_settler() -> Callable[[Any], None]:
+    """A function for the end of the timed part: it makes tensors pay now for what they put off until they are read.
+
+    Those are negated and conjugated views, and expanded ones, whose elements the reference may have had to write.
+    """
+    base = torch._C.TensorBase
+    is_neg, is_conj, stride, size, clone = base.is_neg, base.is_conj, base.stride, base.size, base.clone
+    contiguous = torch.contiguous_format
+
+    def settle(value: Any) -> None:
+        kind = type(value)
+        if kind in _PLAIN_TYPES:
+            overlapping = any(step == 0 and count > 1 for step, count in zip(stride(value), size(value)))
+            if overlapping or is_neg(value) or is_conj(value):
+                clone(value, memory_format=contiguous)
+        elif isinstance(value, dict):
+            for item in value.values():
+                settle(item)
+        elif isinstance(value, (tuple, list)):
+            for item in value:
+                settle(item)
+
+    return settle

@@ -35,7 +35,7 @@ class FakeJudge final : public Judge {
   Result<StagedCase> stage(const std::string& distribution, Freshness freshness) override {
     distribution_ = distribution;
     if (freshness == Freshness::Canary) ++canaries;
-    return StagedCase{.seed = ++seed_, .forward_seed = 1, .reference_ns = reference_ns};
+    return StagedCase{.seed = ++seed_, .forward_seed = 1, .reference_ns = reference_ns, .fresh = fresh(canaries)};
   }
   Result<CheckResult> check(CheckMode) override { return CheckResult{answer(distribution_, ++checks), {}}; }
   Result<std::vector<std::int64_t>> baseline(int, int, std::chrono::milliseconds) override {
@@ -43,6 +43,7 @@ class FakeJudge final : public Judge {
     return clean_ns;
   }
 
+  std::function<bool(int canary)> fresh = [](int) { return true; };
   int canaries = 0;
   int checks = 0;
 
@@ -69,6 +70,7 @@ struct Scene {
 class FakeRunner final : public Runner {
  public:
   explicit FakeRunner(Scene& scene) : scene_(scene) {}
+  RunnerAnswer echo(std::chrono::milliseconds) override { return RunnerReply{.host_ns = 100'000}; }
   RunnerAnswer load(const RunnerJob&, std::chrono::milliseconds) override { return answer("load"); }
   RunnerAnswer construct(int, std::uint64_t, std::chrono::milliseconds) override { return answer("construct"); }
   RunnerAnswer export_state(int, int, std::uint64_t, std::chrono::milliseconds) override { return answer("export"); }
@@ -201,7 +203,7 @@ TEST_CASE("wrong on its own inputs", "[bench][evaluation]") {
   const auto record = evaluate(scene);
   REQUIRE(record);
   CHECK(record->outcome.to_class() == "accuracy:mismatch");
-  CHECK(record->timing->candidate_ns.empty());
+  CHECK_FALSE(record->timing);
 }
 
 TEST_CASE("right on the first call only", "[bench][evaluation]") {
@@ -360,6 +362,50 @@ TEST_CASE("a machine that got slower altogether is not the candidate's doing", "
   const auto record = evaluate(scene);
   REQUIRE(record);
   CHECK(record->outcome.correct());
+}
+
+TEST_CASE("a clock may not hide more than waking a runner takes", "[bench][evaluation]") {
+  const auto verdict = [](std::int64_t hidden_ns) {
+    Scene scene;
+    scene.runner = [&](const std::string&, int) {
+      return RunnerReply{.end_ns = 1'000'000, .host_ns = 1'100'000 + hidden_ns};
+    };
+    return evaluate(scene)->outcome.to_class();
+  };
+  CHECK(verdict(250'000) == "correct");
+  CHECK(verdict(350'000) == "suspect:clock");
+}
+
+TEST_CASE("a call too short for the worker's clock is labelled", "[bench][evaluation]") {
+  Scene scene;
+  scene.runner = [](const std::string&, int) { return RunnerReply{.end_ns = 20'000, .host_ns = 120'000}; };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK_THAT(record->labels.at(0), Catch::StartsWith("loose clock: up to 300 us"));
+}
+
+TEST_CASE("a candidate that is faster on inputs it has seen is suspect", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.fresh = [](int canary) { return canary % 4 == 0; };
+  scene.runner = [&](const std::string&, int) {
+    const std::int64_t taken = scene.judge.canaries % 4 == 0 ? 1'000'000 : 100'000;
+    return RunnerReply{.end_ns = taken, .host_ns = taken + 100'000};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "suspect:remembers inputs");
+}
+
+TEST_CASE("processes left beside the runner are a cheat", "[bench][evaluation]") {
+  Scene scene;
+  scene.runner = [](const std::string& op, int) -> RunnerAnswer {
+    if (op == "run") return RunnerDeath{.has_company = true};
+    return RunnerReply{};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "cheat:process");
 }
 
 TEST_CASE("a measurement on a busy machine is suspect", "[bench][evaluation]") {
