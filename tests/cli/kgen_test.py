@@ -115,7 +115,7 @@ class KgenTest(unittest.TestCase):
                          environment={"KGEN_PYTHON": "/no/such/python"})
 
     def test_eval_with_a_cache_that_cannot_be_made(self):
-        self.check_error(69, "/dev/null/cache", *self.eval("--cache-dir", "/dev/null/cache"))
+        self.check_error(64, "/dev/null/cache", *self.eval("--cache-dir", "/dev/null/cache"))
 
     def test_python_without_torch(self):
         python = self.path / "python"
