@@ -31,7 +31,7 @@ constexpr int k_repeats_of_failure = 6;
 /// Comparing more than this in full costs more than the calls themselves; then every second one, chosen by lot.
 constexpr std::uint64_t k_always_full_output_bytes = 64u << 20;
 constexpr int k_min_baseline_samples = 10;
-constexpr int k_max_baseline_samples = 20;
+constexpr int k_max_baseline_samples = 12;
 constexpr auto k_baseline_budget = 300ms;
 constexpr int k_echoes = 16;
 /// A clock that could hide more than this share of a call is worth a label.

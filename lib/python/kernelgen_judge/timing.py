@@ -91,10 +91,10 @@ class TimedReference:
 
 
 def _is_stable(samples: Sequence[int]) -> bool:
-    """Whether the last ten samples agree with the ten before them."""
-    if len(samples) < 20:
+    """Whether the last five samples agree with the five before them."""
+    if len(samples) < 10:
         return False
-    before, after = statistics.median(samples[-20:-10]), statistics.median(samples[-10:])
+    before, after = statistics.median(samples[-10:-5]), statistics.median(samples[-5:])
     return abs(after - before) <= _SPREAD * before
 
 
