@@ -369,6 +369,12 @@ class Evaluation {
       record_.labels.push_back(
           fmt::format("loose clock: up to {:.0f} us of each call rest on the runner's word", loose_ns / 1e3));
     if (auto doubtful = doubt_timing(timing, allowance)) return *std::move(doubtful);
+    // A win that the worker's clock cannot see is no win.
+    if (loose_ns > timing.candidate_median_ns && timing.speedup_call.value > 1)
+      return Outcome{
+          OutcomeKind::Suspect, "too short to time",
+          fmt::format("its call takes {:.0f} us by its own word, and the worker's clock cannot tell {:.0f} us",
+                      timing.candidate_median_ns / 1e3, loose_ns / 1e3)};
     return verdict;
   }
 

@@ -376,13 +376,16 @@ TEST_CASE("a clock may not hide more than waking a runner takes", "[bench][evalu
   CHECK(verdict(350'000) == "suspect:clock");
 }
 
-TEST_CASE("a call too short for the worker's clock is labelled", "[bench][evaluation]") {
+TEST_CASE("a call too short for the worker's clock is labelled, and cannot win", "[bench][evaluation]") {
   Scene scene;
   scene.runner = [](const std::string&, int) { return RunnerReply{.end_ns = 20'000, .host_ns = 120'000}; };
   const auto record = evaluate(scene);
   REQUIRE(record);
-  CHECK(record->outcome.correct());
+  CHECK(record->outcome.to_class() == "suspect:too short to time");
   CHECK_THAT(record->labels.at(0), Catch::StartsWith("loose clock: up to 300 us"));
+  scene.judge.reference_ns = 10'000;
+  scene.judge.clean_ns.assign(20, 10'000);
+  CHECK(evaluate(scene)->outcome.correct());
 }
 
 TEST_CASE("a candidate that is faster on inputs it has seen is suspect", "[bench][evaluation]") {
