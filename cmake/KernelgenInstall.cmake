@@ -1,7 +1,7 @@
 # What `cmake --install` puts where. The layout below the prefix is part of the API (see core/installation.hpp): the
 # library finds its worker, runner, judge and ABI header relative to itself, so everything can be moved as a whole.
 #
-#   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi}
+#   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi,prompts}
 include(CMakePackageConfigHelpers)
 
 set(KERNELGEN_INSTALL_DATADIR share/kernelgen)
@@ -23,6 +23,7 @@ endif()
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/python/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "__pycache__" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/prompt/templates/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/prompts)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/kernelgen)
 
 # find_package(kernelgen)
@@ -44,7 +45,7 @@ if(kernelgen_type STREQUAL "STATIC_LIBRARY")
   foreach(library ${CMAKE_DL_LIBS})
     string(APPEND kernelgen_pc_libs " -l${library}")
   endforeach()
-  set(kernelgen_pc_requires "fmt libcrypto")
+  set(kernelgen_pc_requires "fmt libcrypto libcurl")
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/kernelgen.pc.in ${PROJECT_BINARY_DIR}/kernelgen.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/kernelgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -9,16 +9,28 @@ set(KERNELGEN_PUBLIC_HEADERS
   bench/stopping.hpp
   bench/worker.hpp
   compile/kernel_compiler.hpp
+  core/action.hpp
   core/candidate.hpp
   core/installation.hpp
   core/outcome.hpp
+  core/prompt.hpp
   core/record.hpp
   core/result.hpp
   core/task.hpp
   core/version.hpp
+  detect/persistent_detector.hpp
   device/cpu.hpp
   exec/child.hpp
   exec/process.hpp
+  flow/engine.hpp
+  flow/policy.hpp
+  flow/repair_loop.hpp
   judge/judge.hpp
+  llm/clients.hpp
+  llm/llm_client.hpp
+  prompt/prompt_builder.hpp
+  prompt/reply_reader.hpp
+  store/event.hpp
+  store/journal.hpp
   task/task_source.hpp)
 list(TRANSFORM KERNELGEN_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/kernelgen/)

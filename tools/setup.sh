@@ -39,7 +39,7 @@ apt() {
 
 setup_packages_apt() {
   local wanted=(g++ cmake ninja-build ccache pkg-config git python3 python3-venv
-    libfmt-dev libssl-dev libcli11-dev catch2)
+    libfmt-dev libssl-dev libcurl4-openssl-dev libkainjow-mustache-dev libcli11-dev catch2)
   if [ "$1" = dev ]; then
     wanted+=(clang clang-format clang-tidy shellcheck)
   fi
@@ -79,7 +79,7 @@ setup_packages_elsewhere() {
   done
   say "packages: no apt here, so nothing is installed for you"
   [ ${#lacking[@]} = 0 ] || missing "Please install: ${lacking[*]}" \
-    "and the libraries: Boost >= $OLDEST_BOOST (json, filesystem, regex), fmt >= 9, OpenSSL >= 3, CLI11 >= 2.1, Catch2."
+    "and the libraries: Boost >= $OLDEST_BOOST (json, filesystem, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, kainjow-mustache, CLI11 >= 2.1, Catch2."
 }
 
 # What a Python offers: "torch 2.13.0" when it will do, else nothing. Metadata only: importing torch takes seconds.

@@ -30,6 +30,8 @@ ExitCode exit_code_for(const Error& error) {
     case ErrorCode::Unavailable:
     case ErrorCode::Unsupported:
       return ExitCode::MachineLacks;
+    case ErrorCode::Pending:
+      return ExitCode::Waiting;
     case ErrorCode::Busy:
       return ExitCode::InUse;
     case ErrorCode::Cancelled:

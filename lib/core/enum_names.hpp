@@ -3,8 +3,10 @@
 /// \file
 /// Every enum of the core and its stored spellings. Names are never reused for another meaning.
 
+#include <kernelgen/core/action.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/outcome.hpp>
+#include <kernelgen/core/prompt.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
@@ -36,6 +38,7 @@ inline constexpr auto names_of<ErrorCode> = make_names<ErrorCode>({
     {ErrorCode::Unsupported, "unsupported"},
     {ErrorCode::InvalidTask, "invalid_task"},
     {ErrorCode::Busy, "busy"},
+    {ErrorCode::Pending, "pending"},
     {ErrorCode::Internal, "internal"},
 });
 
@@ -125,6 +128,42 @@ inline constexpr auto names_of<StopReason> = make_names<StopReason>({
     {StopReason::Deadline, "deadline"},
     {StopReason::Cancelled, "cancelled"},
     {StopReason::Failed, "failed"},
+});
+
+template <>
+inline constexpr auto names_of<PromptKind> = make_names<PromptKind>({
+    {PromptKind::Seed, "seed"},
+    {PromptKind::Repair, "repair"},
+    {PromptKind::Analysis, "analysis"},
+    {PromptKind::Optimize, "optimize"},
+    {PromptKind::Stage, "stage"},
+    {PromptKind::Reflect, "reflect"},
+});
+
+template <>
+inline constexpr auto names_of<FinishReason> = make_names<FinishReason>({
+    {FinishReason::Stop, "stop"},
+    {FinishReason::Length, "length"},
+    {FinishReason::Refused, "refused"},
+    {FinishReason::Other, "other"},
+});
+
+template <>
+inline constexpr auto names_of<Recurrence> = make_names<Recurrence>({
+    {Recurrence::Persistent, "persistent"},
+    {Recurrence::PerStep, "per-step"},
+    {Recurrence::NotRecurrent, "not-recurrent"},
+    {Recurrence::Unknown, "unknown"},
+});
+
+template <>
+inline constexpr auto names_of<ActionStatus> = make_names<ActionStatus>({
+    {ActionStatus::Evaluated, "evaluated"},
+    {ActionStatus::Analyzed, "analyzed"},
+    {ActionStatus::NoCode, "no_code"},
+    {ActionStatus::Duplicate, "duplicate"},
+    {ActionStatus::ModelFailed, "model_failed"},
+    {ActionStatus::NotJudged, "not_judged"},
 });
 
 }  // namespace v0

@@ -38,12 +38,13 @@ Result<Installation> installation_at(const fs::path& prefix) {
   const fs::path libexec = prefix / "libexec" / "kernelgen";
   const fs::path share = prefix / "share" / "kernelgen";
   Installation found{prefix / "bin" / "kgen", libexec / "kgen-runner", libexec / "libkgen_runner_support.so",
-                     share / "python", share / "abi"};
-  const std::array<fs::path, 6> parts{found.worker,
+                     share / "python",        share / "prompts",       share / "abi"};
+  const std::array<fs::path, 7> parts{found.worker,
                                       found.native_runner,
                                       found.runner_support,
                                       found.python_dir / "kernelgen_judge",
                                       found.python_dir / "kernelgen_runner",
+                                      found.prompts_dir / "seed.mustache",
                                       found.abi_dir / "kernelgen" / "abi.h"};
   for (const auto& part : parts) {
     if (!is_there(part)) {

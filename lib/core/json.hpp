@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include <kernelgen/core/action.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
 
@@ -36,19 +37,23 @@ template <class T>
 #define KERNELGEN_JSON_TYPE_(prefix, type)                        \
   prefix template boost::json::value to_value<type>(const type&); \
   prefix template Result<type> from_value<type>(const boost::json::value&);
-#define KERNELGEN_JSON_TYPES_(prefix)           \
-  KERNELGEN_JSON_TYPE_(prefix, TaskSource)      \
-  KERNELGEN_JSON_TYPE_(prefix, TaskDescription) \
-  KERNELGEN_JSON_TYPE_(prefix, TensorSpec)      \
-  KERNELGEN_JSON_TYPE_(prefix, Candidate)       \
-  KERNELGEN_JSON_TYPE_(prefix, Outcome)         \
-  KERNELGEN_JSON_TYPE_(prefix, CompileReport)   \
-  KERNELGEN_JSON_TYPE_(prefix, Tolerance)       \
-  KERNELGEN_JSON_TYPE_(prefix, OutputError)     \
-  KERNELGEN_JSON_TYPE_(prefix, CaseResult)      \
-  KERNELGEN_JSON_TYPE_(prefix, WeightReport)    \
-  KERNELGEN_JSON_TYPE_(prefix, TimingReport)    \
-  KERNELGEN_JSON_TYPE_(prefix, EvaluationRecord)
+#define KERNELGEN_JSON_TYPES_(prefix)            \
+  KERNELGEN_JSON_TYPE_(prefix, TaskSource)       \
+  KERNELGEN_JSON_TYPE_(prefix, TaskDescription)  \
+  KERNELGEN_JSON_TYPE_(prefix, TensorSpec)       \
+  KERNELGEN_JSON_TYPE_(prefix, Candidate)        \
+  KERNELGEN_JSON_TYPE_(prefix, Outcome)          \
+  KERNELGEN_JSON_TYPE_(prefix, CompileReport)    \
+  KERNELGEN_JSON_TYPE_(prefix, Tolerance)        \
+  KERNELGEN_JSON_TYPE_(prefix, OutputError)      \
+  KERNELGEN_JSON_TYPE_(prefix, CaseResult)       \
+  KERNELGEN_JSON_TYPE_(prefix, WeightReport)     \
+  KERNELGEN_JSON_TYPE_(prefix, TimingReport)     \
+  KERNELGEN_JSON_TYPE_(prefix, EvaluationRecord) \
+  KERNELGEN_JSON_TYPE_(prefix, Reply)            \
+  KERNELGEN_JSON_TYPE_(prefix, Analysis)         \
+  KERNELGEN_JSON_TYPE_(prefix, Action)           \
+  KERNELGEN_JSON_TYPE_(prefix, ActionResult)
 KERNELGEN_JSON_TYPES_(extern)
 
 }  // namespace v0

@@ -49,6 +49,13 @@ BOOST_DESCRIBE_STRUCT(Phase, (), (name, milliseconds))
 BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
                       (schema, id, started, task_name, task_content_id, candidate_id, target, precision, outcome,
                        labels, task, compile, tolerance, cases, weights, timing, environment, phases))
+BOOST_DESCRIBE_STRUCT(Prompt, (), (kind, text, estimated_tokens, dropped, fingerprint))
+BOOST_DESCRIBE_STRUCT(TokenUsage, (), (input_tokens, output_tokens, cached_tokens, reasoning_tokens))
+BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency))
+BOOST_DESCRIBE_STRUCT(Analysis, (),
+                      (worth_optimizing, reason, bottleneck, method, plan, expected_speedup, output_requirement))
+BOOST_DESCRIBE_STRUCT(Action, (), (id, kind, base, analysis, variant, temperature))
+BOOST_DESCRIBE_STRUCT(ActionResult, (), (action, number, status, message, candidate, record, analysis, recurrence))
 
 namespace json_codec {
 

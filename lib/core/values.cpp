@@ -125,5 +125,26 @@ std::string Outcome::to_class() const {
 std::string_view to_string(StopReason reason) { return names_of<StopReason>.name(reason); }
 std::optional<StopReason> parse_stop_reason(std::string_view name) { return names_of<StopReason>.find(name); }
 
+std::string_view to_string(PromptKind kind) { return names_of<PromptKind>.name(kind); }
+std::optional<PromptKind> parse_prompt_kind(std::string_view name) { return names_of<PromptKind>.find(name); }
+
+std::string_view to_string(FinishReason reason) { return names_of<FinishReason>.name(reason); }
+std::optional<FinishReason> parse_finish_reason(std::string_view name) { return names_of<FinishReason>.find(name); }
+
+std::string_view to_string(Recurrence recurrence) { return names_of<Recurrence>.name(recurrence); }
+std::optional<Recurrence> parse_recurrence(std::string_view name) { return names_of<Recurrence>.find(name); }
+
+std::string_view to_string(ActionStatus status) { return names_of<ActionStatus>.name(status); }
+std::optional<ActionStatus> parse_action_status(std::string_view name) { return names_of<ActionStatus>.find(name); }
+
+std::optional<double> score_of(const EvaluationRecord& record) {
+  if (!record.outcome.correct() || !record.timing) return std::nullopt;
+  for (const auto& label : record.labels)
+    if (label.starts_with("interpreter")) return std::nullopt;
+  const auto& timing = *record.timing;
+  const double score = timing.speedup_device ? timing.speedup_device->value : timing.speedup_call.value;
+  return score > 0 ? std::optional(score) : std::nullopt;
+}
+
 }  // namespace v0
 }  // namespace kernelgen

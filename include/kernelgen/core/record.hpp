@@ -146,6 +146,10 @@ struct EvaluationRecord {
   std::vector<Phase> phases;
 };
 
+/// What a search compares: speedup_device where there is one, else speedup_call. Nothing unless the outcome is Correct
+/// and was timed; a time taken under an interpreter is no result.
+[[nodiscard]] std::optional<double> score_of(const EvaluationRecord& record);
+
 /// The record as JSON text, UTF-8, with a schema number.
 [[nodiscard]] std::string to_json(const EvaluationRecord& record);
 /// Reads what to_json wrote, in this or an older schema. Unknown members are ignored.

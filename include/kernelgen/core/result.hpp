@@ -31,6 +31,7 @@ enum class ErrorCode {
   Unsupported,       ///< not built yet, or not possible with this version
   InvalidTask,       ///< the task file cannot be used; the message says why
   Busy,              ///< another process holds the resource
+  Pending,           ///< work done elsewhere is not finished, and waiting was not wanted
   Internal,          ///< a bug in kernelgen
 };
 

@@ -15,6 +15,7 @@ const char* const k_parts[] = {"bin/kgen",
                                "libexec/kernelgen/libkgen_runner_support.so",
                                "share/kernelgen/python/kernelgen_judge/__main__.py",
                                "share/kernelgen/python/kernelgen_runner/__main__.py",
+                               "share/kernelgen/prompts/seed.mustache",
                                "share/kernelgen/abi/kernelgen/abi.h"};
 
 TemporaryDirectory make_installation() {
@@ -34,6 +35,7 @@ TEST_CASE("the parts of an installation are found below its prefix", "[core][ins
   REQUIRE(found);
   CHECK(found->worker == prefix.path() / "bin/kgen");
   CHECK(found->native_runner == prefix.path() / "libexec/kernelgen/kgen-runner");
+  CHECK(found->prompts_dir == prefix.path() / "share/kernelgen/prompts");
   CHECK(found->abi_dir == prefix.path() / "share/kernelgen/abi");
 }
 

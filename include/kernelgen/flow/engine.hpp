@@ -1,0 +1,92 @@
+#pragma once
+
+/// \file
+/// The engine: carries out what a policy decides, journals every step, and resumes from the journal.
+///
+///     task -> prompt -> reply -> candidate -> artifact -> outcome -> decision -> ...
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/core/action.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/detect/persistent_detector.hpp>
+#include <kernelgen/flow/policy.hpp>
+#include <kernelgen/llm/llm_client.hpp>
+#include <kernelgen/prompt/prompt_builder.hpp>
+#include <kernelgen/store/journal.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// What does the work. Borrowed: everything here outlives the run.
+struct Backends {
+  LLMClient& llm;
+  const PromptBuilder& prompts;
+  Benchmarker& benchmarker;
+  const PersistentDetector& detector;
+};
+
+/// Whichever ends first ends the run; unset: no limit.
+struct Budget {
+  std::optional<std::int64_t> tokens;
+  std::optional<std::int64_t> requests;
+  std::optional<std::int64_t> evaluations;
+  /// Of all sessions of the run together.
+  std::optional<std::chrono::seconds> time;
+};
+
+/// One search.
+struct FlowRequest {
+  TaskSource task;
+  Target target = Target::Cpp;
+  EvaluationOptions evaluation;
+  /// For prompts; see device/.
+  std::vector<DeviceFact> device;
+  Budget budget;
+  /// The run reached its goal when the best score is at least this.
+  double goal = 1.0;
+  std::optional<std::int64_t> max_prompt_tokens;
+  std::optional<std::int64_t> max_output_tokens;
+  std::chrono::milliseconds request_timeout{600'000};
+  /// Requests in flight at once. Evaluations are done one at a time, beside them.
+  int parallel_requests = 4;
+};
+
+/// An evaluation went a step further; not journaled.
+struct EvaluationStep {
+  std::string action_id;
+  EvaluationProgress progress;
+};
+
+/// Sees every event right after it was journaled, and the steps of evaluations. Called from the thread that called
+/// run_flow(), or from the one evaluating; never from two at once.
+using FlowObserver = std::function<void(const std::variant<Event, EvaluationStep>&)>;
+
+/// How a search ended.
+struct FlowOutcome {
+  History history;
+  /// Action id of the best candidate; empty: none is correct.
+  std::string best;
+  bool reached = false;
+  std::string reason;
+};
+
+/// Runs the policy to its end, from where the journal stops. Errors: InvalidArgument when the journal belongs to a run
+/// with other options or another task (the message names the difference); Pending when replies or verdicts are made
+/// elsewhere and waiting was not wanted; Cancelled; PermissionDenied, MissingTool and the like when a model cannot be
+/// asked at all; whatever the journal says. After any of them the run can be resumed; nothing is lost.
+[[nodiscard]] Result<FlowOutcome> run_flow(const FlowRequest& request, const Policy& policy, const Backends& backends,
+                                           Journal& journal, const FlowObserver& observer, std::stop_token stop);
+
+}  // namespace v0
+}  // namespace kernelgen

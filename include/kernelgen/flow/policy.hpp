@@ -1,0 +1,88 @@
+#pragma once
+
+/// \file
+/// Policy: which steps a search takes. Pure decisions; the engine has the effects.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <kernelgen/core/action.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// What a policy wants now.
+struct Decision {
+  /// All actions it wants to see finished next; those that run or are finished already may be among them.
+  std::vector<Action> actions;
+  /// The action whose candidate is the best so far; empty: none is correct.
+  std::string best;
+  /// No more actions, ever, for this history.
+  bool finished = false;
+  /// Why it is finished, in one line.
+  std::string reason;
+};
+
+/// A search strategy. Implementations are immutable.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  [[nodiscard]] virtual std::string name() const = 0;
+  /// Its settings as `name value`; part of what a resumed run must have in common.
+  [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> options() const = 0;
+  /// A function of the history alone, whatever the order in which actions finished. A decision without actions that is
+  /// not finished, while nothing runs, is a bug.
+  [[nodiscard]] virtual Decision next(const History& history) const = 0;
+};
+
+/// How often and how a failed candidate is repaired.
+struct RepairOptions {
+  int max_attempts = 4;
+  double temperature = 0.7;
+};
+
+/// seeds -> repairs -> analysis -> optimized kernel -> repairs -> stages.
+struct HybridOptions {
+  int seeds = 2;
+  /// Strategy hints of the seeds, used in turn. Empty: seeds differ by temperature alone.
+  std::vector<std::string> strategies;
+  double temperature = 0.7;
+  int seed_repairs = 4;
+  int optimize_repairs = 3;
+  int stage_repairs = 1;
+  std::vector<std::string> stages{"grid_and_parallel", "block_tiling", "memory_and_tuning"};
+  /// The stages are skipped when the best kernel is persistent and its score is at least this.
+  double threshold = 2.0;
+  /// A stage is kept when it is faster than the best by this fraction.
+  double epsilon = 0.02;
+  /// No further seeds' work once a score is at least this; 0: never.
+  double stop_at_score = 0;
+};
+
+/// InvalidArgument is not possible: options out of range are clamped to the nearest sensible value.
+[[nodiscard]] std::unique_ptr<Policy> make_hybrid_policy(HybridOptions options);
+
+/// Independent samples of the seed prompt; the baseline of every study.
+struct OneShotOptions {
+  int samples = 1;
+  double temperature = 0.7;
+};
+[[nodiscard]] std::unique_ptr<Policy> make_one_shot_policy(OneShotOptions options);
+
+/// Attempts of several samples each; every attempt after the first starts from feedback on the best sample so far.
+struct ReflectOptions {
+  int attempts = 3;
+  int samples = 3;
+  double temperature = 0.7;
+  /// Enough: no further attempt once a score is at least this.
+  double goal = 1.0;
+};
+[[nodiscard]] std::unique_ptr<Policy> make_reflect_policy(ReflectOptions options);
+
+/// Mends what the action "start" of the history holds.
+[[nodiscard]] std::unique_ptr<Policy> make_repair_policy(RepairOptions options);
+
+}  // namespace v0
+}  // namespace kernelgen

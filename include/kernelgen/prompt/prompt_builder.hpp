@@ -1,0 +1,81 @@
+#pragma once
+
+/// \file
+/// PromptBuilder: what is known about a task and the attempts so far, as text for a model.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <kernelgen/core/action.hpp>
+#include <kernelgen/core/candidate.hpp>
+#include <kernelgen/core/prompt.hpp>
+#include <kernelgen/core/record.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/core/task.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// One fact about the device: {"model", "AMD EPYC 7B13"}, {"L2 cache", "1 MiB, shared by 2 threads"}.
+using DeviceFact = std::pair<std::string, std::string>;
+
+/// A candidate and what became of it.
+struct Attempt {
+  std::string action_id;
+  std::string source;
+  std::optional<EvaluationRecord> record;
+  /// Why there is no record, in one line.
+  std::string message;
+};
+
+/// Everything a prompt may be made of.
+struct PromptRequest {
+  PromptKind kind = PromptKind::Seed;
+  Target target = Target::Cpp;
+  TaskSource task;
+  TaskDescription description;
+  Tolerance tolerance;
+  int threads = 1;
+  std::vector<DeviceFact> device;
+  /// The candidate to repair, analyse, optimize or tune. Required for every kind but Seed.
+  std::optional<Attempt> base;
+  /// Earlier attempts on the same line, oldest first; shown in a line each.
+  std::vector<Attempt> history;
+  /// Required for Optimize.
+  std::optional<Analysis> analysis;
+  /// Name of a strategy hint (Seed) or of a stage (Stage); see strategies() and stages(). Empty: none.
+  std::string variant;
+  /// Optional parts are left out until the estimate fits; the reference never is.
+  std::optional<std::int64_t> max_tokens;
+};
+
+/// Builds prompts. Implementations are thread-safe and pure: equal requests give equal prompts.
+class PromptBuilder {
+ public:
+  virtual ~PromptBuilder() = default;
+  /// InvalidArgument when something required is missing, the variant is unknown, or max_tokens cannot hold what is
+  /// never left out.
+  [[nodiscard]] virtual Result<Prompt> build(const PromptRequest& request) const = 0;
+  /// Hints that make seeds different on purpose, in the order in which they are used.
+  [[nodiscard]] virtual std::vector<std::string> strategies(Target target) const = 0;
+};
+
+/// Where templates lie.
+struct PromptBuilderOptions {
+  /// Installation::prompts_dir.
+  std::filesystem::path directory;
+  /// Files here replace those of the same name. Empty: none.
+  std::filesystem::path overrides;
+};
+
+/// Reads and parses all templates at once. Errors: NotFound for a missing one, InvalidArgument for one that is no
+/// mustache, with its name and line.
+[[nodiscard]] Result<std::unique_ptr<PromptBuilder>> make_prompt_builder(const PromptBuilderOptions& options);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,113 @@
+#pragma once
+
+/// \file
+/// What happens in a run, one value an event. The journal is a list of them; history is computed from them alone.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <kernelgen/core/action.hpp>
+#include <kernelgen/core/prompt.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/core/task.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// The first event of a run: what a resumed run must have in common with it.
+struct RunStarted {
+  std::string kernelgen_version;
+  TaskSource task;
+  Target target = Target::Cpp;
+  std::string policy;
+  /// Everything that steers the run, as sorted `name value` lines; a difference is shown by name.
+  std::vector<std::pair<std::string, std::string>> options;
+  /// LLMClient::describe().
+  std::string model;
+};
+
+/// What prompts are made of besides the task: asked once, so that a resumed run builds the same ones.
+struct TaskDescribed {
+  TaskDescription description;
+  std::vector<std::pair<std::string, std::string>> device;
+};
+
+/// An action got its number, and its prompt was built.
+struct ActionIssued {
+  int number = 0;
+  Action action;
+  Prompt prompt;
+};
+
+/// Written before a request leaves. A request without an answer when kgen ends is possibly spent.
+struct RequestSent {
+  int number = 0;
+};
+
+/// Written at resume for each request that was in flight: whether it was answered, and paid for, is unknown.
+struct RequestUnknown {
+  int number = 0;
+};
+
+/// The reply, whole. Written before anything looks at it.
+struct ReplyArrived {
+  int number = 0;
+  Reply reply;
+};
+
+/// The model gave no reply.
+struct RequestFailed {
+  int number = 0;
+  ErrorCode code = ErrorCode::Internal;
+  std::string message;
+};
+
+/// Everything that came of an action. The next decision may use it.
+struct ActionFinished {
+  ActionResult result;
+};
+
+/// Another candidate is the best one now.
+struct BestChanged {
+  std::string action_id;
+};
+
+/// A budget ran out; nothing more is issued.
+struct BudgetExhausted {
+  /// "tokens", "requests", "evaluations", "minutes".
+  std::string which;
+  std::string message;
+};
+
+/// The search is over.
+struct RunFinished {
+  std::string reason;
+  /// Whether the goal was reached.
+  bool reached = false;
+};
+
+using EventBody = std::variant<RunStarted, TaskDescribed, ActionIssued, RequestSent, RequestUnknown, ReplyArrived,
+                               RequestFailed, ActionFinished, BestChanged, BudgetExhausted, RunFinished>;
+
+/// One line of events.jsonl.
+struct Event {
+  /// UTC, ISO 8601; given by the journal.
+  std::string time;
+  EventBody body;
+};
+
+/// The stable name: "run_started", "reply_arrived", ...
+[[nodiscard]] std::string_view type_of(const EventBody& body);
+
+/// One line of JSON without its end, with "schema", "type" and "time".
+[[nodiscard]] std::string to_json(const Event& event);
+/// Reads what to_json wrote, in this or an older schema. InvalidArgument for anything else; a newer schema is
+/// Unsupported.
+[[nodiscard]] Result<Event> parse_event(std::string_view line);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,50 @@
+#pragma once
+
+/// \file
+/// Journal: the memory of a run. Append-only; what was appended survives a crash.
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/store/event.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// One thread at a time.
+class Journal {
+ public:
+  virtual ~Journal() = default;
+  /// All events so far, oldest first.
+  [[nodiscard]] virtual const std::vector<Event>& events() const = 0;
+  /// Returns when the event is where it survives. On an Error (NoSpace, Io) nothing was appended, and the run must
+  /// stop: what it does not remember it must not use.
+  virtual Result<void> append(EventBody body) = 0;
+};
+
+/// Tells the time of day, so that tests can say what it is.
+using TimeSource = std::function<std::chrono::system_clock::time_point()>;
+
+/// Forgets everything when it goes; for searches inside another program.
+[[nodiscard]] std::unique_ptr<Journal> make_memory_journal(TimeSource clock);
+
+/// `directory`/events.jsonl, made when missing and locked while this lives: Busy when another process has it. A torn
+/// last line is cut off; any other damage is InvalidArgument with the line. Also keeps the files of the run beside it
+/// (prompt_N.txt, response_N.txt, code_N.EXT, result_N.json, best_*; see docs/results.md): they appear by rename, and
+/// one that is missing after a crash is written when the journal is opened.
+[[nodiscard]] Result<std::unique_ptr<Journal>> open_run_journal(const std::filesystem::path& directory,
+                                                                TimeSource clock);
+
+/// The events of a run that somebody else may be writing. Takes no lock; a torn last line is left out.
+[[nodiscard]] Result<std::vector<Event>> read_run_events(const std::filesystem::path& directory);
+
+/// The finished actions of a run.
+[[nodiscard]] History history_of(const std::vector<Event>& events);
+
+}  // namespace v0
+}  // namespace kernelgen
