@@ -1,7 +1,5 @@
 #include <kernelgen/core/action.hpp>
 
-#include <algorithm>
-
 namespace kernelgen {
 inline namespace v0 {
 
@@ -17,9 +15,10 @@ std::optional<double> ActionResult::score() const {
 
 const ActionResult* best_of(const History& history) {
   const ActionResult* best = nullptr;
-  const auto rank = [](const ActionResult& result) { return std::pair(result.score().value_or(0), -result.number); };
-  for (const auto& [id, result] : history)
-    if (result.correct() && (best == nullptr || rank(result) > rank(*best))) best = &result;
+  for (const auto& [id, result] : history) {
+    if (!result.correct()) continue;
+    if (best == nullptr || result.score().value_or(0) > best->score().value_or(0)) best = &result;
+  }
   return best;
 }
 

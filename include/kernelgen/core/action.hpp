@@ -90,8 +90,8 @@ struct ActionResult {
 /// What is known so far, by action id.
 using History = std::map<std::string, ActionResult>;
 
-/// The correct action with the highest score; the smaller number wins a tie, so the order of completion does not
-/// matter. A correct one without a score stands below all scores. nullptr when nothing is correct.
+/// The correct action with the highest score; the first id wins a tie, so the order of completion does not matter. A
+/// correct one without a score stands below all scores. nullptr when nothing is correct.
 [[nodiscard]] const ActionResult* best_of(const History& history);
 
 }  // namespace v0

@@ -30,6 +30,11 @@ struct RunStarted {
   std::string model;
 };
 
+/// A run that was started before goes on, perhaps in another process. The time between sessions does not count.
+struct RunResumed {
+  std::string kernelgen_version;
+};
+
 /// What prompts are made of besides the task: asked once, so that a resumed run builds the same ones.
 struct TaskDescribed {
   TaskDescription description;
@@ -90,12 +95,12 @@ struct RunFinished {
   bool reached = false;
 };
 
-using EventBody = std::variant<RunStarted, TaskDescribed, ActionIssued, RequestSent, RequestUnknown, ReplyArrived,
-                               RequestFailed, ActionFinished, BestChanged, BudgetExhausted, RunFinished>;
+using EventBody = std::variant<RunStarted, RunResumed, TaskDescribed, ActionIssued, RequestSent, RequestUnknown,
+                               ReplyArrived, RequestFailed, ActionFinished, BestChanged, BudgetExhausted, RunFinished>;
 
 /// One line of events.jsonl.
 struct Event {
-  /// UTC, ISO 8601; given by the journal.
+  /// UTC, ISO 8601, to the millisecond; given by the journal.
   std::string time;
   EventBody body;
 };

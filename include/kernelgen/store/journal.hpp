@@ -22,8 +22,8 @@ class Journal {
   virtual ~Journal() = default;
   /// All events so far, oldest first.
   [[nodiscard]] virtual const std::vector<Event>& events() const = 0;
-  /// Returns when the event is where it survives. On an Error (NoSpace, Io) nothing was appended, and the run must
-  /// stop: what it does not remember it must not use.
+  /// Returns when the event is where it survives. After an Error (NoSpace, Io) the run must stop: what it may not
+  /// remember it must not use. Opened again, the journal has the event whole or not at all.
   virtual Result<void> append(EventBody body) = 0;
 };
 

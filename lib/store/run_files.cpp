@@ -1,0 +1,76 @@
+#include "store/run_files.hpp"
+
+#include <utility>
+
+#include "store/event_json.hpp"
+#include "support/files.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string extension_of(const ActionResult& result) { return std::string(file_extension(result.candidate->target)); }
+
+/// What an action without a record leaves: its status, and the analysis if it was one.
+std::string status_json(const ActionResult& result) {
+  boost::json::object object{{"action", result.action.id}, {"status", to_string(result.status)}};
+  if (!result.message.empty()) object["message"] = result.message;
+  if (result.analysis) object["analysis"] = to_value(*result.analysis);
+  return to_pretty_json(object);
+}
+
+}  // namespace
+
+Result<void> RunFiles::apply(const Event& event) { return keep(event, Mode::Write); }
+
+Result<void> RunFiles::restore(const Event& event) { return keep(event, Mode::WriteMissing); }
+
+Result<void> RunFiles::restore_best() { return best_.empty() ? Result<void>{} : write_best(best_); }
+
+Result<void> RunFiles::keep(const Event& event, Mode mode) {
+  if (const auto* issued = std::get_if<ActionIssued>(&event.body)) {
+    prompts_[issued->number] = issued->prompt.text;
+    return write("prompt_" + std::to_string(issued->number) + ".txt", issued->prompt.text, mode);
+  }
+  if (const auto* arrived = std::get_if<ReplyArrived>(&event.body))
+    return write("response_" + std::to_string(arrived->number) + ".txt", arrived->reply.text, mode);
+  if (const auto* finished = std::get_if<ActionFinished>(&event.body)) {
+    results_[finished->result.action.id] = finished->result;
+    return write_result(finished->result, mode);
+  }
+  if (const auto* changed = std::get_if<BestChanged>(&event.body)) {
+    best_ = changed->action_id;
+    if (mode == Mode::Write) return write_best(best_);
+  }
+  return {};
+}
+
+Result<void> RunFiles::write(const std::string& name, std::string_view content, Mode mode) const {
+  std::error_code ignored;
+  if (mode == Mode::WriteMissing && fs::exists(directory_ / name, ignored)) return {};
+  return write_file_atomic(directory_ / name, content);
+}
+
+Result<void> RunFiles::write_result(const ActionResult& result, Mode mode) const {
+  const std::string number = std::to_string(result.number);
+  if (result.candidate) KERNELGEN_CHECK(write("code_" + number + extension_of(result), result.candidate->source, mode));
+  return write("result_" + number + ".json", result.record ? to_json(*result.record) : status_json(result), mode);
+}
+
+Result<void> RunFiles::write_best(const std::string& action_id) const {
+  const auto found = results_.find(action_id);
+  if (found == results_.end() || !found->second.candidate || !found->second.record)
+    return Error{ErrorCode::Internal, "the best action " + action_id + " has no candidate or no record"};
+  const auto& result = found->second;
+  // The code last: whoever sees it finds its record and its prompt beside it.
+  const auto prompt = prompts_.find(result.number);
+  KERNELGEN_CHECK(write("best_prompt.txt", prompt == prompts_.end() ? "" : prompt->second, Mode::Write));
+  KERNELGEN_CHECK(write("best_result.json", to_json(*result.record), Mode::Write));
+  return write("best_code" + extension_of(result), result.candidate->source, Mode::Write);
+}
+
+}  // namespace v0
+}  // namespace kernelgen
