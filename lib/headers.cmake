@@ -18,6 +18,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   core/result.hpp
   core/task.hpp
   core/version.hpp
+  core/waiting.hpp
   detect/persistent_detector.hpp
   device/cpu.hpp
   exec/child.hpp

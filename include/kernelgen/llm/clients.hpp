@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/waiting.hpp>
 #include <kernelgen/exec/process.hpp>
 #include <kernelgen/llm/llm_client.hpp>
 
@@ -50,9 +51,6 @@ struct CommandClientOptions {
 /// `runner` is borrowed and outlives the client.
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_command_client(CommandClientOptions options,
                                                                      ProcessRunner& runner);
-
-/// Whether to wait for what is done elsewhere.
-enum class Waiting { Wait, Return };
 
 /// Somebody else answers: DIR/ID.prompt.md appears, DIR/ID.reply.md is awaited (docs/mailbox.md).
 struct MailboxClientOptions {
