@@ -1,0 +1,358 @@
+#include "support/file_exchange.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "support/files.hpp"
+#include "support/random_id.hpp"
+#include "support/shared_directory.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::size_t k_max_id = 160;
+constexpr std::string_view k_claim = ".claim.";
+/// Looking for the request itself takes a listing: not at every poll.
+constexpr int k_polls_per_listing = 10;
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+bool is_holder(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), is_plain);
+}
+
+std::string claim_name(std::string_view id, std::string_view holder) {
+  return std::string(id) + std::string(k_claim) + std::string(holder);
+}
+
+Result<void> check_id(std::string_view id) {
+  if (is_exchange_id(id)) return {};
+  return Error{ErrorCode::InvalidArgument,
+               "not a name for a request: \"" + sanitize_line(id, 80) + "\" (letters, digits, '.', '_', '-')"};
+}
+
+/// False when stopped.
+bool sleep_until(steady_clock::time_point time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_until(lock, stop, time, [] { return false; });
+  return !stop.stop_requested();
+}
+
+}  // namespace
+
+bool is_exchange_id(std::string_view id) {
+  return !id.empty() && id.size() <= k_max_id && id.front() != '.' && id.front() != '-' &&
+         std::all_of(id.begin(), id.end(), [](char c) { return is_plain(c) || c == '.'; });
+}
+
+std::string make_holder_name() {
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) != 0) host.fill('\0');
+  std::string name = std::string(host.data()).substr(0, 32);
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !is_plain(c); }, '-');
+  return name + "-" + std::to_string(::getpid()) + "-" + random_hex(4);
+}
+
+/// The names of the directory, by what they mean.
+struct FileExchange::Listing {
+  std::set<std::string> requests;
+  std::set<std::string> replies;
+  /// By id; more than one when a request was posted again while a claim was on its way.
+  std::map<std::string, std::set<std::string>> claims;
+
+  void add(const std::string& name, const FileExchangeOptions& options) {
+    const auto add_id = [&](std::string id, std::set<std::string>& to) {
+      if (is_exchange_id(id)) to.insert(std::move(id));
+    };
+    if (name.ends_with(options.request_suffix))
+      return add_id(name.substr(0, name.size() - options.request_suffix.size()), requests);
+    if (name.ends_with(options.reply_suffix))
+      return add_id(name.substr(0, name.size() - options.reply_suffix.size()), replies);
+    const auto claim = name.rfind(k_claim);
+    if (claim == std::string::npos) return;
+    const auto holder = name.substr(claim + k_claim.size());
+    const auto id = name.substr(0, claim);
+    if (is_holder(holder) && is_exchange_id(id)) claims[id].insert(holder);
+  }
+};
+
+/// Watches one reply until it has settled.
+class FileExchange::Watch {
+ public:
+  Watch(const FileExchange& exchange, std::string name) : exchange_(exchange), name_(std::move(name)) {}
+
+  Result<std::optional<std::string>> look() {
+    const auto& options = exchange_.options_;
+    KERNELGEN_TRY(const auto directory, SharedDirectory::open(options.directory));
+    KERNELGEN_TRY(const auto now, directory.look(name_));
+    if (!now) {
+      last_.reset();
+      return std::optional<std::string>{};
+    }
+    if (options.settle.count() == 0) return directory.read(name_, options.max_bytes);
+    if (last_ != now) {
+      last_ = now;
+      ++changes_;
+      since_ = steady_clock::now();
+      // A file that is older than that need not be watched. Its time may be of another machine, or in the future:
+      // then watching decides.
+      const auto time = directory.now();
+      settled_ = time && *time - now->modified >= options.settle;
+    }
+    if (!settled_ && steady_clock::now() - since_ < options.settle) return std::optional<std::string>{};
+    settled_ = true;
+    KERNELGEN_TRY(auto text, directory.read(name_, options.max_bytes));
+    KERNELGEN_TRY(const auto afterwards, directory.look(name_));
+    if (!text || trim(*text).empty() || afterwards != last_) return std::optional<std::string>{};
+    return text;
+  }
+
+  /// Whether a reply is there of which another look soon may be the last.
+  [[nodiscard]] bool settling() const { return last_ && !settled_ && last_->size > 0 && changes_ <= 1; }
+
+ private:
+  const FileExchange& exchange_;
+  std::string name_;
+  std::optional<FileLook> last_;
+  steady_clock::time_point since_;
+  bool settled_ = false;
+  int changes_ = 0;
+};
+
+Result<FileExchange> FileExchange::open(FileExchangeOptions options) {
+  const auto suffix = [](const std::string& text) {
+    return text.size() > 1 && text.size() <= 32 && text.front() == '.' &&
+           std::all_of(text.begin(), text.end(), [](char c) { return is_plain(c) || c == '.'; });
+  };
+  if (!suffix(options.request_suffix) || !suffix(options.reply_suffix) ||
+      options.request_suffix.ends_with(options.reply_suffix) || options.reply_suffix.ends_with(options.request_suffix))
+    return Error{ErrorCode::InvalidArgument, "requests and replies need suffixes that tell them apart"};
+  if (options.poll.count() <= 0 || options.lease.count() <= 0 || options.settle.count() < 0)
+    return Error{ErrorCode::InvalidArgument, "poll and lease take at least a millisecond"};
+  KERNELGEN_CHECK(make_directories(options.directory));
+  return FileExchange(std::move(options));
+}
+
+std::string FileExchange::request_name(std::string_view id) const { return std::string(id) + options_.request_suffix; }
+std::string FileExchange::reply_name(std::string_view id) const { return std::string(id) + options_.reply_suffix; }
+std::filesystem::path FileExchange::request_path(std::string_view id) const { return path_of(request_name(id)); }
+std::filesystem::path FileExchange::reply_path(std::string_view id) const { return path_of(reply_name(id)); }
+
+Result<FileExchange::Listing> FileExchange::list() const {
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  KERNELGEN_TRY(const auto names, directory.names());
+  Listing listing;
+  for (const auto& name : names)
+    if (name.front() != '.') listing.add(name, options_);
+  return listing;
+}
+
+Result<std::set<std::string>> FileExchange::holders_of(std::string_view id) const {
+  KERNELGEN_TRY(auto listing, list());
+  return std::move(listing.claims[std::string(id)]);
+}
+
+Result<std::optional<std::string>> FileExchange::read_name(const std::string& name) const {
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  return directory.read(name, options_.max_bytes);
+}
+
+/// Wherever it is. A claim may be made or given back between two looks, so the first place is looked at twice.
+Result<std::optional<std::string>> FileExchange::posted_request(std::string_view id) const {
+  KERNELGEN_TRY(auto content, read_name(request_name(id)));
+  if (content) return content;
+  KERNELGEN_TRY(const auto holders, holders_of(id));
+  for (const auto& holder : holders) {
+    KERNELGEN_TRY(content, read_name(claim_name(id, holder)));
+    if (content) return content;
+  }
+  return read_name(request_name(id));
+}
+
+// ---- asking
+
+Result<void> FileExchange::post(std::string_view id, std::string_view request) const {
+  KERNELGEN_CHECK(check_id(id));
+  if (request.size() > options_.max_bytes)
+    return Error{ErrorCode::InvalidArgument,
+                 "the request " + std::string(id) + " is larger than " + std::to_string(options_.max_bytes) + " bytes"};
+  const auto posted = posted_request(id);
+  // What is too large to be read is not ours.
+  if (!posted && posted.error().code != ErrorCode::InvalidArgument) return posted.error();
+  if (posted && *posted && **posted == request) return {};
+  KERNELGEN_CHECK(withdraw(id));
+  KERNELGEN_CHECK(set_reply_aside(id));
+  return write_file_atomic(request_path(id), request);
+}
+
+Result<void> FileExchange::keep_posted(std::string_view id, std::string_view request, const AskOptions& options,
+                                       std::string& holder) const {
+  KERNELGEN_TRY(const auto holders, holders_of(id));
+  if (!holders.empty() && *holders.begin() != holder) {
+    holder = *holders.begin();
+    if (options.on_claimed) options.on_claimed(holder);
+  }
+  if (!holders.empty()) return {};
+  KERNELGEN_TRY(const auto posted, posted_request(id));
+  if (posted) return {};
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  KERNELGEN_TRY(const auto reply, directory.look(reply_name(id)));
+  return reply ? Result<void>() : write_file_atomic(request_path(id), request);
+}
+
+Result<std::string> FileExchange::ask(std::string_view id, std::string_view request, const AskOptions& options,
+                                      const std::stop_token& stop) const {
+  if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+  KERNELGEN_CHECK(post(id, request));
+  Watch watch(*this, reply_name(id));
+  std::string holder;
+  for (int polls = 0;; ++polls) {
+    KERNELGEN_TRY(auto reply, watch.look());
+    if (reply) return *std::move(reply);
+    if (options.waiting == Waiting::Return && !watch.settling())
+      return Error{ErrorCode::Pending, "there is no " + reply_path(id).string() + " yet"};
+    auto next = steady_clock::now() + options_.poll;
+    if (options.deadline) {
+      if (steady_clock::now() >= *options.deadline)
+        return Error{ErrorCode::Timeout, "there is no " + reply_path(id).string() + " in time"};
+      next = std::min(next, *options.deadline);
+    }
+    if (polls % k_polls_per_listing == 0) KERNELGEN_CHECK(keep_posted(id, request, options, holder));
+    if (!sleep_until(next, stop)) return Error{ErrorCode::Cancelled, "cancelled"};
+  }
+}
+
+Result<std::optional<std::string>> FileExchange::find_reply(std::string_view id) const {
+  KERNELGEN_CHECK(check_id(id));
+  return Watch(*this, reply_name(id)).look();
+}
+
+Result<void> FileExchange::withdraw(std::string_view id) const {
+  KERNELGEN_CHECK(check_id(id));
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  KERNELGEN_CHECK(directory.remove(request_name(id)));
+  KERNELGEN_TRY(const auto holders, holders_of(id));
+  for (const auto& holder : holders) KERNELGEN_CHECK(directory.remove(claim_name(id, holder)));
+  // A claim may have been given back meanwhile.
+  KERNELGEN_CHECK(directory.remove(request_name(id)));
+  return {};
+}
+
+Result<void> FileExchange::set_reply_aside(std::string_view id) const {
+  KERNELGEN_CHECK(check_id(id));
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  KERNELGEN_CHECK(directory.rename(reply_name(id), reply_name(id) + ".old-" + random_hex(4)));
+  return {};
+}
+
+// ---- answering
+
+Result<void> FileExchange::give_back_expired(Listing& listing) const {
+  if (listing.claims.empty()) return {};
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  KERNELGEN_TRY(const auto now, directory.now());
+  for (auto& [id, holders] : listing.claims) {
+    std::set<std::string> live;
+    for (const auto& holder : holders) {
+      KERNELGEN_TRY(const auto claim, directory.look(claim_name(id, holder)));
+      if (!claim) continue;
+      if (now - claim->modified <= options_.lease) {
+        live.insert(holder);
+        continue;
+      }
+      // Somebody else may be faster, or the holder may have woken up and answered: then there is nothing to rename.
+      KERNELGEN_TRY(const bool given_back, directory.rename(claim_name(id, holder), request_name(id)));
+      if (given_back) listing.requests.insert(id);
+    }
+    holders = std::move(live);
+  }
+  return {};
+}
+
+/// Whether it is ours now.
+Result<bool> FileExchange::claim(const std::string& id, const std::string& name) const {
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  // A rename keeps the file's time: without this the claim of an old request would be born expired.
+  KERNELGEN_TRY(const bool there, directory.touch(request_name(id)));
+  if (!there) return false;
+  KERNELGEN_TRY(const bool renamed, directory.rename(request_name(id), name));
+  if (renamed) return true;
+  // NFS repeats a rename whose answer got lost, and then does not find the file. Nobody else makes this name.
+  KERNELGEN_TRY(const auto claim, directory.look(name));
+  return claim.has_value();
+}
+
+Result<std::optional<FileClaim>> FileExchange::claim_next(std::string_view holder) const {
+  if (!is_holder(holder)) return Error{ErrorCode::InvalidArgument, "not a name for a claimant"};
+  KERNELGEN_TRY(auto listing, list());
+  KERNELGEN_CHECK(give_back_expired(listing));
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  std::vector<std::pair<std::chrono::nanoseconds, std::string>> waiting;
+  for (const auto& id : listing.requests) {
+    if (listing.replies.contains(id) || !listing.claims[id].empty()) continue;
+    KERNELGEN_TRY(const auto request, directory.look(request_name(id)));
+    if (request) waiting.emplace_back(request->modified, id);
+  }
+  std::sort(waiting.begin(), waiting.end());
+  for (const auto& [modified, id] : waiting) {
+    KERNELGEN_TRY(const bool ours, claim(id, claim_name(id, holder)));
+    if (!ours) continue;
+    FileClaim found(*this, id, std::string(holder));
+    // Between our listing and our claim somebody may have answered it and put it back.
+    KERNELGEN_TRY(const auto now, SharedDirectory::open(options_.directory));
+    KERNELGEN_TRY(const auto reply, now.look(reply_name(id)));
+    if (!reply) return std::optional<FileClaim>{std::move(found)};
+    KERNELGEN_CHECK(found.give_back());
+  }
+  return std::optional<FileClaim>{};
+}
+
+Result<std::string> FileClaim::read() const {
+  KERNELGEN_TRY(auto content, exchange_->read_name(claim_name(id_, holder_)));
+  if (!content) return Error{ErrorCode::NotFound, "the request " + id_ + " was withdrawn"};
+  return *std::move(content);
+}
+
+Result<ClaimState> FileClaim::refresh() const {
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(exchange_->options_.directory));
+  KERNELGEN_TRY(const bool there, directory.touch(claim_name(id_, holder_)));
+  return there ? ClaimState::Held : ClaimState::Lost;
+}
+
+Result<ClaimState> FileClaim::publish(std::string_view reply) const {
+  if (reply.size() > exchange_->options_.max_bytes)
+    return Error{ErrorCode::InvalidArgument,
+                 "the reply is larger than " + std::to_string(exchange_->options_.max_bytes) + " bytes"};
+  // With a fresh lease nobody takes the request from us while we write.
+  KERNELGEN_TRY(const auto state, refresh());
+  if (state == ClaimState::Lost) return ClaimState::Lost;
+  KERNELGEN_CHECK(write_file_atomic(exchange_->reply_path(id_), reply));
+  KERNELGEN_CHECK(give_back());
+  return ClaimState::Held;
+}
+
+Result<void> FileClaim::give_back() const {
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(exchange_->options_.directory));
+  KERNELGEN_CHECK(directory.rename(claim_name(id_, holder_), exchange_->request_name(id_)));
+  return {};
+}
+
+}  // namespace v0
+}  // namespace kernelgen
