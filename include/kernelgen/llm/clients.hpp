@@ -52,11 +52,16 @@ struct CommandClientOptions {
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_command_client(CommandClientOptions options,
                                                                      ProcessRunner& runner);
 
-/// Somebody else answers: DIR/ID.prompt.md appears, DIR/ID.reply.md is awaited (docs/mailbox.md).
+/// Somebody else answers: DIR/ID.prompt.md appears, DIR/ID.reply.md is awaited (docs/mailbox.md). Both files stay, so
+/// that a resumed run finds the reply; a reply to another prompt is set aside. Neither tokens nor a model are known.
 struct MailboxClientOptions {
   std::filesystem::path directory;
   Waiting waiting = Waiting::Wait;
   std::chrono::milliseconds poll{200};
+  /// A reply counts once it was not empty and left alone for so long: people save with editors, tools write slowly.
+  std::chrono::milliseconds settle{2'000};
+  /// Limit of one request instead of LLMRequest::timeout, which is meant for machines; unset: as long as it takes.
+  std::optional<std::chrono::milliseconds> timeout;
 };
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_mailbox_client(MailboxClientOptions options);
 
