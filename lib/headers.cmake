@@ -29,6 +29,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   judge/judge.hpp
   llm/clients.hpp
   llm/llm_client.hpp
+  llm/scripted_client.hpp
   prompt/prompt_builder.hpp
   prompt/reply_reader.hpp
   store/event.hpp
