@@ -36,9 +36,18 @@ struct OpenAIClientOptions {
   /// Sent as a bearer token; empty: none. Never logged, never in a message.
   std::string api_key;
   RetryOptions retry;
-  /// Give up an attempt when nothing arrives for so long.
+  /// Give up an attempt when an answer that has begun stops for so long. Before its first byte only the request's own
+  /// timeout counts: the answer comes in one piece, a model that thinks sends nothing, and its work would be paid
+  /// twice.
   std::chrono::milliseconds idle_timeout{120'000};
+  /// "http://proxy:3128"; empty: none. The library does not look into the environment; make_llm_client does.
+  std::string proxy{};
+  /// Hosts that are reached without the proxy, separated by commas.
+  std::string no_proxy{};
+  /// Certificate authorities to trust, as a PEM file; empty: those of the system. Certificates are always checked.
+  std::filesystem::path ca_file{};
 };
+/// Keeps no connection: each request has its own, so that requests do not wait for each other.
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_openai_client(OpenAIClientOptions options);
 
 /// Any program: the prompt on standard input, the reply on standard output. KGEN_REQUEST_ID, KGEN_TEMPERATURE in its

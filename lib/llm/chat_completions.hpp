@@ -1,0 +1,48 @@
+#pragma once
+
+/// \file
+/// OpenAI's chat completions as text: what is sent, and what the answers mean. Nothing here talks to anybody.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <kernelgen/core/prompt.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/llm/llm_client.hpp>
+
+#include "llm/http.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// The parts of a base URL that others need.
+struct BaseUrl {
+  /// "https://host:port/v1", without a slash at its end.
+  std::string url;
+  /// "host:port", for people.
+  std::string host;
+};
+/// InvalidArgument unless it is http(s)://host[:port][/path]. A user, a query or a fragment is refused: they may hold a
+/// secret, and the URL is shown. The message does not repeat the text.
+[[nodiscard]] Result<BaseUrl> parse_base_url(std::string_view text);
+
+/// The body of a request.
+[[nodiscard]] std::string chat_request_body(const LLMRequest& request, std::string_view model, std::string_view host);
+
+/// What an answer means: a reply, or why it is none.
+struct ChatAnswer {
+  std::optional<Reply> reply;
+  HttpFailure failure;
+};
+/// Never takes an error text for a reply. Codes: Unavailable (429, 5xx, and whatever is no chat completion),
+/// PermissionDenied (401, 403), InvalidArgument (any other refusal, with the provider's words). Messages are one line,
+/// and hold at most 200 bytes of what the server said, with `secret` taken out.
+[[nodiscard]] ChatAnswer read_chat_answer(const HttpResponse& response, std::string_view secret);
+
+/// `text` in one line of at most `max_bytes`, with "[key]" wherever `secret` stood.
+[[nodiscard]] std::string without_secret(std::string_view text, std::string_view secret, std::size_t max_bytes);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,421 @@
+#include <pthread.h>
+
+#include <atomic>
+#include <csignal>
+#include <latch>
+#include <thread>
+
+#include <kernelgen/llm/clients.hpp>
+
+#include "process/http_server.hpp"
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+using namespace std::chrono_literals;
+using kernelgen::testing::HttpServer;
+using kernelgen::testing::unused_port;
+using Connection = HttpServer::Connection;
+using Request = HttpServer::Request;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+const std::string k_key = "topsecret-0123456789";
+const std::string k_done = R"({"model": "served-model", "choices": [{"finish_reason": "stop", "message":
+  {"content": "void kernel();"}}], "usage": {"prompt_tokens": 11, "completion_tokens": 5}})";
+
+OpenAIClientOptions options_for(const std::string& base_url) {
+  OpenAIClientOptions options;
+  options.base_url = base_url;
+  options.model = "asked-model";
+  options.api_key = k_key;
+  options.retry = {.max_attempts = 3, .base = 1ms, .longest = 20ms};
+  options.idle_timeout = 10s;
+  return options;
+}
+
+LLMRequest request() {
+  LLMRequest request;
+  request.id = "seed1";
+  request.prompt = "write a kernel";
+  request.timeout = 20s;
+  return request;
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Result<Reply> ask(const HttpServer& server, const LLMRequest& asked = request()) {
+  return make_openai_client(options_for(server.base_url())).value()->complete(asked, {});
+}
+
+/// An error whose text is one line that names the server and not the key.
+Error failure(Result<Reply> result) {
+  REQUIRE_FALSE(result);
+  const auto line = result.error().to_line();
+  CHECK_FALSE(contains(line, k_key));
+  CHECK_FALSE(contains(line, "\n"));
+  CHECK(contains(line, "openai asked-model at 127.0.0.1:"));
+  CHECK(line.size() < 400);
+  return result.error();
+}
+
+Clock::duration time_of(const std::function<void()>& action) {
+  const auto started = Clock::now();
+  action();
+  return Clock::now() - started;
+}
+
+}  // namespace
+
+TEST_CASE("a reply arrives with its usage, and the request says what was asked", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
+  const auto reply = ask(server).value();
+  CHECK(reply.text == "void kernel();");
+  CHECK(reply.model == "served-model");
+  CHECK(reply.usage.input_tokens == 11);
+  CHECK(reply.latency > 0ns);
+  REQUIRE(server.requests().size() == 1);
+  const auto seen = server.requests().front();
+  CHECK(seen.head.rfind("POST /v1/chat/completions HTTP/1.1\r\n", 0) == 0);
+  CHECK(contains(seen.head, "\r\nAuthorization: Bearer " + k_key + "\r\n"));
+  CHECK(contains(seen.head, "\r\nContent-Type: application/json\r\n"));
+  CHECK(contains(seen.body, R"("model":"asked-model")"));
+  CHECK(contains(seen.body, R"("temperature":0.7)"));
+}
+
+TEST_CASE("without a key no authorization is sent", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
+  auto options = options_for(server.base_url());
+  options.api_key.clear();
+  REQUIRE(make_openai_client(options).value()->complete(request(), {}));
+  CHECK_FALSE(contains(server.requests().front().head, "Authorization"));
+}
+
+TEST_CASE("a long prompt is sent at once and whole", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
+  auto asked = request();
+  asked.prompt = std::string(3u << 20, 'p');
+  REQUIRE(ask(server, asked));
+  CHECK(contains(server.requests().front().body, asked.prompt));
+  CHECK_FALSE(contains(server.requests().front().head, "Expect:"));
+}
+
+TEST_CASE("a reply that was cut by its limit says so", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.answer("200 OK", R"({"choices": [{"finish_reason": "length", "message": {"content": "half"}}]})");
+  });
+  const auto reply = ask(server).value();
+  CHECK(reply.finish == FinishReason::Length);
+  CHECK(reply.text == "half");
+}
+
+TEST_CASE("a server that refuses connections is tried again, then Unavailable", "[llm][openai_client]") {
+  auto client = make_openai_client(options_for("http://127.0.0.1:" + std::to_string(unused_port()))).value();
+  const auto error = failure(client->complete(request(), {}));
+  CHECK(error.code == ErrorCode::Unavailable);
+  CHECK(contains(error.message, "(3 attempts)"));
+}
+
+TEST_CASE("a server that hangs is a Timeout at the deadline, and was asked once", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.wait(20s); });
+  auto options = options_for(server.base_url());
+  // A model that thinks sends nothing: the idle clock starts with the first byte.
+  options.idle_timeout = 20ms;
+  auto asked = request();
+  asked.timeout = 300ms;
+  auto client = make_openai_client(options).value();
+  const auto took = time_of([&] {
+    const auto error = failure(client->complete(asked, {}));
+    CHECK(error.code == ErrorCode::Timeout);
+    CHECK(contains(error.message, "no reply within 0.3 s"));
+  });
+  CHECK(took >= 300ms);
+  CHECK(took < 3s);
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("half an answer is tried again", "[llm][openai_client]") {
+  HttpServer server([](const Request& seen, const Connection& client) {
+    if (seen.number == 1) client.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{\"choices\": [");
+    if (seen.number == 2) client.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + k_done.substr(0, 60));
+    if (seen.number == 3) client.answer("200 OK", k_done);
+  });
+  CHECK(ask(server).value().text == "void kernel();");
+  CHECK(server.requests().size() == 3);
+}
+
+TEST_CASE("half an answer again and again is Unavailable", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{\"choices\": [");
+  });
+  CHECK(failure(ask(server)).code == ErrorCode::Unavailable);
+  CHECK(server.requests().size() == 3);
+}
+
+TEST_CASE("a connection that closes without a word is tried again", "[llm][openai_client]") {
+  HttpServer server([](const Request& seen, const Connection& client) {
+    if (seen.number > 1) client.answer("200 OK", k_done);
+  });
+  CHECK(ask(server));
+  CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("a peer that speaks no HTTP is Unavailable", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.send("220 mail.example ESMTP\r\n"); });
+  CHECK(failure(ask(server)).code == ErrorCode::Unavailable);
+}
+
+TEST_CASE("a web page is Unavailable with one line, and is not asked for again", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.answer("200 OK", "<!DOCTYPE html>\n<html>\n<title>Please log in</title>\n" + std::string(100'000, 'x'));
+  });
+  const auto error = failure(ask(server));
+  CHECK(error.code == ErrorCode::Unavailable);
+  CHECK(contains(error.message, "web page"));
+  CHECK(contains(error.message, "Please log in"));
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("429 is tried again, not before the server wants it", "[llm][openai_client]") {
+  HttpServer server([](const Request& seen, const Connection& client) {
+    if (seen.number == 1)
+      client.answer("429 Too Many Requests", R"({"error": {"message": "slow down"}})", "Retry-After: 1\r\n");
+    else
+      client.answer("200 OK", k_done);
+  });
+  const auto took = time_of([&] { CHECK(ask(server).value().text == "void kernel();"); });
+  CHECK(took >= 1s);
+  CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("a server that wants us back after the deadline is not waited for", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.answer("503 Service Unavailable", "", "Retry-After: 3600\r\n");
+  });
+  const auto took = time_of([&] {
+    const auto error = failure(ask(server));
+    CHECK(error.code == ErrorCode::Unavailable);
+    CHECK(contains(error.message, "HTTP 503 (1 attempt, the server asks to wait 3600 s)"));
+  });
+  CHECK(took < 5s);
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("a server that only fails is Unavailable after the last attempt", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.answer("500 Internal Server Error", R"({"error": {"message": "CUDA out of memory"}})");
+  });
+  const auto error = failure(ask(server));
+  CHECK(error.code == ErrorCode::Unavailable);
+  CHECK(contains(error.message, "HTTP 500: CUDA out of memory (3 attempts)"));
+  CHECK(server.requests().size() == 3);
+}
+
+TEST_CASE("a key that is not accepted is PermissionDenied at once", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.answer("401 Unauthorized", R"({"error": {"message": "Incorrect API key provided: )" + k_key + "\"}}");
+  });
+  const auto error = failure(ask(server));
+  CHECK(error.code == ErrorCode::PermissionDenied);
+  CHECK(contains(error.message, "Incorrect API key provided: [key]"));
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("a prompt that is too long is InvalidArgument with the provider's words", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.answer("400 Bad Request", R"({"error": {"message": "maximum context length is 8192 tokens"}})");
+  });
+  const auto error = failure(ask(server));
+  CHECK(error.code == ErrorCode::InvalidArgument);
+  CHECK(contains(error.message, "HTTP 400: maximum context length is 8192 tokens"));
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("an answer without choices is Unavailable, never a reply", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", R"({"choices": []})"); });
+  const auto error = failure(ask(server));
+  CHECK(error.code == ErrorCode::Unavailable);
+  CHECK(contains(error.message, "holds no choice"));
+}
+
+TEST_CASE("an answer that does not end is given up at the cap", "[llm][openai_client]") {
+  std::atomic<std::size_t> sent = 0;
+  HttpServer server([&sent](const Request&, const Connection& client) {
+    client.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\"");
+    const std::string block(1u << 20, 'x');
+    for (int i = 0; i < 64 && client.send(block); ++i) sent += block.size();
+  });
+  const auto error = failure(ask(server));
+  CHECK(error.code == ErrorCode::Unavailable);
+  CHECK(contains(error.message, "longer than 16777216 bytes"));
+  CHECK(server.requests().size() == 1);
+  CHECK(sent < 40u << 20);
+}
+
+TEST_CASE("an answer that stops is given up after the idle timeout and tried again", "[llm][openai_client]") {
+  HttpServer server([](const Request& seen, const Connection& client) {
+    if (seen.number > 1) return client.answer("200 OK", k_done);
+    client.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{");
+    client.wait(20s);
+  });
+  auto options = options_for(server.base_url());
+  options.idle_timeout = 200ms;
+  auto client = make_openai_client(options).value();
+  const auto took = time_of([&] { CHECK(client->complete(request(), {})); });
+  CHECK(took >= 200ms);
+  CHECK(took < 5s);
+  CHECK(server.requests().size() == 2);
+}
+
+TEST_CASE("an answer that always stops is Unavailable and says so", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{");
+    client.wait(20s);
+  });
+  auto options = options_for(server.base_url());
+  options.idle_timeout = 50ms;
+  const auto error = failure(make_openai_client(options).value()->complete(request(), {}));
+  CHECK(error.code == ErrorCode::Unavailable);
+  CHECK(contains(error.message, "the answer stopped for 0.05 s (3 attempts)"));
+}
+
+TEST_CASE("a steady drip is not idle, and ends at the deadline", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.send("HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{");
+    while (client.wait(20ms) && client.send(" ")) {
+    }
+  });
+  auto options = options_for(server.base_url());
+  options.idle_timeout = 400ms;
+  auto asked = request();
+  asked.timeout = 1s;
+  const auto took = time_of(
+      [&] { CHECK(failure(make_openai_client(options).value()->complete(asked, {})).code == ErrorCode::Timeout); });
+  CHECK(took >= 1s);
+  CHECK(took < 4s);
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("a drip that ends well is a reply", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) {
+    client.send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    for (int i = 0; i < 10; ++i) client.wait(30ms), client.send("\n");
+    client.send(k_done);
+  });
+  auto options = options_for(server.base_url());
+  options.idle_timeout = 250ms;
+  CHECK(make_openai_client(options).value()->complete(request(), {}).value().text == "void kernel();");
+}
+
+TEST_CASE("a redirection is not followed: the key stays with its host", "[llm][openai_client]") {
+  HttpServer elsewhere([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
+  HttpServer server([&](const Request&, const Connection& client) {
+    client.answer("307 Temporary Redirect", "", "Location: " + elsewhere.base_url() + "/chat/completions\r\n");
+  });
+  const auto error = failure(ask(server));
+  CHECK(error.code == ErrorCode::InvalidArgument);
+  CHECK(contains(error.message, elsewhere.host()));
+  CHECK(elsewhere.requests().empty());
+}
+
+TEST_CASE("cancellation ends a request within a moment", "[llm][openai_client]") {
+  std::latch arrived(1);
+  HttpServer server([&](const Request&, const Connection& client) {
+    arrived.count_down();
+    client.wait(20s);
+  });
+  auto client = make_openai_client(options_for(server.base_url())).value();
+  std::stop_source source;
+  Clock::time_point stopped;
+  std::jthread canceller([&] {
+    arrived.wait();
+    stopped = Clock::now();
+    source.request_stop();
+  });
+  const auto result = client->complete(request(), source.get_token());
+  const auto took = Clock::now() - stopped;
+  REQUIRE_FALSE(result);
+  CHECK(Result<Reply>(result).error().code == ErrorCode::Cancelled);
+  CHECK(took < 100ms);
+}
+
+TEST_CASE("cancellation ends the wait between attempts", "[llm][openai_client]") {
+  std::latch answered(1);
+  HttpServer server([&](const Request&, const Connection& client) {
+    client.answer("429 Too Many Requests", "", "Retry-After: 15\r\n");
+    answered.count_down();
+  });
+  auto client = make_openai_client(options_for(server.base_url())).value();
+  std::stop_source source;
+  std::jthread canceller([&] {
+    answered.wait();
+    std::this_thread::sleep_for(50ms);
+    source.request_stop();
+  });
+  const auto took =
+      time_of([&] { CHECK(client->complete(request(), source.get_token()).error().code == ErrorCode::Cancelled); });
+  CHECK(took < 5s);
+  CHECK(server.requests().size() == 1);
+}
+
+TEST_CASE("a token that was triggered before sends nothing", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
+  std::stop_source source;
+  source.request_stop();
+  auto client = make_openai_client(options_for(server.base_url())).value();
+  CHECK(client->complete(request(), source.get_token()).error().code == ErrorCode::Cancelled);
+  CHECK(server.requests().empty());
+}
+
+TEST_CASE("a request without time left sends nothing", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
+  auto asked = request();
+  asked.timeout = 0ms;
+  CHECK(failure(ask(server, asked)).code == ErrorCode::Timeout);
+  CHECK(server.requests().empty());
+}
+
+TEST_CASE("requests of several threads run side by side", "[llm][openai_client]") {
+  constexpr int k_threads = 8;
+  std::latch all(k_threads);
+  HttpServer server([&](const Request&, const Connection& client) {
+    // Nobody is answered before everybody has asked.
+    all.arrive_and_wait();
+    client.answer("200 OK", k_done);
+  });
+  auto client = make_openai_client(options_for(server.base_url())).value();
+  std::atomic<int> replies = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < k_threads; ++i)
+      threads.emplace_back([&] { replies += client->complete(request(), {}).has_value() ? 1 : 0; });
+  }
+  CHECK(replies == k_threads);
+}
+
+TEST_CASE("requests leave the signals of the program alone", "[llm][openai_client]") {
+  HttpServer server([](const Request&, const Connection&) {});
+  struct sigaction before {};
+  struct sigaction after {};
+  sigset_t blocked;
+  sigaction(SIGPIPE, nullptr, &before);
+  failure(ask(server));
+  sigaction(SIGPIPE, nullptr, &after);
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  CHECK(before.sa_handler == after.sa_handler);
+  CHECK(sigismember(&blocked, SIGPIPE) == 0);
+}
+
+TEST_CASE("a proxy is used, except for the hosts that are reached without it", "[llm][openai_client]") {
+  HttpServer proxy([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
+  HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
+  auto options = options_for(server.base_url());
+  options.proxy = "http://" + proxy.host();
+  REQUIRE(make_openai_client(options).value()->complete(request(), {}));
+  REQUIRE(proxy.requests().size() == 1);
+  CHECK(proxy.requests().front().head.rfind("POST " + server.base_url() + "/chat/completions", 0) == 0);
+  CHECK(server.requests().empty());
+  options.no_proxy = "localhost,127.0.0.1";
+  REQUIRE(make_openai_client(options).value()->complete(request(), {}));
+  CHECK(server.requests().size() == 1);
+}
