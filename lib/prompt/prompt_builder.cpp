@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include <kernelgen/prompt/prompt_builder.hpp>
+
+#include "prompt/prompt_data.hpp"
+#include "prompt/templates.hpp"
+#include "support/sha256.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+constexpr auto k_kinds = std::to_array<PromptKind>({PromptKind::Seed, PromptKind::Repair, PromptKind::Analysis,
+                                                    PromptKind::Optimize, PromptKind::Stage, PromptKind::Reflect});
+constexpr auto k_parts = std::to_array<Part>({Part::Examples, Part::Earlier, Part::Device});
+
+std::string template_name(PromptKind kind) { return std::string(to_string(kind)); }
+
+std::int64_t estimate_tokens(std::string_view text) { return static_cast<std::int64_t>((text.size() + 3) / 4); }
+
+/// "2_fused_blocking" is the second strategy, named fused_blocking.
+std::string without_order(const std::string& file) {
+  const auto digits = file.find_first_not_of("0123456789");
+  return digits > 0 && digits != file.npos && file[digits] == '_' ? file.substr(digits + 1) : file;
+}
+
+Error invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
+
+class MustachePromptBuilder final : public PromptBuilder {
+ public:
+  explicit MustachePromptBuilder(TemplateSet templates) : templates_(std::move(templates)) {}
+
+  std::vector<std::string> strategies(Target target) const override {
+    auto names = templates_.names_under("strategies/" + std::string(to_string(target)) + "/");
+    std::transform(names.begin(), names.end(), names.begin(), without_order);
+    return names;
+  }
+
+  Result<Prompt> build(const PromptRequest& request) const override {
+    KERNELGEN_CHECK(check(request));
+    KERNELGEN_TRY(const auto variant, find_variant(request));
+    Prompt prompt{.kind = request.kind};
+    DataOptions options;
+    KERNELGEN_TRY(prompt.text, render(request, variant, options));
+    for (auto part = k_parts.begin(); part != k_parts.end() && too_long(request, prompt.text); ++part) {
+      options.dropped.push_back(*part);
+      KERNELGEN_TRY(auto shorter, render(request, variant, options));
+      if (shorter != prompt.text) prompt.dropped.push_back(to_string(*part));
+      prompt.text = std::move(shorter);
+    }
+    prompt.estimated_tokens = estimate_tokens(prompt.text);
+    if (too_long(request, prompt.text))
+      return invalid(fmt::format("a {} prompt for {} needs {} tokens without its optional parts; max_tokens is {}",
+                                 to_string(request.kind), request.task.name, prompt.estimated_tokens,
+                                 *request.max_tokens));
+    if (prompt.text.find(reference_of(request)) == prompt.text.npos)
+      return invalid(fmt::format("template {}.mustache does not show {{{{reference}}}}", template_name(request.kind)));
+    // With every optional part: what is dropped depends on how long measured texts are.
+    KERNELGEN_TRY(const auto blank, render(request, variant, {.measured = Measured::Blank, .dropped = {}}));
+    prompt.fingerprint = sha256_hex(fmt::format("prompt 1\n{}\n{}", to_string(request.kind), blank));
+    return prompt;
+  }
+
+ private:
+  static bool too_long(const PromptRequest& request, std::string_view text) {
+    return request.max_tokens && estimate_tokens(text) > *request.max_tokens;
+  }
+
+  static std::string reference_of(const PromptRequest& request) {
+    Inserts inserts;
+    std::string_view text = request.task.text;
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+    return inserts.put_in(inserts.mark(text));
+  }
+
+  Result<void> check(const PromptRequest& request) const {
+    if (request.task.text.empty()) return invalid("a prompt needs the source of its task");
+    if (!templates_.contains("targets/" + std::string(to_string(request.target))))
+      return invalid(fmt::format("there are no prompts for target {0}: no template targets/{0}.mustache",
+                                 to_string(request.target)));
+    if (request.kind == PromptKind::Seed) return {};
+    if (!request.base) return invalid(fmt::format("a {} prompt needs a candidate", to_string(request.kind)));
+    if (request.kind == PromptKind::Optimize && !request.analysis)
+      return invalid("an optimize prompt needs an analysis");
+    const bool needs_code = request.kind != PromptKind::Repair && request.kind != PromptKind::Reflect;
+    if (needs_code && request.base->source.empty())
+      return invalid(fmt::format("a {} prompt needs the candidate's code", to_string(request.kind)));
+    return {};
+  }
+
+  /// The template with the advice of the variant; empty when there is none.
+  Result<std::string> find_variant(const PromptRequest& request) const {
+    if (request.variant.empty()) {
+      if (request.kind == PromptKind::Stage) return invalid("a stage prompt needs a variant: the name of the stage");
+      return std::string();
+    }
+    const auto directory = variant_directory(request);
+    std::vector<std::string> known;
+    for (const auto& file : directory ? templates_.names_under(*directory) : std::vector<std::string>{}) {
+      known.push_back(without_order(file));
+      if (known.back() == request.variant) return *directory + file;
+    }
+    if (known.empty()) return invalid(fmt::format("a {} prompt has no variants", to_string(request.kind)));
+    return invalid(fmt::format("unknown variant {} of a {} prompt for {}; there are {}", request.variant,
+                               to_string(request.kind), to_string(request.target), fmt::join(known, ", ")));
+  }
+
+  static std::optional<std::string> variant_directory(const PromptRequest& request) {
+    const std::string target(to_string(request.target));
+    if (request.kind == PromptKind::Seed) return "strategies/" + target + "/";
+    if (request.kind == PromptKind::Stage) return "stages/" + target + "/";
+    if (request.kind == PromptKind::Repair) return "repairs/";
+    return std::nullopt;
+  }
+
+  Result<std::string> render(const PromptRequest& request, const std::string& variant,
+                             const DataOptions& options) const {
+    const std::string target(to_string(request.target));
+    Inserts inserts;
+    auto data = make_prompt_data(request, options, inserts);
+    templates_.set_alias(data, "target_rules", "targets/" + target);
+    templates_.set_alias(data, "target_example", "examples/" + target);
+    templates_.set_alias(data, "variant_advice", variant);
+    return templates_.render(template_name(request.kind), data, inserts);
+  }
+
+  TemplateSet templates_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PromptBuilder>> make_prompt_builder(const PromptBuilderOptions& options) {
+  KERNELGEN_TRY(auto templates, TemplateSet::load(options));
+  for (const auto kind : k_kinds) {
+    if (!templates.contains(template_name(kind)))
+      return Error{ErrorCode::NotFound, fmt::format("there is no template {}.mustache in {}", template_name(kind),
+                                                    options.directory.string())};
+  }
+  return std::unique_ptr<PromptBuilder>(std::make_unique<MustachePromptBuilder>(std::move(templates)));
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,214 @@
+#include "prompt/templates.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <filesystem>
+
+#include "support/errno_error.hpp"
+#include "support/files.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view k_extension = ".mustache";
+constexpr std::size_t k_max_template_bytes = 1u << 20;
+
+// Control characters that no template may hold.
+constexpr char k_mark_begin = '\x01';
+constexpr char k_mark_end = '\x02';
+constexpr char k_blank_line = '\x03';
+
+/// What a template may include that depends on the request.
+constexpr std::string_view k_aliases[] = {"target_rules", "target_example", "variant_advice"};
+
+std::size_t line_of(std::string_view text, std::size_t position) {
+  const auto before = text.substr(0, std::min(position, text.size()));
+  return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
+}
+
+/// Comments go away before anything else; one that has its lines to itself takes them along.
+std::string without_comments(std::string_view text) {
+  std::string kept;
+  while (true) {
+    const auto begin = text.find("{{!");
+    const auto end = begin == text.npos ? text.npos : text.find("}}", begin);
+    kept += text.substr(0, end == text.npos ? text.npos : begin);
+    if (end == text.npos) return kept;
+    text.remove_prefix(end + 2);
+    const auto blanks = std::min(text.find_first_not_of(" \t"), text.size());
+    if ((kept.empty() || kept.back() == '\n') && blanks < text.size() && text[blanks] == '\n')
+      text.remove_prefix(blanks + 1);
+  }
+}
+
+/// Whether a line holds nothing but one tag that prints nothing of its own.
+bool is_standalone_tag(std::string_view line) {
+  line = trim(line);
+  return line.size() > 5 && line.substr(0, 2) == "{{" && line.find("}}") == line.size() - 2 &&
+         std::string_view("#^/>").find(line[2]) != line.npos;
+}
+
+/// The engine drops lines of standalone sections only where a section is shown, and blank lines after them. Here such a
+/// tag gives up its line end, and blank lines are marked, so that both come out as written.
+std::string prepare(std::string_view text) {
+  std::string prepared;
+  const auto plain = without_comments(text);
+  for (const auto line : split_lines(plain)) {
+    if (is_standalone_tag(line)) {
+      prepared += trim(line);
+    } else {
+      if (trim(line).empty()) prepared.push_back(k_blank_line);
+      prepared.append(line).push_back('\n');
+    }
+  }
+  return prepared;
+}
+
+/// Several blank lines become one; none at the beginning or the end.
+std::string tidy(std::string_view rendered) {
+  std::string result;
+  bool blank_before = false;
+  for (auto line : split_lines(rendered)) {
+    while (!line.empty() && (line.back() == ' ' || line.back() == k_blank_line)) line.remove_suffix(1);
+    const auto first = line.find_first_not_of(k_blank_line);
+    line.remove_prefix(std::min(first, line.size()));
+    if (line.empty()) {
+      blank_before = !result.empty();
+      continue;
+    }
+    if (blank_before) result.push_back('\n');
+    blank_before = false;
+    result.append(line).push_back('\n');
+  }
+  return result;
+}
+
+std::string describe_engine_error(std::string_view text, std::string message) {
+  const auto space = message.rfind(' ');
+  std::size_t position = 0;
+  const char* end = message.data() + message.size();
+  if (space != message.npos && std::from_chars(message.data() + space + 1, end, position).ptr == end &&
+      message.size() > space + 1) {
+    message = message.substr(0, message.rfind(" at "));
+    return fmt::format("{}: {}", line_of(text, position), message);
+  }
+  return fmt::format("1: {}", message);
+}
+
+/// Why the engine refuses a template, as "line: reason"; empty when it does not.
+std::string parse_problem(const std::string& text) {
+  try {
+    const kainjow::mustache::mustache parsed(text);
+    return parsed.is_valid() ? "" : describe_engine_error(text, parsed.error_message());
+  } catch (const std::exception& error) {
+    // Some broken tags at the very end of a file make it read past the end.
+    return fmt::format("{}: unclosed tag", line_of(text, text.size()));
+  }
+}
+
+}  // namespace
+
+std::string Inserts::mark(std::string_view text) {
+  texts_.emplace_back(is_valid_utf8(text) ? std::string(text) : sanitize_text(text, text.size() * 3));
+  return fmt::format("{}{}{}", k_mark_begin, texts_.size() - 1, k_mark_end);
+}
+
+std::string Inserts::put_in(std::string_view rendered) const {
+  std::string result;
+  while (true) {
+    const auto begin = rendered.find(k_mark_begin);
+    const auto end = begin == rendered.npos ? rendered.npos : rendered.find(k_mark_end, begin);
+    result += rendered.substr(0, end == rendered.npos ? rendered.npos : begin);
+    if (end == rendered.npos) return result;
+    std::size_t index = texts_.size();
+    std::from_chars(rendered.data() + begin + 1, rendered.data() + end, index);
+    if (index < texts_.size()) result += texts_[index];
+    rendered.remove_prefix(end + 1);
+  }
+}
+
+Result<TemplateSet> TemplateSet::load(const PromptBuilderOptions& options) {
+  TemplateSet set;
+  KERNELGEN_CHECK(set.load_directory(options.directory));
+  if (!options.overrides.empty()) KERNELGEN_CHECK(set.load_directory(options.overrides));
+  KERNELGEN_CHECK(set.check());
+  return set;
+}
+
+Result<void> TemplateSet::load_directory(const fs::path& directory) {
+  std::error_code failed;
+  fs::recursive_directory_iterator entries(directory, failed);
+  if (failed) return errno_error(failed.value(), "cannot read the templates in " + directory.string());
+  for (const auto end = fs::recursive_directory_iterator(); entries != end; entries.increment(failed)) {
+    if (failed) return errno_error(failed.value(), "cannot read the templates in " + directory.string());
+    const auto& path = entries->path();
+    if (path.extension() != k_extension || !entries->is_regular_file(failed)) continue;
+    KERNELGEN_TRY(auto text, read_file(path, k_max_template_bytes));
+    const auto name = path.lexically_relative(directory).replace_extension().generic_string();
+    const auto bad = std::find_if(text.begin(), text.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' && c != '\r';
+    });
+    if (bad != text.end() || !is_valid_utf8(text))
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("{}:{}: a template is UTF-8 text without control characters", path.string(),
+                               line_of(text, static_cast<std::size_t>(bad - text.begin())))};
+    if (const auto problem = parse_problem(text); !problem.empty())
+      return Error{ErrorCode::InvalidArgument, path.string() + ":" + problem};
+    texts_[name] = prepare(text);
+    originals_[name] = std::move(text);
+  }
+  return {};
+}
+
+/// A partial that is not there would be rendered as nothing, and nobody would notice.
+Result<void> TemplateSet::check() const {
+  for (const auto& [name, text] : originals_) {
+    for (auto at = text.find("{{>"); at != text.npos; at = text.find("{{>", at + 1)) {
+      const std::string partial(trim(std::string_view(text).substr(at + 3, text.find("}}", at) - at - 3)));
+      const bool known =
+          contains(partial) || std::find(std::begin(k_aliases), std::end(k_aliases), partial) != std::end(k_aliases);
+      if (!known)
+        return Error{ErrorCode::InvalidArgument, fmt::format("{}{}:{}: there is no template named {}", name,
+                                                             k_extension, line_of(text, at), partial)};
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> TemplateSet::names_under(const std::string& prefix) const {
+  std::vector<std::string> names;
+  for (auto at = texts_.lower_bound(prefix); at != texts_.end() && at->first.substr(0, prefix.size()) == prefix; ++at)
+    names.push_back(at->first.substr(prefix.size()));
+  return names;
+}
+
+void TemplateSet::set_alias(TemplateData& data, const std::string& alias, const std::string& name) const {
+  const auto found = texts_.find(name);
+  data.set(alias, found == texts_.end() ? std::string() : found->second);
+}
+
+Result<std::string> TemplateSet::render(const std::string& name, const TemplateData& data,
+                                        const Inserts& inserts) const {
+  try {
+    auto all = data;
+    for (const auto& [partial, text] : texts_) all.set(partial, text);
+    kainjow::mustache::mustache engine(texts_.at(name));
+    engine.set_custom_escape([](const std::string& text) { return text; });
+    auto rendered = engine.render(all);
+    if (!engine.is_valid()) return Error{ErrorCode::Internal, "template " + name + ": " + engine.error_message()};
+    return inserts.put_in(tidy(rendered));
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::Internal, "template " + name + ": " + error.what()};
+  }
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,174 @@
+#include "prompt/verdict_data.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "support/text.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using List = kainjow::mustache::list;
+
+constexpr std::size_t k_max_message = 2000;
+constexpr std::size_t k_max_history_message = 160;
+constexpr std::size_t k_max_diagnostics = 8;
+constexpr std::size_t k_max_diagnostic = 400;
+constexpr std::size_t k_max_log = 4000;
+constexpr std::size_t k_max_outputs = 8;
+constexpr std::size_t k_max_names = 64;
+
+std::string format_time(double nanoseconds) {
+  if (nanoseconds < 1e3) return fmt::format("{:.0f} ns", nanoseconds);
+  if (nanoseconds < 1e6) return fmt::format("{:.1f} us", nanoseconds / 1e3);
+  return fmt::format("{:.3f} ms", nanoseconds / 1e6);
+}
+
+/// What was measured, or nothing in its place.
+std::string measured_text(Measured measured, std::string text) { return measured == Measured::Blank ? "" : text; }
+
+/// The line of the candidate that a diagnostic talks about.
+std::string quote_line(std::string_view source, int number) {
+  const auto lines = split_lines(source);
+  if (number < 1 || static_cast<std::size_t>(number) > lines.size()) return "";
+  return sanitize_line(lines[static_cast<std::size_t>(number) - 1], k_max_diagnostic);
+}
+
+TemplateData diagnostic_row(const Diagnostic& diagnostic, std::string_view source, Inserts& inserts) {
+  TemplateData row;
+  row.set("severity", diagnostic.severity);
+  row.set("has_line", diagnostic.line > 0);
+  row.set("line", std::to_string(diagnostic.line));
+  row.set("text", inserts.mark(sanitize_line(diagnostic.message, k_max_diagnostic)));
+  const auto quoted = quote_line(source, diagnostic.line);
+  row.set("has_quote", !quoted.empty());
+  row.set("quote", inserts.mark(quoted));
+  return row;
+}
+
+/// The errors, first come first: what follows one is often its consequence. Warnings only where there is no error.
+void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measured, Inserts& inserts) {
+  const auto& record = attempt.record;
+  const bool failed = record && record->outcome.kind == OutcomeKind::Compile;
+  List rows;
+  if (failed && measured == Measured::Blank) {
+    rows.push_back(diagnostic_row({}, "", inserts));
+  } else if (failed && record->compile) {
+    for (const auto& diagnostic : record->compile->diagnostics) {
+      if (diagnostic.severity == "error" && rows.size() < k_max_diagnostics)
+        rows.push_back(diagnostic_row(diagnostic, attempt.source, inserts));
+    }
+  }
+  const bool log_only = failed && measured == Measured::Shown && rows.empty() && record->compile;
+  data.set("has_diagnostics", !rows.empty());
+  data.set("diagnostics", std::move(rows));
+  data.set("has_log", log_only);
+  if (log_only) {
+    std::string_view log = record->compile->log;
+    if (log.size() > k_max_log) log.remove_prefix(log.size() - k_max_log);
+    data.set("log", inserts.mark(trim(sanitize_text(log, k_max_log))));
+  }
+}
+
+TemplateData output_row(const OutputError& error, Measured measured) {
+  const auto number = [&](double value) { return measured_text(measured, fmt::format("{:.3g}", value)); };
+  TemplateData row;
+  row.set("output_name", measured_text(measured, sanitize_line(error.output, 200)));
+  row.set("max_abs", number(error.max_abs));
+  row.set("mean_abs", number(error.mean_abs));
+  row.set("max_scaled", number(error.max_scaled));
+  row.set("has_float64_error", measured == Measured::Shown && error.float64_error && error.reference_float64_error);
+  row.set("float64_error", number(error.float64_error.value_or(0)));
+  row.set("reference_float64_error", number(error.reference_float64_error.value_or(0)));
+  return row;
+}
+
+/// The call that decided: the first one with the verdict's class, else the first one that failed.
+const CaseResult* decisive_case(const EvaluationRecord& record) {
+  const auto fails_alike = [&](const CaseResult& one) { return one.outcome.kind == record.outcome.kind; };
+  const auto fails = [](const CaseResult& one) { return !one.outcome.correct(); };
+  auto found = std::find_if(record.cases.begin(), record.cases.end(), fails_alike);
+  if (found == record.cases.end()) found = std::find_if(record.cases.begin(), record.cases.end(), fails);
+  return found == record.cases.end() ? nullptr : &*found;
+}
+
+void set_outputs(TemplateData& data, const EvaluationRecord& record, Measured measured) {
+  const bool inaccurate =
+      record.outcome.kind == OutcomeKind::Accuracy || record.outcome.kind == OutcomeKind::OffDistribution;
+  const auto* deciding = inaccurate ? decisive_case(record) : nullptr;
+  List rows;
+  if (inaccurate && measured == Measured::Blank) {
+    rows.push_back(output_row({}, measured));
+  } else if (deciding != nullptr) {
+    for (const auto& error : deciding->outputs) {
+      if (rows.size() < k_max_outputs) rows.push_back(output_row(error, measured));
+    }
+  }
+  data.set("has_outputs", !rows.empty());
+  data.set("outputs", std::move(rows));
+  const bool shown = deciding != nullptr && measured == Measured::Shown;
+  data.set("case_distribution", shown ? sanitize_line(deciding->distribution, 100) : "");
+  data.set("case_weight_set", shown ? std::to_string(deciding->weight_set) : "");
+  data.set("case_call", shown ? std::to_string(deciding->call) : "");
+}
+
+void set_weights(TemplateData& data, const EvaluationRecord& record) {
+  std::vector<std::string> names;
+  if (record.weights) names = record.weights->unmapped;
+  const auto total = names.size();
+  names.resize(std::min(names.size(), k_max_names));
+  data.set("has_unmapped", total > 0);
+  data.set("unmapped",
+           sanitize_line(fmt::format("`{}`{}", fmt::join(names, "`, `"), total > names.size() ? ", ..." : ""), 8000));
+  data.set("unmapped_count", std::to_string(total));
+}
+
+/// A correct kernel was timed, except under an interpreter; blank data shows the same sentence for all of them.
+void set_timing(TemplateData& data, const EvaluationRecord& record, Measured measured) {
+  const auto score = score_of(record);
+  const bool timed = record.outcome.correct() && (measured == Measured::Blank || (record.timing && score));
+  data.set("has_timing", timed);
+  if (!timed) return;
+  const auto timing = record.timing.value_or(TimingReport{});
+  data.set("candidate_time", measured_text(measured, format_time(timing.candidate_median_ns)));
+  data.set("reference_time", measured_text(measured, format_time(timing.reference_median_ns)));
+  data.set("speedup", measured_text(measured, fmt::format("{:.3g}", score.value_or(0))));
+  data.set("prepare_time", measured_text(measured, format_time(static_cast<double>(timing.prepare_ns))));
+}
+
+}  // namespace
+
+std::string describe_attempt(const Attempt& attempt, Measured measured) {
+  const bool blank = measured == Measured::Blank;
+  if (!attempt.record)
+    return "no verdict" + (blank ? "" : ": " + sanitize_line(attempt.message, k_max_history_message));
+  const auto& outcome = attempt.record->outcome;
+  if (!outcome.correct())
+    return outcome.to_class() + (blank ? "" : ": " + sanitize_line(outcome.message, k_max_history_message));
+  const auto score = score_of(*attempt.record);
+  return "correct" + (blank || !score ? "" : fmt::format(", {:.3g} times as fast as the reference", *score));
+}
+
+void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, Inserts& inserts) {
+  data.set("code_id", sanitize_line(attempt.action_id, 200));
+  data.set("has_record", attempt.record.has_value());
+  const auto record = attempt.record.value_or(EvaluationRecord{});
+  const auto& outcome = record.outcome;
+  const auto message = attempt.record ? outcome.message : attempt.message;
+  data.set("outcome_class", attempt.record ? outcome.to_class() : "no verdict");
+  data.set("has_message", measured == Measured::Blank || !message.empty());
+  data.set("message", inserts.mark(measured_text(measured, sanitize_line(message, k_max_message))));
+  data.set("is_failed", !attempt.record || !outcome.correct());
+  if (!attempt.record) return;
+  for (const auto& name : class_variables(outcome)) data.set(name, true);
+  set_diagnostics(data, attempt, measured, inserts);
+  set_outputs(data, record, measured);
+  set_weights(data, record);
+  set_timing(data, record, measured);
+}
+
+}  // namespace v0
+}  // namespace kernelgen

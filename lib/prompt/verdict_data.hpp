@@ -1,0 +1,22 @@
+#pragma once
+
+/// \file
+/// What became of a candidate, as variables of a template.
+
+#include <string>
+
+#include <kernelgen/prompt/prompt_builder.hpp>
+
+#include "prompt/prompt_data.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// One line for the history: "accuracy:mismatch: output is 3 times ...", "correct, 1.31 times as fast ...".
+[[nodiscard]] std::string describe_attempt(const Attempt& attempt, Measured measured);
+
+/// Outcome, diagnostics, errors of outputs, weights and times of one attempt.
+void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, Inserts& inserts);
+
+}  // namespace v0
+}  // namespace kernelgen
