@@ -47,11 +47,15 @@ struct Budget {
 
 /// One search.
 struct FlowRequest {
+  /// Begins the ids of its requests, so that several searches can share a mailbox. Empty: the task's name.
+  std::string name;
   TaskSource task;
   Target target = Target::Cpp;
   EvaluationOptions evaluation;
   /// For prompts; see device/.
   std::vector<DeviceFact> device;
+  /// Results to start from, such as the candidate that is to be repaired. Journaled first.
+  std::vector<ActionResult> known;
   Budget budget;
   /// The run reached its goal when the best score is at least this.
   double goal = 1.0;

@@ -57,7 +57,7 @@ struct HybridOptions {
   double threshold = 2.0;
   /// A stage is kept when it is faster than the best by this fraction.
   double epsilon = 0.02;
-  /// No further seeds' work once a score is at least this; 0: never.
+  /// Seeds one after the other, until a score is at least this; 0: all of them at once.
   double stop_at_score = 0;
 };
 

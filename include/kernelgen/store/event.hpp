@@ -83,7 +83,7 @@ struct BestChanged {
 
 /// A budget ran out; nothing more is issued.
 struct BudgetExhausted {
-  /// "tokens", "requests", "evaluations", "minutes".
+  /// "tokens", "requests", "evaluations", "seconds".
   std::string which;
   std::string message;
 };

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <kernelgen/core/result.hpp>
@@ -29,6 +31,9 @@ class Journal {
 
 /// Tells the time of day, so that tests can say what it is.
 using TimeSource = std::function<std::chrono::system_clock::time_point()>;
+
+/// The time of an event; nothing when the text is no such time.
+[[nodiscard]] std::optional<std::chrono::system_clock::time_point> parse_utc(std::string_view iso8601);
 
 /// Forgets everything when it goes; for searches inside another program.
 [[nodiscard]] std::unique_ptr<Journal> make_memory_journal(TimeSource clock);

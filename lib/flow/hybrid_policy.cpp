@@ -1,0 +1,155 @@
+#include <algorithm>
+#include <utility>
+
+#include <kernelgen/flow/policy.hpp>
+
+#include "flow/line.hpp"
+#include "flow/option_text.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+/// Analyses are read, not sampled for variety.
+constexpr double k_analysis_temperature = 0.2;
+
+double score_or_zero(const ActionResult& result) { return result.score().value_or(0); }
+
+class HybridPolicy final : public Policy {
+ public:
+  explicit HybridPolicy(HybridOptions options) : options_(std::move(options)) {}
+
+  [[nodiscard]] std::string name() const override { return "hybrid"; }
+
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> options() const override {
+    return {{"seeds", std::to_string(options_.seeds)},
+            {"strategies", to_text(options_.strategies)},
+            {"temperature", to_text(options_.temperature)},
+            {"seed_repairs", std::to_string(options_.seed_repairs)},
+            {"optimize_repairs", std::to_string(options_.optimize_repairs)},
+            {"stage_repairs", std::to_string(options_.stage_repairs)},
+            {"stages", to_text(options_.stages)},
+            {"threshold", to_text(options_.threshold)},
+            {"epsilon", to_text(options_.epsilon)},
+            {"stop_at_score", to_text(options_.stop_at_score)}};
+  }
+
+  [[nodiscard]] Decision next(const History& history) const override {
+    Decision decision;
+    const ActionResult* best = search(history, decision);
+    if (best != nullptr) decision.best = best->action.id;
+    if (!decision.actions.empty()) return decision;
+    if (best == nullptr) return finish(std::move(decision), "no seed and no optimized kernel was correct");
+    if (!best->score()) return finish(std::move(decision), "the best kernel has no time that counts; nothing to tune");
+    if (best->recurrence == Recurrence::Persistent && score_or_zero(*best) >= options_.threshold)
+      return finish(std::move(decision), "a persistent kernel reached the threshold; stages skipped");
+    return tune(history, *best, std::move(decision));
+  }
+
+ private:
+  static Decision finish(Decision decision, std::string reason) {
+    decision.finished = true;
+    decision.reason = std::move(reason);
+    return decision;
+  }
+
+  [[nodiscard]] RepairOptions repairs(int attempts) const {
+    return {.max_attempts = attempts, .temperature = options_.temperature};
+  }
+
+  [[nodiscard]] Action seed(int index) const {
+    Action action;
+    action.id = "seed" + std::to_string(index + 1);
+    action.kind = PromptKind::Seed;
+    action.temperature = options_.temperature;
+    if (options_.strategies.empty()) {
+      // Nothing else tells the seeds apart.
+      constexpr double k_step = 0.15;
+      action.temperature = std::min(options_.temperature + k_step * index, std::max(1.0, options_.temperature));
+    } else {
+      action.variant = options_.strategies[static_cast<std::size_t>(index) % options_.strategies.size()];
+    }
+    return action;
+  }
+
+  /// Seeds, analyses and optimized kernels. Adds what is wanted; the best correct result so far, or nullptr. All seeds
+  /// at once, unless a good one ends the search: then one after the other, so that it does not depend on who is faster.
+  const ActionResult* search(const History& history, Decision& decision) const {
+    const ActionResult* best = nullptr;
+    const auto consider = [&](const ActionResult* result) {
+      if (result != nullptr && (best == nullptr || score_or_zero(*result) > score_or_zero(*best))) best = result;
+    };
+    for (int index = 0; index < options_.seeds; ++index) {
+      const Action root = seed(index);
+      const auto line = follow_line(history, root, repairs(options_.seed_repairs));
+      consider(line.correct);
+      if (line.next)
+        decision.actions.push_back(*line.next);
+      else if (line.last != nullptr)
+        consider(optimize(history, root.id, *line.last, decision));
+      const bool enough = best != nullptr && score_or_zero(*best) >= options_.stop_at_score;
+      if (options_.stop_at_score > 0 && (enough || !decision.actions.empty())) break;
+    }
+    return best;
+  }
+
+  /// What follows a seed that came to its end, correct or not: a better algorithm may rescue it.
+  const ActionResult* optimize(const History& history, const std::string& seed_id, const ActionResult& base,
+                               Decision& decision) const {
+    Action analysis;
+    analysis.id = seed_id + "/analysis";
+    analysis.kind = PromptKind::Analysis;
+    analysis.base = base.action.id;
+    analysis.temperature = std::min(k_analysis_temperature, options_.temperature);
+    const auto* answer = find_result(history, analysis.id);
+    if (answer == nullptr) {
+      decision.actions.push_back(analysis);
+      return nullptr;
+    }
+    if (!answer->analysis || !answer->analysis->worth_optimizing) return nullptr;
+    Action root;
+    root.id = seed_id + "/optimize";
+    root.kind = PromptKind::Optimize;
+    root.base = base.action.id;
+    root.analysis = analysis.id;
+    root.temperature = options_.temperature;
+    const auto line = follow_line(history, root, repairs(options_.optimize_repairs));
+    if (line.next) decision.actions.push_back(*line.next);
+    return line.correct;
+  }
+
+  /// One stage after the other; each starts from the best and replaces it only when it is faster.
+  [[nodiscard]] Decision tune(const History& history, const ActionResult& start, Decision decision) const {
+    const ActionResult* best = &start;
+    for (std::size_t index = 0; index < options_.stages.size(); ++index) {
+      Action root;
+      root.id = "stage" + std::to_string(index + 1);
+      root.kind = PromptKind::Stage;
+      root.base = best->action.id;
+      root.variant = options_.stages[index];
+      root.temperature = options_.temperature;
+      const auto line = follow_line(history, root, repairs(options_.stage_repairs));
+      if (line.next) {
+        decision.actions.push_back(*line.next);
+        return decision;
+      }
+      if (line.correct != nullptr && score_or_zero(*line.correct) > score_or_zero(*best) * (1 + options_.epsilon)) {
+        best = line.correct;
+        decision.best = best->action.id;
+      }
+    }
+    return finish(std::move(decision), options_.stages.empty() ? "no stages were asked for" : "all stages are done");
+  }
+
+  HybridOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_hybrid_policy(HybridOptions options) {
+  options.seeds = std::max(options.seeds, 1);
+  return std::make_unique<HybridPolicy>(std::move(options));
+}
+
+}  // namespace v0
+}  // namespace kernelgen

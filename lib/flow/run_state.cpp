@@ -1,0 +1,65 @@
+#include "flow/run_state.hpp"
+
+#include <algorithm>
+
+#include <kernelgen/store/journal.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+void add(RunState& state, const RunStarted& event) { state.started = event; }
+void add(RunState& state, const RunResumed&) { state.finished.reset(); }
+void add(RunState& state, const TaskDescribed& event) { state.task = event; }
+void add(RunState& state, const ActionIssued& event) {
+  state.open[event.number] = {event.action, event.prompt, false, std::nullopt};
+  state.last_number = std::max(state.last_number, event.number);
+}
+void add(RunState& state, const RequestSent& event) {
+  state.open[event.number].in_flight = true;
+  ++state.spent.requests;
+}
+void add(RunState& state, const RequestUnknown& event) { state.open[event.number].in_flight = false; }
+void add(RunState& state, const ReplyArrived& event) {
+  auto& action = state.open[event.number];
+  action.in_flight = false;
+  action.reply = event.reply;
+  const auto& usage = event.reply.usage;
+  state.spent.tokens += usage.input_tokens.value_or(0) + usage.output_tokens.value_or(0);
+}
+void add(RunState& state, const RequestFailed& event) { state.open[event.number].in_flight = false; }
+void add(RunState& state, const ActionFinished& event) {
+  state.open.erase(event.result.number);
+  state.history[event.result.action.id] = event.result;
+  if (event.result.status == ActionStatus::Evaluated || event.result.status == ActionStatus::NotJudged)
+    ++state.spent.evaluations;
+}
+void add(RunState& state, const BestChanged& event) { state.best = event.action_id; }
+void add(RunState& state, const BudgetExhausted&) { state.exhausted = true; }
+void add(RunState& state, const RunFinished& event) { state.finished = event; }
+
+}  // namespace
+
+bool RunState::knows(const std::string& action_id) const {
+  return history.contains(action_id) ||
+         std::any_of(open.begin(), open.end(), [&](const auto& entry) { return entry.second.action.id == action_id; });
+}
+
+void apply(RunState& state, const Event& event) {
+  const bool session = std::holds_alternative<RunStarted>(event.body) || std::holds_alternative<RunResumed>(event.body);
+  const auto time = parse_utc(event.time);
+  if (session) {
+    state.earlier_sessions_ = state.spent.time;
+    state.session_started_ = time;
+    state.exhausted = false;
+  } else if (time && state.session_started_) {
+    using std::chrono::milliseconds;
+    const auto passed = std::chrono::duration_cast<milliseconds>(*time - *state.session_started_);
+    // A clock that was set back takes nothing away.
+    state.spent.time = std::max(state.spent.time, state.earlier_sessions_ + std::max(passed, milliseconds{0}));
+  }
+  std::visit([&](const auto& body) { add(state, body); }, event.body);
+}
+
+}  // namespace v0
+}  // namespace kernelgen

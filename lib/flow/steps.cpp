@@ -1,0 +1,208 @@
+#include "flow/steps.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <set>
+
+#include <kernelgen/prompt/reply_reader.hpp>
+
+#include "flow/option_text.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+template <class T>
+std::string optional_text(const std::optional<T>& value) {
+  if (!value) return "default";
+  if constexpr (std::is_floating_point_v<T>)
+    return to_text(*value);
+  else
+    return std::to_string(*value);
+}
+
+std::string shrink_text(const EvaluationOptions& options) {
+  std::vector<std::string> words;
+  for (const auto& [name, value] : options.shrink) words.push_back(name + '=' + std::to_string(value));
+  return to_text(words);
+}
+
+std::string parent_of(const std::string& id) {
+  const auto slash = id.rfind('/');
+  return slash == id.npos ? "" : id.substr(0, slash);
+}
+
+/// K when the last part of the id is "repairK", else nothing.
+std::optional<int> repair_number(const std::string& id) {
+  const auto name = id.substr(id.rfind('/') + 1);
+  constexpr std::string_view k_prefix = "repair";
+  if (!name.starts_with(k_prefix) || name.size() == k_prefix.size()) return std::nullopt;
+  int number = 0;
+  for (const char digit : name.substr(k_prefix.size())) {
+    if (std::isdigit(static_cast<unsigned char>(digit)) == 0) return std::nullopt;
+    number = number * 10 + (digit - '0');
+  }
+  return number;
+}
+
+/// The tolerance that the judge will use: asked for, else by the dtype of the outputs.
+Tolerance expected_tolerance(const EvaluationOptions& options, const TaskDescription& task) {
+  const bool half = std::any_of(task.outputs.begin(), task.outputs.end(), [](const TensorSpec& output) {
+    return output.dtype == DType::Float16 || output.dtype == DType::BFloat16;
+  });
+  Tolerance tolerance;
+  if (half) tolerance.rtol = tolerance.atol = 1e-2;
+  if (options.rtol) tolerance.rtol = *options.rtol;
+  if (options.atol) tolerance.atol = *options.atol;
+  return tolerance;
+}
+
+Attempt attempt_of(const ActionResult& result) {
+  return {.action_id = result.action.id,
+          .source = result.candidate ? result.candidate->source : "",
+          .record = result.record,
+          .message = result.message};
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& request, const Policy& policy) {
+  const auto& evaluation = request.evaluation;
+  std::map<std::string, std::string> options{
+      {"atol", optional_text(evaluation.atol)},
+      {"call_timeout_ms", std::to_string(evaluation.call_timeout.count())},
+      {"compile_timeout_ms", std::to_string(evaluation.compile_timeout.count())},
+      {"full_comparisons", std::to_string(evaluation.measure.full_comparisons)},
+      {"goal", to_text(request.goal)},
+      {"max_output_tokens", optional_text(request.max_output_tokens)},
+      {"max_prompt_tokens", optional_text(request.max_prompt_tokens)},
+      {"max_relative_interval", to_text(evaluation.measure.max_relative_interval)},
+      {"max_samples", std::to_string(evaluation.measure.max_samples)},
+      {"memory_limit", std::to_string(evaluation.memory_limit)},
+      {"precision", std::string(to_string(evaluation.precision))},
+      {"rtol", optional_text(evaluation.rtol)},
+      {"shrink", shrink_text(evaluation)},
+      {"threads", std::to_string(evaluation.threads)}};
+  for (const auto& [name, value] : policy.options()) options["policy." + name] = value;
+  return {options.begin(), options.end()};
+}
+
+Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted) {
+  const auto differs = [](const std::string& what, const std::string& was, const std::string& now) {
+    return Error{ErrorCode::InvalidArgument,
+                 "this run was started with " + what + " " + was + ", not " + now + "; give the new one another name"};
+  };
+  if (started.task.content_id != wanted.task.content_id)
+    return Error{ErrorCode::InvalidArgument,
+                 "the task file changed since this run was started; give the new run another name"};
+  if (started.kernelgen_version != wanted.kernelgen_version)
+    return differs("kernelgen", started.kernelgen_version, wanted.kernelgen_version);
+  if (started.target != wanted.target)
+    return differs("target", std::string(to_string(started.target)), std::string(to_string(wanted.target)));
+  if (started.policy != wanted.policy) return differs("policy", started.policy, wanted.policy);
+  if (started.model != wanted.model) return differs("model", started.model, wanted.model);
+  const std::map<std::string, std::string> before(started.options.begin(), started.options.end());
+  const std::map<std::string, std::string> now(wanted.options.begin(), wanted.options.end());
+  for (const auto& [name, value] : now) {
+    const auto found = before.find(name);
+    const std::string was = found == before.end() ? "(none)" : found->second;
+    if (was != value) return differs(name, was, value);
+  }
+  return {};
+}
+
+std::vector<const ActionResult*> lineage_of(const History& history, const Action& action) {
+  std::map<std::string, const ActionResult*> found;
+  std::vector<std::string> ids;
+  const auto look_at = [&](const std::string& id, const std::string& base) {
+    if (!base.empty()) ids.push_back(base);
+    const auto parent = parent_of(id);
+    if (!parent.empty()) ids.push_back(parent);
+    for (int k = repair_number(id).value_or(1) - 1; k > 0; --k) ids.push_back(parent + "/repair" + std::to_string(k));
+  };
+  look_at(action.id, action.base);
+  while (!ids.empty()) {
+    const std::string id = ids.back();
+    ids.pop_back();
+    const auto result = history.find(id);
+    if (result == history.end() || found.contains(id)) continue;
+    found[id] = &result->second;
+    look_at(id, result->second.action.base);
+  }
+  std::vector<const ActionResult*> lineage;
+  for (const auto& [id, result] : found) lineage.push_back(result);
+  std::sort(lineage.begin(), lineage.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
+  return lineage;
+}
+
+PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task, const History& history,
+                             const Action& action) {
+  PromptRequest prompt;
+  prompt.kind = action.kind;
+  prompt.target = request.target;
+  prompt.task = request.task;
+  prompt.description = task.description;
+  prompt.tolerance = expected_tolerance(request.evaluation, task.description);
+  prompt.threads = request.evaluation.threads;
+  prompt.device = task.device;
+  prompt.variant = action.variant;
+  prompt.max_tokens = request.max_prompt_tokens;
+  for (const auto* result : lineage_of(history, action)) {
+    if (result->action.id == action.base)
+      prompt.base = attempt_of(*result);
+    else if (result->action.kind != PromptKind::Analysis)
+      prompt.history.push_back(attempt_of(*result));
+  }
+  if (const auto analysis = history.find(action.analysis); analysis != history.end())
+    prompt.analysis = analysis->second.analysis;
+  return prompt;
+}
+
+ActionResult read_reply(const OpenAction& open, int number, Target target, const History& history,
+                        const PersistentDetector& detector) {
+  ActionResult result;
+  result.action = open.action;
+  result.number = number;
+  result.status = ActionStatus::NoCode;
+  if (open.action.kind == PromptKind::Analysis) {
+    auto analysis = read_analysis(open.reply->text);
+    if (!analysis) {
+      result.message = analysis.error().to_line();
+      return result;
+    }
+    result.analysis = *std::move(analysis);
+    result.status = ActionStatus::Analyzed;
+    return result;
+  }
+  auto extracted = extract_code(*open.reply, target);
+  if (!extracted.code) {
+    result.message = extracted.problem;
+    return result;
+  }
+  result.candidate = make_candidate(target, *std::move(extracted.code));
+  result.recurrence = detector.inspect(result.candidate->source, target).verdict;
+  result.status = ActionStatus::NotJudged;
+  for (const auto* earlier : lineage_of(history, open.action)) {
+    if (!earlier->record || !earlier->candidate || earlier->candidate->id != result.candidate->id) continue;
+    result.record = earlier->record;
+    result.status = ActionStatus::Duplicate;
+    result.message = "the same code as " + earlier->action.id;
+  }
+  return result;
+}
+
+std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const Spent& spent) {
+  const auto over = [](const auto& limit, auto used) { return limit && used >= *limit; };
+  const auto ended = [](std::string which, std::string limit) {
+    return BudgetExhausted{which, "the budget of " + limit + " " + which + " is used up"};
+  };
+  if (over(budget.tokens, spent.tokens)) return ended("tokens", std::to_string(*budget.tokens));
+  if (over(budget.requests, spent.requests)) return ended("requests", std::to_string(*budget.requests));
+  if (over(budget.evaluations, spent.evaluations)) return ended("evaluations", std::to_string(*budget.evaluations));
+  if (over(budget.time, spent.time)) return ended("seconds", std::to_string(budget.time->count()));
+  return std::nullopt;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

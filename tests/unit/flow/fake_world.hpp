@@ -1,0 +1,125 @@
+#pragma once
+
+/// \file
+/// A world in which kernels are one line of text: a model, a judge, prompts and a detector that need nothing.
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <kernelgen/bench/fake_benchmarker.hpp>
+#include <kernelgen/flow/engine.hpp>
+
+namespace kernelgen::testing {
+
+/// The verdict "correct at this score".
+inline EvaluationRecord correct_record(double score) {
+  EvaluationRecord record;
+  record.outcome.kind = OutcomeKind::Correct;
+  record.timing.emplace().speedup_call = {score, score, score};
+  return record;
+}
+
+inline EvaluationRecord failed_record(OutcomeKind kind, std::string detail, std::string message) {
+  EvaluationRecord record;
+  record.outcome = {kind, std::move(detail), std::move(message)};
+  return record;
+}
+
+/// Judges a source by what its one line says: "score 1.5", "wrong", "broken", "suspect".
+inline EvaluationRecord judge_source(const std::string& source) {
+  if (const auto at = source.find("score "); at != source.npos) return correct_record(std::stod(source.substr(at + 6)));
+  if (source.find("suspect") != source.npos) return failed_record(OutcomeKind::Suspect, "busy machine", "busy");
+  if (source.find("wrong") != source.npos)
+    return failed_record(OutcomeKind::Accuracy, "mismatch", "output: error 0.5 at " + std::to_string(source.size()));
+  return failed_record(OutcomeKind::Compile, "other", "line 1: " + source);
+}
+
+/// A reply that extract_code takes for a kernel.
+inline std::string code_reply(const std::string& line) {
+  return "```cpp\n// " + line + "\nint kgen_run(void*, const kgen_run_args*) { return 0; }\n```\n";
+}
+
+inline std::string analysis_reply(bool worth) {
+  return std::string(R"({"worth_optimizing": )") + (worth ? "true" : "false") + R"(, "plan": "fuse"})";
+}
+
+/// The text of a prompt is its action's kind, base and history.
+class FakePromptBuilder final : public PromptBuilder {
+ public:
+  [[nodiscard]] Result<Prompt> build(const PromptRequest& request) const override {
+    Prompt prompt{.kind = request.kind, .text = std::string(to_string(request.kind))};
+    prompt.text +=
+        " variant=" + request.variant + " base=" + (request.base ? request.base->action_id : "") + " history=";
+    for (const auto& attempt : request.history) prompt.text += attempt.action_id + ' ';
+    prompt.fingerprint = prompt.text;
+    return prompt;
+  }
+  [[nodiscard]] std::vector<std::string> strategies(Target) const override { return {"a", "b"}; }
+};
+
+/// Every kernel is what the test says.
+class FakeDetector final : public PersistentDetector {
+ public:
+  [[nodiscard]] PersistenceReport inspect(std::string_view source, Target) const override {
+    PersistenceReport report;
+    report.verdict = source.find("persistent") == source.npos ? Recurrence::NotRecurrent : Recurrence::Persistent;
+    return report;
+  }
+};
+
+/// Answers by request id, and remembers what was asked. Thread-safe.
+class FakeModel final : public LLMClient {
+ public:
+  using Answer = std::function<Result<Reply>(const LLMRequest&, std::stop_token)>;
+  explicit FakeModel(Answer answer) : answer_(std::move(answer)) {}
+  /// By action id, with '-' for '/'; anything else gets a reply without code.
+  explicit FakeModel(std::map<std::string, std::string> replies)
+      : answer_([replies = std::move(replies)](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+          const auto found = replies.find(request.id.substr(request.id.find('.') + 1));
+          return Reply{.text = found == replies.end() ? "I cannot help with that." : found->second,
+                       .usage = {100, 10, std::nullopt, std::nullopt}};
+        }) {}
+
+  Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
+    {
+      const std::scoped_lock lock(mutex_);
+      ++asked_[request.id];
+      prompts_[request.id] = request.prompt;
+    }
+    return answer_(request, stop);
+  }
+  [[nodiscard]] std::string describe() const override { return "fake"; }
+
+  [[nodiscard]] std::map<std::string, int> asked() const {
+    const std::scoped_lock lock(mutex_);
+    return asked_;
+  }
+  [[nodiscard]] std::map<std::string, std::string> prompts() const {
+    const std::scoped_lock lock(mutex_);
+    return prompts_;
+  }
+
+ private:
+  Answer answer_;
+  mutable std::mutex mutex_;
+  std::map<std::string, int> asked_;
+  std::map<std::string, std::string> prompts_;
+};
+
+inline FlowRequest fake_request() {
+  FlowRequest request;
+  request.task.name = "task";
+  request.task.content_id = "c0ffee";
+  return request;
+}
+
+inline TimeSource real_time() {
+  return [] { return std::chrono::system_clock::now(); };
+}
+
+}  // namespace kernelgen::testing

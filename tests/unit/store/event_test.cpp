@@ -1,0 +1,96 @@
+#include <kernelgen/store/event.hpp>
+
+#include "support/catch.hpp"
+#include "support/sample_record.hpp"
+
+using namespace kernelgen;
+
+namespace {
+
+ActionResult full_result() {
+  ActionResult result;
+  result.action = {"seed1/repair2", PromptKind::Repair, "seed1", "seed1/analysis", "rethink", 0.4};
+  result.number = 7;
+  result.status = ActionStatus::Evaluated;
+  result.message = "a \"quoted\"\nmessage";
+  result.candidate = make_candidate(Target::Cpp, "int main() {}\n");
+  result.record = testing::full_record();
+  result.analysis = Analysis{true, "slow", "memory", "fuse", "1. fuse", "2x", "final_state_only"};
+  result.recurrence = Recurrence::PerStep;
+  return result;
+}
+
+Reply full_reply() {
+  return {
+      "```cpp\nint x;\n```", FinishReason::Length, {10, 20, std::nullopt, 5}, "a-model", std::chrono::nanoseconds{123}};
+}
+
+std::vector<EventBody> one_of_each() {
+  RunStarted started{"0.1.0", {}, Target::Triton, "hybrid", {{"goal", "1"}, {"seeds", "2"}}, "scripted"};
+  started.task.name = "relu";
+  started.task.text = "class Model: ...";
+  TaskDescribed described;
+  described.description.name = "relu";
+  described.device = {{"model", "a processor"}};
+  return {started,
+          RunResumed{"0.1.0"},
+          described,
+          ActionIssued{7, full_result().action, {PromptKind::Repair, "mend this", 3, {"examples"}, "f00"}},
+          RequestSent{7},
+          RequestUnknown{7},
+          ReplyArrived{7, full_reply()},
+          RequestFailed{7, ErrorCode::Timeout, "no answer"},
+          ActionFinished{full_result()},
+          BestChanged{"seed1"},
+          BudgetExhausted{"tokens", "the budget of 5 tokens is used up"},
+          RunFinished{"all stages are done", true}};
+}
+
+}  // namespace
+
+TEST_CASE("every event survives being written and read", "[store][event]") {
+  const auto bodies = one_of_each();
+  CHECK(bodies.size() == std::variant_size_v<EventBody>);
+  for (const auto& body : bodies) {
+    const Event event{"2025-01-31T12:00:00.123Z", body};
+    const std::string line = to_json(event);
+    INFO(type_of(body));
+    CHECK(line.find('\n') == line.npos);
+    const auto read = parse_event(line);
+    REQUIRE(read);
+    CHECK(read->time == event.time);
+    CHECK(type_of(read->body) == type_of(body));
+    CHECK(to_json(*read) == line);
+  }
+}
+
+TEST_CASE("what an event holds is there after reading", "[store][event]") {
+  const auto read = parse_event(to_json({"", ActionFinished{full_result()}}));
+  REQUIRE(read);
+  const auto& result = std::get<ActionFinished>(read->body).result;
+  CHECK(result.action == full_result().action);
+  CHECK(result.candidate->source == "int main() {}\n");
+  CHECK(result.analysis == full_result().analysis);
+  CHECK(result.recurrence == Recurrence::PerStep);
+  const auto reply = parse_event(to_json({"", ReplyArrived{7, full_reply()}}));
+  CHECK(std::get<ReplyArrived>(reply->body).reply.usage == full_reply().usage);
+  CHECK(std::get<ReplyArrived>(reply->body).reply.finish == FinishReason::Length);
+}
+
+TEST_CASE("what is no event is refused", "[store][event]") {
+  CHECK(parse_event("").error().code == ErrorCode::InvalidArgument);
+  CHECK(parse_event("{\"schema\":1").error().code == ErrorCode::InvalidArgument);
+  CHECK(parse_event("[1]").error().code == ErrorCode::InvalidArgument);
+  CHECK(parse_event(R"({"type":"request_sent","number":1})").error().code == ErrorCode::InvalidArgument);
+  CHECK(parse_event(R"({"schema":1,"type":"no_such_event"})").error().code == ErrorCode::InvalidArgument);
+  CHECK(parse_event(R"({"schema":99,"type":"request_sent"})").error().code == ErrorCode::Unsupported);
+  const auto wrong = parse_event(R"({"schema":1,"type":"request_sent","number":"seven"})");
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message.find("number") != std::string::npos);
+}
+
+TEST_CASE("members that a later version adds are ignored", "[store][event]") {
+  const auto read = parse_event(R"({"schema":1,"type":"request_sent","time":"t","number":3,"later":{"a":1}})");
+  REQUIRE(read);
+  CHECK(std::get<RequestSent>(read->body).number == 3);
+}
