@@ -5,6 +5,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   bench/doctor.hpp
   bench/fake_benchmarker.hpp
   bench/protocol.hpp
+  bench/spool.hpp
   bench/statistics.hpp
   bench/stopping.hpp
   bench/worker.hpp

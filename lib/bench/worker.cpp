@@ -18,6 +18,7 @@
 #include <kernelgen/core/version.hpp>
 
 #include "bench/evaluator.hpp"
+#include "bench/spool.hpp"
 #include "support/errno_error.hpp"
 #include "support/socket.hpp"
 #include "support/try.hpp"
@@ -173,17 +174,28 @@ class Service {
   std::map<RequestId, std::jthread> jobs_;
 };
 
+/// Runners are forked by others and come to us when those end: we kill and reap them.
+Result<void> become_subreaper() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0) return {};
+  return errno_error(errno, "cannot become a child subreaper");
+}
+
 }  // namespace
 
 Result<void> run_worker(const WorkerOptions& options, int input_fd, int output_fd, std::stop_token stop) {
-  // Runners are forked by others and come to us when those end: we kill and reap them.
-  if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) return errno_error(errno, "cannot become a child subreaper");
+  KERNELGEN_CHECK(become_subreaper());
   auto benchmarker = make_local_benchmarker(options);
   if (!benchmarker) {
     send_message(output_fd, ErrorMessage{.error = benchmarker.error()});
     return std::move(benchmarker).error();
   }
   return Service(**benchmarker, input_fd, output_fd).run(stop);
+}
+
+Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOptions& spool, std::stop_token stop) {
+  KERNELGEN_CHECK(become_subreaper());
+  KERNELGEN_TRY(const auto benchmarker, make_local_benchmarker(options));
+  return serve_spool(*benchmarker, spool, stop);
 }
 
 }  // namespace v0

@@ -4,15 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "support/files.hpp"
 #include "support/random_id.hpp"
 #include "support/shared_directory.hpp"
+#include "support/sleep.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
 
@@ -43,15 +42,6 @@ Result<void> check_id(std::string_view id) {
   if (is_exchange_id(id)) return {};
   return Error{ErrorCode::InvalidArgument,
                "not a name for a request: \"" + sanitize_line(id, 80) + "\" (letters, digits, '.', '_', '-')"};
-}
-
-/// False when stopped.
-bool sleep_until(steady_clock::time_point time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_until(lock, stop, time, [] { return false; });
-  return !stop.stop_requested();
 }
 
 }  // namespace

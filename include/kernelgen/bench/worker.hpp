@@ -3,6 +3,9 @@
 /// \file
 /// The worker: one per host, judges what clients ask for. `kgen worker` is a call of run_worker.
 
+#include <chrono>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <stop_token>
 #include <string>
@@ -31,6 +34,32 @@ struct WorkerOptions {
 /// Serves one client over two descriptors (docs/protocol.md) until it shuts down, closes its end, or `stop` is
 /// triggered. Makes the calling process a child subreaper; prints nothing.
 [[nodiscard]] Result<void> run_worker(const WorkerOptions& options, int input_fd, int output_fd, std::stop_token stop);
+
+/// When a spool worker is done.
+enum class SpoolMode {
+  UntilStopped,  ///< waits for requests
+  Once,          ///< answers what is there, also if that is nothing
+};
+
+/// How a directory is served (docs/protocol.md, spool directories).
+struct SpoolWorkerOptions {
+  /// Made when missing.
+  std::filesystem::path directory;
+  SpoolMode mode = SpoolMode::UntilStopped;
+  /// How often to look for requests.
+  std::chrono::milliseconds poll{500};
+  /// When another worker may take a request whose worker gives no sign of life. Equal for all workers of a directory.
+  std::chrono::milliseconds lease{60'000};
+  /// Called after each answer, from the thread that serves, with the request's id and how it went: "correct",
+  /// "accuracy:mismatch", "error: ...".
+  std::function<void(const std::string& id, const std::string& summary)> on_answer;
+};
+
+/// Serves requests that are files, one at a time, oldest first. A request that cannot be judged gets an error for its
+/// answer. `stop` gives the one at hand back, for another worker: Cancelled with SpoolMode::Once, else success.
+/// Other errors: the directory cannot be used any more. Otherwise like run_worker.
+[[nodiscard]] Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOptions& spool,
+                                            std::stop_token stop);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <kernelgen/bench/protocol.hpp>
+#include <kernelgen/bench/spool.hpp>
+
+#include "bench/spool.hpp"
+#include "support/sha256.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using std::chrono::steady_clock;
+
+class SpoolBenchmarker final : public Benchmarker {
+ public:
+  SpoolBenchmarker(SpoolBenchmarkerOptions options, FileExchange exchange)
+      : options_(std::move(options)), exchange_(std::move(exchange)) {}
+
+  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
+                                    std::stop_token stop) override {
+    const auto is_ours = [&](const RecordMessage& answer) {
+      return answer.record.candidate_id == request.candidate.id && answer.record.task_name == request.task.name;
+    };
+    KERNELGEN_TRY(auto answer, ask<RecordMessage>(EvaluateMessage{.request = request}, is_ours, progress, stop));
+    return std::move(answer.record);
+  }
+
+  Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
+                                   std::stop_token stop) override {
+    const auto is_ours = [&](const DescriptionMessage& answer) { return answer.description.name == task.name; };
+    KERNELGEN_TRY(auto answer,
+                  ask<DescriptionMessage>(DescribeMessage{.task = task, .options = options}, is_ours, {}, stop));
+    return std::move(answer.description);
+  }
+
+ private:
+  template <class Answer, class IsOurs>
+  Result<Answer> ask(const Message& question, IsOurs is_ours, const ProgressCallback& progress,
+                     const std::stop_token& stop) {
+    const auto request = to_json(question);
+    const auto id = fmt::format("{}-{}", type_of(question), sha256_hex(request).substr(0, 32));
+    KERNELGEN_TRY(const auto reply, await(id, request, progress, stop));
+    auto message = parse_message(reply);
+    if (message) {
+      if (auto* answer = std::get_if<Answer>(&*message); answer != nullptr && is_ours(*answer))
+        return std::move(*answer);
+      if (auto* error = std::get_if<ErrorMessage>(&*message)) {
+        // Not an answer to keep: who asks again wants another attempt. In this order, else a worker starts one now.
+        KERNELGEN_CHECK(exchange_.withdraw(id));
+        KERNELGEN_CHECK(exchange_.set_reply_aside(id));
+        return std::move(error->error);
+      }
+    }
+    KERNELGEN_CHECK(exchange_.set_reply_aside(id));
+    return Error{ErrorCode::Protocol,
+                 fmt::format("{} is no answer to its request ({}); it was set aside", exchange_.reply_path(id).string(),
+                             message ? fmt::format("a \"{}\"", type_of(*message)) : message.error().message)};
+  }
+
+  Result<std::string> await(const std::string& id, const std::string& request, const ProgressCallback& progress,
+                            const std::stop_token& stop) {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+    // The name says what it answers, so that requests may be tidied away.
+    KERNELGEN_TRY(auto there, exchange_.find_reply(id));
+    if (there) return *std::move(there);
+    if (progress) progress({"queue", "waiting for a worker"});
+    AskOptions options{.waiting = options_.waiting};
+    if (options_.timeout) options.deadline = steady_clock::now() + *options_.timeout;
+    options.on_claimed = [&](const std::string& holder) {
+      if (progress) progress({"queue", "at " + holder});
+    };
+    auto reply = exchange_.ask(id, request, options, stop);
+    if (!reply && reply.error().code == ErrorCode::Cancelled) {
+      // The device should be free for others. If that fails, a worker judges for nobody: no reason for another error.
+      [[maybe_unused]] const auto withdrawn = exchange_.withdraw(id);
+    }
+    return reply;
+  }
+
+  SpoolBenchmarkerOptions options_;
+  FileExchange exchange_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Benchmarker>> make_spool_benchmarker(SpoolBenchmarkerOptions options) {
+  if (options.directory.empty()) return Error{ErrorCode::InvalidArgument, "a spool needs a directory"};
+  KERNELGEN_TRY(auto exchange,
+                FileExchange::open(spool_exchange(options.directory, options.poll)).context("opening the spool"));
+  return std::unique_ptr<Benchmarker>(std::make_unique<SpoolBenchmarker>(std::move(options), std::move(exchange)));
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,134 @@
+#include <fmt/format.h>
+
+#include <exception>
+#include <thread>
+
+#include <kernelgen/bench/protocol.hpp>
+
+#include "bench/spool.hpp"
+#include "support/sleep.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Renews a claim while its request is judged, and stops that once the claim is lost or the worker shall end.
+class LeaseKeeper {
+ public:
+  LeaseKeeper(const FileClaim& claim, milliseconds lease, const std::stop_token& stop)
+      : end_(stop, End{work_}), thread_([this, &claim, lease](const std::stop_token& done) {
+          while (sleep_for(lease / 4, done)) {
+            const auto state = claim.refresh();
+            // An error may pass, and the lease tolerates some; what cannot be renewed is lost for good later.
+            if (!state || *state == ClaimState::Held) continue;
+            work_.request_stop();
+            return;
+          }
+        }) {}
+
+  [[nodiscard]] std::stop_token work() const { return work_.get_token(); }
+
+ private:
+  struct End {
+    std::stop_source& work;
+    void operator()() const { work.request_stop(); }
+  };
+  std::stop_source work_;
+  std::stop_callback<End> end_;
+  std::jthread thread_;
+};
+
+/// The answer to the body of a request file, whatever is in it.
+Message judge(Benchmarker& benchmarker, const Result<std::string>& body, const std::stop_token& stop) {
+  if (!body) return ErrorMessage{0, body.error()};
+  auto message = parse_message(*body);
+  if (!message) return ErrorMessage{0, std::move(message).error()};
+  if (const auto* evaluate = std::get_if<EvaluateMessage>(&*message)) {
+    auto record = benchmarker.evaluate(evaluate->request, {}, stop);
+    if (record) return RecordMessage{evaluate->id, *std::move(record)};
+    return ErrorMessage{evaluate->id, std::move(record).error()};
+  }
+  if (const auto* describe = std::get_if<DescribeMessage>(&*message)) {
+    auto description = benchmarker.describe(describe->task, describe->options, stop);
+    if (description) return DescriptionMessage{describe->id, *std::move(description)};
+    return ErrorMessage{describe->id, std::move(description).error()};
+  }
+  return ErrorMessage{0, {ErrorCode::Unsupported, fmt::format("\"{}\" is no request for a file", type_of(*message))}};
+}
+
+/// One request must not end the worker, not even by exhausting memory.
+Message judge_safely(Benchmarker& benchmarker, const Result<std::string>& body, const std::stop_token& stop) try {
+  return judge(benchmarker, body, stop);
+} catch (const std::exception& error) {
+  return ErrorMessage{0, {ErrorCode::Internal, fmt::format("judging failed: {}", error.what())}};
+}
+
+std::string summarize(const Message& answer) {
+  if (const auto* record = std::get_if<RecordMessage>(&answer)) return record->record.outcome.to_class();
+  if (const auto* error = std::get_if<ErrorMessage>(&answer))
+    return "error: " + sanitize_line(error->error.to_line(), 200);
+  return std::string(type_of(answer));
+}
+
+class SpoolServer {
+ public:
+  SpoolServer(Benchmarker& benchmarker, const FileExchange& exchange, const SpoolWorkerOptions& options)
+      : benchmarker_(benchmarker), exchange_(exchange), options_(options), holder_(make_holder_name()) {}
+
+  Result<void> run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      KERNELGEN_TRY(const auto claim, exchange_.claim_next(holder_));
+      if (claim) {
+        KERNELGEN_CHECK(serve(*claim, stop));
+      } else if (options_.mode == SpoolMode::Once) {
+        return {};
+      } else {
+        sleep_for(options_.poll, stop);
+      }
+    }
+    return options_.mode == SpoolMode::Once ? Result<void>(Error{ErrorCode::Cancelled, "cancelled"}) : Result<void>();
+  }
+
+ private:
+  Result<void> serve(const FileClaim& claim, const std::stop_token& stop) {
+    const LeaseKeeper keeper(claim, options_.lease, stop);
+    auto answer = judge_safely(benchmarker_, claim.read(), keeper.work());
+    // A verdict that was ready all the same is worth keeping.
+    if (keeper.work().stop_requested() && std::holds_alternative<ErrorMessage>(answer)) return claim.give_back();
+    auto text = to_json(answer);
+    if (text.size() > exchange_.options().max_bytes) {
+      answer = ErrorMessage{0, {ErrorCode::Internal, "the answer is larger than a result file may be"}};
+      text = to_json(answer);
+    }
+    auto published = claim.publish(text);
+    if (!published) {
+      // Another worker may have more luck with the directory; without it the lease would have to run out first.
+      [[maybe_unused]] const auto given_back = claim.give_back();
+      return std::move(published).context("answering " + claim.id()).error();
+    }
+    if (*published == ClaimState::Held && options_.on_answer) options_.on_answer(claim.id(), summarize(answer));
+    return {};
+  }
+
+  Benchmarker& benchmarker_;
+  const FileExchange& exchange_;
+  const SpoolWorkerOptions& options_;
+  const std::string holder_;
+};
+
+}  // namespace
+
+Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& options, const std::stop_token& stop) {
+  if (options.directory.empty()) return Error{ErrorCode::InvalidArgument, "a spool needs a directory"};
+  auto exchange_options = spool_exchange(options.directory, options.poll);
+  exchange_options.lease = options.lease;
+  KERNELGEN_TRY(const auto exchange, FileExchange::open(std::move(exchange_options)).context("opening the spool"));
+  return SpoolServer(benchmarker, exchange, options).run(stop);
+}
+
+}  // namespace v0
+}  // namespace kernelgen

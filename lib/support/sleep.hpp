@@ -1,0 +1,25 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// False when stopped before that.
+inline bool sleep_until(std::chrono::steady_clock::time_point time, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock(mutex);
+  never.wait_until(lock, stop, time, [] { return false; });
+  return !stop.stop_requested();
+}
+
+inline bool sleep_for(std::chrono::milliseconds time, const std::stop_token& stop) {
+  return sleep_until(std::chrono::steady_clock::now() + time, stop);
+}
+
+}  // namespace v0
+}  // namespace kernelgen
