@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <ostream>
 
+#include <kernelgen/bench/spool.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/task/task_source.hpp>
 
@@ -28,6 +29,8 @@ struct EvalOptions {
   std::vector<std::string> shrink;
   std::string launch_prefix;
   std::string cache_dir;
+  std::string spool;
+  bool no_wait = false;
   double timeout_seconds = 30;
   double task_timeout_seconds = 300;
   bool json = false;
@@ -95,6 +98,9 @@ Result<EvaluationRequest> make_request(const EvalOptions& options, const Environ
 }
 
 Result<std::unique_ptr<Benchmarker>> make_benchmarker(const EvalOptions& options, Context& context) {
+  if (!options.spool.empty())
+    return make_spool_benchmarker(
+        {.directory = options.spool, .waiting = options.no_wait ? Waiting::Return : Waiting::Wait});
   KERNELGEN_TRY(auto installation, context.find_installation());
   KERNELGEN_TRY(auto cache_dir, choose_cache_dir(options.cache_dir, context.environment));
   return context.make_benchmarker({.installation = std::move(installation),
@@ -167,8 +173,15 @@ void bind_options(CLI::App& command, EvalOptions& options) {
       ->type_name("NAME=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.add_option("--launch-prefix", options.launch_prefix, "Start the worker behind this, such as \"ssh node\"")
-      ->type_name("COMMAND");
+  auto* prefix =
+      command
+          .add_option("--launch-prefix", options.launch_prefix, "Start the worker behind this, such as \"ssh node\"")
+          ->type_name("COMMAND");
+  auto* spool = command.add_option("--spool", options.spool, "Have it judged by a worker that serves this directory")
+                    ->type_name("DIR")
+                    ->excludes(prefix);
+  command.add_flag("--no-wait", options.no_wait, "Leave the request there; ask again later for the record")
+      ->needs(spool);
   command.add_option("--cache-dir", options.cache_dir, "Compiled kernels and admitted tasks; XDG_CACHE_HOME/kernelgen")
       ->type_name("DIR");
 }

@@ -4,6 +4,7 @@
 
 #include <kernelgen/bench/fake_benchmarker.hpp>
 
+#include "bench/spool.hpp"
 #include "commands.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -112,6 +113,23 @@ TEST_CASE("eval exits with 0, 1 or 2 by the verdict", "[cli][eval]") {
   CHECK(kgen.eval() == 1);
   kgen.answer = full_record();
   CHECK(kgen.eval() == 2);
+}
+
+TEST_CASE("eval over a spool leaves a request, and shows the record once it is there", "[cli][eval]") {
+  Fixture kgen;
+  const std::vector<std::string> options{"--spool", kgen.path("spool"), "--no-wait"};
+  CHECK(kgen.eval(options) == 75);
+  CHECK(kgen.err.str().find(".result.json yet") != std::string::npos);
+  CHECK(kgen.out.str().empty());
+  kgen.answer = correct_record(1.5);
+  REQUIRE(serve_spool(*kgen.benchmarker, {.directory = kgen.path("spool"), .mode = SpoolMode::Once}, {}));
+  CHECK(kgen.benchmarker->requests().size() == 1);
+  CHECK(kgen.eval(options) == 0);
+  CHECK(kgen.out.str().find("correct") == 0);
+  // This machine judges nothing itself.
+  CHECK(kgen.benchmarker->requests().empty());
+  CHECK(kgen.eval({"--spool", "x", "--launch-prefix", "ssh node"}) == 64);
+  CHECK(kgen.eval({"--no-wait"}) == 64);
 }
 
 TEST_CASE("a time under an interpreter is not a success", "[cli][eval]") {

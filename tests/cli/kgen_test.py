@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 KGEN = SOURCE = None
@@ -129,6 +130,38 @@ class KgenTest(unittest.TestCase):
 
     def finding(self, result, name):
         return next(f for f in json.loads(result.stdout)["findings"] if f["name"] == name)
+
+    def test_worker_of_an_empty_spool(self):
+        spool = self.path / "spool"
+        result = self.run_kgen("worker", "--spool", spool, "--once")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+        self.assertEqual(list(spool.iterdir()), [])
+
+    def test_worker_answers_a_broken_request(self):
+        spool = self.path / "spool"
+        spool.mkdir()
+        (spool / "bad.request.json").write_text("{")
+        result = self.run_kgen("worker", "--spool", spool, "--once")
+        self.assertEqual((result.returncode, result.stdout), (0, ""))
+        self.assertTrue(result.stderr.startswith("bad: error: bad message: "), result.stderr)
+        answer = json.loads((spool / "bad.result.json").read_text())
+        self.assertEqual((answer["type"], answer["error"]["code"]), ("error", "protocol"))
+
+    def test_worker_of_a_spool_that_cannot_be(self):
+        self.check_error(64, "--spool", "worker", "--once")
+        self.check_error(64, "opening the spool", "worker", "--spool", self.kernel, "--once")
+
+    def test_worker_of_a_spool_is_told_to_stop(self):
+        spool = self.path / "spool"
+        process = subprocess.Popen([str(KGEN), "worker", "--spool", str(spool)], cwd=self.path,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={"PATH": os.environ["PATH"], "HOME": str(self.path)})
+        deadline = time.monotonic() + 20
+        while not spool.is_dir() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.communicate(timeout=20), ("", ""))
+        self.assertEqual(process.returncode, 0)
 
     def test_full_standard_output(self):
         with open("/dev/full", "w") as full:
