@@ -1,0 +1,124 @@
+// Machines joined by files: a real `kgen worker --spool` and a client that only shares a directory with it.
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <thread>
+
+#include <kernelgen/bench/spool.hpp>
+#include <kernelgen/exec/child.hpp>
+#include <kernelgen/task/task_source.hpp>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace kernelgen;
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+namespace {
+
+const fs::path k_source = KERNELGEN_SOURCE_DIR;
+
+class Spool {
+ public:
+  Spool() {
+    request_.task = load_task_source((k_source / "examples/tasks/relu.py").string(), {}).value();
+    request_.candidate = make_candidate(Target::Cpp, read_file(k_source / "examples/kernels/relu.cpp").value());
+    request_.options.measure.deadline = 3s;
+  }
+
+  [[nodiscard]] ChildProcess start_worker(std::vector<std::string> more = {}) const {
+    ChildRequest worker{.command = {KERNELGEN_KGEN, "worker", "--spool", directory().string(), "--cache-dir",
+                                    (scratch_.path() / "cache").string()},
+                        .environment = clean_environment(current_environment())};
+    worker.command.insert(worker.command.end(), more.begin(), more.end());
+    return ChildProcess::spawn(worker).value();
+  }
+  /// Answers what is there.
+  [[nodiscard]] bool work_once() const {
+    const auto status = start_worker({"--once"}).wait(std::chrono::steady_clock::now() + 120s);
+    return status && status->success();
+  }
+
+  [[nodiscard]] Result<EvaluationRecord> evaluate() const {
+    return make_spool_benchmarker({.directory = directory(), .waiting = Waiting::Return})
+        .value()
+        ->evaluate(request_, {}, {});
+  }
+  /// The verdict of a real worker; a busy machine may make it suspect, never wrong.
+  void check_judged() const {
+    const auto record = evaluate();
+    if (!record) FAIL(record.error().to_line());
+    UNSCOPED_INFO(record->outcome.to_class() << ": " << record->outcome.message);
+    CHECK((record->outcome.correct() || record->outcome.kind == OutcomeKind::Suspect));
+    CHECK(record->candidate_id == request_.candidate.id);
+    CHECK(record->timing.has_value());
+  }
+
+  [[nodiscard]] std::optional<fs::path> file(const std::string& part) const {
+    for (const auto& entry : fs::directory_iterator(directory()))
+      if (entry.path().filename().string().find(part) != std::string::npos) return entry.path();
+    return {};
+  }
+  [[nodiscard]] fs::path wait_for_claim() const {
+    const auto limit = std::chrono::steady_clock::now() + 60s;
+    while (std::chrono::steady_clock::now() < limit) {
+      if (const auto claim = file(".claim.")) return *claim;
+      std::this_thread::sleep_for(2ms);
+    }
+    FAIL("no worker claimed the request");
+    return {};
+  }
+
+  [[nodiscard]] fs::path directory() const { return scratch_.path() / "spool"; }
+
+ private:
+  TemporaryDirectory scratch_ = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-spool-").value();
+  EvaluationRequest request_;
+};
+
+}  // namespace
+
+TEST_CASE("a worker that shares nothing but a directory judges a kernel, once", "[spool]") {
+  const Spool spool;
+  CHECK(spool.evaluate().error().code == ErrorCode::Pending);
+  CHECK(spool.work_once());
+  spool.check_judged();
+  const auto id = spool.evaluate().value().id;
+  CHECK(spool.work_once());
+  CHECK(spool.evaluate().value().id == id);
+}
+
+TEST_CASE("a worker that is killed in mid-evaluation leaves its request to the next one", "[spool]") {
+  const Spool spool;
+  CHECK(spool.evaluate().error().code == ErrorCode::Pending);
+  fs::path claim;
+  {
+    auto worker = spool.start_worker();
+    claim = spool.wait_for_claim();
+    worker.kill_group();
+    REQUIRE(worker.wait(std::chrono::steady_clock::now() + 10s));
+  }
+  REQUIRE(fs::exists(claim));
+  CHECK(spool.evaluate().error().code == ErrorCode::Pending);
+  // An hour later.
+  fs::last_write_time(claim, fs::last_write_time(claim) - 1h);
+  CHECK(spool.work_once());
+  CHECK_FALSE(fs::exists(claim));
+  spool.check_judged();
+}
+
+TEST_CASE("a worker that is told to stop in mid-evaluation gives its request back", "[spool]") {
+  const Spool spool;
+  CHECK(spool.evaluate().error().code == ErrorCode::Pending);
+  auto worker = spool.start_worker();
+  [[maybe_unused]] const auto claim = spool.wait_for_claim();
+  const auto status = worker.terminate(20s);
+  REQUIRE(status);
+  CHECK(status->to_line() == "exit 0");
+  CHECK(spool.file(".request.json"));
+  CHECK_FALSE(spool.file(".claim."));
+  CHECK_FALSE(spool.file(".result.json"));
+}
