@@ -239,7 +239,7 @@ TEST_CASE("a base URL that is none, or that may hold a secret, is refused and no
     INFO(text);
     const auto parsed = parse_base_url(text);
     REQUIRE_FALSE(parsed);
-    CHECK(Result<BaseUrl>(parsed).error().code == ErrorCode::InvalidArgument);
-    CHECK(Result<BaseUrl>(parsed).error().message.find("hidden") == std::string::npos);
+    CHECK(parsed.error().code == ErrorCode::InvalidArgument);
+    CHECK(parsed.error().message.find("hidden") == std::string::npos);
   }
 }
