@@ -1,0 +1,95 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <kernelgen/llm/clients.hpp>
+
+#include "llm/recording.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+/// Immutable once it was read.
+class ReplayClient final : public LLMClient {
+ public:
+  ReplayClient(std::string file, Recording recording, ReplayMode mode)
+      : file_(std::move(file)), recording_(std::move(recording)), mode_(mode) {}
+
+  Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled", {}};
+    const auto found = recording_.find(request.id);
+    if (found == recording_.end())
+      return failure(ErrorCode::NotFound, fmt::format("no reply to \"{}\" in {}", shown(request.id), file_));
+    const auto& replies = found->second;
+    const auto same = std::find_if(replies.rbegin(), replies.rend(), [&](const RecordedReply& recorded) {
+      return request.fingerprint.empty() || recorded.fingerprint == request.fingerprint;
+    });
+    if (same != replies.rend()) return same->reply;
+    if (mode_ == ReplayMode::Lenient) return replies.back().reply;
+    return failure(
+        ErrorCode::InvalidArgument,
+        fmt::format("the prompt of \"{}\" is not the one that {} has a reply to (fingerprint {}, recorded {})",
+                    shown(request.id), file_, abbreviate(request.fingerprint), abbreviate(replies.back().fingerprint)));
+  }
+
+  [[nodiscard]] std::string describe() const override { return "replay " + shown(file_); }
+
+ private:
+  static std::string shown(std::string_view text) { return sanitize_line(text, 200); }
+
+  static std::string abbreviate(const std::string& fingerprint) {
+    return fingerprint.empty() ? "none" : shown(fingerprint.substr(0, 12));
+  }
+
+  [[nodiscard]] Error failure(ErrorCode code, const std::string& what) const {
+    return {code, fmt::format("{}; record it anew with --record {}", what, file_), {}};
+  }
+
+  std::string file_;
+  Recording recording_;
+  ReplayMode mode_;
+};
+
+/// Says of itself what its inner client says: a run is the same whether somebody listens or not.
+class RecordingClient final : public LLMClient {
+ public:
+  RecordingClient(std::unique_ptr<LLMClient> inner, std::unique_ptr<RecordingFile> file)
+      : inner_(std::move(inner)), file_(std::move(file)) {}
+
+  Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
+    KERNELGEN_TRY(auto reply, inner_->complete(request, std::move(stop)));
+    RecordedReply recorded;
+    recorded.id = request.id;
+    recorded.fingerprint = request.fingerprint;
+    recorded.reply = reply;
+    KERNELGEN_CHECK(file_->append(recorded).context("recording the reply to " + request.id));
+    return reply;
+  }
+
+  [[nodiscard]] std::string describe() const override { return inner_->describe(); }
+
+ private:
+  std::unique_ptr<LLMClient> inner_;
+  std::unique_ptr<RecordingFile> file_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<LLMClient>> make_replay_client(const std::filesystem::path& file, ReplayMode mode) {
+  KERNELGEN_TRY(auto recording, read_recording(file).context("reading recorded replies"));
+  return std::unique_ptr<LLMClient>(std::make_unique<ReplayClient>(file.string(), std::move(recording), mode));
+}
+
+Result<std::unique_ptr<LLMClient>> make_recording_client(std::unique_ptr<LLMClient> inner,
+                                                         const std::filesystem::path& file) {
+  if (inner == nullptr) return Error{ErrorCode::InvalidArgument, "there is no client whose replies to record", {}};
+  KERNELGEN_TRY(auto opened, RecordingFile::open(file));
+  return std::unique_ptr<LLMClient>(std::make_unique<RecordingClient>(std::move(inner), std::move(opened)));
+}
+
+}  // namespace v0
+}  // namespace kernelgen
