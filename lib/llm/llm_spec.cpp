@@ -1,0 +1,123 @@
+#include "llm/llm_spec.hpp"
+
+#include <initializer_list>
+#include <tuple>
+#include <utility>
+
+#include <kernelgen/llm/clients.hpp>
+
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using Client = Result<std::unique_ptr<LLMClient>>;
+
+constexpr std::string_view k_default_url = "https://api.openai.com/v1";
+
+/// The first of the variables that is set to something.
+std::string first_of(const std::map<std::string, std::string>& environment, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const auto found = environment.find(name); found != environment.end() && !found->second.empty())
+      return found->second;
+  return {};
+}
+
+bool begins_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+/// "MODEL" or "MODEL@URL". Names of models may hold an @ themselves, so the one before "://" counts.
+std::pair<std::string, std::string> split_model(std::string_view text) {
+  const auto scheme = text.find("://");
+  const auto at = scheme == std::string_view::npos ? scheme : text.substr(0, scheme).rfind('@');
+  if (at == std::string_view::npos) return {std::string(text), {}};
+  return {std::string(text.substr(0, at)), std::string(text.substr(at + 1))};
+}
+
+Client make_openai(std::string_view text, const std::map<std::string, std::string>& environment) {
+  OpenAIClientOptions options;
+  std::tie(options.model, options.base_url) = split_model(text);
+  if (options.base_url.empty()) options.base_url = first_of(environment, {"OPENAI_BASE_URL"});
+  if (options.base_url.empty()) options.base_url = k_default_url;
+  options.api_key = first_of(environment, {"OPENAI_API_KEY"});
+  if (options.api_key.empty() && begins_with(options.base_url, "https://api.openai.com"))
+    return Error{ErrorCode::MissingTool,
+                 "OPENAI_API_KEY is not set; set it, or name another server: openai:MODEL@http://localhost:8000/v1",
+                 {}};
+  // The names that curl and its relatives agree on. HTTP_PROXY in capitals is not among them: web servers set it to
+  // what a client sends as the header "Proxy".
+  options.proxy = begins_with(options.base_url, "https:") ? first_of(environment, {"https_proxy", "HTTPS_PROXY"})
+                                                          : first_of(environment, {"http_proxy"});
+  if (options.proxy.empty()) options.proxy = first_of(environment, {"all_proxy", "ALL_PROXY"});
+  options.no_proxy = first_of(environment, {"no_proxy", "NO_PROXY"});
+  options.ca_file = first_of(environment, {"CURL_CA_BUNDLE", "SSL_CERT_FILE"});
+  return make_openai_client(std::move(options));
+}
+
+Client make_command(std::string_view text, const LLMSpecContext& context) {
+  CommandClientOptions options;
+  KERNELGEN_TRY(options.command, split_command(text));
+  // Keys of this process are not for whatever program answers.
+  options.environment = clean_environment(context.environment);
+  return make_command_client(std::move(options), context.runner);
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> split_command(std::string_view line) {
+  std::vector<std::string> words;
+  std::string word;
+  bool inside = false;
+  char quote = '\0';
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '\\' && quote != '\'' && i + 1 < line.size()) {
+      word += line[++i];
+      inside = true;
+    } else if (quote != '\0') {
+      if (c == quote) {
+        quote = '\0';
+      } else {
+        word += c;
+      }
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      inside = true;
+    } else if (c == ' ' || c == '\t' || c == '\n') {
+      if (inside) words.push_back(std::exchange(word, {}));
+      inside = false;
+    } else {
+      word += c;
+      inside = true;
+    }
+  }
+  if (quote != '\0')
+    return Error{ErrorCode::InvalidArgument, std::string("the command has a quote that stays open: ") + quote, {}};
+  if (inside) words.push_back(std::move(word));
+  return words;
+}
+
+Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const LLMSpecContext& context) {
+  const auto colon = spec.find(':');
+  const auto kind = spec.substr(0, colon);
+  const auto rest = colon == std::string_view::npos ? std::string_view() : trim(spec.substr(colon + 1));
+  if (!rest.empty()) {
+    if (kind == "openai") return make_openai(rest, context.environment);
+    if (kind == "command") return make_command(rest, context);
+    if (kind == "replay") return make_replay_client(rest, context.replay);
+    if (kind == "mailbox") {
+      MailboxClientOptions options;
+      options.directory = rest;
+      options.waiting = context.waiting;
+      return make_mailbox_client(std::move(options));
+    }
+  }
+  // The text is not repeated: it may be a key that went into the wrong option.
+  return Error{ErrorCode::InvalidArgument,
+               "a model is named by openai:MODEL, openai:MODEL@URL, command:PROGRAM ARG..., mailbox:DIR or replay:FILE",
+               {}};
+}
+
+}  // namespace v0
+}  // namespace kernelgen

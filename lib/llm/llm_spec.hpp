@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <kernelgen/core/result.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// A command line in words, separated by blanks. Quotes of both kinds keep blanks, a backslash keeps the next character
+/// (within '...' it is one); nothing else is special, no shell is involved. InvalidArgument for a quote that stays
+/// open.
+[[nodiscard]] Result<std::vector<std::string>> split_command(std::string_view line);
+
+}  // namespace v0
+}  // namespace kernelgen
