@@ -22,6 +22,12 @@ constexpr auto k_parts = std::to_array<Part>({Part::Examples, Part::Earlier, Par
 
 std::string template_name(PromptKind kind) { return std::string(to_string(kind)); }
 
+/// "a seed prompt", for messages.
+std::string describe(PromptKind kind) {
+  const auto name = to_string(kind);
+  return fmt::format("{} {} prompt", std::string_view("aeio").find(name.front()) == name.npos ? "a" : "an", name);
+}
+
 std::int64_t estimate_tokens(std::string_view text) { return static_cast<std::int64_t>((text.size() + 3) / 4); }
 
 /// "2_fused_blocking" is the second strategy, named fused_blocking.
@@ -56,8 +62,8 @@ class MustachePromptBuilder final : public PromptBuilder {
     }
     prompt.estimated_tokens = estimate_tokens(prompt.text);
     if (too_long(request, prompt.text))
-      return invalid(fmt::format("a {} prompt for {} needs {} tokens without its optional parts; max_tokens is {}",
-                                 to_string(request.kind), request.task.name, prompt.estimated_tokens,
+      return invalid(fmt::format("{} for {} needs {} tokens without its optional parts; max_tokens is {}",
+                                 describe(request.kind), request.task.name, prompt.estimated_tokens,
                                  *request.max_tokens));
     if (prompt.text.find(reference_of(request)) == prompt.text.npos)
       return invalid(fmt::format("template {}.mustache does not show {{{{reference}}}}", template_name(request.kind)));
@@ -85,12 +91,12 @@ class MustachePromptBuilder final : public PromptBuilder {
       return invalid(fmt::format("there are no prompts for target {0}: no template targets/{0}.mustache",
                                  to_string(request.target)));
     if (request.kind == PromptKind::Seed) return {};
-    if (!request.base) return invalid(fmt::format("a {} prompt needs a candidate", to_string(request.kind)));
+    if (!request.base) return invalid(fmt::format("{} needs a candidate", describe(request.kind)));
     if (request.kind == PromptKind::Optimize && !request.analysis)
       return invalid("an optimize prompt needs an analysis");
     const bool needs_code = request.kind != PromptKind::Repair && request.kind != PromptKind::Reflect;
     if (needs_code && request.base->source.empty())
-      return invalid(fmt::format("a {} prompt needs the candidate's code", to_string(request.kind)));
+      return invalid(fmt::format("{} needs the candidate's code", describe(request.kind)));
     return {};
   }
 
@@ -106,9 +112,9 @@ class MustachePromptBuilder final : public PromptBuilder {
       known.push_back(without_order(file));
       if (known.back() == request.variant) return *directory + file;
     }
-    if (known.empty()) return invalid(fmt::format("a {} prompt has no variants", to_string(request.kind)));
-    return invalid(fmt::format("unknown variant {} of a {} prompt for {}; there are {}", request.variant,
-                               to_string(request.kind), to_string(request.target), fmt::join(known, ", ")));
+    if (known.empty()) return invalid(fmt::format("{} has no variants", describe(request.kind)));
+    return invalid(fmt::format("unknown variant {} of {} for {}; there are {}", request.variant, describe(request.kind),
+                               to_string(request.target), fmt::join(known, ", ")));
   }
 
   static std::optional<std::string> variant_directory(const PromptRequest& request) {

@@ -109,8 +109,7 @@ std::string parse_problem(const std::string& text) {
     const kainjow::mustache::mustache parsed(text);
     return parsed.is_valid() ? "" : describe_engine_error(text, parsed.error_message());
   } catch (const std::exception& error) {
-    // Some broken tags at the very end of a file make it read past the end.
-    return fmt::format("{}: unclosed tag", line_of(text, text.size()));
+    return fmt::format("{}: {}", line_of(text, text.size()), error.what());
   }
 }
 

@@ -1,0 +1,479 @@
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include <kernelgen/prompt/prompt_builder.hpp>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/golden.hpp"
+#include "support/sample_prompt.hpp"
+
+using namespace kernelgen;
+using kernelgen::testing::check_golden;
+using kernelgen::testing::correct_attempt;
+using kernelgen::testing::failed_attempt;
+using kernelgen::testing::sample_prompt_request;
+
+namespace {
+
+const std::string k_templates = KERNELGEN_SOURCE_DIR "/lib/prompt/templates";
+const auto k_kinds = {PromptKind::Seed,     PromptKind::Repair, PromptKind::Analysis,
+                      PromptKind::Optimize, PromptKind::Stage,  PromptKind::Reflect};
+const auto k_targets = {Target::Cpp, Target::Triton, Target::Torch};
+
+std::unique_ptr<PromptBuilder> builder(const std::filesystem::path& overrides = {}) {
+  return make_prompt_builder({k_templates, overrides}).value();
+}
+
+Prompt built(const PromptRequest& request) { return builder()->build(request).value(); }
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+std::string refusal(const PromptRequest& request) {
+  auto prompt = builder()->build(request);
+  REQUIRE_FALSE(prompt);
+  CHECK(prompt.error().code == ErrorCode::InvalidArgument);
+  return prompt.error().message;
+}
+
+/// A directory of templates that replace the shipped ones.
+class Overrides {
+ public:
+  void write(const std::string& name, const std::string& text) const {
+    const auto path = directory_.path() / name;
+    make_directories(path.parent_path()).value();
+    write_file_atomic(path, text).value();
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return directory_.path(); }
+
+ private:
+  TemporaryDirectory directory_ =
+      TemporaryDirectory::create(std::filesystem::temp_directory_path(), "prompts-").value();
+};
+
+}  // namespace
+
+TEST_CASE("one prompt of each kind, as it is sent", "[prompt][builder][golden]") {
+  for (const auto kind : k_kinds)
+    check_golden("prompt_" + std::string(to_string(kind)) + ".txt", built(sample_prompt_request(kind)).text);
+}
+
+TEST_CASE("every prompt holds the whole reference, the facts and its kind", "[prompt][builder]") {
+  for (const auto target : k_targets) {
+    for (const auto kind : k_kinds) {
+      const auto request = sample_prompt_request(kind, target);
+      const auto prompt = built(request);
+      INFO(to_string(kind) << " for " << to_string(target));
+      CHECK(prompt.kind == kind);
+      CHECK(holds(prompt.text, request.task.text));
+      CHECK(holds(prompt.text, "return h_n"));
+      CHECK(holds(prompt.text, "| parameter | `gru.weight_hh_l2` | float32 | (288, 96) | contiguous |"));
+      CHECK(holds(prompt.text, "Example Processor 9000"));
+      CHECK(holds(prompt.text, "input-side gates"));
+      CHECK(holds(prompt.text, "double-buffered"));
+      CHECK(prompt.estimated_tokens == static_cast<std::int64_t>((prompt.text.size() + 3) / 4));
+      CHECK(prompt.dropped.empty());
+      CHECK(prompt.fingerprint.size() == 64);
+      auto ours = prompt.text;
+      ours.erase(ours.find(request.task.text), request.task.text.size());
+      CHECK_FALSE(holds(ours, "\n\n\n"));
+      CHECK_FALSE(holds(prompt.text, "{{"));
+      CHECK(prompt.text.find_first_of("\x01\x02\x03") == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("equal requests give equal prompts", "[prompt][builder]") {
+  const auto prompts = builder();
+  for (const auto kind : k_kinds) {
+    const auto request = sample_prompt_request(kind);
+    const auto first = prompts->build(request).value();
+    const auto second = prompts->build(request).value();
+    CHECK(first.text == second.text);
+    CHECK(first.fingerprint == second.fingerprint);
+  }
+}
+
+TEST_CASE("native prompts show the ABI of the task at hand", "[prompt][builder][abi]") {
+  auto request = sample_prompt_request(PromptKind::Seed);
+  request.description.inputs[0].strides = {64, 6144, 1};
+  request.description.draws = {{"draws[0]", DType::Float32, {2}, {1}}};
+  request.description.buffers = {{"bn.num_batches_tracked", DType::Int64, {}, {}}};
+  request.description.mutated_buffers = {"bn.num_batches_tracked"};
+  request.description.mutated_inputs = {"h0"};
+  const auto text = built(request).text;
+  CHECK(holds(text, "kgen_find(&args->parameters, \"gru.bias_hh_l1\")  // float32 (288,)\n"));
+  CHECK(holds(text, "kgen_find(&args->inputs, \"x\")  // float32 (96, 8, 64), strides (64, 6144, 1)\n"));
+  CHECK(holds(text, "kgen_find(&args->draws, \"draws[0]\")  // float32 (2,)\n"));
+  CHECK(holds(text, "| buffer | `bn.num_batches_tracked` | int64 | () | contiguous |"));
+  CHECK(holds(text, "do not write them: `bn.num_batches_tracked`."));
+  CHECK(holds(text, "leave the same values in them: `h0`."));
+  CHECK(holds(text, "256 times the reference's own"));
+  CHECK(holds(text, "At most 2 threads"));
+  CHECK_FALSE(holds(built(sample_prompt_request(PromptKind::Seed, Target::Torch)).text, "kgen_find"));
+}
+
+TEST_CASE("a reference cannot break out of its fence or into the template", "[prompt][builder]") {
+  auto request = sample_prompt_request(PromptKind::Seed);
+  request.task.text = "\"\"\"\n```\n\n\n\n{{threads}} {{>partials/abi}} {{#x}}\n````\n\"\"\"\n";
+  const auto text = built(request).text;
+  CHECK(holds(text, "\n`````python\n" + request.task.text + "`````\n"));
+  request.task.text =
+      "x = '\x01"
+      "0\x02' # bytes \xff\n";
+  CHECK(holds(built(request).text, "\xEF\xBF\xBD"));
+}
+
+TEST_CASE("the rules of recurrence are for recurrent tasks alone", "[prompt][builder]") {
+  auto request = sample_prompt_request(PromptKind::Seed);
+  CHECK(holds(built(request).text, "## Recurrence"));
+  request.task.text = "class Model(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n";
+  CHECK_FALSE(holds(built(request).text, "## Recurrence"));
+}
+
+TEST_CASE("each target has strategies that differ", "[prompt][builder][variants]") {
+  for (const auto target : k_targets) {
+    const auto names = builder()->strategies(target);
+    CHECK(names.size() >= 4);
+    std::set<std::string> texts;
+    auto request = sample_prompt_request(PromptKind::Seed, target);
+    for (const auto& name : names) {
+      request.variant = name;
+      texts.insert(built(request).text);
+    }
+    request.variant.clear();
+    CHECK(texts.count(built(request).text) == 0);
+    CHECK(texts.size() == names.size());
+  }
+  CHECK(builder()->strategies(Target::Cpp).front() == "vectorized_packed");
+  CHECK(builder()->strategies(Target::Cuda).empty());
+}
+
+TEST_CASE("each target has the three stages", "[prompt][builder][variants]") {
+  for (const auto target : k_targets) {
+    for (const std::string stage : {"grid_and_parallel", "block_tiling", "memory_and_tuning"}) {
+      auto request = sample_prompt_request(PromptKind::Stage, target);
+      request.variant = stage;
+      CHECK(holds(built(request).text, "## Focus: " + stage));
+      CHECK(holds(built(request).text, "Keep what is not in this focus"));
+    }
+  }
+}
+
+TEST_CASE("a repair that rethinks asks for another approach", "[prompt][builder][variants]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  const auto plain = built(request).text;
+  request.variant = "rethink";
+  CHECK(holds(built(request).text, "Do not patch it again"));
+  CHECK_FALSE(holds(plain, "Do not patch it again"));
+}
+
+TEST_CASE("unknown variants are refused by name", "[prompt][builder][variants]") {
+  auto request = sample_prompt_request(PromptKind::Stage);
+  request.variant = "warp_tiling";
+  CHECK(refusal(request) ==
+        "unknown variant warp_tiling of a stage prompt for cpp; there are block_tiling, grid_and_parallel, "
+        "memory_and_tuning");
+  request.variant.clear();
+  CHECK(refusal(request) == "a stage prompt needs a variant: the name of the stage");
+  request = sample_prompt_request(PromptKind::Analysis);
+  request.variant = "deep";
+  CHECK(refusal(request) == "an analysis prompt has no variants");
+}
+
+TEST_CASE("what a kind requires is named when it is missing", "[prompt][builder]") {
+  for (const auto kind : k_kinds) {
+    if (kind == PromptKind::Seed) continue;
+    auto request = sample_prompt_request(kind);
+    request.base.reset();
+    CHECK(refusal(request) == (kind == PromptKind::Analysis || kind == PromptKind::Optimize ? "an " : "a ") +
+                                  std::string(to_string(kind)) + " prompt needs a candidate");
+  }
+  auto request = sample_prompt_request(PromptKind::Optimize);
+  request.analysis.reset();
+  CHECK(refusal(request) == "an optimize prompt needs an analysis");
+  request = sample_prompt_request(PromptKind::Analysis);
+  request.base->source.clear();
+  CHECK(refusal(request) == "an analysis prompt needs the candidate's code");
+  request = sample_prompt_request(PromptKind::Seed);
+  request.task.text.clear();
+  CHECK(refusal(request) == "a prompt needs the source of its task");
+  request = sample_prompt_request(PromptKind::Seed, Target::Cuda);
+  CHECK(refusal(request) == "there are no prompts for target cuda: no template targets/cuda.mustache");
+}
+
+TEST_CASE("a reply without code can be repaired", "[prompt][builder]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  request.base = Attempt{"seed1", "", std::nullopt, "the reply holds no code block"};
+  const auto text = built(request).text;
+  CHECK(holds(text, "held no code that could be used"));
+  CHECK(holds(text, "Outcome: `no verdict`: the reply holds no code block\n"));
+}
+
+TEST_CASE("a token budget drops examples, then history, then device facts", "[prompt][builder][budget]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  const auto whole = built(request);
+  const auto with = [&](std::int64_t tokens) {
+    request.max_tokens = tokens;
+    return built(request);
+  };
+  CHECK(with(whole.estimated_tokens).dropped.empty());
+  const auto first = with(whole.estimated_tokens - 1);
+  CHECK(first.dropped == std::vector<std::string>{"examples"});
+  CHECK_FALSE(holds(first.text, "The form, for another task"));
+  CHECK(holds(first.text, "## Earlier attempts"));
+  const auto second = with(first.estimated_tokens - 1);
+  CHECK(second.dropped == std::vector<std::string>{"examples", "history"});
+  const auto third = with(second.estimated_tokens - 1);
+  CHECK(third.dropped == std::vector<std::string>{"examples", "history", "device"});
+  CHECK_FALSE(holds(third.text, "Example Processor"));
+  CHECK(holds(third.text, request.task.text));
+  CHECK(third.estimated_tokens <= *request.max_tokens);
+  request.max_tokens = third.estimated_tokens - 1;
+  CHECK(holds(refusal(request),
+              "needs " + std::to_string(third.estimated_tokens) + " tokens without its optional parts"));
+  // What is dropped depends on the length of measured texts, so it cannot be part of the fingerprint.
+  CHECK(third.fingerprint == whole.fingerprint);
+}
+
+TEST_CASE("a part that is not there is not named as dropped", "[prompt][builder][budget]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  request.history.clear();
+  request.device.clear();
+  const auto whole = built(request);
+  CHECK_FALSE(holds(whole.text, "## Machine"));
+  request.max_tokens = whole.estimated_tokens - 1;
+  CHECK(built(request).dropped == std::vector<std::string>{"examples"});
+}
+
+TEST_CASE("the fingerprint knows nothing of this machine", "[prompt][builder][fingerprint]") {
+  for (const auto kind : k_kinds) {
+    const auto request = sample_prompt_request(kind);
+    const auto here = built(request);
+    auto there = request;
+    there.threads = 64;
+    there.device = {{"model", "Another"}, {"L2 cache", "2 MiB"}, {"L3 cache", "256 MiB"}};
+    if (there.base && there.base->record) {
+      auto& record = *there.base->record;
+      record.outcome.message = "another compiler's words";
+      record.labels = {"loose clock"};
+      if (record.compile) record.compile->diagnostics.resize(1);
+      if (record.timing) record.timing.emplace().speedup_call = {1.1, 1.0, 1.2};
+      for (auto& one : record.cases) {
+        one.distribution = "scale_up";
+        for (auto& output : one.outputs) output = {"output", 9, 8, 7, std::nullopt, std::nullopt, true};
+      }
+    }
+    for (auto& attempt : there.history) {
+      attempt.message = "another message";
+      if (attempt.record) attempt.record->outcome.message = "other numbers";
+      if (attempt.record && attempt.record->timing) attempt.record->timing->speedup_call.value = 3;
+    }
+    const auto elsewhere = built(there);
+    INFO(to_string(kind));
+    CHECK(elsewhere.text != here.text);
+    CHECK(elsewhere.fingerprint == here.fingerprint);
+    there.device.clear();
+    there.description.inputs.front().strides = {1, 1, 1};
+    CHECK(built(there).fingerprint != here.fingerprint);
+  }
+}
+
+TEST_CASE("the fingerprint knows task, candidate, step and outcome class", "[prompt][builder][fingerprint]") {
+  std::set<std::string> seen;
+  const auto is_new = [&](const PromptRequest& request) { return seen.insert(built(request).fingerprint).second; };
+  for (const auto kind : k_kinds)
+    for (const auto target : k_targets) CHECK(is_new(sample_prompt_request(kind, target)));
+
+  auto request = sample_prompt_request(PromptKind::Repair);
+  request.task.text += "# changed\n";
+  CHECK(is_new(request));
+  request = sample_prompt_request(PromptKind::Repair);
+  request.base->source += "// changed\n";
+  CHECK(is_new(request));
+  request = sample_prompt_request(PromptKind::Repair);
+  request.variant = "rethink";
+  CHECK(is_new(request));
+  request = sample_prompt_request(PromptKind::Repair);
+  request.base->record->outcome.detail = "type";
+  CHECK(is_new(request));
+  request.base->record->outcome = {OutcomeKind::Race, "", ""};
+  CHECK(is_new(request));
+  request.history.pop_back();
+  CHECK(is_new(request));
+  request = sample_prompt_request(PromptKind::Optimize);
+  request.analysis->plan += " 3. Measure.";
+  CHECK(is_new(request));
+  request = sample_prompt_request(PromptKind::Repair);
+  request.tolerance.rtol = 1e-2;
+  CHECK(is_new(request));
+}
+
+TEST_CASE("the fingerprint knows the templates, also where they show what was measured",
+          "[prompt][builder][fingerprint]") {
+  const auto request = sample_prompt_request(PromptKind::Repair);
+  const auto shipped = built(request).fingerprint;
+  for (const std::string name : {"repair", "partials/device", "partials/verdict", "targets/cpp"}) {
+    const Overrides overrides;
+    auto text = read_file(k_templates + "/" + name + ".mustache").value();
+    overrides.write(name + ".mustache", text + "\nMore.\n");
+    CHECK(builder(overrides.path())->build(request).value().fingerprint != shipped);
+  }
+}
+
+TEST_CASE("a compiler's errors come with their lines", "[prompt][builder][verdict]") {
+  const auto text = built(sample_prompt_request(PromptKind::Repair)).text;
+  CHECK(holds(text, "Outcome: `compile:undeclared_identifier`: 'hidden_sizes' was not declared in this scope\n"));
+  CHECK(holds(text,
+              "- line 4: 'hidden_sizes' was not declared in this scope; did you mean 'hidden_size'? | `KGEN_API int "
+              "kgen_run(void*, const kgen_run_args* args) { return hidden_sizes; }`\n"));
+  CHECK_FALSE(holds(text, "unused parameter"));
+  CHECK(holds(text, "before its first use"));
+}
+
+TEST_CASE("without diagnostics the end of the log is shown", "[prompt][builder][verdict]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  request.base->record->compile->diagnostics.clear();
+  request.base->record->compile->log = std::string(5000, 'x') + "\nld: the end\n";
+  const auto text = built(request).text;
+  CHECK(holds(text, "ld: the end\n~~~~"));
+  CHECK_FALSE(holds(text, std::string(4500, 'x')));
+}
+
+TEST_CASE("errors of outputs come with their call", "[prompt][builder][verdict]") {
+  const auto text = built(sample_prompt_request(PromptKind::Reflect)).text;
+  CHECK(holds(text, "distribution negate, weight set 2, call 3"));
+  CHECK(holds(text,
+              "- `output`: largest difference 0.75, mean 0.125; 1.84e+03 times what is allowed; rms error against "
+              "float64 0.5, the reference's own 2e-07\n"));
+}
+
+TEST_CASE("weights that were not found are named", "[prompt][builder][verdict]") {
+  auto request = sample_prompt_request(PromptKind::Repair, Target::Triton);
+  request.base = failed_attempt("seed1", "x = 1\n", {OutcomeKind::WeightSync, "", "2 tensors"});
+  request.base->record->weights.emplace().unmapped = {"gru.weight_ih_l0", "gru.bias_ih_l0"};
+  const auto text = built(request).text;
+  CHECK(holds(text, "2 tensors of the reference that `ModelNew` does not have: `gru.weight_ih_l0`, `gru.bias_ih_l0`"));
+  CHECK(holds(text, "create the same submodules in the same order"));
+}
+
+TEST_CASE("history is a line each", "[prompt][builder][verdict]") {
+  const auto text = built(sample_prompt_request(PromptKind::Repair)).text;
+  CHECK(holds(text,
+              "- `seed1`: accuracy:mismatch: output is wrong by 1843 times what is allowed\n"
+              "- `seed2`: correct, 1.25 times as fast as the reference\n"
+              "- `seed3`: no verdict: the reply is empty\n"));
+}
+
+TEST_CASE("times of a correct kernel are shown", "[prompt][builder][verdict]") {
+  const auto text = built(sample_prompt_request(PromptKind::Analysis)).text;
+  CHECK(holds(text, "One call takes 5.750 ms, the reference 9.200 ms: 1.6 times as fast. Preparing took 310.0 us."));
+  auto request = sample_prompt_request(PromptKind::Reflect);
+  request.base = correct_attempt("attempt1", "int x;\n", 0.5);
+  CHECK(holds(built(request).text, "write a faster one"));
+  request.base->record->timing.reset();
+  CHECK(holds(built(request).text, "there is no time for it"));
+}
+
+TEST_CASE("each class of outcome has its hint", "[prompt][builder][hints]") {
+  const std::vector<std::pair<Outcome, std::string>> hints{
+      {{OutcomeKind::Syntax, "", ""}, "complete file, without prose"},
+      {{OutcomeKind::Compile, "redefinition", ""}, "already declares all of the ABI"},
+      {{OutcomeKind::Compile, "no_member", ""}, "is a list, not a tensor"},
+      {{OutcomeKind::Compile, "type", ""}, "static_cast<float*>(tensor->data)"},
+      {{OutcomeKind::Compile, "missing_header", ""}, "No torch, ATen"},
+      {{OutcomeKind::Compile, "link:undefined_symbol", ""}, "no BLAS"},
+      {{OutcomeKind::Import, "", ""}, "import by itself"},
+      {{OutcomeKind::Interface, "", ""}, "KGEN_EXPORT_ABI_VERSION` among them"},
+      {{OutcomeKind::WeightSync, "", ""}, "under the same seed as `Model`"},
+      {{OutcomeKind::Resource, "workspace", ""}, "Ask for less"},
+      {{OutcomeKind::Launch, "error", ""}, "Your own check failed"},
+      {{OutcomeKind::Launch, "exception", ""}, "do not catch it"},
+      {{OutcomeKind::Accuracy, "mismatch", ""}, "wrong formula"},
+      {{OutcomeKind::Accuracy, "nan", ""}, "2 * sigmoid(2x) - 1"},
+      {{OutcomeKind::Accuracy, "shape", ""}, "Broadcastable is not equal"},
+      {{OutcomeKind::Accuracy, "dtype", ""}, "another dtype"},
+      {{OutcomeKind::Accuracy, "structure", ""}, "same structure"},
+      {{OutcomeKind::OffDistribution, "", ""}, "all finite inputs"},
+      {{OutcomeKind::MutatedInput, "", ""}, "Write to outputs"},
+      {{OutcomeKind::Race, "", ""}, "Every value has one writer"},
+      {{OutcomeKind::Timeout, "", ""}, "every thread reaches every barrier"},
+      {{OutcomeKind::OutOfMemory, "", ""}, "Allocate less"},
+      {{OutcomeKind::Crash, "signal 11 (SIGSEGV)", ""}, "last tile"},
+      {{OutcomeKind::Cheat, "process", ""}, "A process was started"},
+      {{OutcomeKind::Suspect, "clock", ""}, "the clocks do not add up"}};
+  auto request = sample_prompt_request(PromptKind::Repair);
+  for (const auto& [outcome, hint] : hints) {
+    request.base = failed_attempt("seed1", "int x;\n", outcome);
+    INFO(outcome.to_class());
+    const auto text = built(request).text;
+    const auto verdict = text.substr(text.find("## What happened"));
+    CHECK(holds(verdict, hint));
+  }
+}
+
+TEST_CASE("a user's template replaces the shipped one, and may add variants", "[prompt][builder][templates]") {
+  const Overrides overrides;
+  overrides.write("seed.mustache", "Mine for {{task_name}}:\n{{reference}}\n{{>variant_advice}}\n");
+  overrides.write("strategies/cpp/9_mine.mustache", "Do it my way.\n");
+  const auto prompts = builder(overrides.path());
+  CHECK(prompts->strategies(Target::Cpp).back() == "mine");
+  auto request = sample_prompt_request(PromptKind::Seed);
+  request.variant = "mine";
+  CHECK(prompts->build(request).value().text == "Mine for gru_hidden:\n" + request.task.text + "Do it my way.\n");
+}
+
+TEST_CASE("a template without the reference is refused when it is used", "[prompt][builder][templates]") {
+  const Overrides overrides;
+  overrides.write("seed.mustache", "Write something.\n");
+  const auto prompt = builder(overrides.path())->build(sample_prompt_request(PromptKind::Seed));
+  REQUIRE_FALSE(prompt);
+  CHECK(prompt.error().message == "template seed.mustache does not show {{reference}}");
+}
+
+TEST_CASE("broken templates are named with their line", "[prompt][builder][templates]") {
+  const std::vector<std::pair<std::string, std::string>> broken{
+      {"a\n\n{{#open}}\n", "seed.mustache:3: Unclosed section \"open\""},
+      {"a\n{{/close}}\n", "seed.mustache:2: Unopened section \"close\""},
+      {"{{name\n", "seed.mustache:1: Unclosed tag"},
+      {"a\n{{", "seed.mustache:2: Unclosed tag"},
+      {"a\nb\n{{>partials/nothing}}\n", "seed.mustache:3: there is no template named partials/nothing"},
+      {"a\n\x01\n", "seed.mustache:2: a template is UTF-8 text without control characters"},
+      {"\xff\n", "a template is UTF-8 text without control characters"}};
+  for (const auto& [text, message] : broken) {
+    const Overrides overrides;
+    overrides.write("seed.mustache", text);
+    const auto prompts = make_prompt_builder({k_templates, overrides.path()});
+    REQUIRE_FALSE(prompts);
+    CHECK(prompts.error().code == ErrorCode::InvalidArgument);
+    INFO(prompts.error().message);
+    CHECK(holds(prompts.error().message, message));
+  }
+}
+
+TEST_CASE("missing templates and directories are not found", "[prompt][builder][templates]") {
+  const Overrides some;
+  some.write("seed.mustache", "{{reference}}\n");
+  const auto prompts = make_prompt_builder({some.path(), {}});
+  REQUIRE_FALSE(prompts);
+  CHECK(prompts.error().code == ErrorCode::NotFound);
+  CHECK(holds(prompts.error().message, "there is no template repair.mustache in "));
+  CHECK(make_prompt_builder({some.path() / "nothing", {}}).error().code == ErrorCode::NotFound);
+  CHECK(make_prompt_builder({k_templates, some.path() / "nothing"}).error().code == ErrorCode::NotFound);
+}
+
+TEST_CASE("blank lines come out as they were written, whatever is shown", "[prompt][builder][templates]") {
+  const Overrides overrides;
+  overrides.write(
+      "seed.mustache",
+      "{{! a comment\nof two lines }}\n{{reference}}\n\n{{#is_cpp}}\n- yes\n{{/is_cpp}}\n{{^is_cpp}}\n- no\n"
+      "{{/is_cpp}}\n- always\n\n\n{{#nothing}}\nx\n\n{{/nothing}}\n{{#is_cpp}}\n\nafter\n{{/is_cpp}}\n\nend\n");
+  auto request = sample_prompt_request(PromptKind::Seed);
+  request.task.text = "r\n\n\n\ns";
+  const auto prompts = builder(overrides.path());
+  CHECK(prompts->build(request).value().text == "r\n\n\n\ns\n\n- yes\n- always\n\nafter\n\nend\n");
+  request.target = Target::Torch;
+  request.variant.clear();
+  CHECK(prompts->build(request).value().text == "r\n\n\n\ns\n\n- no\n- always\n\nend\n");
+}
