@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include <kernelgen/bench/protocol.hpp>
 
@@ -74,14 +77,36 @@ std::string summarize(const Message& answer) {
   return std::string(type_of(answer));
 }
 
+/// Serves with several threads, each of which claims under a name of its own.
 class SpoolServer {
  public:
   SpoolServer(Benchmarker& benchmarker, const FileExchange& exchange, const SpoolWorkerOptions& options)
-      : benchmarker_(benchmarker), exchange_(exchange), options_(options), holder_(make_holder_name()) {}
+      : benchmarker_(benchmarker), exchange_(exchange), options_(options) {}
 
   Result<void> run(const std::stop_token& stop) {
+    // What ends one of them, ends all: a failure here is about the directory.
+    std::stop_source all;
+    const std::stop_callback forward(stop, [&all] { all.request_stop(); });
+    std::vector<std::jthread> threads;
+    for (int job = 0; job < options_.jobs; ++job)
+      threads.emplace_back([this, &all] {
+        auto served = serve_until(all.get_token());
+        if (served) return;
+        all.request_stop();
+        const std::scoped_lock lock(mutex_);
+        if (!failure_) failure_ = std::move(served).error();
+      });
+    threads.clear();
+    if (failure_) return *std::move(failure_);
+    const bool cut_short = options_.mode == SpoolMode::Once && stop.stop_requested();
+    return cut_short ? Result<void>(Error{ErrorCode::Cancelled, "cancelled"}) : Result<void>();
+  }
+
+ private:
+  Result<void> serve_until(const std::stop_token& stop) {
+    const auto holder = make_holder_name();
     while (!stop.stop_requested()) {
-      KERNELGEN_TRY(const auto claim, exchange_.claim_next(holder_));
+      KERNELGEN_TRY(const auto claim, exchange_.claim_next(holder));
       if (claim) {
         KERNELGEN_CHECK(serve(*claim, stop));
       } else if (options_.mode == SpoolMode::Once) {
@@ -90,10 +115,9 @@ class SpoolServer {
         sleep_for(options_.poll, stop);
       }
     }
-    return options_.mode == SpoolMode::Once ? Result<void>(Error{ErrorCode::Cancelled, "cancelled"}) : Result<void>();
+    return {};
   }
 
- private:
   Result<void> serve(const FileClaim& claim, const std::stop_token& stop) {
     const LeaseKeeper keeper(claim, options_.lease, stop);
     auto answer = judge_safely(benchmarker_, claim.read(), keeper.work());
@@ -110,6 +134,7 @@ class SpoolServer {
       [[maybe_unused]] const auto given_back = claim.give_back();
       return std::move(published).context("answering " + claim.id()).error();
     }
+    const std::scoped_lock lock(mutex_);
     if (*published == ClaimState::Held && options_.on_answer) options_.on_answer(claim.id(), summarize(answer));
     return {};
   }
@@ -117,13 +142,15 @@ class SpoolServer {
   Benchmarker& benchmarker_;
   const FileExchange& exchange_;
   const SpoolWorkerOptions& options_;
-  const std::string holder_;
+  std::mutex mutex_;
+  std::optional<Error> failure_;
 };
 
 }  // namespace
 
 Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& options, const std::stop_token& stop) {
   if (options.directory.empty()) return Error{ErrorCode::InvalidArgument, "a spool needs a directory"};
+  if (options.jobs < 1) return Error{ErrorCode::InvalidArgument, "a worker takes at least one request at a time"};
   auto exchange_options = spool_exchange(options.directory, options.poll);
   exchange_options.lease = options.lease;
   KERNELGEN_TRY(const auto exchange, FileExchange::open(std::move(exchange_options)).context("opening the spool"));

@@ -46,17 +46,19 @@ struct SpoolWorkerOptions {
   /// Made when missing.
   std::filesystem::path directory;
   SpoolMode mode = SpoolMode::UntilStopped;
+  /// Requests at a time. One is measured, others are compiled and prepared meanwhile.
+  int jobs = 2;
   /// How often to look for requests.
   std::chrono::milliseconds poll{500};
   /// When another worker may take a request whose worker gives no sign of life. Equal for all workers of a directory.
   std::chrono::milliseconds lease{60'000};
-  /// Called after each answer, from the thread that serves, with the request's id and how it went: "correct",
+  /// Called after each answer, one call at a time, from any thread, with the request's id and how it went: "correct",
   /// "accuracy:mismatch", "error: ...".
   std::function<void(const std::string& id, const std::string& summary)> on_answer;
 };
 
-/// Serves requests that are files, one at a time, oldest first. A request that cannot be judged gets an error for its
-/// answer. `stop` gives the one at hand back, for another worker: Cancelled with SpoolMode::Once, else success.
+/// Serves requests that are files, oldest first. A request that cannot be judged gets an error for its answer.
+/// `stop` gives those at hand back, for another worker: Cancelled with SpoolMode::Once, else success.
 /// Other errors: the directory cannot be used any more. Otherwise like run_worker.
 [[nodiscard]] Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOptions& spool,
                                             std::stop_token stop);

@@ -46,6 +46,24 @@ class Endless final : public Benchmarker {
   std::atomic<bool> started{false};
 };
 
+/// Answers only when two requests are at hand at once.
+class Pair final : public Benchmarker {
+ public:
+  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback&,
+                                    std::stop_token) override {
+    ++arrived;
+    while (arrived < 2) std::this_thread::sleep_for(1ms);
+    EvaluationRecord record;
+    record.candidate_id = request.candidate.id;
+    record.task_name = request.task.name;
+    return record;
+  }
+  Result<TaskDescription> describe(const TaskSource&, const EvaluationOptions&, std::stop_token) override {
+    return Error{ErrorCode::Internal, "not asked for"};
+  }
+  std::atomic<int> arrived{0};
+};
+
 /// A spool directory with a client's and a worker's end.
 class Spool {
  public:
@@ -183,6 +201,15 @@ TEST_CASE("a client that waits gets the record from a worker that serves", "[ben
     CHECK(phases.front() == "queue");
   }
   CHECK(served);
+}
+
+TEST_CASE("one request is prepared while another one is measured", "[bench][spool]") {
+  Spool spool;
+  const auto client = spool.client(Waiting::Return);
+  for (const auto* source : {"// one", "// two"}) CHECK_FALSE(client->evaluate(sample_request(source), {}, {}));
+  Pair pair;
+  CHECK(spool.serve(pair));
+  for (const auto* source : {"// one", "// two"}) CHECK(client->evaluate(sample_request(source), {}, {}));
 }
 
 TEST_CASE("an empty spool is served at once", "[bench][spool]") {
@@ -346,6 +373,7 @@ TEST_CASE("spools that cannot be used are refused", "[bench][spool]") {
   FakeBenchmarker judge(correct);
   CHECK(make_spool_benchmarker({}).error().code == ErrorCode::InvalidArgument);
   CHECK(serve_spool(judge, {}, {}).error().code == ErrorCode::InvalidArgument);
+  CHECK(serve_spool(judge, {.directory = spool.directory(), .jobs = 0}, {}).error().code == ErrorCode::InvalidArgument);
   spool.write("file", "");
   CHECK_FALSE(make_spool_benchmarker({.directory = spool.directory() / "file"}));
   CHECK_FALSE(serve_spool(judge, {.directory = spool.directory() / "file"}, {}));
