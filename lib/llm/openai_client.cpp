@@ -46,9 +46,10 @@ class OpenAIClient final : public LLMClient {
     const auto deadline = Clock::now() + std::min(request.timeout, k_forever);
     HttpRequest post = prepare(request);
     std::mt19937_64 engine(random_u64());
+    std::string before;
     for (int attempts = 1;; ++attempts) {
       post.timeout = std::chrono::ceil<milliseconds>(deadline - Clock::now());
-      if (post.timeout <= milliseconds::zero()) return timed_out(request);
+      if (post.timeout <= milliseconds::zero()) return timed_out(request, before);
       const auto sent = Clock::now();
       auto answer = ask(post, stop);
       if (answer.reply) {
@@ -56,13 +57,14 @@ class OpenAIClient final : public LLMClient {
         return *std::move(answer.reply);
       }
       if (answer.failure.error.code == ErrorCode::Cancelled) return Error{ErrorCode::Cancelled, "cancelled"};
-      if (answer.failure.error.code == ErrorCode::Timeout) return timed_out(request);
+      if (answer.failure.error.code == ErrorCode::Timeout) return timed_out(request, before);
       std::optional<milliseconds> delay;
       if (answer.failure.may_retry) {
         const auto remaining = std::chrono::floor<milliseconds>(deadline - Clock::now());
         delay = retry_delay(options_.retry, {attempts, answer.retry_after, remaining}, engine);
       }
       if (!delay) return given_up(std::move(answer), attempts);
+      before = std::move(answer.failure.error.message);
       if (!sleep_for(*delay, stop)) return Error{ErrorCode::Cancelled, "cancelled"};
     }
   }
@@ -102,9 +104,13 @@ class OpenAIClient final : public LLMClient {
     return {ErrorCode::InvalidArgument, fmt::format("{}: {}", describe(), what), {}};
   }
 
-  [[nodiscard]] Error timed_out(const LLMRequest& request) const {
+  /// `before`: why an earlier attempt failed; empty when this was the first.
+  [[nodiscard]] Error timed_out(const LLMRequest& request, const std::string& before) const {
     const double seconds = std::chrono::duration<double>(request.timeout).count();
-    return {ErrorCode::Timeout, fmt::format("{}: no reply within {:.3g} s", describe(), seconds), {}};
+    return {
+        ErrorCode::Timeout,
+        fmt::format("{}: no reply within {:.3g} s{}{}", describe(), seconds, before.empty() ? "" : ", after ", before),
+        {}};
   }
 
   [[nodiscard]] Error given_up(Answer answer, int attempts) const {
