@@ -27,7 +27,8 @@ extern "C" {
 
 /** Operations. */
 enum {
-  KGEN_OP_HELLO = 1,     /**< unasked. arg[0] = ABI version, arg[1] = isolation bits, arg[2] = pid in its namespace */
+  KGEN_OP_HELLO = 1,     /**< unasked. arg[0] = ABI version, arg[1] = isolation bits, arg[2] = pid in its namespace,
+                              arg[3] = where KGEN_PROBE_WORD lies in its memory, 0 for a native runner */
   KGEN_OP_LOAD = 2,      /**< fds: job, arena, code; arg[0] = KGEN_CODE_*. start_ns..end_ns is the loading itself */
   KGEN_OP_CONSTRUCT = 3, /**< Python: arg[0] = set (1 or 2), arg[1] = construction seed. reply arg[0] = state bytes */
   KGEN_OP_EXPORT_STATE = 4, /**< Python: fd: memfd; arg[0] = set, arg[1] = capacity in bytes */
@@ -43,14 +44,25 @@ enum { KGEN_CODE_SHARED_OBJECT = 0, KGEN_CODE_PYTHON = 1 };
 
 /** Flags of RUN. */
 enum {
-  KGEN_RUN_POISON = 1 /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
+  KGEN_RUN_POISON = 1, /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
+  KGEN_RUN_IN_PLACE = 2 /**< Python: say where the outputs are instead of copying them; the worker fetches them */
 };
+
+/** Eight bytes of a standby runner that the worker reads to see whether it may read its memory at all. */
+#define KGEN_PROBE_WORD 0x45424F52504E4547ull /* "GENPROBE" */
 
 /**
  * Reply to RUN: start_ns and end_ns are CLOCK_MONOTONIC right around the candidate. arg[0] = CPU nanoseconds that this
  * process spent between the previous reply and this command, when it should have slept (side work); arg[1] = number of
  * threads of the process after the call; 0 where unknown.
+ *
+ * A native candidate writes its outputs into the arena. A Python runner copies them there after end_ns and before the
+ * reply, unless KGEN_RUN_IN_PLACE is set: then each output is contiguous memory of the runner's when it replies. arg[2] is
+ * the number of outputs, and `text` holds their addresses, 8 bytes each, in the order of the job. With arg[2] = 0 the
+ * result is not what the job expects (the report says why) and there is nothing to fetch. The memory stays as it is until
+ * the next command. The worker reads exactly the bytes that the job gives for each output.
  */
+#define KGEN_MAX_OUTPUTS_IN_PLACE (KGEN_REPLY_TEXT_BYTES / 8u)
 
 /** Status of a reply. */
 enum {

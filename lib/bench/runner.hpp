@@ -11,9 +11,11 @@
 #include <stop_token>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/result.hpp>
+#include <kernelgen/judge/judge.hpp>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -70,6 +72,9 @@ struct RunnerJob {
   int exchange_fd = -1;
   int code_fd = -1;
   std::uint64_t memory_limit = 0;
+  /// The bytes of the exchange buffers, and where the outputs lie there.
+  std::uint64_t exchange_bytes = 0;
+  std::vector<Stretch> outputs;
 };
 
 /// Whether fresh memory of the candidate is filled with garbage, which takes time within the call.
@@ -91,6 +96,9 @@ class Runner {
   virtual RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations,
                            std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer destroy(int set, std::chrono::milliseconds timeout) = 0;
+  /// Whether the worker takes a Python candidate's outputs itself, after its clock has seen the answer. If not, the
+  /// runner copies them before it answers, and that clock has to allow for it.
+  [[nodiscard]] virtual bool fetches_outputs() const = 0;
   /// What its sandbox lacks; "full" when nothing.
   [[nodiscard]] virtual std::string isolation() const = 0;
 };

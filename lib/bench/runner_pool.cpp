@@ -99,6 +99,8 @@ class RunnerPool final : public RunnerSource {
                          .module = "kernelgen_runner",
                          .arguments = {"--support", options_.installation.runner_support.string()},
                          .environment = options_.environment};
+    // torch.compile would keep a pool of compiling processes, and processes beside a runner are a cheat.
+    zygote.environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1";
     if (kind == RunnerKind::PythonInterpreter) zygote.arguments.push_back("--interpreter");
     return Zygote::start(std::move(zygote));
   }

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/output_reader.hpp"
 #include "runner/runner_protocol.h"
 #include "support/errno_error.hpp"
 #include "support/socket.hpp"
@@ -36,6 +37,8 @@ constexpr std::uint32_t k_all_walls = KGEN_ISOLATION_USER | KGEN_ISOLATION_MOUNT
 /// A supervisor that was told to end, or whose runner is dead, says so at once.
 constexpr milliseconds k_death_patience{2000};
 constexpr milliseconds k_destroy_patience{5000};
+/// Giving back less than this takes less than a call's clock can tell.
+constexpr std::uint64_t k_costly_to_free = 16u << 20;
 
 std::string describe_isolation(std::uint64_t bits) {
   if ((bits & k_all_walls) == k_all_walls) return "full";
@@ -64,11 +67,22 @@ std::vector<pid_t> children_of(pid_t parent) {
   return found;
 }
 
-/// A descriptor of the only child of a process: signals sent through it cannot reach anybody else.
-UniqueFd open_only_child(pid_t parent) {
-  const auto children = children_of(parent);
-  if (children.size() != 1) return {};
-  return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, children.front(), 0)));
+/// Whether a process still runs: not one that has ended and waits to be reaped.
+bool still_runs(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string line;
+  std::getline(file, line);
+  const auto name_end = line.rfind(") ");
+  return name_end != std::string::npos && line.find_first_of("ZX", name_end) != name_end + 2;
+}
+
+/// Takes the addresses of a RUN's outputs out of the text; nothing when there are not as many as it says.
+std::vector<std::uint64_t> addresses_in(const kgen_reply& reply) {
+  const auto count = std::min<std::uint64_t>(reply.arg[2], KGEN_MAX_OUTPUTS_IN_PLACE);
+  if (count != reply.arg[2] || reply.text_length != count * sizeof(std::uint64_t)) return {};
+  std::vector<std::uint64_t> addresses(count);
+  if (count > 0) std::memcpy(addresses.data(), reply.text, count * sizeof(std::uint64_t));
+  return addresses;
 }
 
 class SandboxedRunner final : public RunnerProcess {
@@ -86,8 +100,10 @@ class SandboxedRunner final : public RunnerProcess {
                                                        : death->signal    ? fmt::format("signal {}", *death->signal)
                                                        : death->exit_code ? fmt::format("exit {}", *death->exit_code)
                                                                           : "its connection closed")};
-    isolation_ = describe_isolation(std::get<RunnerReply>(answer).arg[1]);
-    if (supervisor_ > 0) runner_ = open_only_child(supervisor_);
+    const auto& hello = std::get<RunnerReply>(answer);
+    isolation_ = describe_isolation(hello.arg[1]);
+    open_runner(Clock::now() + timeout);
+    readable_ = runner_.valid() && hello.arg[3] != 0 && holds_probe_word(hello.arg[3]);
     return {};
   }
 
@@ -104,6 +120,9 @@ class SandboxedRunner final : public RunnerProcess {
   RunnerAnswer load(const RunnerJob& job, milliseconds timeout) override {
     const std::array<int, 3> fds{job.description_fd, job.exchange_fd, job.code_fd};
     const std::uint64_t code = job.code == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
+    if (readable_ && job.outputs.size() <= KGEN_MAX_OUTPUTS_IN_PLACE)
+      if (auto reader = OutputReader::map(job.exchange_fd, job.exchange_bytes, job.outputs))
+        reader_ = *std::move(reader);
     return ask(KGEN_OP_LOAD, {code, job.memory_limit}, timeout, fds);
   }
   RunnerAnswer construct(int set, std::uint64_t seed, milliseconds timeout) override {
@@ -117,13 +136,21 @@ class SandboxedRunner final : public RunnerProcess {
     return ask(KGEN_OP_PREPARE, {static_cast<std::uint64_t>(set)}, timeout);
   }
   RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations, milliseconds timeout) override {
-    const std::uint64_t flags = allocations == Allocations::Poisoned ? KGEN_RUN_POISON : 0;
-    return ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, flags}, timeout);
+    const std::uint64_t flags =
+        (allocations == Allocations::Poisoned ? KGEN_RUN_POISON : 0) | (reader_ ? KGEN_RUN_IN_PLACE : 0);
+    auto answer = ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, flags}, timeout);
+    const auto* reply = std::get_if<RunnerReply>(&answer);
+    if (reply == nullptr) return answer;
+    // What the candidate started in other processes does not stop when the runner is stopped.
+    if (has_company()) return die({.has_company = true});
+    if (!reader_ || reply->status != RunnerStatus::Ok || reply->arg[2] == 0) return answer;
+    return fetch(std::move(answer), timeout);
   }
   RunnerAnswer destroy(int set, milliseconds timeout) override {
     return ask(KGEN_OP_DESTROY, {static_cast<std::uint64_t>(set)}, std::min(timeout, k_destroy_patience));
   }
 
+  bool fetches_outputs() const override { return reader_.has_value(); }
   std::string isolation() const override { return isolation_; }
 
  private:
@@ -141,11 +168,45 @@ class SandboxedRunner final : public RunnerProcess {
     if (auto* reply = std::get_if<RunnerReply>(&answer)) {
       reply->host_ns = nanoseconds_since(start);
       freeze();
-      // From the first call on no process can be started: one look finds whatever was left from loading.
-      if (op == KGEN_OP_RUN && !std::exchange(company_looked_for_, true) && has_company())
-        return die({.has_company = true});
     }
     return answer;
+  }
+
+  /// Takes the outputs of a call out of the stopped runner: `answer` if all is well.
+  RunnerAnswer fetch(RunnerAnswer answer, milliseconds timeout) {
+    const int error = frozen_ ? reader_->read(runner_pid_, addresses_) : ESRCH;
+    const auto said = [](RunnerStatus status, std::string text) {
+      return RunnerReply{.status = status, .text = std::move(text)};
+    };
+    // A process that died meanwhile may have left its number to another one.
+    if (error == ESRCH || !signal_runner(0)) return die({});
+    if (error == EFAULT) return said(RunnerStatus::Interface, "its outputs lie where no memory can be read");
+    if (error != 0) return said(RunnerStatus::Protocol, fmt::format("its outputs: {}", std::strerror(error)));
+    if (reader_->bytes() < k_costly_to_free) return answer;
+    // Any command lets it free them; within the next call that would look like hidden work.
+    auto freed = ask(KGEN_OP_ECHO, {}, timeout);
+    const auto* echo = std::get_if<RunnerReply>(&freed);
+    return echo != nullptr && echo->status == RunnerStatus::Ok ? std::move(answer) : std::move(freed);
+  }
+
+  /// A descriptor of the supervisor's only child: signals sent through it cannot reach anybody else.
+  void open_runner(Clock::time_point deadline) {
+    // Written before HELLO was, but into another pipe: of a runner that stood by, HELLO is read first.
+    while (supervisor_ == 0 && Clock::now() < deadline) {
+      pollfd watched{connection_.status.get(), POLLIN, 0};
+      if (::poll(&watched, 1, 100) > 0 && !read_status()) return;
+    }
+    const auto children = supervisor_ > 0 ? children_of(supervisor_) : std::vector<pid_t>{};
+    if (children.size() != 1) return;
+    runner_pid_ = children.front();
+    runner_.reset(static_cast<int>(::syscall(SYS_pidfd_open, runner_pid_, 0)));
+  }
+
+  /// Nothing of the candidate is loaded yet: what does not work now is forbidden on this machine.
+  bool holds_probe_word(std::uint64_t address) const {
+    std::uint64_t word = 0;
+    return read_process_memory(runner_pid_, address, std::as_writable_bytes(std::span(&word, 1))) == 0 &&
+           word == KGEN_PROBE_WORD;
   }
 
   /// Waits for the reply to a command, or for the end of the runner.
@@ -185,6 +246,10 @@ class SandboxedRunner final : public RunnerProcess {
       return std::nullopt;
     }
     if (reply.op != op || reply.sequence != sequence || reply.status > KGEN_STATUS_PROTOCOL) return forged();
+    if (op == KGEN_OP_RUN && reply.status == KGEN_STATUS_OK) {
+      addresses_ = addresses_in(reply);
+      text.clear();
+    }
     RunnerReply answer{.status = static_cast<RunnerStatus>(reply.status),
                        .start_ns = reply.start_ns,
                        .end_ns = reply.end_ns,
@@ -230,11 +295,14 @@ class SandboxedRunner final : public RunnerProcess {
     }
   }
 
-  /// Whether the candidate has processes besides the runner: they would not stop when the runner is stopped.
+  /// Whether the candidate has processes besides the runner. Orphans are children of the supervisor.
   bool has_company() const {
-    if (supervisor_ <= 0) return false;
-    const auto below = children_of(supervisor_);
-    return below.size() > 1 || (below.size() == 1 && !children_of(below.front()).empty());
+    if (runner_pid_ <= 0) return false;
+    const auto is_other = [&](pid_t process) { return process != runner_pid_ && still_runs(process); };
+    const auto orphans = children_of(supervisor_);
+    const auto children = children_of(runner_pid_);
+    return std::any_of(orphans.begin(), orphans.end(), is_other) ||
+           std::any_of(children.begin(), children.end(), is_other);
   }
 
   /// Nothing of the candidate runs while the judge looks at its answer or times the reference.
@@ -263,8 +331,11 @@ class SandboxedRunner final : public RunnerProcess {
   std::stop_token stop_;
   pid_t supervisor_ = 0;
   UniqueFd runner_;
+  pid_t runner_pid_ = 0;
+  bool readable_ = false;
   bool frozen_ = false;
-  bool company_looked_for_ = false;
+  std::optional<OutputReader> reader_;
+  std::vector<std::uint64_t> addresses_;
   std::uint64_t sequence_ = 0;
   std::string isolation_;
   std::string crash_text_;

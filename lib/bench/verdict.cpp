@@ -47,10 +47,6 @@ constexpr double k_disturbed_ratio = 1.03;
 /// Below this share of a call, a clock that is wrong changes nothing that a reader of the record would care about.
 constexpr double k_clock_share = 0.05;
 
-/// A runner that was stopped for milliseconds answers this much later than one that is asked again and again: cold
-/// caches, sleeping cores. The fast tenth of calls took 25 to 200 us more on an idle machine of two cores.
-constexpr double k_waking_ns = 300e3;
-
 /// Calls on new inputs may miss a cache that calls on known ones hit; not by more than this.
 constexpr double k_memory_ratio = 1.1;
 constexpr std::size_t k_min_group = 6;
@@ -67,13 +63,15 @@ Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, std::chrono:
         OutcomeKind::Timeout, "",
         fmt::format("{} did not end within {:.1f} s", name_of(step), std::chrono::duration<double>(timeout).count())};
   if (death.has_company)
-    return {OutcomeKind::Cheat, "process",
-            "processes that it had started before its first call were still there after it"};
+    return {OutcomeKind::Cheat, "process", "processes that it had started were still there after a call"};
   if (death.allocation_failed)
     return {OutcomeKind::OutOfMemory, "",
             with_text(fmt::format("it ran out of memory in {}", name_of(step)), death.text)};
   if (death.signal == SIGSYS)
-    return {OutcomeKind::Cheat, "process", fmt::format("it started a process in {}", name_of(step))};
+    return {OutcomeKind::Cheat, "process",
+            fmt::format("it started a process in {}; nothing may after a Python candidate's first call on each set of "
+                        "weights, in which torch.compile compiles",
+                        name_of(step))};
   const auto end = death.signal      ? signal_name(*death.signal)
                    : death.exit_code ? fmt::format("exit {}", *death.exit_code)
                                      : std::string("connection closed");
@@ -181,7 +179,7 @@ std::optional<Outcome> doubt_repeats(const TimingReport& timing) {
 }  // namespace
 
 double ClockAllowance::in_total(double candidate_ns) const {
-  return exchange_ns + std::max(k_waking_ns, k_clock_share * candidate_ns) + copied_bytes / bytes_per_ns;
+  return exchange_ns + std::max(waking_ns, k_clock_share * candidate_ns) + copied_bytes / bytes_per_ns;
 }
 
 std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance) {

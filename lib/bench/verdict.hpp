@@ -36,7 +36,9 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 struct ClockAllowance {
   /// What an exchange takes in which nothing is done; measured with each runner before its candidate is loaded.
   double exchange_ns = 0;
-  /// Copied by the runner after the call.
+  /// A runner that was stopped for milliseconds answers this much later than one that is asked again and again.
+  double waking_ns = 300e3;
+  /// Copied by the runner after the call, where the worker may not read its memory.
   double copied_bytes = 0;
   /// One thread copying from cold memory: 4 to 8 GB/s.
   double bytes_per_ns = 4;

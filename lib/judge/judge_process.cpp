@@ -120,6 +120,9 @@ class JudgeProcess final : public Judge {
     if (const auto* job = reply.if_contains("python_job")) layout.python_job = json::serialize(*job);
     KERNELGEN_TRY(layout.input_bytes, read_u64(reply, "layout", "input_bytes"));
     KERNELGEN_TRY(layout.output_bytes, read_u64(reply, "layout", "output_bytes"));
+    using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+    KERNELGEN_TRY(const auto outputs, read<Pairs>(reply, "layout", "outputs"));
+    for (const auto& [offset, bytes] : outputs) layout.outputs.push_back({offset, bytes});
     return layout;
   }
 

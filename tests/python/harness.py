@@ -91,7 +91,8 @@ class Answer:
         fields = protocol.REPLY.unpack(data)
         self.op, self.sequence, self.status, self.detail, self.start_ns, self.end_ns = fields[2:8]
         self.arguments = fields[8:12]
-        self.text = fields[14][: fields[12]].decode("utf-8", "replace")
+        self.data = fields[14][: fields[12]]
+        self.text = self.data.decode("utf-8", "replace")
 
 
 class Runner:

@@ -255,6 +255,26 @@ class RunnerTest(TrialCase):
             self.assertEqual(self.verdict(model(forward, init)), "accuracy:mismatch", key)
             self.assertIn("stale", self.message)
 
+    def test_views_that_put_off_work(self) -> None:
+        for expression in ("torch._neg_view(-y)", "y.t().contiguous().t()", "torch.stack([y, y])[0]", "torch.complex(y, -y).conj().imag"):
+            self.assertEqual(self.verdict(model(f"y = torch.tanh(self.fc(x)); return {expression}")), "correct", expression)
+
+    def test_outputs_in_place(self) -> None:
+        trial = self.trial(HONEST)
+        exchange_weights(trial.runner, trial.bench)
+        trial.judge.must("weights", set=1)
+        answer, outcome = trial.call(protocol.RUN_IN_PLACE)
+        self.assertEqual((answer.status, answer.arguments[2], len(answer.data)), (protocol.OK, 1, 8))
+        self.assertNotEqual(answer.data, bytes(8))
+        self.assertIn("not written", outcome["message"])
+        # Nothing is to be fetched of a result that does not fit; the description says why.
+        other = self.trial(model("return torch.tanh(self.fc(x))[:1]"))
+        exchange_weights(other.runner, other.bench)
+        other.judge.must("weights", set=1)
+        answer, outcome = other.call(protocol.RUN_IN_PLACE)
+        self.assertEqual((answer.status, answer.arguments[2], answer.data), (protocol.OK, 0, b""))
+        self.assertEqual(outcome["detail"], "shape")
+
     def test_right_on_some_calls_only(self) -> None:
         init = "self.fc = nn.Linear(n, n); self.calls = 0"
         for condition in ("self.calls == 1", "self.calls != 1"):
@@ -285,8 +305,12 @@ class SandboxTest(TrialCase):
     """What needs the support library."""
 
     def test_a_fork_while_running_is_fatal(self) -> None:
-        trial = self.trial(model("import os; os.fork(); return torch.tanh(self.fc(x))"))
+        init = "self.fc = nn.Linear(n, n); self.calls = 0"
+        forward = "self.calls += 1\nif self.calls == 2: import os; os.fork()\nreturn torch.tanh(self.fc(x))"
+        trial = self.trial(model(forward, init))
         exchange_weights(trial.runner, trial.bench)
+        for index in (1, 2):
+            self.assertEqual(trial.runner.ask(protocol.OP_RUN, index, 0, 0).status, protocol.OK)
         with self.assertRaises(RunnerDied):
             answer, _ = trial.call()
             if answer.op == protocol.OP_CRASH:

@@ -45,12 +45,20 @@ struct Admission {
   std::string float64;
 };
 
+/// A part of the exchange buffers, in bytes.
+struct Stretch {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
 /// How the exchange buffers are laid out, and what the runners are told about it. The jobs are opaque to the worker.
 struct ExchangeLayout {
   std::uint64_t bytes = 0;
   /// Bytes of all inputs and outputs; bounds what a call may cost in copies.
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
+  /// Where the outputs lie, in the order of the jobs.
+  std::vector<Stretch> outputs;
   std::string native_job;
   std::string python_job;
 };

@@ -142,6 +142,7 @@ class Session:
             "bytes": layout.total_bytes,
             "input_bytes": layout.bytes_of("input", "draw"),
             "output_bytes": layout.bytes_of("output"),
+            "outputs": [[segment.begin, segment.nbytes] for segment in layout.of("output")],
             "native_job": native_job(layout, threads, scalars),
             "python_job": job,
         }

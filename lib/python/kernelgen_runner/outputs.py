@@ -39,19 +39,21 @@ class Place:
         return torch.as_strided(torch.frombuffer(memory, dtype=dtype), self.shape, self.strides)
 
 
-def make_writer(outputs: list[Place], report: Place | None) -> Callable[[Any], None]:
-    """A function that takes what ModelNew returned, writes the report, and copies outputs that fit. It raises Failure.
+def make_describer(
+    outputs: list[Place], report: Place | None
+) -> Callable[[Any, dict[int, torch.Tensor]], list[torch.Tensor]]:
+    """A function that takes what ModelNew returned and what settling made of it, and writes the report.
 
-    Everything it needs is bound here, before a candidate is imported: patched functions of torch are not asked.
+    It returns the tensors of outputs that are as expected, else nothing, and raises Failure. Everything it needs is bound
+    here, before a candidate is imported: patched functions of torch are not asked.
     """
-    copy, views = torch._C.TensorBase.copy_, [place.view() for place in outputs]
     expected = [(place.dtype, place.shape) for place in outputs]
     function_modes, dispatch_modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
     name_of, flatten, dumps, memmove = dtypes.name_of, values.flatten, json.dumps, ctypes.memmove
-    strided, no_grad, limit = torch.strided, torch.no_grad, (report.nbytes - 4 if report else 0)
+    strided, limit = torch.strided, (report.nbytes - 4 if report else 0)
     unusable = values.ValueFormatError
 
-    def describe(name: str, tensor: torch.Tensor) -> tuple[str, tuple[int, ...]]:
+    def describe_one(name: str, tensor: torch.Tensor) -> tuple[str, tuple[int, ...]]:
         if type(tensor) not in _PLAIN_TYPES:
             raise Failure(protocol.STRUCTURE, f"{name} is a {type(tensor).__name__}, not a plain torch.Tensor")
         if tensor.device.type != "cpu" or tensor.layout is not strided:
@@ -61,14 +63,14 @@ def make_writer(outputs: list[Place], report: Place | None) -> Callable[[Any], N
         except KeyError:
             return str(tensor.dtype), tuple(tensor.shape)
 
-    def write(value: Any) -> None:
+    def describe(value: Any, settled: dict[int, torch.Tensor]) -> list[torch.Tensor]:
         if function_modes() or dispatch_modes():
             raise Failure(protocol.STRUCTURE, "forward() left a torch function mode active")
         try:
             flat = flatten(value, "output")
         except unusable as error:
             raise Failure(protocol.STRUCTURE, str(error)) from None
-        found = [describe(name, tensor) for name, tensor in flat.tensors]
+        found = [describe_one(name, tensor) for name, tensor in flat.tensors]
         if report is not None:
             tensors = [{"dtype": dtype, "shape": list(shape)} for dtype, shape in found]
             text = dumps({"structure": flat.structure, "tensors": tensors}).encode("ascii")
@@ -76,34 +78,64 @@ def make_writer(outputs: list[Place], report: Place | None) -> Callable[[Any], N
                 raise Failure(protocol.STRUCTURE, "forward() returns too many values")
             data = len(text).to_bytes(4, "little") + text
             memmove(report.address, data, len(data))
-        if found == expected:
-            with no_grad():
-                for view, (_, tensor) in zip(views, flat.tensors):
-                    copy(view, tensor)
+        return [settled.get(id(tensor), tensor) for _, tensor in flat.tensors] if found == expected else []
+
+    return describe
+
+
+def make_writer(outputs: list[Place]) -> Callable[[list[torch.Tensor]], None]:
+    """A function that copies outputs into the exchange memory, for workers that cannot fetch them."""
+    copy, views, no_grad = torch._C.TensorBase.copy_, [place.view() for place in outputs], torch.no_grad
+
+    def write(tensors: list[torch.Tensor]) -> None:
+        with no_grad():
+            for view, tensor in zip(views, tensors):
+                copy(view, tensor)
 
     return write
 
 
-def make_settler() -> Callable[[Any], None]:
-    """A function for the end of the timed part: it makes tensors pay now for what they put off until they are read.
+def make_settler() -> Callable[[Any], dict[int, torch.Tensor]]:
+    """A function for the end of the timed part: results that are not contiguous memory are made so, now.
 
-    Those are negated and conjugated views, and expanded ones, whose elements the reference may have had to write.
+    Negated, conjugated and expanded views put work off until they are read, and the reference may have done that work.
+    It returns what it made, by the id of the tensor that it stands for.
     """
     base = torch._C.TensorBase
-    is_neg, is_conj, stride, size, clone = base.is_neg, base.is_conj, base.stride, base.size, base.clone
-    contiguous = torch.contiguous_format
+    is_neg, is_conj, is_contiguous, clone = base.is_neg, base.is_conj, base.is_contiguous, base.clone
+    is_zero, layout_of, strided = base._is_zerotensor, base.layout.__get__, torch.strided
+    contiguous, resolve_neg, resolve_conj = torch.contiguous_format, base.resolve_neg, base.resolve_conj
 
-    def settle(value: Any) -> None:
+    def settle_into(made: dict[int, torch.Tensor], value: Any) -> None:
         kind = type(value)
         if kind in _PLAIN_TYPES:
-            overlapping = any(step == 0 and count > 1 for step, count in zip(stride(value), size(value)))
-            if overlapping or is_neg(value) or is_conj(value):
-                clone(value, memory_format=contiguous)
+            if layout_of(value) is not strided:
+                return
+            if is_neg(value) or is_conj(value) or is_zero(value) or not is_contiguous(value):
+                made[id(value)] = resolve_neg(resolve_conj(clone(value, memory_format=contiguous)))
         elif isinstance(value, dict):
             for item in value.values():
-                settle(item)
+                settle_into(made, item)
         elif isinstance(value, (tuple, list)):
             for item in value:
-                settle(item)
+                settle_into(made, item)
+
+    def settle(value: Any) -> dict[int, torch.Tensor]:
+        made: dict[int, torch.Tensor] = {}
+        settle_into(made, value)
+        return made
 
     return settle
+
+
+def make_addresses() -> Callable[[list[torch.Tensor]], list[int]]:
+    """A function that tells where tensors lie. It raises Failure for those that lie nowhere."""
+    data_ptr = torch._C.TensorBase.data_ptr
+
+    def addresses(tensors: list[torch.Tensor]) -> list[int]:
+        try:
+            return [data_ptr(tensor) for tensor in tensors]
+        except RuntimeError as error:
+            raise Failure(protocol.STRUCTURE, f"an output has no memory: {error}") from None
+
+    return addresses

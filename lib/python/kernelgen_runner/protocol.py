@@ -16,7 +16,8 @@ TEXT_BYTES = 4096 - 80
 
 OP_HELLO, OP_LOAD, OP_CONSTRUCT, OP_EXPORT_STATE, OP_PREPARE, OP_RUN, OP_DESTROY, OP_CRASH, OP_ECHO = range(1, 10)
 OK, SYNTAX, IMPORT, INTERFACE, FAILED, EXCEPTION, OUT_OF_MEMORY, STRUCTURE, WORKSPACE, PROTOCOL = range(10)
-RUN_POISON = 1
+RUN_POISON, RUN_IN_PLACE = 1, 2
+PROBE_WORD = 0x45424F52504E4547
 CODE_PYTHON = 1
 
 COMMAND = struct.Struct("<IHHQ6Q")
@@ -41,10 +42,11 @@ class Command:
 
 @dataclass
 class Reply:
-    """What is answered; texts are cut to what a record holds."""
+    """What is answered; texts are cut to what a record holds. `data` takes the place of the text."""
 
     status: int = OK
     text: str = ""
+    data: bytes = b""
     detail: int = 0
     start_ns: int = 0
     end_ns: int = 0
@@ -71,7 +73,7 @@ def parse_command(data: bytes) -> Command | None:
 
 def pack_reply(op: int, sequence: int, reply: Reply) -> bytes:
     """The 4096 bytes of a reply."""
-    text = reply.text.encode("utf-8", "backslashreplace")[:TEXT_BYTES]
+    text = (reply.data or reply.text.encode("utf-8", "backslashreplace"))[:TEXT_BYTES]
     head = (REPLY_MAGIC, VERSION, op, sequence, reply.status, reply.detail & 0xFFFFFFFF, reply.start_ns, reply.end_ns)
     return REPLY.pack(*head, *reply.arguments, len(text), 0, text)
 

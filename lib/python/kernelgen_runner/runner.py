@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import resource
 import socket
+import struct
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,7 +19,7 @@ from kernelgen_common.limits import limit_memory
 
 from . import protocol
 from .candidate import Candidate, StateExport, failure, prepare_export, read_source, seed_everything, write_export
-from .outputs import Place, make_settler, make_writer
+from .outputs import Place, make_addresses, make_describer, make_settler, make_writer
 from .protocol import Channel, Command, Failure, Reply
 from .support import Support
 
@@ -47,8 +49,11 @@ class Runner:
         self._exports: dict[int, StateExport] = {}
         self._restored: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         self._arguments: list[Any] = []
+        #: What the last call returned: the worker reads it where it is until the next command comes.
+        self._held: list[Any] = []
         self._run: Callable[[Command], Reply] | None = None
-        self._sealed = False
+        #: Weight sets that have been called. Candidates may compile in the first call of each, and not later.
+        self._called: set[int] = set()
         self._last_cpu = time.process_time_ns()
         self._handlers = {
             protocol.OP_LOAD: self._load,
@@ -61,13 +66,16 @@ class Runner:
 
     def serve(self, isolation: int) -> int:
         """Says hello, then answers until the worker closes the socket."""
-        hello = Reply(arguments=(protocol.ABI_VERSION, isolation, os.getpid(), 0))
+        probe = ctypes.c_uint64(protocol.PROBE_WORD)
+        hello = Reply(arguments=(protocol.ABI_VERSION, isolation, os.getpid(), ctypes.addressof(probe)))
         self._channel.send(protocol.OP_HELLO, 0, hello)
         receive, send, handlers, cpu = self._channel.receive, self._channel.send, self._handlers, time.process_time_ns
+        forget = self._held.clear
         while True:
             command = receive()
             if command is None:
                 return 0
+            forget()
             self._side_work = cpu() - self._last_cpu
             handler = handlers.get(command.op)
             try:
@@ -179,18 +187,22 @@ class Runner:
         index = self._set_of(command)
         if index not in self._models or self._run is None:
             raise Failure(protocol.PROTOCOL, "RUN comes after CONSTRUCT")
-        if not self._sealed:
-            self._exports.clear()
+        if index in self._called:
+            return self._run(command)
+        self._exports.clear()
+        reply = self._run(command)
+        self._called.add(index)
+        if self._called >= set(self._models):
             self._support.seal_processes()
-            self._sealed = True
-        return self._run(command)
+        return reply
 
     def _prepare_run(self) -> Callable[[Command], Reply]:
         """A function that makes one call, with everything it needs bound before the candidate is imported."""
         support, places, arguments, models = self._support, self._places, self._arguments, self._models
         outputs = [place for place in places if place.role == "output"]
         report = next((place for place in places if place.role == "report"), None)
-        write, settle = make_writer(outputs, report), make_settler()
+        describe, write, settle = make_describer(outputs, report), make_writer(outputs), make_settler()
+        addresses, hold, pack = make_addresses(), self._held.extend, struct.pack
         now, seed, inference = time.monotonic_ns, seed_everything, torch.inference_mode
         # The reference's threads have just worked when it is called, and these were stopped: waking a sleeping core
         # takes 100 us and more, which is no property of the kernel.
@@ -208,12 +220,18 @@ class Runner:
                     wake(something)
                     started = now()
                     value = model(*arguments)
-                    settle(value)
+                    settled = settle(value)
                     ended = now()
             finally:
                 support.poison_allocations(0)
-            write(value)
-            return Reply(start_ns=started, end_ns=ended, arguments=(self._side_work, support.thread_count(), 0, 0))
+            tensors, data = describe(value, settled), b""
+            hold((value, settled, tensors))
+            if not flags & protocol.RUN_IN_PLACE:
+                write(tensors)
+            elif tensors:
+                data = pack(f"<{len(tensors)}Q", *addresses(tensors))
+            told = (self._side_work, 0, len(data) // 8, 0)
+            return Reply(start_ns=started, end_ns=ended, arguments=told, data=data)
 
         return run
 

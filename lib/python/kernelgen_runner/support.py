@@ -61,7 +61,6 @@ class Support:
         library.kgen_install_crash_reporter.argtypes = [ctypes.c_int, ctypes.c_void_p]
         library.kgen_set_allocation_poison.argtypes = [ctypes.c_int]
         library.kgen_set_allocation_poison.restype = None
-        library.kgen_thread_count.restype = ctypes.c_uint64
 
     def enter_sandbox(self, status: int, keep: Sequence[int], hidden: Sequence[str]) -> int:
         """Goes into the sandbox and returns the isolation bits; the calling process itself ends. Raises OSError."""
@@ -98,9 +97,6 @@ class Support:
         """Fills fresh memory with garbage; 0 ends it."""
         if self._library is not None:
             self._library.kgen_set_allocation_poison(byte)
-
-    def thread_count(self) -> int:
-        return int(self._library.kgen_thread_count()) if self._library is not None else 0
 
     def map_segments(self, descriptor: int, places: Sequence[tuple[int, int]]) -> list[int]:
         """Maps (offset, bytes) stretches of the arena, a guard page between them; their addresses. Raises OSError."""

@@ -62,6 +62,8 @@ struct Scene {
   std::optional<Error> judge_refuses;
   Admission admission{.distributions = {"own", "negate"}};
   bool exclusive = false;
+  bool fetches_outputs = true;
+  std::uint64_t output_bytes = 0;
   std::chrono::microseconds waiting{0};
   /// Added at each reading.
   std::chrono::microseconds waits{0};
@@ -77,6 +79,7 @@ class FakeRunner final : public Runner {
   RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
   RunnerAnswer run(int, std::uint64_t, Allocations, std::chrono::milliseconds) override { return answer("run"); }
   RunnerAnswer destroy(int set, std::chrono::milliseconds) override { return answer("destroy " + std::to_string(set)); }
+  bool fetches_outputs() const override { return scene_.fetches_outputs; }
   std::string isolation() const override { return "full"; }
 
  private:
@@ -100,6 +103,7 @@ class FakeWorld final : public JudgeSource,
     auto session = std::make_unique<JudgeSession>();
     session->judge = &scene_.judge;
     session->admission = scene_.admission;
+    session->layout.output_bytes = scene_.output_bytes;
     return session;
   }
   void expect(RunnerKind) override {}
@@ -365,15 +369,31 @@ TEST_CASE("a machine that got slower altogether is not the candidate's doing", "
 }
 
 TEST_CASE("a clock may not hide more than waking a runner takes", "[bench][evaluation]") {
-  const auto verdict = [](std::int64_t hidden_ns) {
+  const auto verdict = [](std::int64_t hidden_ns, Target target = Target::Cpp) {
     Scene scene;
     scene.runner = [&](const std::string&, int) {
       return RunnerReply{.end_ns = 1'000'000, .host_ns = 1'100'000 + hidden_ns};
     };
-    return evaluate(scene)->outcome.to_class();
+    return evaluate(scene, target)->outcome.to_class();
   };
   CHECK(verdict(250'000) == "correct");
   CHECK(verdict(350'000) == "suspect:clock");
+  CHECK(verdict(450'000, Target::Torch) == "correct");
+  CHECK(verdict(550'000, Target::Torch) == "suspect:clock");
+}
+
+TEST_CASE("time for copying outputs is allowed only to runners whose outputs cannot be fetched",
+          "[bench][evaluation]") {
+  const auto verdict = [](Target target, bool fetches) {
+    Scene scene;
+    scene.output_bytes = 4'000'000;
+    scene.fetches_outputs = fetches;
+    scene.runner = [](const std::string&, int) { return RunnerReply{.end_ns = 10'000'000, .host_ns = 11'100'000}; };
+    return evaluate(scene, target)->outcome.to_class();
+  };
+  CHECK(verdict(Target::Torch, true) == "suspect:clock");
+  CHECK(verdict(Target::Torch, false) == "correct");
+  CHECK(verdict(Target::Cpp, false) == "suspect:clock");
 }
 
 TEST_CASE("a call too short for the worker's clock is labelled, and cannot win", "[bench][evaluation]") {

@@ -1,0 +1,106 @@
+#include "bench/output_reader.hpp"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "support/catch.hpp"
+#include "support/unique_fd.hpp"
+
+using namespace kernelgen;
+
+namespace {
+
+constexpr std::size_t k_page = 4096;
+
+std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
+
+/// An arena of two pages of '.', seen through its descriptor.
+struct Arena {
+  UniqueFd fd{::memfd_create("arena", MFD_CLOEXEC)};
+
+  Arena() {
+    const std::string dots(2 * k_page, '.');
+    REQUIRE(::pwrite(fd.get(), dots.data(), dots.size(), 0) == static_cast<ssize_t>(dots.size()));
+  }
+  [[nodiscard]] std::string content() const {
+    std::string text(2 * k_page, '\0');
+    REQUIRE(::pread(fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+    return text;
+  }
+  [[nodiscard]] OutputReader reader(std::vector<Stretch> outputs) const {
+    return OutputReader::map(fd.get(), 2 * k_page, std::move(outputs)).value();
+  }
+};
+
+/// Two pages, of which the second cannot be touched.
+struct HalfReadable {
+  void* memory = ::mmap(nullptr, 2 * k_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+  HalfReadable() {
+    std::memset(memory, 'h', k_page);
+    REQUIRE(::mprotect(static_cast<char*>(memory) + k_page, k_page, PROT_NONE) == 0);
+  }
+  HalfReadable(const HalfReadable&) = delete;
+  HalfReadable& operator=(const HalfReadable&) = delete;
+  ~HalfReadable() { ::munmap(memory, 2 * k_page); }
+};
+
+}  // namespace
+
+TEST_CASE("outputs are read to their places and nowhere else", "[bench][output_reader]") {
+  const Arena arena;
+  const auto reader = arena.reader({{100, 5}, {k_page, 3}, {200, 0}});
+  const std::string first = "first, and more", second = "2nd, and more";
+  CHECK(reader.bytes() == 8);
+  REQUIRE(reader.read(::getpid(), std::vector{address_of(first.data()), address_of(second.data()), std::uint64_t{0}}) ==
+          0);
+  auto expected = std::string(2 * k_page, '.');
+  expected.replace(100, 5, "first").replace(k_page, 3, "2nd");
+  CHECK(arena.content() == expected);
+}
+
+TEST_CASE("hostile addresses of outputs are refused, and nothing outside of the output changes",
+          "[bench][output_reader]") {
+  const Arena arena;
+  const auto reader = arena.reader({{k_page - 64, 128}});
+  const HalfReadable half;
+  for (const std::uint64_t address :
+       {std::uint64_t{0}, std::uint64_t{8}, ~std::uint64_t{0}, ~std::uint64_t{0} - 63, std::uint64_t{1} << 63,
+        address_of(half.memory) + k_page, address_of(half.memory) + k_page - 64}) {
+    INFO(address);
+    CHECK(reader.read(::getpid(), std::vector{address}) == EFAULT);
+  }
+  const auto content = arena.content();
+  CHECK(content.find_first_not_of('.') >= k_page - 64);
+  CHECK(std::all_of(content.begin() + k_page + 64, content.end(), [](char byte) { return byte == '.'; }));
+}
+
+TEST_CASE("there is one address for each output", "[bench][output_reader]") {
+  const Arena arena;
+  const auto reader = arena.reader({{0, 4}, {64, 4}});
+  const std::uint64_t address = address_of(&reader);
+  CHECK(reader.read(::getpid(), {}) == EINVAL);
+  CHECK(reader.read(::getpid(), std::vector{address, address, address}) == EINVAL);
+  CHECK(arena.content() == std::string(2 * k_page, '.'));
+}
+
+TEST_CASE("outputs of a process that is gone", "[bench][output_reader]") {
+  const Arena arena;
+  const auto reader = arena.reader({{0, 4}});
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
+  CHECK(reader.read(child, std::vector{address_of(&reader)}) == ESRCH);
+}
+
+TEST_CASE("outputs outside of the arena are not mapped", "[bench][output_reader]") {
+  const Arena arena;
+  CHECK_FALSE(OutputReader::map(arena.fd.get(), 2 * k_page, {{2 * k_page, 1}}));
+  CHECK_FALSE(OutputReader::map(arena.fd.get(), 2 * k_page, {{~std::uint64_t{0}, 2}}));
+  CHECK_FALSE(OutputReader::map(-1, 2 * k_page, {}));
+}
