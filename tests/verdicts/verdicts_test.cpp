@@ -76,6 +76,23 @@ void check_accepted(const std::string& task, const std::string& candidate) {
   CHECK(record.timing->full_comparisons >= 44);
 }
 
+/// An attack on the clock or on the judge's memory gains nothing: a verdict of its own, or no more than twice the
+/// speedup of a candidate that does the same work honestly.
+void check_gains_nothing(const std::string& task, const std::string& attack, const std::string& honest) {
+  const auto record = record_of(task, attack);
+  if (!record.outcome.correct()) return;
+  const auto fair = record_of(task, honest);
+  REQUIRE(record.timing);
+  REQUIRE(fair.timing);
+  CHECK(record.timing->speedup_call.value <= 2 * fair.timing->speedup_call.value);
+}
+
+/// Suspect for this reason, or because the machine was too busy to say more.
+void check_suspect(const std::string& task, const std::string& attack, const std::string& why) {
+  const auto found = verdict(task, attack);
+  CHECK((found == "suspect:" + why || found == "suspect:busy machine"));
+}
+
 }  // namespace
 
 TEST_CASE("rejected: empty_like", "[verdicts]") {
@@ -156,8 +173,32 @@ TEST_CASE("rejected: an endless loop", "[verdicts]") {
   CHECK(verdict("relu", "loops.cpp") == "timeout");
 }
 TEST_CASE("rejected: forks and leaves", "[verdicts]") {
-  CHECK(verdict("relu", "forks.py") == "cheat:process");
+  CHECK(verdict("relu", "forks.py") == "crash:exit 0");
   CHECK(verdict("relu", "forks_and_leaves.cpp") == "cheat:process");
+}
+TEST_CASE("rejected: a process left behind in the import or in the first call", "[verdicts]") {
+  CHECK(verdict("relu", "leaves_process_on_import.py") == "cheat:process");
+  CHECK(verdict("relu", "leaves_process_in_call.py") == "cheat:process");
+}
+TEST_CASE("rejected: a process started after the first calls", "[verdicts]") {
+  const auto record = record_of("relu", "starts_process_later.py");
+  CHECK(record.outcome.to_class() == "cheat:process");
+  CHECK_THAT(record.outcome.message, Catch::Contains("torch.compile"));
+}
+TEST_CASE("rejected: a forged clock of Python, of native code, and on the runner's stack", "[verdicts]") {
+  check_suspect("big_relu", "forges_clock.py", "clock");
+  check_gains_nothing("big_relu", "forges_clock.cpp", "right.cpp");
+  check_suspect("big_relu", "moves_start.cpp", "clock");
+}
+TEST_CASE("rejected: outputs where there is no memory", "[verdicts]") {
+  CHECK(verdict("relu", "forges_addresses.py") == "interface");
+}
+TEST_CASE("rejected: rows that are remembered", "[verdicts]") {
+  check_gains_nothing("gelu", "remembers_rows.cpp", "gelu.cpp");
+}
+TEST_CASE("views that put off work until they are read pay for it", "[verdicts]") {
+  check_gains_nothing("spread", "lazy_negation.py", "honest_negation.py");
+  check_gains_nothing("conjugate", "lazy_conjugate.py", "honest_conjugate.py");
 }
 TEST_CASE("rejected: 100 GB", "[verdicts]") {
   CHECK(verdict("relu", "hundred_gigabytes.py") == "out_of_memory");
@@ -191,6 +232,16 @@ TEST_CASE("accepted: the plain answer, in Python and in C++", "[verdicts]") {
 }
 TEST_CASE("accepted: packed weights drawn in the same order", "[verdicts]") {
   check_accepted("linear", "packed_weights.py");
+}
+TEST_CASE("accepted: torch.compile, and other processes that end with the first call", "[verdicts]") {
+  for (const auto* candidate : {"compiled.py", "compiled_linear.py", "starts_processes_at_first.py"}) {
+    const std::string name = candidate;
+    auto request = request_for(name == "compiled_linear.py" ? "linear" : "relu", name);
+    // The compiler of torch.compile is loaded and starts another one.
+    request.options.call_timeout = 120s;
+    const auto record = record_of(request);
+    CHECK((record.outcome.correct() || record.outcome.kind == OutcomeKind::Suspect));
+  }
 }
 TEST_CASE("accepted: Kahan summation", "[verdicts]") { check_accepted("long_sum", "kahan.py"); }
 TEST_CASE("accepted: another order of summation", "[verdicts]") { check_accepted("long_sum", "sequential_sum.py"); }

@@ -1,0 +1,17 @@
+#include <kernelgen/abi.h>
+#include <math.h>
+#include <stdint.h>
+
+KGEN_EXPORT_ABI_VERSION
+
+KGEN_API int kgen_prepare(const kgen_prepare_args*, kgen_prepare_result*) { return 0; }
+
+KGEN_API int kgen_run(void*, const kgen_run_args* args) {
+  const auto* x = static_cast<const float*>(kgen_at(&args->inputs, 0)->data);
+  auto* y = static_cast<float*>(kgen_at(&args->outputs, 0)->data);
+  const auto count = static_cast<int64_t>(kgen_at(&args->outputs, 0)->nbytes / sizeof(float));
+  for (int64_t i = 0; i < count; ++i) y[i] = 0.5F * x[i] * (1 + erff(x[i] * 0.70710678F));
+  return 0;
+}
+
+KGEN_API void kgen_destroy(void*) {}
