@@ -101,6 +101,11 @@ class Evaluator final : public LocalBenchmarker {
 
   std::string device() const override { return cpu_.to_line(); }
 
+  Result<void> check_able(std::stop_token stop) override {
+    KERNELGEN_CHECK(judges_->environment(std::move(stop)));
+    return {};
+  }
+
  private:
   Result<void> make_compilers() {
     const std::filesystem::path cache(options_.cache_dir);

@@ -3,6 +3,7 @@
 /// \file
 /// What both ends of a spool directory share, and its server apart from what judges.
 
+#include <functional>
 #include <stop_token>
 
 #include <kernelgen/bench/benchmarker.hpp>
@@ -24,9 +25,13 @@ inline namespace v0 {
           .poll = poll};
 }
 
-/// run_spool_worker with any benchmarker.
+/// Whether this machine can judge at all. A worker that cannot must not answer everybody's requests with its error.
+using AbilityCheck = std::function<Result<void>(const std::stop_token&)>;
+
+/// run_spool_worker with any benchmarker. `check` is asked before the first request is judged; when it fails the
+/// request goes back, and its error ends the worker.
 [[nodiscard]] Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& options,
-                                       const std::stop_token& stop);
+                                       const std::stop_token& stop, const AbilityCheck& check = {});
 
 }  // namespace v0
 }  // namespace kernelgen

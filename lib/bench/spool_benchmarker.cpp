@@ -65,7 +65,7 @@ class SpoolBenchmarker final : public Benchmarker {
     // The name says what it answers, so that requests may be tidied away.
     KERNELGEN_TRY(auto there, exchange_.find_reply(id));
     if (there) return *std::move(there);
-    if (progress) progress({"queue", "waiting for a worker"});
+    if (progress && options_.waiting == Waiting::Wait) progress({"queue", "waiting for a worker"});
     AskOptions options{.waiting = options_.waiting};
     if (options_.timeout) options.deadline = steady_clock::now() + *options_.timeout;
     options.on_claimed = [&](const std::string& holder) {

@@ -45,27 +45,31 @@ class LeaseKeeper {
   std::jthread thread_;
 };
 
-/// The answer to the body of a request file, whatever is in it.
-Message judge(Benchmarker& benchmarker, const Result<std::string>& body, const std::stop_token& stop) {
-  if (!body) return ErrorMessage{0, body.error()};
-  auto message = parse_message(*body);
-  if (!message) return ErrorMessage{0, std::move(message).error()};
-  if (const auto* evaluate = std::get_if<EvaluateMessage>(&*message)) {
+/// What a request file asks for, whatever is in it.
+Result<Message> read_request(const FileClaim& claim) {
+  KERNELGEN_TRY(const auto body, claim.read());
+  KERNELGEN_TRY(auto message, parse_message(body));
+  if (std::holds_alternative<EvaluateMessage>(message) || std::holds_alternative<DescribeMessage>(message))
+    return message;
+  return Error{ErrorCode::Unsupported, fmt::format("\"{}\" is no request for a file", type_of(message))};
+}
+
+Message judge(Benchmarker& benchmarker, const Result<Message>& request, const std::stop_token& stop) {
+  if (!request) return ErrorMessage{0, request.error()};
+  if (const auto* evaluate = std::get_if<EvaluateMessage>(&*request)) {
     auto record = benchmarker.evaluate(evaluate->request, {}, stop);
     if (record) return RecordMessage{evaluate->id, *std::move(record)};
     return ErrorMessage{evaluate->id, std::move(record).error()};
   }
-  if (const auto* describe = std::get_if<DescribeMessage>(&*message)) {
-    auto description = benchmarker.describe(describe->task, describe->options, stop);
-    if (description) return DescriptionMessage{describe->id, *std::move(description)};
-    return ErrorMessage{describe->id, std::move(description).error()};
-  }
-  return ErrorMessage{0, {ErrorCode::Unsupported, fmt::format("\"{}\" is no request for a file", type_of(*message))}};
+  const auto& describe = std::get<DescribeMessage>(*request);
+  auto description = benchmarker.describe(describe.task, describe.options, stop);
+  if (description) return DescriptionMessage{describe.id, *std::move(description)};
+  return ErrorMessage{describe.id, std::move(description).error()};
 }
 
 /// One request must not end the worker, not even by exhausting memory.
-Message judge_safely(Benchmarker& benchmarker, const Result<std::string>& body, const std::stop_token& stop) try {
-  return judge(benchmarker, body, stop);
+Message judge_safely(Benchmarker& benchmarker, const Result<Message>& request, const std::stop_token& stop) try {
+  return judge(benchmarker, request, stop);
 } catch (const std::exception& error) {
   return ErrorMessage{0, {ErrorCode::Internal, fmt::format("judging failed: {}", error.what())}};
 }
@@ -80,8 +84,9 @@ std::string summarize(const Message& answer) {
 /// Serves with several threads, each of which claims under a name of its own.
 class SpoolServer {
  public:
-  SpoolServer(Benchmarker& benchmarker, const FileExchange& exchange, const SpoolWorkerOptions& options)
-      : benchmarker_(benchmarker), exchange_(exchange), options_(options) {}
+  SpoolServer(Benchmarker& benchmarker, const FileExchange& exchange, const SpoolWorkerOptions& options,
+              const AbilityCheck& check)
+      : benchmarker_(benchmarker), exchange_(exchange), options_(options), check_(check) {}
 
   Result<void> run(const std::stop_token& stop) {
     // What ends one of them, ends all: a failure here is about the directory.
@@ -120,7 +125,15 @@ class SpoolServer {
 
   Result<void> serve(const FileClaim& claim, const std::stop_token& stop) {
     const LeaseKeeper keeper(claim, options_.lease, stop);
-    auto answer = judge_safely(benchmarker_, claim.read(), keeper.work());
+    const auto request = read_request(claim);
+    if (request) {
+      auto able = check_able(keeper.work());
+      if (!able) {
+        KERNELGEN_CHECK(claim.give_back());
+        return keeper.work().stop_requested() ? Result<void>() : able;
+      }
+    }
+    auto answer = judge_safely(benchmarker_, request, keeper.work());
     // A verdict that was ready all the same is worth keeping.
     if (keeper.work().stop_requested() && std::holds_alternative<ErrorMessage>(answer)) return claim.give_back();
     auto text = to_json(answer);
@@ -139,22 +152,35 @@ class SpoolServer {
     return {};
   }
 
+  /// Once. Before the first request only: an idle worker need not load what judges.
+  Result<void> check_able(const std::stop_token& stop) {
+    const std::scoped_lock lock(check_mutex_);
+    if (able_ || !check_) return {};
+    KERNELGEN_CHECK(check_(stop));
+    able_ = true;
+    return {};
+  }
+
   Benchmarker& benchmarker_;
   const FileExchange& exchange_;
   const SpoolWorkerOptions& options_;
+  const AbilityCheck& check_;
+  std::mutex check_mutex_;
+  bool able_ = false;
   std::mutex mutex_;
   std::optional<Error> failure_;
 };
 
 }  // namespace
 
-Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& options, const std::stop_token& stop) {
+Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& options, const std::stop_token& stop,
+                         const AbilityCheck& check) {
   if (options.directory.empty()) return Error{ErrorCode::InvalidArgument, "a spool needs a directory"};
   if (options.jobs < 1) return Error{ErrorCode::InvalidArgument, "a worker takes at least one request at a time"};
   auto exchange_options = spool_exchange(options.directory, options.poll);
   exchange_options.lease = options.lease;
   KERNELGEN_TRY(const auto exchange, FileExchange::open(std::move(exchange_options)).context("opening the spool"));
-  return SpoolServer(benchmarker, exchange, options).run(stop);
+  return SpoolServer(benchmarker, exchange, options, check).run(stop);
 }
 
 }  // namespace v0

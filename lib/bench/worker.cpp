@@ -195,7 +195,8 @@ Result<void> run_worker(const WorkerOptions& options, int input_fd, int output_f
 Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOptions& spool, std::stop_token stop) {
   KERNELGEN_CHECK(become_subreaper());
   KERNELGEN_TRY(const auto benchmarker, make_local_benchmarker(options));
-  return serve_spool(*benchmarker, spool, stop);
+  return serve_spool(*benchmarker, spool, stop,
+                     [&](const std::stop_token& cancelled) { return benchmarker->check_able(cancelled); });
 }
 
 }  // namespace v0

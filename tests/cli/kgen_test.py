@@ -147,6 +147,14 @@ class KgenTest(unittest.TestCase):
         answer = json.loads((spool / "bad.result.json").read_text())
         self.assertEqual((answer["type"], answer["error"]["code"]), ("error", "protocol"))
 
+    def test_worker_that_cannot_judge_leaves_the_request(self):
+        spool = self.path / "spool"
+        self.check_error(75, "result.json yet", *self.eval("--spool", spool, "--no-wait"))
+        before = list(spool.iterdir())
+        self.check_error(69, "/no/such/python", "worker", "--spool", spool, "--once",
+                         environment={"KGEN_PYTHON": "/no/such/python"})
+        self.assertEqual(list(spool.iterdir()), before)
+
     def test_worker_of_a_spool_that_cannot_be(self):
         self.check_error(64, "--spool", "worker", "--once")
         self.check_error(64, "opening the spool", "worker", "--spool", self.kernel, "--once")

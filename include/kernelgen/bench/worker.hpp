@@ -59,7 +59,8 @@ struct SpoolWorkerOptions {
 
 /// Serves requests that are files, oldest first. A request that cannot be judged gets an error for its answer.
 /// `stop` gives those at hand back, for another worker: Cancelled with SpoolMode::Once, else success.
-/// Other errors: the directory cannot be used any more. Otherwise like run_worker.
+/// Other errors: this machine cannot judge at all (no torch), or the directory cannot be used any more; requests at
+/// hand go back. Otherwise like run_worker.
 [[nodiscard]] Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOptions& spool,
                                             std::stop_token stop);
 

@@ -274,6 +274,20 @@ TEST_CASE("a request that breaks the judge gets an error and does not end the wo
   CHECK_THAT(failed.error().message, Catch::Contains("a bug"));
 }
 
+TEST_CASE("a worker whose machine cannot judge leaves the requests to others", "[bench][spool]") {
+  Spool spool;
+  const auto name = spool.leave_request();
+  FakeBenchmarker judge(correct);
+  const auto check = [](const std::stop_token&) -> Result<void> { return Error{ErrorCode::MissingTool, "no torch"}; };
+  for (const auto mode : {SpoolMode::Once, SpoolMode::UntilStopped}) {
+    auto served = serve_spool(judge, {.directory = spool.directory(), .mode = mode}, {}, check);
+    REQUIRE_FALSE(served);
+    CHECK(served.error().code == ErrorCode::MissingTool);
+  }
+  CHECK(spool.only("evaluate-") == name);
+  CHECK(judge.requests().empty());
+}
+
 TEST_CASE("a worker that is told to stop gives its request back", "[bench][spool]") {
   for (const auto mode : {SpoolMode::Once, SpoolMode::UntilStopped}) {
     Spool spool;
