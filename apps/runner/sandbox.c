@@ -190,13 +190,12 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
   setpgid(0, 0);
   if (status_fd >= 0) close(status_fd);
   close_others(options);
-  if ((*isolation & KGEN_ISOLATION_MOUNT) != 0) {
-    setenv("HOME", "/tmp", 1);
-    setenv("TMPDIR", "/tmp", 1);
-    if (chdir("/tmp") != 0) _exit(1);
-  } else if (chdir("/") != 0) {
-    _exit(1);
-  }
+  const int own_files = (*isolation & KGEN_ISOLATION_MOUNT) != 0;
+  const char* scratch = options->writable_directory;
+  if (scratch == NULL) scratch = own_files ? "/tmp" : NULL;
+  if (own_files) setenv("HOME", "/tmp", 1);
+  if (scratch != NULL) setenv("TMPDIR", scratch, 1);
+  if (chdir(scratch != NULL ? scratch : "/") != 0) _exit(1);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_NOFILE, options->max_files != 0 ? options->max_files : 1024);
   /* Kernels before 5.14 count a user's processes over all namespaces; this is far above any honest need. */
@@ -236,7 +235,9 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   if ((walls & KGEN_ISOLATION_MOUNT) != 0) {
     walls &= ~(uint32_t)KGEN_ISOLATION_MOUNT;
-    walls |= kgen_sandbox_build_mounts(&chosen, (walls & KGEN_ISOLATION_PID) != 0);
+    const int own_pids = (walls & KGEN_ISOLATION_PID) != 0;
+    walls |= chosen.only_paths != NULL ? kgen_sandbox_build_root(&chosen, own_pids)
+                                       : kgen_sandbox_build_mounts(&chosen, own_pids);
   }
   const int signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   const pid_t self = getpid();

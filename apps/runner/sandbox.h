@@ -38,6 +38,15 @@ struct kgen_sandbox_options {
   size_t keep_fd_count;
   /** Bytes of address space above what is mapped now. 0: no limit. */
   uint64_t address_space_bytes;
+  /**
+   * NULL: everything that is not covered stays visible. Otherwise these files and directories, read-only, are all that
+   * is left of the file system, with scratch in /tmp and the devices; what is missing is skipped, symbolic links on the
+   * way to them stay links. Hidden ones and $HOME are covered where they lie below one, except below /usr;
+   * visible_paths is not looked at. Absolute.
+   */
+  const char* const* only_paths;
+  /** With only_paths: the one directory that takes files. Becomes the working directory and TMPDIR. Absolute. */
+  const char* writable_directory;
 };
 
 /**
@@ -47,7 +56,8 @@ struct kgen_sandbox_options {
  * Walls: namespaces (user, mount, pid, net, ipc, uts), a read-only file system with private scratch, few device nodes,
  * a /proc of its own, no capabilities, no_new_privs, no sockets, a deny list of system calls, no core dumps. What the
  * machine refuses is left out, and *isolation (may be NULL) tells with KGEN_ISOLATION_* which walls stand.
- * Sets HOME and TMPDIR to /tmp in the C environment and the working directory to /tmp, if /tmp is private.
+ * Sets HOME and TMPDIR to /tmp in the C environment and the working directory to /tmp, if /tmp is private. TMPDIR and
+ * the working directory are writable_directory instead where there is one.
  *
  * \param status_fd write end of a pipe, for kgen_status_record; -1 for none. When its reader is gone, all ends.
  * \return 0 in the runner; a negative errno in the caller if no process could be made at all.

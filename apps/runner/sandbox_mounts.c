@@ -18,9 +18,9 @@
 #define __NR_mount_setattr 442
 #endif
 
-/* The scratch file system is put together here, out of sight of every path that a candidate may use, and bound to its
- * places afterwards. /proc is covered by a fresh one in the end. */
-#define STAGE "/proc"
+/* The scratch file system is put together here and bound to its places afterwards. /proc is covered by a fresh one in
+ * the end. */
+#define STAGE KGEN_SANDBOX_STAGE
 
 enum { k_max_covered = 32 };
 
@@ -71,11 +71,11 @@ static int remount_each_read_only(void) {
   return answer;
 }
 
-static int make_read_only(void) {
+int kgen_sandbox_make_read_only(const char* path) {
   struct mount_attr attributes;
   memset(&attributes, 0, sizeof attributes);
   attributes.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID;
-  if (syscall(__NR_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &attributes, sizeof attributes) == 0) return 0;
+  if (syscall(__NR_mount_setattr, AT_FDCWD, path, AT_RECURSIVE, &attributes, sizeof attributes) == 0) return 0;
   return errno == ENOSYS ? remount_each_read_only() : -1;
 }
 
@@ -94,8 +94,7 @@ static int make_directories(char* path) {
   return 0;
 }
 
-/* Binds source to target, which is made as a directory or as a file, whatever source is. */
-static int bind_made(const char* source, char* target) {
+int kgen_sandbox_bind(const char* source, char* target) {
   struct stat info;
   if (stat(source, &info) != 0) return -1;
   if (make_directories(target) != 0) return -1;
@@ -107,11 +106,11 @@ static int bind_device(const char* path) {
   char target[PATH_MAX];
   if (strncmp(path, "/dev/", 5) != 0) return -1;
   if (snprintf(target, sizeof target, "%s%s", STAGE, path) >= (int)sizeof target) return -1;
-  return bind_made(path, target);
+  return kgen_sandbox_bind(path, target);
 }
 
 /* A device directory with next to nothing in it: as root, a block device of the host would open without asking. */
-static int build_devices(const char* const* extra) {
+int kgen_sandbox_build_devices(const char* const* extra) {
   static const char* const always[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
   if (mkdir(STAGE "/dev", 0755) != 0 || mkdir(STAGE "/dev/shm", 0755) != 0) return -1;
   if (chmod(STAGE "/dev/shm", 01777) != 0) return -1;
@@ -127,7 +126,7 @@ static int build_devices(const char* const* extra) {
   return symlink("/proc/self/fd/2", STAGE "/dev/stderr");
 }
 
-static int is_below(const char* path, const char* directory) {
+int kgen_sandbox_is_below(const char* path, const char* directory) {
   const size_t length = strlen(directory);
   return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
@@ -137,10 +136,11 @@ static int cover(struct view* view, const char* path) {
   char resolved[PATH_MAX];
   struct stat info;
   if (path == NULL || path[0] != '/' || realpath(path, resolved) == NULL) return 0;
-  if (strcmp(resolved, "/") == 0 || is_below(resolved, "/dev") || is_below(resolved, "/proc")) return 0;
+  if (strcmp(resolved, "/") == 0 || kgen_sandbox_is_below(resolved, "/dev") || kgen_sandbox_is_below(resolved, "/proc"))
+    return 0;
   if (stat(resolved, &info) != 0 || !S_ISDIR(info.st_mode)) return 0;
   for (int i = 0; i < view->count; ++i) {
-    if (is_below(resolved, view->covered[i].path)) return 0;
+    if (kgen_sandbox_is_below(resolved, view->covered[i].path)) return 0;
   }
   if (view->count == k_max_covered) return -1;
   struct covered* entry = &view->covered[view->count];
@@ -159,12 +159,12 @@ static int uncover(struct view* view, const char* path) {
   if (path == NULL || path[0] != '/' || realpath(path, resolved) == NULL) return 0;
   for (int i = 0; i < view->count; ++i) {
     const struct covered* entry = &view->covered[i];
-    if (!is_below(resolved, entry->path) || strcmp(resolved, entry->path) == 0) continue;
+    if (!kgen_sandbox_is_below(resolved, entry->path) || strcmp(resolved, entry->path) == 0) continue;
     snprintf(target, sizeof target, "%s%s", entry->stage, resolved + strlen(entry->path));
     struct stat info;
     /* Already there: a directory above it was made visible before. */
     if (stat(target, &info) == 0 && stat(resolved, &info) == 0 && !S_ISDIR(info.st_mode)) return 0;
-    return bind_made(resolved, target);
+    return kgen_sandbox_bind(resolved, target);
   }
   return 0;
 }
@@ -174,7 +174,7 @@ static int build_scratch(const struct kgen_sandbox_options* options, struct view
   const unsigned long long bytes = options->scratch_bytes != 0 ? options->scratch_bytes : 256ull << 20;
   snprintf(size, sizeof size, "size=%llu,nr_inodes=65536,mode=755", bytes);
   if (mount("kgen", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, size) != 0) return -1;
-  if (build_devices(options->devices) != 0) return -1;
+  if (kgen_sandbox_build_devices(options->devices) != 0) return -1;
   if (cover(view, "/tmp") != 0 || cover(view, "/var/tmp") != 0 || cover(view, getenv("HOME")) != 0) return -1;
   for (const char* const* path = options->hidden_paths; path != NULL && *path != NULL; ++path) {
     if (cover(view, *path) != 0) return -1;
@@ -188,19 +188,20 @@ static int build_scratch(const struct kgen_sandbox_options* options, struct view
   return mount(STAGE "/dev", "/dev", NULL, MS_BIND | MS_REC, NULL);
 }
 
+int kgen_sandbox_mount_proc(const char* path) {
+  /* Read-only: as root, /proc/sys would take writes that concern the whole machine. */
+  return mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL);
+}
+
 uint32_t kgen_sandbox_build_mounts(const struct kgen_sandbox_options* options, int own_pid_namespace) {
   uint32_t isolation = 0;
   struct view* view = calloc(1, sizeof *view);
   if (view == NULL) return 0;
-  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && make_read_only() == 0) {
+  if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && kgen_sandbox_make_read_only("/") == 0) {
     if (build_scratch(options, view) == 0) isolation |= KGEN_ISOLATION_MOUNT;
     umount2(STAGE, MNT_DETACH);
   }
   free(view);
-  /* Read-only: as root, /proc/sys would take writes that concern the whole machine. */
-  const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY;
-  if (isolation != 0 && own_pid_namespace && mount("proc", "/proc", "proc", flags, NULL) == 0) {
-    isolation |= KGEN_ISOLATION_PROC;
-  }
+  if (isolation != 0 && own_pid_namespace && kgen_sandbox_mount_proc("/proc") == 0) isolation |= KGEN_ISOLATION_PROC;
   return isolation;
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "bench/output_reader.hpp"
+#include "exec/sandbox.hpp"
 #include "runner/runner_protocol.h"
 #include "support/errno_error.hpp"
 #include "support/socket.hpp"
@@ -32,25 +33,11 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr std::uint32_t k_all_walls = KGEN_ISOLATION_USER | KGEN_ISOLATION_MOUNT | KGEN_ISOLATION_PID |
-                                      KGEN_ISOLATION_NET | KGEN_ISOLATION_IPC | KGEN_ISOLATION_SECCOMP;
 /// A supervisor that was told to end, or whose runner is dead, says so at once.
 constexpr milliseconds k_death_patience{2000};
 constexpr milliseconds k_destroy_patience{5000};
 /// Giving back less than this takes less than a call's clock can tell.
 constexpr std::uint64_t k_costly_to_free = 16u << 20;
-
-std::string describe_isolation(std::uint64_t bits) {
-  if ((bits & k_all_walls) == k_all_walls) return "full";
-  static constexpr std::pair<std::uint32_t, std::string_view> k_walls[] = {
-      {KGEN_ISOLATION_USER, "user namespace"}, {KGEN_ISOLATION_MOUNT, "private file system"},
-      {KGEN_ISOLATION_PID, "pid namespace"},   {KGEN_ISOLATION_NET, "network namespace"},
-      {KGEN_ISOLATION_IPC, "ipc namespace"},   {KGEN_ISOLATION_SECCOMP, "system call filter"}};
-  std::string missing;
-  for (const auto& [bit, name] : k_walls)
-    if ((bits & bit) == 0) missing += fmt::format("{}no {}", missing.empty() ? "" : ", ", name);
-  return "partial: " + missing;
-}
 
 std::int64_t nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();

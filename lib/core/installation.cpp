@@ -37,11 +37,17 @@ std::vector<fs::path> own_files() {
 Result<Installation> installation_at(const fs::path& prefix) {
   const fs::path libexec = prefix / "libexec" / "kernelgen";
   const fs::path share = prefix / "share" / "kernelgen";
-  Installation found{prefix / "bin" / "kgen", libexec / "kgen-runner", libexec / "libkgen_runner_support.so",
-                     share / "python",        share / "prompts",       share / "abi"};
-  const std::array<fs::path, 7> parts{found.worker,
+  Installation found{prefix / "bin" / "kgen",
+                     libexec / "kgen-runner",
+                     libexec / "libkgen_runner_support.so",
+                     libexec / "kgen-sandbox",
+                     share / "python",
+                     share / "prompts",
+                     share / "abi"};
+  const std::array<fs::path, 8> parts{found.worker,
                                       found.native_runner,
                                       found.runner_support,
+                                      found.sandbox,
                                       found.python_dir / "kernelgen_judge",
                                       found.python_dir / "kernelgen_runner",
                                       found.prompts_dir / "seed.mustache",

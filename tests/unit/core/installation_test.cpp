@@ -13,6 +13,7 @@ namespace {
 const char* const k_parts[] = {"bin/kgen",
                                "libexec/kernelgen/kgen-runner",
                                "libexec/kernelgen/libkgen_runner_support.so",
+                               "libexec/kernelgen/kgen-sandbox",
                                "share/kernelgen/python/kernelgen_judge/__main__.py",
                                "share/kernelgen/python/kernelgen_runner/__main__.py",
                                "share/kernelgen/prompts/seed.mustache",
@@ -36,6 +37,7 @@ TEST_CASE("the parts of an installation are found below its prefix", "[core][ins
   CHECK(found->worker == prefix.path() / "bin/kgen");
   CHECK(found->native_runner == prefix.path() / "libexec/kernelgen/kgen-runner");
   CHECK(found->prompts_dir == prefix.path() / "share/kernelgen/prompts");
+  CHECK(found->sandbox == prefix.path() / "libexec/kernelgen/kgen-sandbox");
   CHECK(found->abi_dir == prefix.path() / "share/kernelgen/abi");
 }
 
