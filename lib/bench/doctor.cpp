@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/names.hpp"
+#include "exec/sandbox.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -161,14 +162,21 @@ class Examination {
   }
 
   Result<void> examine_isolation() {
-    KERNELGEN_TRY(const auto outcome, start({"unshare", "--user", "--map-root-user", "--mount", "--pid", "--net",
-                                             "--ipc", "--uts", "--fork", "true"},
-                                            std::chrono::seconds(10)));
-    if (outcome.success())
-      add("isolation", DoctorStatus::Ok, "full: candidates run in namespaces of their own");
+    if (!options_.installation) {
+      add("isolation", DoctorStatus::Limited, "not known without the installation", "cmake --build build");
+      return {};
+    }
+    // The walls of the runners and compilers themselves, put up and reported.
+    const std::string helper = options_.installation->sandbox.string();
+    KERNELGEN_TRY(const auto outcome, start({helper, "--report", "-"}, std::chrono::seconds(10)));
+    const auto walls = outcome.success() ? parse_sandbox_report(outcome.standard_output, helper)
+                                         : Error{ErrorCode::Unavailable, what_it_said(outcome), {}};
+    if (walls && *walls == "full")
+      add("isolation", DoctorStatus::Ok, "full: candidates and compilers run in namespaces of their own");
     else
       add("isolation", DoctorStatus::Limited,
-          "candidates share namespaces with this user, and records say so: " + what_it_said(outcome),
+          "candidates and compilers share with this user what is named, and records say so: " +
+              (walls ? *walls : walls.error().message),
           "sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000");
     return {};
   }

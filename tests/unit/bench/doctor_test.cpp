@@ -22,14 +22,16 @@ class ScriptedProcesses final : public ProcessRunner {
     return outcome;
   }
 
-  std::map<std::string, std::string> says{
-      {"c++", "g++ 12.2.0\nCopyright\n"}, {"python3", "python 3.11.7\ntorch 2.4.0\ntriton 3.0.0\n"}, {"unshare", ""}};
+  std::map<std::string, std::string> says{{"c++", "g++ 12.2.0\nCopyright\n"},
+                                          {"python3", "python 3.11.7\ntorch 2.4.0\ntriton 3.0.0\n"},
+                                          {"/libexec/kgen-sandbox", "isolation 191\n"}};
 };
 
 struct Examined {
   ScriptedProcesses processes;
   TemporaryDirectory directory = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "doctor-").value();
-  DoctorOptions options{.installation = Installation{}, .cache_dir = (directory.path() / "cache").string()};
+  DoctorOptions options{.installation = Installation{.sandbox = "/libexec/kgen-sandbox"},
+                        .cache_dir = (directory.path() / "cache").string()};
   std::stop_source stop;
 
   DoctorFinding operator[](const std::string& name) {
@@ -78,6 +80,19 @@ TEST_CASE("less than everything is limited or missing, with a remedy", "[bench][
   CHECK(machine["isolation"].status == DoctorStatus::Limited);
   CHECK(machine["cache"].status == DoctorStatus::Missing);
   CHECK(machine["KernelBench"].status == DoctorStatus::Limited);
+}
+
+TEST_CASE("the walls that do not stand are named", "[bench][doctor]") {
+  Examined machine;
+  machine.processes.says["/libexec/kgen-sandbox"] = "isolation 32\n";
+  CHECK(machine["isolation"].status == DoctorStatus::Limited);
+  CHECK(machine["isolation"].detail.find("partial: no user namespace, no private file system") != std::string::npos);
+  machine.processes.says["/libexec/kgen-sandbox"] = "failed sandbox 11\n";
+  CHECK(machine["isolation"].detail.find("Resource temporarily unavailable") != std::string::npos);
+  machine.processes.says.erase("/libexec/kgen-sandbox");
+  CHECK(machine["isolation"].detail.find("/libexec/kgen-sandbox is not installed") != std::string::npos);
+  machine.options.installation = Error{ErrorCode::MissingTool, "nothing there", {}};
+  CHECK(machine["isolation"].status == DoctorStatus::Limited);
 }
 
 TEST_CASE("triton is not needed", "[bench][doctor]") {
