@@ -20,10 +20,12 @@ int main(int argc, char** argv) try {
   const auto installation = kernelgen::find_installation().value();
   const auto scratch = std::filesystem::current_path() / "compile-only";
   const auto processes = kernelgen::make_process_runner();
-  auto plain = kernelgen::make_cpp_compiler(
-                   {.abi_dir = installation.abi_dir.string(), .output_dir = (scratch / "build").string()}, *processes)
+  auto plain = kernelgen::make_cpp_compiler({.abi_dir = installation.abi_dir.string(),
+                                             .output_dir = scratch.string(),
+                                             .sandbox = installation.sandbox.string()},
+                                            *processes)
                    .value();
-  const auto compiler = kernelgen::make_caching_compiler(std::move(plain), (scratch / "cache").string()).value();
+  const auto compiler = kernelgen::make_caching_compiler(std::move(plain), {.directory = scratch.string()}).value();
 
   const kernelgen::CompileRequest request{.candidate = kernelgen::make_candidate(kernelgen::Target::Cpp, source)};
   for (int round = 1; round <= 2; ++round) {

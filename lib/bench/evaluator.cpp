@@ -108,16 +108,18 @@ class Evaluator final : public LocalBenchmarker {
 
  private:
   Result<void> make_compilers() {
-    const std::filesystem::path cache(options_.cache_dir);
+    // One store: what the compilers publish there is what the cache hands out.
+    const std::string store = (std::filesystem::path(options_.cache_dir) / "artifacts").string();
     KERNELGEN_TRY(auto cpp, make_cpp_compiler({.compiler = options_.compiler,
                                                .abi_dir = options_.installation.abi_dir.string(),
-                                               .output_dir = (cache / "builds").string(),
+                                               .output_dir = store,
+                                               .sandbox = options_.installation.sandbox.string(),
                                                .environment = options_.environment},
                                               *processes_));
-    KERNELGEN_TRY(auto cached, make_caching_compiler(std::move(cpp), (cache / "artifacts").string()));
+    KERNELGEN_TRY(auto cached, make_caching_compiler(std::move(cpp), {.directory = store}));
     std::vector<std::unique_ptr<KernelCompiler>> compilers;
     compilers.push_back(std::move(cached));
-    compilers.push_back(make_python_publisher((cache / "sources").string()));
+    compilers.push_back(make_python_publisher(store));
     compiler_ = make_compiler_table(std::move(compilers));
     return {};
   }

@@ -10,6 +10,7 @@
 
 #include <kernelgen/compile/kernel_compiler.hpp>
 
+#include "compile/content_files.hpp"
 #include "core/json.hpp"
 #include "support/files.hpp"
 #include "support/sha256.hpp"
@@ -24,11 +25,10 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 /// Of the stored results; not of the keys.
-constexpr int k_schema = 1;
+constexpr int k_schema = 2;
 constexpr std::size_t k_max_result_bytes = 16u << 20;
 constexpr std::size_t k_max_object_bytes = 1u << 30;
 constexpr WriteOptions k_result_options{.mode = 0644, .durability = Durability::Rename};
-constexpr WriteOptions k_object_options{.mode = 0444, .durability = Durability::Rename};
 
 /// What may be remembered: an answer that the same compiler would give to the same text again.
 bool is_final(const CompileOutcome& outcome) {
@@ -46,6 +46,17 @@ bool ends_compilation(ErrorCode code) {
 
 void set_cache(CompileOutcome& outcome, const std::string& what) {
   std::visit([&](auto& one) { one.report.cache = what; }, outcome);
+}
+
+/// About what an outcome adds to the store; the log is the larger part of a result.
+std::uint64_t size_of_entry(const CompileOutcome& outcome) {
+  std::error_code error;
+  std::uint64_t bytes = 4096;
+  if (const auto* compiled = std::get_if<Compiled>(&outcome)) {
+    const auto size = fs::file_size(compiled->artifact.path, error);
+    if (!error) bytes += size;
+  }
+  return bytes + std::visit([](const auto& one) { return one.report.log.size(); }, outcome);
 }
 
 Error damaged(const fs::path& path, const std::string& why) {
@@ -85,15 +96,11 @@ class Store {
     json::object object{{"schema", k_schema}};
     if (auto* compiled = std::get_if<Compiled>(&outcome)) {
       KERNELGEN_TRY(const auto content, read_file(compiled->artifact.path, k_max_object_bytes));
-      const std::string digest = sha256_hex(content);
       const std::string extension = fs::path(compiled->artifact.path).extension().string();
-      const fs::path path = object_path(digest, extension);
-      KERNELGEN_CHECK(make_directories(path.parent_path()));
-      const auto there = sha256_file(path);
-      if (!there.has_value() || *there != digest) KERNELGEN_CHECK(write_file_atomic(path, content, k_object_options));
+      KERNELGEN_TRY(const auto path, publish_content(directory_, content, extension));
       compiled->artifact.path = path.string();
       compiled->artifact.key = key.digest;
-      object["artifact"] = digest;
+      object["artifact"] = path.stem().string();
       object["extension"] = extension;
       object["report"] = to_value(compiled->report);
     } else {
@@ -119,28 +126,32 @@ class Store {
     const auto* report_value = object.if_contains("report");
     if (report_value == nullptr) return damaged(path, "no report");
     KERNELGEN_TRY(auto report, from_value<CompileReport>(*report_value));
+    mark_used(path);
+    mark_used(result_path(key, ".key"));
     if (const auto* outcome_value = object.if_contains("outcome")) {
       KERNELGEN_TRY(auto outcome, from_value<Outcome>(*outcome_value));
       return std::optional<CompileOutcome>(CompileFailed{std::move(outcome), std::move(report)});
     }
     const std::string digest = text("artifact");
-    const fs::path object_file = object_path(digest, text("extension"));
+    const fs::path object_file = content_path(directory_, digest, text("extension"));
     auto content_digest = sha256_file(object_file);
-    if (!content_digest) return std::move(content_digest).error();
+    if (!content_digest) {
+      // Made room for something else.
+      if (content_digest.error().code == ErrorCode::NotFound) return std::optional<CompileOutcome>();
+      return std::move(content_digest).error();
+    }
     if (*content_digest != digest) return damaged(object_file, "its content does not match its name");
     Artifact artifact;
     artifact.candidate_id = candidate.id;
     artifact.target = candidate.target;
     artifact.path = object_file.string();
     artifact.key = key.digest;
+    mark_used(object_file);
     return std::optional<CompileOutcome>(Compiled{std::move(artifact), std::move(report)});
   }
 
   [[nodiscard]] fs::path result_path(const CompileKey& key, const char* extension) const {
     return directory_ / "results" / key.digest.substr(0, 2) / (key.digest + extension);
-  }
-  [[nodiscard]] fs::path object_path(const std::string& digest, const std::string& extension) const {
-    return directory_ / "objects" / digest.substr(0, 2) / (digest + extension);
   }
 
   fs::path directory_;
@@ -155,28 +166,33 @@ struct Flight {
 
 class StoreCachingCompiler final : public CachingCompiler {
  public:
-  StoreCachingCompiler(std::unique_ptr<KernelCompiler> inner, fs::path directory)
-      : inner_(std::move(inner)), store_(std::move(directory)) {}
+  StoreCachingCompiler(std::unique_ptr<KernelCompiler> inner, CompileCacheOptions options)
+      : inner_(std::move(inner)), options_(std::move(options)), store_(options_.directory) {}
 
   [[nodiscard]] bool supports(Target target) const override { return inner_->supports(target); }
   Result<CompileKey> key(const CompileRequest& request, std::stop_token stop) override {
     return inner_->key(request, std::move(stop));
   }
   Result<CompileOutcome> compile(const CompileRequest& request, std::stop_token stop) override;
-  [[nodiscard]] CacheCounters counters() const override { return {hits_, misses_, failures_}; }
+  [[nodiscard]] CacheCounters counters() const override { return {hits_, misses_, failures_, evicted_}; }
 
  private:
   Result<CompileOutcome> compile_uncached(const CompileRequest& request, const std::string& why, std::stop_token stop);
   Result<CompileOutcome> look_up_or_compile(const CompileRequest& request, const CompileKey& key, std::stop_token stop);
+  Result<void> make_room(std::uint64_t added);
   enum class Ticket { Own, Cancelled };
   std::variant<Ticket, CompileOutcome> join_flight(const CompileKey& key, const std::stop_token& stop);
   void end_flight(const CompileKey& key, const Result<CompileOutcome>& result);
 
   std::unique_ptr<KernelCompiler> inner_;
+  CompileCacheOptions options_;
   Store store_;
   std::atomic<std::uint64_t> hits_{0};
   std::atomic<std::uint64_t> misses_{0};
   std::atomic<std::uint64_t> failures_{0};
+  std::atomic<std::uint64_t> evicted_{0};
+  /// Bytes that came in since somebody last looked whether there are too many. Nobody has looked yet.
+  std::atomic<std::uint64_t> unexamined_{UINT64_MAX / 2};
   std::mutex mutex_;
   std::condition_variable_any changed_;
   /// Shared: those who wait keep it while the one who compiled has left.
@@ -217,6 +233,17 @@ void StoreCachingCompiler::end_flight(const CompileKey& key, const Result<Compil
   changed_.notify_all();
 }
 
+/// Looks at the whole store when it may have grown by a twentieth of its limit, and once at the beginning.
+Result<void> StoreCachingCompiler::make_room(std::uint64_t added) {
+  if (!options_.max_bytes) return {};
+  if ((unexamined_ += added) < *options_.max_bytes / 20) return {};
+  unexamined_ = 0;
+  KERNELGEN_TRY(const auto done,
+                evict(options_.directory, {.max_bytes = *options_.max_bytes, .keep_idle = options_.keep_idle}));
+  evicted_ += done.files_removed;
+  return {};
+}
+
 Result<CompileOutcome> StoreCachingCompiler::look_up_or_compile(const CompileRequest& request, const CompileKey& key,
                                                                 std::stop_token stop) {
   std::string warning;
@@ -233,7 +260,9 @@ Result<CompileOutcome> StoreCachingCompiler::look_up_or_compile(const CompileReq
   ++misses_;
   KERNELGEN_TRY(auto outcome, inner_->compile(request, std::move(stop)));
   if (is_final(outcome)) {
-    if (auto written = store_.put(key, outcome); !written) {
+    auto written = store_.put(key, outcome);
+    if (written) written = make_room(size_of_entry(outcome));
+    if (!written) {
       ++failures_;
       warning += (warning.empty() ? "" : "; ") + written.error().to_line();
     }
@@ -274,15 +303,14 @@ Result<CompileOutcome> StoreCachingCompiler::compile(const CompileRequest& reque
 }  // namespace
 
 Result<std::unique_ptr<CachingCompiler>> make_caching_compiler(std::unique_ptr<KernelCompiler> inner,
-                                                               std::string directory) {
-  if (inner == nullptr || directory.empty())
+                                                               CompileCacheOptions options) {
+  if (inner == nullptr || options.directory.empty())
     return Error{ErrorCode::InvalidArgument, "a compiler cache needs a compiler and a directory", {}};
   std::error_code error;
-  const fs::path given = std::move(directory);
-  auto absolute = fs::absolute(given, error);
-  if (error) return Error{ErrorCode::InvalidArgument, "bad cache directory " + given.string(), {}};
-  return std::unique_ptr<CachingCompiler>(
-      std::make_unique<StoreCachingCompiler>(std::move(inner), std::move(absolute)));
+  const auto absolute = fs::absolute(options.directory, error);
+  if (error) return Error{ErrorCode::InvalidArgument, "bad cache directory " + options.directory, {}};
+  options.directory = absolute.string();
+  return std::unique_ptr<CachingCompiler>(std::make_unique<StoreCachingCompiler>(std::move(inner), std::move(options)));
 }
 
 }  // namespace v0

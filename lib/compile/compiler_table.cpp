@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
-#include "support/files.hpp"
+#include "compile/content_files.hpp"
 #include "support/sha256.hpp"
 #include "support/try.hpp"
 
@@ -56,10 +54,7 @@ class PythonPublisher final : public KernelCompiler {
 
   Result<CompileOutcome> compile(const CompileRequest& request, std::stop_token stop) override {
     KERNELGEN_TRY(auto compile_key, key(request, std::move(stop)));
-    KERNELGEN_CHECK(make_directories(directory_));
-    const auto path = std::filesystem::path(directory_) / (compile_key.digest + ".py");
-    KERNELGEN_CHECK(
-        write_file_atomic(path, request.candidate.source, {.mode = 0444, .durability = Durability::Rename}));
+    KERNELGEN_TRY(const auto path, publish_content(directory_, request.candidate.source, ".py"));
     Compiled compiled;
     compiled.artifact = {request.candidate.id, request.candidate.target, path.string(), compile_key.digest};
     compiled.report.cache = "off (Python source)";

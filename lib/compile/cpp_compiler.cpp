@@ -1,4 +1,5 @@
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -7,8 +8,10 @@
 
 #include <kernelgen/compile/kernel_compiler.hpp>
 
+#include "compile/content_files.hpp"
 #include "compile/diagnostics.hpp"
 #include "compile/toolchain.hpp"
+#include "exec/sandbox.hpp"
 #include "support/files.hpp"
 #include "support/sha256.hpp"
 #include "support/text.hpp"
@@ -21,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Raise when the same source would be compiled differently by a newer kernelgen.
-constexpr const char* k_key_format = "1";
+constexpr const char* k_key_format = "2";
 constexpr std::size_t k_max_source_bytes = 8u << 20;
 constexpr std::size_t k_max_log_bytes = 256u << 10;
 constexpr std::size_t k_max_artifact_bytes = 512u << 20;
@@ -29,6 +32,8 @@ constexpr std::uint64_t k_compiler_memory = 8ull << 30;
 /// What the compiler calls the candidate in its messages; the same everywhere, so that keys and logs are too.
 constexpr const char* k_source_name = "candidate.cpp";
 constexpr const char* k_output_name = "candidate.so";
+/// The folder of a build that the compiler may write.
+constexpr const char* k_work = "work";
 
 /// Variables that change what a compiler finds, and so belong into the key.
 constexpr const char* k_search_variables[] = {"CPATH",        "C_INCLUDE_PATH",  "CPLUS_INCLUDE_PATH",
@@ -43,6 +48,26 @@ std::map<std::string, std::string> compiler_environment(const std::map<std::stri
   for (const char* name : k_search_variables)
     if (const auto found = clean.find(name); found != clean.end()) environment.insert(*found);
   return environment;
+}
+
+/// Folders that the user told the compiler to look into, in its environment or on its command line.
+std::vector<std::string> search_folders(const std::map<std::string, std::string>& environment,
+                                        const std::vector<std::string>& flags) {
+  std::vector<std::string> folders;
+  const auto home = environment.find("HOME");
+  const auto add = [&](std::string_view folder) {
+    // The whole home is nobody's toolchain.
+    if (folder.empty() || folder.front() != '/' || (home != environment.end() && folder == home->second)) return;
+    folders.emplace_back(folder);
+  };
+  for (const char* name : k_search_variables)
+    if (const auto found = environment.find(name); found != environment.end())
+      for (const auto folder : split(found->second, ':')) add(folder);
+  // /folder (after -I), -I/folder, --sysroot=/folder.
+  for (const std::string_view flag : flags)
+    if (const auto slash = flag.find('/'); slash != flag.npos)
+      if (slash == 0 || flag[slash - 1] == '=' || (slash == 2 && flag[0] == '-')) add(flag.substr(slash));
+  return folders;
 }
 
 /// Sorted `name value` lines. Values cannot contain line ends, so that no value can pose as another line.
@@ -98,6 +123,13 @@ class CppCompiler final : public KernelCompiler {
   [[nodiscard]] Result<void> check(const CompileRequest& request) const;
   [[nodiscard]] std::vector<std::string> flags(const CompileRequest& request) const;
   [[nodiscard]] std::optional<Outcome> refuse_without_compiling(const std::string& source) const;
+  [[nodiscard]] Result<SandboxedOutcome> run_in(const fs::path& directory, std::string_view source,
+                                                std::vector<std::string> command, std::chrono::milliseconds timeout,
+                                                std::stop_token stop) const;
+  [[nodiscard]] std::vector<std::string> command_line(const std::string& driver,
+                                                      const std::vector<std::string>& flags) const;
+  [[nodiscard]] SandboxView view(const std::vector<std::string>& command, const std::string& work) const;
+  [[nodiscard]] Result<void> check_works(const std::vector<std::string>& command, std::stop_token stop) const;
   [[nodiscard]] Result<CompileOutcome> judge(const CompileRequest& request, const ProcessOutcome& run,
                                              CompileReport report, const fs::path& directory) const;
   [[nodiscard]] Result<std::string> publish(const fs::path& built) const;
@@ -130,8 +162,11 @@ Result<CompileKey> CppCompiler::key(const CompileRequest& request, std::stop_tok
   KERNELGEN_TRY(const auto header, sha256_file(fs::path(options_.abi_dir) / "kernelgen" / "abi.h"));
   std::map<std::string, std::string> values{
       {"abi.header", header},
+      {"compiler.assembler", facts.assembler_digest},
       {"compiler.backend", facts.backend_digest},
       {"compiler.driver", facts.driver_digest},
+      {"compiler.headers", facts.headers_digest},
+      {"compiler.libraries", facts.libraries_digest},
       {"compiler.linker", facts.linker_digest},
       {"compiler.version", facts.version},
       {"flags", join(all_flags, " ")},
@@ -169,29 +204,79 @@ Result<CompileOutcome> CppCompiler::compile(const CompileRequest& request, std::
   if (auto refused = refuse_without_compiling(source)) return CompileOutcome(CompileFailed{*refused, report});
 
   KERNELGEN_TRY(const auto driver, toolchain_.locate());
-  KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(options_.output_dir, "build-"));
-  KERNELGEN_CHECK(write_file_atomic(directory.path() / k_source_name, source, {.durability = Durability::Rename}));
+  KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(fs::path(options_.output_dir) / "builds", "build-"));
+  report.command = command_line(driver, flags(request));
+  KERNELGEN_TRY(const auto run, run_in(directory.path(), source, report.command, request.timeout, stop));
+  report.isolation = run.isolation;
+  const auto command = report.command;
+  KERNELGEN_TRY(auto outcome, judge(request, run.process, std::move(report), directory.path() / k_work));
+  const auto* failed = std::get_if<CompileFailed>(&outcome);
+  // A compiler that refuses without a word about the source may be the one that does not work here.
+  if (failed != nullptr && failed->outcome.to_class() == "compile:other" && !failed->report.log_truncated &&
+      failed->report.log.find(k_source_name) == std::string::npos)
+    KERNELGEN_CHECK(check_works(command, std::move(stop)));
+  return outcome;
+}
 
+std::vector<std::string> CppCompiler::command_line(const std::string& driver,
+                                                   const std::vector<std::string>& flags) const {
   std::vector<std::string> command{driver};
-  const auto all_flags = flags(request);
-  command.insert(command.end(), all_flags.begin(), all_flags.end());
+  command.insert(command.end(), flags.begin(), flags.end());
   command.insert(command.end(), {"-shared", "-fPIC", "-fdiagnostics-color=never", "-fmax-errors=50", "-I",
                                  fs::absolute(options_.abi_dir).string(), k_source_name, "-o", k_output_name,
                                  // A symbol that nobody has is better found here than when the candidate is loaded.
                                  "-Wl,-z,defs"});
-  report.command = command;
+  return command;
+}
+
+SandboxView CppCompiler::view(const std::vector<std::string>& command, const std::string& work) const {
+  const auto& environment = toolchain_.environment();
+  const auto home = environment.find("HOME");
+  SandboxView view{.readable = toolchain_folders(command.front(), home == environment.end() ? "" : home->second),
+                   .hidden = {fs::absolute(options_.output_dir).string()},
+                   .writable = work};
+  const auto searched = search_folders(environment, {command.begin() + 1, command.end()});
+  view.readable.insert(view.readable.end(), searched.begin(), searched.end());
+  view.readable.insert(view.readable.end(), options_.toolchain_paths.begin(), options_.toolchain_paths.end());
+  return view;
+}
+
+/// Compiles a source in the sandbox. `directory` is private to this build; the compiler gets a folder in it, the report
+/// about the sandbox lies beside that one.
+Result<SandboxedOutcome> CppCompiler::run_in(const fs::path& directory, std::string_view source,
+                                             std::vector<std::string> command, std::chrono::milliseconds timeout,
+                                             std::stop_token stop) const {
+  const fs::path work = fs::absolute(directory) / k_work;
+  KERNELGEN_CHECK(make_directories(work));
+  KERNELGEN_CHECK(write_file_atomic(work / k_source_name, source, {.durability = Durability::Rename}));
   auto environment = toolchain_.environment();
-  environment["TMPDIR"] = directory.path().string();
-  KERNELGEN_TRY(
-      const auto run,
-      runner_.run({.command = std::move(command),
-                   .environment = std::move(environment),
-                   .working_directory = directory.path().string(),
-                   .timeout = request.timeout,
-                   .max_output_bytes = k_max_log_bytes,
-                   .limits = {.address_space_bytes = k_compiler_memory, .file_size_bytes = k_max_artifact_bytes}},
-                  std::move(stop)));
-  return judge(request, run, std::move(report), directory.path());
+  environment["TMPDIR"] = work.string();
+  const auto seen = view(command, work.string());
+  return run_sandboxed(options_.sandbox, seen, (fs::absolute(directory) / "sandbox").string(),
+                       {.command = std::move(command),
+                        .environment = std::move(environment),
+                        .working_directory = work.string(),
+                        .timeout = timeout,
+                        .max_output_bytes = k_max_log_bytes,
+                        .limits = {.address_space_bytes = k_compiler_memory, .file_size_bytes = k_max_artifact_bytes}},
+                       runner_, std::move(stop));
+}
+
+/// Fails when the compiler cannot even compile a source without a fault: then the candidate is not to blame.
+Result<void> CppCompiler::check_works(const std::vector<std::string>& command, std::stop_token stop) const {
+  KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(fs::path(options_.output_dir) / "builds", "check-"));
+  KERNELGEN_TRY(const auto run,
+                run_in(directory.path(), "int kgen_nothing;\n", command, std::chrono::seconds(30), std::move(stop)));
+  std::error_code error;
+  if (run.process.success() &&
+      fs::is_regular_file(fs::symlink_status(directory.path() / k_work / k_output_name, error)))
+    return {};
+  const auto lines = split_lines(run.process.standard_error);
+  const auto said = lines.empty() ? run.process.to_line() : std::string(lines.front());
+  return Error{ErrorCode::MissingTool,
+               options_.compiler + " does not work in the sandbox: " + sanitize_line(said, 300) +
+                   "; it reads the folders of CPATH, LIBRARY_PATH and LD_LIBRARY_PATH, add what it needs there",
+               {}};
 }
 
 Result<CompileOutcome> CppCompiler::judge(const CompileRequest& request, const ProcessOutcome& run,
@@ -203,7 +288,8 @@ Result<CompileOutcome> CppCompiler::judge(const CompileRequest& request, const P
   report.diagnostics = parse_diagnostics(report.log);
   if (run.success()) {
     std::error_code error;
-    if (fs::is_regular_file(directory / k_output_name, error)) {
+    // Not a link that the compiler left there: we see more files than it does.
+    if (fs::is_regular_file(fs::symlink_status(directory / k_output_name, error))) {
       KERNELGEN_TRY(auto path, publish(directory / k_output_name));
       Artifact artifact;
       artifact.candidate_id = request.candidate.id;
@@ -241,12 +327,7 @@ Result<CompileOutcome> CppCompiler::judge(const CompileRequest& request, const P
 
 Result<std::string> CppCompiler::publish(const fs::path& built) const {
   KERNELGEN_TRY(const auto content, read_file(built, k_max_artifact_bytes));
-  const std::string digest = sha256_hex(content);
-  const fs::path path = fs::absolute(options_.output_dir) / (digest + ".so");
-  // Rewritten unless what lies there is what its name says.
-  const auto there = sha256_file(path);
-  if (there.has_value() && *there == digest) return path.string();
-  KERNELGEN_CHECK(write_file_atomic(path, content, {.mode = 0444, .durability = Durability::Rename}));
+  KERNELGEN_TRY(const auto path, publish_content(options_.output_dir, content, ".so"));
   return path.string();
 }
 
@@ -259,6 +340,11 @@ Result<std::unique_ptr<KernelCompiler>> make_cpp_compiler(CppCompilerOptions opt
   std::error_code error;
   if (!fs::is_regular_file(header, error))
     return Error{ErrorCode::NotFound, "cannot compile candidates: no kernel ABI header at " + header.string(), {}};
+  if (::access(options.sandbox.c_str(), X_OK) != 0)
+    return Error{
+        ErrorCode::MissingTool,
+        "cannot compile candidates: no sandbox program at '" + options.sandbox + "'; build or install all of kernelgen",
+        {}};
   KERNELGEN_CHECK(make_directories(options.output_dir));
   return std::unique_ptr<KernelCompiler>(std::make_unique<CppCompiler>(std::move(options), runner));
 }

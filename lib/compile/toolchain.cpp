@@ -67,7 +67,55 @@ Result<std::string> digest_of_program(const std::string& name, const std::map<st
   return sha256_file(path);
 }
 
+/// Over names and contents, in the order given.
+std::string digest_of_files(const std::vector<std::string>& paths, std::vector<std::string>& files) {
+  std::string text;
+  for (const auto& path : paths) {
+    const auto digest = sha256_file(path);
+    if (!digest) continue;
+    text += std::filesystem::path(path).filename().string() + " " + *digest + "\n";
+    files.push_back(path);
+  }
+  return text.empty() ? std::string() : sha256_hex(text);
+}
+
+/// What ends up in a shared object or decides how it is linked. Each name counts where it is found first.
+constexpr const char* k_libraries[] = {
+    "libc.so",      "libc.so.6", "libc_nonshared.a", "libm.so",        "libm.so.6",    "libgomp.so",    "libgomp.so.1",
+    "libgomp.spec", "libomp.so", "libstdc++.so",     "libstdc++.so.6", "libstdc++.a",  "libgcc_s.so.1", "libgcc.a",
+    "crti.o",       "crtn.o",    "crtbeginS.o",      "crtendS.o",      "crtfastmath.o"};
+
+/// Includes what carries version numbers; see ToolchainFacts::headers_digest.
+constexpr const char* k_version_headers =
+    "#if __has_include(<features.h>)\n#include <features.h>\n#endif\n"
+    "#if __has_include(<linux/version.h>)\n#include <linux/version.h>\n#endif\n"
+    "#if __has_include(<omp.h>)\n#include <omp.h>\n#endif\n"
+    "#ifdef __cplusplus\n#include <cstddef>\n#endif\n";
+
 }  // namespace
+
+std::vector<std::string> parse_library_folders(std::string_view search_dirs) {
+  constexpr std::string_view k_start = "libraries: =";
+  std::vector<std::string> folders;
+  for (const std::string_view line : split_lines(search_dirs))
+    if (line.find(k_start) == 0)
+      for (const auto folder : split(line.substr(k_start.size()), ':'))
+        if (!folder.empty()) folders.emplace_back(folder);
+  return folders;
+}
+
+std::vector<std::string> parse_dependencies(std::string_view rule) {
+  std::string line;
+  for (const char c : rule) line += c == '\n' ? ' ' : c;
+  std::vector<std::string> files;
+  // A lone backslash at a line's end becomes an escaped blank, and so a word of one blank.
+  for (auto& word : split_words(line))
+    if (word.front() == '/' || word.front() == ' ') {
+      const auto begin = word.find('/');
+      if (begin != std::string::npos) files.push_back(word.substr(begin));
+    }
+  return files;
+}
 
 std::vector<std::string> parse_resolved_command(std::string_view dry_run) {
   for (const std::string_view line : split_lines(dry_run)) {
@@ -102,12 +150,50 @@ Result<std::string> Toolchain::locate() const {
   return error;
 }
 
-Result<ProcessOutcome> Toolchain::run(std::vector<std::string> command, std::stop_token stop) const {
+Result<ProcessOutcome> Toolchain::run(std::vector<std::string> command, std::stop_token stop,
+                                      std::optional<std::string> input) const {
   return runner_.run({.command = std::move(command),
                       .environment = environment_,
+                      .standard_input = std::move(input),
                       .timeout = std::chrono::seconds(20),
                       .max_output_bytes = 1u << 20},
                      std::move(stop));
+}
+
+/// Of the program that the driver names as the answer; empty when it names none.
+Result<std::string> Toolchain::digest_of_part(const std::string& driver, const std::string& question,
+                                              std::vector<std::string>& files, std::stop_token stop) const {
+  KERNELGEN_TRY(const auto answer, run({driver, question}, std::move(stop)));
+  const std::string name(trim(answer.standard_output));
+  if (!answer.success() || name.empty() || name.find('\n') != std::string::npos) return std::string();
+  auto digest = digest_of_program(name, environment_, files);
+  return digest ? *digest : std::string();
+}
+
+Result<std::string> Toolchain::digest_of_libraries(const std::string& driver, std::vector<std::string>& files,
+                                                   std::stop_token stop) const {
+  KERNELGEN_TRY(const auto answer, run({driver, "-print-search-dirs"}, std::move(stop)));
+  const auto folders = parse_library_folders(answer.standard_output);
+  std::vector<std::string> found;
+  for (const char* name : k_libraries)
+    for (const auto& folder : folders) {
+      const auto path = (std::filesystem::path(folder) / name).lexically_normal().string();
+      std::error_code error;
+      if (!std::filesystem::is_regular_file(path, error)) continue;
+      found.push_back(path);
+      break;
+    }
+  return digest_of_files(found, files);
+}
+
+Result<std::string> Toolchain::digest_of_headers(const std::string& driver, const std::vector<std::string>& flags,
+                                                 std::vector<std::string>& files, std::stop_token stop) const {
+  std::vector<std::string> command{driver};
+  command.insert(command.end(), flags.begin(), flags.end());
+  if (std::find(flags.begin(), flags.end(), "-x") == flags.end()) command.insert(command.end(), {"-x", "c++"});
+  command.insert(command.end(), {"-M", "-"});
+  KERNELGEN_TRY(const auto answer, run(std::move(command), std::move(stop), k_version_headers));
+  return answer.success() ? digest_of_files(parse_dependencies(answer.standard_output), files) : std::string();
 }
 
 Result<ToolchainFacts> Toolchain::ask(const std::string& driver, const std::vector<std::string>& flags,
@@ -134,10 +220,10 @@ Result<ToolchainFacts> Toolchain::ask(const std::string& driver, const std::vect
     facts.resolved_flags = join(flags, " ") + " on " + cpu.model + " " + cpu.flags_digest;
   }
 
-  KERNELGEN_TRY(const auto linker, run({driver, "-print-prog-name=ld"}, stop));
-  const std::string name(trim(linker.standard_output));
-  if (linker.success() && !name.empty() && name.find('\n') == std::string::npos)
-    if (auto digest = digest_of_program(name, environment_, files)) facts.linker_digest = *digest;
+  KERNELGEN_TRY(facts.assembler_digest, digest_of_part(driver, "-print-prog-name=as", files, stop));
+  KERNELGEN_TRY(facts.linker_digest, digest_of_part(driver, "-print-prog-name=ld", files, stop));
+  KERNELGEN_TRY(facts.libraries_digest, digest_of_libraries(driver, files, stop));
+  KERNELGEN_TRY(facts.headers_digest, digest_of_headers(driver, flags, files, stop));
   return facts;
 }
 

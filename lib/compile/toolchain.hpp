@@ -22,8 +22,16 @@ struct ToolchainFacts {
   std::string driver_digest;
   /// SHA-256 of the program that compiles (cc1plus, clang), as the driver names it; empty when it names none.
   std::string backend_digest;
-  /// SHA-256 of the linker; empty when the driver names none.
+  /// SHA-256 of the assembler and of the linker; empty when the driver names none.
+  std::string assembler_digest;
   std::string linker_digest;
+  /// SHA-256 over what is linked into every candidate or changes how it is linked: libc, libm, libgomp, libstdc++,
+  /// libgcc, start files; empty when the driver does not say where it looks.
+  std::string libraries_digest;
+  /// SHA-256 over the headers that carry the versions of libc, the C++ library, libgomp and the kernel's headers. A
+  /// package that changes another of its headers comes with a new library or version. Empty when the driver does not
+  /// say.
+  std::string headers_digest;
   /// The flags as resolved: -march=native spelled out. Falls back to the processor's flags digest.
   std::string resolved_flags;
 };
@@ -47,7 +55,14 @@ class Toolchain {
   };
   [[nodiscard]] Result<ToolchainFacts> ask(const std::string& driver, const std::vector<std::string>& flags,
                                            std::vector<std::string>& files, std::stop_token stop) const;
-  [[nodiscard]] Result<ProcessOutcome> run(std::vector<std::string> command, std::stop_token stop) const;
+  [[nodiscard]] Result<ProcessOutcome> run(std::vector<std::string> command, std::stop_token stop,
+                                           std::optional<std::string> input = std::nullopt) const;
+  [[nodiscard]] Result<std::string> digest_of_part(const std::string& driver, const std::string& question,
+                                                   std::vector<std::string>& files, std::stop_token stop) const;
+  [[nodiscard]] Result<std::string> digest_of_libraries(const std::string& driver, std::vector<std::string>& files,
+                                                        std::stop_token stop) const;
+  [[nodiscard]] Result<std::string> digest_of_headers(const std::string& driver, const std::vector<std::string>& flags,
+                                                      std::vector<std::string>& files, std::stop_token stop) const;
 
   std::string compiler_;
   std::map<std::string, std::string> environment_;
@@ -56,6 +71,12 @@ class Toolchain {
   std::map<std::string, Remembered> remembered_;
   std::map<std::string, std::vector<std::string>> files_;
 };
+
+/// The folders of the line "libraries: =a:b" of `-print-search-dirs`.
+[[nodiscard]] std::vector<std::string> parse_library_folders(std::string_view search_dirs);
+
+/// The files of a make rule as -M prints it, without its target.
+[[nodiscard]] std::vector<std::string> parse_dependencies(std::string_view rule);
 
 /// The line of `-###` output that runs the compiler proper, without its output file, whose name is random.
 /// First its program, then its arguments; empty when there is none.

@@ -31,7 +31,8 @@ class Bench {
   [[nodiscard]] CppCompilerOptions options(const std::string& compiler) const {
     return {.compiler = compiler,
             .abi_dir = KERNELGEN_SOURCE_DIR "/include/kernelgen/abi",
-            .output_dir = (directory_.path() / "out").string()};
+            .output_dir = (directory_.path() / "out").string(),
+            .sandbox = KERNELGEN_SANDBOX};
   }
   /// A compiler that is a shell script.
   std::unique_ptr<KernelCompiler> script(const std::string& body) {
@@ -107,7 +108,7 @@ TEST_CASE("a compiler that is cancelled leaves nothing behind", "[compile][proce
   auto outcome = compiler->compile(request(), source.get_token());
   REQUIRE_FALSE(outcome.has_value());
   CHECK(outcome.error().code == ErrorCode::Cancelled);
-  CHECK(fs::is_empty(bench.path() / "out"));
+  CHECK(fs::is_empty(bench.path() / "out/builds"));
 }
 
 TEST_CASE("a compiler that was replaced has another key", "[compile][process]") {
@@ -122,7 +123,7 @@ TEST_CASE("a compiler that was replaced has another key", "[compile][process]") 
 
 TEST_CASE("the real compiler makes a shared object that can be loaded", "[compile][process]") {
   Bench bench;
-  auto cache = make_caching_compiler(bench.real(), (bench.path() / "cache").string()).value();
+  auto cache = make_caching_compiler(bench.real(), {.directory = (bench.path() / "cache").string()}).value();
   const auto compiled = std::get<Compiled>(cache->compile(request(), {}).value());
   CHECK(call_answer(compiled.artifact.path) == 42);
   CHECK(compiled.report.duration > 0ns);
@@ -221,7 +222,7 @@ TEST_CASE("many threads compile through one cache, none wrong", "[compile][proce
   auto cache =
       make_caching_compiler(bench.script("out=; while [ $# -gt 0 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n"
                                          "[ -n \"$out\" ] && [ \"$out\" != /dev/null ] && cp candidate.cpp \"$out\""),
-                            (bench.path() / "cache").string())
+                            {.directory = (bench.path() / "cache").string()})
           .value();
   std::atomic<int> wrong{0};
   std::vector<std::jthread> threads;

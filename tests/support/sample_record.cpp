@@ -67,7 +67,8 @@ EvaluationRecord full_record() {
                                  "kernel.cpp:3:7: warning: unused variable\n",
                                  true,
                                  170ms,
-                                 "miss"};
+                                 "miss",
+                                 "full"};
   record.tolerance = {1e-3, 1e-4, 4, false};
   record.cases = {
       {"own",

@@ -67,8 +67,15 @@ struct CppCompilerOptions {
   std::vector<std::string> flags{"-O3", "-march=native", "-fopenmp", "-std=c++20"};
   /// The directory that holds kernelgen/abi.h.
   std::string abi_dir;
-  /// Where builds happen, each in a private directory that goes away, and where artifacts are published by content.
+  /// Where builds happen (builds/, each in a private directory that goes away), and where artifacts are published by
+  /// content (objects/). The directory of a CachingCompiler may be the same: artifacts then lie there once.
   std::string output_dir;
+  /// kgen-sandbox (Installation::sandbox). The compiler runs in it: it sees the system's toolchain folders read-only,
+  /// the candidate, and what is named here; not your files.
+  std::string sandbox;
+  /// More files and folders for it to read. Need not name: where the compiler itself lies (links followed, and PREFIX
+  /// of PREFIX/bin), folders in `flags`, folders on CPATH, LIBRARY_PATH, LD_LIBRARY_PATH and their like.
+  std::vector<std::string> toolchain_paths{};
   /// Reduced to what a compiler needs before it is used. Unset: that of this process.
   std::optional<std::map<std::string, std::string>> environment;
 };
@@ -78,7 +85,8 @@ struct CppCompilerOptions {
 /// A C source compiles with extra_flags {"-x", "c"}. Sources that are empty, not text or not code are the outcome
 /// Syntax; a compiler over its time is Timeout; everything else it refuses is Compile with one of the details
 /// "undeclared_identifier", "redefinition", "no_member", "syntax", "type", "missing_header", "link:undefined_symbol",
-/// "compiler_crashed", "other". A missing compiler is the Error MissingTool of key() and compile(), not of this call.
+/// "compiler_crashed", "other". A missing compiler is the Error MissingTool of key() and compile(), not of this call;
+/// so is one that does not work in the sandbox. A missing sandbox is the Error MissingTool of this call.
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_cpp_compiler(CppCompilerOptions options,
                                                                         ProcessRunner& runner);
 
@@ -87,6 +95,18 @@ struct CacheCounters {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t failures = 0;  ///< a cache that could not be read or written; the build went on
+  std::uint64_t evicted = 0;   ///< files that made room
+};
+
+/// Where a CachingCompiler keeps what, and for how long.
+struct CompileCacheOptions {
+  /// Made when missing; may be shared by several processes.
+  std::string directory;
+  /// Above this size, what was not used for longest is removed. Unset: never.
+  std::optional<std::uint64_t> max_bytes = 5'000'000'000;
+  /// What was used within this time stays, even above max_bytes. Longer than an evaluation, which opens its artifact
+  /// several times.
+  std::chrono::seconds keep_idle{3600};
 };
 
 /// Decorates a compiler with a content store: same key, same artifact, no compilation.
@@ -95,11 +115,11 @@ class CachingCompiler : public KernelCompiler {
   [[nodiscard]] virtual CacheCounters counters() const = 0;
 };
 
-/// `directory` is made when missing, and may be shared by several processes. Successful and refused compilations are
-/// both remembered; timeouts, crashed compilers and errors are not. Equal requests at the same time compile once. What
-/// is read back is checked; a cache that fails is a miss, with a warning in CompileReport::cache.
+/// Successful and refused compilations are both remembered; timeouts, crashed compilers and errors are not. Equal
+/// requests at the same time compile once. What is read back is checked; a cache that fails is a miss, with a warning
+/// in CompileReport::cache.
 [[nodiscard]] Result<std::unique_ptr<CachingCompiler>> make_caching_compiler(std::unique_ptr<KernelCompiler> inner,
-                                                                             std::string directory);
+                                                                             CompileCacheOptions options);
 
 }  // namespace v0
 }  // namespace kernelgen

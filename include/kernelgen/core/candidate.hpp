@@ -68,6 +68,9 @@ struct CompileReport {
   std::chrono::nanoseconds duration{0};
   /// "hit", "miss" or "off (reason)".
   std::string cache;
+  /// How the compiler was kept apart: "full" or "partial: ...", as EnvironmentReport::isolation. Empty where no
+  /// compiler ran, or none got as far.
+  std::string isolation{};
 };
 
 }  // namespace v0

@@ -1,5 +1,6 @@
 // The C++ compiler's decisions, with a process runner that only pretends.
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -27,9 +28,14 @@ class FakeProcessRunner final : public ProcessRunner {
       return outcome;
     }
     last = request;
+    // What kgen-sandbox does first.
+    const auto report = std::find(request.command.begin(), request.command.end(), "--report");
+    REQUIRE(report != request.command.end());
+    if (!sandbox_says.empty()) write_file_atomic(*(report + 1), sandbox_says).value();
     return answer(request);
   }
   ProcessRequest last;
+  std::string sandbox_says = "isolation 191\n";
   std::function<Result<ProcessOutcome>(const ProcessRequest&)> answer = [](const ProcessRequest&) {
     return ProcessOutcome{};
   };
@@ -46,6 +52,7 @@ class Bench {
     return {.compiler = "/bin/sh",
             .abi_dir = (directory_.path() / "abi").string(),
             .output_dir = (directory_.path() / "out").string(),
+            .sandbox = "/bin/sh",
             .environment = std::map<std::string, std::string>{
                 {"PATH", "/usr/bin:/bin"}, {"CPATH", "/inc"}, {"MY_API_KEY", "secret"}, {"SHELL", "/bin/sh"}}};
   }
@@ -76,9 +83,11 @@ class Bench {
     };
   }
   [[nodiscard]] std::size_t files_in_output() const {
+    const auto all = fs::recursive_directory_iterator(directory_.path() / "out");
     return static_cast<std::size_t>(
-        std::distance(fs::directory_iterator(directory_.path() / "out"), fs::directory_iterator()));
+        std::count_if(fs::begin(all), fs::end(all), [](const auto& entry) { return entry.is_regular_file(); }));
   }
+  [[nodiscard]] const fs::path& path() const { return directory_.path(); }
 
   FakeProcessRunner runner;
 
@@ -116,7 +125,7 @@ TEST_CASE("the command is an argument vector in a private directory with a clean
   (void)bench.compile();
   const auto& last = bench.runner.last;
   CHECK(last.command.front() == "/bin/sh");
-  CHECK(last.working_directory.find("out/build-") != std::string::npos);
+  CHECK(last.working_directory.find("out/builds/build-") != std::string::npos);
   CHECK(last.environment.at("LC_ALL") == "C");
   CHECK(last.environment.at("CPATH") == "/inc");
   CHECK(last.environment.at("TMPDIR") == last.working_directory);
@@ -151,7 +160,98 @@ TEST_CASE("a refusal has its class, first error and log", "[compile][cpp_compile
 
 TEST_CASE("a compiler that succeeds without output is a refusal", "[compile][cpp_compiler]") {
   Bench bench;
-  bench.refuse(0, "");
+  bench.refuse(0, "candidate.cpp: nothing to do\n");
+  CHECK(bench.failed().outcome.to_class() == "compile:other");
+}
+
+TEST_CASE("an output that is a link is no output", "[compile][cpp_compiler]") {
+  Bench bench;
+  REQUIRE(write_file_atomic(bench.path() / "secret", "not the compiler's"));
+  bench.runner.answer = [&](const ProcessRequest& request) {
+    fs::create_symlink(bench.path() / "secret", fs::path(request.working_directory) / "candidate.so");
+    ProcessOutcome outcome;
+    outcome.exit_code = 0;
+    outcome.standard_error = "candidate.cpp: done\n";
+    return outcome;
+  };
+  CHECK(bench.failed().outcome.to_class() == "compile:other");
+  CHECK(bench.files_in_output() == 0);
+}
+
+TEST_CASE("the compiler runs in the sandbox and sees what it was given", "[compile][cpp_compiler][sandbox]") {
+  Bench bench;
+  bench.succeed("binary");
+  auto options = bench.options();
+  options.flags = {"-I/of/the/flags", "--sysroot=/of/a/flag", "-Inot/absolute"};
+  options.toolchain_paths = {"/data/toolkit"};
+  (*options.environment)["HOME"] = "/home/me";
+  (*options.environment)["LIBRARY_PATH"] = "/of/a/variable::/home/me";
+  auto compiler = make_cpp_compiler(options, bench.runner).value();
+  const auto compiled =
+      std::get<Compiled>(compiler->compile({.candidate = make_candidate(Target::Cpp, k_source)}, {}).value());
+  CHECK(compiled.report.isolation == "full");
+  CHECK(compiled.report.command.front() == "/bin/sh");
+  std::vector<std::string> readable;
+  const auto& command = bench.runner.last.command;
+  for (std::size_t i = 0; command[i] != "--"; ++i)
+    if (command[i] == "--read") readable.push_back(command[i + 1]);
+  for (const char* path : {"/of/the/flags", "/of/a/flag", "/data/toolkit", "/inc", "/of/a/variable", "/bin/sh"}) {
+    INFO(path);
+    CHECK(std::count(readable.begin(), readable.end(), path) >= 1);
+  }
+  CHECK(std::count(readable.begin(), readable.end(), options.abi_dir) == 1);
+  CHECK(std::count(readable.begin(), readable.end(), "/absolute") == 0);
+  CHECK(std::count(readable.begin(), readable.end(), "/home/me") == 0);
+}
+
+TEST_CASE("walls that could not be had stand in the report", "[compile][cpp_compiler][sandbox]") {
+  Bench bench;
+  bench.refuse(1, "candidate.cpp:3:5: error: no\n");
+  bench.runner.sandbox_says = "isolation 32\n";
+  CHECK(bench.failed().report.isolation.find("partial: no user namespace") == 0);
+}
+
+TEST_CASE("no sandbox is an error, never a compilation without", "[compile][cpp_compiler][sandbox]") {
+  Bench bench;
+  auto options = bench.options();
+  options.sandbox = "/no/kgen-sandbox";
+  const auto missing = make_cpp_compiler(options, bench.runner);
+  CHECK(missing.error().code == ErrorCode::MissingTool);
+  CHECK(missing.error().message.find("no sandbox program at '/no/kgen-sandbox'") != std::string::npos);
+  options.sandbox.clear();
+  CHECK(make_cpp_compiler(options, bench.runner).error().code == ErrorCode::MissingTool);
+
+  bench.refuse(127, "");
+  bench.runner.sandbox_says = "failed sandbox 11\n";
+  CHECK(bench.compile().error().code == ErrorCode::Unavailable);
+  bench.runner.sandbox_says = "failed exec 2\n";
+  CHECK(bench.compile().error().message == "cannot start /bin/sh in the sandbox: No such file or directory");
+  for (const char* nonsense : {"", "isolation", "isolation many", "x"}) {
+    bench.runner.sandbox_says = nonsense;
+    CHECK(bench.compile().error().code == ErrorCode::Internal);
+  }
+}
+
+TEST_CASE("a compiler that cannot work in the sandbox is not the candidate's fault",
+          "[compile][cpp_compiler][sandbox]") {
+  Bench bench;
+  bench.refuse(127, "cc1plus: error while loading shared libraries: libmpfr.so.6: cannot open\n");
+  const auto outcome = bench.compile();
+  REQUIRE_FALSE(outcome.has_value());
+  CHECK(outcome.error().code == ErrorCode::MissingTool);
+  CHECK(outcome.error().message.find("does not work in the sandbox: cc1plus: error while loading") !=
+        std::string::npos);
+  // One that compiles a source without fault does work.
+  bench.runner.answer = [](const ProcessRequest& request) {
+    const fs::path directory = request.working_directory;
+    ProcessOutcome ended;
+    ended.exit_code = 1;
+    ended.standard_error = "internal limit\n";
+    if (read_file(directory / "candidate.cpp").value().find("kgen_nothing") == std::string::npos) return ended;
+    write_file_atomic(directory / "candidate.so", "binary").value();
+    ended.exit_code = 0;
+    return ended;
+  };
   CHECK(bench.failed().outcome.to_class() == "compile:other");
 }
 
@@ -250,9 +350,9 @@ TEST_CASE("the key is explainable: sorted lines, and each part changes it", "[co
     CHECK(previous < name);
     previous = name;
   }
-  for (const char* name :
-       {"abi.header ", "compiler.driver ", "compiler.version fake compiler 1.0\n", "environment.CPATH /inc\n", "flags ",
-        "flags.resolved ", "format 1\n", "source ", "target cpp\n"})
+  for (const char* name : {"abi.header ", "compiler.driver ", "compiler.version fake compiler 1.0\n",
+                           "environment.CPATH /inc\n", "flags ", "flags.resolved ", "compiler.assembler ",
+                           "compiler.libraries ", "compiler.headers ", "format 2\n", "source ", "target cpp\n"})
     CHECK(key.text.find(name) != std::string::npos);
   CHECK(compiler->key(request, {}).value().digest == key.digest);
 
@@ -263,10 +363,10 @@ TEST_CASE("the key is explainable: sorted lines, and each part changes it", "[co
   CHECK(compiler->key(request, {}).value().digest != key.digest);
   request.extra_flags.clear();
   auto options = bench.options();
-  (*options.environment)["CPATH"] = "/other\nformat 2";
+  (*options.environment)["CPATH"] = "/other\nformat 3";
   const auto other = make_cpp_compiler(options, bench.runner).value()->key(request, {}).value();
   CHECK(other.digest != key.digest);
-  CHECK(other.text.find("\nformat 2") == std::string::npos);
+  CHECK(other.text.find("\nformat 3") == std::string::npos);
   REQUIRE(write_file_atomic(fs::path(options.abi_dir) / "kernelgen/abi.h", "/* changed */\n"));
   CHECK(compiler->key(request, {}).value().digest != key.digest);
 }

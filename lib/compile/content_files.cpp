@@ -1,0 +1,120 @@
+#include "compile/content_files.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <tuple>
+#include <vector>
+
+#include "support/errno_error.hpp"
+#include "support/files.hpp"
+#include "support/sha256.hpp"
+#include "support/try.hpp"
+#include "support/unique_fd.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr WriteOptions k_object_options{.mode = 0444, .durability = Durability::Rename};
+/// Longer than every compilation.
+constexpr std::chrono::hours k_abandoned{24};
+
+struct Entry {
+  fs::file_time_type used;
+  fs::path path;
+  std::uint64_t bytes = 0;
+};
+
+/// Files come and go while this looks: what cannot be examined is not there.
+std::vector<Entry> list_files(const fs::path& directory) {
+  std::vector<Entry> entries;
+  std::error_code error;
+  auto place = fs::recursive_directory_iterator(directory, fs::directory_options::skip_permission_denied, error);
+  while (!error && place != fs::recursive_directory_iterator()) {
+    std::error_code gone;
+    Entry entry{place->last_write_time(gone), place->path(), 0};
+    if (!gone && place->symlink_status(gone).type() == fs::file_type::regular) {
+      entry.bytes = place->file_size(gone);
+      if (!gone) entries.push_back(std::move(entry));
+    }
+    place.increment(error);
+  }
+  return entries;
+}
+
+void remove_abandoned_builds(const fs::path& builds, fs::file_time_type now) {
+  std::error_code error;
+  std::vector<fs::path> old;
+  for (auto place = fs::directory_iterator(builds, error); !error && place != fs::directory_iterator();
+       place.increment(error)) {
+    std::error_code gone;
+    const auto changed = place->last_write_time(gone);
+    if (!gone && now - changed > k_abandoned) old.push_back(place->path());
+  }
+  for (const auto& path : old) fs::remove_all(path, error);
+}
+
+}  // namespace
+
+fs::path content_path(const fs::path& root, const std::string& digest, const std::string& extension) {
+  return root / "objects" / digest.substr(0, 2) / (digest + extension);
+}
+
+Result<fs::path> publish_content(const fs::path& root, std::string_view content, const std::string& extension) {
+  const std::string digest = sha256_hex(content);
+  auto path = content_path(fs::absolute(root), digest, extension);
+  const auto there = sha256_file(path);
+  if (there.has_value() && *there == digest) {
+    mark_used(path);
+    return path;
+  }
+  KERNELGEN_CHECK(make_directories(path.parent_path()));
+  KERNELGEN_CHECK(write_file_atomic(path, content, k_object_options));
+  return path;
+}
+
+void mark_used(const fs::path& file) { ::utimensat(AT_FDCWD, file.c_str(), nullptr, AT_SYMLINK_NOFOLLOW); }
+
+Result<Eviction> evict(const fs::path& root, const EvictionLimits& limits) {
+  const fs::path lock_path = root / ".evicting";
+  const UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock.valid()) return errno_error(errno, "cannot lock " + lock_path.string());
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return Eviction{};
+    return errno_error(errno, "cannot lock " + lock_path.string());
+  }
+  // The clock that stamps the files, so that no difference between clocks matters.
+  ::futimens(lock.get(), nullptr);
+  std::error_code error;
+  const auto now = fs::last_write_time(lock_path, error);
+  if (error) return Error{ErrorCode::Io, "cannot examine " + lock_path.string() + ": " + error.message(), {}};
+  remove_abandoned_builds(root / "builds", now);
+
+  auto entries = list_files(root / "objects");
+  auto results = list_files(root / "results");
+  entries.insert(entries.end(), std::make_move_iterator(results.begin()), std::make_move_iterator(results.end()));
+  Eviction done;
+  for (const auto& entry : entries) done.bytes_left += entry.bytes;
+  if (done.bytes_left <= limits.max_bytes) return done;
+  const std::uint64_t goal = limits.max_bytes - limits.max_bytes / 10;
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return std::tie(a.used, a.path) < std::tie(b.used, b.path); });
+  for (const auto& entry : entries) {
+    if (done.bytes_left <= goal || now - entry.used < limits.keep_idle) break;
+    // Used since it was listed: another process needs it now.
+    if (fs::last_write_time(entry.path, error) != entry.used || error) continue;
+    if (!fs::remove(entry.path, error)) continue;
+    done.bytes_left -= entry.bytes;
+    ++done.files_removed;
+  }
+  return done;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

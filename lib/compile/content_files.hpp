@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <kernelgen/core/result.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// Where a file with this SHA-256 lies: <root>/objects/<2 of digest>/<digest><extension>.
+[[nodiscard]] std::filesystem::path content_path(const std::filesystem::path& root, const std::string& digest,
+                                                 const std::string& extension);
+
+/// Makes the content readable under its digest, once for everybody who uses `root`. Rewritten unless what lies there is
+/// what its name says.
+[[nodiscard]] Result<std::filesystem::path> publish_content(const std::filesystem::path& root, std::string_view content,
+                                                            const std::string& extension);
+
+/// Marks a file as used now, for evict(). A file that is gone, or belongs to somebody else, is left alone.
+void mark_used(const std::filesystem::path& file);
+
+/// How much may lie in a store.
+struct EvictionLimits {
+  std::uint64_t max_bytes = 0;
+  /// What was used within this time stays, whatever the size.
+  std::chrono::seconds keep_idle{0};
+};
+
+struct Eviction {
+  std::uint64_t bytes_left = 0;
+  std::size_t files_removed = 0;
+};
+
+/// When more than max_bytes lie in root/objects and root/results, removes the files that were not used for longest,
+/// until a tenth of the limit is free. Removes build folders, too, that nobody finished within a day. Does nothing
+/// while another process does the same.
+[[nodiscard]] Result<Eviction> evict(const std::filesystem::path& root, const EvictionLimits& limits);
+
+}  // namespace v0
+}  // namespace kernelgen
