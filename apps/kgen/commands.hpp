@@ -38,6 +38,7 @@ using Action = std::function<Result<ExitCode>()>;
 
 /// Each adds its command to `app` and sets `action` when it was chosen. `context` and `action` must outlive `app`.
 void add_eval_command(CLI::App& app, Context& context, Action& action);
+void add_prompt_command(CLI::App& app, Context& context, Action& action);
 void add_worker_command(CLI::App& app, Context& context, Action& action);
 void add_doctor_command(CLI::App& app, Context& context, Action& action);
 

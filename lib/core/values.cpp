@@ -137,6 +137,15 @@ std::optional<Recurrence> parse_recurrence(std::string_view name) { return names
 std::string_view to_string(ActionStatus status) { return names_of<ActionStatus>.name(status); }
 std::optional<ActionStatus> parse_action_status(std::string_view name) { return names_of<ActionStatus>.find(name); }
 
+// The same numbers as lib/python/kernelgen_judge/compare.py; the judge decides, and its record says what it used.
+Tolerance standard_tolerance(const TaskDescription& task) {
+  const bool half = std::any_of(task.outputs.begin(), task.outputs.end(), [](const TensorSpec& output) {
+    return output.dtype == DType::Float16 || output.dtype == DType::BFloat16;
+  });
+  if (half) return {.rtol = 1e-2, .atol = 1e-2, .float64_multiple = 8};
+  return {.float64_multiple = 256};
+}
+
 std::optional<double> score_of(const EvaluationRecord& record) {
   if (!record.outcome.correct() || !record.timing) return std::nullopt;
   for (const auto& label : record.labels)

@@ -80,18 +80,33 @@ std::string read_model(const std::map<std::string, std::string>& cpuinfo) {
   return "unknown";
 }
 
-std::string digest_flags(const std::map<std::string, std::string>& cpuinfo) {
+/// The instruction set flags, sorted.
+std::set<std::string_view> read_flags(const std::map<std::string, std::string>& cpuinfo) {
+  std::set<std::string_view> flags;
   for (const char* name : {"flags", "Features", "isa"}) {
     const auto found = cpuinfo.find(name);
     if (found == cpuinfo.end()) continue;
-    std::set<std::string_view> flags;
     for (const auto flag : split(found->second, ' '))
       if (!flag.empty()) flags.insert(flag);
-    std::string text;
-    for (const auto flag : flags) text.append(flag) += '\n';
-    return sha256_hex(text);
+    break;
   }
-  return {};
+  return flags;
+}
+
+std::string digest_flags(const std::set<std::string_view>& flags) {
+  if (flags.empty()) return {};
+  std::string text;
+  for (const auto flag : flags) text.append(flag) += '\n';
+  return sha256_hex(text);
+}
+
+std::vector<std::string> choose_vector_flags(const std::set<std::string_view>& flags) {
+  std::vector<std::string> chosen;
+  for (const char* known :
+       {"sse4_2", "avx", "f16c", "fma", "avx2", "avx512f", "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16",
+        "avx512_fp16", "amx_tile", "amx_bf16", "asimd", "asimdhp", "bf16", "sve", "sve2"})
+    if (flags.count(known) > 0) chosen.emplace_back(known);
+  return chosen;
 }
 
 /// Where this process stands in a cgroup hierarchy, seen from the mount: the innermost directory first.
@@ -197,7 +212,9 @@ Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options) {
 
   CpuFacts facts;
   facts.model = read_model(cpuinfo);
-  facts.flags_digest = digest_flags(cpuinfo);
+  const auto flags = read_flags(cpuinfo);
+  facts.vector_flags = choose_vector_flags(flags);
+  facts.flags_digest = digest_flags(flags);
   const auto mask = status.find("Cpus_allowed_list");
   const auto allowed = mask == status.end() ? std::vector<int>{} : parse_list(mask->second);
   if (!allowed.empty()) {

@@ -48,11 +48,7 @@ std::optional<int> repair_number(const std::string& id) {
 
 /// The tolerance that the judge will use: asked for, else by the dtype of the outputs.
 Tolerance expected_tolerance(const EvaluationOptions& options, const TaskDescription& task) {
-  const bool half = std::any_of(task.outputs.begin(), task.outputs.end(), [](const TensorSpec& output) {
-    return output.dtype == DType::Float16 || output.dtype == DType::BFloat16;
-  });
-  Tolerance tolerance;
-  if (half) tolerance.rtol = tolerance.atol = 1e-2;
+  auto tolerance = standard_tolerance(task);
   if (options.rtol) tolerance.rtol = *options.rtol;
   if (options.atol) tolerance.atol = *options.atol;
   return tolerance;

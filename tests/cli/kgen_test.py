@@ -194,6 +194,20 @@ class KgenTest(unittest.TestCase):
             _, errors = process.communicate(timeout=20)
             self.assertEqual(process.returncode, 130, errors)
 
+    def test_prompt_usage(self):
+        prompt = ("prompt", self.task, "--phase", "seed", "--target", "cpp")
+        self.check_error(64, "task is required", "prompt")
+        self.check_error(64, "--phase is required", "prompt", self.task)
+        self.check_error(64, "unknown phase ponder; phases are seed, ", "prompt", self.task, "--phase", "ponder",
+                         "--target", "cpp")
+        self.check_error(64, "unknown target vulkan", "prompt", self.task, "--phase", "seed", "--target", "vulkan")
+        self.check_error(64, "nothing.py", "prompt", "nothing.py", *prompt[2:])
+        self.check_error(64, "--result needs --candidate", *prompt, "--result", self.kernel)
+        self.check_error(64, "cannot read .*none.cpp", *prompt, "--candidate", "none.cpp")
+        self.check_error(64, "cannot read the templates in none", *prompt, "--prompts", "none")
+        self.check_error(64, "unknown precision fp8", *prompt, "--precision", "fp8")
+        self.check_error(64, "--max-tokens", *prompt, "--max-tokens", "0")
+
     def test_version(self):
         result = self.run_kgen("--version")
         self.assertEqual(result.returncode, 0)

@@ -27,6 +27,9 @@ struct Tolerance {
   bool standard = true;
 };
 
+/// What the judge compares a task with unless told otherwise: that of its coarsest output.
+[[nodiscard]] Tolerance standard_tolerance(const TaskDescription& task);
+
 /// How far one output was off.
 struct OutputError {
   std::string output;

@@ -38,6 +38,8 @@ struct CpuFacts {
   std::vector<CpuCache> caches;
   /// Main memory, or the cgroup's limit where that is lower.
   std::uint64_t memory_bytes = 0;
+  /// Vector instruction sets that kernels are written for, as the kernel names them: "avx2", "fma", "avx512f", "asimd".
+  std::vector<std::string> vector_flags;
   /// SHA-256 over the sorted instruction set flags: two machines with the same one run the same -march=native code.
   std::string flags_digest;
 

@@ -122,6 +122,15 @@ TEST_CASE("the digest of the flags ignores their order and sees their set", "[de
   CHECK(digest("a").size() == 64);
 }
 
+TEST_CASE("vector instruction sets are named", "[device][cpu]") {
+  const auto flags = [](const std::string& line) {
+    return Machine(Files{{"proc/cpuinfo", line + "\n"}}).facts().vector_flags;
+  };
+  CHECK(flags("flags : fpu sse4_2 avx2 fma avx2 nx") == std::vector<std::string>{"sse4_2", "fma", "avx2"});
+  CHECK(flags("Features : fp asimd sve") == std::vector<std::string>{"asimd", "sve"});
+  CHECK(flags("model name : x").empty());
+}
+
 TEST_CASE("no cpuinfo at all is an error; nonsense in the files is not", "[device][cpu]") {
   CHECK(read_cpu_facts({.root = "/no/such/root"}).error().code == ErrorCode::NotFound);
   const auto facts = Machine(with(k_workstation, {{"proc/cpuinfo", "\x01\x02"},
