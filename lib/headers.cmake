@@ -33,6 +33,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   llm/scripted_client.hpp
   prompt/prompt_builder.hpp
   prompt/reply_reader.hpp
+  report/report.hpp
   store/event.hpp
   store/journal.hpp
   task/task_source.hpp)

@@ -1,0 +1,168 @@
+#pragma once
+
+/// \file
+/// What runs add up to: for a table, for a program, for a spreadsheet, for a picture. Everything is computed from the
+/// journals (docs/results.md); but for reading and writing, these functions are pure.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <kernelgen/core/action.hpp>
+#include <kernelgen/core/result.hpp>
+#include <kernelgen/store/event.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// How a run stands. Stored by name.
+enum class RunStatus {
+  Success,     ///< over, and the goal was reached
+  Partial,     ///< over; a correct kernel, but not the goal
+  Failed,      ///< over, and no kernel is correct
+  Unfinished,  ///< not over: running, waiting or interrupted
+  Damaged,     ///< its journal cannot be read
+};
+[[nodiscard]] std::string_view to_string(RunStatus status);
+
+/// What became of a request. Stored by name.
+enum class RequestStatus {
+  Answered,
+  Failed,   ///< the model gave no reply
+  Unknown,  ///< nobody knows whether it was answered, and paid for
+};
+[[nodiscard]] std::string_view to_string(RequestStatus status);
+
+/// One request to a model; a request that was sent again is another one.
+struct RequestReport {
+  /// When it left.
+  std::string time;
+  /// Of its action.
+  int number = 0;
+  std::string action_id;
+  PromptKind kind = PromptKind::Seed;
+  RequestStatus status = RequestStatus::Unknown;
+  /// As the provider names it, else as the run does.
+  std::string model;
+  TokenUsage usage;
+  /// Both only when it was answered.
+  std::optional<double> latency_seconds;
+  std::optional<FinishReason> finish;
+};
+
+/// One action of a run.
+struct AttemptReport {
+  int number = 0;
+  std::string id;
+  PromptKind kind = PromptKind::Seed;
+  /// Unset: not finished.
+  std::optional<ActionStatus> status;
+  /// "correct", "accuracy:mismatch"; without a record the status: "no_code", "analyzed", "unfinished".
+  std::string result_class;
+  std::optional<double> score;
+  std::string message;
+  std::optional<Recurrence> recurrence;
+  /// In the run's directory, such as "code_3.cpp". Empty: the reply held no code.
+  std::string code_file;
+
+  /// Finished without a correct kernel, and it was not an analysis.
+  [[nodiscard]] bool failed() const;
+};
+
+/// The best kernel of a run.
+struct BestReport {
+  std::string id;
+  /// Unset: correct, but without a time that counts.
+  std::optional<Ratio> score;
+  std::optional<double> reference_ms;
+  std::optional<double> kernel_ms;
+  std::optional<Recurrence> recurrence;
+  std::vector<std::string> labels;
+  /// In the run's directory, such as "best_code.cpp".
+  std::string code_file;
+};
+
+/// Tokens as far as somebody said them.
+struct UsageReport {
+  std::int64_t requests = 0;
+  std::int64_t answered = 0;
+  std::int64_t failed = 0;
+  std::int64_t unknown = 0;
+  TokenUsage tokens;
+  double latency_seconds = 0;
+
+  /// Input and output together; nothing when nobody said either.
+  [[nodiscard]] std::optional<std::int64_t> total_tokens() const;
+};
+[[nodiscard]] UsageReport usage_of(const std::vector<RequestReport>& requests);
+
+/// One run.
+struct RunReport {
+  std::string task;
+  /// Empty for the run that lies in the task's own directory.
+  std::string name;
+  RunStatus status = RunStatus::Unfinished;
+  std::string target;
+  std::string policy;
+  std::string model;
+  std::optional<BestReport> best;
+  /// In the order of their numbers.
+  std::vector<AttemptReport> attempts;
+  /// In the order in which they left.
+  std::vector<RequestReport> requests;
+  std::int64_t evaluations = 0;
+  /// Of all sessions together.
+  double minutes = 0;
+  /// Why it ended; what is wrong with a damaged one. Empty: it has not ended.
+  std::string reason;
+
+  /// Failed attempts by class.
+  [[nodiscard]] std::map<std::string, int> failures() const;
+};
+
+/// What the events of one run say.
+[[nodiscard]] RunReport report_run(const std::string& task, const std::string& name, const std::vector<Event>& events);
+
+/// Over many runs. A run without a score counts as 0 in `mean` and `fast_1`, whatever the reason: it must not pay to
+/// lose one. The other statistics are over the runs with a score, and absent when there is none.
+struct Totals {
+  int runs = 0;
+  std::map<RunStatus, int> by_status;
+  /// Of all runs.
+  double success_percent = 0;
+  double correct_percent = 0;
+  double mean = 0;
+  double fast_1 = 0;
+  std::optional<double> mean_scored;
+  std::optional<double> geometric_mean;
+  std::optional<double> median;
+  std::optional<double> lower_quartile;
+  std::optional<double> upper_quartile;
+  /// Failed attempts of all runs by class.
+  std::map<std::string, int> failures;
+  UsageReport usage;
+};
+[[nodiscard]] Totals totals_of(const std::vector<RunReport>& runs);
+
+/// The fraction of all runs whose best kernel has a score above `p`; 0 of no runs.
+[[nodiscard]] double fast_p(const std::vector<RunReport>& runs, double p);
+
+/// The content of summary.json.
+[[nodiscard]] std::string summary_json(const std::vector<RunReport>& runs);
+
+/// The runs below a results directory, in natural order of their names. A damaged journal gives a run that says so.
+/// Symbolic links below the directory are not followed. InvalidArgument when it is no results directory: not there, no
+/// directory, or without a run.
+[[nodiscard]] Result<std::vector<RunReport>> read_results(const std::filesystem::path& results_directory);
+
+/// Reads the results and writes the reports beside them, each by rename. Errors: those of read_results(), and those of
+/// writing (NoSpace, PermissionDenied, Io).
+Result<void> write_reports(const std::filesystem::path& results_directory);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,70 @@
+#include "report/report_json.hpp"
+
+#include <utility>
+
+namespace kernelgen {
+inline namespace v0 {
+
+namespace json = boost::json;
+
+std::string last_failure_class(const RunReport& run) {
+  if (run.status == RunStatus::Damaged) return std::string(to_string(run.status));
+  for (auto attempt = run.attempts.rbegin(); attempt != run.attempts.rend(); ++attempt)
+    if (attempt->failed()) return attempt->result_class;
+  return "none";
+}
+
+json::object counts_to_json(const std::map<std::string, int>& counts) {
+  json::object object;
+  for (const auto& [name, count] : counts) object[name] = count;
+  return object;
+}
+
+json::object to_json_object(const UsageReport& usage) {
+  return {{"requests", usage.requests},
+          {"answered", usage.answered},
+          {"failed", usage.failed},
+          {"unknown", usage.unknown},
+          {"input_tokens", or_null(usage.tokens.input_tokens)},
+          {"output_tokens", or_null(usage.tokens.output_tokens)},
+          {"total_tokens", or_null(usage.total_tokens())},
+          {"cached_tokens", or_null(usage.tokens.cached_tokens)},
+          {"reasoning_tokens", or_null(usage.tokens.reasoning_tokens)},
+          {"latency_s", usage.latency_seconds}};
+}
+
+namespace {
+
+/// nullptr: no best kernel, or one without a score.
+const Ratio* score_of_run(const RunReport& run) { return run.best && run.best->score ? &*run.best->score : nullptr; }
+
+json::value part(const Ratio* score, double Ratio::*member) { return score ? json::value(score->*member) : nullptr; }
+
+}  // namespace
+
+json::object run_to_json(const RunReport& run) {
+  json::object object;
+  object["task"] = run.task;
+  object["run"] = run.name;
+  object["status"] = to_string(run.status);
+  object["target"] = run.target;
+  object["policy"] = run.policy;
+  object["model"] = run.model;
+  const auto* score = score_of_run(run);
+  object["best"] = run.best ? json::value(run.best->id) : json::value(nullptr);
+  object["score"] = part(score, &Ratio::value);
+  object["score_low"] = part(score, &Ratio::low);
+  object["score_high"] = part(score, &Ratio::high);
+  object["reference_ms"] = run.best ? or_null(run.best->reference_ms) : json::value(nullptr);
+  object["kernel_ms"] = run.best ? or_null(run.best->kernel_ms) : json::value(nullptr);
+  object["attempts"] = run.attempts.size();
+  object["evaluations"] = run.evaluations;
+  object["requests"] = run.requests.size();
+  object["tokens"] = or_null(usage_of(run.requests).total_tokens());
+  object["minutes"] = run.minutes;
+  object["reason"] = run.reason;
+  return object;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

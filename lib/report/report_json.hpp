@@ -1,0 +1,30 @@
+#pragma once
+
+/// \file
+/// The parts that several reports share, as JSON.
+
+#include <boost/json.hpp>
+#include <map>
+#include <optional>
+#include <string>
+
+#include <kernelgen/report/report.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+template <class T>
+boost::json::value or_null(const std::optional<T>& value) {
+  return value ? boost::json::value(*value) : boost::json::value(nullptr);
+}
+
+/// The class of the last attempt that failed; "damaged" for a damaged run; "none" when nothing failed.
+[[nodiscard]] std::string last_failure_class(const RunReport& run);
+
+[[nodiscard]] boost::json::object counts_to_json(const std::map<std::string, int>& counts);
+[[nodiscard]] boost::json::object to_json_object(const UsageReport& usage);
+/// The run as it stands in summary.json.
+[[nodiscard]] boost::json::object run_to_json(const RunReport& run);
+
+}  // namespace v0
+}  // namespace kernelgen

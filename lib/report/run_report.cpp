@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <chrono>
+#include <ratio>
+#include <tuple>
+#include <utility>
+
+#include <kernelgen/report/report.hpp>
+#include <kernelgen/store/journal.hpp>
+
+#include "core/names.hpp"
+#include "flow/run_state.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+constexpr auto k_run_statuses = make_names<RunStatus>({{RunStatus::Success, "success"},
+                                                       {RunStatus::Partial, "partial"},
+                                                       {RunStatus::Failed, "failed"},
+                                                       {RunStatus::Unfinished, "unfinished"},
+                                                       {RunStatus::Damaged, "damaged"}});
+constexpr auto k_request_statuses = make_names<RequestStatus>(
+    {{RequestStatus::Answered, "answered"}, {RequestStatus::Failed, "failed"}, {RequestStatus::Unknown, "unknown"}});
+
+constexpr double k_nanoseconds_per_millisecond = 1e6;
+
+void add(std::optional<std::int64_t>& sum, const std::optional<std::int64_t>& number) {
+  if (number) sum = sum.value_or(0) + *number;
+}
+
+std::string code_file_of(const std::string& stem, const ActionResult& result) {
+  return result.candidate ? stem + std::string(file_extension(result.candidate->target)) : "";
+}
+
+AttemptReport report_attempt(const ActionResult& result) {
+  AttemptReport attempt;
+  attempt.number = result.number;
+  attempt.id = result.action.id;
+  attempt.kind = result.action.kind;
+  attempt.status = result.status;
+  attempt.result_class = result.record ? result.record->outcome.to_class() : std::string(to_string(result.status));
+  attempt.score = result.score();
+  attempt.message = result.message;
+  if (attempt.message.empty() && result.record) attempt.message = result.record->outcome.message;
+  if (attempt.message.empty() && result.analysis) attempt.message = result.analysis->reason;
+  attempt.recurrence = result.recurrence;
+  attempt.code_file = code_file_of("code_" + std::to_string(result.number), result);
+  return attempt;
+}
+
+AttemptReport report_open(int number, const OpenAction& open) {
+  AttemptReport attempt;
+  attempt.number = number;
+  attempt.id = open.action.id;
+  attempt.kind = open.action.kind;
+  attempt.result_class = "unfinished";
+  return attempt;
+}
+
+BestReport report_best(const ActionResult& result, bool announced) {
+  BestReport best;
+  best.id = result.action.id;
+  best.recurrence = result.recurrence;
+  // The journal writes the best_* files when it is told which is the best, so they may be a step behind.
+  best.code_file = code_file_of(announced ? "best_code" : "code_" + std::to_string(result.number), result);
+  if (!result.record) return best;
+  best.labels = result.record->labels;
+  if (!result.record->timing) return best;
+  const auto& timing = *result.record->timing;
+  if (result.score()) best.score = timing.speedup_device ? *timing.speedup_device : timing.speedup_call;
+  best.reference_ms = timing.reference_median_ns / k_nanoseconds_per_millisecond;
+  best.kernel_ms = timing.candidate_median_ns / k_nanoseconds_per_millisecond;
+  return best;
+}
+
+std::optional<BestReport> find_best(const RunState& state) {
+  const auto announced = state.history.find(state.best);
+  if (announced != state.history.end()) return report_best(announced->second, true);
+  const auto* best = best_of(state.history);
+  return best == nullptr ? std::nullopt : std::optional(report_best(*best, false));
+}
+
+/// The requests of one run, while its events go by.
+class RequestCollector {
+ public:
+  explicit RequestCollector(RunReport& run) : run_(run) {}
+
+  void see(const Event& event) {
+    if (const auto* issued = std::get_if<ActionIssued>(&event.body)) actions_[issued->number] = issued->action;
+    if (const auto* sent = std::get_if<RequestSent>(&event.body)) send(sent->number, event.time);
+    if (const auto* arrived = std::get_if<ReplyArrived>(&event.body)) answer(arrived->number, arrived->reply);
+    if (const auto* failed = std::get_if<RequestFailed>(&event.body))
+      if (auto* request = last(failed->number)) request->status = RequestStatus::Failed;
+  }
+
+ private:
+  void send(int number, const std::string& time) {
+    const auto& action = actions_[number];
+    RequestReport request;
+    request.time = time;
+    request.number = number;
+    request.action_id = action.id;
+    request.kind = action.kind;
+    request.model = run_.model;
+    last_[number] = run_.requests.size();
+    run_.requests.push_back(std::move(request));
+  }
+
+  void answer(int number, const Reply& reply) {
+    auto* request = last(number);
+    if (request == nullptr) return;
+    request->status = RequestStatus::Answered;
+    if (!reply.model.empty()) request->model = reply.model;
+    request->usage = reply.usage;
+    request->latency_seconds = std::chrono::duration<double>(reply.latency).count();
+    request->finish = reply.finish;
+  }
+
+  /// What arrives belongs to the latest request of its action.
+  RequestReport* last(int number) {
+    const auto found = last_.find(number);
+    return found == last_.end() ? nullptr : &run_.requests[found->second];
+  }
+
+  RunReport& run_;
+  std::map<int, Action> actions_;
+  std::map<int, std::size_t> last_;
+};
+
+RunStatus status_of(const RunState& state, const RunReport& run) {
+  if (!state.finished) return RunStatus::Unfinished;
+  if (!run.best) return RunStatus::Failed;
+  return state.finished->reached ? RunStatus::Success : RunStatus::Partial;
+}
+
+}  // namespace
+
+std::string_view to_string(RunStatus status) { return k_run_statuses.name(status); }
+std::string_view to_string(RequestStatus status) { return k_request_statuses.name(status); }
+
+bool AttemptReport::failed() const {
+  return status && *status != ActionStatus::Analyzed && result_class != to_string(OutcomeKind::Correct);
+}
+
+std::optional<std::int64_t> UsageReport::total_tokens() const {
+  std::optional<std::int64_t> total;
+  add(total, tokens.input_tokens);
+  add(total, tokens.output_tokens);
+  return total;
+}
+
+UsageReport usage_of(const std::vector<RequestReport>& requests) {
+  UsageReport usage;
+  for (const auto& request : requests) {
+    ++usage.requests;
+    if (request.status == RequestStatus::Answered) ++usage.answered;
+    if (request.status == RequestStatus::Failed) ++usage.failed;
+    if (request.status == RequestStatus::Unknown) ++usage.unknown;
+    add(usage.tokens.input_tokens, request.usage.input_tokens);
+    add(usage.tokens.output_tokens, request.usage.output_tokens);
+    add(usage.tokens.cached_tokens, request.usage.cached_tokens);
+    add(usage.tokens.reasoning_tokens, request.usage.reasoning_tokens);
+    usage.latency_seconds += request.latency_seconds.value_or(0);
+  }
+  return usage;
+}
+
+std::map<std::string, int> RunReport::failures() const {
+  std::map<std::string, int> classes;
+  for (const auto& attempt : attempts)
+    if (attempt.failed()) ++classes[attempt.result_class];
+  return classes;
+}
+
+RunReport report_run(const std::string& task, const std::string& name, const std::vector<Event>& events) {
+  RunReport run;
+  run.task = task;
+  run.name = name;
+  RunState state;
+  RequestCollector requests(run);
+  for (const auto& event : events) {
+    if (const auto* started = std::get_if<RunStarted>(&event.body)) run.model = started->model;
+    apply(state, event);
+    requests.see(event);
+  }
+  if (state.started) {
+    run.target = to_string(state.started->target);
+    run.policy = state.started->policy;
+  }
+  for (const auto& [id, result] : state.history) run.attempts.push_back(report_attempt(result));
+  for (const auto& [number, open] : state.open) run.attempts.push_back(report_open(number, open));
+  std::sort(run.attempts.begin(), run.attempts.end(),
+            [](const auto& a, const auto& b) { return std::tie(a.number, a.id) < std::tie(b.number, b.id); });
+  run.best = find_best(state);
+  run.status = status_of(state, run);
+  run.evaluations = state.spent.evaluations;
+  run.minutes = std::chrono::duration<double, std::ratio<60>>(state.spent.time).count();
+  if (state.finished) run.reason = state.finished->reason;
+  return run;
+}
+
+}  // namespace v0
+}  // namespace kernelgen
