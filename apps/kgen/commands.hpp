@@ -40,6 +40,7 @@ using Action = std::function<Result<ExitCode>()>;
 void add_eval_command(CLI::App& app, Context& context, Action& action);
 void add_prompt_command(CLI::App& app, Context& context, Action& action);
 void add_worker_command(CLI::App& app, Context& context, Action& action);
+void add_detect_command(CLI::App& app, Context& context, Action& action);
 void add_doctor_command(CLI::App& app, Context& context, Action& action);
 
 /// kgen without a process around it: parses, runs, and reports errors as one line on context.err.

@@ -179,6 +179,21 @@ std::string render_findings(const std::vector<DoctorFinding>& findings, const Re
   return text;
 }
 
+std::string render_persistence(const PersistenceReport& report, const RenderOptions& options) {
+  Block block(options);
+  const bool clean = report.verdict == Recurrence::Persistent && report.warnings.empty();
+  block.headline(to_string(report.verdict), clean ? k_green : k_yellow);
+  block.fact("why", report.reason);
+  for (const auto& warning : report.warnings)
+    block.fact("warning", fmt::format("{} in line {}: {}", warning.name, warning.line, warning.message));
+  for (const auto& item : report.evidence) {
+    std::string kind(to_string(item.kind));
+    std::replace(kind.begin(), kind.end(), '_', ' ');
+    block.fact(fmt::format("line {}", item.line), fmt::format("{} {}: {}", kind, item.name, item.detail));
+  }
+  return std::move(block).text();
+}
+
 std::string findings_to_json(const std::vector<DoctorFinding>& findings) {
   boost::json::array list;
   for (const auto& finding : findings)

@@ -7,6 +7,7 @@
 
 #include <kernelgen/bench/doctor.hpp>
 #include <kernelgen/core/record.hpp>
+#include <kernelgen/detect/persistent_detector.hpp>
 
 namespace kernelgen::cli {
 
@@ -26,6 +27,9 @@ struct RenderOptions {
 [[nodiscard]] std::string render_findings(const std::vector<DoctorFinding>& findings, const RenderOptions& options);
 /// The same for programs: {"findings": [{"name", "status", "detail", "remedy"}]}.
 [[nodiscard]] std::string findings_to_json(const std::vector<DoctorFinding>& findings);
+
+/// What the detector saw: verdict, warnings, evidence with lines. Pure. Ends with a line end.
+[[nodiscard]] std::string render_persistence(const PersistenceReport& report, const RenderOptions& options);
 
 /// "3.2 us", "4.05 ms", "1.50 s".
 [[nodiscard]] std::string format_nanoseconds(double nanoseconds);

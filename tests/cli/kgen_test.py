@@ -208,6 +208,27 @@ class KgenTest(unittest.TestCase):
         self.check_error(64, "unknown precision fp8", *prompt, "--precision", "fp8")
         self.check_error(64, "--max-tokens", *prompt, "--max-tokens", "0")
 
+    def test_detect(self):
+        kernel = SOURCE / "tests/data/detect/triton_unsynchronized_hidden.py"
+        result = self.run_kgen("detect", kernel)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertTrue(result.stdout.startswith("persistent\nwhy "), result.stdout)
+        self.assertIn("unsynchronized_state in line ", result.stdout)
+        self.assertLessEqual(max(map(len, result.stdout.splitlines())), 80)
+        report = json.loads(self.run_kgen("detect", kernel, "--json").stdout)
+        self.assertEqual(report["verdict"], "persistent")
+        self.assertEqual([warning["name"] for warning in report["warnings"]], ["unsynchronized_state"])
+        forced = json.loads(self.run_kgen("detect", kernel, "--json", "--target", "cuda").stdout)
+        self.assertEqual(forced["verdict"], "unknown")
+
+    def test_detect_errors(self):
+        self.check_error(64, "FILE is required", "detect")
+        self.check_error(64, "nothing.cu: No such file", "detect", self.path / "nothing.cu")
+        self.check_error(64, "unknown target vulkan", "detect", self.kernel, "--target", "vulkan")
+        strange = self.path / "kernel.txt"
+        strange.write_text("")
+        self.check_error(64, "pass --target", "detect", strange)
+
     def test_version(self):
         result = self.run_kgen("--version")
         self.assertEqual(result.returncode, 0)

@@ -1,0 +1,132 @@
+#include <array>
+#include <string>
+
+#include "detect/cursor.hpp"
+#include "detect/token.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+namespace {
+
+constexpr std::array<std::string_view, 24> k_operators{
+    "<<<", ">>>", "<<=", ">>=", "...", "->*", "::", "->", "++", "--", "<<", ">>",
+    "<=",  ">=",  "==",  "!=",  "&&",  "||",  "+=", "-=", "*=", "/=", "%=", "&="};
+
+/// The C family. Of `#if` / `#else` the first branch that is not `#if 0` is read, so that braces stay in balance.
+class CLexer {
+ public:
+  CLexer(std::string_view text, int first_line) : cursor_(text, first_line) {}
+
+  Tokens run() && {
+    while (!cursor_.done()) step();
+    match_brackets(tokens_);
+    return std::move(tokens_);
+  }
+
+ private:
+  void add(TokenKind kind, std::string_view text, int line) {
+    if (!skipping()) tokens_.list.push_back({kind, text, line});
+  }
+
+  void step() {
+    const char c = cursor_.peek();
+    if (c == '\n') {
+      fresh_line_ = true;
+      return cursor_.advance();
+    }
+    if (c == ' ' || c == '\t' || c == '\r' || c == '\\') return cursor_.advance();
+    if (cursor_.starts_with("//")) return cursor_.advance_to("\n");
+    if (cursor_.starts_with("/*")) {
+      cursor_.advance(2);
+      cursor_.advance_to("*/");
+      return cursor_.advance(2);
+    }
+    if (c == '#' && fresh_line_) return directive();
+    fresh_line_ = false;
+    token(c);
+  }
+
+  void token(char c) {
+    const std::size_t start = cursor_.at();
+    const int line = cursor_.line();
+    if (c == '"' || c == '\'') return add(TokenKind::String, cursor_.quoted(c), line);
+    if (is_name_start(c)) {
+      cursor_.advance_while(is_name_part);
+      const auto name = cursor_.since(start);
+      if (cursor_.peek() != '"') return add(TokenKind::Name, name, line);
+      if (name.back() == 'R' && name.size() <= 3) return raw_string(line);
+      if (name == "L" || name == "u8" || name == "u" || name == "U") return;  // the string comes next
+      return add(TokenKind::Name, name, line);
+    }
+    if (is_digit(c) || (c == '.' && is_digit(cursor_.peek(1)))) {
+      cursor_.advance_number();
+      return add(TokenKind::Number, cursor_.since(start), line);
+    }
+    for (const auto text : k_operators) {
+      if (!cursor_.starts_with(text)) continue;
+      cursor_.advance(text.size());
+      return add(TokenKind::Operator, text, line);
+    }
+    const bool assigns = (c == '|' || c == '^') && cursor_.peek(1) == '=';
+    cursor_.advance(assigns ? 2 : 1);
+    add(TokenKind::Operator, cursor_.since(start), line);
+  }
+
+  void raw_string(int line) {
+    constexpr std::size_t k_longest_delimiter = 16;
+    cursor_.advance();
+    const std::size_t start = cursor_.at();
+    while (!cursor_.done() && cursor_.peek() != '(' && cursor_.at() - start < k_longest_delimiter) cursor_.advance();
+    const std::string end = ")" + std::string(cursor_.since(start)) + "\"";
+    cursor_.advance();
+    const std::size_t body = cursor_.at();
+    cursor_.advance_to(end);
+    add(TokenKind::String, cursor_.since(body), line);
+    cursor_.advance(end.size());
+  }
+
+  void directive() {
+    cursor_.advance();
+    cursor_.advance_while([](char c) { return c == ' ' || c == '\t'; });
+    const std::size_t start = cursor_.at();
+    cursor_.advance_while(is_name_part);
+    const auto name = cursor_.since(start);
+    cursor_.advance_while([](char c) { return c == ' ' || c == '\t'; });
+    const bool zero = cursor_.peek() == '0' && !is_name_part(cursor_.peek(1));
+    while (!cursor_.done() && cursor_.peek() != '\n') {
+      const bool comment = cursor_.starts_with("/*");
+      if (comment) cursor_.advance_to("*/");
+      cursor_.advance(!comment && cursor_.peek() == '\\' ? 2 : 1);
+    }
+    if (name == "if" || name == "ifdef" || name == "ifndef") {
+      conditions_.push_back(zero && name == "if" ? Condition::Waiting : Condition::Reading);
+      skipped_ += conditions_.back() == Condition::Reading ? 0U : 1U;
+    } else if ((name == "else" || name == "elif") && !conditions_.empty()) {
+      const bool reads = conditions_.back() == Condition::Waiting;
+      skipped_ -= conditions_.back() == Condition::Reading ? 0U : 1U;
+      conditions_.back() = reads ? Condition::Reading : Condition::Done;
+      skipped_ += reads ? 0U : 1U;
+    } else if (name == "endif" && !conditions_.empty()) {
+      skipped_ -= conditions_.back() == Condition::Reading ? 0U : 1U;
+      conditions_.pop_back();
+    }
+  }
+
+  [[nodiscard]] bool skipping() const { return skipped_ != 0; }
+
+  enum class Condition : std::uint8_t { Reading, Waiting, Done };
+  Cursor cursor_;
+  Tokens tokens_{Language::C, {}, {}};
+  std::vector<Condition> conditions_;
+  std::size_t skipped_ = 0;
+  bool fresh_line_ = true;
+};
+
+}  // namespace
+
+Tokens lex_c(std::string_view text, int first_line) { return CLexer(text, first_line).run(); }
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <array>
+
+#include "detect/program.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+namespace {
+
+/// Deeper nesting than any kernel has; what stands deeper is read without its structure.
+constexpr int k_max_nesting = 100;
+
+class CParser {
+ public:
+  explicit CParser(const Tokens& tokens) : tokens_(tokens) {}
+
+  std::vector<Function> run() && {
+    for (Position at = 0, start = 0; at < tokens_.size();) {
+      if (tokens_.is(at, "template") && tokens_.is(at + 1, "<")) {
+        const Position after = tokens_.after_template(at + 1, tokens_.size());
+        at = std::max(after, at + 1);
+      } else if (tokens_.is(at, ";") || tokens_.is(at, "}")) {
+        start = ++at;
+      } else if (tokens_.is(at, "{")) {
+        at = brace({start, at});
+        start = at;
+      } else {
+        at = tokens_.is(at, "(") ? tokens_.after_group(at, tokens_.size()) : at + 1;
+      }
+    }
+    return std::move(functions_);
+  }
+
+ private:
+  /// A brace outside of functions, behind `declaration`. Returns where to go on.
+  Position brace(Range declaration) {
+    const Position open = declaration.end;
+    const Position after = tokens_.after_group(open, tokens_.size());
+    bool initializes = false;
+    Position name = k_nowhere;
+    Position group = k_nowhere;
+    for (Position at = declaration.begin; at < open; at = tokens_.after_group(at, open)) {
+      if (tokens_.is(at, "=") && group == k_nowhere) initializes = true;
+      if (!tokens_.is(at, "(") || group != k_nowhere || at == declaration.begin) continue;
+      const Position before = at - 1;
+      if (!tokens_.is_name(before) || is_specifier(tokens_.list[before].text)) continue;
+      name = before;
+      group = at;
+    }
+    if (initializes || (group == k_nowhere && declares(declaration, "enum"))) return after;
+    if (group == k_nowhere) return open + 1;  // namespace, class, extern "C": look inside
+    define({declaration.begin, name}, name, group, {open + 1, after > open + 1 ? after - 1 : tokens_.size()});
+    return after > open + 1 ? after : tokens_.size();
+  }
+
+  [[nodiscard]] bool declares(Range range, std::string_view word) const {
+    for (Position at = range.begin; at < range.end; ++at)
+      if (tokens_.is(at, word)) return true;
+    return false;
+  }
+
+  static bool is_specifier(std::string_view name) {
+    constexpr std::array<std::string_view, 10> k_names{
+        "__launch_bounds__", "__attribute__", "__cluster_dims__", "alignas",     "noexcept",
+        "decltype",          "requires",      "__declspec",       "__maxnreg__", "__block_size__"};
+    return std::find(k_names.begin(), k_names.end(), name) != k_names.end();
+  }
+
+  void define(Range specifiers, Position name, Position group, Range body) {
+    Function function;
+    function.tokens = &tokens_;
+    function.name = tokens_.list[name].text;
+    function.specifiers = specifiers;
+    function.line = tokens_.list[name].line;
+    const Position end = tokens_.after_group(group, tokens_.size()) - 1;
+    for (Position at = group + 1; at < end;) {
+      const Position next = parameter_end(at, end);
+      parameter({at, next}, function);
+      at = next + 1;
+    }
+    functions_.push_back(std::move(function));
+    block(body, 0, 0);
+  }
+
+  [[nodiscard]] Position parameter_end(Position at, Position end) const {
+    while (at < end && !tokens_.is(at, ",")) {
+      const Position after = tokens_.is(at, "<") ? tokens_.after_template(at, end) : at;
+      at = after > at ? after : tokens_.after_group(at, end);
+    }
+    return at;
+  }
+
+  void parameter(Range range, Function& function) const {
+    Parameter parameter;
+    for (Position at = range.begin; at < range.end && !tokens_.is(at, "="); ++at) {
+      if (tokens_.is(at, "&") || tokens_.is(at, "*") || tokens_.is(at, "&&")) parameter.by_reference = true;
+      if (tokens_.is(at, "[")) {
+        parameter.by_reference = true;
+        at = tokens_.after_group(at, range.end) - 1;
+      } else if (tokens_.is_name(at)) {
+        parameter.name = tokens_.list[at].text;
+      }
+    }
+    function.parameters.push_back(parameter);
+  }
+
+  std::vector<Node>& nodes() { return functions_.back().nodes; }
+
+  std::uint32_t add(Range tokens, NodeKind kind, LoopKind loop, int loops) {
+    const auto index = static_cast<std::uint32_t>(nodes().size());
+    const int line = tokens_.list[std::min(tokens.begin, tokens_.size() - 1)].line;
+    nodes().push_back({kind, loop, tokens, index + 1, line, loops});
+    return index;
+  }
+  void finish(std::uint32_t node) { nodes()[node].last = static_cast<std::uint32_t>(nodes().size()); }
+
+  void block(Range range, int loops, int nesting) {
+    while (range.begin < range.end) range.begin = statement(range, loops, nesting);
+  }
+
+  /// Returns the place after the statement, at least one token on.
+  Position statement(Range range, int loops, int nesting) {
+    const Position at = range.begin;
+    if (nesting > k_max_nesting) return plain(range, loops, nesting);
+    if (tokens_.is(at, "{")) {
+      const Position after = tokens_.after_group(at, range.end);
+      if (after > at + 1) block({at + 1, after - 1}, loops, nesting + 1);
+      return after;
+    }
+    if (tokens_.is(at, ";") || tokens_.is(at, "}")) return at + 1;
+    if (tokens_.is(at, "for") || tokens_.is(at, "while"))
+      return headed(range, NodeKind::Loop, tokens_.is(at, "for") ? LoopKind::For : LoopKind::While, loops, nesting);
+    if (tokens_.is(at, "if") || tokens_.is(at, "switch") || tokens_.is(at, "catch"))
+      return headed(range, NodeKind::Branch, LoopKind::None, loops, nesting);
+    if (tokens_.is(at, "else")) {
+      const auto node = add({at, at}, NodeKind::Branch, LoopKind::None, loops);
+      const Position after = at + 1 < range.end ? statement({at + 1, range.end}, loops, nesting + 1) : range.end;
+      finish(node);
+      return after;
+    }
+    if (tokens_.is(at, "do")) return do_while(range, loops, nesting);
+    if (tokens_.is(at, "case") || tokens_.is(at, "default") || (tokens_.is_name(at) && tokens_.is(at + 1, ":"))) {
+      Position colon = at;
+      while (colon < range.end && !tokens_.is(colon, ":") && !tokens_.is(colon, ";")) ++colon;
+      return colon + 1;
+    }
+    if (tokens_.is(at, "try")) return at + 1;
+    return plain(range, loops, nesting);
+  }
+
+  Position headed(Range range, NodeKind kind, LoopKind loop, int loops, int nesting) {
+    Position at = range.begin + 1;
+    if (tokens_.is(at, "constexpr")) ++at;
+    if (at >= range.end || !tokens_.is(at, "(")) return at;
+    const Position after = tokens_.after_group(at, range.end);
+    const auto node = add({at + 1, std::max(after - 1, at + 1)}, kind, loop, loops);
+    Position end = after;
+    if (after < range.end) end = statement({after, range.end}, loops + (kind == NodeKind::Loop ? 1 : 0), nesting + 1);
+    finish(node);
+    return end;
+  }
+
+  Position do_while(Range range, int loops, int nesting) {
+    const auto node = add({range.begin, range.begin}, NodeKind::Loop, LoopKind::DoWhile, loops);
+    Position at = range.begin + 1;
+    if (at < range.end) at = statement({at, range.end}, loops + 1, nesting + 1);
+    finish(node);
+    if (at + 1 >= range.end || !tokens_.is(at, "while") || !tokens_.is(at + 1, "(")) return at;
+    const Position after = tokens_.after_group(at + 1, range.end);
+    nodes()[node].tokens = {at + 2, std::max(after - 1, at + 2)};
+    return after;
+  }
+
+  /// Up to the semicolon. The bodies of lambdas inside are read as statements below this one.
+  Position plain(Range range, int loops, int nesting) {
+    const auto node = add({range.begin, range.end}, NodeKind::Plain, LoopKind::None, loops);
+    Position at = range.begin;
+    int parentheses = 0;
+    for (; at < range.end; ++at) {
+      if (tokens_.is(at, ";") && parentheses == 0) break;
+      if (tokens_.is(at, "}")) break;
+      if (tokens_.is(at, "(") && tokens_.partner[at] != k_nowhere) ++parentheses;
+      if (tokens_.is(at, ")") && parentheses > 0) --parentheses;
+      if (!tokens_.is(at, "{")) continue;
+      const Position after = tokens_.after_group(at, range.end);
+      const bool lambda = at > range.begin && (tokens_.is(at - 1, ")") || tokens_.is(at - 1, "]") ||
+                                               tokens_.is(at - 1, "mutable") || tokens_.is(at - 1, "noexcept"));
+      if (lambda && after > at + 1 && nesting <= k_max_nesting) block({at + 1, after - 1}, loops, nesting + 1);
+      at = after - 1;
+    }
+    nodes()[node].tokens.end = at;
+    finish(node);
+    return std::max(at, range.begin) + 1;
+  }
+
+  const Tokens& tokens_;
+  std::vector<Function> functions_;
+};
+
+}  // namespace
+
+std::vector<Function> parse_c(const Tokens& tokens) { return CParser(tokens).run(); }
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

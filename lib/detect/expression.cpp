@@ -1,0 +1,369 @@
+#include "detect/expression.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+namespace {
+
+/// Deeper brackets are read without structure.
+constexpr int k_max_depth = 48;
+
+template <std::size_t N>
+bool one_of(std::string_view text, const std::array<std::string_view, N>& list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+/// Operators after which a value is neither a sum nor a product of what stood there.
+bool mixes(std::string_view text) {
+  constexpr std::array<std::string_view, 20> k_operators{"<", ">",  "<=", ">=", "==", "!=", "&&",  "||", "&",  "|",
+                                                         "^", "<<", ">>", "%",  "//", "**", "and", "or", "in", "is"};
+  return one_of(text, k_operators);
+}
+
+/// Calls whose value is one of their arguments, or the greatest or smallest of them.
+bool passes_through(std::string_view name) {
+  constexpr std::array<std::string_view, 39> k_names{"data",
+                                                     "data_ptr",
+                                                     "get",
+                                                     "to",
+                                                     "max",
+                                                     "min",
+                                                     "maximum",
+                                                     "minimum",
+                                                     "fmax",
+                                                     "fmaxf",
+                                                     "fmin",
+                                                     "fminf",
+                                                     "where",
+                                                     "static_cast",
+                                                     "reinterpret_cast",
+                                                     "const_cast",
+                                                     "float",
+                                                     "double",
+                                                     "int",
+                                                     "__half2float",
+                                                     "__float2half",
+                                                     "__float2half_rn",
+                                                     "__bfloat162float",
+                                                     "__float2bfloat16",
+                                                     "broadcast_to",
+                                                     "reshape",
+                                                     "view",
+                                                     "trans",
+                                                     "expand_dims",
+                                                     "cast",
+                                                     "move",
+                                                     "make_block_ptr",
+                                                     "advance",
+                                                     "multiple_of",
+                                                     "max_contiguous",
+                                                     "make_float2",
+                                                     "make_float4",
+                                                     "range",
+                                                     "static_range"};
+  return one_of(name, k_names) || name.substr(0, 6) == "__shfl";
+}
+
+bool loads(std::string_view name) {
+  constexpr std::array<std::string_view, 6> k_names{"__ldg", "__ldcg", "__ldcs", "__ldca", "__ldcv", "__ldlu"};
+  return one_of(name, k_names);
+}
+
+}  // namespace
+
+std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_view separator) {
+  std::vector<Range> parts;
+  Position start = range.begin;
+  for (Position at = range.begin; at < range.end; at = tokens.after_group(at, range.end)) {
+    if (!tokens.is(at, separator)) continue;
+    parts.push_back({start, at});
+    start = at + 1;
+  }
+  if (start < range.end) parts.push_back({start, range.end});
+  return parts;
+}
+
+std::vector<Call> calls_in(const Tokens& tokens, Range range) {
+  std::vector<Call> calls;
+  std::string_view first;
+  for (Position at = range.begin; at < range.end; ++at) {
+    if (!tokens.is_name(at)) continue;
+    const bool continued =
+        at > range.begin && (tokens.is(at - 1, ".") || tokens.is(at - 1, "->") || tokens.is(at - 1, "::"));
+    if (!continued) first = tokens.list[at].text;
+    Position open = at + 1;
+    if (tokens.language == Language::C && tokens.is(open, "<")) open = tokens.after_template(open, range.end);
+    if (!tokens.is(open, "(") || open >= range.end) continue;
+    const Position after = tokens.after_group(open, range.end);
+    calls.push_back({tokens.list[at].text, at, {open + 1, std::max(after - 1, open + 1)}, first});
+  }
+  return calls;
+}
+
+bool ExpressionReader::binary(Position at, Position begin) const {
+  if (at == begin) return false;
+  const auto& before = tokens_.list[at - 1];
+  if (before.kind == TokenKind::Operator) return before.text == ")" || before.text == "]" || before.text == "}";
+  return before.text != "return" && before.text != "not" && before.text != "else" && before.text != "if";
+}
+
+std::uint64_t ExpressionReader::hash(Range range) const {
+  std::uint64_t value = 1469598103934665603U;
+  for (Position at = range.begin; at < range.end; ++at)
+    value = (value ^ std::hash<std::string_view>{}(tokens_.list[at].text)) * 1099511628211U;
+  return value | 1U;  // never 0
+}
+
+void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
+  if (range.begin >= range.end) return;
+  if (++place.depth > k_max_depth) {
+    for (Position at = range.begin; at < range.end; ++at)
+      if (tokens_.is_name(at))
+        uses.push_back({names_.id(tokens_.list[at].text), Rank::Operand, false, place.address, false, 0, 0, 0});
+    return;
+  }
+  // c ? a : b, and a if c else b: the condition steers, the values flow.
+  Position question = k_nowhere;
+  Position start = range.begin;
+  bool parts = false;
+  for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
+    const bool comma = tokens_.is(at, ",");
+    const bool python_if = tokens_.language == Language::Python && tokens_.is(at, "if");
+    const bool python_else = tokens_.language == Language::Python && tokens_.is(at, "else");
+    const bool colon = tokens_.is(at, ":") && (question != k_nowhere || tokens_.language == Language::Python);
+    if (tokens_.is(at, "?")) {
+      question = at;
+      start = at + 1;
+    } else if (comma || python_if || colon) {
+      read_sum({start, at}, place, uses);
+      start = at + 1;
+    } else if (python_else) {
+      start = at + 1;
+    } else {
+      continue;
+    }
+    parts = true;
+  }
+  read_sum({parts ? start : range.begin, range.end}, place, uses);
+}
+
+void ExpressionReader::read_sum(Range range, Place place, std::vector<Use>& uses) {
+  Position start = range.begin;
+  std::vector<Range> terms;
+  for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
+    const auto& token = tokens_.list[at];
+    if (token.kind == TokenKind::Name && tokens_.is(at + 1, "<") && tokens_.language == Language::C) {
+      const Position after = tokens_.after_template(at + 1, range.end);
+      if (after > at + 1 && (tokens_.is(after, "(") || tokens_.is(after, "::"))) at = after - 1;
+      continue;
+    }
+    if (token.kind == TokenKind::String || !binary(at, range.begin)) continue;
+    if (mixes(token.text)) place.rank = Rank::Operand;
+    const bool ends_term = token.text == "+" || token.text == "-" || mixes(token.text) || token.text == "=";
+    if (!ends_term) continue;
+    terms.push_back({start, at});
+    start = at + 1;
+  }
+  terms.push_back({start, range.end});
+  for (const auto& term : terms) read_product(term, place, uses);
+}
+
+void ExpressionReader::read_product(Range range, Place place, std::vector<Use>& uses) {
+  std::vector<Range> factors;
+  Position start = range.begin;
+  bool divides = false;
+  bool contracts = false;
+  for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
+    if (!binary(at, range.begin)) continue;
+    const bool matrix = tokens_.is(at, "@");
+    if (!tokens_.is(at, "*") && !tokens_.is(at, "/") && !matrix) continue;
+    contracts = contracts || matrix;
+    factors.push_back({start, at});
+    start = at + 1;
+  }
+  factors.push_back({start, range.end});
+  if (factors.size() > 1 && place.term == 0) place.term = ++terms_;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    Place inner = place;
+    divides = i > 0 && tokens_.is(factors[i].begin - 1, "/");
+    if (factors.size() > 1) inner.rank = std::max(inner.rank, divides || contracts ? Rank::Operand : Rank::Scaled);
+    if (factors.size() > 1 && place.factor == 0) inner.factor = static_cast<std::uint32_t>(i + 1);
+    read_factor(factors[i], inner, uses);
+  }
+}
+
+void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& uses) {
+  bool dereferenced = false;
+  for (Position at = range.begin; at < range.end;) {
+    const auto& token = tokens_.list[at];
+    if (token.kind == TokenKind::Name) {
+      at = read_name(at, range.end, dereferenced, place, uses);
+      continue;
+    }
+    const Position after = tokens_.after_group(at, range.end);
+    if (token.kind == TokenKind::Operator && after > at + 1) {
+      if (dereferenced && token.text == "(")
+        read_memory({at + 1, after - 1}, place, uses);
+      else
+        read({at + 1, after - 1}, place, uses);
+    } else if (token.kind == TokenKind::Operator && token.text == "*" && tokens_.language == Language::C) {
+      dereferenced = true;
+    }
+    at = after;
+  }
+}
+
+Position ExpressionReader::read_name(Position at, Position end, bool dereferenced, Place place,
+                                     std::vector<Use>& uses) {
+  const auto& tokens = tokens_;
+  const Position first = at;
+  Position last = at;
+  ++at;
+  while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->") || tokens.is(at, "::")) && tokens.is_name(at + 1)) {
+    last = at + 1;
+    at += 2;
+  }
+  Position open = at;
+  if (tokens.language == Language::C && tokens.is(at, "<")) {
+    const Position after = tokens.after_template(at, end);
+    if (after > at && tokens.is(after, "(")) open = after;
+  }
+  if (open < end && tokens.is(open, "(")) {
+    const Position after = tokens.after_group(open, end);
+    const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
+    // The object that a method belongs to takes part like an argument.
+    if (last != first && !tokens.is(last - 1, "::") && tokens.list[first].text != "tl") {
+      const Rank rank = passes_through(call.name) ? place.rank : Rank::Operand;
+      uses.push_back(
+          {names_.id(tokens.list[first].text), rank, false, place.address, false, 0, place.term, place.factor});
+    }
+    read_call(call, place, uses);
+    return std::max(after, open + 1);
+  }
+  // blockIdx.x and blockIdx.y are different things; members of other objects are not told apart.
+  std::string_view text = tokens.list[first].text;
+  if (last != first && (text == "blockIdx" || text == "threadIdx")) {
+    const auto& member = tokens.list[last].text;
+    text = {text.data(), static_cast<std::size_t>(member.data() + member.size() - text.data())};
+  }
+  Use use{names_.id(text), place.rank, dereferenced, place.address, false, 0, place.term, place.factor};
+  const Position index = at;
+  const std::size_t first_address = uses.size();
+  while (at < end && tokens.is(at, "[")) {
+    const Position after = tokens.after_group(at, end);
+    Place inner = place;
+    inner.rank = Rank::Operand;
+    inner.address = true;
+    if (after > at + 1) read({at + 1, after - 1}, inner, uses);
+    at = after;
+    while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->")) && tokens.is_name(at + 1)) at += 2;
+  }
+  if (tokens.language == Language::C && at > index) use.memory = true;
+  if (use.memory) {
+    use.access = hash({first, at});
+    use.group = group_from(uses, first_address);
+  }
+  uses.push_back(use);
+  return at;
+}
+
+std::uint32_t ExpressionReader::group_from(std::vector<Use>& uses, std::size_t first) {
+  ++groups_;
+  for (std::size_t i = first; i < uses.size(); ++i)
+    if (uses[i].group == 0) uses[i].group = groups_;
+  return groups_;
+}
+
+void ExpressionReader::read_memory(Range pointer, Place place, std::vector<Use>& uses) {
+  const std::size_t first_address = uses.size();
+  const auto found = object(pointer, uses, place.depth);
+  if (!found.found) return;
+  const auto group = group_from(uses, first_address);
+  uses.push_back(
+      {found.name, place.rank, found.memory, place.address, false, found.access, place.term, place.factor, group});
+}
+
+ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses, int depth) {
+  Object result;
+  const bool address_of = tokens_.is(range.begin, "&");
+  std::vector<Use> inside;
+  read({range.begin + (address_of ? 1U : 0U), range.end}, {Rank::Operand, true, 0, 0, depth}, inside);
+  // Index expressions come before the name they belong to: the object is the first name of the text.
+  Position at = range.begin;
+  while (at < range.end && (!tokens_.is_name(at) || tokens_.is(at + 1, "(") || tokens_.is(at + 1, "<") ||
+                            tokens_.list[at].text == "const" || tokens_.is(at + 1, "*")))
+    ++at;
+  if (at >= range.end) return result;
+  result.found = true;
+  result.name = names_.id(tokens_.list[at].text);
+  result.memory = !(address_of && !tokens_.is(at + 1, "["));
+  result.access = hash(range);
+  for (auto use : inside) {
+    use.memory = false;
+    use.address = true;
+    address_uses.push_back(use);
+  }
+  return result;
+}
+
+void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>& uses) {
+  const auto arguments = split_tokens(tokens_, call.arguments, ",");
+  const bool qualified = call.first == "tl" || call.first == "gl" || call.first == "triton";
+  const auto known = summaries_.find(call.name);
+  if (!qualified && known != summaries_.end()) return read_summary(known->second, arguments, place, uses);
+  Place strong = place;
+  strong.rank = Rank::Operand;
+  if (loads(call.name) || (qualified && (call.name == "load" || call.name.substr(0, 7) == "atomic_"))) {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (i == 0) read_memory(arguments[i], place, uses);
+      if (tokens_.is(arguments[i].begin, "other")) read({arguments[i].begin + 2, arguments[i].end}, place, uses);
+    }
+    return;
+  }
+  const bool fused = call.name == "fma" || call.name == "fmaf" || call.name == "__fmaf_rn";
+  const bool dot = call.name == "dot" || call.name == "dot_scaled";
+  if (fused && place.term == 0) place.term = ++terms_;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    auto argument = arguments[i];
+    const bool named = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
+    const bool sum = (i == 2 && (dot || fused) && !named) || (named && tokens_.is(argument.begin, "acc"));
+    if (named) argument.begin += 2;
+    Place inner = passes_through(call.name) || sum ? place : strong;
+    if (call.name == "where" && i == 0) continue;
+    if (fused) {
+      inner = place;
+      inner.rank = std::max(place.rank, sum ? Rank::Additive : Rank::Scaled);
+      inner.factor = static_cast<std::uint32_t>(i + 1);
+      if (sum) inner.term = inner.factor = 0;
+    }
+    read(argument, inner, uses);
+  }
+}
+
+void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& arguments, Place place,
+                                    std::vector<Use>& uses) {
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    // Each argument is read once, however many ways lead from it: the work stays linear in nested calls.
+    const Effect* strongest = nullptr;
+    for (const auto& effect : summary.effects)
+      if (effect.returns && effect.from == i &&
+          (strongest == nullptr ||
+           std::pair(effect.from_memory, effect.rank) > std::pair(strongest->from_memory, strongest->rank)))
+        strongest = &effect;
+    if (strongest == nullptr) continue;
+    Place inner = place;
+    inner.rank = std::max(place.rank, strongest->rank);
+    if (strongest->from_memory)
+      read_memory(arguments[i], inner, uses);
+    else
+      read(arguments[i], inner, uses);
+  }
+}
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,113 @@
+#pragma once
+
+/// \file
+/// What the statements of a function assign, and from what: the input of the search for carried state.
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "detect/program.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+
+/// How a value takes part in another one. Ordered: a path is as strong as its strongest step.
+enum class Rank : std::uint8_t {
+  Additive,  ///< copied, added, selected: acc + x, max(acc, x), dot(a, b, acc)
+  Scaled,    ///< multiplied by something: a * h + b
+  Operand,   ///< anything else: tanh(h), dot(h, w), table[h]
+};
+
+using NameId = std::uint32_t;
+/// The name that return statements assign.
+inline constexpr NameId k_return = 0;
+
+/// Names of a program as numbers. Borrows the texts.
+class Names {
+ public:
+  Names() { (void)id("return"); }
+  NameId id(std::string_view name) {
+    const auto [entry, added] = ids_.try_emplace(name, static_cast<NameId>(texts_.size()));
+    if (added) texts_.push_back(name);
+    return entry->second;
+  }
+  [[nodiscard]] std::string_view text(NameId id) const { return texts_[id]; }
+  [[nodiscard]] std::size_t size() const { return texts_.size(); }
+
+ private:
+  std::unordered_map<std::string_view, NameId> ids_;
+  std::vector<std::string_view> texts_;
+};
+
+/// A name in an expression.
+struct Use {
+  NameId name = 0;
+  Rank rank = Rank::Additive;
+  /// What is used is what the name points to.
+  bool memory = false;
+  /// Only chooses the place that is read or written.
+  bool address = false;
+  /// With `address`: chooses the place that the fact writes, not one that it reads.
+  bool of_target = false;
+  /// Names which place: equal texts have equal numbers. 0 when not memory.
+  std::uint64_t access = 0;
+  /// Uses of one product share `term` and differ in `factor`; 0: no product.
+  std::uint32_t term = 0;
+  std::uint32_t factor = 0;
+  /// A memory use and the address uses that choose its place share a number; 0: none.
+  std::uint32_t group = 0;
+};
+
+/// One assignment.
+struct Fact {
+  std::uint32_t node = 0;
+  NameId target = 0;
+  /// Writes what the target points to, at `access`.
+  bool memory = false;
+  std::uint64_t access = 0;
+  /// The target begins to exist here.
+  bool declares = false;
+  /// Exchanges two pointers or values.
+  bool swaps = false;
+  std::vector<Use> uses;
+};
+
+/// Between the parameters of a function, or from one to what it returns.
+struct Effect {
+  std::size_t from = 0;
+  bool from_memory = false;
+  bool returns = false;
+  std::size_t to = 0;
+  bool to_memory = false;
+  Rank rank = Rank::Operand;
+};
+
+/// What a call does, as far as its caller can tell.
+struct Summary {
+  std::vector<Effect> effects;
+};
+
+/// Summaries by function name; a name with several functions has the union.
+using Summaries = std::unordered_map<std::string_view, Summary>;
+
+/// The facts of a function in source order.
+[[nodiscard]] std::vector<Fact> read_facts(const Function& function, const Summaries& summaries, Names& names);
+
+/// The names in [range] that are called, each with its place. Dotted and qualified names give their last part.
+struct Call {
+  std::string_view name;
+  Position at = 0;         ///< of the name
+  Range arguments;         ///< between the parentheses
+  std::string_view first;  ///< first part of a dotted name; else the name
+};
+[[nodiscard]] std::vector<Call> calls_in(const Tokens& tokens, Range range);
+
+/// Parts of `range` between `separator`s outside of brackets.
+[[nodiscard]] std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_view separator);
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,403 @@
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "detect/carried.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+
+/// The values of one loop as a graph: an edge from each value to those that are made of it.
+class LoopFlow {
+ public:
+  LoopFlow(const FunctionFlow& flow, std::uint32_t loop)
+      : flow_(flow), loop_(loop), last_(flow.function_.nodes[loop].last) {}
+
+  std::optional<CarriedState> run() {
+    collect();
+    if (edges_.empty()) return std::nullopt;
+    compact();
+    find_components();
+    find_data();
+    find_induction();
+    for (std::uint32_t component = 0; component < components_; ++component)
+      if (auto state = judge(component)) return state;
+    return std::nullopt;
+  }
+
+ private:
+  using Edge = FunctionFlow::Edge;
+
+  [[nodiscard]] bool inside(const Fact& fact) const { return fact.node > loop_ && fact.node < last_; }
+
+  void collect() {
+    const auto& facts = flow_.facts_;
+    const auto by_node = [](const Fact& fact, std::uint32_t node) { return fact.node < node; };
+    first_ = static_cast<std::uint32_t>(std::lower_bound(facts.begin(), facts.end(), loop_, by_node) - facts.begin());
+    end_ = static_cast<std::uint32_t>(std::lower_bound(facts.begin(), facts.end(), last_, by_node) - facts.begin());
+    for (auto i = first_; i < end_; ++i) {
+      if (inside(facts[i])) flow_.add_edges(i, edges_);
+    }
+  }
+
+  /// Numbers the values that occur, so that the work is linear in the loop and not in the program.
+  void compact() {
+    for (const auto& edge : edges_) {
+      ids_.push_back(edge.from);
+      ids_.push_back(edge.to);
+    }
+    for (auto i = first_; i < end_; ++i) {
+      const auto& fact = flow_.facts_[i];
+      ids_.push_back(fact.memory ? flow_.memory_of(fact.target) : fact.target);
+    }
+    std::sort(ids_.begin(), ids_.end());
+    ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
+    for (auto& edge : edges_) {
+      edge.from = local(edge.from);
+      edge.to = local(edge.to);
+    }
+    std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
+    start_.assign(ids_.size() + 1, 0);
+    for (const auto& edge : edges_) ++start_[edge.from + 1];
+    for (std::size_t i = 1; i < start_.size(); ++i) start_[i] += start_[i - 1];
+    find_carried();
+  }
+
+  [[nodiscard]] NameId local(NameId id) const {
+    return static_cast<NameId>(std::lower_bound(ids_.begin(), ids_.end(), id) - ids_.begin());
+  }
+
+  /// Which values an iteration may take from the one before. What is written through one pointer says nothing about
+  /// its aliases, so definitions count by the name in the text.
+  void find_carried() {
+    exposed_.assign(ids_.size(), false);
+    assigned_.assign(ids_.size(), false);
+    std::unordered_map<NameId, std::uint32_t> defined_until;
+    const auto memory_name = [&](NameId name) { return name + static_cast<NameId>(flow_.count_); };
+    for (auto i = first_; i < end_; ++i) {
+      const auto& fact = flow_.facts_[i];
+      if (!inside(fact)) continue;
+      for (const auto& use : fact.uses) {
+        const auto defined = defined_until.find(use.memory ? memory_name(use.name) : use.name);
+        if (defined != defined_until.end() && fact.node < defined->second) continue;
+        exposed_[local(use.memory ? flow_.memory_of(use.name) : use.name)] = true;
+      }
+      assigned_[local(fact.memory ? flow_.memory_of(fact.target) : fact.target)] = true;
+      const auto until = conditional(fact) ? flow_.branch_end_[fact.node] : last_;
+      auto& defined = defined_until[fact.memory ? memory_name(fact.target) : fact.target];
+      if (!fact.swaps) defined = std::max(defined, until);
+      if (fact.declares && !flow_.aliased_[fact.target]) defined_until[memory_name(fact.target)] = last_;
+    }
+  }
+
+  /// Whether a branch inside the loop decides about it.
+  [[nodiscard]] bool conditional(const Fact& fact) const {
+    return flow_.branch_begin_[fact.node] > loop_ && flow_.branch_end_[fact.node] <= last_;
+  }
+
+  /// Strongly connected components, without recursion (Tarjan).
+  void find_components() {
+    const auto count = static_cast<std::uint32_t>(ids_.size());
+    constexpr std::uint32_t k_none = std::numeric_limits<std::uint32_t>::max();
+    std::vector<std::uint32_t> index(count, k_none);
+    std::vector<std::uint32_t> low(count, 0);
+    std::vector<std::uint32_t> next(start_.begin(), start_.end() - 1);
+    std::vector<std::uint32_t> stack;
+    std::vector<std::uint32_t> path;
+    std::uint32_t counter = 0;
+    component_.assign(count, k_none);
+    for (std::uint32_t begin = 0; begin < count; ++begin) {
+      if (index[begin] != k_none) continue;
+      path.push_back(begin);
+      while (!path.empty()) {
+        const auto at = path.back();
+        if (index[at] == k_none) {
+          index[at] = low[at] = counter++;
+          stack.push_back(at);
+        }
+        if (next[at] < start_[at + 1]) {
+          const auto to = edges_[next[at]++].to;
+          if (index[to] == k_none)
+            path.push_back(to);
+          else if (component_[to] == k_none)
+            low[at] = std::min(low[at], index[to]);
+          continue;
+        }
+        path.pop_back();
+        if (!path.empty()) low[path.back()] = std::min(low[path.back()], low[at]);
+        if (low[at] != index[at]) continue;
+        for (std::uint32_t member = k_none; member != at;) {
+          member = stack.back();
+          stack.pop_back();
+          component_[member] = components_;
+        }
+        ++components_;
+      }
+    }
+    members_.resize(components_);
+    for (std::uint32_t i = 0; i < count; ++i) members_[component_[i]].push_back(i);
+    incoming_.resize(components_);
+    for (std::uint32_t i = 0; i < edges_.size(); ++i) incoming_[component_[edges_[i].to]].push_back(i);
+  }
+
+  std::vector<bool> reachable(std::vector<std::uint32_t> queue, bool through_addresses) const {
+    std::vector<bool> reached(ids_.size(), false);
+    for (const auto at : queue) reached[at] = true;
+    while (!queue.empty()) {
+      const auto at = queue.back();
+      queue.pop_back();
+      for (auto i = start_[at]; i < start_[at + 1]; ++i) {
+        const auto& edge = edges_[i];
+        if (reached[edge.to] || (edge.address && !through_addresses)) continue;
+        reached[edge.to] = true;
+        queue.push_back(edge.to);
+      }
+    }
+    return reached;
+  }
+
+  /// Values that something read from memory flows into.
+  void find_data() {
+    std::vector<std::uint32_t> roots;
+    for (const auto& edge : edges_)
+      if (edge.from_memory) roots.push_back(edge.from);
+    data_ = reachable(std::move(roots), false);
+  }
+
+  [[nodiscard]] bool cyclic(std::uint32_t component) const {
+    return std::any_of(incoming_[component].begin(), incoming_[component].end(),
+                       [&](std::uint32_t i) { return component_[edges_[i].from] == component; });
+  }
+
+  [[nodiscard]] bool fed_by_data(std::uint32_t component) const {
+    return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
+      const auto& edge = edges_[i];
+      return component_[edge.from] != component && !edge.address && (edge.from_memory || data_[edge.from]);
+    });
+  }
+
+  [[nodiscard]] bool is_memory(std::uint32_t value) const { return ids_[value] >= flow_.count_; }
+
+  /// What tells iterations apart: the loop's own variables, and counters.
+  void find_induction() {
+    std::vector<std::uint32_t> roots;
+    const auto add = [&](NameId name) {
+      const auto found = std::lower_bound(ids_.begin(), ids_.end(), name);
+      if (found != ids_.end() && *found == name) roots.push_back(static_cast<std::uint32_t>(found - ids_.begin()));
+    };
+    for (auto i = first_; i < end_; ++i)
+      if (flow_.facts_[i].node == loop_) add(flow_.facts_[i].target);
+    for (std::uint32_t component = 0; component < components_; ++component) {
+      if (!cyclic(component) || fed_by_data(component)) continue;
+      for (const auto value : members_[component])
+        if (!is_memory(value) && assigned_[value] && exposed_[value]) roots.push_back(value);
+    }
+    induction_ = reachable(std::move(roots), true);
+  }
+
+  [[nodiscard]] bool chosen_by_iteration(const Fact& fact) const {
+    if (!fact.memory) return false;
+    if (induction_[local(fact.target)]) return true;
+    return std::any_of(fact.uses.begin(), fact.uses.end(),
+                       [&](const Use& use) { return use.address && !use.memory && induction_[local(use.name)]; });
+  }
+
+  /// Memory is carried unless every iteration has places of its own, and reads only those that it writes.
+  [[nodiscard]] bool carries_memory(std::uint32_t value) const {
+    if (!exposed_[value] || !assigned_[value]) return false;
+    const NameId id = ids_[value];
+    std::vector<std::uint64_t> read;
+    std::vector<std::uint64_t> written;
+    bool chosen = true;
+    for (auto i = first_; i < end_; ++i) {
+      const auto& fact = flow_.facts_[i];
+      if (!inside(fact)) continue;
+      // What is read for something else takes nothing from one iteration to the next.
+      const auto target = local(fact.memory ? flow_.memory_of(fact.target) : fact.target);
+      for (const auto& use : fact.uses)
+        if (use.memory && flow_.memory_of(use.name) == id && component_[target] == component_[value])
+          read.push_back(use.access);
+      if (!fact.memory || flow_.memory_of(fact.target) != id) continue;
+      written.push_back(fact.access);
+      chosen = chosen && chosen_by_iteration(fact);
+    }
+    std::sort(written.begin(), written.end());
+    const bool own = std::all_of(read.begin(), read.end(), [&](std::uint64_t place) {
+      return std::binary_search(written.begin(), written.end(), place);
+    });
+    return !(own && chosen);
+  }
+
+  std::optional<CarriedState> judge(std::uint32_t component) {
+    if (!cyclic(component) || !fed_by_data(component)) return std::nullopt;
+    CarriedState state;
+    state.loop = loop_;
+    bool carried = false;
+    for (const auto value : members_[component]) {
+      const bool carries = is_memory(value) ? carries_memory(value) : exposed_[value] && assigned_[value];
+      if (!carries) continue;
+      // A value in registers is the better name for a state that also has a place in memory.
+      if (!carried || (state.in_memory && !is_memory(value))) state.name = name_of(value);
+      state.in_memory = state.in_memory || is_memory(value);
+      carried = true;
+    }
+    if (!carried) return std::nullopt;
+    state.rank = rank_of(component);
+    if (state.rank == Rank::Scaled && contracts(component)) state.rank = Rank::Operand;
+    if (state.rank != Rank::Operand && !written_each_step(component)) return std::nullopt;
+    describe(component, state);
+    return state;
+  }
+
+  [[nodiscard]] NameId name_of(std::uint32_t value) const {
+    if (!is_memory(value)) return ids_[value];
+    // The name that the source writes to, not the root of its aliases.
+    for (auto i = first_; i < end_; ++i) {
+      const auto& fact = flow_.facts_[i];
+      if (inside(fact) && fact.memory && flow_.memory_of(fact.target) == ids_[value]) return fact.target;
+    }
+    return ids_[value] - static_cast<NameId>(flow_.count_);
+  }
+
+  [[nodiscard]] Rank rank_of(std::uint32_t component) const {
+    Rank rank = Rank::Additive;
+    std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> products;
+    for (const auto i : incoming_[component]) {
+      const auto& edge = edges_[i];
+      if (component_[edge.from] != component) continue;
+      rank = std::max(rank, edge.rank);
+      if (edge.term != 0) products.emplace_back(edge.fact, edge.term, edge.factor);
+    }
+    // The state times itself is no longer linear.
+    std::sort(products.begin(), products.end());
+    for (std::size_t i = 1; i < products.size(); ++i) {
+      const auto& [fact, term, factor] = products[i];
+      const auto& [fact_before, term_before, factor_before] = products[i - 1];
+      if (fact == fact_before && term == term_before && factor != factor_before) rank = Rank::Operand;
+    }
+    return rank;
+  }
+
+  /// Elements made of products of other elements, as in h = W h: more than a sum that is rescaled in place.
+  [[nodiscard]] bool contracts(std::uint32_t component) const {
+    return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
+      const auto& edge = edges_[i];
+      if (!is_memory(edge.from) || component_[edge.from] != component || !carries_memory(edge.from)) return false;
+      return edge.rank == Rank::Scaled && !reads_where_written(ids_[edge.from]);
+    });
+  }
+
+  /// Whether all that is read of some memory is read where it is written.
+  [[nodiscard]] bool reads_where_written(NameId memory) const {
+    std::uint64_t place = 0;
+    bool same = true;
+    const auto see = [&](std::uint64_t access) {
+      same = same && (place == 0 || place == access);
+      place = access;
+    };
+    for (auto i = first_; i < end_; ++i) {
+      const auto& fact = flow_.facts_[i];
+      if (!inside(fact)) continue;
+      if (fact.memory && flow_.memory_of(fact.target) == memory) see(fact.access);
+      for (const auto& use : fact.uses)
+        if (use.memory && flow_.memory_of(use.name) == memory) see(use.access);
+    }
+    return same;
+  }
+
+  /// A sum is a scan, and not a reduction, when each step keeps its value in a place of its own.
+  [[nodiscard]] bool written_each_step(std::uint32_t component) const {
+    std::uint32_t update = 0;
+    for (const auto i : incoming_[component])
+      if (component_[edges_[i].from] == component) update = std::max(update, flow_.facts_[edges_[i].fact].node);
+    const auto seen = reachable(members_[component], false);
+    for (auto i = first_; i < end_; ++i) {
+      const auto& fact = flow_.facts_[i];
+      if (!inside(fact) || !fact.memory || !chosen_by_iteration(fact)) continue;
+      if (conditional(fact) && !(update > flow_.branch_begin_[fact.node] && update < flow_.branch_end_[fact.node]))
+        continue;
+      const bool value = std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+        return !use.address && seen[local(use.memory ? flow_.memory_of(use.name) : use.name)];
+      });
+      if (value) return true;
+    }
+    return false;
+  }
+
+  /// How the places that a fact writes, or that one of its uses reads, tell programs apart.
+  template <class Belongs>
+  [[nodiscard]] std::uint32_t owners_of(const Fact& fact, Belongs belongs) const {
+    std::uint32_t mask = 0;
+    for (const auto& use : fact.uses)
+      if (use.address && !use.memory && belongs(use)) mask |= flow_.owners_[use.name];
+    return mask;
+  }
+
+  void describe(std::uint32_t component, CarriedState& state) const {
+    std::uint32_t written = 0;
+    std::uint32_t always_read = ~0U;
+    bool reads = false;
+    for (auto i = first_; i < end_; ++i) {
+      const auto& fact = flow_.facts_[i];
+      if (!inside(fact)) continue;
+      for (const auto& use : fact.uses) {
+        if (use.name == state.name && !use.address && state.line == 0) state.line = line_of(fact);
+        if (!use.memory || use.address || component_[local(flow_.memory_of(use.name))] != component) continue;
+        always_read &=
+            owners_of(fact, [&](const Use& place) { return place.group == use.group; }) | flow_.owners_[use.name];
+        reads = true;
+      }
+      if (!fact.memory || component_[local(flow_.memory_of(fact.target))] != component) continue;
+      written |= owners_of(fact, [](const Use& place) { return place.of_target; });
+      find_serial(fact, state);
+    }
+    if (state.line == 0) state.line = flow_.function_.nodes[loop_].line;
+    constexpr std::uint32_t k_programs = 0x7FFFFFFFU;
+    state.shared_by_programs = reads && (written & ~always_read & k_programs) != 0;
+  }
+
+  [[nodiscard]] int line_of(const Fact& fact) const { return flow_.function_.nodes[fact.node].line; }
+
+  /// Whether a loop between this one and the write goes over the units of the state.
+  void find_serial(const Fact& fact, CarriedState& state) const {
+    const auto& nodes = flow_.function_.nodes;
+    for (auto node = loop_ + 1; node < fact.node && !state.serial_loop; ++node) {
+      if (nodes[node].kind != NodeKind::Loop || nodes[node].last <= fact.node || flow_.is_short(node)) continue;
+      std::uint32_t owners = 0;
+      bool counts = false;
+      for (auto i = first_; i < end_ && flow_.facts_[i].node <= node; ++i) {
+        const auto& header = flow_.facts_[i];
+        if (header.node != node) continue;
+        owners |= flow_.owners_[header.target];
+        for (const auto& use : header.uses) owners |= flow_.owners_[use.name];
+        counts = counts || std::any_of(fact.uses.begin(), fact.uses.end(),
+                                       [&](const Use& use) { return use.of_target && use.name == header.target; });
+      }
+      if (counts && owners == 0) state.serial_loop = node;
+    }
+  }
+
+  const FunctionFlow& flow_;
+  std::uint32_t loop_;
+  std::uint32_t last_;
+  std::uint32_t first_ = 0;
+  std::uint32_t end_ = 0;
+  std::vector<Edge> edges_;
+  std::vector<NameId> ids_;
+  std::vector<std::uint32_t> start_;
+  std::vector<bool> exposed_;
+  std::vector<bool> assigned_;
+  std::vector<std::uint32_t> component_;
+  std::uint32_t components_ = 0;
+  std::vector<std::vector<std::uint32_t>> members_;
+  std::vector<std::vector<std::uint32_t>> incoming_;
+  std::vector<bool> data_;
+  std::vector<bool> induction_;
+};
+
+std::optional<CarriedState> FunctionFlow::carried_by(std::uint32_t loop) const { return LoopFlow(*this, loop).run(); }
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

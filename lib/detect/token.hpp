@@ -1,0 +1,68 @@
+#pragma once
+
+/// \file
+/// Source text as tokens: comments are gone, strings are one token, and brackets know their partners.
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+
+enum class TokenKind : std::uint8_t {
+  Name,
+  Number,
+  String,  ///< text is what stands between the quotes
+  Operator,
+  Newline,  ///< Python: the end of a logical line
+  Indent,
+  Dedent,
+};
+
+struct Token {
+  TokenKind kind = TokenKind::Operator;
+  std::string_view text;
+  int line = 0;  ///< 1-based
+};
+
+enum class Language : std::uint8_t { Python, C };
+
+/// An index into Tokens::list.
+using Position = std::uint32_t;
+inline constexpr Position k_nowhere = std::numeric_limits<Position>::max();
+
+/// The tokens of one text. Borrows the text.
+struct Tokens {
+  Language language = Language::C;
+  std::vector<Token> list;
+  /// For each bracket its partner; k_nowhere for everything else and for brackets without one.
+  std::vector<Position> partner;
+
+  [[nodiscard]] Position size() const { return static_cast<Position>(list.size()); }
+  /// Whether the token at `at` is this name or operator; false past the end.
+  [[nodiscard]] bool is(Position at, std::string_view text) const {
+    return at < size() && list[at].kind != TokenKind::String && list[at].text == text;
+  }
+  [[nodiscard]] bool is_name(Position at) const { return at < size() && list[at].kind == TokenKind::Name; }
+  /// The place after the bracket group that opens at `at`; `at` + 1 when it has no partner below `end`.
+  [[nodiscard]] Position after_group(Position at, Position end) const {
+    const Position close = partner[at];
+    return close == k_nowhere || close >= end || close < at ? at + 1 : close + 1;
+  }
+  /// The place after template arguments `<...>` that open at `at`; `at` when this is no such list.
+  [[nodiscard]] Position after_template(Position at, Position end) const;
+};
+
+/// Any bytes; `first_line` is the line of the first one. Linear in the length.
+[[nodiscard]] Tokens lex_python(std::string_view text, int first_line);
+[[nodiscard]] Tokens lex_c(std::string_view text, int first_line);
+
+/// Fills in Tokens::partner.
+void match_brackets(Tokens& tokens);
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

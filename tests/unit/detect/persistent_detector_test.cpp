@@ -1,0 +1,157 @@
+#include <kernelgen/detect/persistent_detector.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "fuzz/detector_fuzz.hpp"
+#include "support/catch.hpp"
+#include "support/golden.hpp"
+#include "support/text.hpp"
+
+using namespace kernelgen;
+using kernelgen::testing::read_test_data;
+
+namespace {
+
+/// One line of tests/data/detect/index.txt.
+struct Case {
+  std::string file;
+  Target target = Target::Cpp;
+  Recurrence verdict = Recurrence::Unknown;
+  std::string warnings;
+};
+
+std::vector<Case> read_cases() {
+  std::vector<Case> cases;
+  const auto text = read_test_data("detect/index.txt");
+  for (const auto line : split_lines(text)) {
+    if (line.empty() || line.front() == '#') continue;
+    const auto fields = split(line, '|');
+    REQUIRE(fields.size() == 4);
+    const auto target = parse_target(trim(fields[1]));
+    const auto verdict = parse_recurrence(trim(fields[2]));
+    REQUIRE((target && verdict));
+    cases.push_back({std::string(trim(fields[0])), *target, *verdict, std::string(trim(fields[3]))});
+  }
+  return cases;
+}
+
+PersistenceReport inspect(std::string_view source, Target target) {
+  return make_persistent_detector()->inspect(source, target);
+}
+
+std::string warnings_of(const PersistenceReport& report) {
+  std::set<std::string> names;
+  for (const auto& warning : report.warnings) names.insert(warning.name);
+  return join(std::vector<std::string>(names.begin(), names.end()), " ");
+}
+
+}  // namespace
+
+TEST_CASE("every file of the corpus gets its verdict and its warnings", "[detect][corpus]") {
+  for (const auto& each : read_cases()) {
+    const auto source = read_test_data("detect/" + each.file);
+    const auto report = inspect(source, each.target);
+    INFO(each.file << "\n" << to_json(report));
+    CHECK(to_string(report.verdict) == to_string(each.verdict));
+    CHECK(warnings_of(report) == each.warnings);
+    CHECK_FALSE(report.reason.empty());
+    const auto lines = static_cast<int>(split_lines(source).size());
+    CHECK(std::all_of(report.evidence.begin(), report.evidence.end(),
+                      [&](const Evidence& item) { return item.line >= 1 && item.line <= lines; }));
+  }
+}
+
+TEST_CASE("the corpus and its index name the same files", "[detect][corpus]") {
+  std::set<std::string> listed;
+  for (const auto& each : read_cases()) listed.insert(each.file);
+  std::set<std::string> found{};
+  for (const auto& entry : std::filesystem::directory_iterator(KERNELGEN_TEST_DATA "/detect"))
+    if (entry.path().filename() != "index.txt") found.insert(entry.path().filename().string());
+  CHECK(listed == found);
+  CHECK(found.size() >= 30);
+}
+
+TEST_CASE("the example kernels are understood", "[detect][corpus]") {
+  const auto verdict = [](const std::string& name) {
+    return to_string(inspect(read_test_data("../../examples/kernels/" + name), Target::Cpp).verdict);
+  };
+  for (const auto* name : {"gru.cpp", "gru_hidden.cpp", "gru_bidirectional.cpp", "gru.c", "gru_hidden.c"}) {
+    INFO(name);
+    CHECK(verdict(name) == "persistent");
+  }
+  for (const auto* name : {"relu.cpp", "softmax.cpp", "layernorm.cpp", "matmul_gelu.cpp", "batchnorm.cpp", "relu.c",
+                           "softmax.c", "layernorm.c", "matmul_gelu.c", "batchnorm.c"}) {
+    INFO(name);
+    CHECK(verdict(name) == "not-recurrent");
+  }
+}
+
+TEST_CASE("evidence has its lines", "[detect]") {
+  const auto report = inspect(read_test_data("detect/triton_mamba_scan.py"), Target::Triton);
+  const auto find = [&](EvidenceKind kind) {
+    const auto found = std::find_if(report.evidence.begin(), report.evidence.end(),
+                                    [&](const Evidence& item) { return item.kind == kind; });
+    return found == report.evidence.end() ? Evidence{} : *found;
+  };
+  CHECK(find(EvidenceKind::DeviceKernel).line == 6);
+  CHECK(find(EvidenceKind::DeviceKernel).name == "scan");
+  CHECK(find(EvidenceKind::DeviceLoop).line == 10);
+  CHECK(find(EvidenceKind::CarriedState).line == 14);
+  CHECK(find(EvidenceKind::CarriedState).name == "h");
+  CHECK(find(EvidenceKind::Launch).line == 20);
+}
+
+TEST_CASE("inline sources keep the lines of the file", "[detect]") {
+  const auto report = inspect(read_test_data("detect/torch_inline_persistent.py"), Target::Torch);
+  REQUIRE(report.verdict == Recurrence::Persistent);
+  CHECK(report.reason.find("line 12") != std::string::npos);
+}
+
+TEST_CASE("a report as JSON has everything", "[detect]") {
+  const auto text = to_json(inspect(read_test_data("detect/triton_serial_hidden.py"), Target::Triton));
+  for (const auto* part : {"\"verdict\": \"persistent\"", "\"kind\": \"carried_state\"", "\"name\": \"serial_hidden\"",
+                           "\"line\": 11", "\"reason\": "})
+    CHECK(text.find(part) != std::string::npos);
+}
+
+TEST_CASE("the name of a kernel decides nothing", "[detect]") {
+  auto source = read_test_data("detect/triton_gru_step_kernel.py");
+  const auto before = inspect(source, Target::Triton).verdict;
+  for (auto at = source.find("persistent_gru_kernel"); at != source.npos; at = source.find("persistent_gru_kernel"))
+    source.replace(at, 21, "elementwise_add");
+  CHECK(inspect(source, Target::Triton).verdict == before);
+}
+
+TEST_CASE("neither random nor mutated nor deeply nested text hurts the detector", "[detect][fuzz]") {
+  std::mt19937 random(7);
+  const auto feed = [](const std::string& text) {
+    fuzz_detector(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes(random() % 400, ' ');
+    for (auto& byte : bytes) byte = static_cast<char>(random());
+    feed(bytes);
+  }
+  for (const auto& each : read_cases()) {
+    const auto source = read_test_data("detect/" + each.file);
+    for (int round = 0; round < 20; ++round) {
+      auto text = source;
+      for (int change = 0; change < 8; ++change) text[random() % text.size()] = static_cast<char>(random());
+      text.erase(random() % text.size(), random() % 40);
+      feed(text);
+    }
+    feed(source.substr(0, random() % source.size()));
+  }
+  for (const std::string part : {"(", "[", "{", "for(;;)", "if(x)", "while x:\n ", "*", "a(", "a[", "@triton.jit\n",
+                                 "\"\"\"", "x?", "do ", "<", "lambda:", "#if 0\n", "a=b,", "else "}) {
+    for (const std::string prefix : {"", "__global__ void k(){", "int kgen_run(){", "@triton.jit\ndef k():\n x = "}) {
+      std::string text = prefix;
+      for (int i = 0; i < 4000; ++i) text += part;
+      feed(text);
+    }
+  }
+}
