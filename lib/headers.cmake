@@ -36,5 +36,6 @@ set(KERNELGEN_PUBLIC_HEADERS
   report/report.hpp
   store/event.hpp
   store/journal.hpp
+  store/results_directory.hpp
   task/task_source.hpp)
 list(TRANSFORM KERNELGEN_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/kernelgen/)

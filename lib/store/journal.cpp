@@ -1,13 +1,12 @@
 #include <kernelgen/store/journal.hpp>
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <utility>
 
+#include "store/file_lock.hpp"
 #include "store/run_files.hpp"
 #include "support/clock.hpp"
 #include "support/errno_error.hpp"
@@ -117,14 +116,7 @@ std::unique_ptr<Journal> make_memory_journal(TimeSource clock) {
 
 Result<std::unique_ptr<Journal>> open_run_journal(const fs::path& directory, TimeSource clock) {
   KERNELGEN_CHECK(make_directories(directory));
-  const std::string name = (directory / "events.jsonl").string();
-  UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (fd.get() < 0) return errno_error(errno, "cannot open " + name);
-  // The kernel lets go of the lock when the process dies, however it dies.
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return Error{ErrorCode::Busy, directory.string() + " is in use by another kgen"};
-    return errno_error(errno, "cannot lock " + name);
-  }
+  KERNELGEN_TRY(auto fd, open_locked(directory / "events.jsonl", directory));
   auto journal = std::make_unique<FileJournal>(directory, std::move(clock), std::move(fd));
   KERNELGEN_CHECK(journal->open());
   return std::unique_ptr<Journal>(std::move(journal));
