@@ -1,0 +1,135 @@
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+
+#include <kernelgen/store/journal.hpp>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/text.hpp"
+
+using namespace kernelgen;
+namespace fs = std::filesystem;
+
+namespace {
+
+pid_t start(const fs::path& directory) {
+  std::string program = KERNELGEN_SCRIPTED_FLOW;
+  std::string argument = directory.string();
+  char* const arguments[] = {program.data(), argument.data(), nullptr};
+  char* const environment[] = {nullptr};
+  pid_t pid = -1;
+  REQUIRE(::posix_spawn(&pid, program.c_str(), nullptr, nullptr, arguments, environment) == 0);
+  return pid;
+}
+
+/// What must be the same whenever a run was killed.
+std::map<std::string, std::string> facts_of(const fs::path& directory) {
+  std::map<std::string, std::string> facts;
+  const auto events = read_run_events(directory / "run");
+  REQUIRE(events);
+  for (const auto& [id, result] : history_of(*events)) {
+    facts[id] = std::string(to_string(result.status)) + '|' + result.action.base + '|' + result.action.variant + '|' +
+                (result.candidate ? result.candidate->id : "") + '|' + (result.record ? to_json(*result.record) : "") +
+                '|' + result.message;
+  }
+  return facts;
+}
+
+/// How often each request reached the model.
+std::map<std::string, int> asked(const fs::path& directory) {
+  std::map<std::string, int> counts;
+  const auto text = read_file(directory / "asked").value();
+  for (const auto line : split_lines(text)) ++counts[std::string(line)];
+  return counts;
+}
+
+struct Requests {
+  int sent = 0;
+  int unknown = 0;
+  int arrived = 0;
+};
+
+/// By the id that the model saw.
+std::map<std::string, Requests> requests_of(const fs::path& directory) {
+  std::map<std::string, Requests> found;
+  std::map<int, std::string> ids;
+  const auto events = read_run_events(directory / "run").value();
+  for (const auto& event : events) {
+    if (const auto* issued = std::get_if<ActionIssued>(&event.body)) {
+      std::string id = "task." + issued->action.id;
+      for (char& byte : id) byte = byte == '/' ? '-' : byte;
+      ids[issued->number] = id;
+    }
+    if (const auto* sent = std::get_if<RequestSent>(&event.body)) ++found[ids[sent->number]].sent;
+    if (const auto* unknown = std::get_if<RequestUnknown>(&event.body)) ++found[ids[unknown->number]].unknown;
+    if (const auto* arrived = std::get_if<ReplyArrived>(&event.body)) ++found[ids[arrived->number]].arrived;
+  }
+  return found;
+}
+
+/// Kills the search again and again until it ends by itself; how often.
+int run_with_kills(const fs::path& directory, std::mt19937& random) {
+  std::uniform_int_distribution<int> microseconds(500, 45'000);
+  for (int kills = 0;; ++kills) {
+    const pid_t pid = start(directory);
+    std::this_thread::sleep_for(std::chrono::microseconds(microseconds(random)));
+    ::kill(pid, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(pid, &status, 0) == pid);
+    if (WIFEXITED(status)) {
+      CHECK(WEXITSTATUS(status) == 0);
+      return kills;
+    }
+  }
+}
+
+void check_requests(const fs::path& directory) {
+  const auto seen = asked(directory);
+  const auto journaled = requests_of(directory);
+  for (const auto& [id, requests] : journaled) {
+    INFO(id);
+    // Answered once, and what was sent without an answer is said to be unknown.
+    CHECK(requests.arrived == 1);
+    CHECK(requests.sent == requests.arrived + requests.unknown);
+    // A request that was journaled may have died before it left; none left that was not journaled.
+    const auto found = seen.find(id);
+    REQUIRE(found != seen.end());
+    CHECK(found->second <= requests.sent);
+  }
+  for (const auto& [id, count] : seen) CHECK(journaled.contains(id));
+}
+
+}  // namespace
+
+TEST_CASE("a search that is killed at 200 random moments ends as one that was not", "[process][flow]") {
+  const auto root = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-kill-").value();
+  const auto whole = root.path() / "whole";
+  fs::create_directory(whole);
+  int status = 0;
+  REQUIRE(::waitpid(start(whole), &status, 0) > 0);
+  REQUIRE(status == 0);
+  const auto expected = facts_of(whole);
+  REQUIRE(expected.size() > 12);
+
+  constexpr int k_kills = 200;
+  const unsigned seed = std::random_device{}();
+  INFO("seed " << seed);
+  std::mt19937 random(seed);
+  int kills = 0;
+  for (int round = 0; kills < k_kills; ++round) {
+    const auto directory = root.path() / std::to_string(round);
+    fs::create_directory(directory);
+    kills += run_with_kills(directory, random);
+    CHECK(facts_of(directory) == expected);
+    check_requests(directory);
+  }
+}

@@ -1,0 +1,67 @@
+// A whole search with a scripted model and a scripted judge, to be killed at any moment:
+//
+//   scripted_flow DIRECTORY
+//
+// The journal lies in DIRECTORY/run. Every request that reaches the model adds a line to DIRECTORY/asked. Exit 0 when
+// the search is over.
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <thread>
+
+#include "unit/flow/fake_world.hpp"
+
+using namespace kernelgen;
+using namespace kernelgen::testing;
+
+namespace {
+
+void add_line(const std::string& file, const std::string& line) {
+  const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const std::string text = line + '\n';
+  if (fd < 0 || ::write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size())) ::_exit(3);
+  ::close(fd);
+}
+
+/// Something for every branch of the flow, the same in every process.
+std::string reply_to(const std::string& id) {
+  if (id == "task.seed1") return code_reply("broken");
+  if (id == "task.seed1-repair1") return "no code at all";
+  if (id == "task.seed2") return code_reply("score 1.3");
+  if (id == "task.seed2-analysis") return analysis_reply(true);
+  if (id == "task.seed1-analysis") return analysis_reply(false);
+  if (id == "task.seed2-optimize") return code_reply("wrong");
+  if (id == "task.stage2") return code_reply("score 2.5");
+  return code_reply("score 1.1 for " + id);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 64;
+  const std::string directory = argv[1];
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(3)); };
+  FakeModel model([&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+    add_line(directory + "/asked", request.id);
+    pause();
+    return Reply{.text = reply_to(request.id), .usage = {100, 10, std::nullopt, std::nullopt}};
+  });
+  FakeBenchmarker benchmarker([&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    pause();
+    return judge_source(request.candidate.source);
+  });
+  const FakePromptBuilder prompts;
+  const FakeDetector detector;
+  const auto journal = open_run_journal(directory + "/run", real_time());
+  if (!journal) {
+    std::cerr << journal.error().to_line() << '\n';
+    return 73;
+  }
+  const auto outcome = run_flow(fake_request(), *make_hybrid_policy({.seeds = 3}),
+                                {model, prompts, benchmarker, detector}, **journal, {}, {});
+  if (!outcome) std::cerr << outcome.error().to_line() << '\n';
+  return outcome ? 0 : 1;
+}
