@@ -9,10 +9,12 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/exec/process.hpp>
+#include <kernelgen/llm/clients.hpp>
 
 #include "console.hpp"
 #include "environment.hpp"
@@ -29,6 +31,8 @@ struct Context {
   Terminal err_terminal;
   std::function<Result<std::unique_ptr<Benchmarker>>(WorkerBenchmarkerOptions)> make_benchmarker;
   std::function<Result<Installation>()> find_installation;
+  /// make_llm_client with this process's keys.
+  std::function<Result<std::unique_ptr<LLMClient>>(std::string_view spec, Waiting, ReplayMode)> make_llm;
   ProcessRunner& processes;
   std::stop_token stop;
 };
@@ -39,6 +43,8 @@ using Action = std::function<Result<ExitCode>()>;
 /// Each adds its command to `app` and sets `action` when it was chosen. `context` and `action` must outlive `app`.
 void add_eval_command(CLI::App& app, Context& context, Action& action);
 void add_prompt_command(CLI::App& app, Context& context, Action& action);
+void add_run_command(CLI::App& app, Context& context, Action& action);
+void add_generate_command(CLI::App& app, Context& context, Action& action);
 void add_worker_command(CLI::App& app, Context& context, Action& action);
 void add_detect_command(CLI::App& app, Context& context, Action& action);
 void add_doctor_command(CLI::App& app, Context& context, Action& action);

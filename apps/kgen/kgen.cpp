@@ -47,11 +47,13 @@ int run_kgen(const std::vector<std::string>& arguments, Context& context) {
   app.footer(k_footer);
   app.get_formatter()->column_width(28);
   Action action;
+  add_run_command(app, context, action);
+  add_generate_command(app, context, action);
   add_eval_command(app, context, action);
   add_prompt_command(app, context, action);
   add_detect_command(app, context, action);
-  add_doctor_command(app, context, action);
   add_worker_command(app, context, action);
+  add_doctor_command(app, context, action);
   if (const auto name = unknown_command(app, arguments))
     return report(Error{ErrorCode::InvalidArgument, "unknown command " + *name + " (see kgen --help)"}, context);
   try {

@@ -13,7 +13,8 @@ using namespace kernelgen::cli;
 int main(int argc, char** argv) try {
   const Interruption interruption;
   const auto processes = make_process_runner();
-  auto environment = read_environment(current_environment());
+  const auto variables = current_environment();
+  auto environment = read_environment(variables);
   const auto out_terminal = inspect_terminal(STDOUT_FILENO, environment.no_color, environment.columns);
   const auto err_terminal = inspect_terminal(STDERR_FILENO, environment.no_color, environment.columns);
   Context context{.environment = std::move(environment),
@@ -23,6 +24,12 @@ int main(int argc, char** argv) try {
                   .err_terminal = err_terminal,
                   .make_benchmarker = make_worker_benchmarker,
                   .find_installation = find_installation,
+                  .make_llm =
+                      [&](std::string_view spec, Waiting waiting, ReplayMode replay) {
+                        return make_llm_client(
+                            spec,
+                            {.environment = variables, .runner = *processes, .waiting = waiting, .replay = replay});
+                      },
                   .processes = *processes,
                   .stop = interruption.token()};
   return run_kgen({argv + 1, argv + argc}, context);
