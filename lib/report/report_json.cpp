@@ -66,5 +66,25 @@ json::object run_to_json(const RunReport& run) {
   return object;
 }
 
+json::object statistics_to_json(const Totals& totals) {
+  json::object object;
+  object["runs"] = totals.runs;
+  for (const auto status :
+       {RunStatus::Success, RunStatus::Partial, RunStatus::Failed, RunStatus::Unfinished, RunStatus::Damaged}) {
+    const auto found = totals.by_status.find(status);
+    object[to_string(status)] = found == totals.by_status.end() ? 0 : found->second;
+  }
+  object["success_percent"] = totals.success_percent;
+  object["correct_percent"] = totals.correct_percent;
+  object["mean"] = totals.mean;
+  object["mean_scored"] = or_null(totals.mean_scored);
+  object["geometric_mean"] = or_null(totals.geometric_mean);
+  object["lower_quartile"] = or_null(totals.lower_quartile);
+  object["median"] = or_null(totals.median);
+  object["upper_quartile"] = or_null(totals.upper_quartile);
+  object["fast_1"] = totals.fast_1;
+  return object;
+}
+
 }  // namespace v0
 }  // namespace kernelgen

@@ -107,7 +107,24 @@ Result<std::vector<RunReport>> read_results(const fs::path& results_directory) {
 
 Result<void> write_reports(const fs::path& results_directory) {
   KERNELGEN_TRY(const auto runs, read_results(results_directory));
-  return write_file_atomic(results_directory / "summary.json", summary_json(runs), k_derived);
+  return write_reports(results_directory, runs);
+}
+
+Result<void> write_reports(const fs::path& results_directory, const std::vector<RunReport>& runs) {
+  for (const auto& run : runs) {
+    if (run.status == RunStatus::Damaged) continue;
+    const auto figures = results_directory / run.task / run.name / "figures";
+    KERNELGEN_CHECK(make_directories(figures));
+    KERNELGEN_CHECK(write_file_atomic(figures / "score.svg", score_figure(run), k_derived));
+  }
+  const auto write = [&](const char* name, const std::string& text) {
+    return write_file_atomic(results_directory / name, text, k_derived);
+  };
+  KERNELGEN_CHECK(write("usage.csv", usage_csv(runs)));
+  KERNELGEN_CHECK(write("detailed_report.json", detailed_json(runs)));
+  KERNELGEN_CHECK(write("detailed_report.txt", detailed_text(runs)));
+  KERNELGEN_CHECK(write("summary.csv", summary_csv(runs)));
+  return write("summary.json", summary_json(runs));
 }
 
 }  // namespace v0

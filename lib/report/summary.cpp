@@ -1,8 +1,12 @@
-#include <kernelgen/report/report.hpp>
+#include <fmt/format.h>
 
 #include <boost/json.hpp>
+#include <utility>
+
+#include <kernelgen/report/report.hpp>
 
 #include "core/json.hpp"
+#include "report/csv.hpp"
 #include "report/report_json.hpp"
 
 namespace kernelgen {
@@ -13,39 +17,26 @@ namespace json = boost::json;
 
 constexpr int k_summary_schema = 1;
 
-json::object statistics(const Totals& totals) {
-  json::object object;
-  object["runs"] = totals.runs;
-  for (const auto status :
-       {RunStatus::Success, RunStatus::Partial, RunStatus::Failed, RunStatus::Unfinished, RunStatus::Damaged}) {
-    const auto found = totals.by_status.find(status);
-    object[to_string(status)] = found == totals.by_status.end() ? 0 : found->second;
-  }
-  object["success_percent"] = totals.success_percent;
-  object["correct_percent"] = totals.correct_percent;
-  object["mean"] = totals.mean;
-  object["mean_scored"] = or_null(totals.mean_scored);
-  object["geometric_mean"] = or_null(totals.geometric_mean);
-  object["lower_quartile"] = or_null(totals.lower_quartile);
-  object["median"] = or_null(totals.median);
-  object["upper_quartile"] = or_null(totals.upper_quartile);
-  object["fast_1"] = totals.fast_1;
-  object["failures"] = counts_to_json(totals.failures);
-  object["usage"] = to_json_object(totals.usage);
-  return object;
-}
-
-/// Runs without a correct kernel, with how their last attempt failed.
+/// Runs without a correct kernel, with how their attempts failed.
 json::array failed_runs(const std::vector<RunReport>& runs) {
   json::array list;
   for (const auto& run : runs) {
     if (run.status != RunStatus::Failed && run.status != RunStatus::Damaged) continue;
-    json::object failure{{"task", run.task}, {"run", run.name}, {"class", last_failure_class(run)}};
-    failure["classes"] = counts_to_json(run.failures());
-    failure["reason"] = run.reason;
-    list.push_back(std::move(failure));
+    list.push_back(json::object{{"task", run.task},
+                                {"run", run.name},
+                                {"last_class", last_failure_class(run)},
+                                {"classes", counts_to_json(run.failures())},
+                                {"reason", run.reason}});
   }
   return list;
+}
+
+/// Nothing for null.
+std::string to_cell(const json::value& value) {
+  if (value.is_null()) return "";
+  if (const auto* text = value.if_string()) return std::string(*text);
+  if (const auto* number = value.if_double()) return fmt::format("{}", *number);
+  return json::serialize(value);
 }
 
 }  // namespace
@@ -53,10 +44,31 @@ json::array failed_runs(const std::vector<RunReport>& runs) {
 std::string summary_json(const std::vector<RunReport>& runs) {
   json::array list;
   for (const auto& run : runs) list.push_back(run_to_json(run));
+  const auto totals = totals_of(runs);
+  auto object = statistics_to_json(totals);
+  object["failures"] = counts_to_json(totals.failures);
+  object["usage"] = to_json_object(totals.usage);
   return to_pretty_json(json::object{{"schema", k_summary_schema},
                                      {"runs", std::move(list)},
                                      {"failed_runs", failed_runs(runs)},
-                                     {"totals", statistics(totals_of(runs))}});
+                                     {"totals", std::move(object)}});
+}
+
+std::string summary_csv(const std::vector<RunReport>& runs) {
+  std::vector<std::string> header;
+  for (const auto& member : run_to_json({})) header.emplace_back(member.key());
+  std::string text = csv_row(header);
+  for (const auto& run : runs) {
+    std::vector<std::string> row;
+    for (const auto& member : run_to_json(run)) row.push_back(to_cell(member.value()));
+    text += csv_row(row);
+  }
+  text += '\n' + csv_row({"statistic", "value"});
+  const auto totals = totals_of(runs);
+  for (const auto& member : statistics_to_json(totals))
+    text += csv_row({std::string(member.key()), to_cell(member.value())});
+  for (const auto& [name, count] : totals.failures) text += csv_row({"failures " + name, std::to_string(count)});
+  return text;
 }
 
 }  // namespace v0

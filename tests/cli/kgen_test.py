@@ -229,6 +229,38 @@ class KgenTest(unittest.TestCase):
         strange.write_text("")
         self.check_error(64, "pass --target", "detect", strange)
 
+    def make_results(self):
+        """One run that failed, and one whose journal is damaged."""
+        started = {"schema": 1, "type": "run_started", "time": "2025-01-31T00:00:00.000Z", "kernelgen_version": "0.1.0",
+                   "task": {"name": "relu"}, "target": "cpp", "policy": "hybrid", "options": [], "model": "mailbox:m"}
+        finished = {"schema": 1, "type": "run_finished", "time": "2025-01-31T00:01:30.000Z",
+                    "reason": "no seed is correct", "reached": False}
+        results = self.path / "results"
+        for name, text in (("relu", json.dumps(started) + "\n" + json.dumps(finished) + "\n"), ("broken", "{}\n")):
+            (results / name).mkdir(parents=True)
+            (results / name / "events.jsonl").write_text(text)
+        return results
+
+    def test_report(self):
+        results = self.make_results()
+        table = self.run_kgen("report", results)
+        self.assertEqual((table.returncode, table.stderr), (0, ""))
+        self.assertRegex(table.stdout, r"(?m)^relu +failed +- .* 1\.5 ")
+        self.assertRegex(table.stdout, r"(?m)^damaged: .*broken/events.jsonl, line 1: not an event")
+        self.assertEqual({path.name for path in results.iterdir() if path.is_file()},
+                         {"summary.json", "summary.csv", "usage.csv", "detailed_report.txt", "detailed_report.json"})
+        self.assertTrue((results / "relu/figures/score.svg").is_file())
+        printed = self.run_kgen("report", results, "--json")
+        self.assertEqual((printed.returncode, printed.stdout), (0, (results / "summary.json").read_text()))
+        self.assertEqual([run["status"] for run in json.loads(printed.stdout)["runs"]], ["damaged", "failed"])
+
+    def test_report_of_what_is_no_results_directory(self):
+        results = self.make_results()
+        self.check_error(64, "directory is required", "report")
+        self.check_error(64, "nothing is no results directory: it does not exist", "report", "nothing")
+        self.check_error(64, "it is a run", "report", results / "relu")
+        self.check_error(64, "it is no directory", "report", results / "relu/events.jsonl")
+
     def test_version(self):
         result = self.run_kgen("--version")
         self.assertEqual(result.returncode, 0)

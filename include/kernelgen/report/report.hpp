@@ -152,8 +152,18 @@ struct Totals {
 /// The fraction of all runs whose best kernel has a score above `p`; 0 of no runs.
 [[nodiscard]] double fast_p(const std::vector<RunReport>& runs, double p);
 
-/// The content of summary.json.
+/// The content of summary.json, summary.csv, usage.csv and detailed_report.json and .txt.
 [[nodiscard]] std::string summary_json(const std::vector<RunReport>& runs);
+[[nodiscard]] std::string summary_csv(const std::vector<RunReport>& runs);
+[[nodiscard]] std::string usage_csv(const std::vector<RunReport>& runs);
+[[nodiscard]] std::string detailed_json(const std::vector<RunReport>& runs);
+[[nodiscard]] std::string detailed_text(const std::vector<RunReport>& runs);
+
+/// The content of figures/score.svg: score by action number, the best so far, failures.
+[[nodiscard]] std::string score_figure(const RunReport& run);
+
+/// The summary for a terminal of `width` columns; 0: lines are as long as they are.
+[[nodiscard]] std::string summary_table(const std::vector<RunReport>& runs, std::size_t width);
 
 /// The runs below a results directory, in natural order of their names. A damaged journal gives a run that says so.
 /// Symbolic links below the directory are not followed. InvalidArgument when it is no results directory: not there, no
@@ -163,6 +173,8 @@ struct Totals {
 /// Reads the results and writes the reports beside them, each by rename. Errors: those of read_results(), and those of
 /// writing (NoSpace, PermissionDenied, Io).
 Result<void> write_reports(const std::filesystem::path& results_directory);
+/// The same for runs that were read already.
+Result<void> write_reports(const std::filesystem::path& results_directory, const std::vector<RunReport>& runs);
 
 }  // namespace v0
 }  // namespace kernelgen
