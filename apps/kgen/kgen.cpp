@@ -11,9 +11,9 @@ namespace kernelgen::cli {
 namespace {
 
 constexpr const char* k_footer =
-    "Exit codes: 0 success (eval: correct and at least as fast), 1 eval: correct but slower,\n"
-    "2 eval: not correct, 64 wrong usage, 69 something this machine lacks, 70 a bug of kgen,\n"
-    "73 results in use by another kgen, 75 waiting for work done elsewhere, 130 interrupted.";
+    "Exit codes: 0 success (eval: correct and at least as fast), 1 eval: correct but slower, run: goal not\n"
+    "reached, 2 eval: not correct, run: no correct kernel, 64 wrong usage, 69 something this machine lacks,\n"
+    "70 a bug of kgen, 73 results in use by another kgen, 75 waiting for work done elsewhere, 130 interrupted.";
 
 int report(const Error& error, Context& context) {
   constexpr std::size_t k_max_error = 2000;
@@ -41,7 +41,7 @@ std::optional<std::string> unknown_command(CLI::App& app, const std::vector<std:
 }  // namespace
 
 int run_kgen(const std::vector<std::string>& arguments, Context& context) {
-  CLI::App app("Judges kernels that replace PyTorch modules.", "kgen");
+  CLI::App app("Has language models write kernels that replace PyTorch modules, and judges them.", "kgen");
   app.set_version_flag("--version", "kgen " + std::string(version()));
   app.require_subcommand(1);
   app.footer(k_footer);
@@ -53,8 +53,8 @@ int run_kgen(const std::vector<std::string>& arguments, Context& context) {
   add_prompt_command(app, context, action);
   add_detect_command(app, context, action);
   add_report_command(app, context, action);
-  add_worker_command(app, context, action);
   add_doctor_command(app, context, action);
+  add_worker_command(app, context, action);
   if (const auto name = unknown_command(app, arguments))
     return report(Error{ErrorCode::InvalidArgument, "unknown command " + *name + " (see kgen --help)"}, context);
   try {

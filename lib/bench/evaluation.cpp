@@ -36,7 +36,7 @@ constexpr auto k_baseline_budget = 300ms;
 constexpr int k_echoes = 16;
 /// What waking takes: cold caches, sleeping cores. On a machine of two cores the fast tenth of native calls took 25 to
 /// 200 us more than an exchange; of Python calls, with seeding before and the description of outputs after them, 350
-/// us.
+/// to 440 us.
 constexpr double k_native_waking_ns = 300e3;
 constexpr double k_python_waking_ns = 500e3;
 /// A clock that could hide more than this share of a call is worth a label.

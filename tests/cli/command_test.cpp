@@ -1,107 +1,14 @@
 #include <filesystem>
-#include <fstream>
-#include <sstream>
-
-#include <kernelgen/bench/fake_benchmarker.hpp>
 
 #include "bench/spool.hpp"
-#include "commands.hpp"
+
+#include "cli/fixture.hpp"
 #include "support/catch.hpp"
-#include "support/files.hpp"
 #include "support/sample_record.hpp"
 
 using namespace kernelgen;
 using namespace kernelgen::cli;
-using kernelgen::testing::full_record;
-
-namespace {
-
-const std::string k_task = std::string(KERNELGEN_SOURCE_DIR) + "/examples/tasks/relu.py";
-
-/// Starts nothing: every program is missing.
-class NoProcesses final : public ProcessRunner {
- public:
-  Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) override {
-    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
-    return Error{ErrorCode::MissingTool, request.command.front() + " is not installed"};
-  }
-};
-
-/// Lends a benchmarker that outlives the command, so that a test can ask it afterwards.
-class Lent final : public Benchmarker {
- public:
-  explicit Lent(Benchmarker& inner) : inner_(inner) {}
-  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
-                                    std::stop_token stop) override {
-    return inner_.evaluate(request, progress, std::move(stop));
-  }
-  Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
-                                   std::stop_token stop) override {
-    return inner_.describe(task, options, std::move(stop));
-  }
-
- private:
-  Benchmarker& inner_;
-};
-
-/// kgen with a fake world around it.
-class Fixture {
- public:
-  Fixture() {
-    std::ofstream(path("kernel.cpp")) << "// a kernel\n";
-    environment.cache_dir = path("cache");
-  }
-
-  [[nodiscard]] std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
-
-  int run(std::vector<std::string> arguments) {
-    benchmarker = std::make_unique<FakeBenchmarker>([this](const EvaluationRequest&) {
-      if (while_judging) while_judging();
-      return answer;
-    });
-    Context context{
-        .environment = environment,
-        .out = out,
-        .err = err,
-        .out_terminal = {},
-        .err_terminal = {},
-        .make_benchmarker = [this](WorkerBenchmarkerOptions options) -> Result<std::unique_ptr<Benchmarker>> {
-          worker_options = std::move(options);
-          return std::unique_ptr<Benchmarker>(std::make_unique<Lent>(*benchmarker));
-        },
-        .find_installation = [] { return Result<Installation>(Installation{}); },
-        .processes = processes_,
-        .stop = stop.get_token()};
-    return run_kgen(arguments, context);
-  }
-
-  int eval(std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments{"eval", "--code", path("kernel.cpp"), "--problem", k_task};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(arguments);
-  }
-
-  Result<EvaluationRecord> answer = EvaluationRecord{};
-  std::function<void()> while_judging;
-  Environment environment;
-  std::stop_source stop;
-  std::ostringstream out;
-  std::ostringstream err;
-  std::unique_ptr<FakeBenchmarker> benchmarker;
-  WorkerBenchmarkerOptions worker_options;
-
- private:
-  TemporaryDirectory directory_ = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "kgen-").value();
-  NoProcesses processes_;
-};
-
-EvaluationRecord correct_record(double speedup) {
-  EvaluationRecord record;
-  record.timing.emplace().speedup_call = {speedup, speedup, speedup};
-  return record;
-}
-
-}  // namespace
+using namespace kernelgen::testing;
 
 TEST_CASE("eval exits with 0, 1 or 2 by the verdict", "[cli][eval]") {
   Fixture kgen;

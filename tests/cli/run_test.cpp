@@ -1,0 +1,165 @@
+#include <filesystem>
+
+#include <kernelgen/store/results_directory.hpp>
+
+#include "cli/fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+using namespace kernelgen::testing;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A kernel whose first line says how it does.
+Reply kernel(const std::string& line) {
+  return ScriptedLLMClient::reply("```cpp\n// " + line +
+                                  "\n#include <kernelgen/abi.h>\nKGEN_API int kgen_run(void*, const kgen_run_args*) "
+                                  "{ return 0; }\n```\n");
+}
+
+/// Judges by the first line: "fast", "slow", or anything else, which does not compile.
+Result<EvaluationRecord> judge(const EvaluationRequest& request) {
+  const auto& source = request.candidate.source;
+  if (source.find("// fast") == 0) return correct_record(2);
+  if (source.find("// slow") == 0) return correct_record(0.5);
+  EvaluationRecord record;
+  record.outcome = {OutcomeKind::Compile, "other", "it does not compile"};
+  return record;
+}
+
+std::vector<std::string> run_arguments(Fixture& kgen, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments{"run",   k_task,      "--target",  "cpp",
+                                     "--llm", "scripted:", "--results", kgen.path("out")};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+}  // namespace
+
+TEST_CASE("run exits with 0, 1 or 2 by what it found", "[cli][run]") {
+  for (const auto& [line, exit] : {std::pair{"fast", 0}, std::pair{"slow", 1}, std::pair{"broken", 2}}) {
+    Fixture kgen;
+    kgen.judge = judge;
+    kgen.model = [line = std::string(line)](const LLMRequest&) { return kernel(line); };
+    CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "1"})) == exit);
+    CHECK(kgen.llm_spec == "scripted:");
+  }
+}
+
+TEST_CASE("run leaves its results and says where", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  kgen.model = [](const LLMRequest& request) { return kernel(request.id == "relu.sample1" ? "broken" : "fast"); };
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "2"})) == 0);
+  const fs::path results = kgen.path("out");
+  CHECK(read_file(results / "relu" / "best_code.cpp")->find("// fast") == 0);
+  for (const char* name : {"relu/events.jsonl", "relu/prompt_1.txt", "relu/response_2.txt", "relu/code_1.cpp",
+                           "relu/result_2.json", "relu/best_prompt.txt", "relu/best_result.json", "summary.json"})
+    CHECK(fs::exists(results / name));
+  CHECK(kgen.out.str().find("best kernel: sample2, 2.00x, goal reached\n") == 0);
+  CHECK(kgen.out.str().find((results / "relu/best_code.cpp").string() + '\n') != std::string::npos);
+  CHECK(kgen.err.str().find("sample1                  compile:other") != std::string::npos);
+  CHECK(kgen.err.str().find('\r') == std::string::npos);
+}
+
+TEST_CASE("run --json prints the outcome and nothing else", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  kgen.model = [](const LLMRequest&) { return kernel("fast"); };
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "1", "--json"})) == 0);
+  CHECK(kgen.out.str().find("{\n  \"directory\": ") == 0);
+  CHECK(kgen.out.str().find("\"best\": \"sample1\"") != std::string::npos);
+  CHECK(kgen.out.str().find("\"score\": 2E0") != std::string::npos);
+}
+
+TEST_CASE("the same command goes on, another one is refused", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  int asked = 0;
+  kgen.model = [&](const LLMRequest&) {
+    ++asked;
+    return kernel("fast");
+  };
+  const std::vector<std::string> one{"--policy", "one-shot", "--samples", "1"};
+  CHECK(kgen.run(run_arguments(kgen, one)) == 0);
+  CHECK(kgen.run(run_arguments(kgen, one)) == 0);
+  CHECK(asked == 1);
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "2"})) == 64);
+  CHECK(kgen.err.str().find("kgen: this run was started with policy.samples 1, not 2") != std::string::npos);
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "2", "--name", "two"})) == 0);
+  CHECK(fs::exists(kgen.path("out/relu/two/best_code.cpp")));
+}
+
+TEST_CASE("a results directory that another kgen has is refused with 73", "[cli][run]") {
+  Fixture kgen;
+  const auto held = open_results_directory(kgen.path("out"));
+  REQUIRE(held);
+  CHECK(kgen.run(run_arguments(kgen)) == 73);
+  CHECK(kgen.err.str() == "kgen: " + kgen.path("out") + " is in use by another kgen\n");
+}
+
+TEST_CASE("run without waiting exits with 75", "[cli][run]") {
+  Fixture kgen;
+  kgen.model = [](const LLMRequest& request) -> Result<Reply> {
+    return Error{ErrorCode::Pending, "there is no reply to " + request.id + " yet"};
+  };
+  CHECK(kgen.run(run_arguments(kgen, {"--no-wait"})) == 75);
+  CHECK(kgen.llm_waiting == Waiting::Return);
+  CHECK(kgen.err.str().find("kgen: waiting for 2 answers") != std::string::npos);
+}
+
+TEST_CASE("wrong options of run are named", "[cli][run]") {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"--policy", "random"}, "unknown policy random; policies are hybrid, one-shot, reflect"},
+      {{"--name", "../elsewhere"}, "the run name \"../elsewhere\" cannot name a directory"},
+      {{"--stages", "no_such_stage"}, "no_such_stage"},
+      {{"--prompts", "/no/such/directory"}, "/no/such/directory"}};
+  for (const auto& [options, text] : cases) {
+    Fixture kgen;
+    kgen.judge = judge;
+    kgen.model = [](const LLMRequest&) { return kernel("fast"); };
+    CHECK(kgen.run(run_arguments(kgen, options)) == 64);
+    INFO(kgen.err.str());
+    CHECK(kgen.err.str().find(text) != std::string::npos);
+  }
+}
+
+TEST_CASE("replies are recorded and replayed", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  kgen.model = [](const LLMRequest&) { return kernel("fast"); };
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--record", kgen.path("replies.jsonl")})) == 0);
+  CHECK(read_file(kgen.path("replies.jsonl"))->find("\"relu.sample1\"") != std::string::npos);
+}
+
+TEST_CASE("generate writes the code of each sample", "[cli][generate]") {
+  Fixture kgen;
+  kgen.model = [](const LLMRequest& request) {
+    return request.id == "relu.sample2" ? ScriptedLLMClient::reply("I cannot.") : kernel(request.id);
+  };
+  const std::vector<std::string> arguments{
+      "generate",      "--problem", k_task,  "--output", kgen.path("relu.cpp"), "--response-file", kgen.path("r.txt"),
+      "--num-samples", "3",         "--llm", "scripted:"};
+  CHECK(kgen.run(arguments) == 1);
+  CHECK(read_file(kgen.path("relu_s1.cpp"))->find("// relu.sample1") == 0);
+  CHECK_FALSE(fs::exists(kgen.path("relu_s2.cpp")));
+  CHECK(*read_file(kgen.path("r_s2.txt")) == "I cannot.");
+  CHECK(kgen.out.str() == "2 of 3 replies held code\n");
+  CHECK(kgen.err.str().find("kgen: sample 2: ") == 0);
+}
+
+TEST_CASE("generate sends a prompt of the user's with the reference", "[cli][generate]") {
+  Fixture kgen;
+  std::ofstream(kgen.path("mine.txt")) << "Write it in one line.\n";
+  std::string prompt;
+  kgen.model = [&](const LLMRequest& request) {
+    prompt = request.prompt;
+    return kernel("mine");
+  };
+  CHECK(kgen.run({"generate", "--problem", k_task, "--output", kgen.path("relu.cpp"), "--prompt", kgen.path("mine.txt"),
+                  "--llm", "scripted:"}) == 0);
+  CHECK(prompt.find("Write it in one line.\n") == 0);
+  CHECK(prompt.find("class Model") != std::string::npos);
+  CHECK(fs::exists(kgen.path("relu.cpp")));
+}
