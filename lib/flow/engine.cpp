@@ -222,7 +222,10 @@ class Engine {
     const auto& error = reply.error();
     // Still unanswered: it is asked again when the run is resumed.
     if (error.code == ErrorCode::Cancelled) return {};
-    if (error.code == ErrorCode::Pending) return park(number, error);
+    if (error.code == ErrorCode::Pending) {
+      if (auto done = record(RequestPending{number}); !done) return done;
+      return park(number, error);
+    }
     if (auto done = record(RequestFailed{number, error.code, error.to_line()}); !done) return done;
     if (ends_run(error.code)) return give_up(error);
     ActionResult result;

@@ -19,6 +19,10 @@ void add(RunState& state, const RequestSent& event) {
   state.open[event.number].in_flight = true;
   ++state.spent.requests;
 }
+void add(RunState& state, const RequestPending& event) {
+  state.open[event.number].in_flight = false;
+  --state.spent.requests;
+}
 void add(RunState& state, const RequestUnknown& event) { state.open[event.number].in_flight = false; }
 void add(RunState& state, const ReplyArrived& event) {
   auto& action = state.open[event.number];

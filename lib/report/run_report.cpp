@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ratio>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -88,6 +89,7 @@ class RequestCollector {
   void see(const Event& event) {
     if (const auto* issued = std::get_if<ActionIssued>(&event.body)) actions_[issued->number] = issued->action;
     if (const auto* sent = std::get_if<RequestSent>(&event.body)) send(sent->number, event.time);
+    if (const auto* pending = std::get_if<RequestPending>(&event.body)) waiting_.insert(pending->number);
     if (const auto* arrived = std::get_if<ReplyArrived>(&event.body)) answer(arrived->number, arrived->reply);
     if (const auto* failed = std::get_if<RequestFailed>(&event.body))
       if (auto* request = last(failed->number)) request->status = RequestStatus::Failed;
@@ -95,6 +97,8 @@ class RequestCollector {
 
  private:
   void send(int number, const std::string& time) {
+    // The request that somebody else has, once more.
+    if (waiting_.erase(number) > 0) return;
     const auto& action = actions_[number];
     RequestReport request;
     request.time = time;
@@ -125,6 +129,7 @@ class RequestCollector {
   RunReport& run_;
   std::map<int, Action> actions_;
   std::map<int, std::size_t> last_;
+  std::set<int> waiting_;
 };
 
 RunStatus status_of(const RunState& state, const RunReport& run) {

@@ -53,6 +53,12 @@ struct RequestSent {
   int number = 0;
 };
 
+/// Somebody else has the request, and waiting was not wanted. It is asked for again at resume, and then is the same
+/// one.
+struct RequestPending {
+  int number = 0;
+};
+
 /// Written at resume for each request that was in flight: whether it was answered, and paid for, is unknown.
 struct RequestUnknown {
   int number = 0;
@@ -95,8 +101,9 @@ struct RunFinished {
   bool reached = false;
 };
 
-using EventBody = std::variant<RunStarted, RunResumed, TaskDescribed, ActionIssued, RequestSent, RequestUnknown,
-                               ReplyArrived, RequestFailed, ActionFinished, BestChanged, BudgetExhausted, RunFinished>;
+using EventBody =
+    std::variant<RunStarted, RunResumed, TaskDescribed, ActionIssued, RequestSent, RequestPending, RequestUnknown,
+                 ReplyArrived, RequestFailed, ActionFinished, BestChanged, BudgetExhausted, RunFinished>;
 
 /// One line of events.jsonl.
 struct Event {

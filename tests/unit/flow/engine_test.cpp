@@ -249,6 +249,9 @@ TEST_CASE("answers that are made elsewhere are waited for by coming back", "[flo
     for (const auto& [id, times] : world.model.asked()) answered.insert(id);
   }
   CHECK(visits >= 3);
+  // Each request was the same one all along.
+  CHECK(events_of<RequestUnknown>(*journal).empty());
+  CHECK(events_of<RequestSent>(*journal).size() == events_of<RequestPending>(*journal).size() + k_replies.size());
 }
 
 TEST_CASE("a judge that fails twice leaves the candidate unjudged", "[flow][engine]") {

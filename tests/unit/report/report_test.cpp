@@ -112,6 +112,19 @@ TEST_CASE("an answer to a request that was sent again belongs to the later one",
   CHECK(requests[1].usage.input_tokens == 5);
 }
 
+TEST_CASE("a request that somebody else has stays one request, however often it is asked for", "[report]") {
+  RunScript run("t");
+  run.ask(1, "seed1", PromptKind::Seed);
+  for (int visit = 0; visit < 3; ++visit) {
+    run.add(RequestPending{1});
+    run.add(RequestSent{1});
+  }
+  run.answer(1, {.input_tokens = 5});
+  const auto requests = report_run("t", "", run.events).requests;
+  REQUIRE(requests.size() == 1);
+  CHECK(requests[0].status == RequestStatus::Answered);
+}
+
 TEST_CASE("an answer to nothing does no harm", "[report]") {
   RunScript run("t");
   run.answer(7, {.input_tokens = 5});

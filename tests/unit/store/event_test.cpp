@@ -37,6 +37,7 @@ std::vector<EventBody> one_of_each() {
           described,
           ActionIssued{7, full_result().action, {PromptKind::Repair, "mend this", 3, {"examples"}, "f00"}},
           RequestSent{7},
+          RequestPending{7},
           RequestUnknown{7},
           ReplyArrived{7, full_reply()},
           RequestFailed{7, ErrorCode::Timeout, "no answer"},
