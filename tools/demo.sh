@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Sets up, builds, and does the main job: judges the example kernels against their PyTorch modules on this machine's CPU.
-# Fails when a verdict is not "correct". Slower than PyTorch is allowed: the examples are written to be read.
+# Sets up, builds, and does the main job on this machine's CPU: judges the example kernels against their PyTorch modules,
+# then lets the hybrid flow turn a PyTorch GRU into a faster kernel. The model's replies are recorded; nothing else is:
+# every candidate is compiled, checked and timed here.
+# Fails when a verdict is not "correct", or when the flow does not reach 1.5 times the speed of PyTorch. An example kernel
+# may be slower than PyTorch: the examples are written to be read.
 # shellcheck source=tools/setup.sh
 . "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
@@ -71,3 +74,6 @@ if [ "$wrong" != 0 ]; then
   exit 1
 fi
 say "records are in $records"
+
+say "kgen run: seed, repairs, analysis, optimized kernel, stages"
+tools/record_demo.sh "replay:examples/recordings/gru_hidden.jsonl" "$records/results"

@@ -53,7 +53,16 @@ std::chrono::seconds seconds(double number) {
   return std::chrono::seconds(std::max<std::int64_t>(std::llround(number), 1));
 }
 
-Result<std::unique_ptr<Policy>> make_policy(const RunOptions& options, std::vector<std::string> strategies) {
+/// Before anything is spent: a stage is asked for last.
+Result<void> check_stages(const std::vector<std::string>& stages, const std::vector<std::string>& known) {
+  for (const auto& stage : stages)
+    if (std::find(known.begin(), known.end(), stage) == known.end())
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("unknown stage {}; stages are {}", stage, fmt::join(known, ", "))};
+  return {};
+}
+
+Result<std::unique_ptr<Policy>> make_policy(const RunOptions& options, const PromptBuilder& prompts, Target target) {
   if (options.policy == "one-shot")
     return make_one_shot_policy({.samples = options.samples, .temperature = options.temperature});
   if (options.policy == "reflect") {
@@ -66,12 +75,13 @@ Result<std::unique_ptr<Policy>> make_policy(const RunOptions& options, std::vect
     return Error{ErrorCode::InvalidArgument,
                  "unknown policy " + options.policy + "; policies are hybrid, one-shot, reflect"};
   auto hybrid = options.hybrid;
-  hybrid.strategies = std::move(strategies);
+  hybrid.strategies = prompts.strategies(target);
   hybrid.temperature = options.temperature;
   if (options.stages == "none")
     hybrid.stages.clear();
   else if (!options.stages.empty())
     hybrid.stages = CLI::detail::split(options.stages, ',');
+  KERNELGEN_CHECK(check_stages(hybrid.stages, prompts.stages(target)));
   return make_hybrid_policy(std::move(hybrid));
 }
 
@@ -153,7 +163,7 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(const auto prompts,
                 make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts}));
-  KERNELGEN_TRY(const auto policy, make_policy(options, prompts->strategies(request.target)));
+  KERNELGEN_TRY(const auto policy, make_policy(options, *prompts, request.target));
   KERNELGEN_TRY(const auto client, make_client(options, context));
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   const auto detector = make_persistent_detector();

@@ -101,12 +101,14 @@ class Engine {
   Result<void> start() {
     RunStarted wanted{std::string(version()),        request_.task,           request_.target, policy_.name(),
                       options_of(request_, policy_), backends_.llm.describe()};
-    if (!state_.started) {
+    const auto same = state_.started ? check_same_run(*state_.started, wanted) : Result<void>{};
+    // A mistyped model must not take the name of the run: what was never answered may begin anew.
+    if (!state_.started || (!same && !state_.answered)) {
       if (auto done = record(std::move(wanted)); !done) return done;
       for (const auto& known : request_.known)
         if (auto done = record(ActionFinished{known}); !done) return done;
     } else {
-      if (auto same = check_same_run(*state_.started, wanted); !same) return same;
+      if (!same) return same;
       const bool more = state_.exhausted && !exhausted_budget(request_.budget, state_.spent);
       if (state_.finished && !more) return {};
       if (auto done = record(RunResumed{std::string(version())}); !done) return done;

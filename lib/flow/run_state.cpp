@@ -8,7 +8,15 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-void add(RunState& state, const RunStarted& event) { state.started = event; }
+/// A later beginning forgets the search before it, but neither its numbers nor what it spent.
+void add(RunState& state, const RunStarted& event) {
+  state.started = event;
+  state.task.reset();
+  state.open.clear();
+  state.history.clear();
+  state.best.clear();
+  state.finished.reset();
+}
 void add(RunState& state, const RunResumed&) { state.finished.reset(); }
 void add(RunState& state, const TaskDescribed& event) { state.task = event; }
 void add(RunState& state, const ActionIssued& event) {
@@ -28,6 +36,7 @@ void add(RunState& state, const ReplyArrived& event) {
   auto& action = state.open[event.number];
   action.in_flight = false;
   action.reply = event.reply;
+  state.answered = true;
   const auto& usage = event.reply.usage;
   state.spent.tokens += usage.input_tokens.value_or(0) + usage.output_tokens.value_or(0);
 }

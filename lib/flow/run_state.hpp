@@ -44,6 +44,9 @@ struct RunState {
   /// The run ended because a budget did, not because the policy was done.
   bool exhausted = false;
 
+  /// Whether any model was ever heard; until then nothing would be lost by beginning anew.
+  bool answered = false;
+
   /// Whether the action has been issued, finished or not.
   [[nodiscard]] bool knows(const std::string& action_id) const;
 

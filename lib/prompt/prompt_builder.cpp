@@ -42,11 +42,8 @@ class MustachePromptBuilder final : public PromptBuilder {
  public:
   explicit MustachePromptBuilder(TemplateSet templates) : templates_(std::move(templates)) {}
 
-  std::vector<std::string> strategies(Target target) const override {
-    auto names = templates_.names_under("strategies/" + std::string(to_string(target)) + "/");
-    std::transform(names.begin(), names.end(), names.begin(), without_order);
-    return names;
-  }
+  std::vector<std::string> strategies(Target target) const override { return variants("strategies", target); }
+  std::vector<std::string> stages(Target target) const override { return variants("stages", target); }
 
   Result<Prompt> build(const PromptRequest& request) const override {
     KERNELGEN_CHECK(check(request));
@@ -115,6 +112,12 @@ class MustachePromptBuilder final : public PromptBuilder {
     if (known.empty()) return invalid(fmt::format("{} has no variants", describe(request.kind)));
     return invalid(fmt::format("unknown variant {} of {} for {}; there are {}", request.variant, describe(request.kind),
                                to_string(request.target), fmt::join(known, ", ")));
+  }
+
+  std::vector<std::string> variants(const char* directory, Target target) const {
+    auto names = templates_.names_under(fmt::format("{}/{}/", directory, to_string(target)));
+    std::transform(names.begin(), names.end(), names.begin(), without_order);
+    return names;
   }
 
   static std::optional<std::string> variant_directory(const PromptRequest& request) {

@@ -113,7 +113,8 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--policy", "random"}, "unknown policy random; policies are hybrid, one-shot, reflect"},
       {{"--name", "../elsewhere"}, "the run name \"../elsewhere\" cannot name a directory"},
-      {{"--stages", "no_such_stage"}, "no_such_stage"},
+      {{"--stages", "no_such_stage"},
+       "kgen: unknown stage no_such_stage; stages are block_tiling, grid_and_parallel, memory_and_tuning\n"},
       {{"--prompts", "/no/such/directory"}, "/no/such/directory"}};
   for (const auto& [options, text] : cases) {
     Fixture kgen;

@@ -63,6 +63,8 @@ class PromptBuilder {
   [[nodiscard]] virtual Result<Prompt> build(const PromptRequest& request) const = 0;
   /// Hints that make seeds different on purpose, in the order in which they are used.
   [[nodiscard]] virtual std::vector<std::string> strategies(Target target) const = 0;
+  /// The stages that there are prompts for, sorted.
+  [[nodiscard]] virtual std::vector<std::string> stages(Target target) const = 0;
 };
 
 /// Where templates lie.

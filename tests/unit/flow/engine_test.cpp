@@ -183,6 +183,27 @@ TEST_CASE("a run with other options is refused by the name of what differs", "[f
   CHECK(refused(request).find("policy hybrid, not one-shot") != std::string::npos);
 }
 
+TEST_CASE("a run that no model ever answered may begin anew with other options", "[flow][engine][resume]") {
+  World world([](const LLMRequest&, std::stop_token) -> Result<Reply> {
+    return Error{ErrorCode::MissingTool, "no such program"};
+  });
+  const auto journal = make_memory_journal(real_time());
+  REQUIRE_FALSE(world.run(*journal));
+  World other;
+  other.policy = make_hybrid_policy({.seeds = 2, .stages = {}});
+  const auto outcome = other.run(*journal);
+  REQUIRE(outcome);
+  CHECK(outcome->best == "seed2/optimize/repair1");
+  // Numbers are not given twice.
+  std::set<int> numbers;
+  for (const auto& issued : events_of<ActionIssued>(*journal)) CHECK(numbers.insert(issued.number).second);
+  CHECK_FALSE(other.run(*journal, [] {
+    auto request = fake_request();
+    request.goal = 5;
+    return request;
+  }()));
+}
+
 TEST_CASE("a model that fails is an outcome of its action", "[flow][engine]") {
   const auto code = GENERATE(ErrorCode::Timeout, ErrorCode::Unavailable);
   World world([&](const LLMRequest& request, std::stop_token) -> Result<Reply> {

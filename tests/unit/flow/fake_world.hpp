@@ -60,6 +60,7 @@ class FakePromptBuilder final : public PromptBuilder {
     return prompt;
   }
   [[nodiscard]] std::vector<std::string> strategies(Target) const override { return {"a", "b"}; }
+  [[nodiscard]] std::vector<std::string> stages(Target) const override { return HybridOptions{}.stages; }
 };
 
 /// Every kernel is what the test says.
