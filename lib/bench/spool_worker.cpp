@@ -93,6 +93,7 @@ class SpoolServer {
     std::stop_source all;
     const std::stop_callback forward(stop, [&all] { all.request_stop(); });
     std::vector<std::jthread> threads;
+    threads.reserve(static_cast<std::size_t>(options_.jobs));
     for (int job = 0; job < options_.jobs; ++job)
       threads.emplace_back([this, &all] {
         auto served = serve_until(all.get_token());

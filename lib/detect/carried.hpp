@@ -56,7 +56,7 @@ class FunctionFlow {
   [[nodiscard]] NameId root(NameId name) const;
   /// Names and what they point to are different nodes of a graph.
   [[nodiscard]] NameId memory_of(NameId name) const { return static_cast<NameId>(count_) + root(name); }
-  void add_edges(std::uint32_t fact, std::vector<Edge>& edges) const;
+  void add_edges(std::uint32_t index, std::vector<Edge>& edges) const;
 
   friend class LoopFlow;
   const Function& function_;

@@ -98,7 +98,8 @@ class StructureReader {
   }
 
   void alias(std::string_view name, const std::vector<std::size_t>& functions) {
-    const auto copy = functions;
+    // The list may move when the name is a new one, and `functions` may lie in another name's list.
+    const auto copy = functions;  // NOLINT(performance-unnecessary-copy-initialization)
     auto& list = s_.meanings[name];
     for (const auto function : copy)
       if (list.size() < k_max_meanings && std::find(list.begin(), list.end(), function) == list.end())

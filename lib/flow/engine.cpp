@@ -101,7 +101,7 @@ class Engine {
   Result<void> start() {
     RunStarted wanted{std::string(version()),        request_.task,           request_.target, policy_.name(),
                       options_of(request_, policy_), backends_.llm.describe()};
-    const auto same = state_.started ? check_same_run(*state_.started, wanted) : Result<void>{};
+    auto same = state_.started ? check_same_run(*state_.started, wanted) : Result<void>{};
     // A mistyped model must not take the name of the run: what was never answered may begin anew.
     if (!state_.started || (!same && !state_.answered)) {
       if (auto done = record(std::move(wanted)); !done) return done;

@@ -127,6 +127,7 @@ std::vector<const ActionResult*> lineage_of(const History& history, const Action
     look_at(id, result->second.action.base);
   }
   std::vector<const ActionResult*> lineage;
+  lineage.reserve(found.size());
   for (const auto& [id, result] : found) lineage.push_back(result);
   std::sort(lineage.begin(), lineage.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
   return lineage;
@@ -190,7 +191,7 @@ ActionResult read_reply(const OpenAction& open, int number, Target target, const
 
 std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const Spent& spent) {
   const auto over = [](const auto& limit, auto used) { return limit && used >= *limit; };
-  const auto ended = [](std::string which, std::string limit) {
+  const auto ended = [](const std::string& which, const std::string& limit) {
     return BudgetExhausted{which, "the budget of " + limit + " " + which + " is used up"};
   };
   if (over(budget.tokens, spent.tokens)) return ended("tokens", std::to_string(*budget.tokens));

@@ -138,7 +138,7 @@ bool to_bool(const json::value& value) {
 
 std::string to_requirement(const std::string& text) {
   const auto name = normalized_name(text);
-  if (name.empty()) return name;
+  if (name.empty()) return "";
   if (name.find("full") != name.npos) return "full_sequence";
   if (name.find("final") != name.npos) return "final_state_only";
   return "other";

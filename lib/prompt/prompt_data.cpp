@@ -77,7 +77,7 @@ void set_tensors(TemplateData& data, const TaskDescription& task) {
   add_tensors(rows, "draw", "draws", task.draws);
   add_tensors(rows, "output", "outputs", task.outputs);
   data.set("has_tensors", !rows.empty());
-  data.set("tensors", std::move(rows));
+  data.set("tensors", rows);
   data.set("has_state", !task.parameters.empty() || !task.buffers.empty() || !task.attributes.empty());
   data.set("has_draws", !task.draws.empty());
 }
@@ -92,7 +92,7 @@ void set_scalars(TemplateData& data, const TaskDescription& task) {
     rows.push_back(std::move(row));
   }
   data.set("has_scalars", !rows.empty());
-  data.set("scalars", std::move(rows));
+  data.set("scalars", rows);
 }
 
 /// The one label that changes what the source means: its constants are others than it says.
@@ -150,7 +150,7 @@ void set_device(TemplateData& data, const PromptRequest& request, const DataOpti
     rows.push_back(std::move(row));
   }
   data.set("has_device", !rows.empty() && !is_dropped(options, Part::Device));
-  data.set("device", std::move(rows));
+  data.set("device", rows);
 }
 
 void set_history(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
@@ -162,7 +162,7 @@ void set_history(TemplateData& data, const PromptRequest& request, const DataOpt
     rows.push_back(std::move(row));
   }
   data.set("has_history", !rows.empty() && !is_dropped(options, Part::Earlier));
-  data.set("history", std::move(rows));
+  data.set("history", rows);
 }
 
 void set_analysis(TemplateData& data, const Analysis& analysis, Inserts& inserts) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "support/text.hpp"
 
@@ -28,7 +29,9 @@ std::string format_time(double nanoseconds) {
 }
 
 /// What was measured, or nothing in its place.
-std::string measured_text(Measured measured, std::string text) { return measured == Measured::Blank ? "" : text; }
+std::string measured_text(Measured measured, std::string text) {
+  return measured == Measured::Blank ? "" : std::move(text);
+}
 
 /// The line of the candidate that a diagnostic talks about.
 std::string quote_line(std::string_view source, int number) {
@@ -64,7 +67,7 @@ void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measur
   }
   const bool log_only = failed && measured == Measured::Shown && rows.empty() && record->compile;
   data.set("has_diagnostics", !rows.empty());
-  data.set("diagnostics", std::move(rows));
+  data.set("diagnostics", rows);
   data.set("has_log", log_only);
   if (log_only) {
     std::string_view log = record->compile->log;
@@ -108,7 +111,7 @@ void set_outputs(TemplateData& data, const EvaluationRecord& record, Measured me
     }
   }
   data.set("has_outputs", !rows.empty());
-  data.set("outputs", std::move(rows));
+  data.set("outputs", rows);
   const bool shown = deciding != nullptr && measured == Measured::Shown;
   data.set("case_distribution", shown ? sanitize_line(deciding->distribution, 100) : "");
   data.set("case_weight_set", shown ? std::to_string(deciding->weight_set) : "");
