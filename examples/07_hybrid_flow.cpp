@@ -45,7 +45,11 @@ int main(int argc, char** argv) {
 
   FlowRequest request;
   request.task = need(load_task_source(argv[1], {}));
-  const auto policy = make_hybrid_policy({.strategies = prompts->strategies(Target::Cpp), .threshold = 100});
+  // Those of the recording: it has no replies to other steps.
+  const auto policy = make_hybrid_policy({.strategies = prompts->strategies(Target::Cpp),
+                                          .stages = {"block_tiling"},
+                                          .threshold = 100,
+                                          .stop_at_score = 1.5});
   const auto outcome =
       need(run_flow(request, *policy, {*model, *prompts, *benchmarker, *detector}, *journal, show, {}));
   std::cout << "best: " << outcome.best << " (" << outcome.reason << ")\n";

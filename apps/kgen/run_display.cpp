@@ -71,7 +71,7 @@ void RunDisplay::note(const Event& event) {
 void RunDisplay::finished(const ActionResult& result) {
   running_.erase(result.action.id);
   scores_[result.action.id] = result.score();
-  std::string text = fmt::format("{:<24} {:<26} {:>7}", result.action.id, outcome_of(result),
+  std::string text = fmt::format("{:<24} {:<32} {:>7}", result.action.id, outcome_of(result),
                                  result.analysis ? "" : format_score(result.score()));
   const auto message = sanitize_line(message_of(result), k_max_message);
   if (!message.empty()) text += "  " + message;

@@ -60,9 +60,9 @@ std::string joined(const std::vector<std::string>& pieces) {
 
 TEST_CASE("into a pipe a search is a line for each step that ended", "[cli][run_display]") {
   const auto text = joined(shown({}));
-  CHECK(text.find("seed1                    correct                      1.50x\n"
+  CHECK(text.find("seed1                    correct                            1.50x\n"
                   "best so far: seed1 1.50x\n"
-                  "seed2                    accuracy:mismatch                -  xxx") == 0);
+                  "seed2                    accuracy:mismatch                      -  xxx") == 0);
   CHECK(text.find('\x1b') == text.npos);
   CHECK(text.find('\r') == text.npos);
   CHECK(text.back() == '\n');
