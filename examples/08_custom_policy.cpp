@@ -39,7 +39,8 @@ int main() {
   const auto prompts = make_prompt_builder({.directory = installation->prompts_dir, .overrides = {}});
   if (!prompts) return 70;
   ScriptedLLMClient model([](const LLMRequest& request) {
-    return ScriptedLLMClient::reply("```cpp\n// " + request.id + "\nint kgen_run(void*, const kgen_run_args*) { return 0; }\n```");
+    return ScriptedLLMClient::reply("```cpp\n// " + request.id +
+                                    "\nint kgen_run(void*, const kgen_run_args*) { return 0; }\n```");
   });
   FakeBenchmarker benchmarker([](const EvaluationRequest& request) {
     EvaluationRecord record;

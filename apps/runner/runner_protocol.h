@@ -44,7 +44,7 @@ enum { KGEN_CODE_SHARED_OBJECT = 0, KGEN_CODE_PYTHON = 1 };
 
 /** Flags of RUN. */
 enum {
-  KGEN_RUN_POISON = 1, /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
+  KGEN_RUN_POISON = 1,  /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
   KGEN_RUN_IN_PLACE = 2 /**< Python: say where the outputs are instead of copying them; the worker fetches them */
 };
 
@@ -57,10 +57,10 @@ enum {
  * threads of the process after the call; 0 where unknown.
  *
  * A native candidate writes its outputs into the arena. A Python runner copies them there after end_ns and before the
- * reply, unless KGEN_RUN_IN_PLACE is set: then each output is contiguous memory of the runner's when it replies. arg[2] is
- * the number of outputs, and `text` holds their addresses, 8 bytes each, in the order of the job. With arg[2] = 0 the
- * result is not what the job expects (the report says why) and there is nothing to fetch. The memory stays as it is until
- * the next command. The worker reads exactly the bytes that the job gives for each output.
+ * reply, unless KGEN_RUN_IN_PLACE is set: then each output is contiguous memory of the runner's when it replies. arg[2]
+ * is the number of outputs, and `text` holds their addresses, 8 bytes each, in the order of the job. With arg[2] = 0
+ * the result is not what the job expects (the report says why) and there is nothing to fetch. The memory stays as it is
+ * until the next command. The worker reads exactly the bytes that the job gives for each output.
  */
 #define KGEN_MAX_OUTPUTS_IN_PLACE (KGEN_REPLY_TEXT_BYTES / 8u)
 
