@@ -105,13 +105,15 @@ class Engine {
     // A mistyped model must not take the name of the run: what was never answered may begin anew.
     if (!state_.started || (!same && !state_.answered)) {
       if (auto done = record(std::move(wanted)); !done) return done;
-      for (const auto& known : request_.known)
-        if (auto done = record(ActionFinished{known}); !done) return done;
     } else {
       if (!same) return same;
       const bool more = state_.exhausted && !exhausted_budget(request_.budget, state_.spent);
       if (state_.finished && !more) return {};
       if (auto done = record(RunResumed{std::string(version())}); !done) return done;
+    }
+    for (const auto& known : request_.known) {
+      if (state_.knows(known.action.id)) continue;
+      if (auto done = record(ActionFinished{known}); !done) return done;
     }
     if (auto described = describe_task(); !described) return described;
     return take_up();

@@ -144,6 +144,28 @@ TEST_CASE("a run that was cut anywhere goes on to the same end", "[flow][engine]
   }
 }
 
+TEST_CASE("a run that was cut before it knew where to start knows it when it goes on", "[flow][engine][resume]") {
+  auto request = fake_request();
+  ActionResult start;
+  start.action.id = "start";
+  start.status = ActionStatus::Evaluated;
+  start.candidate = make_candidate(Target::Cpp, "broken");
+  start.record = judge_source("broken");
+  request.known = {start};
+  World first({{"start-repair1", code_reply("score 1")}});
+  first.policy = make_repair_policy({});
+  const auto whole = make_memory_journal(real_time());
+  REQUIRE(first.run(*whole, request));
+  for (std::size_t cut = 0; cut <= whole->events().size(); ++cut) {
+    World world({{"start-repair1", code_reply("score 1")}});
+    world.policy = make_repair_policy({});
+    const auto journal = cut_journal(*whole, cut);
+    const auto outcome = world.run(*journal, request);
+    REQUIRE(outcome);
+    CHECK(outcome->best == "start/repair1");
+  }
+}
+
 TEST_CASE("a finished run is not run again", "[flow][engine][resume]") {
   World world;
   const auto journal = make_memory_journal(real_time());
