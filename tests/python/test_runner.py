@@ -153,6 +153,7 @@ class RunnerTest(TrialCase):
         self.assertEqual(self.verdict("def f(:\n"), "status 1")
         self.assertIn("line 1", self.message)
         self.assertEqual(self.verdict("x = 1\0"), "status 1")
+        self.assertNotIn("None", self.message)
 
     def test_import_and_interface(self) -> None:
         self.assertEqual(self.verdict("import nothing_like_this"), "status 2")

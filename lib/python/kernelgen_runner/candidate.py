@@ -99,8 +99,9 @@ class Candidate:
         try:
             compile(source, self.path, "exec", dont_inherit=True)
         except SyntaxError as error:
-            place = f"line {error.lineno}: {(error.text or '').strip()[:200]}"
-            raise Failure(protocol.SYNTAX, f"{type(error).__name__}: {error.msg}\n  {place}") from None
+            # Null bytes, for one, have no line.
+            place = f"\n  line {error.lineno}: {(error.text or '').strip()[:200]}" if error.lineno else ""
+            raise Failure(protocol.SYNTAX, f"{type(error).__name__}: {error.msg}{place}") from None
         except (ValueError, RecursionError, MemoryError) as error:
             raise Failure(protocol.SYNTAX, f"{type(error).__name__}: {error}") from None
 
