@@ -45,7 +45,8 @@ class Bench {
   std::unique_ptr<KernelCompiler> compiler_ =
       make_cpp_compiler({.compiler = "c++",
                          .abi_dir = KERNELGEN_SOURCE_DIR "/include/kernelgen/abi",
-                         .output_dir = (directory_.path() / "out").string()},
+                         .output_dir = (directory_.path() / "out").string(),
+                         .sandbox = KERNELGEN_SANDBOX},
                         *runner_)
           .value();
 };
