@@ -163,7 +163,7 @@ static _Noreturn void end_by(int number) {
 }
 
 int main(int argc, char** argv) {
-  struct command command;
+  static struct command command; /* its lists are reachable to the end */
   if (parse(argc, argv, &command) != 0) {
     fputs("usage: kgen-sandbox --report FILE [--directory DIR] [--read PATH]... [--hide DIR]... [--] [PROGRAM ...]\n",
           stderr);
