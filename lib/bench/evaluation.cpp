@@ -107,10 +107,8 @@ class Evaluation {
       KERNELGEN_TRY(auto shared, backends_.gate.share(stop_));
       return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.compile_timeout}, stop_);
     });
-    auto opened = timed("admit", [&]() -> Result<std::unique_ptr<JudgeSession>> {
-      KERNELGEN_TRY(auto shared, backends_.gate.share(stop_));
-      return backends_.judges.open(judge_task(request_.task, options_), stop_);
-    });
+    // Without a share of the device: this may wait for an evaluation of the same task that waits to have it alone.
+    auto opened = timed("admit", [&] { return backends_.judges.open(judge_task(request_.task, options_), stop_); });
     auto compiled = timed("compile", [&] { return compiling.get(); });
     if (!opened) return std::move(opened).error();
     if (!compiled) return std::move(compiled).error();

@@ -54,7 +54,7 @@ class Evaluator final : public LocalBenchmarker {
                                             .python = options_.python,
                                             .environment = environment,
                                             .cache_dir = options_.cache_dir},
-                                           *memory_));
+                                           *memory_, *gate_));
     runners_ = make_runner_pool(
         {.installation = options_.installation, .python = options_.python, .environment = environment});
     return make_compilers();
@@ -92,7 +92,6 @@ class Evaluator final : public LocalBenchmarker {
                                    std::stop_token stop) override {
     auto resolved = options;
     resolve_threads(resolved);
-    KERNELGEN_TRY(auto shared, gate_->share(stop));
     KERNELGEN_TRY(auto session, judges_->open(judge_task(task, resolved), stop));
     auto description = session->description;
     description.labels = session->admission.labels;

@@ -56,8 +56,8 @@ struct WarmJudge {
 
 class ProcessJudgePool final : public JudgePool {
  public:
-  ProcessJudgePool(JudgePoolOptions options, SharedMemorySource& memory, std::string harness)
-      : options_(std::move(options)), memory_(memory), harness_(std::move(harness)) {}
+  ProcessJudgePool(JudgePoolOptions options, SharedMemorySource& memory, DeviceGate& gate, std::string harness)
+      : options_(std::move(options)), memory_(memory), gate_(gate), harness_(std::move(harness)) {}
 
   Result<void> start_zygote() {
     KERNELGEN_TRY(zygote_, Zygote::start({.python = options_.python,
@@ -154,6 +154,7 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   Result<void> start(WarmJudge& warm, const JudgeTask& task, const std::stop_token& stop) {
+    KERNELGEN_TRY(const auto shared, gate_.share(stop));
     KERNELGEN_TRY(auto facts, zygote_->wait_ready(k_import_timeout, stop));
     KERNELGEN_TRY(auto sockets, make_stream_pair());
     KERNELGEN_TRY(const auto pid, zygote_->fork(std::array<int, 1>{sockets.theirs.get()}));
@@ -187,6 +188,7 @@ class ProcessJudgePool final : public JudgePool {
 
   JudgePoolOptions options_;
   SharedMemorySource& memory_;
+  DeviceGate& gate_;
   std::string harness_;
   std::unique_ptr<Zygote> zygote_;
   std::mutex mutex_;
@@ -214,9 +216,10 @@ Result<std::string> digest_of(const std::filesystem::path& directory) {
 
 }  // namespace
 
-Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory) {
+Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory,
+                                                   DeviceGate& gate) {
   KERNELGEN_TRY(auto harness, digest_of(options.installation.python_dir / "kernelgen_judge"));
-  auto pool = std::make_unique<ProcessJudgePool>(std::move(options), memory, std::move(harness));
+  auto pool = std::make_unique<ProcessJudgePool>(std::move(options), memory, gate, std::move(harness));
   KERNELGEN_CHECK(pool->start_zygote());
   return std::unique_ptr<JudgePool>(std::move(pool));
 }

@@ -29,8 +29,10 @@ class JudgePool : public JudgeSource {
   /// Versions of Python, torch and triton; waits for the imports.
   virtual Result<EnvironmentReport> environment(std::stop_token stop) = 0;
 };
-/// Starts importing torch at once.
-[[nodiscard]] Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory);
+/// Starts importing torch at once. A judge shares the device, through `gate`, while it is started, and never while
+/// somebody waits for one: whoever has the judge may be waiting to have the device alone.
+[[nodiscard]] Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory,
+                                                                 DeviceGate& gate);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -77,8 +77,9 @@ std::map<std::string, Requests> requests_of(const fs::path& directory) {
 }
 
 /// Kills the search again and again until it ends by itself; how often.
-int run_with_kills(const fs::path& directory, std::mt19937& random) {
-  std::uniform_int_distribution<int> microseconds(500, 45'000);
+int run_with_kills(const fs::path& directory, std::chrono::microseconds whole, std::mt19937& random) {
+  // As long as a whole search takes here, so that each one gets somewhere, also under a sanitizer.
+  std::uniform_int_distribution<std::int64_t> microseconds(500, whole.count());
   for (int kills = 0;; ++kills) {
     const pid_t pid = start(directory);
     std::this_thread::sleep_for(std::chrono::microseconds(microseconds(random)));
@@ -115,8 +116,11 @@ TEST_CASE("a search that is killed at 200 random moments ends as one that was no
   const auto whole = root.path() / "whole";
   fs::create_directory(whole);
   int status = 0;
+  const auto started = std::chrono::steady_clock::now();
   REQUIRE(::waitpid(start(whole), &status, 0) > 0);
   REQUIRE(status == 0);
+  const auto duration =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - started);
   const auto expected = facts_of(whole);
   REQUIRE(expected.size() > 12);
 
@@ -128,7 +132,7 @@ TEST_CASE("a search that is killed at 200 random moments ends as one that was no
   for (int round = 0; kills < k_kills; ++round) {
     const auto directory = root.path() / std::to_string(round);
     fs::create_directory(directory);
-    kills += run_with_kills(directory, random);
+    kills += run_with_kills(directory, duration, random);
     CHECK(facts_of(directory) == expected);
     check_requests(directory);
   }
