@@ -78,8 +78,8 @@ std::map<std::string, Requests> requests_of(const fs::path& directory) {
 
 /// Kills the search again and again until it ends by itself; how often.
 int run_with_kills(const fs::path& directory, std::chrono::microseconds whole, std::mt19937& random) {
-  // As long as a whole search takes here, so that each one gets somewhere, also under a sanitizer.
-  std::uniform_int_distribution<std::int64_t> microseconds(500, whole.count());
+  // Up to half of what a whole search takes here, so that each one gets somewhere, also under a sanitizer.
+  std::uniform_int_distribution<std::int64_t> microseconds(500, whole.count() / 2);
   for (int kills = 0;; ++kills) {
     const pid_t pid = start(directory);
     std::this_thread::sleep_for(std::chrono::microseconds(microseconds(random)));
