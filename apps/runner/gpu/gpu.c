@@ -1,0 +1,179 @@
+#include "gpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../runner_support.h"
+#include "gpu_parts.h"
+
+enum { k_flush_l2_times = 2 };
+
+int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what) {
+  const char* text = NULL;
+  if (status == CU_OK) return 0;
+  gpu->driver->get_error_string(status, &text);
+  snprintf(gpu->error, sizeof gpu->error, "%s: %s (%d)", what, text != NULL ? text : "unknown error", status);
+  return status;
+}
+
+const char* kgen_gpu_error(const struct kgen_gpu* gpu) { return gpu->error; }
+
+/* Writes the UUID of what it found to `text`. */
+static int find_device(const struct kgen_cuda_driver* driver, const char* uuid, int* device, char text[48]) {
+  int count = 0;
+  if (driver->device_get_count(&count) != CU_OK) return -1;
+  for (int i = 0; i < count; ++i) {
+    struct cu_uuid found;
+    if (driver->device_get(device, i) != CU_OK || driver->device_get_uuid(&found, *device) != CU_OK) continue;
+    kgen_gpu_format_uuid(&found, text);
+    if (uuid == NULL || uuid[0] == '\0' || strcmp(uuid, text) == 0) return 0;
+  }
+  return -1;
+}
+
+/* Everything that a call needs later is made now: a candidate must find nothing left to influence. */
+static int set_up(struct kgen_gpu* gpu) {
+  const struct kgen_cuda_driver* driver = gpu->driver;
+  int l2_bytes = 0;
+  int status = kgen_gpu_checked(gpu, driver->context_retain(&gpu->context, gpu->device), "starting the device");
+  if (status == 0) status = kgen_gpu_checked(gpu, driver->context_set_current(gpu->context), "starting the device");
+  if (status == 0) status = kgen_gpu_checked(gpu, driver->stream_create(&gpu->stream, 0), "making a stream");
+  if (status == 0) status = kgen_gpu_checked(gpu, driver->event_create(&gpu->start, 0), "making an event");
+  if (status == 0) status = kgen_gpu_checked(gpu, driver->event_create(&gpu->end, 0), "making an event");
+  if (status != 0) return status;
+  if (driver->device_get_attribute(&l2_bytes, CU_L2_BYTES, gpu->device) != CU_OK || l2_bytes <= 0) return 0;
+  gpu->scratch_bytes = (size_t)l2_bytes * k_flush_l2_times;
+  return kgen_gpu_checked(gpu, driver->memory_allocate(&gpu->scratch, gpu->scratch_bytes), "allocating memory");
+}
+
+struct kgen_gpu* kgen_gpu_open(const char* uuid, char* error, size_t capacity) {
+  const struct kgen_cuda_driver* driver = kgen_cuda_driver_load(error, capacity);
+  int device = 0;
+  char found[48];
+  if (driver == NULL) return NULL;
+  if (find_device(driver, uuid, &device, found) != 0) {
+    snprintf(error, capacity, "there is no GPU %s", uuid != NULL ? uuid : "");
+    return NULL;
+  }
+  struct kgen_gpu* gpu = calloc(1, sizeof *gpu);
+  if (gpu == NULL) return NULL;
+  gpu->driver = driver;
+  gpu->device = device;
+  memcpy(gpu->uuid, found, sizeof found);
+  if (set_up(gpu) == 0) return gpu;
+  snprintf(error, capacity, "%s", gpu->error);
+  kgen_gpu_close(gpu);
+  return NULL;
+}
+
+void kgen_gpu_close(struct kgen_gpu* gpu) {
+  if (gpu == NULL) return;
+  const struct kgen_cuda_driver* driver = gpu->driver;
+  for (int i = 0; i < KGEN_GPU_MAX_SHARED; ++i) {
+    if (gpu->shared[i].bytes != 0) kgen_gpu_free_shared(gpu, (void*)(uintptr_t)gpu->shared[i].address);
+  }
+  if (gpu->scratch != 0) driver->memory_free(gpu->scratch);
+  if (gpu->end != NULL) driver->event_destroy(gpu->end);
+  if (gpu->start != NULL) driver->event_destroy(gpu->start);
+  if (gpu->stream != NULL) driver->stream_destroy(gpu->stream);
+  if (gpu->context != NULL) driver->context_release(gpu->device);
+  free(gpu);
+}
+
+int kgen_gpu_synchronize(struct kgen_gpu* gpu) {
+  return kgen_gpu_checked(gpu, gpu->driver->context_synchronize(), "waiting for the device");
+}
+
+void* kgen_gpu_stream(struct kgen_gpu* gpu) { return gpu->stream; }
+
+/* -- timed calls -------------------------------------------------------------------------------------------------- */
+
+int kgen_gpu_begin_call(struct kgen_gpu* gpu, void* stream) {
+  const struct kgen_cuda_driver* driver = gpu->driver;
+  /* A candidate may have reserved a part of the cache for itself; older devices refuse, and have nothing to reset. */
+  driver->context_reset_persisting_l2();
+  if (gpu->scratch != 0) {
+    const int status = driver->memory_set(gpu->scratch, ++gpu->scratch_byte, gpu->scratch_bytes, stream);
+    if (status != CU_OK) return kgen_gpu_checked(gpu, status, "flushing the cache");
+  }
+  const int status = kgen_gpu_checked(gpu, driver->event_record(gpu->start, stream), "starting the clock");
+  gpu->began_ns = kgen_now_ns();
+  return status;
+}
+
+int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* call) {
+  const struct kgen_cuda_driver* driver = gpu->driver;
+  float milliseconds = 0;
+  int status = kgen_gpu_checked(gpu, driver->event_record(gpu->end, stream), "stopping the clock");
+  if (status == 0) status = kgen_gpu_checked(gpu, driver->event_synchronize(gpu->end), "waiting for the stream");
+  const int64_t stream_done_ns = kgen_now_ns();
+  if (status == 0) status = kgen_gpu_checked(gpu, driver->context_synchronize(), "waiting for the device");
+  const int64_t device_done_ns = kgen_now_ns();
+  if (status == 0) {
+    status = kgen_gpu_checked(gpu, driver->event_elapsed(&milliseconds, gpu->start, gpu->end), "reading the clock");
+  }
+  call->device_ns = (int64_t)((double)milliseconds * 1e6);
+  call->host_ns = stream_done_ns - gpu->began_ns;
+  call->late_ns = device_done_ns - stream_done_ns;
+  return status;
+}
+
+/* -- graphs ------------------------------------------------------------------------------------------------------- */
+
+int kgen_gpu_begin_capture(struct kgen_gpu* gpu, void* stream) {
+  return kgen_gpu_checked(gpu, gpu->driver->stream_begin_capture(stream, CU_CAPTURE_RELAXED), "capturing");
+}
+
+int kgen_gpu_end_capture(struct kgen_gpu* gpu, void* stream, void** graph) {
+  void* captured = NULL;
+  *graph = NULL;
+  int status = kgen_gpu_checked(gpu, gpu->driver->stream_end_capture(stream, &captured), "capturing");
+  if (status != 0) return status;
+  status = kgen_gpu_checked(gpu, gpu->driver->graph_instantiate(graph, captured, 0), "making a graph");
+  gpu->driver->graph_destroy(captured);
+  return status;
+}
+
+int kgen_gpu_replay(struct kgen_gpu* gpu, void* graph, void* stream) {
+  return kgen_gpu_checked(gpu, gpu->driver->graph_launch(graph, stream), "replaying a graph");
+}
+
+void kgen_gpu_free_graph(struct kgen_gpu* gpu, void* graph) {
+  if (graph != NULL) gpu->driver->graph_executable_destroy(graph);
+}
+
+/* -- what the device can do --------------------------------------------------------------------------------------- */
+
+static int64_t copy_once(struct kgen_gpu* gpu, void* to, const void* from, uint64_t bytes) {
+  const struct kgen_cuda_driver* driver = gpu->driver;
+  float milliseconds = 0;
+  if (driver->event_record(gpu->start, gpu->stream) != CU_OK) return 0;
+  if (kgen_gpu_copy(gpu, to, from, bytes, gpu->stream) != 0) return 0;
+  if (driver->event_record(gpu->end, gpu->stream) != CU_OK) return 0;
+  if (driver->event_synchronize(gpu->end) != CU_OK) return 0;
+  if (driver->event_elapsed(&milliseconds, gpu->start, gpu->end) != CU_OK) return 0;
+  return (int64_t)((double)milliseconds * 1e6);
+}
+
+double kgen_gpu_copy_bandwidth(struct kgen_gpu* gpu) {
+  enum { k_rounds = 8, k_part = 8 };
+  uint64_t bytes = UINT64_C(1) << 30;
+  uint64_t available = 0;
+  uint64_t total = 0;
+  void* from = NULL;
+  void* to = NULL;
+  int64_t best = 0;
+  if (kgen_gpu_memory(gpu, &available, &total) != 0) return 0;
+  if (bytes > available / k_part) bytes = available / k_part;
+  if (kgen_gpu_allocate(gpu, bytes, &from) == 0 && kgen_gpu_allocate(gpu, bytes, &to) == 0 &&
+      kgen_gpu_fill(gpu, from, 0x3C, bytes, gpu->stream) == 0) {
+    for (int i = 0; i < k_rounds; ++i) {
+      const int64_t taken = copy_once(gpu, to, from, bytes);
+      if (taken > 0 && (best == 0 || taken < best)) best = taken;
+    }
+  }
+  if (from != NULL) kgen_gpu_free(gpu, from);
+  if (to != NULL) kgen_gpu_free(gpu, to);
+  return best > 0 ? 2.0 * (double)bytes / ((double)best * 1e-9) : 0;
+}

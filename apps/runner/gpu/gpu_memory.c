@@ -1,0 +1,128 @@
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_parts.h"
+
+static struct cu_memory_properties shareable(const struct kgen_gpu* gpu) {
+  struct cu_memory_properties properties;
+  memset(&properties, 0, sizeof properties);
+  properties.type = CU_MEMORY_PINNED;
+  properties.handle_types = CU_HANDLE_FILE_DESCRIPTOR;
+  properties.location.type = CU_LOCATION_DEVICE;
+  properties.location.id = gpu->device;
+  return properties;
+}
+
+static int rounded(struct kgen_gpu* gpu, uint64_t bytes, size_t* answer) {
+  const struct cu_memory_properties properties = shareable(gpu);
+  size_t unit = 0;
+  const int status = gpu->driver->granularity(&unit, &properties, 0);
+  if (status != CU_OK) return kgen_gpu_checked(gpu, status, "asking how memory is shared");
+  *answer = (size_t)((bytes + unit - 1) / unit * unit);
+  if (*answer == 0) *answer = unit;
+  return 0;
+}
+
+static struct kgen_gpu_shared* free_slot(struct kgen_gpu* gpu) {
+  for (int i = 0; i < KGEN_GPU_MAX_SHARED; ++i) {
+    if (gpu->shared[i].bytes == 0) return &gpu->shared[i];
+  }
+  return NULL;
+}
+
+/* A mapping keeps the memory alive, so the handle is released either way. */
+static int map(struct kgen_gpu* gpu, cu_memory memory, size_t bytes, void** address) {
+  const struct kgen_cuda_driver* driver = gpu->driver;
+  const struct cu_memory_access access = {{CU_LOCATION_DEVICE, gpu->device}, CU_ACCESS_READ_WRITE};
+  struct kgen_gpu_shared* slot = free_slot(gpu);
+  cu_address place = 0;
+  int status = slot == NULL ? CU_OUT_OF_MEMORY : driver->address_reserve(&place, bytes, 0, 0, 0);
+  if (status == CU_OK) {
+    status = driver->memory_map(place, bytes, 0, memory, 0);
+    if (status == CU_OK) {
+      status = driver->memory_set_access(place, bytes, &access, 1);
+      if (status != CU_OK) driver->memory_unmap(place, bytes);
+    }
+    if (status != CU_OK) driver->address_free(place, bytes);
+  }
+  driver->memory_release(memory);
+  if (status != CU_OK) return kgen_gpu_checked(gpu, status, "mapping shared memory");
+  slot->address = place;
+  slot->bytes = bytes;
+  *address = (void*)(uintptr_t)place;
+  return 0;
+}
+
+int kgen_gpu_allocate_shared(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd) {
+  const struct cu_memory_properties properties = shareable(gpu);
+  size_t size = 0;
+  cu_memory memory = 0;
+  int status = rounded(gpu, bytes, &size);
+  if (status != 0) return status;
+  status = gpu->driver->memory_create(&memory, size, &properties, 0);
+  if (status != CU_OK) return kgen_gpu_checked(gpu, status, "allocating shared memory");
+  status = gpu->driver->memory_export(fd, memory, CU_HANDLE_FILE_DESCRIPTOR, 0);
+  if (status != CU_OK) {
+    gpu->driver->memory_release(memory);
+    return kgen_gpu_checked(gpu, status, "exporting shared memory");
+  }
+  status = map(gpu, memory, size, address);
+  if (status != 0) close(*fd);
+  return status;
+}
+
+int kgen_gpu_import_shared(struct kgen_gpu* gpu, int fd, uint64_t bytes, void** address) {
+  size_t size = 0;
+  cu_memory memory = 0;
+  int status = rounded(gpu, bytes, &size);
+  if (status != 0) return status;
+  status = gpu->driver->memory_import(&memory, (void*)(uintptr_t)fd, CU_HANDLE_FILE_DESCRIPTOR);
+  if (status != CU_OK) return kgen_gpu_checked(gpu, status, "importing shared memory");
+  return map(gpu, memory, size, address);
+}
+
+int kgen_gpu_free_shared(struct kgen_gpu* gpu, void* address) {
+  for (int i = 0; i < KGEN_GPU_MAX_SHARED; ++i) {
+    struct kgen_gpu_shared* slot = &gpu->shared[i];
+    if (slot->bytes == 0 || slot->address != (cu_address)(uintptr_t)address) continue;
+    const int status = gpu->driver->memory_unmap(slot->address, slot->bytes);
+    if (status == CU_OK) gpu->driver->address_free(slot->address, slot->bytes);
+    slot->bytes = 0;
+    return kgen_gpu_checked(gpu, status, "unmapping shared memory");
+  }
+  snprintf(gpu->error, sizeof gpu->error, "no shared memory lies there");
+  return 1;
+}
+
+int kgen_gpu_memory(struct kgen_gpu* gpu, uint64_t* free_bytes, uint64_t* total_bytes) {
+  size_t unused = 0;
+  size_t total = 0;
+  const int status = gpu->driver->memory_get_info(&unused, &total);
+  *free_bytes = unused;
+  *total_bytes = total;
+  return kgen_gpu_checked(gpu, status, "asking for free memory");
+}
+
+int kgen_gpu_allocate(struct kgen_gpu* gpu, uint64_t bytes, void** address) {
+  cu_address place = 0;
+  const int status = gpu->driver->memory_allocate(&place, bytes);
+  *address = (void*)(uintptr_t)place;
+  return kgen_gpu_checked(gpu, status, "allocating memory");
+}
+
+int kgen_gpu_free(struct kgen_gpu* gpu, void* address) {
+  return kgen_gpu_checked(gpu, gpu->driver->memory_free((cu_address)(uintptr_t)address), "freeing memory");
+}
+
+int kgen_gpu_copy(struct kgen_gpu* gpu, void* to, const void* from, uint64_t bytes, void* stream) {
+  if (bytes == 0) return 0;
+  return kgen_gpu_checked(
+      gpu, gpu->driver->memory_copy((cu_address)(uintptr_t)to, (cu_address)(uintptr_t)from, bytes, stream), "copying");
+}
+
+int kgen_gpu_fill(struct kgen_gpu* gpu, void* address, int byte, uint64_t bytes, void* stream) {
+  if (bytes == 0) return 0;
+  return kgen_gpu_checked(
+      gpu, gpu->driver->memory_set((cu_address)(uintptr_t)address, (unsigned char)byte, bytes, stream), "filling");
+}

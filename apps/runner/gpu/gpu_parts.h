@@ -1,0 +1,35 @@
+/* What the files of gpu.h share. */
+#ifndef KERNELGEN_RUNNER_GPU_PARTS_H
+#define KERNELGEN_RUNNER_GPU_PARTS_H
+
+#include "cuda_driver.h"
+#include "gpu.h"
+
+enum { KGEN_GPU_MAX_SHARED = 64 };
+
+struct kgen_gpu_shared {
+  cu_address address;
+  size_t bytes; /* as reserved and mapped */
+};
+
+struct kgen_gpu {
+  const struct kgen_cuda_driver* driver;
+  void* context;
+  int device;
+  char uuid[48];
+  char error[256];
+  void* stream;
+  void* start;
+  void* end;
+  int64_t began_ns;
+  cu_address scratch; /* what is written to put everything else out of the L2 cache */
+  size_t scratch_bytes;
+  unsigned char scratch_byte;
+  struct kgen_gpu_shared shared[KGEN_GPU_MAX_SHARED];
+};
+
+void kgen_gpu_format_uuid(const struct cu_uuid* uuid, char text[48]);
+/* Keeps the reason if status is one. Answers status. */
+int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what);
+
+#endif

@@ -1,0 +1,150 @@
+/// gpu.h on the driver of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "apps/runner/gpu/gpu.h"
+#include "support/catch.hpp"
+
+namespace {
+
+struct Close {
+  void operator()(kgen_gpu* gpu) const { kgen_gpu_close(gpu); }
+};
+using Gpu = std::unique_ptr<kgen_gpu, Close>;
+
+Gpu open_gpu() {
+  std::array<char, 256> error{};
+  Gpu gpu(kgen_gpu_open(nullptr, error.data(), error.size()));
+  INFO(error.data());
+  REQUIRE(gpu);
+  return gpu;
+}
+
+template <class Function>
+Function fake(const char* name) {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  REQUIRE(library != nullptr);
+  auto* found = reinterpret_cast<Function>(dlsym(library, name));
+  REQUIRE(found != nullptr);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("facts come from the driver", "[gpu]") {
+  std::array<char, 256> error{};
+  REQUIRE(kgen_gpu_count(error.data(), error.size()) == 1);
+  kgen_gpu_facts facts{};
+  facts.struct_size = sizeof facts;
+  REQUIRE(kgen_gpu_read_facts(0, &facts, error.data(), error.size()) == 0);
+  CHECK(std::string(facts.vendor) == "fake");
+  CHECK(std::string(facts.architecture) == "sm_90");
+  CHECK(std::string(facts.uuid).size() == 40);
+  CHECK(facts.multiprocessors == 4);
+  CHECK(facts.l2_bytes == 1U << 20);
+  CHECK(kgen_gpu_read_facts(1, &facts, error.data(), error.size()) != 0);
+  CHECK(std::string(error.data()) == "there is no device 1");
+}
+
+TEST_CASE("a caller of an older build gets the facts that it knows", "[gpu]") {
+  std::array<char, 256> error{};
+  kgen_gpu_facts facts{};
+  facts.struct_size = offsetof(kgen_gpu_facts, architecture);
+  REQUIRE(kgen_gpu_read_facts(0, &facts, error.data(), error.size()) == 0);
+  CHECK(std::string(facts.vendor) == "fake");
+  CHECK(facts.architecture[0] == '\0');
+}
+
+TEST_CASE("a device that is not there is named", "[gpu]") {
+  std::array<char, 256> error{};
+  CHECK(kgen_gpu_open("GPU-none", error.data(), error.size()) == nullptr);
+  CHECK(std::string(error.data()) == "there is no GPU GPU-none");
+}
+
+TEST_CASE("another process maps shared device memory", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  constexpr std::uint64_t k_bytes = 100'000;
+  void* address = nullptr;
+  int fd = -1;
+  REQUIRE(kgen_gpu_allocate_shared(gpu.get(), k_bytes, &address, &fd) == 0);
+  std::memset(address, 1, k_bytes);
+  const pid_t child = fork();
+  if (child == 0) {
+    void* theirs = nullptr;
+    const bool mapped = kgen_gpu_import_shared(gpu.get(), fd, k_bytes, &theirs) == 0 && theirs != address;
+    auto* last = static_cast<unsigned char*>(theirs) + k_bytes - 1;
+    const bool read = mapped && *last == 1;
+    if (mapped) *last = 7;
+    _exit(read ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(static_cast<unsigned char*>(address)[k_bytes - 1] == 7);
+  CHECK(kgen_gpu_free_shared(gpu.get(), address) == 0);
+  CHECK(kgen_gpu_free_shared(gpu.get(), address) != 0);
+  close(fd);
+}
+
+TEST_CASE("more memory than there is gets a reason", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  void* address = nullptr;
+  int fd = -1;
+  CHECK(kgen_gpu_allocate_shared(gpu.get(), std::uint64_t{1} << 40, &address, &fd) != 0);
+  CHECK(std::string(kgen_gpu_error(gpu.get())) == "allocating shared memory: out of memory (2)");
+}
+
+TEST_CASE("a call is timed, and work that is not done by then is seen", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  kgen_gpu_call call{};
+  REQUIRE(kgen_gpu_begin_call(gpu.get(), nullptr) == 0);
+  usleep(2000);
+  REQUIRE(kgen_gpu_end_call(gpu.get(), nullptr, &call) == 0);
+  CHECK(call.device_ns >= 1'900'000);
+  CHECK(call.host_ns >= 1'900'000);
+  CHECK(call.late_ns < 1'000'000);
+  REQUIRE(kgen_gpu_begin_call(gpu.get(), nullptr) == 0);
+  fake<void (*)(std::int64_t)>("kgen_fake_cuda_delay")(3'000'000);
+  REQUIRE(kgen_gpu_end_call(gpu.get(), nullptr, &call) == 0);
+  CHECK(call.late_ns > 2'000'000);
+}
+
+TEST_CASE("what is captured runs when it is replayed", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  void* stream = kgen_gpu_stream(gpu.get());
+  void* memory = nullptr;
+  void* graph = nullptr;
+  REQUIRE(kgen_gpu_allocate(gpu.get(), 16, &memory) == 0);
+  REQUIRE(kgen_gpu_fill(gpu.get(), memory, 1, 16, stream) == 0);
+  REQUIRE(kgen_gpu_begin_capture(gpu.get(), stream) == 0);
+  REQUIRE(kgen_gpu_fill(gpu.get(), memory, 2, 16, stream) == 0);
+  REQUIRE(kgen_gpu_end_capture(gpu.get(), stream, &graph) == 0);
+  CHECK(*static_cast<unsigned char*>(memory) == 1);
+  REQUIRE(kgen_gpu_replay(gpu.get(), graph, stream) == 0);
+  CHECK(*static_cast<unsigned char*>(memory) == 2);
+  kgen_gpu_free_graph(gpu.get(), graph);
+  CHECK(kgen_gpu_free(gpu.get(), memory) == 0);
+}
+
+TEST_CASE("a fault of the device shows at the end of the call", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  kgen_gpu_call call{};
+  const auto break_device = fake<void (*)(int)>("kgen_fake_cuda_fault");
+  REQUIRE(kgen_gpu_begin_call(gpu.get(), nullptr) == 0);
+  break_device(700);
+  CHECK(kgen_gpu_end_call(gpu.get(), nullptr, &call) == 700);
+  CHECK(std::string(kgen_gpu_error(gpu.get())).find("an illegal memory access was encountered (700)") !=
+        std::string::npos);
+  break_device(0);
+}
+
+TEST_CASE("copies within the device have a bandwidth", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  CHECK(kgen_gpu_copy_bandwidth(gpu.get()) > 1e6);
+}

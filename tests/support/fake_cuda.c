@@ -1,0 +1,337 @@
+/* A libcuda.so.1 for machines without a GPU: device memory is host memory, work is done when it is queued, and what
+ * goes wrong is chosen by the test.
+ *
+ *   kgen_fake_cuda               its presence tells gpu.h that times are no results
+ *   kgen_fake_cuda_fault(code)   from now on the device is broken: every call that waits for it answers code
+ *   kgen_fake_cuda_delay(ns)     the next work on the side takes so long that the device is done late
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../../apps/runner/gpu/cuda_driver.h"
+
+#define API __attribute__((visibility("default")))
+
+enum { k_out_of_memory = 2, k_invalid_value = 1, k_not_found = 500, k_capture_invalid = 901, k_max_recorded = 256 };
+
+static const uint64_t k_memory_bytes = UINT64_C(4) << 30;
+static const size_t k_unit = 65536;
+
+API const int kgen_fake_cuda = 1;
+
+/* -- state -------------------------------------------------------------------------------------------------------- */
+
+struct operation {
+  void (*function)(void*);
+  void* argument;
+  void* to;
+  const void* from;
+  size_t bytes;
+  int byte;
+};
+
+struct graph {
+  size_t count;
+  struct operation operations[k_max_recorded];
+};
+
+struct event {
+  int64_t at_ns;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int fault;
+static int64_t late_until_ns;
+static uint64_t allocated;
+static struct graph* capturing;
+
+static int64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+API void kgen_fake_cuda_fault(int code) { fault = code; }
+API void kgen_fake_cuda_delay(int64_t nanoseconds) { late_until_ns = now_ns() + nanoseconds; }
+
+static void perform(const struct operation* operation) {
+  if (operation->function != NULL) {
+    operation->function(operation->argument);
+  } else if (operation->from != NULL) {
+    memmove(operation->to, operation->from, operation->bytes);
+  } else {
+    memset(operation->to, operation->byte, operation->bytes);
+  }
+}
+
+static int submit(struct operation operation) {
+  if (fault != 0) return fault;
+  if (capturing == NULL) {
+    perform(&operation);
+    return 0;
+  }
+  if (capturing->count == k_max_recorded) return k_capture_invalid;
+  capturing->operations[capturing->count++] = operation;
+  return 0;
+}
+
+/* -- device ------------------------------------------------------------------------------------------------------- */
+
+API int cuInit(unsigned flags) { return flags == 0 ? 0 : k_invalid_value; }
+
+API int cuGetErrorString(int error, const char** text) {
+  switch (error) {
+    case k_out_of_memory:
+      *text = "out of memory";
+      return 0;
+    case 700:
+      *text = "an illegal memory access was encountered";
+      return 0;
+    default:
+      *text = "a fake error";
+      return 0;
+  }
+}
+
+API int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+API int cuDeviceGetCount(int* count) { return *count = 1, 0; }
+API int cuDeviceGet(int* device, int index) { return *device = 0, index == 0 ? 0 : k_invalid_value; }
+
+API int cuDeviceGetName(char* name, int length, int device) {
+  if (device != 0 || length <= 0) return k_invalid_value;
+  strncpy(name, "Fake GPU", (size_t)length - 1);
+  name[length - 1] = '\0';
+  return 0;
+}
+
+API int cuDeviceGetUuid_v2(struct cu_uuid* uuid, int device) {
+  memset(uuid->bytes, 0xFA, sizeof uuid->bytes);
+  return device == 0 ? 0 : k_invalid_value;
+}
+
+API int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  static const int values[][2] = {{CU_MAX_THREADS_PER_BLOCK, 1024},
+                                  {CU_SHARED_PER_BLOCK, 49152},
+                                  {CU_WARP_SIZE, 32},
+                                  {CU_REGISTERS_PER_BLOCK, 65536},
+                                  {CU_CLOCK_KHZ, 1000000},
+                                  {CU_MULTIPROCESSORS, 4},
+                                  {CU_MEMORY_CLOCK_KHZ, 1000000},
+                                  {CU_MEMORY_BUS_BITS, 128},
+                                  {CU_L2_BYTES, 1 << 20},
+                                  {CU_THREADS_PER_MULTIPROCESSOR, 2048},
+                                  {CU_COMPUTE_MAJOR, 9},
+                                  {CU_COMPUTE_MINOR, 0},
+                                  {CU_SHARED_PER_MULTIPROCESSOR, 102400},
+                                  {CU_REGISTERS_PER_MULTIPROCESSOR, 65536},
+                                  {CU_COOPERATIVE_LAUNCH, 1},
+                                  {CU_SHARED_PER_BLOCK_OPTIN, 101376}};
+  *value = 0;
+  for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) {
+    if (values[i][0] == attribute) *value = values[i][1];
+  }
+  return device == 0 ? 0 : k_invalid_value;
+}
+
+API int cuDeviceTotalMem_v2(size_t* bytes, int device) {
+  return *bytes = k_memory_bytes, device == 0 ? 0 : k_invalid_value;
+}
+
+static int context;
+API int cuDevicePrimaryCtxRetain(void** answer, int device) {
+  return *answer = &context, device == 0 ? 0 : k_invalid_value;
+}
+API int cuDevicePrimaryCtxRelease_v2(int device) { return device == 0 ? 0 : k_invalid_value; }
+API int cuCtxSetCurrent(void* given) { return given == &context ? 0 : k_invalid_value; }
+API int cuCtxResetPersistingL2Cache(void) { return 0; }
+
+API int cuCtxSynchronize(void) {
+  while (now_ns() < late_until_ns) {
+  }
+  return fault;
+}
+
+/* -- memory ------------------------------------------------------------------------------------------------------- */
+
+API int cuMemGetInfo_v2(size_t* available, size_t* total) {
+  *total = k_memory_bytes;
+  *available = k_memory_bytes - allocated;
+  return 0;
+}
+
+struct block {
+  size_t bytes;
+  char pad[56];
+};
+
+API int cuMemAlloc_v2(cu_address* address, size_t bytes) {
+  if (fault != 0) return fault;
+  pthread_mutex_lock(&lock);
+  struct block* block = bytes > k_memory_bytes - allocated ? NULL : malloc(sizeof *block + bytes);
+  if (block != NULL) {
+    allocated += bytes;
+    block->bytes = bytes;
+  }
+  pthread_mutex_unlock(&lock);
+  *address = block == NULL ? 0 : (cu_address)(uintptr_t)(block + 1);
+  return block == NULL ? k_out_of_memory : 0;
+}
+
+API int cuMemFree_v2(cu_address address) {
+  if (address == 0) return 0;
+  struct block* block = (struct block*)(uintptr_t)address - 1;
+  pthread_mutex_lock(&lock);
+  allocated -= block->bytes;
+  pthread_mutex_unlock(&lock);
+  free(block);
+  return 0;
+}
+
+API int cuMemcpyAsync(cu_address to, cu_address from, size_t bytes, void* stream) {
+  (void)stream;
+  return submit((struct operation){.to = (void*)(uintptr_t)to, .from = (const void*)(uintptr_t)from, .bytes = bytes});
+}
+
+API int cuMemsetD8Async(cu_address to, unsigned char byte, size_t bytes, void* stream) {
+  (void)stream;
+  return submit((struct operation){.to = (void*)(uintptr_t)to, .byte = byte, .bytes = bytes});
+}
+
+/* Shareable memory is a memory file; its handle is the descriptor, plus one so that 0 stays none. */
+API int cuMemGetAllocationGranularity(size_t* unit, const struct cu_memory_properties* properties, int option) {
+  (void)option;
+  return *unit = k_unit, properties->handle_types == CU_HANDLE_FILE_DESCRIPTOR ? 0 : k_invalid_value;
+}
+
+API int cuMemCreate(cu_memory* memory, size_t bytes, const struct cu_memory_properties* properties,
+                    unsigned long long flags) {
+  (void)properties;
+  if (flags != 0 || bytes % k_unit != 0) return k_invalid_value;
+  if (bytes > k_memory_bytes - allocated) return k_out_of_memory;
+  const int fd = memfd_create("fake-device-memory", MFD_CLOEXEC);
+  if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return k_out_of_memory;
+  *memory = (cu_memory)fd + 1;
+  return 0;
+}
+
+API int cuMemRelease(cu_memory memory) { return close((int)memory - 1) == 0 ? 0 : k_invalid_value; }
+
+API int cuMemExportToShareableHandle(void* handle, cu_memory memory, int type, unsigned long long flags) {
+  if (type != CU_HANDLE_FILE_DESCRIPTOR || flags != 0) return k_invalid_value;
+  const int fd = fcntl((int)memory - 1, F_DUPFD_CLOEXEC, 0);
+  memcpy(handle, &fd, sizeof fd);
+  return fd < 0 ? k_invalid_value : 0;
+}
+
+API int cuMemImportFromShareableHandle(cu_memory* memory, void* handle, int type) {
+  const int fd = fcntl((int)(intptr_t)handle, F_DUPFD_CLOEXEC, 0);
+  if (type != CU_HANDLE_FILE_DESCRIPTOR || fd < 0) return k_invalid_value;
+  *memory = (cu_memory)fd + 1;
+  return 0;
+}
+
+API int cuMemAddressReserve(cu_address* address, size_t bytes, size_t alignment, cu_address wanted,
+                            unsigned long long flags) {
+  (void)alignment;
+  (void)wanted;
+  (void)flags;
+  void* place = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  *address = (cu_address)(uintptr_t)place;
+  return place == MAP_FAILED ? k_out_of_memory : 0;
+}
+
+API int cuMemAddressFree(cu_address address, size_t bytes) {
+  return munmap((void*)(uintptr_t)address, bytes) == 0 ? 0 : k_invalid_value;
+}
+
+API int cuMemMap(cu_address address, size_t bytes, size_t offset, cu_memory memory, unsigned long long flags) {
+  (void)flags;
+  void* place =
+      mmap((void*)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)memory - 1, (off_t)offset);
+  return place == MAP_FAILED ? k_invalid_value : 0;
+}
+
+API int cuMemUnmap(cu_address address, size_t bytes) {
+  void* place = mmap((void*)(uintptr_t)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  return place == MAP_FAILED ? k_invalid_value : 0;
+}
+
+API int cuMemSetAccess(cu_address address, size_t bytes, const struct cu_memory_access* access, size_t count) {
+  if (count != 1 || access->flags != CU_ACCESS_READ_WRITE) return k_invalid_value;
+  return mprotect((void*)(uintptr_t)address, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : k_invalid_value;
+}
+
+/* -- streams, graphs, events -------------------------------------------------------------------------------------- */
+
+API int cuStreamCreate(void** stream, unsigned flags) {
+  (void)flags;
+  return (*stream = malloc(1)) == NULL ? k_out_of_memory : 0;
+}
+API int cuStreamDestroy_v2(void* stream) { return free(stream), 0; }
+API int cuStreamSynchronize(void* stream) { return (void)stream, fault; }
+
+/* What a candidate on this device uses in place of a kernel launch. */
+API int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
+  (void)stream;
+  return submit((struct operation){.function = function, .argument = argument});
+}
+
+API int cuStreamBeginCapture_v2(void* stream, int mode) {
+  (void)stream;
+  (void)mode;
+  if (capturing != NULL) return k_capture_invalid;
+  return (capturing = calloc(1, sizeof *capturing)) == NULL ? k_out_of_memory : fault;
+}
+
+API int cuStreamEndCapture(void* stream, void** graph) {
+  (void)stream;
+  *graph = capturing;
+  capturing = NULL;
+  return *graph == NULL ? k_capture_invalid : fault;
+}
+
+API int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long flags) {
+  (void)flags;
+  struct graph* copy = malloc(sizeof *copy);
+  if (copy == NULL) return k_out_of_memory;
+  memcpy(copy, graph, sizeof *copy);
+  *executable = copy;
+  return 0;
+}
+
+API int cuGraphLaunch(void* executable, void* stream) {
+  (void)stream;
+  const struct graph* graph = executable;
+  for (size_t i = 0; i < graph->count && fault == 0; ++i) perform(&graph->operations[i]);
+  return fault;
+}
+
+API int cuGraphExecDestroy(void* executable) { return free(executable), 0; }
+API int cuGraphDestroy(void* graph) { return free(graph), 0; }
+
+API int cuEventCreate(void** event, unsigned flags) {
+  (void)flags;
+  return (*event = calloc(1, sizeof(struct event))) == NULL ? k_out_of_memory : 0;
+}
+API int cuEventDestroy_v2(void* event) { return free(event), 0; }
+
+API int cuEventRecord(void* event, void* stream) {
+  (void)stream;
+  ((struct event*)event)->at_ns = now_ns();
+  return fault;
+}
+
+API int cuEventSynchronize(void* event) { return (void)event, fault; }
+
+API int cuEventElapsedTime(float* milliseconds, void* start, void* end) {
+  *milliseconds = (float)((double)(((struct event*)end)->at_ns - ((struct event*)start)->at_ns) * 1e-6);
+  return fault;
+}
