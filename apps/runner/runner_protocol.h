@@ -29,7 +29,8 @@ extern "C" {
 enum {
   KGEN_OP_HELLO = 1,     /**< unasked. arg[0] = ABI version, arg[1] = isolation bits, arg[2] = pid in its namespace,
                               arg[3] = where KGEN_PROBE_WORD lies in its memory, 0 for a native runner */
-  KGEN_OP_LOAD = 2,      /**< fds: job, arena, code; arg[0] = KGEN_CODE_*. start_ns..end_ns is the loading itself */
+  KGEN_OP_LOAD = 2,      /**< fds: job, arena, code, and on a device the device arena; arg[0] = KGEN_CODE_*.
+                              start_ns..end_ns is the loading itself */
   KGEN_OP_CONSTRUCT = 3, /**< Python: arg[0] = set (1 or 2), arg[1] = construction seed. reply arg[0] = state bytes */
   KGEN_OP_EXPORT_STATE = 4, /**< Python: fd: memfd; arg[0] = set, arg[1] = capacity in bytes */
   KGEN_OP_PREPARE = 5, /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
@@ -44,8 +45,9 @@ enum { KGEN_CODE_SHARED_OBJECT = 0, KGEN_CODE_PYTHON = 1 };
 
 /** Flags of RUN. */
 enum {
-  KGEN_RUN_POISON = 1,  /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
-  KGEN_RUN_IN_PLACE = 2 /**< Python: say where the outputs are instead of copying them; the worker fetches them */
+  KGEN_RUN_POISON = 1,   /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
+  KGEN_RUN_IN_PLACE = 2, /**< Python: say where the outputs are instead of copying them; the worker fetches them */
+  KGEN_RUN_GRAPH = 4 /**< device: replay a graph captured from the candidate, at the first such RUN, off the clock */
 };
 
 /** Eight bytes of a standby runner that the worker reads to see whether it may read its memory at all. */
@@ -61,21 +63,28 @@ enum {
  * is the number of outputs, and `text` holds their addresses, 8 bytes each, in the order of the job. With arg[2] = 0
  * the result is not what the job expects (the report says why) and there is nothing to fetch. The memory stays as it is
  * until the next command. The worker reads exactly the bytes that the job gives for each output.
+ *
+ * On a device, outputs are in the device arena when the reply comes, KGEN_RUN_IN_PLACE is not used, arg[3] = device
+ * nanoseconds between two events around the candidate, and arg[1] = nanoseconds from the moment when the stream was
+ * done until the whole device was: work that the events did not see.
  */
 #define KGEN_MAX_OUTPUTS_IN_PLACE (KGEN_REPLY_TEXT_BYTES / 8u)
 
 /** Status of a reply. */
 enum {
   KGEN_STATUS_OK = 0,
-  KGEN_STATUS_SYNTAX = 1,        /**< the source is not code */
-  KGEN_STATUS_IMPORT = 2,        /**< it does not load: text of dlopen or of the exception */
-  KGEN_STATUS_INTERFACE = 3,     /**< an entry point is missing or has another version */
-  KGEN_STATUS_FAILED = 4,        /**< the candidate said so; detail = what it returned; text is its reason */
-  KGEN_STATUS_EXCEPTION = 5,     /**< text = what() or the traceback's last line */
-  KGEN_STATUS_OUT_OF_MEMORY = 6, /**< an allocation failed before, or bad_alloc */
-  KGEN_STATUS_STRUCTURE = 7,     /**< Python: the result has another structure than the reference's */
-  KGEN_STATUS_WORKSPACE = 8,     /**< the workspace asked for cannot be had */
-  KGEN_STATUS_PROTOCOL = 9       /**< the command makes no sense here; the runner goes on */
+  KGEN_STATUS_SYNTAX = 1,          /**< the source is not code */
+  KGEN_STATUS_IMPORT = 2,          /**< it does not load: text of dlopen or of the exception */
+  KGEN_STATUS_INTERFACE = 3,       /**< an entry point is missing or has another version */
+  KGEN_STATUS_FAILED = 4,          /**< the candidate said so; detail = what it returned; text is its reason */
+  KGEN_STATUS_EXCEPTION = 5,       /**< text = what() or the traceback's last line */
+  KGEN_STATUS_OUT_OF_MEMORY = 6,   /**< an allocation failed before, or bad_alloc */
+  KGEN_STATUS_STRUCTURE = 7,       /**< Python: the result has another structure than the reference's */
+  KGEN_STATUS_WORKSPACE = 8,       /**< the workspace asked for cannot be had */
+  KGEN_STATUS_PROTOCOL = 9,        /**< the command makes no sense here; the runner goes on */
+  KGEN_STATUS_NOT_CAPTURABLE = 10, /**< KGEN_RUN_GRAPH: text says why; the runner goes on without graphs */
+  KGEN_STATUS_DEVICE_FAULT = 11 /**< detail = the driver's number, text = its words; the device is lost to this runner.
+                                     As the status of HELLO: the device cannot be used */
 };
 
 /** Bits of arg[1] of HELLO: which walls stand. A missing bit means that this machine refused it. */

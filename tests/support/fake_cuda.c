@@ -167,15 +167,21 @@ API int cuMemGetInfo_v2(size_t* available, size_t* total) {
   return 0;
 }
 
+/* The driver promises this alignment. */
+enum { k_alignment = 256 };
+
 struct block {
   size_t bytes;
-  char pad[56];
+  char pad[k_alignment - sizeof(size_t)];
 };
 
 API int cuMemAlloc_v2(cu_address* address, size_t bytes) {
   if (fault != 0) return fault;
   pthread_mutex_lock(&lock);
-  struct block* block = bytes > k_memory_bytes - allocated ? NULL : malloc(sizeof *block + bytes);
+  struct block* block =
+      bytes > k_memory_bytes - allocated
+          ? NULL
+          : aligned_alloc(k_alignment, sizeof *block + (bytes + k_alignment - 1) / k_alignment * k_alignment);
   if (block != NULL) {
     allocated += bytes;
     block->bytes = bytes;

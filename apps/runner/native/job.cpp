@@ -271,6 +271,12 @@ bool parse_line(Job& job, std::string_view line) {
   } else if (item == "arena") {
     job.arena_bytes = words.number<std::uint64_t>("arena bytes");
     words.finish();
+  } else if (item == "device") {
+    auto& device = job.device.emplace();
+    device.vendor = words.next("vendor");
+    device.uuid = words.next("uuid");
+    job.arena_bytes = words.number<std::uint64_t>("device arena bytes");
+    words.finish();
   } else if (item == "tensor") {
     if (auto tensor = parse_tensor(words, job.arena_bytes)) job.tensors.push_back(std::move(*tensor));
   } else if (item == "scalar") {

@@ -6,6 +6,7 @@
 ///     kgen-job 1
 ///     threads N
 ///     arena BYTES
+///     device VENDOR UUID BYTES          on a device: `arena` is the host's then, and all tensors lie in these BYTES
 ///     tensor ROLE NAME DTYPE RANK DIM... STRIDE... SEGMENT_OFFSET SEGMENT_BYTES OFFSET_IN_SEGMENT NBYTES
 ///     absent input NAME
 ///     scalar input|init NAME TYPE VALUE
@@ -51,9 +52,16 @@ struct JobScalar {
   std::string as_text;
 };
 
+struct JobDevice {
+  std::string vendor;  ///< "nvidia", or "fake" in tests
+  std::string uuid;
+};
+
 struct Job {
   int threads = 1;
+  /// Of the arena that holds the tensors.
   std::uint64_t arena_bytes = 0;
+  std::optional<JobDevice> device;
   std::vector<JobTensor> tensors;
   std::vector<JobScalar> scalars;
 };

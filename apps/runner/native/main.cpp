@@ -8,6 +8,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
+#include <memory>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include <fcntl.h>
@@ -18,6 +22,7 @@
 #include "../runner_support.h"
 #include "allocation_watch.h"
 #include "channel.hpp"
+#include "device.hpp"
 #include "options.hpp"
 #include "session.hpp"
 
@@ -52,13 +57,42 @@ std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
+/// What the drivers open: /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia-caps, ...
+std::vector<std::string> gpu_nodes() {
+  std::vector<std::string> nodes;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
+    std::string path = entry.path().string();
+    if (path.starts_with("/dev/nvidia")) nodes.push_back(std::move(path));
+  }
+  return nodes;
+}
+
+/// Where a driver may lie besides the system's folders; it is loaded in the sandbox.
+std::vector<std::string> library_folders() {
+  std::vector<std::string> folders;
+  const char* list = std::getenv("LD_LIBRARY_PATH");
+  std::istringstream parts(list != nullptr ? list : "");
+  for (std::string folder; std::getline(parts, folder, ':');) {
+    if (folder.starts_with('/')) folders.push_back(folder);
+  }
+  return folders;
+}
+
 std::uint32_t enter_sandbox(const Options& options) {
   const std::vector<const char*> hidden = pointers(options.hidden);
-  const std::vector<const char*> visible = pointers(options.visible);
+  std::vector<std::string> shown = options.visible;
+  if (options.gpu) {
+    for (std::string& folder : library_folders()) shown.push_back(std::move(folder));
+  }
+  const std::vector<const char*> visible = pointers(shown);
   const std::array<int, 1> kept{options.control};
   kgen_sandbox_options sandbox{};
   sandbox.struct_size = sizeof sandbox;
   sandbox.scratch_bytes = options.scratch_bytes;
+  const std::vector<std::string> nodes = options.gpu ? gpu_nodes() : std::vector<std::string>{};
+  const std::vector<const char*> devices = pointers(nodes);
+  sandbox.devices = devices.data();
   sandbox.hidden_paths = hidden.data();
   sandbox.visible_paths = visible.data();
   sandbox.keep_fds = kept.data();
@@ -70,13 +104,24 @@ std::uint32_t enter_sandbox(const Options& options) {
 
 int serve(const Options& options, std::uint32_t isolation) {
   const Channel channel(options.control);
-  Session session({.memory_bytes = options.memory_bytes});
-  kgen_install_crash_reporter(options.control, &kgen_failed_allocation);
   kgen_reply hello = make_reply(KGEN_OP_HELLO, 0);
   hello.arg[0] = KGEN_ABI_VERSION;
   hello.arg[1] = isolation;
   hello.arg[2] = static_cast<std::uint64_t>(getpid());
-  if (!channel.send(hello)) return 0;
+  std::unique_ptr<Device> device;
+  if (options.gpu) {
+    std::string error;
+    // The candidate's CUDA runtime sees this device alone.
+    setenv("CUDA_VISIBLE_DEVICES", options.gpu->c_str(), 1);
+    device = Device::open(*options.gpu, error);
+    if (!device) {
+      hello.status = KGEN_STATUS_DEVICE_FAULT;
+      set_text(hello, error);
+    }
+  }
+  Session session({.memory_bytes = options.memory_bytes, .device = device.get()});
+  kgen_install_crash_reporter(options.control, &kgen_failed_allocation);
+  if (!channel.send(hello) || hello.status != KGEN_STATUS_OK) return k_exit_lacking;
   std::int64_t cpu_when_idle = kgen_process_cpu_ns();
   while (std::optional<Command> command = channel.receive()) {
     const std::int64_t idle_cpu = kgen_process_cpu_ns() - cpu_when_idle;

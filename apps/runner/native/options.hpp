@@ -15,6 +15,7 @@ struct Options {
   int threads = 1;                   ///< --threads N: until the job says better
   std::uint64_t memory_bytes = 0;    ///< --memory-bytes N: address space of the candidate
   std::uint64_t scratch_bytes = 0;   ///< --scratch-bytes N: private /tmp and friends
+  std::optional<std::string> gpu;    ///< --gpu UUID: the device that the candidate works on
   std::vector<std::string> hidden;   ///< --hide PATH, any number of times
   std::vector<std::string> visible;  ///< --show PATH, any number of times
 };

@@ -94,6 +94,8 @@ Session::Session(SessionOptions options) : options_(options) {}
 
 Session::~Session() { kgen_unmap_exchange(mapping_); }
 
+std::int32_t Session::device_number() const { return options_.device != nullptr ? KGEN_DEVICE_CUDA : KGEN_DEVICE_CPU; }
+
 kgen_tensor_list Session::Lists::list(Role role) const {
   const auto& items = tensors[static_cast<std::size_t>(role)];
   return {items.size(), items.data()};
@@ -127,18 +129,23 @@ kgen_reply Session::handle(const Command& command) {
 
 void Session::load(const Command& command, kgen_reply& reply) {
   if (loaded_) return refuse(reply, KGEN_STATUS_PROTOCOL, "a candidate is loaded already");
-  if (command.fds.size() != 3) return refuse(reply, KGEN_STATUS_PROTOCOL, "LOAD needs job, arena and code");
+  const bool on_device = options_.device != nullptr;
+  if (command.fds.size() != (on_device ? 4U : 3U)) {
+    return refuse(reply, KGEN_STATUS_PROTOCOL, "LOAD needs job, arena and code, and on a device its arena");
+  }
   if (command.record.arg[0] != KGEN_CODE_SHARED_OBJECT) {
     return refuse(reply, KGEN_STATUS_PROTOCOL, "a native runner loads shared objects only");
   }
   JobResult parsed = parse_job(read_whole(command.fds[0].get()));
   if (!parsed.job) return refuse(reply, KGEN_STATUS_PROTOCOL, parsed.error);
   job_ = std::move(*parsed.job);
-  if (std::string error = map_tensors(command.fds[1].get()); !error.empty()) {
+  if (job_.device.has_value() != on_device) return refuse(reply, KGEN_STATUS_PROTOCOL, "a job for another device");
+  if (std::string error = map_tensors(command); !error.empty()) {
     return refuse(reply, KGEN_STATUS_PROTOCOL, error);
   }
   set_up_environment();
-  limit_address_space(options_.memory_bytes);
+  // A device's driver reserves terabytes of addresses.
+  if (!on_device) limit_address_space(options_.memory_bytes);
   // Before the first instruction of the candidate: its static constructors are as foreign as the rest.
   kgen_sandbox_seal_processes();
   loaded_ = true;
@@ -180,7 +187,7 @@ std::string Session::resolve(void* library) {
   return "kgen_abi_version is " + std::to_string(version) + ", this runner speaks " + std::to_string(KGEN_ABI_VERSION);
 }
 
-std::string Session::map_tensors(int arena_fd) {
+std::string Session::map_host(int arena_fd, std::vector<std::byte*>& places) {
   struct stat info {};
   if (fstat(arena_fd, &info) != 0) return errno_text("arena");
   if (static_cast<std::uint64_t>(info.st_size) < job_.arena_bytes) return "the arena is smaller than the job says";
@@ -189,22 +196,38 @@ std::string Session::map_tensors(int arena_fd) {
     segments.push_back({tensor.segment_offset, tensor.segment_bytes, nullptr});
   mapping_ = kgen_map_exchange(arena_fd, segments.size(), segments.data());
   if (mapping_ == nullptr) return errno_text("mapping the arena");
+  for (const kgen_segment& segment : segments) places.push_back(static_cast<std::byte*>(segment.address));
+  return {};
+}
 
+std::string Session::map_device(int arena_fd, std::vector<std::byte*>& places) {
+  std::byte* arena = options_.device->import_arena(arena_fd, job_.arena_bytes);
+  if (arena == nullptr) return options_.device->error();
+  for (const JobTensor& tensor : job_.tensors) places.push_back(arena + tensor.segment_offset);
+  return {};
+}
+
+std::string Session::map_tensors(const Command& command) {
+  std::vector<std::byte*> places;
+  std::string error =
+      options_.device != nullptr ? map_device(command.fds[3].get(), places) : map_host(command.fds[1].get(), places);
+  if (!error.empty()) return error;
   tensors_.resize(job_.tensors.size());
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const JobTensor& from = job_.tensors[i];
     kgen_tensor& to = tensors_[i];
     to.struct_size = sizeof to;
     to.dtype = from.dtype;
-    to.device = KGEN_DEVICE_CPU;
+    to.device = device_number();
     to.rank = static_cast<std::int32_t>(from.shape.size());
     to.name = from.name.c_str();
-    to.data = static_cast<std::byte*>(segments[i].address) + from.offset;
+    to.data = places[i] + from.offset;
     to.shape = from.shape.data();
     to.strides = from.strides.data();
     to.nbytes = from.nbytes;
     to.element_count = from.element_count;
-    kgen_crash_reporter_add(to.data, to.nbytes, (to_string(from.role) + (" '" + from.name + "'")).c_str());
+    if (options_.device == nullptr)
+      kgen_crash_reporter_add(to.data, to.nbytes, (to_string(from.role) + (" '" + from.name + "'")).c_str());
   }
   blind_tensors_ = tensors_;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -251,7 +274,8 @@ void Session::fill(Args& args, const Lists& lists) {
   args.scalars = {scalar_lists_[0].size(), scalar_lists_[0].data()};
   args.init_scalars = {scalar_lists_[1].size(), scalar_lists_[1].data()};
   args.threads = job_.threads;
-  args.device = KGEN_DEVICE_CPU;
+  args.device = device_number();
+  args.stream = options_.device != nullptr ? options_.device->stream() : nullptr;
   args.error = {error_text_.data(), error_text_.size()};
 }
 
@@ -277,24 +301,41 @@ void Session::prepare(const Command& command, kgen_reply& reply) {
   kgen_prepare_result result{};
   result.struct_size = sizeof result;
   call_candidate(reply, [&] { return entries_.prepare(&args, &result); });
-  if (reply.status != KGEN_STATUS_OK) {
-    if (reply.text_length == 0) set_text(reply, {error_text_.data(), strnlen(error_text_.data(), error_text_.size())});
-    return;
-  }
-  if (result.workspace_bytes != 0) {
-    state->workspace = kgen_map_guarded(result.workspace_bytes);
-    if (state->workspace == nullptr) {
-      return refuse(reply, KGEN_STATUS_WORKSPACE,
-                    "a workspace of " + std::to_string(result.workspace_bytes) + " bytes cannot be had");
-    }
-    // Touched now, so that the first call does not pay for page faults.
-    std::memset(state->workspace, k_workspace_poison, result.workspace_bytes);
-    kgen_crash_reporter_add(state->workspace, result.workspace_bytes, "the workspace");
-  }
+  if (options_.device != nullptr && !options_.device->finish(reply)) return;
+  if (reply.status != KGEN_STATUS_OK) return explain(reply);
+  state->workspace_bytes = result.workspace_bytes;
+  if (!make_workspace(*state, reply)) return;
   state->prepared = true;
   state->state = result.state;
-  state->workspace_bytes = result.workspace_bytes;
   reply.arg[0] = result.workspace_bytes;
+}
+
+bool Session::make_workspace(State& state, kgen_reply& reply) {
+  const std::uint64_t bytes = state.workspace_bytes;
+  if (bytes == 0) return true;
+  state.workspace = options_.device != nullptr ? options_.device->allocate(bytes) : kgen_map_guarded(bytes);
+  if (state.workspace == nullptr) {
+    refuse(reply, KGEN_STATUS_WORKSPACE, "a workspace of " + std::to_string(bytes) + " bytes cannot be had");
+    return false;
+  }
+  // Touched now, so that the first call does not pay for page faults.
+  poison_workspace(state);
+  if (options_.device == nullptr) kgen_crash_reporter_add(state.workspace, bytes, "the workspace");
+  return true;
+}
+
+void Session::poison_workspace(const State& state) {
+  if (state.workspace == nullptr) return;
+  if (options_.device != nullptr) {
+    options_.device->fill(state.workspace, k_workspace_poison, state.workspace_bytes);
+  } else {
+    std::memset(state.workspace, k_workspace_poison, state.workspace_bytes);
+  }
+}
+
+void Session::explain(kgen_reply& reply) const {
+  if (reply.text_length != 0) return;
+  set_text(reply, {error_text_.data(), strnlen(error_text_.data(), error_text_.size())});
 }
 
 void Session::run(const Command& command, kgen_reply& reply) {
@@ -305,19 +346,47 @@ void Session::run(const Command& command, kgen_reply& reply) {
   fill(args, lists_);
   args.workspace = state->workspace;
   args.workspace_bytes = state->workspace_bytes;
-  const bool poison = (command.record.arg[2] & KGEN_RUN_POISON) != 0;
-  if (poison && state->workspace != nullptr) {
-    std::memset(state->workspace, k_workspace_poison, state->workspace_bytes);
-  }
+  const std::uint64_t flags = command.record.arg[2];
+  const bool poison = (flags & KGEN_RUN_POISON) != 0;
+  if (poison) poison_workspace(*state);
   kgen_set_allocation_poison(poison ? k_allocation_poison : 0);
+  if (options_.device == nullptr) {
+    if ((flags & KGEN_RUN_GRAPH) != 0) return refuse(reply, KGEN_STATUS_NOT_CAPTURABLE, "a processor has no graphs");
+    call_on_host(*state, args, reply);
+  } else if ((flags & KGEN_RUN_GRAPH) != 0) {
+    replay_on_device(*state, args, reply);
+  } else {
+    call_on_device(*state, args, reply);
+  }
+  if (reply.status != KGEN_STATUS_OK) explain(reply);
+}
+
+void Session::call_on_host(State& state, const kgen_run_args& args, kgen_reply& reply) {
   // The reference's threads have just worked when it is called, and these were stopped: waking a sleeping core takes
   // 100 us and more, which is no property of the kernel.
   if (parallel_ != nullptr) parallel_([](void*) {}, nullptr, 0, 0);
-  call_candidate(reply, [&] { return entries_.run(state->state, &args); });
-  if (reply.status != KGEN_STATUS_OK && reply.text_length == 0) {
-    set_text(reply, {error_text_.data(), strnlen(error_text_.data(), error_text_.size())});
-  }
+  call_candidate(reply, [&] { return entries_.run(state.state, &args); });
   reply.arg[1] = kgen_thread_count();
+}
+
+void Session::call_on_device(State& state, const kgen_run_args& args, kgen_reply& reply) {
+  if (!options_.device->begin(reply)) return;
+  call_candidate(reply, [&] { return entries_.run(state.state, &args); });
+  options_.device->end(reply);
+}
+
+void Session::replay_on_device(State& state, const kgen_run_args& args, kgen_reply& reply) {
+  if (state.graph == nullptr) {
+    state.graph = options_.device->capture(reply, [&] {
+      call_candidate(reply, [&] { return entries_.run(state.state, &args); });
+      explain(reply);
+      return reply.status == KGEN_STATUS_OK;
+    });
+    if (state.graph == nullptr) return;
+  }
+  if (!options_.device->begin(reply)) return;
+  reply.start_ns = kgen_now_ns();
+  if (options_.device->replay(state.graph, reply)) options_.device->end(reply);
 }
 
 void Session::destroy(const Command& command, kgen_reply& reply) {
@@ -328,7 +397,12 @@ void Session::destroy(const Command& command, kgen_reply& reply) {
     entries_.destroy(state->state);
     return 0;
   });
-  kgen_unmap_guarded(state->workspace, state->workspace_bytes);
+  if (options_.device != nullptr) {
+    if (!options_.device->finish(reply)) return;
+    options_.device->release(state->workspace);
+  } else {
+    kgen_unmap_guarded(state->workspace, state->workspace_bytes);
+  }
   *state = State{};
 }
 

@@ -14,6 +14,7 @@
 
 #include "../runner_protocol.h"
 #include "channel.hpp"
+#include "device.hpp"
 #include "job.hpp"
 
 namespace kgen_runner {
@@ -21,6 +22,8 @@ namespace kgen_runner {
 struct SessionOptions {
   /// Address space for the candidate above what is mapped when it is loaded, in bytes. 0: no limit.
   std::uint64_t memory_bytes = 0;
+  /// Where the candidate works; nullptr: on the processor. Must outlive the session.
+  Device* device = nullptr;
 };
 
 /// Answers commands. One thread at a time.
@@ -39,6 +42,8 @@ class Session {
     void* state = nullptr;
     void* workspace = nullptr;
     std::uint64_t workspace_bytes = 0;
+    /// kgen_run as a graph, once it was captured.
+    void* graph = nullptr;
   };
   struct Entries {
     decltype(&kgen_abi_version) abi_version = nullptr;
@@ -57,13 +62,24 @@ class Session {
   void run(const Command& command, kgen_reply& reply);
   void destroy(const Command& command, kgen_reply& reply);
   /// Maps the arena and builds the tables that candidates see. Answers an error text.
-  [[nodiscard]] std::string map_tensors(int arena_fd);
+  [[nodiscard]] std::string map_tensors(const Command& command);
+  /// Where each tensor of the job lies now. Answers an error text.
+  [[nodiscard]] std::string map_host(int arena_fd, std::vector<std::byte*>& places);
+  [[nodiscard]] std::string map_device(int arena_fd, std::vector<std::byte*>& places);
   [[nodiscard]] std::string resolve(void* library);
   /// The state that arg[0] names, or nullptr with the reply filled in.
   [[nodiscard]] State* state_of(const Command& command, kgen_reply& reply);
   template <typename Args>
   void fill(Args& args, const Lists& lists);
   void set_up_environment() const;
+  [[nodiscard]] std::int32_t device_number() const;
+  [[nodiscard]] bool make_workspace(State& state, kgen_reply& reply);
+  void poison_workspace(const State& state);
+  void call_on_host(State& state, const kgen_run_args& args, kgen_reply& reply);
+  void call_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
+  void replay_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
+  /// What the candidate wrote to its error text, unless the reply has a better one.
+  void explain(kgen_reply& reply) const;
 
   SessionOptions options_;
   Job job_;

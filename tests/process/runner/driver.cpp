@@ -73,8 +73,10 @@ SharedMemory::~SharedMemory() {
   close(fd_);
 }
 
-std::string job_text(int threads) {
-  std::string text = "kgen-job 1\nthreads " + std::to_string(threads) + "\narena 12288\n";
+namespace {
+
+std::string make_job(const std::string& head) {
+  std::string text = head;
   const std::array<const char*, 3> tensors{"input x", "parameter layer.w", "output y"};
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     text += std::string("tensor ") + tensors[i] + " float32 1 1000 1 " + std::to_string(i * k_page) + " 4096 " +
@@ -83,6 +85,17 @@ std::string job_text(int threads) {
   return text +
          "absent input mask\nscalar input mode str two%20words\nscalar init n int 1000\n"
          "scalar init scale float 0.5\nend\n";
+}
+
+}  // namespace
+
+std::string job_text(int threads) {
+  return make_job("kgen-job 1\nthreads " + std::to_string(threads) + "\narena 12288\n");
+}
+
+std::string device_job_text(const std::string& uuid) {
+  return make_job("kgen-job 1\nthreads 2\narena 4096\ndevice fake " + uuid + " " +
+                  std::to_string(k_device_arena_bytes) + "\n");
 }
 
 Runner::Runner(LaunchOptions options) : arena_(3 * k_page) {
@@ -170,11 +183,18 @@ std::optional<kgen_reply> Runner::ask(std::uint16_t op, std::vector<std::uint64_
 }
 
 std::optional<kgen_reply> Runner::load(const std::string& candidate, int threads) {
-  const SharedMemory job{std::string_view(job_text(threads))};
+  return load(candidate, job_text(threads), {});
+}
+
+std::optional<kgen_reply> Runner::load(const std::string& candidate, const std::string& text,
+                                       const std::vector<int>& more_fds) {
+  const SharedMemory job{std::string_view(text)};
   const std::string path = std::string(KGEN_TEST_CANDIDATES) + "/" + candidate + ".so";
   const int code = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (code < 0) die(path.c_str());
-  auto reply = ask(KGEN_OP_LOAD, {KGEN_CODE_SHARED_OBJECT}, {job.fd(), arena_.fd(), code});
+  std::vector<int> fds{job.fd(), arena_.fd(), code};
+  fds.insert(fds.end(), more_fds.begin(), more_fds.end());
+  auto reply = ask(KGEN_OP_LOAD, {KGEN_CODE_SHARED_OBJECT}, fds);
   close(code);
   return reply;
 }
@@ -199,9 +219,9 @@ bool Runner::kill_and_reap() {
   return reap_everything();
 }
 
-float* Runner::x() const { return reinterpret_cast<float*>(arena_.data() + k_offset); }
-float* Runner::w() const { return reinterpret_cast<float*>(arena_.data() + k_page + k_offset); }
-float* Runner::y() const { return reinterpret_cast<float*>(arena_.data() + 2 * k_page + k_offset); }
+float* Runner::x_of(char* arena) { return reinterpret_cast<float*>(arena + k_offset); }
+float* Runner::w_of(char* arena) { return reinterpret_cast<float*>(arena + k_page + k_offset); }
+float* Runner::y_of(char* arena) { return reinterpret_cast<float*>(arena + 2 * k_page + k_offset); }
 
 std::string text_of(const kgen_reply& reply) {
   return {reply.text, std::min<std::size_t>(reply.text_length, sizeof reply.text)};

@@ -45,6 +45,9 @@ class SharedMemory {
 
 /// The job that the candidates of tests/data/candidates expect.
 [[nodiscard]] std::string job_text(int threads = 2);
+/// The same on a device.
+[[nodiscard]] std::string device_job_text(const std::string& uuid);
+inline constexpr std::uint64_t k_device_arena_bytes = 12288;
 
 class Runner {
  public:
@@ -61,6 +64,9 @@ class Runner {
                                               const std::vector<int>& fds = {});
   /// LOAD of a candidate of tests/data/candidates, by name.
   [[nodiscard]] std::optional<kgen_reply> load(const std::string& candidate, int threads = 2);
+  /// LOAD of a candidate with another job and more descriptors after the code.
+  [[nodiscard]] std::optional<kgen_reply> load(const std::string& candidate, const std::string& job,
+                                               const std::vector<int>& more_fds);
   /// LOAD, PREPARE and RUN; the reply of the first step that is not OK, or of RUN.
   [[nodiscard]] std::optional<kgen_reply> evaluate(const std::string& candidate, std::uint64_t flags = 0);
   /// The wait status that the supervisor reports.
@@ -68,9 +74,13 @@ class Runner {
   /// Kills the supervisor and waits for every process of this runner; false if some stayed.
   [[nodiscard]] bool kill_and_reap();
 
-  [[nodiscard]] float* x() const;
-  [[nodiscard]] float* w() const;
-  [[nodiscard]] float* y() const;
+  [[nodiscard]] float* x() const { return x_of(arena_.data()); }
+  [[nodiscard]] float* w() const { return w_of(arena_.data()); }
+  [[nodiscard]] float* y() const { return y_of(arena_.data()); }
+  /// Where they lie in any arena of this job.
+  [[nodiscard]] static float* x_of(char* arena);
+  [[nodiscard]] static float* w_of(char* arena);
+  [[nodiscard]] static float* y_of(char* arena);
   [[nodiscard]] int supervisor() const { return supervisor_; }
   [[nodiscard]] const kgen_reply& hello() const { return hello_; }
   [[nodiscard]] std::chrono::nanoseconds startup() const { return startup_; }

@@ -1,0 +1,153 @@
+/// The native runner on the device of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
+#include "apps/runner/gpu/gpu.h"
+#include "driver.hpp"
+#include "support/catch.hpp"
+
+using namespace kgen_test;
+
+namespace {
+
+std::string device_uuid() {
+  std::array<char, 256> error{};
+  kgen_gpu_facts facts{};
+  facts.struct_size = sizeof facts;
+  REQUIRE(kgen_gpu_read_facts(0, &facts, error.data(), error.size()) == 0);
+  return facts.uuid;
+}
+
+/// The judge's side: a device arena with x, w and a poisoned y.
+class DeviceArena {
+ public:
+  DeviceArena() {
+    std::array<char, 256> error{};
+    gpu_ = kgen_gpu_open("", error.data(), error.size());
+    REQUIRE(gpu_ != nullptr);
+    void* address = nullptr;
+    REQUIRE(kgen_gpu_allocate_shared(gpu_, k_device_arena_bytes, &address, &fd_) == 0);
+    data_ = static_cast<char*>(address);
+    for (std::size_t i = 0; i < k_count; ++i) {
+      Runner::x_of(data_)[i] = static_cast<float>(i);
+      Runner::w_of(data_)[i] = 2;
+    }
+    std::memset(y(), 0xFF, k_count * sizeof(float));
+  }
+  ~DeviceArena() {
+    kgen_gpu_close(gpu_);
+    close(fd_);
+  }
+  DeviceArena(const DeviceArena&) = delete;
+  DeviceArena& operator=(const DeviceArena&) = delete;
+
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] float* y() const { return Runner::y_of(data_); }
+  [[nodiscard]] bool holds_answer() const {
+    for (std::size_t i = 0; i < k_count; ++i)
+      if (y()[i] != 2.0F * static_cast<float>(i)) return false;
+    return true;
+  }
+
+ private:
+  kgen_gpu* gpu_ = nullptr;
+  char* data_ = nullptr;
+  int fd_ = -1;
+};
+
+/// Loads and prepares a candidate on the device.
+void make_ready(Runner& runner, const DeviceArena& arena, const std::string& candidate) {
+  const auto loaded = runner.load(candidate, device_job_text(device_uuid()), {arena.fd()});
+  REQUIRE(loaded);
+  INFO(text_of(*loaded));
+  REQUIRE(loaded->status == KGEN_STATUS_OK);
+  const auto prepared = runner.ask(KGEN_OP_PREPARE, {1});
+  REQUIRE(prepared);
+  INFO(text_of(*prepared));
+  REQUIRE(prepared->status == KGEN_STATUS_OK);
+}
+
+LaunchOptions on_device() { return {.arguments = {"--gpu", device_uuid()}}; }
+
+}  // namespace
+
+TEST_CASE("a candidate works on device memory, and the device's clock is told", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "correct");
+  for (const std::uint64_t flags : {0, 1}) {
+    std::memset(arena.y(), 0xFF, k_count * sizeof(float));
+    const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, flags});
+    REQUIRE(ran);
+    INFO(text_of(*ran));
+    REQUIRE(ran->status == KGEN_STATUS_OK);
+    CHECK(arena.holds_answer());
+    CHECK(ran->arg[3] > 0);
+    CHECK(static_cast<std::int64_t>(ran->arg[3]) <= ran->end_ns - ran->start_ns + 1'000'000);
+  }
+  CHECK(runner.ask(KGEN_OP_DESTROY, {1})->status == KGEN_STATUS_OK);
+}
+
+TEST_CASE("what a candidate queues is replayed as a graph", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "device_queued");
+  for (int i = 0; i < 3; ++i) {
+    std::memset(arena.y(), 0xFF, k_count * sizeof(float));
+    const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, KGEN_RUN_GRAPH});
+    REQUIRE(ran);
+    INFO(text_of(*ran));
+    REQUIRE(ran->status == KGEN_STATUS_OK);
+    CHECK(arena.holds_answer());
+  }
+}
+
+TEST_CASE("a device fault is told in the driver's words", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "device_fault");
+  const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, 0});
+  REQUIRE(ran);
+  CHECK(ran->status == KGEN_STATUS_DEVICE_FAULT);
+  CHECK(ran->detail == 700);
+  CHECK(text_of(*ran).find("an illegal memory access was encountered") != std::string::npos);
+}
+
+TEST_CASE("work beside the stream is told", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "device_late");
+  const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, 0});
+  REQUIRE(ran);
+  REQUIRE(ran->status == KGEN_STATUS_OK);
+  CHECK(ran->arg[1] > 3'000'000);
+}
+
+TEST_CASE("a candidate that fails while it is captured can still be called", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "fails_with_text");
+  const auto captured = runner.ask(KGEN_OP_RUN, {1, 0, KGEN_RUN_GRAPH});
+  REQUIRE(captured);
+  CHECK(captured->status == KGEN_STATUS_NOT_CAPTURABLE);
+  const auto called = runner.ask(KGEN_OP_RUN, {1, 0, 0});
+  REQUIRE(called);
+  CHECK(called->status == KGEN_STATUS_FAILED);
+  CHECK(text_of(*called) == text_of(*captured));
+}
+
+TEST_CASE("a device that is not there is told in HELLO", "[gpu][runner]") {
+  Runner runner({.arguments = {"--gpu", "GPU-none"}});
+  CHECK(runner.hello().status == KGEN_STATUS_DEVICE_FAULT);
+  CHECK(text_of(runner.hello()) == "there is no GPU GPU-none");
+}
+
+TEST_CASE("a job for another device is refused", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner with(on_device());
+  CHECK(with.load("correct", job_text(), {arena.fd()})->status == KGEN_STATUS_PROTOCOL);
+  Runner without;
+  CHECK(without.load("correct", device_job_text(device_uuid()), {})->status == KGEN_STATUS_PROTOCOL);
+}
