@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import glob
 import mmap
 import os
+import re
 import sys
 from collections.abc import Sequence
+
+#: A GPU's driver opens nodes and timelines; compilers that a candidate starts write tens of megabytes.
+_DEVICE_FILES = 4096
+_DEVICE_SCRATCH = 2 << 30
 
 
 class SandboxOptions(ctypes.Structure):
@@ -43,6 +49,30 @@ def python_paths() -> list[str]:
     return list(dict.fromkeys(path for path in paths if os.path.exists(path) and path not in ("/", "/tmp")))
 
 
+def _minor_of(uuid: str) -> str | None:
+    """The number in the name of a GPU's device node, as the driver tells it in /proc."""
+    for path in glob.glob("/proc/driver/nvidia/gpus/*/information"):
+        try:
+            with open(path, encoding="ascii", errors="replace") as file:
+                text = file.read()
+        except OSError:
+            continue
+        minor = re.search(r"^Device Minor:\s*(\d+)", text, re.MULTILINE)
+        if minor and re.search(rf"^GPU UUID:\s*{re.escape(uuid)}\s*$", text, re.MULTILINE):
+            return minor[1]
+    return None
+
+
+def gpu_devices(vendor: str, uuid: str = "") -> list[str]:
+    """The device nodes that a runner needs for a GPU: those of the machine's that exist, of other GPUs none if possible."""
+    if vendor != "nvidia":
+        return []
+    minor = _minor_of(uuid) if uuid else None
+    own = [f"/dev/nvidia{minor}"] if minor is not None else sorted(glob.glob("/dev/nvidia[0-9]*"))
+    shared = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps"]
+    return [path for path in [*own, *shared] if os.path.exists(path)]
+
+
 class Support:
     """The library, or what can be done without it: no walls, no guard pages."""
 
@@ -62,11 +92,19 @@ class Support:
         library.kgen_set_allocation_poison.argtypes = [ctypes.c_int]
         library.kgen_set_allocation_poison.restype = None
 
-    def enter_sandbox(self, status: int, keep: Sequence[int], hidden: Sequence[str]) -> int:
-        """Goes into the sandbox and returns the isolation bits; the calling process itself ends. Raises OSError."""
+    def enter_sandbox(
+        self, status: int, keep: Sequence[int], hidden: Sequence[str], devices: Sequence[str] | None = None
+    ) -> int:
+        """Goes into the sandbox and returns the isolation bits; the calling process itself ends. Raises OSError.
+
+        devices: the nodes of a GPU, in a runner for one.
+        """
         if self._library is None:
             return 0
         options = SandboxOptions(struct_size=ctypes.sizeof(SandboxOptions))
+        if devices is not None:
+            options.devices = ctypes.cast(_string_list(devices), ctypes.POINTER(ctypes.c_char_p))
+            options.max_files, options.scratch_bytes = _DEVICE_FILES, _DEVICE_SCRATCH
         options.hidden_paths = ctypes.cast(_string_list(hidden), ctypes.POINTER(ctypes.c_char_p))
         options.visible_paths = ctypes.cast(_string_list(python_paths()), ctypes.POINTER(ctypes.c_char_p))
         numbers = (ctypes.c_int * len(keep))(*keep)
