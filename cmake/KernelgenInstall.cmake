@@ -1,7 +1,7 @@
 # What `cmake --install` puts where. The layout below the prefix is part of the API (see core/installation.hpp): the
 # library finds its worker, runner, judge and ABI header relative to itself, so everything can be moved as a whole.
 #
-#   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi,prompts}
+#   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi,prompts,devices}
 include(CMakePackageConfigHelpers)
 
 set(KERNELGEN_INSTALL_DATADIR share/kernelgen)
@@ -24,6 +24,7 @@ endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/python/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "__pycache__" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/prompt/templates/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/prompts)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/device/data/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/devices)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/kernelgen)
 
 # find_package(kernelgen)

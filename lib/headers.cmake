@@ -22,6 +22,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   core/waiting.hpp
   detect/persistent_detector.hpp
   device/cpu.hpp
+  device/gpu.hpp
   exec/child.hpp
   exec/process.hpp
   flow/engine.hpp

@@ -37,21 +37,19 @@ std::vector<fs::path> own_files() {
 Result<Installation> installation_at(const fs::path& prefix) {
   const fs::path libexec = prefix / "libexec" / "kernelgen";
   const fs::path share = prefix / "share" / "kernelgen";
-  Installation found{prefix / "bin" / "kgen",
-                     libexec / "kgen-runner",
-                     libexec / "libkgen_runner_support.so",
-                     libexec / "kgen-sandbox",
-                     share / "python",
-                     share / "prompts",
-                     share / "abi"};
-  const std::array<fs::path, 8> parts{found.worker,
-                                      found.native_runner,
-                                      found.runner_support,
-                                      found.sandbox,
-                                      found.python_dir / "kernelgen_judge",
-                                      found.python_dir / "kernelgen_runner",
-                                      found.prompts_dir / "seed.mustache",
-                                      found.abi_dir / "kernelgen" / "abi.h"};
+  Installation found{prefix / "bin" / "kgen",  libexec / "kgen-runner", libexec / "libkgen_runner_support.so",
+                     libexec / "kgen-sandbox", libexec / "kgen-gpu",    share / "python",
+                     share / "prompts",        share / "abi",           share / "devices"};
+  const std::array<fs::path, 10> parts{found.worker,
+                                       found.native_runner,
+                                       found.runner_support,
+                                       found.sandbox,
+                                       found.gpu_probe,
+                                       found.python_dir / "kernelgen_judge",
+                                       found.python_dir / "kernelgen_runner",
+                                       found.prompts_dir / "seed.mustache",
+                                       found.abi_dir / "kernelgen" / "abi.h",
+                                       found.devices_dir / "gpus.json"};
   for (const auto& part : parts) {
     if (!is_there(part)) {
       return Error{ErrorCode::MissingTool, "the kernelgen installation at " + prefix.string() + " lacks " +

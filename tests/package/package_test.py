@@ -15,6 +15,7 @@ import sys
 import time
 
 EXPECTED = ["bin/kgen", "include/kernelgen/core/result.hpp", "libexec/kernelgen/kgen-runner", "libexec/kernelgen/kgen-sandbox",
+            "libexec/kernelgen/kgen-gpu", "share/kernelgen/devices/gpus.json",
             "libexec/kernelgen/libkgen_runner_support.so", "share/kernelgen/abi/kernelgen/abi.h",
             "share/kernelgen/python/kernelgen_judge/__main__.py", "share/kernelgen/python/kernelgen_runner/__main__.py",
             "share/doc/kernelgen/LICENSE"]

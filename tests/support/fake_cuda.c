@@ -3,6 +3,7 @@
  *
  *   kgen_fake_cuda               its presence tells gpu.h that times are no results
  *   kgen_fake_cuda_fault(code)   from now on the device is broken: every call that waits for it answers code
+ *   KGEN_FAKE_CUDA_NAME         in the environment: what the device is called
  *   kgen_fake_cuda_delay(ns)     the next work on the side takes so long that the device is done late
  */
 #define _GNU_SOURCE
@@ -107,7 +108,8 @@ API int cuDeviceGet(int* device, int index) { return *device = 0, index == 0 ? 0
 
 API int cuDeviceGetName(char* name, int length, int device) {
   if (device != 0 || length <= 0) return k_invalid_value;
-  strncpy(name, "Fake GPU", (size_t)length - 1);
+  const char* chosen = getenv("KGEN_FAKE_CUDA_NAME");
+  strncpy(name, chosen != NULL ? chosen : "Fake GPU", (size_t)length - 1);
   name[length - 1] = '\0';
   return 0;
 }

@@ -13,9 +13,11 @@ struct Installation {
   std::filesystem::path native_runner;   ///< libexec/kernelgen/kgen-runner
   std::filesystem::path runner_support;  ///< libexec/kernelgen/libkgen_runner_support.so, loaded through ctypes
   std::filesystem::path sandbox;         ///< libexec/kernelgen/kgen-sandbox: compilers run in it
+  std::filesystem::path gpu_probe;       ///< libexec/kernelgen/kgen-gpu: asks which GPUs there are
   std::filesystem::path python_dir;      ///< share/kernelgen/python: judge and Python runner
   std::filesystem::path prompts_dir;     ///< share/kernelgen/prompts: templates
-  std::filesystem::path abi_dir;  ///< share/kernelgen/abi: the directory to put on the include path of candidates
+  std::filesystem::path abi_dir;      ///< share/kernelgen/abi: the directory to put on the include path of candidates
+  std::filesystem::path devices_dir;  ///< share/kernelgen/devices: what is known of GPUs
 };
 
 /// The layout below a prefix: bin/, libexec/kernelgen/, share/kernelgen/. Fails naming the first part that is missing.

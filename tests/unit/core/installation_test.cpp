@@ -14,10 +14,12 @@ const char* const k_parts[] = {"bin/kgen",
                                "libexec/kernelgen/kgen-runner",
                                "libexec/kernelgen/libkgen_runner_support.so",
                                "libexec/kernelgen/kgen-sandbox",
+                               "libexec/kernelgen/kgen-gpu",
                                "share/kernelgen/python/kernelgen_judge/__main__.py",
                                "share/kernelgen/python/kernelgen_runner/__main__.py",
                                "share/kernelgen/prompts/seed.mustache",
-                               "share/kernelgen/abi/kernelgen/abi.h"};
+                               "share/kernelgen/abi/kernelgen/abi.h",
+                               "share/kernelgen/devices/gpus.json"};
 
 TemporaryDirectory make_installation() {
   auto prefix = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-prefix-").value();
@@ -39,6 +41,8 @@ TEST_CASE("the parts of an installation are found below its prefix", "[core][ins
   CHECK(found->prompts_dir == prefix.path() / "share/kernelgen/prompts");
   CHECK(found->sandbox == prefix.path() / "libexec/kernelgen/kgen-sandbox");
   CHECK(found->abi_dir == prefix.path() / "share/kernelgen/abi");
+  CHECK(found->gpu_probe == prefix.path() / "libexec/kernelgen/kgen-gpu");
+  CHECK(found->devices_dir == prefix.path() / "share/kernelgen/devices");
 }
 
 TEST_CASE("a missing part of an installation is named", "[core][installation]") {

@@ -1,0 +1,109 @@
+/**
+ * \file
+ * kgen-gpu: asks the GPUs of this machine what they are, so that no other program has to load a driver for it.
+ *
+ *   kgen-gpu facts            one JSON object a line for each device: the members of kgen_gpu_facts
+ *   kgen-gpu bandwidth UUID   {"copy_bytes_per_second": N}: bytes read plus bytes written by the best of some copies
+ *
+ * Ends with 0; with 69 and one line on standard error where there is no driver, no such device, or it does not work;
+ * with 64 for anything else on the command line.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu.h"
+
+enum { k_usage = 64, k_machine_lacks = 69, k_cannot_write = 74 };
+
+static int complain(const char* why) {
+  fprintf(stderr, "kgen-gpu: %s\n", why);
+  return k_machine_lacks;
+}
+
+/* A text of the driver's. Bytes outside ASCII are no name of a device that exists, and would not be JSON. */
+static void print_text(const char* name, const char* text) {
+  printf("\"%s\": \"", name);
+  for (const char* at = text; *at != '\0'; ++at) {
+    const unsigned char byte = (unsigned char)*at;
+    if (byte == '"' || byte == '\\') {
+      printf("\\%c", byte);
+    } else if (byte < 0x20 || byte >= 0x7F) {
+      printf("\\u%04x", byte < 0x20 ? byte : 0xFFFDU);
+    } else {
+      putchar(byte);
+    }
+  }
+  fputs("\", ", stdout);
+}
+
+static void print_number(const char* name, unsigned long long number) { printf("\"%s\": %llu, ", name, number); }
+
+static void print_integer(const char* name, int32_t number) {
+  print_number(name, number > 0 ? (unsigned long long)number : 0);
+}
+
+static void print_facts(const struct kgen_gpu_facts* facts) {
+  putchar('{');
+  print_integer("index", facts->index);
+  print_text("vendor", facts->vendor);
+  print_text("name", facts->name);
+  print_text("uuid", facts->uuid);
+  print_text("architecture", facts->architecture);
+  print_integer("driver_version", facts->driver_version);
+  print_integer("multiprocessors", facts->multiprocessors);
+  print_integer("warp_threads", facts->warp_threads);
+  print_integer("threads_per_block", facts->threads_per_block);
+  print_integer("threads_per_multiprocessor", facts->threads_per_multiprocessor);
+  print_integer("registers_per_block", facts->registers_per_block);
+  print_integer("registers_per_multiprocessor", facts->registers_per_multiprocessor);
+  print_integer("clock_khz", facts->clock_khz);
+  print_integer("memory_clock_khz", facts->memory_clock_khz);
+  print_integer("memory_bus_bits", facts->memory_bus_bits);
+  print_number("shared_bytes_per_block", facts->shared_bytes_per_block);
+  print_number("shared_bytes_per_block_optin", facts->shared_bytes_per_block_optin);
+  print_number("shared_bytes_per_multiprocessor", facts->shared_bytes_per_multiprocessor);
+  print_number("l2_bytes", facts->l2_bytes);
+  print_number("memory_bytes", facts->memory_bytes);
+  printf("\"cooperative_launch\": %s}\n", facts->cooperative_launch != 0 ? "true" : "false");
+}
+
+static int tell_facts(void) {
+  char error[256] = "";
+  const int count = kgen_gpu_count(error, sizeof error);
+  if (count < 0) return complain(error);
+  for (int i = 0; i < count; ++i) {
+    struct kgen_gpu_facts facts;
+    memset(&facts, 0, sizeof facts);
+    facts.struct_size = sizeof facts;
+    if (kgen_gpu_read_facts(i, &facts, error, sizeof error) != 0) return complain(error);
+    print_facts(&facts);
+  }
+  return 0;
+}
+
+static int tell_bandwidth(const char* uuid) {
+  char error[256] = "";
+  struct kgen_gpu* gpu = kgen_gpu_open(uuid, error, sizeof error);
+  if (gpu == NULL) return complain(error);
+  const double bandwidth = kgen_gpu_copy_bandwidth(gpu);
+  if (bandwidth > 0) {
+    printf("{\"copy_bytes_per_second\": %.0f}\n", bandwidth);
+  } else {
+    complain(kgen_gpu_error(gpu)[0] != '\0' ? kgen_gpu_error(gpu) : "a copy within the device took no time");
+  }
+  kgen_gpu_close(gpu);
+  return bandwidth > 0 ? 0 : k_machine_lacks;
+}
+
+int main(int argc, char** argv) {
+  int status = k_usage;
+  if (argc == 2 && strcmp(argv[1], "facts") == 0) {
+    status = tell_facts();
+  } else if (argc == 3 && strcmp(argv[1], "bandwidth") == 0 && argv[2][0] != '\0') {
+    status = tell_bandwidth(argv[2]);
+  } else {
+    fputs("usage: kgen-gpu facts\n       kgen-gpu bandwidth UUID\n", stderr);
+  }
+  if (fflush(stdout) != 0 && status == 0) return k_cannot_write;
+  return status;
+}

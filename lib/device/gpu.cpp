@@ -1,0 +1,166 @@
+#include <kernelgen/device/gpu.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "device/gpu_json.hpp"
+#include "support/files.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What kgen-gpu answers where there is no device.
+constexpr int k_machine_lacks = 69;
+/// The first use of a driver after boot, without its persistence service, can take many seconds for each device.
+constexpr std::chrono::seconds k_facts_timeout{120};
+constexpr std::chrono::seconds k_bandwidth_timeout{120};
+constexpr int k_schema = 1;
+constexpr std::size_t k_max_measurement_bytes = 1u << 16;
+
+struct Measurement {
+  int schema = 0;
+  std::string uuid;
+  int driver_version = 0;
+  double copy_bytes_per_second = 0;
+};
+BOOST_DESCRIBE_STRUCT(Measurement, (), (schema, uuid, driver_version, copy_bytes_per_second))
+
+Result<ProcessOutcome> run(const GpuProbeOptions& options, std::vector<std::string> arguments,
+                           std::chrono::seconds timeout, ProcessRunner& runner, std::stop_token stop) {
+  std::vector<std::string> command{options.program.string()};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  KERNELGEN_TRY(auto outcome, runner.run({.command = std::move(command),
+                                          .environment = options.environment,
+                                          .timeout = timeout,
+                                          .max_output_bytes = 1u << 20},
+                                         std::move(stop)));
+  if (outcome.timed_out)
+    return Error{ErrorCode::Timeout, "the GPU driver does not answer: kgen-gpu " + outcome.to_line(), {}};
+  return outcome;
+}
+
+/// The one line that it complained with.
+std::string complaint(const ProcessOutcome& outcome) {
+  constexpr std::string_view k_prefix = "kgen-gpu: ";
+  auto said = trim(outcome.standard_error);
+  if (said.substr(0, k_prefix.size()) == k_prefix) said.remove_prefix(k_prefix.size());
+  return said.empty() ? "kgen-gpu ended with " + outcome.to_line() : sanitize_line(said, 400);
+}
+
+Error unreadable(const std::string& why) {
+  return {ErrorCode::Protocol, "kgen-gpu said what it should not: " + why, {}};
+}
+
+fs::path measurement_file(const GpuFacts& gpu, const fs::path& cache_dir) {
+  return cache_dir / "devices" / fmt::format("{}-{}.json", percent_encode(gpu.uuid), gpu.driver_version);
+}
+
+/// Nothing for any reason: then it is measured again.
+std::optional<double> read_measurement(const GpuFacts& gpu, const fs::path& cache_dir) {
+  if (cache_dir.empty()) return std::nullopt;
+  const auto text = read_file(measurement_file(gpu, cache_dir), k_max_measurement_bytes);
+  const auto json = text ? parse_json(*text) : text.error();
+  const auto kept = json ? from_value<Measurement>(*json) : json.error();
+  if (!kept || kept->schema != k_schema || kept->uuid != gpu.uuid || kept->driver_version != gpu.driver_version ||
+      !(kept->copy_bytes_per_second > 0))
+    return std::nullopt;
+  return kept->copy_bytes_per_second;
+}
+
+void keep_measurement(const GpuFacts& gpu, double bytes_per_second, const fs::path& cache_dir) {
+  if (cache_dir.empty()) return;
+  const auto path = measurement_file(gpu, cache_dir);
+  const auto text = to_pretty_json(to_value(Measurement{k_schema, gpu.uuid, gpu.driver_version, bytes_per_second}));
+  // It is measured again next time.
+  if (make_directories(path.parent_path())) (void)write_file_atomic(path, text, {.durability = Durability::Rename});
+}
+
+/// Of models that share a name, the one that is most like the device.
+const GpuModel* model_of(const GpuFacts& gpu, const GpuCatalog& catalog) {
+  const auto distance = [&](const GpuModel* model) {
+    const auto have = model->facts.memory_bytes;
+    return have > gpu.memory_bytes ? have - gpu.memory_bytes : gpu.memory_bytes - have;
+  };
+  const GpuModel* best = nullptr;
+  for (const auto* model : find_gpu_models(catalog, gpu.name)) {
+    if (model->facts.architecture != gpu.architecture || model->facts.multiprocessors != gpu.multiprocessors) continue;
+    if (best == nullptr || distance(model) < distance(best)) best = model;
+  }
+  return best;
+}
+
+void fill_in(GpuFacts& gpu, const GpuCatalog& catalog) {
+  if (const auto* model = model_of(gpu, catalog)) {
+    gpu.model = model->facts.name;
+    gpu.memory_cache_bytes = model->facts.memory_cache_bytes;
+    gpu.memory_bytes_per_second = model->facts.memory_bytes_per_second;
+    gpu.fp32_per_second = model->facts.fp32_per_second;
+    gpu.tf32_per_second = model->facts.tf32_per_second;
+    gpu.fp16_per_second = model->facts.fp16_per_second;
+  } else if (gpu.memory_clock_khz > 0 && gpu.memory_bus_bits > 0) {
+    // Data goes over at both edges of the clock.
+    gpu.memory_bytes_per_second = 2.0 * gpu.memory_clock_khz * 1e3 * gpu.memory_bus_bits / 8;
+  }
+}
+
+}  // namespace
+
+std::string GpuFacts::to_line() const {
+  return fmt::format("{} ({}), {} {}, {:.0f} GiB", name, architecture, multiprocessors, vendor == "amd" ? "CUs" : "SMs",
+                     static_cast<double>(memory_bytes) / (1ULL << 30));
+}
+
+std::string format_driver_version(int driver_version) {
+  return fmt::format("{}.{}", driver_version / 1000, driver_version % 1000 / 10);
+}
+
+Result<GpuReading> read_gpus(const GpuProbeOptions& options, const GpuCatalog& catalog, ProcessRunner& runner,
+                             std::stop_token stop) {
+  KERNELGEN_TRY(const auto outcome, run(options, {"facts"}, k_facts_timeout, runner, std::move(stop)));
+  GpuReading reading;
+  if (outcome.exit_code == k_machine_lacks) {
+    reading.reason = complaint(outcome);
+    return reading;
+  }
+  if (!outcome.success()) return Error{ErrorCode::Unavailable, "cannot ask for GPUs: " + complaint(outcome), {}};
+  for (const auto line : split_lines(outcome.standard_output)) {
+    const auto json = parse_json(line);
+    if (!json) return unreadable(json.error().message);
+    auto gpu = from_value<GpuFacts>(*json);
+    if (!gpu) return unreadable(gpu.error().message);
+    if (gpu->uuid.empty()) return unreadable("a device without a UUID");
+    fill_in(*gpu, catalog);
+    gpu->measured_bytes_per_second = read_measurement(*gpu, options.cache_dir);
+    reading.gpus.push_back(std::move(*gpu));
+  }
+  if (reading.gpus.empty()) reading.reason = "the driver lists no device";
+  return reading;
+}
+
+Result<double> measure_gpu_bandwidth(const GpuFacts& gpu, const GpuProbeOptions& options, ProcessRunner& runner,
+                                     std::stop_token stop) {
+  if (const auto kept = read_measurement(gpu, options.cache_dir)) return *kept;
+  KERNELGEN_TRY(const auto outcome,
+                run(options, {"bandwidth", gpu.uuid}, k_bandwidth_timeout, runner, std::move(stop)));
+  if (outcome.exit_code == k_machine_lacks)
+    return Error{
+        ErrorCode::MissingDevice, "cannot measure the bandwidth of " + gpu.name + ": " + complaint(outcome), {}};
+  if (!outcome.success())
+    return Error{ErrorCode::Unavailable, "cannot measure the bandwidth of " + gpu.name + ": " + complaint(outcome), {}};
+  const auto json = parse_json(outcome.standard_output);
+  if (!json) return unreadable(json.error().message);
+  const auto measured = from_value<Measurement>(*json);
+  if (!measured) return unreadable(measured.error().message);
+  if (!(measured->copy_bytes_per_second > 0)) return unreadable("no bandwidth");
+  keep_measurement(gpu, measured->copy_bytes_per_second, options.cache_dir);
+  return measured->copy_bytes_per_second;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,93 @@
+/// kgen-gpu on the driver of tests/support/fake_cuda.c, and where there is none.
+#include <filesystem>
+
+#include <kernelgen/device/gpu.hpp>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace kernelgen;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Probe {
+  std::unique_ptr<ProcessRunner> runner = make_process_runner();
+  GpuProbeOptions options{.program = KERNELGEN_GPU_PROBE, .environment = {{"LD_LIBRARY_PATH", KERNELGEN_FAKE_CUDA}}};
+
+  ProcessOutcome start(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), KERNELGEN_GPU_PROBE);
+    return runner->run({.command = std::move(arguments), .environment = options.environment}, {}).value();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("kgen-gpu tells the facts of the driver", "[gpu][probe]") {
+  Probe probe;
+  const auto reading = read_gpus(probe.options, {}, *probe.runner, {}).value();
+  REQUIRE(reading.gpus.size() == 1);
+  const auto& gpu = reading.gpus.front();
+  CHECK(gpu.vendor == "fake");
+  CHECK(gpu.name == "Fake GPU");
+  CHECK(gpu.uuid == "GPU-fafafafa-fafa-fafa-fafa-fafafafafafa");
+  CHECK(gpu.architecture == "sm_90");
+  CHECK(gpu.driver_version == 13000);
+  CHECK(gpu.multiprocessors == 4);
+  CHECK(gpu.warp_threads == 32);
+  CHECK(gpu.threads_per_block == 1024);
+  CHECK(gpu.threads_per_multiprocessor == 2048);
+  CHECK(gpu.registers_per_block == 65536);
+  CHECK(gpu.registers_per_multiprocessor == 65536);
+  CHECK(gpu.clock_khz == 1'000'000);
+  CHECK(gpu.memory_clock_khz == 1'000'000);
+  CHECK(gpu.memory_bus_bits == 128);
+  CHECK(gpu.shared_bytes_per_block == 49152);
+  CHECK(gpu.shared_bytes_per_block_optin == 101376);
+  CHECK(gpu.shared_bytes_per_multiprocessor == 102400);
+  CHECK(gpu.l2_bytes == 1u << 20);
+  CHECK(gpu.memory_bytes == std::uint64_t{4} << 30);
+  CHECK(gpu.cooperative_launch);
+  CHECK(gpu.memory_bytes_per_second == 32e9);
+}
+
+TEST_CASE("a device with a hostile name is still JSON", "[gpu][probe]") {
+  Probe probe;
+  probe.options.environment["KGEN_FAKE_CUDA_NAME"] = "a \"quoted\\\" name,\n\x01 \xff";
+  const auto reading = read_gpus(probe.options, {}, *probe.runner, {}).value();
+  CHECK(reading.gpus.at(0).name == "a \"quoted\\\" name,\n\x01 \xef\xbf\xbd");
+}
+
+TEST_CASE("kgen-gpu measures the bandwidth of a device", "[gpu][probe]") {
+  Probe probe;
+  const auto gpu = read_gpus(probe.options, {}, *probe.runner, {}).value().gpus.at(0);
+  CHECK(measure_gpu_bandwidth(gpu, probe.options, *probe.runner, {}).value() > 1e6);
+  GpuFacts other = gpu;
+  other.uuid = "GPU-none";
+  CHECK(measure_gpu_bandwidth(other, probe.options, *probe.runner, {}).error().message ==
+        "cannot measure the bandwidth of Fake GPU: there is no GPU GPU-none");
+}
+
+TEST_CASE("a machine without a driver is told from one that does not work", "[gpu][probe]") {
+  Probe probe;
+  // What the loader finds first is no library: that is as good as none, also on a machine that has one.
+  const auto directory = TemporaryDirectory::create(fs::temp_directory_path(), "driver-").value();
+  write_file_atomic(directory.path() / "libcuda.so.1", "no library").value();
+  probe.options.environment["LD_LIBRARY_PATH"] = directory.path().string();
+  const auto reading = read_gpus(probe.options, {}, *probe.runner, {}).value();
+  CHECK(reading.gpus.empty());
+  CHECK(reading.reason == "there is no CUDA driver (libcuda.so.1) on this machine");
+  probe.options.program = "/nonexistent/kgen-gpu";
+  CHECK(read_gpus(probe.options, {}, *probe.runner, {}).error().code == ErrorCode::MissingTool);
+}
+
+TEST_CASE("kgen-gpu explains its command line", "[gpu][probe]") {
+  Probe probe;
+  for (const auto& arguments :
+       {std::vector<std::string>{}, {"fact"}, {"facts", "more"}, {"bandwidth"}, {"bandwidth", ""}}) {
+    const auto outcome = probe.start(arguments);
+    CHECK(outcome.exit_code == 64);
+    CHECK(outcome.standard_output.empty());
+    CHECK(outcome.standard_error.find("usage: kgen-gpu facts") == 0);
+  }
+}

@@ -1,0 +1,157 @@
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include <kernelgen/device/gpu.hpp>
+
+#include "device/gpu_names.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace kernelgen;
+namespace fs = std::filesystem;
+
+namespace {
+
+GpuCatalog shipped() { return read_gpu_catalog(std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data").value(); }
+
+std::vector<std::string> found(const GpuCatalog& catalog, const char* name) {
+  std::vector<std::string> names;
+  for (const auto* model : find_gpu_models(catalog, name)) names.push_back(model->facts.name);
+  return names;
+}
+
+Result<GpuCatalog> read_text(const std::string& text) {
+  const auto directory = TemporaryDirectory::create(fs::temp_directory_path(), "catalog-").value();
+  write_file_atomic(directory.path() / "gpus.json", text).value();
+  return read_gpu_catalog(directory.path());
+}
+
+bool in(double value, double low, double high) { return value >= low && value <= high; }
+
+}  // namespace
+
+TEST_CASE("the catalog lists the GPUs that people have", "[device][gpu][catalog]") {
+  const auto catalog = shipped();
+  for (const auto* name :
+       {"T4",       "RTX 6000",  "RTX 6000 Ada", "A10G", "L4",    "L40S",  "3090",   "4090",   "A100 40GB", "A100 80GB",
+        "H100 SXM", "H100 PCIe", "H200",         "B200", "MI210", "MI250", "MI300X", "MI325X", "MI350X",    "MI355X"}) {
+    INFO(name);
+    CHECK_FALSE(found(catalog, name).empty());
+  }
+}
+
+TEST_CASE("every entry of the catalog is complete and possible", "[device][gpu][catalog]") {
+  for (const auto& [gpu, also, source] : shipped()) {
+    INFO(gpu.name);
+    const bool nvidia = gpu.vendor == "nvidia";
+    CHECK((nvidia || gpu.vendor == "amd"));
+    CHECK(gpu.architecture.find(nvidia ? "sm_" : "gfx") == 0);
+    CHECK(gpu.model == gpu.name);
+    CHECK(gpu.uuid.empty());
+    CHECK(in(gpu.multiprocessors, 20, 400));
+    CHECK(gpu.warp_threads == (nvidia ? 32 : 64));
+    CHECK(gpu.threads_per_block == 1024);
+    CHECK(in(gpu.threads_per_multiprocessor, 1024, 2048));
+    CHECK(gpu.registers_per_block == 65536);
+    CHECK(gpu.registers_per_multiprocessor == (nvidia ? 65536 : 131072));
+    CHECK(in(gpu.clock_khz, 1.0e6, 3.0e6));
+    CHECK(in(gpu.memory_bus_bits, 128, 8192));
+    CHECK(gpu.shared_bytes_per_block >= 48 * 1024);
+    CHECK(gpu.shared_bytes_per_block_optin >= gpu.shared_bytes_per_block);
+    CHECK(gpu.shared_bytes_per_multiprocessor >= gpu.shared_bytes_per_block_optin);
+    CHECK(gpu.shared_bytes_per_multiprocessor <= 256 * 1024);
+    CHECK(in(double(gpu.l2_bytes), 4.0 * (1 << 20), 128.0 * (1 << 20)));
+    CHECK(in(double(gpu.memory_bytes), 16.0 * (1 << 30), 300.0 * (1 << 30)));
+    CHECK(gpu.cooperative_launch);
+    CHECK(in(gpu.memory_bytes_per_second.value_or(0), 300e9, 8e12));
+    CHECK(in(gpu.fp32_per_second.value_or(0), 5e12, 200e12));
+    CHECK(gpu.fp16_per_second.value_or(0) > gpu.fp32_per_second.value_or(0));
+    if (gpu.tf32_per_second) CHECK(in(*gpu.tf32_per_second, *gpu.fp32_per_second, *gpu.fp16_per_second));
+    CHECK_FALSE(gpu.measured_bytes_per_second);
+    CHECK(source.size() > 20);
+  }
+}
+
+TEST_CASE("the peak of the plain units follows from clock and units", "[device][gpu][catalog]") {
+  // Operations a clock of one multiprocessor. A vendor that states another clock for its peak is within 3 %.
+  const std::map<std::string, int> per_clock{{"sm_75", 128},  {"sm_80", 128},  {"sm_86", 256},
+                                             {"sm_89", 256},  {"sm_90", 256},  {"sm_100", 256},
+                                             {"gfx90a", 128}, {"gfx942", 256}, {"gfx950", 256}};
+  for (const auto& model : shipped()) {
+    const auto& gpu = model.facts;
+    INFO(gpu.name);
+    const double expected = double(gpu.multiprocessors) * gpu.clock_khz * 1e3 * per_clock.at(gpu.architecture);
+    CHECK(gpu.fp32_per_second.value_or(0) == Approx(expected).epsilon(0.03));
+  }
+}
+
+TEST_CASE("no name of the catalog means the same device twice", "[device][gpu][catalog]") {
+  const auto catalog = shipped();
+  for (const auto& model : catalog) {
+    INFO(model.facts.name);
+    CHECK(find_gpu_models(catalog, model.facts.name).size() == 1);
+    for (const auto& also : model.also) {
+      INFO(also);
+      CHECK_FALSE(same_gpu_name(also, model.facts.name));
+      CHECK(std::count_if(model.also.begin(), model.also.end(),
+                          [&](const auto& other) { return same_gpu_name(also, other); }) == 1);
+    }
+  }
+}
+
+TEST_CASE("devices are found by what people and drivers call them", "[device][gpu][catalog]") {
+  const auto catalog = shipped();
+  const std::pair<const char*, const char*> cases[] = {
+      {"h100", "H100 SXM"},
+      {"NVIDIA H100 80GB HBM3", "H100 SXM"},
+      {"NVIDIA H100 PCIe", "H100 PCIe"},
+      {"NVIDIA H200", "H200"},
+      {"Tesla T4", "T4"},
+      {"Quadro RTX 6000", "RTX 6000"},
+      {"NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"},
+      {"NVIDIA GeForce RTX 4090", "RTX 4090"},
+      {"rtx4090", "RTX 4090"},
+      {"3090", "RTX 3090"},
+      {"a100", "A100 80GB SXM"},
+      {"NVIDIA A100-SXM4-40GB", "A100 40GB SXM"},
+      {"NVIDIA A100-PCIE-40GB", "A100 40GB PCIe"},
+      {"NVIDIA A100 80GB PCIe", "A100 80GB PCIe"},
+      {"a100-40gb", "A100 40GB SXM"},
+      {"AMD Instinct MI300X", "MI300X"},
+      {"mi 300x", "MI300X"},
+      {"mi350", "MI350X"},
+  };
+  for (const auto& [name, model] : cases) {
+    INFO(name);
+    const auto models = found(catalog, name);
+    REQUIRE_FALSE(models.empty());
+    CHECK(models.front() == model);
+  }
+}
+
+TEST_CASE("a device that only sounds alike is not found", "[device][gpu][catalog]") {
+  const auto catalog = shipped();
+  for (const auto* name : {"", "NVIDIA", "NVIDIA GeForce RTX 4090 Laptop GPU", "RTX A6000", "H100 NVL", "A10", "L40",
+                           "MI250X", "NVIDIA H100 80GB HBM3 MIG 1g.10gb"}) {
+    INFO(name);
+    CHECK(found(catalog, name).empty());
+  }
+}
+
+TEST_CASE("a catalog that cannot be used says where it is wrong", "[device][gpu][catalog]") {
+  const auto message = [](const std::string& text) {
+    const auto read = read_text(text);
+    REQUIRE_FALSE(read);
+    CHECK(read.error().code == ErrorCode::Protocol);
+    return read.error().message;
+  };
+  CHECK(message("[").find("gpus.json: ") != std::string::npos);
+  CHECK(message("{}").find("schema 0 is not 1") != std::string::npos);
+  CHECK(message(R"({"schema": 1, "gpus": [{"facts": {"name": 5}}]})").find("gpus[0].facts.name: ") !=
+        std::string::npos);
+  CHECK(message(R"({"schema": 1, "gpus": [{"facts": {}}]})").find("a device has no name") != std::string::npos);
+  CHECK(message(R"({"schema": 1, "gpus": [{"facts": {"name": "T4"}}, {"facts": {"name": "Tesla T4"}}]})")
+            .find("Tesla T4 is there twice") != std::string::npos);
+  CHECK(read_gpu_catalog("/nonexistent").error().code == ErrorCode::NotFound);
+}

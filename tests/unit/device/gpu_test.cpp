@@ -1,0 +1,219 @@
+#include <kernelgen/device/gpu.hpp>
+
+#include <filesystem>
+#include <functional>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace kernelgen;
+namespace fs = std::filesystem;
+
+namespace {
+
+const char* const k_h200 =
+    R"({"index": 0, "vendor": "nvidia", "name": "NVIDIA H200", "uuid": "GPU-11111111-aaaa", "architecture": "sm_90", )"
+    R"("driver_version": 13000, "multiprocessors": 132, "memory_clock_khz": 3201000, "memory_bus_bits": 6144, )"
+    R"("shared_bytes_per_block_optin": 232448, "memory_bytes": 150754820096, "cooperative_launch": true})"
+    "\n";
+const char* const k_unknown =
+    R"({"index": 1, "vendor": "nvidia", "name": "NVIDIA L40", "uuid": "GPU-22222222-bbbb", "architecture": "sm_89", )"
+    R"("driver_version": 12080, "multiprocessors": 142, "memory_clock_khz": 9001000, "memory_bus_bits": 384})"
+    "\n";
+
+/// A kgen-gpu that says what the test wants.
+class FakeProbe final : public ProcessRunner {
+ public:
+  Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) override {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+    requests.push_back(request);
+    return request.command.at(1) == "facts" ? facts : bandwidth;
+  }
+
+  static ProcessOutcome says(std::string text) {
+    ProcessOutcome outcome;
+    outcome.exit_code = 0;
+    outcome.standard_output = std::move(text);
+    return outcome;
+  }
+  static ProcessOutcome complains(int exit_code, std::string text) {
+    ProcessOutcome outcome;
+    outcome.exit_code = exit_code;
+    outcome.standard_error = std::move(text);
+    return outcome;
+  }
+
+  ProcessOutcome facts = says(std::string(k_h200) + k_unknown);
+  ProcessOutcome bandwidth = says("{\"copy_bytes_per_second\": 4100000000000}\n");
+  std::vector<ProcessRequest> requests;
+};
+
+struct Machine {
+  FakeProbe probe;
+  TemporaryDirectory directory = TemporaryDirectory::create(fs::temp_directory_path(), "gpus-").value();
+  GpuCatalog catalog = read_gpu_catalog(std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data").value();
+  GpuProbeOptions options{.program = "/libexec/kgen-gpu",
+                          .environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}},
+                          .cache_dir = directory.path() / "cache"};
+
+  Result<GpuReading> read() { return read_gpus(options, catalog, probe, {}); }
+  Result<double> measure(const GpuFacts& gpu) { return measure_gpu_bandwidth(gpu, options, probe, {}); }
+  [[nodiscard]] std::vector<fs::path> kept() const {
+    std::vector<fs::path> files;
+    if (!fs::exists(options.cache_dir / "devices")) return files;
+    for (const auto& entry : fs::directory_iterator(options.cache_dir / "devices")) files.push_back(entry.path());
+    return files;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("GPUs are what kgen-gpu says, and what is known of their model", "[device][gpu]") {
+  Machine machine;
+  const auto reading = machine.read().value();
+  REQUIRE(reading.gpus.size() == 2);
+  CHECK(reading.reason.empty());
+  const auto& h200 = reading.gpus[0];
+  CHECK(h200.model == "H200");
+  CHECK(h200.shared_bytes_per_block_optin == 232448);
+  CHECK(h200.cooperative_launch);
+  CHECK(h200.memory_bytes_per_second == 4.8e12);
+  CHECK(h200.fp16_per_second == 989.4e12);
+  CHECK_FALSE(h200.measured_bytes_per_second);
+  CHECK(h200.to_line() == "NVIDIA H200 (sm_90), 132 SMs, 140 GiB");
+  CHECK(machine.probe.requests.at(0).environment.at("CUDA_VISIBLE_DEVICES") == "0,1");
+}
+
+TEST_CASE("the bandwidth of a device that is in no catalog is that of its clock and bus", "[device][gpu]") {
+  Machine machine;
+  const auto gpu = machine.read().value().gpus.at(1);
+  CHECK(gpu.model.empty());
+  CHECK(gpu.memory_bytes_per_second == 2.0 * 9001e6 * 48);
+  CHECK_FALSE(gpu.fp16_per_second);
+}
+
+TEST_CASE("a part of a device is not the device of the catalog", "[device][gpu]") {
+  Machine machine;
+  std::string slice = k_h200;
+  slice.replace(slice.find("132"), 3, "16");
+  machine.probe.facts = FakeProbe::says(slice);
+  CHECK(machine.read().value().gpus.at(0).model.empty());
+}
+
+TEST_CASE("a machine without a driver has no GPU, and a reason", "[device][gpu]") {
+  Machine machine;
+  machine.probe.facts = FakeProbe::complains(69, "kgen-gpu: there is no CUDA driver (libcuda.so.1) on this machine\n");
+  const auto reading = machine.read().value();
+  CHECK(reading.gpus.empty());
+  CHECK(reading.reason == "there is no CUDA driver (libcuda.so.1) on this machine");
+}
+
+TEST_CASE("a driver that lists nothing is a machine without a GPU", "[device][gpu]") {
+  Machine machine;
+  machine.probe.facts = FakeProbe::says("");
+  CHECK(machine.read().value().reason == "the driver lists no device");
+}
+
+TEST_CASE("a kgen-gpu that does not work is an error", "[device][gpu]") {
+  Machine machine;
+  machine.probe.facts = FakeProbe::complains(64, "usage\n");
+  CHECK(machine.read().error().code == ErrorCode::Unavailable);
+  machine.probe.facts = ProcessOutcome{};
+  machine.probe.facts.signal = 11;
+  CHECK(machine.read().error().message == "cannot ask for GPUs: kgen-gpu ended with signal 11 (SIGSEGV)");
+  machine.probe.facts = ProcessOutcome{};
+  machine.probe.facts.timed_out = true;
+  CHECK(machine.read().error().code == ErrorCode::Timeout);
+  for (const auto* nonsense : {"not JSON\n", "{\"name\": 3}\n", "{\"name\": \"a device without a UUID\"}\n"}) {
+    machine.probe.facts = FakeProbe::says(nonsense);
+    INFO(nonsense);
+    CHECK(machine.read().error().code == ErrorCode::Protocol);
+  }
+}
+
+TEST_CASE("a bandwidth is measured once for a device and its driver", "[device][gpu]") {
+  Machine machine;
+  auto gpu = machine.read().value().gpus.at(0);
+  CHECK(machine.measure(gpu).value() == 4.1e12);
+  CHECK(machine.probe.requests.back().command == std::vector<std::string>{"/libexec/kgen-gpu", "bandwidth", gpu.uuid});
+  machine.probe.bandwidth = FakeProbe::says("{\"copy_bytes_per_second\": 1000}\n");
+  CHECK(machine.measure(gpu).value() == 4.1e12);
+  CHECK(machine.read().value().gpus.at(0).measured_bytes_per_second == 4.1e12);
+  gpu.driver_version = 13010;
+  CHECK(machine.measure(gpu).value() == 1000);
+  CHECK(machine.kept().size() == 2);
+}
+
+TEST_CASE("a measurement that cannot be read is made again", "[device][gpu]") {
+  Machine machine;
+  const auto gpu = machine.read().value().gpus.at(0);
+  REQUIRE(machine.measure(gpu));
+  const auto file = machine.kept().at(0);
+  for (const auto* text :
+       {"", "{\"schema\": 9}", "{\"schema\": 1, \"uuid\": \"GPU-other\", \"driver_version\": 13000}"}) {
+    write_file_atomic(file, text).value();
+    INFO(text);
+    CHECK_FALSE(machine.read().value().gpus.at(0).measured_bytes_per_second);
+    CHECK(machine.measure(gpu).value() == 4.1e12);
+  }
+}
+
+TEST_CASE("a cache that cannot be written costs only the time to measure again", "[device][gpu]") {
+  Machine machine;
+  machine.options.cache_dir = "/dev/null/cache";
+  const auto gpu = machine.read().value().gpus.at(0);
+  CHECK(machine.measure(gpu).value() == 4.1e12);
+  machine.options.cache_dir.clear();
+  CHECK(machine.measure(gpu).value() == 4.1e12);
+}
+
+TEST_CASE("a bandwidth that cannot be measured is an error with the driver's reason", "[device][gpu]") {
+  Machine machine;
+  const auto gpu = machine.read().value().gpus.at(0);
+  machine.probe.bandwidth = FakeProbe::complains(69, "kgen-gpu: allocating memory: out of memory (2)\n");
+  const auto failed = machine.measure(gpu);
+  CHECK(failed.error().code == ErrorCode::MissingDevice);
+  CHECK(failed.error().message == "cannot measure the bandwidth of NVIDIA H200: allocating memory: out of memory (2)");
+  machine.probe.bandwidth = FakeProbe::complains(1, "");
+  CHECK(machine.measure(gpu).error().code == ErrorCode::Unavailable);
+  for (const auto* nonsense : {"", "{}", "{\"copy_bytes_per_second\": 0}"}) {
+    machine.probe.bandwidth = FakeProbe::says(nonsense);
+    INFO(nonsense);
+    CHECK(machine.measure(gpu).error().code == ErrorCode::Protocol);
+  }
+  CHECK(machine.kept().empty());
+}
+
+TEST_CASE("a GPU is chosen by index, UUID or name", "[device][gpu]") {
+  Machine machine;
+  const auto reading = machine.read().value();
+  const auto chosen = [&](const char* asked) { return choose_gpu(reading, machine.catalog, asked).value().index; };
+  CHECK(chosen("") == 0);
+  CHECK(chosen("1") == 1);
+  CHECK(chosen("GPU-22222222-bbbb") == 1);
+  CHECK(chosen("GPU-2222") == 1);
+  CHECK(chosen("h200") == 0);
+  CHECK(chosen("H200 141GB") == 0);
+  CHECK(chosen("nvidia l40") == 1);
+}
+
+TEST_CASE("a GPU that is not there is an error that says what is", "[device][gpu]") {
+  Machine machine;
+  const auto reading = machine.read().value();
+  for (const auto* asked : {"h100", "2", "GPU-3", "GPU-", "l40s", "mi300x", "nonsense"}) {
+    INFO(asked);
+    const auto chosen = choose_gpu(reading, machine.catalog, asked);
+    REQUIRE_FALSE(chosen);
+    CHECK(chosen.error().code == ErrorCode::MissingDevice);
+    CHECK(chosen.error().message == "there is no GPU '" + std::string(asked) +
+                                        "' here; there is: 0 NVIDIA H200 (GPU-11111111-aaaa), "
+                                        "1 NVIDIA L40 (GPU-22222222-bbbb)");
+  }
+  const auto none = choose_gpu({.reason = "there is no driver"}, machine.catalog, "");
+  CHECK(none.error().message == "there is no GPU here: there is no driver");
+}
+
+TEST_CASE("the version of a driver is that of CUDA", "[device][gpu]") {
+  CHECK(format_driver_version(13000) == "13.0");
+  CHECK(format_driver_version(12080) == "12.8");
+}
