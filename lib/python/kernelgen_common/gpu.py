@@ -1,0 +1,276 @@
+"""A GPU through libkgen_runner_support.so; see apps/runner/gpu/gpu.h. Open it after a fork, never before."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, NamedTuple
+
+import torch
+
+OUT_OF_MEMORY = 2
+_ERROR_BYTES = 512
+
+
+class GpuError(Exception):
+    """What the driver said. `number` is the driver's, 0 where the failure is not one of its own."""
+
+    def __init__(self, message: str, number: int = 0):
+        super().__init__(message)
+        self.number = number
+
+    @property
+    def out_of_memory(self) -> bool:
+        return self.number == OUT_OF_MEMORY
+
+
+class _Facts(ctypes.Structure):
+    """struct kgen_gpu_facts."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("index", ctypes.c_int32),
+        ("vendor", ctypes.c_char * 16),
+        ("name", ctypes.c_char * 128),
+        ("uuid", ctypes.c_char * 48),
+        ("architecture", ctypes.c_char * 16),
+    ]
+
+
+class _Call(ctypes.Structure):
+    """struct kgen_gpu_call."""
+
+    _fields_ = [("device_ns", ctypes.c_int64), ("host_ns", ctypes.c_int64), ("late_ns", ctypes.c_int64)]
+
+
+class _Clocks(ctypes.Structure):
+    """struct kgen_gpu_clocks."""
+
+    _fields_ = [
+        ("multiprocessor_mhz", ctypes.c_int32),
+        ("memory_mhz", ctypes.c_int32),
+        ("temperature_celsius", ctypes.c_int32),
+        ("throttled", ctypes.c_int32),
+    ]
+
+
+class Facts(NamedTuple):
+    """What a process must know of its device."""
+
+    vendor: str
+    name: str
+    uuid: str
+    architecture: str
+
+
+class Call(NamedTuple):
+    """One timed call, in nanoseconds; see struct kgen_gpu_call."""
+
+    device_ns: int
+    host_ns: int
+    late_ns: int
+
+
+class Clocks(NamedTuple):
+    """Clocks at one moment; see struct kgen_gpu_clocks."""
+
+    multiprocessor_mhz: int
+    memory_mhz: int
+    temperature_celsius: int
+    throttled: bool
+
+
+_POINTER, _U64, _TEXT = ctypes.c_void_p, ctypes.c_uint64, ctypes.c_char_p
+_ADDRESS_OUT, _INT_OUT = ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_int)
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "kgen_gpu_count": (ctypes.c_int, [_TEXT, ctypes.c_size_t]),
+    "kgen_gpu_read_facts": (ctypes.c_int, [ctypes.c_int, ctypes.POINTER(_Facts), _TEXT, ctypes.c_size_t]),
+    "kgen_gpu_open": (_POINTER, [_TEXT, _TEXT, ctypes.c_size_t]),
+    "kgen_gpu_close": (None, [_POINTER]),
+    "kgen_gpu_error": (_TEXT, [_POINTER]),
+    "kgen_gpu_allocate_shared": (ctypes.c_int, [_POINTER, _U64, _ADDRESS_OUT, _INT_OUT]),
+    "kgen_gpu_import_shared": (ctypes.c_int, [_POINTER, ctypes.c_int, _U64, _ADDRESS_OUT]),
+    "kgen_gpu_free_shared": (ctypes.c_int, [_POINTER, _POINTER]),
+    "kgen_gpu_memory": (ctypes.c_int, [_POINTER, ctypes.POINTER(_U64), ctypes.POINTER(_U64)]),
+    "kgen_gpu_copy": (ctypes.c_int, [_POINTER, _POINTER, _POINTER, _U64, _POINTER]),
+    "kgen_gpu_fill": (ctypes.c_int, [_POINTER, _POINTER, ctypes.c_int, _U64, _POINTER]),
+    "kgen_gpu_synchronize": (ctypes.c_int, [_POINTER]),
+    "kgen_gpu_stream": (_POINTER, [_POINTER]),
+    "kgen_gpu_begin_call": (ctypes.c_int, [_POINTER, _POINTER]),
+    "kgen_gpu_end_call": (ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(_Call)]),
+    "kgen_gpu_begin_capture": (ctypes.c_int, [_POINTER, _POINTER]),
+    "kgen_gpu_end_capture": (ctypes.c_int, [_POINTER, _POINTER, _ADDRESS_OUT]),
+    "kgen_gpu_replay": (ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
+    "kgen_gpu_free_graph": (None, [_POINTER, _POINTER]),
+    "kgen_gpu_read_clocks": (ctypes.c_int, [_POINTER, ctypes.POINTER(_Clocks)]),
+}
+
+
+def _load(path: str) -> ctypes.CDLL:
+    """The library with its functions declared. Raises OSError, AttributeError for one that knows no GPUs."""
+    library = ctypes.CDLL(path)
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def use_only(uuid: str) -> None:
+    """Hides every other GPU from this process. Before the first use of the driver, which reads it once."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = uuid
+
+
+class Gpu:
+    """One device in use by this process. One thread at a time.
+
+    Streams are numbers, as torch.cuda.Stream.cuda_stream has them; 0 is the legacy default stream.
+    """
+
+    def __init__(self, library: str, uuid: str):
+        """Opens the device of that UUID ("": the first). `library` is the path of libkgen_runner_support.so.
+
+        Raises GpuError where there is no such device, OSError or AttributeError where the library is not one of ours.
+        """
+        self._library = _load(library)
+        reason = ctypes.create_string_buffer(_ERROR_BYTES)
+        self._gpu: int | None = self._library.kgen_gpu_open(os.fsencode(uuid), reason, _ERROR_BYTES)
+        if not self._gpu:
+            raise GpuError(reason.value.decode("utf-8", "replace") or "the device cannot be opened")
+        self.facts = self._read_facts(uuid)
+        self._call = _Call()
+        # Resolved once: these stand next to what is measured.
+        self._begin_call = self._library.kgen_gpu_begin_call
+        self._end_call = self._library.kgen_gpu_end_call
+
+    def _read_facts(self, uuid: str) -> Facts:
+        reason = ctypes.create_string_buffer(_ERROR_BYTES)
+        for index in range(self._library.kgen_gpu_count(reason, _ERROR_BYTES)):
+            found = _Facts(struct_size=ctypes.sizeof(_Facts))
+            if self._library.kgen_gpu_read_facts(index, ctypes.byref(found), reason, _ERROR_BYTES) != 0:
+                continue
+            texts = [value.decode("utf-8", "replace") for value in (found.vendor, found.name, found.uuid, found.architecture)]
+            if uuid in ("", texts[2]):
+                return Facts(*texts)
+        raise GpuError(reason.value.decode("utf-8", "replace") or f"there is no GPU {uuid}")
+
+    @property
+    def torch_device(self) -> torch.device:
+        """Where torch's tensors of this device live: the memory of the tests' fake device is the CPU's."""
+        return torch.device("cpu") if self.facts.vendor == "fake" else torch.device("cuda", 0)
+
+    def close(self) -> None:
+        if self._gpu:
+            self._library.kgen_gpu_close(self._gpu)
+            self._gpu = None
+
+    def _check(self, status: int) -> None:
+        if status != 0:
+            text = self._library.kgen_gpu_error(self._gpu) or b""
+            raise GpuError(text.decode("utf-8", "replace"), status)
+
+    # -- memory ---------------------------------------------------------------------------------------------------
+
+    def allocate_shared(self, count: int) -> tuple[int, int]:
+        """(address, descriptor) of `count` bytes that another process can map. The caller closes the descriptor."""
+        address, descriptor = ctypes.c_void_p(), ctypes.c_int(-1)
+        self._check(self._library.kgen_gpu_allocate_shared(self._gpu, count, ctypes.byref(address), ctypes.byref(descriptor)))
+        return int(address.value or 0), descriptor.value
+
+    def import_shared(self, descriptor: int, count: int) -> int:
+        """The address here of another process's shared memory; `count` as it was there."""
+        address = ctypes.c_void_p()
+        self._check(self._library.kgen_gpu_import_shared(self._gpu, descriptor, count, ctypes.byref(address)))
+        return int(address.value or 0)
+
+    def free_shared(self, address: int) -> None:
+        """Unmaps shared memory of either kind."""
+        self._check(self._library.kgen_gpu_free_shared(self._gpu, address))
+
+    def memory(self) -> tuple[int, int]:
+        """(free, total) bytes of the device."""
+        free, total = ctypes.c_uint64(), ctypes.c_uint64()
+        self._check(self._library.kgen_gpu_memory(self._gpu, ctypes.byref(free), ctypes.byref(total)))
+        return free.value, total.value
+
+    def copy(self, to: int, source: int, count: int, stream: int = 0) -> None:
+        """Queues a copy within the device."""
+        self._check(self._library.kgen_gpu_copy(self._gpu, to, source, count, stream))
+
+    def fill(self, address: int, byte: int, count: int, stream: int = 0) -> None:
+        """Queues filling memory with a byte."""
+        self._check(self._library.kgen_gpu_fill(self._gpu, address, byte, count, stream))
+
+    # -- work -----------------------------------------------------------------------------------------------------
+
+    def synchronize(self) -> None:
+        """Waits for everything that this process has queued; raises what failed in it."""
+        self._check(self._library.kgen_gpu_synchronize(self._gpu))
+
+    def stream(self) -> int:
+        """A stream that orders itself with the legacy default stream."""
+        return int(self._library.kgen_gpu_stream(self._gpu) or 0)
+
+    def begin_call(self, stream: int = 0) -> None:
+        """Flushes the L2 cache and starts the clock; all queued on the stream."""
+        status = self._begin_call(self._gpu, stream)
+        if status:
+            self._check(status)
+
+    def end_call(self, stream: int = 0) -> Call:
+        """Stops the clock, waits for the stream, then for the device."""
+        status = self._end_call(self._gpu, stream, ctypes.byref(self._call))
+        if status:
+            self._check(status)
+        return Call(self._call.device_ns, self._call.host_ns, self._call.late_ns)
+
+    def clocks(self) -> Clocks | None:
+        """The clocks now; None where the vendor's management library does not tell."""
+        found = _Clocks()
+        if self._library.kgen_gpu_read_clocks(self._gpu, ctypes.byref(found)) != 0:
+            return None
+        return Clocks(found.multiprocessor_mhz, found.memory_mhz, found.temperature_celsius, bool(found.throttled))
+
+    # -- graphs ---------------------------------------------------------------------------------------------------
+
+    def begin_capture(self, stream: int) -> None:
+        """From now on what is queued on the stream (not the default one) is recorded instead of run."""
+        self._check(self._library.kgen_gpu_begin_capture(self._gpu, stream))
+
+    def end_capture(self, stream: int) -> int:
+        """The recorded work as a graph. Ends the capture in any case; raises where something could not be recorded."""
+        graph = ctypes.c_void_p()
+        self._check(self._library.kgen_gpu_end_capture(self._gpu, stream, ctypes.byref(graph)))
+        return int(graph.value or 0)
+
+    def replay(self, graph: int, stream: int = 0) -> None:
+        """Queues a graph."""
+        self._check(self._library.kgen_gpu_replay(self._gpu, graph, stream))
+
+    def free_graph(self, graph: int) -> None:
+        self._library.kgen_gpu_free_graph(self._gpu, graph)
+
+
+class _DeviceBytes:
+    """Memory of the device as torch takes it over without a copy."""
+
+    def __init__(self, address: int, count: int):
+        self.__cuda_array_interface__ = {
+            "shape": (count,),
+            "typestr": "|u1",
+            "data": (address, False),
+            "strides": None,
+            "version": 2,
+        }
+
+
+def tensor_at(address: int, count: int, device: torch.device | str) -> torch.Tensor:
+    """The `count` bytes at an address as a uint8 tensor that owns nothing: the memory must outlive it.
+
+    `device` is torch's, of type "cuda" or "cpu". Other types of element are views of it (`.view(dtype)`).
+    """
+    device = torch.device(device)
+    if count == 0:
+        return torch.empty(0, dtype=torch.uint8, device=device)
+    if device.type == "cpu":
+        return torch.frombuffer((ctypes.c_char * count).from_address(address), dtype=torch.uint8)
+    return torch.as_tensor(_DeviceBytes(address, count), device=device)
