@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -182,6 +183,13 @@ static _Noreturn void supervise(pid_t runner, int status_fd, int signal_fd) {
   _exit(1);
 }
 
+/* Of /proc, which is read-only, the threads of this process alone: CUDA's driver does not start when it cannot name
+ * its threads. Where this is refused, so is the device, which says so. */
+static void open_own_threads(void) {
+  if (mount("/proc/self/task", "/proc/self/task", NULL, MS_BIND, NULL) == 0)
+    kgen_sandbox_make_writable("/proc/self/task");
+}
+
 static void become_runner(pid_t supervisor, int status_fd, const struct kgen_sandbox_options* options,
                           uint32_t* isolation) {
   const int own_pids = (*isolation & KGEN_ISOLATION_PID) != 0;
@@ -201,11 +209,15 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
   /* Kernels before 5.14 count a user's processes over all namespaces; this is far above any honest need. */
   limit(RLIMIT_NPROC, 16384);
   if (options->address_space_bytes != 0) limit(RLIMIT_AS, mapped_bytes() + options->address_space_bytes);
+  if (options->devices != NULL && options->devices[0] != NULL && (*isolation & KGEN_ISOLATION_PROC) != 0)
+    open_own_threads();
   drop_capabilities();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   /* Dropping capabilities in a user namespace may have cleared it; /proc/self would belong to nobody. */
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  if (kgen_sandbox_install_filter(own_pids) == 0) *isolation |= KGEN_ISOLATION_SECCOMP;
+  const int filtered = kgen_sandbox_install_filter(own_pids) == 0;
+  const int walled = options->sockets_at_first != 0 || kgen_sandbox_refuse_sockets() == 0;
+  if (filtered && walled) *isolation |= KGEN_ISOLATION_SECCOMP;
 }
 
 int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options, uint32_t* isolation) {

@@ -47,6 +47,8 @@ struct kgen_sandbox_options {
   const char* const* only_paths;
   /** With only_paths: the one directory that takes files. Becomes the working directory and TMPDIR. Absolute. */
   const char* writable_directory;
+  /** 1: sockets stay possible until kgen_sandbox_refuse_sockets(). CUDA's driver does not start without one. */
+  uint32_t sockets_at_first;
 };
 
 /**
@@ -63,6 +65,9 @@ struct kgen_sandbox_options {
  * \return 0 in the runner; a negative errno in the caller if no process could be made at all.
  */
 int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options, uint32_t* isolation);
+
+/** For kgen_sandbox_options.sockets_at_first. Holds for all threads. Cannot be undone. \return as below. */
+int kgen_sandbox_refuse_sockets(void);
 
 /**
  * From now on, starting a process (fork, vfork, clone without CLONE_THREAD, execve) kills the runner with SIGSYS.

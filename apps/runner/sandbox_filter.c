@@ -141,8 +141,6 @@ int kgen_sandbox_install_filter(int own_pid_namespace) {
       REFUSE_CALL(clock_adjtime),
       REFUSE_CALL(settimeofday),
       REFUSE_CALL(adjtimex),
-      /* Sockets reach beyond a network namespace (unix paths such as docker.sock, vsock). socketpair stays. */
-      REFUSE_CALL(socket),
       /* Its flags lie in memory where a filter cannot look. ENOSYS: the C library falls back to clone. */
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone3, 0, 1),
       REFUSE(ENOSYS),
@@ -162,6 +160,12 @@ int kgen_sandbox_install_filter(int own_pid_namespace) {
   const int answer = INSTALL(filter);
   if (answer != 0 || own_pid_namespace) return answer;
   return refuse_foreign_signals();
+}
+
+/* Sockets reach beyond a network namespace (unix paths such as docker.sock, vsock). socketpair stays. */
+int kgen_sandbox_refuse_sockets(void) {
+  static const struct sock_filter filter[] = {CHECK_ARCH, CHECK_X32, REFUSE_CALL(socket), ALLOW};
+  return INSTALL(filter);
 }
 
 int kgen_sandbox_seal_processes(void) {

@@ -189,8 +189,13 @@ static int build_scratch(const struct kgen_sandbox_options* options, struct view
 }
 
 int kgen_sandbox_mount_proc(const char* path) {
-  /* Read-only: as root, /proc/sys would take writes that concern the whole machine. */
-  return mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL);
+  /* Read-only: as root, /proc/sys would take writes that concern the whole machine. It is the mount that is so, where
+   * the kernel allows, not the file system: a part of it may have to be opened again. */
+  const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  if (mount("proc", path, "proc", flags, NULL) != 0) return mount("proc", path, "proc", flags | MS_RDONLY, NULL);
+  if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL) == 0) return 0;
+  umount2(path, MNT_DETACH);
+  return -1;
 }
 
 uint32_t kgen_sandbox_build_mounts(const struct kgen_sandbox_options* options, int own_pid_namespace) {

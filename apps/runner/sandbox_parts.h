@@ -17,6 +17,8 @@ uint32_t kgen_sandbox_build_root(const struct kgen_sandbox_options* options, int
 int kgen_sandbox_build_devices(const char* const* extra);
 /* Everything that is mounted below path, or everything there is before Linux 5.12. */
 int kgen_sandbox_make_read_only(const char* path);
+/* Takes the read-only flag off a mount. */
+int kgen_sandbox_make_writable(const char* path);
 /* Binds source to target, which is made as a directory or as a file, whatever source is. Its parents are made too. */
 int kgen_sandbox_bind(const char* source, char* target);
 /* A fresh, read-only /proc of this pid namespace. */

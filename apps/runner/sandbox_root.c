@@ -146,7 +146,7 @@ static int cover_all(const char* const* hidden, const char* const* exposed) {
 }
 
 /* Takes the read-only flag off a mount. Its other flags may be locked and are repeated. */
-static int make_writable(const char* path) {
+int kgen_sandbox_make_writable(const char* path) {
   struct statvfs info;
   if (statvfs(path, &info) != 0) return -1;
   unsigned long flags = MS_REMOUNT | MS_BIND | MS_NOSUID | MS_NODEV;
@@ -179,8 +179,8 @@ static int build(const struct kgen_sandbox_options* options) {
     if (realpath(options->writable_directory, resolved) == NULL || stage_path(resolved, staged) != 0) return -1;
     if (kgen_sandbox_bind(resolved, staged) != 0 || expose(options->writable_directory) != 0) return -1;
   }
-  if (kgen_sandbox_make_read_only(STAGE) != 0 || make_writable(STAGE "/tmp") != 0) return -1;
-  return staged[0] == '\0' ? 0 : make_writable(staged);
+  if (kgen_sandbox_make_read_only(STAGE) != 0 || kgen_sandbox_make_writable(STAGE "/tmp") != 0) return -1;
+  return staged[0] == '\0' ? 0 : kgen_sandbox_make_writable(staged);
 }
 
 uint32_t kgen_sandbox_build_root(const struct kgen_sandbox_options* options, int own_pid_namespace) {

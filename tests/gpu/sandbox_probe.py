@@ -324,11 +324,12 @@ def _first_line(command: list[str]) -> str:
     return f"status {done.returncode}: " + (done.stdout + done.stderr).strip().split("\n")[0]
 
 
-def run_all(options: argparse.Namespace, connection: socket.socket, directory: int) -> None:
+def run_all(options: argparse.Namespace, support: Support, connection: socket.socket, directory: int) -> None:
     """Every step, in this process."""
     probe_files()
     step("write through a directory's descriptor", lambda: _write_below(directory))
     gpu = step("kgen_gpu_open", lambda: Gpu(options.support, options.uuid))
+    step("refuse sockets", support.refuse_sockets)
     address = 0
     if gpu is not None:
         address = probe_memory(gpu, connection)
@@ -391,7 +392,7 @@ def sandboxed(options: argparse.Namespace, connection: socket.socket, directory:
         print(f"  isolation bits {walls} after {(time.monotonic() - began) * 1e3:.1f} ms; all walls: 191", flush=True)
         if walls & 2:
             os.environ["HOME"] = os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
-        run_all(options, connection, directory)
+        run_all(options, support, connection, directory)
         sys.stdout.flush()
         os._exit(0)
     os.close(writer)

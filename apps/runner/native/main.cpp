@@ -93,6 +93,7 @@ std::uint32_t enter_sandbox(const Options& options) {
   const std::vector<std::string> nodes = options.gpu ? gpu_nodes() : std::vector<std::string>{};
   const std::vector<const char*> devices = pointers(nodes);
   sandbox.devices = devices.data();
+  sandbox.sockets_at_first = options.gpu ? 1 : 0;
   sandbox.hidden_paths = hidden.data();
   sandbox.visible_paths = visible.data();
   sandbox.keep_fds = kept.data();
@@ -114,6 +115,7 @@ int serve(const Options& options, std::uint32_t isolation) {
     // The candidate's CUDA runtime sees this device alone.
     setenv("CUDA_VISIBLE_DEVICES", options.gpu->c_str(), 1);
     device = Device::open(*options.gpu, error);
+    kgen_sandbox_refuse_sockets();
     if (!device) {
       hello.status = KGEN_STATUS_DEVICE_FAULT;
       set_text(hello, error);

@@ -28,6 +28,9 @@ class SandboxOptions(ctypes.Structure):
         ("keep_fds", ctypes.POINTER(ctypes.c_int)),
         ("keep_fd_count", ctypes.c_size_t),
         ("address_space_bytes", ctypes.c_uint64),
+        ("only_paths", ctypes.POINTER(ctypes.c_char_p)),
+        ("writable_directory", ctypes.c_char_p),
+        ("sockets_at_first", ctypes.c_uint32),
     ]
 
 
@@ -105,6 +108,8 @@ class Support:
         if devices is not None:
             options.devices = ctypes.cast(_string_list(devices), ctypes.POINTER(ctypes.c_char_p))
             options.max_files, options.scratch_bytes = _DEVICE_FILES, _DEVICE_SCRATCH
+            # The driver does not start without one; see refuse_sockets().
+            options.sockets_at_first = 1
         options.hidden_paths = ctypes.cast(_string_list(hidden), ctypes.POINTER(ctypes.c_char_p))
         options.visible_paths = ctypes.cast(_string_list(python_paths()), ctypes.POINTER(ctypes.c_char_p))
         numbers = (ctypes.c_int * len(keep))(*keep)
@@ -115,6 +120,11 @@ class Support:
         if result != 0:
             raise OSError(-result, "the sandbox cannot be entered")
         return bits.value
+
+    def refuse_sockets(self) -> None:
+        """After enter_sandbox() with devices, when the driver has started: from now on there are no sockets."""
+        if self._library is not None:
+            self._library.kgen_sandbox_refuse_sockets()
 
     def seal_processes(self) -> None:
         """From now on starting a process kills this one."""

@@ -1,0 +1,87 @@
+#include "bench/measurement.hpp"
+
+#include <algorithm>
+
+#include <kernelgen/bench/statistics.hpp>
+#include <kernelgen/bench/stopping.hpp>
+
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+/// One column of the samples.
+template <class Member>
+auto column(const PairSamples& samples, Member member) {
+  std::vector<std::int64_t> values;
+  values.reserve(samples.pairs.size());
+  for (const auto& pair : samples.pairs) values.push_back(static_cast<std::int64_t>(pair.*member));
+  return values;
+}
+
+void count_comparisons(TimingReport& timing, const PairSamples& samples) {
+  const auto full = std::count_if(samples.pairs.begin(), samples.pairs.end(), [](const auto& pair) { return pair.full; });
+  timing.full_comparisons += full;
+  timing.canary_comparisons += static_cast<std::int64_t>(samples.pairs.size()) - full;
+  timing.discarded += samples.discarded;
+}
+
+}  // namespace
+
+Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& next, const MeasurementClock& clock,
+                                 const std::stop_token& stop) {
+  PairSamples samples;
+  const auto criterion = make_ratio_criterion(options);
+  const auto start = clock.now();
+  const auto waited = clock.waiting();
+  int full = 0;
+  std::optional<StopReason> finished;
+  while (!(finished = criterion->is_finished(clock.now() - start)) ||
+         (finished == StopReason::Criterion && full < options.full_comparisons)) {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+    KERNELGEN_TRY(auto answer, next());
+    if (auto* outcome = std::get_if<Outcome>(&answer)) {
+      samples.ended = std::move(*outcome);
+      samples.stop_reason = StopReason::Failed;
+      return samples;
+    }
+    const auto& pair = std::get<TimedPair>(answer);
+    if (pair.throttled) {
+      ++samples.discarded;
+      continue;
+    }
+    full += pair.full ? 1 : 0;
+    criterion->add_pair(pair.reference_ns, pair.candidate_ns);
+    samples.pairs.push_back(pair);
+  }
+  samples.stop_reason = *finished;
+  if (const auto now_waited = clock.waiting(); waited && now_waited)
+    samples.contention = std::chrono::duration<double>(*now_waited - *waited) / (clock.now() - start);
+  return samples;
+}
+
+void report_calls(TimingReport& timing, const PairSamples& samples) {
+  timing.reference_ns = column(samples, &TimedPair::reference_ns);
+  timing.candidate_ns = column(samples, &TimedPair::candidate_ns);
+  timing.host_ns = column(samples, &TimedPair::host_ns);
+  timing.late_ns = column(samples, &TimedPair::late_ns);
+  timing.fresh = column(samples, &TimedPair::fresh);
+  timing.stop_reason = samples.stop_reason;
+  timing.contention = samples.contention;
+  timing.reference_median_ns = median(timing.reference_ns);
+  timing.candidate_median_ns = median(timing.candidate_ns);
+  timing.speedup_call = paired_ratio(timing.reference_ns, timing.candidate_ns);
+  count_comparisons(timing, samples);
+}
+
+void report_replays(TimingReport& timing, const PairSamples& samples) {
+  timing.reference_graph_ns = column(samples, &TimedPair::reference_ns);
+  timing.candidate_graph_ns = column(samples, &TimedPair::candidate_ns);
+  timing.graph_host_ns = column(samples, &TimedPair::host_ns);
+  count_comparisons(timing, samples);
+  if (!samples.pairs.empty()) timing.speedup_device = paired_ratio(timing.reference_graph_ns, timing.candidate_graph_ns);
+}
+
+}  // namespace v0
+}  // namespace kernelgen
