@@ -1,0 +1,360 @@
+"""What a verdict costs on a GPU: KernelBench's own evaluator and kgen, in one run on one machine. Prints medians.
+
+    python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT
+    python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT --only mixed --skip-kernelbench
+
+KernelBench runs in a fresh process per verdict, with 5 correctness and 100 timed trials; its time is that of the whole
+process. kgen answers through one `kgen worker`; its time is from sending the request to having the record. Warm means:
+the worker is up, the task is admitted, a standby runner is ready (--settle seconds after the verdict before). The
+candidate is new in every trial (a comment with a random number makes its text new), unless the row says "cached".
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import secrets
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import mixed
+from worker_client import Worker, busy_and_waiting, load_task, make_candidate
+
+HERE = pathlib.Path(__file__).resolve().parent
+RELU_TASK = HERE / "tasks" / "relu_4096.py"
+#: Phases of an evaluation in which the device is not used: it may work for another one meanwhile.
+OFF_DEVICE = ("compile", "admit", "build", "wait")
+
+
+def fresh(source: str, target: str) -> str:
+    """The same program as a text that nobody has seen: inside the kernel, where a cache by content must notice."""
+    mark = secrets.token_hex(8)
+    if target == "cuda":
+        return f"// {mark}\n{source}"
+    if "load_inline(" in source:
+        return source.replace("__global__ void", f"// {mark}\n__global__ void", 1)
+    at = source.index("\n", source.index("):", source.index("@triton.jit"))) + 1
+    return f"{source[:at]}    # {mark}\n{source[at:]}"
+
+
+class Bench:
+    """What the rows share: options, a scratch folder, one warm worker, what was measured."""
+
+    def __init__(self, options: argparse.Namespace, scratch: pathlib.Path):
+        self.options = options
+        self.scratch = scratch
+        self.results: dict[str, dict] = {}
+        self.log = open(scratch / "worker.log", "wb")
+        self._worker: Worker | None = None
+
+    @property
+    def worker(self) -> Worker:
+        if self._worker is None:
+            self._worker = self.new_worker(self.scratch / "cache")
+        return self._worker
+
+    def new_worker(self, cache: pathlib.Path) -> Worker:
+        worker = Worker(self.options.kgen, str(cache), self.options.python, log=self.log)
+        say(f"  worker: {worker.hello['device']}")
+        return worker
+
+    def end_worker(self) -> None:
+        """The next row gets a new one."""
+        if self._worker is not None:
+            self._worker.close()
+        self._worker = None
+
+    def level1(self, problem: int) -> pathlib.Path:
+        found = sorted((self.options.kernelbench / "KernelBench" / "level1").glob(f"{problem}_*.py"))
+        if not found:
+            raise SystemExit(f"{self.options.kernelbench} has no level1/{problem}")
+        return found[0]
+
+    # KernelBench ------------------------------------------------------------------------------------------------
+
+    def kernelbench(self, row: str, task: pathlib.Path, source: str, backend: str, environment: dict,
+                    repeat: int) -> None:
+        """Fresh processes, one after the other, with these variables besides ours."""
+        if self.options.skip_kernelbench:
+            return
+        code = self.scratch / "kernelbench.py"
+        code.write_text(source, encoding="utf-8")
+        for _ in range(repeat):
+            start = time.monotonic()
+            process = subprocess.run(
+                [self.options.python or sys.executable, str(HERE / "kernelbench_trial.py"),
+                 str(self.options.kernelbench), str(task), str(code), backend],
+                env={**os.environ, **environment}, capture_output=True, text=True, timeout=self.options.timeout,
+                check=False,
+            )
+            seconds = time.monotonic() - start
+            lines = process.stdout.strip().splitlines()
+            found = json.loads(lines[-1]) if process.returncode == 0 and lines else {}
+            reason = found.get("metadata") or (process.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            verdict = "correct" if found.get("correct") else f"failed: {reason}"
+            if not found:
+                say(process.stderr[-2000:])
+            self.note(row, "kernelbench", seconds, verdict, found)
+
+    # kgen -------------------------------------------------------------------------------------------------------
+
+    def warm_up(self, task: dict, target: str, source: str) -> None:
+        """Admits the task, and builds what the first candidate of a kind builds (a precompiled header, say)."""
+        answer = self.worker.judge(task, target, fresh(source, target))
+        say(f"  warm-up: {answer.outcome} in {answer.seconds:.2f} s; {phase_line(answer)}")
+        time.sleep(self.options.settle)
+
+    def kgen(self, row: str, task: dict, target: str, source) -> None:
+        """`source` is a text (cached) or gives a new one for each trial."""
+        for _ in range(self.options.repeat):
+            answer = self.worker.judge(task, target, source() if callable(source) else source)
+            self.note(row, "kgen", answer.seconds, answer.outcome, {"phases": phases_of(answer)})
+            say(f"    {phase_line(answer)}")
+            time.sleep(self.options.settle)
+
+    def note(self, row: str, who: str, seconds: float, verdict: str, details: dict) -> None:
+        entry = self.results.setdefault(row, {}).setdefault(who, {"seconds": [], "verdicts": [], "details": []})
+        entry["seconds"].append(seconds)
+        entry["verdicts"].append(verdict)
+        entry["details"].append(details)
+        say(f"  {row}: {who} {seconds:.2f} s, {verdict}")
+
+
+class Utilization:
+    """The share of time in which some kernel ran, by nvidia-smi's own sampling; nothing where there is none."""
+
+    def __init__(self):
+        self.mean: float | None = None
+        self._process: subprocess.Popen | None = None
+
+    def __enter__(self) -> "Utilization":
+        if shutil.which("nvidia-smi"):
+            self._process = subprocess.Popen(
+                ["nvidia-smi", "--id=0", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits",
+                 "--loop-ms=200"],
+                stdout=subprocess.PIPE, text=True)
+        return self
+
+    def __exit__(self, *ignored) -> None:
+        if self._process is None:
+            return
+        self._process.terminate()
+        samples = [int(line) for line in self._process.communicate()[0].splitlines() if line.strip().isdigit()]
+        self.mean = statistics.mean(samples) / 100 if samples else None
+
+
+def phases_of(answer) -> list:
+    return (answer.record or {}).get("phases", [])
+
+
+def phase_line(answer) -> str:
+    return ", ".join(f"{phase['name']} {phase['milliseconds']:.0f} ms" for phase in phases_of(answer))
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def read_candidate(name: str) -> str:
+    return (HERE / "candidates" / name).read_text(encoding="utf-8")
+
+
+def row_cuda(bench: Bench) -> None:
+    """The same function as a native candidate; KernelBench knows CUDA through load_inline only."""
+    task, source = load_task(RELU_TASK), read_candidate("elementwise.cu")
+    bench.warm_up(task, "cuda", source)
+    bench.kgen("CUDA ReLU 4096 x 4096, fresh build", task, "cuda", lambda: fresh(source, "cuda"))
+    known = fresh(source, "cuda")
+    bench.worker.judge(task, "cuda", known)
+    time.sleep(bench.options.settle)
+    bench.kgen("CUDA ReLU 4096 x 4096, cached", task, "cuda", known)
+
+
+def row_load_inline(bench: Bench) -> None:
+    task, source = load_task(RELU_TASK), read_candidate("relu_load_inline.py")
+    row = "the same as load_inline, fresh build"
+    folders = [tempfile.mkdtemp(dir=bench.scratch) for _ in range(bench.options.slow_repeat)]
+    for folder in folders:
+        bench.kernelbench(row, RELU_TASK, source, "cuda", {"TORCH_EXTENSIONS_DIR": folder}, 1)
+    built = {"TORCH_EXTENSIONS_DIR": folders[-1]}
+    bench.kernelbench("the same as load_inline, cached", RELU_TASK, source, "cuda", built, bench.options.repeat)
+    bench.warm_up(task, "torch", source)
+    bench.kgen(row, task, "torch", lambda: fresh(source, "torch"))
+    known = fresh(source, "torch")
+    bench.worker.judge(task, "torch", known)
+    time.sleep(bench.options.settle)
+    bench.kgen("the same as load_inline, cached", task, "torch", known)
+
+
+def row_triton(bench: Bench) -> None:
+    task, source = load_task(RELU_TASK), read_candidate("elementwise.py")
+    cached, cold = "Triton ReLU 4096 x 4096, JIT cached", "Triton ReLU 4096 x 4096, JIT cold"
+    kept = {"TRITON_CACHE_DIR": str(bench.scratch / "triton")}
+    # The first finds an empty folder and fills it.
+    bench.kernelbench(cold, RELU_TASK, source, "triton", kept, 1)
+    bench.kernelbench(cached, RELU_TASK, source, "triton", kept, bench.options.repeat)
+    bench.warm_up(task, "triton", source)
+    known = fresh(source, "triton")
+    bench.worker.judge(task, "triton", known)
+    time.sleep(bench.options.settle)
+    bench.kgen(cached, task, "triton", known)
+    bench.kgen(cold, task, "triton", lambda: fresh(source, "triton"))
+
+
+def row_triton_19(bench: Bench) -> None:
+    path = bench.level1(19)
+    task, source = load_task(path, "single_operator"), read_candidate("elementwise.py")
+    cached, cold = "Triton ReLU, level1/19 as it stands, JIT cached", "Triton ReLU, level1/19 as it stands, JIT cold"
+    kept = {"TRITON_CACHE_DIR": str(bench.scratch / "triton")}
+    bench.kernelbench(cached, path, source, "triton", kept, bench.options.slow_repeat)
+    bench.warm_up(task, "triton", source)
+    known = fresh(source, "triton")
+    bench.worker.judge(task, "triton", known)
+    time.sleep(bench.options.settle)
+    bench.kgen(cached, task, "triton", known)
+    bench.kgen(cold, task, "triton", lambda: fresh(source, "triton"))
+
+
+def row_admit_19(bench: Bench) -> None:
+    """A worker of its own with an empty cache, for admissions are remembered."""
+    task = load_task(bench.level1(19), "single_operator")
+    with bench.new_worker(pathlib.Path(tempfile.mkdtemp(dir=bench.scratch))) as worker:
+        answer = worker.wait(worker.describe(task))
+    verdict = "admitted" if answer.description else f"error: {answer.error}"
+    bench.note("admitting level1/19, worker just started", "kgen", answer.seconds, verdict, {})
+
+
+def row_mixed(bench: Bench) -> None:
+    """All forty at once through one warm worker: what the queue makes of them."""
+    chosen = mixed.candidates()
+    tasks = {problem: load_task(bench.level1(problem), "single_operator") for problem in {c.problem for c in chosen}}
+    for problem, task in sorted(tasks.items()):
+        answer = bench.worker.wait(bench.worker.describe(task))
+        say(f"  level1/{problem}: {'admitted' if answer.description else answer.error} in {answer.seconds:.1f} s")
+    if bench.options.order == "shuffled":
+        random.Random(1).shuffle(chosen)
+    time.sleep(bench.options.settle)
+    with Utilization() as utilization:
+        ids = [bench.worker.evaluate(tasks[c.problem], make_candidate(c.target, fresh(c.source, c.target)))
+               for c in chosen]
+        answers = [bench.worker.wait(request) for request in ids]
+    busy, waiting = busy_and_waiting(answers, lambda phase: not phase.startswith(OFF_DEVICE))
+    as_expected = 0
+    listing = []
+    for candidate, answer in zip(chosen, answers):
+        expected = (answer.outcome == "correct") == candidate.right and answer.record is not None
+        as_expected += expected
+        listing.append({"name": candidate.name, "target": candidate.target, "problem": candidate.problem,
+                        "right": candidate.right, "outcome": answer.outcome, "phases": phases_of(answer)})
+        say(f"    {candidate.target:6} level1/{candidate.problem:<3} {candidate.name:26} {answer.outcome}"
+            f"{'' if expected else '   <-- not what it is'}; {phase_line(answer)}")
+    bench.results["40 mixed level-1 candidates"] = {
+        "kgen": {"seconds": [waiting], "verdicts": [f"{as_expected} of {len(chosen)} as expected"], "details": listing},
+        "per_hour": len(chosen) * 3600 / waiting,
+        "idle_share": 1 - busy / waiting,
+        "kernel_running_share": utilization.mean,
+    }
+
+
+ROWS = {
+    "cuda": row_cuda,
+    "load_inline": row_load_inline,
+    "triton": row_triton,
+    "admit-19": row_admit_19,
+    "triton-19": row_triton_19,
+    "mixed": row_mixed,
+}
+
+
+#: A native candidate has no other form for KernelBench.
+LOAD_INLINE_FORM = {
+    "CUDA ReLU 4096 x 4096, fresh build": "the same as load_inline, fresh build",
+    "CUDA ReLU 4096 x 4096, cached": "the same as load_inline, cached",
+}
+
+
+def table(results: dict[str, dict]) -> str:
+    """Markdown: one line per row, medians in seconds."""
+    lines = ["| work | KernelBench | kgen | ratio | verdicts |", "|---|---|---|---|---|"]
+    for row, result in results.items():
+        theirs = result.get("kernelbench") or results.get(LOAD_INLINE_FORM.get(row), {}).get("kernelbench")
+        ours = result.get("kgen")
+        cells = [f"{statistics.median(side['seconds']):.2f} s" if side else "-" for side in (theirs, ours)]
+        ratio = "-"
+        # What failed did less work than a verdict.
+        if theirs and ours and {*theirs["verdicts"], *ours["verdicts"]} == {"correct"}:
+            ratio = f"{statistics.median(theirs['seconds']) / statistics.median(ours['seconds']):.1f}"
+        if "per_hour" in result:
+            cells[1] += f"; {result['per_hour']:.0f} per hour, idle {100 * result['idle_share']:.0f} %"
+            if result["kernel_running_share"] is not None:
+                cells[1] += f", a kernel ran {100 * result['kernel_running_share']:.0f} % of the time"
+        verdicts = sorted({verdict[:60] for side in (theirs, ours) if side for verdict in side["verdicts"]})
+        lines.append(f"| {row} | {cells[0]} | {cells[1]} | {ratio} | {'; '.join(verdicts)} |")
+    return "\n".join(lines)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kgen", required=True, help="the program")
+    parser.add_argument("--kernelbench", required=True, type=pathlib.Path, metavar="CHECKOUT")
+    parser.add_argument("--only", action="append", choices=sorted(ROWS), help="this row; may be repeated")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="trials of the fast rows (%(default)s)")
+    parser.add_argument("--slow-repeat", type=int, default=1, metavar="N",
+                        help="trials of KernelBench's slow rows, up to 70 s each (%(default)s)")
+    parser.add_argument("--skip-kernelbench", action="store_true", help="measure kgen only")
+    parser.add_argument("--order", choices=("shuffled", "task"), default="shuffled",
+                        help="order of the mixed candidates (%(default)s)")
+    parser.add_argument("--settle", type=float, default=1.0, metavar="S",
+                        help="seconds between two verdicts, for the standby to start (%(default)s)")
+    parser.add_argument("--timeout", type=float, default=300, metavar="S", help="limit of one KernelBench process")
+    parser.add_argument("--python", help="the Python with torch, for both; else this one and KGEN_PYTHON")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write everything that was measured there")
+    parser.add_argument("--keep", action="store_true", help="keep the scratch folder")
+    options = parser.parse_args()
+    options.kernelbench = options.kernelbench.resolve()
+    if min(options.repeat, options.slow_repeat) < 1:
+        parser.error("a row needs at least one trial")
+    return options
+
+
+def main() -> int:
+    options = parse_arguments()
+    scratch = pathlib.Path(tempfile.mkdtemp(prefix="kgen-side-by-side-"))
+    bench = Bench(options, scratch)
+    failed = []
+    try:
+        for name, row in ROWS.items():
+            if options.only and name not in options.only:
+                continue
+            say(f"{name}:")
+            try:
+                row(bench)
+            except Exception as error:  # A row that fails must not lose those before it.
+                failed.append(name)
+                say(f"  {name} failed: {error!r}")
+                bench.end_worker()
+    finally:
+        bench.end_worker()
+        bench.log.close()
+        if options.json:
+            options.json.write_text(json.dumps(bench.results, indent=1), encoding="utf-8")
+        log = (scratch / "worker.log").read_text(encoding="utf-8", errors="replace")
+        if log:
+            say(f"the worker said:\n{log[-4000:]}")
+        if options.keep:
+            say(f"kept {scratch}")
+        else:
+            shutil.rmtree(scratch, ignore_errors=True)
+    print(table(bench.results))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

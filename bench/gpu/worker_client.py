@@ -1,0 +1,194 @@
+"""A client of `kgen worker` (docs/protocol.md) that notes when each message came: what a verdict costs its user."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pathlib
+import struct
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+
+_MAGIC = b"KGF1"
+_HEADER = struct.Struct("<4sI")
+
+
+class WorkerError(RuntimeError):
+    """The worker ended, spoke another protocol, or answered a request with an error: nothing is known then."""
+
+
+@dataclass
+class Answer:
+    """What came back for one request, and when. Times are of time.monotonic()."""
+
+    sent: float
+    answered: float = 0.0
+    record: dict | None = None
+    description: dict | None = None
+    error: dict | None = None
+    #: (time, phase) of every progress message that began a phase.
+    phases: list[tuple[float, str]] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> float:
+        return self.answered - self.sent
+
+    @property
+    def outcome(self) -> str:
+        """ "correct", "accuracy:mismatch"; "error: ..." where the machinery failed."""
+        if self.record is None:
+            return f"error: {(self.error or {}).get('message', 'no record')}"
+        outcome = self.record["outcome"]
+        return outcome["kind"] + (f":{outcome['detail']}" if outcome["detail"] else "")
+
+
+def encode(message: dict) -> bytes:
+    body = json.dumps(message).encode()
+    return _HEADER.pack(_MAGIC, len(body)) + body
+
+
+def read_frame(stream) -> dict | None:
+    """The next message of a binary stream; nothing at its end."""
+    header = stream.read(_HEADER.size)
+    if not header:
+        return None
+    if len(header) < _HEADER.size:
+        raise WorkerError("the worker ended inside a message")
+    magic, length = _HEADER.unpack(header)
+    if magic != _MAGIC:
+        raise WorkerError(f"not a frame of the worker protocol: {header!r}")
+    body = stream.read(length)
+    if len(body) < length:
+        raise WorkerError("the worker ended inside a message")
+    return json.loads(body)
+
+
+def load_task(path: str | pathlib.Path, level: str = "unknown") -> dict:
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    return {
+        "name": pathlib.Path(path).stem,
+        "path": "",
+        "text": text,
+        "content_id": hashlib.sha256(text.encode()).hexdigest(),
+        "level": level,
+    }
+
+
+def make_candidate(target: str, source: str) -> dict:
+    return {"target": target, "source": source, "id": hashlib.sha256(f"{target}\0{source}".encode()).hexdigest()}
+
+
+class Worker:
+    """One `kgen worker`. Requests may overlap; `wait` blocks until the given one is answered."""
+
+    def __init__(self, kgen: str, cache_dir: str, python: str | None = None, log=None):
+        command = [kgen, "worker", "--cache-dir", cache_dir]
+        if python:
+            command += ["--python", python]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
+        self._changed = threading.Condition()
+        self._answers: dict[int, Answer] = {}
+        self._next_id = 1
+        self._failure: str | None = None
+        hello = read_frame(self._process.stdout)
+        if hello is None or hello.get("type") != "hello":
+            self._process.kill()
+            self._process.communicate()
+            raise WorkerError(f"the worker did not say hello but {hello}")
+        self.hello = hello
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def evaluate(self, task: dict, candidate: dict, options: dict | None = None) -> int:
+        request = {"task": task, "candidate": candidate, "options": options or {}}
+        return self._send({"type": "evaluate", "request": request})
+
+    def describe(self, task: dict, options: dict | None = None) -> int:
+        return self._send({"type": "describe", "task": task, "options": options or {}})
+
+    def wait(self, request_id: int) -> Answer:
+        with self._changed:
+            answer = self._answers[request_id]
+            self._changed.wait_for(lambda: answer.answered or self._failure)
+            if not answer.answered:
+                raise WorkerError(self._failure)
+            return answer
+
+    def judge(self, task: dict, target: str, source: str, options: dict | None = None) -> Answer:
+        return self.wait(self.evaluate(task, make_candidate(target, source), options))
+
+    def close(self) -> None:
+        """Ends the worker and waits for it."""
+        try:
+            self._process.stdin.write(encode({"type": "shutdown"}))
+            self._process.stdin.close()
+        except (BrokenPipeError, ValueError):
+            pass  # It is gone, or was closed before.
+        try:
+            self._process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join(timeout=5)
+        self._process.stdout.close()
+
+    def __enter__(self) -> "Worker":
+        return self
+
+    def __exit__(self, *ignored) -> None:
+        self.close()
+
+    def _send(self, message: dict) -> int:
+        request_id = self._next_id
+        self._next_id += 1
+        frame = encode({**message, "id": request_id})
+        with self._changed:
+            self._answers[request_id] = Answer(sent=time.monotonic())
+        self._process.stdin.write(frame)
+        self._process.stdin.flush()
+        return request_id
+
+    def _read(self) -> None:
+        failure = "the worker ended"
+        try:
+            while (message := read_frame(self._process.stdout)) is not None:
+                self._take(message, time.monotonic())
+        except (WorkerError, ValueError) as error:
+            failure = str(error)
+        with self._changed:
+            self._failure = failure
+            self._changed.notify_all()
+
+    def _take(self, message: dict, now: float) -> None:
+        with self._changed:
+            answer = self._answers.get(message.get("id"))
+            if answer is None:
+                return
+            kind = message["type"]
+            if kind == "progress":
+                phase = message["progress"]["phase"]
+                if not answer.phases or answer.phases[-1][1] != phase:
+                    answer.phases.append((now, phase))
+            elif kind in ("record", "description", "error"):
+                setattr(answer, kind, message[kind])
+                answer.answered = now
+                self._changed.notify_all()
+
+
+def busy_and_waiting(answers: list[Answer], device_phases) -> tuple[float, float]:
+    """How long some request was open, and for how much of that one of them was in a phase that uses the device."""
+
+    def union(intervals: list[tuple[float, float]]) -> float:
+        total, end = 0.0, float("-inf")
+        for start, stop in sorted(intervals):
+            total += max(0.0, stop - max(start, end))
+            end = max(end, stop)
+        return total
+
+    uses = []
+    for answer in answers:
+        ends = [time_ for time_, _ in answer.phases[1:]] + [answer.answered]
+        uses += [(start, end) for (start, phase), end in zip(answer.phases, ends) if device_phases(phase)]
+    return union(uses), union([(answer.sent, answer.answered) for answer in answers])

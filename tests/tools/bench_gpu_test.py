@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""bench/gpu: its candidates, its client of the worker, and how it reads what a worker says. The worker is a fake."""
+
+import io
+import os
+import pathlib
+import stat
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench" / "gpu"))
+
+import kernelbench_trial  # noqa: E402
+import mixed  # noqa: E402
+import side_by_side  # noqa: E402
+import worker_client  # noqa: E402
+
+FAKE_WORKER = """#!{python}
+import json, struct, sys
+def send(message):
+    body = json.dumps(message).encode()
+    sys.stdout.buffer.write(b"KGF1" + struct.pack("<I", len(body)) + body)
+    sys.stdout.buffer.flush()
+send({{"type": "hello", "protocol": 1, "device": "a fake"}})
+while header := sys.stdin.buffer.read(8):
+    message = json.loads(sys.stdin.buffer.read(struct.unpack("<I", header[4:])[0]))
+    if message["type"] == "shutdown":
+        break
+    number = message["id"]
+    source = message.get("request", {{}}).get("candidate", {{}}).get("source")
+    if source == "die":
+        sys.exit(3)
+    for phase in ("compile", "timing", "timing"):
+        send({{"type": "progress", "id": number, "progress": {{"phase": phase, "detail": ""}}}})
+    if source == "broken":
+        send({{"type": "error", "id": number, "error": {{"code": "internal", "message": "no idea"}}}})
+    elif message["type"] == "describe":
+        send({{"type": "description", "id": number, "description": {{"name": "a task"}}}})
+    else:
+        send({{"type": "record", "id": number, "record": {{"outcome": {{"kind": "accuracy", "detail": "nan"}}}}}})
+"""
+
+
+class Candidates(unittest.TestCase):
+    def test_forty_different_ones_half_of_them_right(self):
+        candidates = mixed.candidates()
+        self.assertEqual(len(candidates), 40)
+        self.assertEqual(len({c.source for c in candidates}), 40)
+        self.assertEqual(sum(c.right for c in candidates), 20)
+        self.assertEqual({c.target for c in candidates}, {"cuda", "triton"})
+
+    def test_an_edit_that_finds_nothing_is_an_error(self):
+        with self.assertRaisesRegex(ValueError, "0 times, not once"):
+            mixed.edited("sum.cu", [("no such text", "")])
+
+    def test_an_edit_that_is_not_unique_is_an_error(self):
+        with self.assertRaisesRegex(ValueError, "times, not once"):
+            mixed.edited("sum.cu", [("total", "")])
+
+    def test_fresh_texts_differ_where_a_cache_by_content_looks(self):
+        triton = side_by_side.read_candidate("elementwise.py")
+        made = side_by_side.fresh(triton, "triton")
+        kernel = made[made.index("@triton.jit") : made.index("class ModelNew")]
+        self.assertNotIn(kernel, triton)
+        compile(made, "candidate", "exec")
+        inline = side_by_side.read_candidate("relu_load_inline.py")
+        made = side_by_side.fresh(inline, "torch")
+        self.assertNotEqual(made, side_by_side.fresh(inline, "torch"))
+        self.assertLess(made.index('cuda_source = """'), made.index("// "))
+        compile(made, "candidate", "exec")
+
+
+class Client(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        program = pathlib.Path(self.folder.name) / "kgen"
+        program.write_text(FAKE_WORKER.format(python=sys.executable))
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        self.worker = worker_client.Worker(str(program), self.folder.name)
+
+    def tearDown(self):
+        self.worker.close()
+        self.folder.cleanup()
+
+    def test_a_record_and_its_phases(self):
+        answer = self.worker.judge({"name": "t"}, "cuda", "text")
+        self.assertEqual(answer.outcome, "accuracy:nan")
+        self.assertEqual([phase for _, phase in answer.phases], ["compile", "timing"])
+        self.assertGreater(answer.seconds, 0)
+
+    def test_a_description(self):
+        self.assertEqual(self.worker.wait(self.worker.describe({"name": "t"})).description, {"name": "a task"})
+
+    def test_an_error_is_no_verdict(self):
+        answer = self.worker.judge({"name": "t"}, "cuda", "broken")
+        self.assertIsNone(answer.record)
+        self.assertEqual(answer.outcome, "error: no idea")
+
+    def test_a_worker_that_dies_is_an_error(self):
+        with self.assertRaisesRegex(worker_client.WorkerError, "the worker ended"):
+            self.worker.judge({"name": "t"}, "cuda", "die")
+
+    def test_a_program_that_is_no_worker_is_an_error(self):
+        with self.assertRaisesRegex(worker_client.WorkerError, "did not say hello"):
+            worker_client.Worker("/bin/true", self.folder.name)
+
+
+class Frames(unittest.TestCase):
+    def test_round_trip(self):
+        self.assertEqual(worker_client.read_frame(io.BytesIO(worker_client.encode({"a": 1}))), {"a": 1})
+        self.assertIsNone(worker_client.read_frame(io.BytesIO(b"")))
+
+    def test_other_bytes_and_torn_frames_are_errors(self):
+        frame = worker_client.encode({"a": 1})
+        for bytes_ in (b"Welcome!", frame[:5], frame[:-1]):
+            with self.assertRaises(worker_client.WorkerError):
+                worker_client.read_frame(io.BytesIO(bytes_))
+
+
+class Reading(unittest.TestCase):
+    @staticmethod
+    def answer(sent, answered, *phases):
+        return worker_client.Answer(sent=sent, answered=answered, phases=list(phases))
+
+    def test_time_on_the_device_counts_once_however_many_wait(self):
+        first = self.answer(0, 10, (0, "compile"), (2, "timing"))
+        second = self.answer(0, 20, (0, "compile"), (5, "wait for the device"), (10, "timing"), (18, "compile"))
+        busy, waiting = worker_client.busy_and_waiting([first, second], lambda phase: phase == "timing")
+        self.assertEqual((busy, waiting), (16, 20))
+
+    def test_a_pause_without_requests_is_not_waiting(self):
+        answers = [self.answer(0, 4, (0, "timing")), self.answer(100, 104, (102, "timing"))]
+        self.assertEqual(worker_client.busy_and_waiting(answers, lambda phase: True), (6, 8))
+
+    def test_the_table_sets_a_native_candidate_beside_its_load_inline_form(self):
+        side = {"seconds": [40.0, 50.0, 46.0], "verdicts": ["correct"], "details": []}
+        ours = {"seconds": [2.0], "verdicts": ["correct"], "details": []}
+        text = side_by_side.table({"CUDA ReLU 4096 x 4096, fresh build": {"kgen": ours},
+                                   "the same as load_inline, fresh build": {"kernelbench": side}})
+        self.assertIn("| CUDA ReLU 4096 x 4096, fresh build | 46.00 s | 2.00 s | 23.0 | correct |", text)
+
+
+class KernelBench(unittest.TestCase):
+    """Its package wants clients of language models before it gets to the evaluator."""
+
+    def test_modules_that_are_missing_are_replaced_by_empty_ones(self):
+        with tempfile.TemporaryDirectory() as folder:
+            package = pathlib.Path(folder) / "src" / "kernelbench"
+            package.mkdir(parents=True)
+            (package / "__init__.py").write_text("from . import utils\n")
+            (package / "utils.py").write_text("from litellm import completion\nfrom pydra import Config\n")
+            (package / "eval.py").write_text(
+                "from pydantic import BaseModel\n"
+                "class Result(BaseModel):\n    ok: bool = False\n    metadata: dict = {}\n"
+                "def eval_kernel_against_ref():\n    return Result(ok=True)\n")
+            module = kernelbench_trial.import_evaluator(pathlib.Path(folder))
+            result = module.eval_kernel_against_ref()
+            self.assertTrue(result.ok)
+            result.metadata["a"] = 1
+            self.assertEqual(module.Result().metadata, {})
+
+    def test_a_folder_without_it_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(SystemExit, "no KernelBench checkout"):
+            kernelbench_trial.import_evaluator(pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    unittest.main()
