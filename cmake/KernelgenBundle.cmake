@@ -24,7 +24,7 @@ target_compile_features(kgen_portable PRIVATE cxx_std_20)
 target_link_libraries(kgen_portable PRIVATE kernelgen_portable CLI11::CLI11 Boost::json fmt::fmt)
 target_link_options(kgen_portable PRIVATE -Wl,--disable-new-dtags)
 set_target_properties(kgen_portable PROPERTIES
-  OUTPUT_NAME kgen RUNTIME_OUTPUT_DIRECTORY ${bundle_parts}/bin BUILD_WITH_INSTALL_RPATH ON
+  RUNTIME_OUTPUT_DIRECTORY ${bundle_parts}/bin BUILD_WITH_INSTALL_RPATH ON
   INSTALL_RPATH "$ORIGIN/../lib")
 
 string(TOLOWER ${CMAKE_SYSTEM_NAME} bundle_system)

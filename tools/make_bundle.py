@@ -95,7 +95,7 @@ def collect(arguments, root):
     build = arguments.build
     for directory in ("bin", "lib", "libexec/kernelgen", "share/doc/kernelgen"):
         (root / directory).mkdir(parents=True)
-    shutil.copy2(arguments.parts / "bin/kgen", root / "bin/kgen")
+    shutil.copy2(arguments.parts / "bin/kgen_portable", root / "bin/kgen")
     for name in LIBEXEC:
         shutil.copy2(build / "libexec/kernelgen" / name, root / "libexec/kernelgen" / name)
     for name in ("python", "prompts", "abi", "devices"):
@@ -103,7 +103,7 @@ def collect(arguments, root):
     shutil.copyfile(arguments.source / "LICENSE", root / "share/doc/kernelgen/LICENSE")
 
     objects = [root / "bin/kgen"] + [root / "libexec/kernelgen" / name for name in LIBEXEC]
-    starts = [arguments.parts / "bin/kgen"] + [build / "libexec/kernelgen" / name for name in LIBEXEC]
+    starts = [arguments.parts / "bin/kgen_portable"] + [build / "libexec/kernelgen" / name for name in LIBEXEC]
     for start in starts:
         for name, place in libraries_of(start):
             copy = root / "lib" / name
