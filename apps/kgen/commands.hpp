@@ -48,6 +48,7 @@ void add_generate_command(CLI::App& app, Context& context, Action& action);
 void add_report_command(CLI::App& app, Context& context, Action& action);
 void add_worker_command(CLI::App& app, Context& context, Action& action);
 void add_detect_command(CLI::App& app, Context& context, Action& action);
+void add_devices_command(CLI::App& app, Context& context, Action& action);
 void add_doctor_command(CLI::App& app, Context& context, Action& action);
 
 /// kgen without a process around it: parses, runs, and reports errors as one line on context.err.

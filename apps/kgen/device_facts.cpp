@@ -19,6 +19,41 @@ DeviceFact describe_cache(const CpuCache& cache) {
   return {fmt::format("L{} {}cache", cache.level, kind), std::move(size)};
 }
 
+/// What AMD and NVIDIA call the same things.
+struct Words {
+  const char* multiprocessor;
+  const char* shared;
+  const char* warp;
+};
+
+Words words_of(const GpuFacts& facts) {
+  return facts.vendor == "amd" ? Words{"CU", "LDS", "wavefront"} : Words{"SM", "shared memory", "warp"};
+}
+
+std::string format_rate(double per_second, const char* unit) {
+  if (per_second >= 1e15) return fmt::format("{:.3g} P{}", per_second / 1e15, unit);
+  if (per_second >= 1e12) return fmt::format("{:.3g} T{}", per_second / 1e12, unit);
+  return fmt::format("{:.3g} G{}", per_second / 1e9, unit);
+}
+
+std::string describe_shared(const GpuFacts& facts, const Words& words) {
+  auto text = format_bytes(facts.shared_bytes_per_block) + " per block";
+  if (facts.shared_bytes_per_block_optin > facts.shared_bytes_per_block)
+    text += fmt::format(", {} where the kernel asks for it", format_bytes(facts.shared_bytes_per_block_optin));
+  if (facts.shared_bytes_per_multiprocessor > 0)
+    text += fmt::format(", {} per {}", format_bytes(facts.shared_bytes_per_multiprocessor), words.multiprocessor);
+  return text;
+}
+
+std::string describe_memory(const GpuFacts& facts) {
+  auto text = format_bytes(facts.memory_bytes);
+  if (facts.memory_bytes_per_second)
+    text += fmt::format(", {} as stated", format_rate(*facts.memory_bytes_per_second, "B/s"));
+  if (facts.measured_bytes_per_second)
+    text += fmt::format(", {} measured by a copy", format_rate(*facts.measured_bytes_per_second, "B/s"));
+  return text;
+}
+
 }  // namespace
 
 std::vector<DeviceFact> device_facts(const CpuFacts& facts) {
@@ -29,6 +64,34 @@ std::vector<DeviceFact> device_facts(const CpuFacts& facts) {
   for (const auto& cache : facts.caches)
     if (cache.type != "Instruction" && cache.bytes > 0) lines.push_back(describe_cache(cache));
   if (facts.memory_bytes > 0) lines.emplace_back("memory", format_bytes(facts.memory_bytes));
+  return lines;
+}
+
+std::vector<DeviceFact> device_facts(const GpuFacts& facts) {
+  const Words words = words_of(facts);
+  std::vector<DeviceFact> lines{{"device", facts.name}};
+  const auto add = [&](const std::string& name, bool known, std::string text) {
+    if (known) lines.emplace_back(name, std::move(text));
+  };
+  add("architecture", !facts.architecture.empty(), facts.architecture);
+  add(fmt::format("{}s", words.multiprocessor), facts.multiprocessors > 0, std::to_string(facts.multiprocessors));
+  add("threads", facts.threads_per_block > 0,
+      fmt::format("{} per block, {} per {}, {} per {}", facts.threads_per_block, facts.threads_per_multiprocessor,
+                  words.multiprocessor, facts.warp_threads, words.warp));
+  add("registers", facts.registers_per_block > 0,
+      fmt::format("{} per block, {} per {}", facts.registers_per_block, facts.registers_per_multiprocessor,
+                  words.multiprocessor));
+  add(words.shared, facts.shared_bytes_per_block > 0, describe_shared(facts, words));
+  add("L2 cache", facts.l2_bytes > 0, format_bytes(facts.l2_bytes));
+  add("cache before memory", facts.memory_cache_bytes > 0, format_bytes(facts.memory_cache_bytes));
+  add("memory", facts.memory_bytes > 0, describe_memory(facts));
+  add("clock", facts.clock_khz > 0, fmt::format("{} MHz", facts.clock_khz / 1000));
+  if (facts.fp32_per_second) {
+    auto text = "fp32 " + format_rate(*facts.fp32_per_second, "FLOP/s");
+    if (facts.tf32_per_second) text += ", tf32 matrix units " + format_rate(*facts.tf32_per_second, "FLOP/s");
+    if (facts.fp16_per_second) text += ", fp16 and bf16 matrix units " + format_rate(*facts.fp16_per_second, "FLOP/s");
+    lines.emplace_back("peaks", std::move(text));
+  }
   return lines;
 }
 

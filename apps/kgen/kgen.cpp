@@ -53,6 +53,7 @@ int run_kgen(const std::vector<std::string>& arguments, Context& context) {
   add_prompt_command(app, context, action);
   add_detect_command(app, context, action);
   add_report_command(app, context, action);
+  add_devices_command(app, context, action);
   add_doctor_command(app, context, action);
   add_worker_command(app, context, action);
   if (const auto name = unknown_command(app, arguments))

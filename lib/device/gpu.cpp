@@ -21,6 +21,8 @@ constexpr int k_machine_lacks = 69;
 constexpr std::chrono::seconds k_facts_timeout{120};
 constexpr std::chrono::seconds k_bandwidth_timeout{120};
 constexpr int k_schema = 1;
+/// A copy reaches 0.8 and more of what the memory can do. Below this, somebody else used the device: not to be kept.
+constexpr double k_least_share = 0.5;
 constexpr std::size_t k_max_measurement_bytes = 1u << 16;
 
 struct Measurement {
@@ -158,7 +160,8 @@ Result<double> measure_gpu_bandwidth(const GpuFacts& gpu, const GpuProbeOptions&
   const auto measured = from_value<Measurement>(*json);
   if (!measured) return unreadable(measured.error().message);
   if (!(measured->copy_bytes_per_second > 0)) return unreadable("no bandwidth");
-  keep_measurement(gpu, measured->copy_bytes_per_second, options.cache_dir);
+  if (measured->copy_bytes_per_second >= k_least_share * gpu.memory_bytes_per_second.value_or(0))
+    keep_measurement(gpu, measured->copy_bytes_per_second, options.cache_dir);
   return measured->copy_bytes_per_second;
 }
 

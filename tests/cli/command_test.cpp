@@ -146,6 +146,21 @@ TEST_CASE("the doctor's findings are JSON on request", "[cli][doctor]") {
   CHECK(kgen.out.str().find("{\n  \"findings\": [") == 0);
 }
 
+TEST_CASE("devices that are not here are known", "[cli][devices]") {
+  Fixture kgen;
+  CHECK(kgen.run({"devices", "--all"}) == 0);
+  CHECK(kgen.out.str().find("\nH200 ") != std::string::npos);
+  kgen.out.str("");
+  CHECK(kgen.run({"devices", "--all", "--json"}) == 0);
+  CHECK(kgen.out.str().find("\"source\": \"NVIDIA H200 datasheet") != std::string::npos);
+}
+
+TEST_CASE("without the program that asks for GPUs there is no list of them", "[cli][devices]") {
+  Fixture kgen;
+  CHECK(kgen.run({"devices"}) == 69);
+  CHECK(kgen.err.str().find("is not installed") != std::string::npos);
+}
+
 TEST_CASE("the environment names the cache directory", "[cli][environment]") {
   CHECK(read_environment({{"HOME", "/h"}}).cache_dir == "/h/.cache/kernelgen");
   CHECK(read_environment({{"HOME", "/h"}, {"XDG_CACHE_HOME", "/c"}}).cache_dir == "/c/kernelgen");

@@ -77,6 +77,7 @@ class Fixture {
             [] {
               Installation installation;
               installation.prompts_dir = std::string(KERNELGEN_SOURCE_DIR) + "/lib/prompt/templates";
+              installation.devices_dir = std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data";
               return Result<Installation>(installation);
             },
         .make_llm = [this](std::string_view spec, Waiting waiting, ReplayMode) -> Result<std::unique_ptr<LLMClient>> {

@@ -261,6 +261,21 @@ class KgenTest(unittest.TestCase):
         self.check_error(64, "it is a run", "report", results / "relu")
         self.check_error(64, "it is no directory", "report", results / "relu/events.jsonl")
 
+    def test_devices(self):
+        fake = {"LD_LIBRARY_PATH": str(FAKE_CUDA)}
+        result = self.run_kgen("devices", "--json", environment=fake)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        gpu, = json.loads(result.stdout)["gpus"]
+        self.assertEqual((gpu["vendor"], gpu["multiprocessors"]), ("fake", 4))
+        self.assertGreater(gpu["measured_bytes_per_second"], 0)
+        self.assertIn("its times are no results", self.run_kgen("devices", environment=fake).stdout)
+
+    def test_a_machine_without_a_gpu(self):
+        (self.path / "libcuda.so.1").write_text("no library")
+        result = self.run_kgen("devices", environment={"LD_LIBRARY_PATH": str(self.path)})
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("no GPU: there is no CUDA driver", result.stdout)
+
     def test_version(self):
         result = self.run_kgen("--version")
         self.assertEqual(result.returncode, 0)
@@ -290,6 +305,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--kgen", type=pathlib.Path, required=True)
     parser.add_argument("--source", type=pathlib.Path, required=True)
+    parser.add_argument("--fake-cuda", type=pathlib.Path, required=True)
     options, rest = parser.parse_known_args()
-    KGEN, SOURCE = options.kgen.resolve(), options.source.resolve()
+    KGEN, SOURCE, FAKE_CUDA = options.kgen.resolve(), options.source.resolve(), options.fake_cuda.resolve()
     unittest.main(argv=[sys.argv[0], *rest])

@@ -1,5 +1,9 @@
 #include "render.hpp"
 
+#include <kernelgen/device/gpu.hpp>
+
+#include "render_devices.hpp"
+
 #include "support/catch.hpp"
 #include "support/golden.hpp"
 #include "support/sample_record.hpp"
@@ -23,6 +27,28 @@ std::vector<DoctorFinding> sample_findings() {
   return {{"compiler", DoctorStatus::Ok, "g++ 12.2.0", ""},
           {"triton", DoctorStatus::Limited, "not there", "python3 -m pip install triton"},
           {"torch", DoctorStatus::Missing, "No module named 'torch'", "tools/setup.sh"}};
+}
+
+GpuReading sample_gpus() {
+  const auto catalog = read_gpu_catalog(std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data").value();
+  GpuReading reading;
+  for (const char* name : {"H200", "MI300X"}) {
+    auto gpu = find_gpu_models(catalog, name).front()->facts;
+    gpu.index = static_cast<int>(reading.gpus.size());
+    gpu.uuid = "GPU-" + gpu.name;
+    gpu.driver_version = 13000;
+    reading.gpus.push_back(std::move(gpu));
+  }
+  reading.gpus.front().measured_bytes_per_second = 4.1e12;
+  reading.gpus.push_back({.index = 2, .vendor = "fake", .name = "Fake GPU\x1b[2K", .uuid = "GPU-fa"});
+  return reading;
+}
+
+CpuFacts sample_cpu() {
+  CpuFacts cpu;
+  cpu.model = "Some CPU";
+  cpu.usable_cores = 8;
+  return cpu;
 }
 
 }  // namespace
@@ -69,4 +95,20 @@ TEST_CASE("times are shown in the unit that fits", "[cli][render]") {
 TEST_CASE("findings are a table with remedies", "[cli][render]") {
   check_golden("doctor.txt", render_findings(sample_findings(), {}));
   check_golden("doctor.json", findings_to_json(sample_findings()));
+}
+
+TEST_CASE("devices are shown with what they can do", "[cli][render][devices]") {
+  check_golden("devices.txt", render_devices(sample_cpu(), sample_gpus()));
+  check_golden("devices.json", devices_to_json(sample_cpu(), sample_gpus()));
+}
+
+TEST_CASE("a machine without a GPU is shown with the reason", "[cli][render][devices]") {
+  const GpuReading none{.reason = "there is no CUDA driver"};
+  CHECK(render_devices(sample_cpu(), none) == "cpu: Some CPU, 8 cores\nno GPU: there is no CUDA driver\n");
+  CHECK(devices_to_json(sample_cpu(), none).find("\"reason\": \"there is no CUDA driver\"") != std::string::npos);
+}
+
+TEST_CASE("the catalog is a table", "[cli][render][devices]") {
+  const auto catalog = read_gpu_catalog(std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data").value();
+  check_golden("devices_all.txt", render_catalog(catalog));
 }

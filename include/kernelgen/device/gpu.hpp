@@ -120,7 +120,8 @@ struct GpuReading {
                                            ProcessRunner& runner, std::stop_token stop);
 
 /// GpuFacts::measured_bytes_per_second: measured once for each UUID and driver version, then kept. Nobody else should
-/// use the device meanwhile (a second). A cache that cannot be written does not matter.
+/// use the device meanwhile (a second); what is far below the stated bandwidth is not kept. A cache that cannot be
+/// written does not matter.
 [[nodiscard]] Result<double> measure_gpu_bandwidth(const GpuFacts& gpu, const GpuProbeOptions& options,
                                                    ProcessRunner& runner, std::stop_token stop);
 

@@ -136,12 +136,20 @@ TEST_CASE("a bandwidth is measured once for a device and its driver", "[device][
   auto gpu = machine.read().value().gpus.at(0);
   CHECK(machine.measure(gpu).value() == 4.1e12);
   CHECK(machine.probe.requests.back().command == std::vector<std::string>{"/libexec/kgen-gpu", "bandwidth", gpu.uuid});
-  machine.probe.bandwidth = FakeProbe::says("{\"copy_bytes_per_second\": 1000}\n");
+  machine.probe.bandwidth = FakeProbe::says("{\"copy_bytes_per_second\": 4200000000000}\n");
   CHECK(machine.measure(gpu).value() == 4.1e12);
   CHECK(machine.read().value().gpus.at(0).measured_bytes_per_second == 4.1e12);
   gpu.driver_version = 13010;
-  CHECK(machine.measure(gpu).value() == 1000);
+  CHECK(machine.measure(gpu).value() == 4.2e12);
   CHECK(machine.kept().size() == 2);
+}
+
+TEST_CASE("a bandwidth that somebody else spoiled is not kept", "[device][gpu]") {
+  Machine machine;
+  const auto gpu = machine.read().value().gpus.at(0);
+  machine.probe.bandwidth = FakeProbe::says("{\"copy_bytes_per_second\": 2300000000000}\n");
+  CHECK(machine.measure(gpu).value() == 2.3e12);
+  CHECK(machine.kept().empty());
 }
 
 TEST_CASE("a measurement that cannot be read is made again", "[device][gpu]") {

@@ -1,0 +1,62 @@
+#include <ostream>
+
+#include <kernelgen/device/cpu.hpp>
+#include <kernelgen/device/gpu.hpp>
+
+#include "commands.hpp"
+#include "render_devices.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen::cli {
+namespace {
+
+struct DevicesOptions {
+  std::string cache_dir;
+  bool all = false;
+  bool json = false;
+};
+
+/// A device whose bandwidth cannot be measured is shown without it.
+Result<void> measure(GpuReading& reading, const GpuProbeOptions& probe, Context& context) {
+  for (auto& gpu : reading.gpus) {
+    if (gpu.measured_bytes_per_second) continue;
+    const auto measured = measure_gpu_bandwidth(gpu, probe, context.processes, context.stop);
+    if (measured)
+      gpu.measured_bytes_per_second = *measured;
+    else if (measured.error().code == ErrorCode::Cancelled)
+      return measured.error();
+    else
+      context.err << "kgen: " << measured.error().to_line() << '\n';
+  }
+  return {};
+}
+
+Result<ExitCode> run(const DevicesOptions& options, Context& context) {
+  KERNELGEN_TRY(const auto installation, context.find_installation());
+  KERNELGEN_TRY(const auto catalog, read_gpu_catalog(installation.devices_dir));
+  if (options.all) {
+    context.out << (options.json ? catalog_to_json(catalog) : render_catalog(catalog));
+    return ExitCode::Success;
+  }
+  KERNELGEN_TRY(const auto cpu, read_cpu_facts());
+  GpuProbeOptions probe{.program = installation.gpu_probe, .environment = context.environment.clean, .cache_dir = {}};
+  KERNELGEN_TRY(probe.cache_dir, choose_cache_dir(options.cache_dir, context.environment));
+  KERNELGEN_TRY(auto reading, read_gpus(probe, catalog, context.processes, context.stop));
+  KERNELGEN_CHECK(measure(reading, probe, context));
+  context.out << (options.json ? devices_to_json(cpu, reading) : render_devices(cpu, reading));
+  return ExitCode::Success;
+}
+
+}  // namespace
+
+void add_devices_command(CLI::App& app, Context& context, Action& action) {
+  auto* command = app.add_subcommand("devices", "The processor and the GPUs of this machine, and what they can do");
+  const auto options = std::make_shared<DevicesOptions>();
+  command->add_flag("--all", options->all, "What is known of GPUs that are not here");
+  command->add_flag("--json", options->json, "Print it as JSON");
+  command->add_option("--cache-dir", options->cache_dir, "Keeps the measured bandwidths; XDG_CACHE_HOME/kernelgen")
+      ->type_name("DIR");
+  command->callback([options, &context, &action] { action = [options, &context] { return run(*options, context); }; });
+}
+
+}  // namespace kernelgen::cli

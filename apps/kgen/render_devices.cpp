@@ -1,0 +1,71 @@
+#include "render_devices.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+
+#include "core/json.hpp"
+#include "device/gpu_json.hpp"
+#include "device_facts.hpp"
+#include "support/text.hpp"
+
+namespace kernelgen::cli {
+namespace {
+
+constexpr std::size_t k_max_text = 300;
+constexpr double k_gib = 1024.0 * 1024.0 * 1024.0;
+constexpr double k_mib = 1024.0 * 1024.0;
+
+std::string fact(std::string_view name, std::string_view text) {
+  return fmt::format("   {:<20}{}\n", name, sanitize_line(text, k_max_text));
+}
+
+/// In units of 10^12; "-" where nobody tells.
+std::string tera(const std::optional<double>& per_second, int digits = 0) {
+  return per_second ? fmt::format("{:.{}f}", *per_second / 1e12, digits) : "-";
+}
+
+}  // namespace
+
+std::string render_devices(const CpuFacts& cpu, const GpuReading& reading) {
+  std::string text = cpu.to_line() + '\n';
+  if (reading.gpus.empty()) text += "no GPU: " + sanitize_line(reading.reason, k_max_text) + '\n';
+  for (const auto& gpu : reading.gpus) {
+    text += fmt::format("GPU {}: {}\n", gpu.index, sanitize_line(gpu.name, k_max_text));
+    text += fact("UUID", gpu.uuid);
+    if (gpu.driver_version > 0) text += fact("driver", "for CUDA " + format_driver_version(gpu.driver_version));
+    auto facts = device_facts(gpu);
+    for (const auto& [name, value] : facts)
+      if (name != "device") text += fact(name, value);
+    if (gpu.vendor == "fake") text += fact("note", "a device of the tests: its times are no results");
+  }
+  return text;
+}
+
+std::string devices_to_json(const CpuFacts& cpu, const GpuReading& reading) {
+  boost::json::array gpus;
+  for (const auto& gpu : reading.gpus) gpus.push_back(to_value(gpu));
+  return to_pretty_json(
+      boost::json::object{{"cpu", cpu.to_line()}, {"gpus", std::move(gpus)}, {"reason", reading.reason}});
+}
+
+std::string render_catalog(const GpuCatalog& catalog) {
+  std::string text = fmt::format("{:<16}{:<8}{:>5}{:>12}{:>8}{:>9}{:>7}{:>7}{:>7}{:>7}\n", "", "", "", "shared KiB",
+                                 "L2 MiB", "mem GiB", "TB/s", "fp32", "tf32", "fp16");
+  for (const auto& [gpu, also, source] : catalog)
+    text += fmt::format("{:<16}{:<8}{:>5}{:>12}{:>8.0f}{:>9.0f}{:>7}{:>7}{:>7}{:>7}\n", gpu.name, gpu.architecture,
+                        gpu.multiprocessors, gpu.shared_bytes_per_block_optin >> 10, double(gpu.l2_bytes) / k_mib,
+                        double(gpu.memory_bytes) / k_gib, tera(gpu.memory_bytes_per_second, 2),
+                        tera(gpu.fp32_per_second), tera(gpu.tf32_per_second), tera(gpu.fp16_per_second));
+  return text +
+         "Multiprocessors (SMs or CUs); shared memory of a block; rates in TFLOP/s, tf32 and fp16 of the matrix\n"
+         "units without sparsity. --json has everything, and where it is from.\n";
+}
+
+std::string catalog_to_json(const GpuCatalog& catalog) {
+  boost::json::array gpus;
+  for (const auto& model : catalog) gpus.push_back(to_value(model));
+  return to_pretty_json(boost::json::object{{"gpus", std::move(gpus)}});
+}
+
+}  // namespace kernelgen::cli
