@@ -13,6 +13,13 @@ from typing import Iterator
 import torch
 
 CHUNK = 1 << 18
+#: On a device a pass costs its launch, and single numbers wait for it: few large chunks, small enough for a float64 copy.
+DEVICE_CHUNK = 1 << 25
+
+
+def chunk_of(tensor: torch.Tensor) -> int:
+    """Elements that one pass over this tensor takes at a time."""
+    return CHUNK if tensor.device.type == "cpu" else DEVICE_CHUNK
 
 
 @contextlib.contextmanager
@@ -31,7 +38,7 @@ def all_finite(tensor: torch.Tensor) -> bool:
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return True
     values = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
-    for part in values.reshape(-1).split(CHUNK):
+    for part in values.reshape(-1).split(chunk_of(tensor)):
         # A finite sum proves it at once; an infinite one may be an overflow of finite numbers.
         if not math.isfinite(float(part.sum(dtype=torch.float64))) and not bool(part.isfinite().all()):
             return False
@@ -41,7 +48,7 @@ def all_finite(tensor: torch.Tensor) -> bool:
 def finite_mean(tensor: torch.Tensor) -> float:
     """The mean of the finite elements of a real tensor, in float64; 0 for none."""
     total, count = 0.0, 0
-    for part in tensor.reshape(-1).split(CHUNK):
+    for part in tensor.reshape(-1).split(chunk_of(tensor)):
         partial, size = float(part.sum(dtype=torch.float64)), part.numel()
         if not math.isfinite(partial):
             part = part[part.isfinite()]
@@ -53,7 +60,7 @@ def finite_mean(tensor: torch.Tensor) -> float:
 def rms(tensor: torch.Tensor) -> float:
     """Root mean square of the finite elements of a real tensor, in float64; 0 for none."""
     total, count = 0.0, 0
-    for part in tensor.reshape(-1).split(CHUNK):
+    for part in tensor.reshape(-1).split(chunk_of(tensor)):
         square = part.double().square()
         partial, size = float(square.sum()), part.numel()
         if not math.isfinite(partial):

@@ -32,13 +32,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Mapping
+from typing import Any, Iterator, Mapping
 
 import torch
 
 from kernelgen_common import values as common_values
 
-from .arithmetic import CHUNK, all_finite, one_thread, rms
+from .arithmetic import all_finite, chunk_of, one_thread, rms
 from .errors import one_line
 from .values import DTYPE_NAMES, Flat
 
@@ -128,6 +128,12 @@ def _real(tensor: torch.Tensor) -> torch.Tensor:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
+def _chunks(left: torch.Tensor, right: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Equal parts of two flat tensors."""
+    size = chunk_of(left)
+    return zip(left.split(size), right.split(size))
+
+
 class _Target:
     """One expected output, with everything about it that does not depend on the candidate."""
 
@@ -158,10 +164,11 @@ class _Target:
         if self.rows < 2 or self.columns < ROW_ELEMENTS or not self.finite:
             return
         grid = self.values.view(self.rows, self.columns)
-        row_rms = torch.empty(self.rows, dtype=torch.float64)
-        dense = torch.empty(self.rows, dtype=torch.bool)
-        noise = torch.zeros(self.rows, dtype=torch.float64)
-        step = max(1, CHUNK // self.columns)
+        device = grid.device
+        row_rms = torch.empty(self.rows, dtype=torch.float64, device=device)
+        dense = torch.empty(self.rows, dtype=torch.bool, device=device)
+        noise = torch.zeros(self.rows, dtype=torch.float64, device=device)
+        step = max(1, chunk_of(grid) // self.columns)
         for start in range(0, self.rows, step):
             part = grid[start : start + step].double()
             row_rms[start : start + step] = part.square().mean(dim=1).sqrt()
@@ -188,7 +195,7 @@ class _Target:
         if self.oracle is None:
             return 0.0
         largest = 0.0
-        for part, truth in zip(self.values.split(CHUNK), self.oracle.split(CHUNK)):
+        for part, truth in _chunks(self.values, self.oracle):
             gap = (part.double() - truth).abs_()
             top = float(gap.max()) if gap.numel() else 0.0
             largest = max(largest, top if math.isfinite(top) else float(gap.nan_to_num_(0.0, 0.0, 0.0).max()))
@@ -199,7 +206,7 @@ class _Target:
         if self.oracle is None or self.oracle_rms == 0.0:
             return None
         total, count = 0.0, 0
-        for part, truth in zip(values.split(CHUNK), self.oracle.split(CHUNK)):
+        for part, truth in _chunks(values, self.oracle):
             difference = part.double() - truth
             square = difference.square_()
             partial = float(square.sum())
@@ -351,7 +358,7 @@ def _compare_floats(target: _Target, values: torch.Tensor, error: OutputError) -
     tolerance, worst = target.tolerance, _Worst()
     kernelbench = 1e-2 if target.dtype in _HALF else 1e-4
     total, allclose, start = 0.0, True, 0
-    for part, wanted in zip(values.split(CHUNK), target.values.split(CHUNK)):
+    for part, wanted in _chunks(values, target.values):
         c, r = part.to(target.work), wanted.to(target.work)
         gap = (c - r).abs_()
         summed = float(gap.sum(dtype=torch.float64))

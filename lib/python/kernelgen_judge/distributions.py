@@ -14,7 +14,7 @@ from typing import Any, Callable
 
 import torch
 
-from .arithmetic import all_finite, one_thread
+from .arithmetic import all_finite, chunk_of, one_thread
 from .task import CallInputs, Task
 from .values import assign, clone_with_strides, empty_like_spec, same_bits, spec_of
 
@@ -61,13 +61,22 @@ def _has_constant_row_sums(tensor: torch.Tensor) -> bool:
     """Whether rows along the last dimension are non-negative and share one sum, as probabilities do."""
     if tensor.dim() == 0 or tensor.shape[-1] < 2 or bool((tensor < 0).any()):
         return False
-    sums = tensor.sum(dim=-1, dtype=torch.float64)
+    sums = _row_sums(tensor)
     precise = 1e-4 if tensor.dtype in (torch.float32, torch.float64) else 1e-2
     first = float(sums.reshape(-1)[0])
     # One row alone has a constant sum whatever it is; 1 is the sum that means something.
     if sums.numel() == 1 and abs(first - 1.0) > precise:
         return False
     return first > 0 and bool(((sums - first).abs() <= precise * first).all())
+
+
+def _row_sums(tensor: torch.Tensor) -> torch.Tensor:
+    """Sums along the last dimension in float64; some rows at a time, because a device makes a float64 copy of them."""
+    if tensor.device.type == "cpu" or tensor.numel() <= chunk_of(tensor):
+        return tensor.sum(dim=-1, dtype=torch.float64)
+    rows = tensor.reshape(-1, tensor.shape[-1])
+    step = max(1, chunk_of(tensor) // rows.shape[1])
+    return torch.cat([part.sum(dim=-1, dtype=torch.float64) for part in rows.split(step)])
 
 
 def _few_valued(tensor: torch.Tensor) -> bool:
@@ -152,21 +161,22 @@ def _heavy_tails(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator
     """About one element in 128, at random positions, is multiplied by 8 to 24 and half of them change their sign."""
     flat = x.clone(memory_format=torch.contiguous_format).reshape(-1)
     count = max(1, flat.numel() // 128)
-    where = torch.randint(flat.numel(), (count,), generator=generator)
-    factor = torch.rand(count, generator=generator).mul_(16.0).add_(8.0)
-    factor *= torch.randint(2, (count,), generator=generator) * 2 - 1
+    device = generator.device
+    where = torch.randint(flat.numel(), (count,), generator=generator, device=device)
+    factor = torch.rand(count, generator=generator, device=device).mul_(16.0).add_(8.0)
+    factor *= torch.randint(2, (count,), generator=generator, device=device) * 2 - 1
     flat[where] = x.reshape(-1)[where] * factor.to(x.dtype)
     return flat.view(x.shape)
 
 
 def _row_scales(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
     """Each slice along the first dimension gets a factor between 1/16 and 16."""
-    factor = torch.exp2(torch.rand(x.shape[0], generator=generator) * 8 - 4).to(x.dtype)
+    factor = torch.exp2(torch.rand(x.shape[0], generator=generator, device=generator.device) * 8 - 4).to(x.dtype)
     return x * factor.view(-1, *([1] * (x.dim() - 1)))
 
 
 def _permute(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
-    return x[..., torch.randperm(x.shape[-1], generator=generator)]
+    return x[..., torch.randperm(x.shape[-1], generator=generator, device=generator.device)]
 
 
 def _sharpen(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
@@ -224,9 +234,9 @@ def applicable(task: Task, facts: list[TensorFacts]) -> list[str]:
     return names if names == ["sharpen"] else [name for name in names if name != "sharpen"]
 
 
-def _generator(seed: int, name: str, tensor: str) -> torch.Generator:
+def _generator(seed: int, name: str, tensor: str, device: torch.device) -> torch.Generator:
     digest = hashlib.sha256(f"{seed}/{name}/{tensor}".encode()).digest()
-    return torch.Generator().manual_seed(int.from_bytes(digest[:8], "little") >> 1)
+    return torch.Generator(device).manual_seed(int.from_bytes(digest[:8], "little") >> 1)
 
 
 def transform_tensor(name: str, tensor: torch.Tensor, facts: TensorFacts, seed: int) -> torch.Tensor:
@@ -235,14 +245,15 @@ def transform_tensor(name: str, tensor: torch.Tensor, facts: TensorFacts, seed: 
     if rule is None:
         return tensor
     work = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
-    value = rule.transform(work, facts, _generator(seed, name, facts.same_as or facts.name)).to(tensor.dtype)
+    generator = _generator(seed, name, facts.same_as or facts.name, tensor.device)
+    value = rule.transform(work, facts, generator).to(tensor.dtype)
     if facts.zeros:
         value = torch.where(tensor == 0, tensor, value)
     if facts.nonfinite:
         value = torch.where(tensor.isfinite(), value, tensor)
     if tensor.is_contiguous() and value.is_contiguous():
         return value
-    result = empty_like_spec(spec_of(facts.name, tensor))
+    result = empty_like_spec(spec_of(facts.name, tensor), tensor.device)
     assign(result, value)
     return result
 

@@ -121,9 +121,17 @@ class StateSnapshot:
 
     def restore(self, names: set[str] | None = None) -> None:
         """Puts back the values of `names` (default: all), into the same tensor objects at the same places."""
+        together: dict[torch.dtype, tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
         with torch.no_grad():
             for entry, value in self._entries:
                 if names is None or entry.name in names:
-                    if entry.tensor.numel():
+                    if entry.tensor.device.type != "cpu" and value.is_contiguous():
+                        targets, sources = together.setdefault(value.dtype, ([], []))
+                        targets.append(entry.tensor.data)
+                        sources.append(value)
+                    elif entry.tensor.numel():
                         assign(entry.tensor.data, value)
                     entry.put(entry.tensor)
+            # A network has hundreds of buffers, and a launch for each would take longer than many a call.
+            for targets, sources in together.values():
+                torch._foreach_copy_(targets, sources)

@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from .device import Device
 from .errors import describe_exception, is_out_of_memory, one_line
 from .module_state import state_tensors
 from .randomness import replaying
@@ -21,6 +22,8 @@ from .values import flatten_output, unflatten
 
 #: float64 over float32 on a CPU: matrix products and memory twice, functions without a vector form more, convolutions most.
 _SLOWDOWN, _SLOWDOWN_CONVOLUTION = 4.0, 10.0
+#: On a GPU convolutions have no float64 form worth the name; most models compute float64 at 1/32 or 1/64 of the rate.
+_SLOWDOWN_GPU, _SLOWDOWN_GPU_CONVOLUTION, _SLOWDOWN_GPU_WITHOUT = 4.0, 40.0, 80.0
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 #: Rough bytes at the peak of a float64 call over bytes of its inputs, outputs and weights in their own dtype.
 _MEMORY_FACTOR = 6.0
@@ -68,8 +71,12 @@ def _widen(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.to(torch.float64, copy=True) if tensor.is_floating_point() else tensor.clone()
 
 
-def _bytes(tensors: Any) -> int:
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+def _slowdown(device: Device, convolution: bool) -> float:
+    if not device.is_gpu:
+        return _SLOWDOWN_CONVOLUTION if convolution else _SLOWDOWN
+    if not device.has_fast_float64:
+        return _SLOWDOWN_GPU_WITHOUT
+    return _SLOWDOWN_GPU_CONVOLUTION if convolution else _SLOWDOWN_GPU
 
 
 class Oracle:
@@ -80,7 +87,7 @@ class Oracle:
         self._budget = budget
         self.spent = 0.0
         convolution = any(isinstance(part, _CONVOLUTIONS) for part in reference.module.modules())
-        self._estimate = reference_seconds * (_SLOWDOWN_CONVOLUTION if convolution else _SLOWDOWN)
+        self._estimate = reference_seconds * _slowdown(self._task.device, convolution)
         sizes = [*self._task.inputs, *self._task.outputs, *self._task.parameters, *self._task.buffers]
         needed = int(_MEMORY_FACTOR * sum(spec.elements * spec.itemsize for spec in sizes))
         if needed > budget.bytes:
@@ -121,6 +128,7 @@ class Oracle:
                 seed_everything(forward_seed)
                 with replaying([_widen(draw) for draw in draws]) if draws else contextlib.nullcontext():
                     outputs = flatten_output(self._module(*arguments))
+                task.device.synchronize()
         except OracleUnavailable:
             raise
         except Exception as error:
@@ -133,4 +141,4 @@ class Oracle:
         expected = [(spec.name, spec.shape) for spec in task.outputs]
         if [(name, tuple(tensor.shape)) for name, tensor in outputs.tensors.items()] != expected:
             raise OracleUnavailable("forward() in float64 gives other outputs")
-        return {name: tensor.clone() for name, tensor in outputs.tensors.items()}
+        return {name: task.device.move(tensor).clone() for name, tensor in outputs.tensors.items()}

@@ -29,6 +29,16 @@ def apply_flags(precision: str) -> None:
         torch.backends.cudnn.allow_tf32 = precision != "strict"
 
 
+def apply_device_flags(precision: str) -> None:
+    """apply_flags, and PyTorch's defaults for what a task may have switched for a GPU: none of it belongs in a baseline."""
+    apply_flags(precision)
+    torch.backends.cudnn.enabled = True
+    torch.backends.cudnn.benchmark = False
+    torch.backends.cudnn.deterministic = False
+    if torch.are_deterministic_algorithms_enabled():
+        torch.use_deterministic_algorithms(False)
+
+
 def cast(tensor: torch.Tensor, precision: str) -> torch.Tensor:
     """A floating tensor in the class's dtype; others unchanged."""
     dtype = cast_dtype(precision)

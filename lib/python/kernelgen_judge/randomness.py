@@ -43,23 +43,31 @@ def _computes(name: str, args: tuple) -> bool:
     return not counter
 
 
+def _generator_states() -> list[torch.Tensor]:
+    """The states of torch's own generators: the CPU's, and the device's where one is in use."""
+    states = [torch.default_generator.get_state()]
+    if torch.cuda.is_initialized():
+        states += [generator.get_state() for generator in torch.cuda.default_generators]
+    return states
+
+
 class _Tracer(TorchFunctionMode):
-    """Records draws; watches the generator's state between them."""
+    """Records draws; watches the generators' states between them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.trace = CallTrace()
-        self._state = torch.default_generator.get_state()
+        self._states = _generator_states()
 
     def start(self) -> None:
-        """Takes the generator's state as the beginning; call it after seeding."""
-        self._state = torch.default_generator.get_state()
+        """Takes the generators' states as the beginning; call it after seeding."""
+        self._states = _generator_states()
 
     def _notice(self) -> None:
-        state = torch.default_generator.get_state()
-        if not torch.equal(state, self._state):
+        states = _generator_states()
+        if not all(torch.equal(now, before) for now, before in zip(states, self._states)):
             self.trace.stochastic = True
-        self._state = state
+        self._states = states
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         name = getattr(func, "__name__", "")
@@ -69,7 +77,7 @@ class _Tracer(TorchFunctionMode):
             return func(*args, **(kwargs or {}))
         self._notice()
         result = func(*args, **(kwargs or {}))
-        self._state = torch.default_generator.get_state()
+        self._states = _generator_states()
         if isinstance(result, torch.Tensor):
             self.trace.draws.append(result.detach().clone())
         return result

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from . import precision as precision_class
+from .device import CPU, Device
 from .errors import TaskError
 from .module_state import StateSnapshot, StateTensor, state_tensors
 from .randomness import CallTrace, draw_name, replaying, tracing
@@ -131,16 +132,19 @@ class Reference:
         """One call on the tensors of `inputs` themselves: what forward() writes, it writes there. See `run`."""
         task = self.task
         arguments = inputs.arguments()
-        precision_class.apply_flags(task.precision)
+        task.device.apply_flags(task.precision)
         tracer = tracing() if trace else None
         mode = tracer or (replaying(replay) if replay is not None else contextlib.nullcontext())
         with quiet(task.sink), task_errors(f"{task.source.name}: forward() failed", task.filename), torch.inference_mode():
             seed_everything(forward_seed)
             if tracer:
                 tracer.start()
+            task.device.synchronize()
             with mode:
                 started = time.perf_counter()
                 value = self.module(*arguments)
+                # Inside of task_errors: what fails on a device is reported by whoever waits for it.
+                task.device.synchronize()
                 seconds = time.perf_counter() - started
             record = tracer.finish() if tracer else None
             outputs = flatten_output(value)
@@ -148,10 +152,11 @@ class Reference:
         return CallResult(outputs, record.draws if record else [], record, seconds)
 
     def _own_memory(self, outputs: Flat, inputs: CallInputs) -> None:
-        """Copies outputs that alias inputs or state: a later call must not change them."""
+        """Copies outputs that alias inputs or state: a later call must not change them. All are on the device then."""
         taken = {t.untyped_storage().data_ptr() for t in inputs.tensors.values()}
         taken |= {entry.tensor.untyped_storage().data_ptr() for entry in state_tensors(self.module)[0]}
         for name, tensor in outputs.tensors.items():
+            tensor = outputs.tensors[name] = self.task.device.move(tensor)
             if tensor.untyped_storage().data_ptr() in taken:
                 outputs.tensors[name] = tensor.clone()
 
@@ -165,6 +170,11 @@ class Task:
     shrink: list[tuple[str, int]]
     module: Any
     sink: CappedText
+    device: Device = CPU
+    #: Inputs are drawn on the device, not drawn on the CPU and moved; False once the task's code could not.
+    draws_there: bool = True
+    #: Bytes that a call of the reference takes at its peak, outputs included; 0 where nobody counts.
+    call_bytes: int = 0
     level: str = "unknown"
     mode: str = "train"
     randomness: str = "none"
@@ -199,15 +209,20 @@ class Task:
         return [scalar.name for scalar in self.input_scalars if scalar.type == "none"]
 
     def build(self, seed: int) -> Reference:
-        """A fresh Model under a construction seed, cast to the precision class, in the mode that the task leaves it."""
+        """A fresh Model under a construction seed, cast to the precision class, in the mode that the task leaves it.
+
+        Always built on the CPU: a device has another random stream, and a ModelNew is built there too.
+        """
         with quiet(self.sink), task_errors(f"{self.source.name}: constructing Model failed", self.filename):
             arguments = unflatten(self.init.structure, {k: v.clone() for k, v in self.init.tensors.items()})
-            precision_class.apply_flags(self.precision)
+            self.device.apply_flags(self.precision)
             seed_everything(seed)
             module = self.module.Model(*arguments)
             dtype = precision_class.cast_dtype(self.precision)
             if dtype is not None:
                 module = module.to(dtype)
+            module = self.device.move_module(module)
+            self.device.synchronize()
             reference = Reference(self, module)
         reference.remember()
         return reference
@@ -221,13 +236,29 @@ class Task:
         return CallInputs(self.input_structure if self.inputs else flat.structure, flat.tensors)
 
     def _call_get_inputs(self, seed: int) -> Flat:
+        if self.draws_there:
+            try:
+                return self._draw(seed, self.device.drawing())
+            except TaskError:
+                if not self.device.is_gpu:
+                    raise
+            # A generator of the CPU, an array of numpy: drawn as the author did, then moved.
+            self.draws_there = False
+            self.device.release_cache()
+        return self._draw(seed, contextlib.nullcontext())
+
+    def _draw(self, seed: int, place: contextlib.AbstractContextManager[Any]) -> Flat:
         with quiet(self.sink), task_errors(f"{self.source.name}: get_inputs() failed", self.filename):
             seed_everything(seed)
-            values = self.module.get_inputs()
+            with place:
+                values = self.module.get_inputs()
             if not isinstance(values, (list, tuple)):
                 raise TaskError(f"get_inputs() must return a list, not {type(values).__qualname__}")
             names = argument_names(self.module.Model.forward, len(values) + 1)[1:]
             flat = flatten_arguments(values, names)
+            for name, tensor in flat.tensors.items():
+                flat.tensors[name] = self.device.move(tensor)
+            self.device.synchronize()
         storages: dict[int, str] = {}
         for name, tensor in flat.tensors.items():
             cast = precision_class.cast(tensor, self.precision)
@@ -314,7 +345,9 @@ def _probe(task: Task, seed: int) -> None:
     for role, target in (("parameter", task.parameters), ("buffer", task.buffers), ("attribute", task.attributes)):
         target.extend(entry.spec for entry in reference.state if entry.role == role)
     given = inputs.clone()
-    result = reference.forward(given, seed + 1, trace=True)
+    with task.device.watching_memory() as peak:
+        result = reference.forward(given, seed + 1, trace=True)
+    task.call_bytes = max(peak, default=0)
     task.mutated_inputs = [name for name, tensor in given.tensors.items() if not same_bits(tensor, inputs.tensors[name])]
     changed = reference.changed()
     task.mutated_state = [entry.name for entry in changed]
@@ -341,17 +374,19 @@ def load_task(
     precision: str = "strict",
     shrink: Sequence[tuple[str, int]] = (),
     seed: int = 0,
+    device: Device = CPU,
 ) -> Task:
     """Loads a task and calls its reference once. Raises TaskError with one line.
 
     `shrink` replaces integer constants at module top level before execution. `seed` is the secret that constructor
-    arguments and the probe's tensors come from; it decides no value that is compared later.
+    arguments and the probe's tensors come from; it decides no value that is compared later. Modules and inputs live on
+    `device`; constructor arguments stay on the CPU.
     """
     precision_class.cast_dtype(precision)
     sink = CappedText()
     shrink = [(str(name), int(value)) for name, value in shrink]
     module = load_module(source, shrink, sink)
-    task = Task(source=source, precision=precision, shrink=shrink, module=module, sink=sink)
+    task = Task(source=source, precision=precision, shrink=shrink, module=module, sink=sink, device=device)
     _constructor_arguments(task, seed)
     _probe(task, seed)
     return task

@@ -95,7 +95,7 @@ class Flat:
 
 
 def spec_of(name: str, tensor: torch.Tensor) -> TensorSpec:
-    """The spec of a dense CPU tensor; TaskError names what cannot be exchanged."""
+    """The spec of a dense tensor; TaskError names what cannot be exchanged."""
     if tensor.layout != torch.strided:
         raise TaskError(f"{name}: tensors of layout {tensor.layout} are not supported", "unsupported")
     if tensor.is_quantized or tensor.dtype not in DTYPE_NAMES:
@@ -231,9 +231,9 @@ def _writable_base(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
-def empty_like_spec(spec: TensorSpec) -> torch.Tensor:
+def empty_like_spec(spec: TensorSpec, device: torch.device | None = None) -> torch.Tensor:
     """An uninitialized tensor with the spec's shape and strides."""
-    return torch.empty_strided(spec.shape, spec.strides, dtype=DTYPES[spec.dtype])
+    return torch.empty_strided(spec.shape, spec.strides, dtype=DTYPES[spec.dtype], device=device)
 
 
 def assign(destination: torch.Tensor, source: torch.Tensor) -> None:
@@ -248,7 +248,19 @@ def assign(destination: torch.Tensor, source: torch.Tensor) -> None:
 
 def clone_with_strides(tensor: torch.Tensor) -> torch.Tensor:
     """A copy with equal strides in storage of its own."""
-    copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
+    assign(copy, tensor)
+    return copy
+
+
+def move_with_strides(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """The tensor on a device, with equal strides; the tensor itself where it is there already."""
+    if tensor.device == device:
+        return tensor
+    moved = tensor.to(device)
+    if moved.stride() == tensor.stride():
+        return moved
+    copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=device)
     assign(copy, tensor)
     return copy
 

@@ -1,0 +1,180 @@
+"""Where a task's tensors live: the CPU, or a GPU. What differs between the two and is not about time or comparison.
+
+On a GPU there are two kinds of memory: torch's, which stays in this process, and the exchange arena, which is allocated
+through gpu.h and handed to runners. No tensor of torch's is ever handed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+from kernelgen_common.gpu import Gpu, GpuError, use_only
+
+from . import precision as precision_class
+from .errors import TaskError
+from .module_state import state_tensors
+from .values import move_with_strides
+
+#: What a process on the device needs before it has allocated anything: its context, and torch's kernels.
+PROCESS_BYTES = 3 << 29
+_MAX_MOVES = 8
+#: Architectures that compute float64 at half or more of float32's rate; others at 1/32 or 1/64.
+_FULL_RATE_FLOAT64 = frozenset({"sm_60", "sm_70", "sm_80", "sm_90", "sm_100"})
+
+
+class Device:
+    """The CPU: everything is there already, and nothing is ever in flight."""
+
+    torch = torch.device("cpu")
+    gpu: Gpu | None = None
+    #: Names the kind of device in cached findings; "" is the CPU.
+    label = ""
+    #: float64 at a rate that is worth speaking of.
+    has_fast_float64 = True
+
+    @property
+    def is_gpu(self) -> bool:
+        return self.gpu is not None
+
+    def drawing(self) -> contextlib.AbstractContextManager[Any]:
+        """Inside, torch's factories make their tensors on the device."""
+        return contextlib.nullcontext()
+
+    def move(self, tensor: torch.Tensor) -> torch.Tensor:
+        """The tensor on the device, with equal strides."""
+        return tensor
+
+    def move_module(self, module: nn.Module) -> nn.Module:
+        """The module with everything it holds on the device."""
+        return module
+
+    def synchronize(self) -> None:
+        """Waits until all work is done; raises what failed in it."""
+
+    def apply_flags(self, precision: str) -> None:
+        """Sets what a precision class says."""
+        precision_class.apply_flags(precision)
+
+    @contextlib.contextmanager
+    def watching_memory(self) -> Iterator[list[int]]:
+        """Puts the most bytes that were allocated inside, beyond those before, into the list; nothing on the CPU."""
+        yield []
+
+    def release_cache(self) -> None:
+        """Gives back what torch keeps for later."""
+
+
+CPU = Device()
+
+
+class GpuDevice(Device):
+    """A GPU in use by this process."""
+
+    def __init__(self, gpu: Gpu):
+        self.gpu: Gpu = gpu
+        self.torch = gpu.torch_device
+        self.label = f"{gpu.facts.vendor} {gpu.facts.name} {gpu.facts.architecture}"
+        self._on_cuda = self.torch.type == "cuda"
+        self.has_fast_float64 = not self._on_cuda or gpu.facts.architecture in _FULL_RATE_FLOAT64
+
+    def drawing(self) -> contextlib.AbstractContextManager[Any]:
+        return self.torch
+
+    def move(self, tensor: torch.Tensor) -> torch.Tensor:
+        return move_with_strides(tensor, self.torch)
+
+    def move_module(self, module: nn.Module) -> nn.Module:
+        """Raises TaskError for a tensor that cannot be moved (one in a tuple)."""
+        module = module.to(self.torch)
+        elsewhere: list[Any] = []
+        for _ in range(_MAX_MOVES):
+            elsewhere = [entry for entry in state_tensors(module)[0] if entry.tensor.device != self.torch]
+            if not elsewhere:
+                return module
+            for entry in elsewhere:
+                entry.put(self.move(entry.tensor.detach()))
+        raise TaskError(f"{elsewhere[0].name}: a tensor that cannot be moved to the device", "unsupported")
+
+    def synchronize(self) -> None:
+        self.gpu.synchronize()
+
+    def apply_flags(self, precision: str) -> None:
+        precision_class.apply_device_flags(precision)
+
+    def stream(self) -> int:
+        """The stream that torch queues on now; 0 is the legacy default stream."""
+        return int(torch.cuda.current_stream().cuda_stream) if self._on_cuda else 0
+
+    # -- memory ---------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def watching_memory(self) -> Iterator[list[int]]:
+        found: list[int] = []
+        if not self._on_cuda:
+            yield found
+            return
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        yield found
+        found.append(torch.cuda.max_memory_allocated() - before)
+
+    def release_cache(self) -> None:
+        if self._on_cuda:
+            torch.cuda.empty_cache()
+
+    def free_bytes(self) -> int:
+        """Bytes that nobody has, torch's cache not counted as free."""
+        return self.gpu.memory()[0]
+
+    def limit_torch(self, more: int) -> None:
+        """Lets torch take `more` bytes beyond what it has: the rest of the device is for runners."""
+        if self._on_cuda:
+            total = self.gpu.memory()[1]
+            share = (torch.cuda.memory_reserved() + more) / total
+            torch.cuda.set_per_process_memory_fraction(min(1.0, max(0.0, share)))
+
+    def throttled(self) -> bool:
+        """Whether heat or power slows the device down now."""
+        clocks = self.gpu.clocks()
+        return clocks is not None and clocks.throttled
+
+
+def open_device(request: Mapping[str, Any]) -> Device:
+    """The device that a load request names; None or nothing is the CPU. Before any other use of a GPU in this process.
+
+    Raises TaskError with the code missing_tool or missing_device.
+    """
+    wanted = request.get("device")
+    if wanted is None:
+        return CPU
+    library = request.get("support_library")
+    if not library:
+        raise TaskError("a device needs libkgen_runner_support.so", "missing_tool")
+    vendor, uuid = str(wanted.get("vendor") or ""), str(wanted.get("uuid") or "")
+    if vendor != "fake" and torch.version.cuda is None:
+        raise TaskError(
+            f"torch {torch.__version__} has no CUDA; install one from https://pytorch.org/get-started that has", "missing_tool"
+        )
+    if vendor != "fake":
+        use_only(uuid)
+    try:
+        gpu = Gpu(str(library), uuid)
+    except (OSError, AttributeError) as error:
+        raise TaskError(f"{library} cannot be used: {error}", "missing_tool") from None
+    except GpuError as error:
+        raise TaskError(f"GPU {uuid}: {error}", "missing_device") from None
+    if gpu.facts.vendor != vendor:
+        raise TaskError(f"GPU {uuid} is of vendor {gpu.facts.vendor}, not {vendor}", "missing_device")
+    device = GpuDevice(gpu)
+    if device.torch.type == "cuda":
+        try:
+            torch.cuda.init()
+            torch.zeros(1, device=device.torch)
+        except (RuntimeError, AssertionError) as error:
+            raise TaskError(f"torch {torch.__version__} cannot use GPU {uuid}: {error}", "missing_device") from None
+    return device
