@@ -15,8 +15,9 @@ import torch
 from kernelgen_common import dtypes
 
 from . import compare
+from .device import Device, GpuDevice
 from .errors import TaskError, one_line
-from .exchange import REPORT_BYTES, Layout, Memory, Segment, as_signed, make_layout
+from .exchange import REPORT_BYTES, Layout, Memory, Placed, Segment, as_signed, make_layout
 from .oracle import Oracle, OracleBudget, OracleUnavailable
 from .quick import QuickComparer
 from .stage import Expected, Stager
@@ -81,9 +82,19 @@ def parse_report(data: bytes) -> _Report | None:
 class Checker:
     """Copies outputs out of the arena, then judges the copy. One thread."""
 
+    always_full_bytes = ALWAYS_FULL_BYTES
+
     def __init__(
-        self, task: Task, layout: Layout, arena: Memory, stager: Stager, weights: Weights, request: Mapping[str, Any]
+        self,
+        task: Task,
+        layout: Layout,
+        arena: Placed,
+        stager: Stager,
+        weights: Weights,
+        request: Mapping[str, Any],
+        host: Memory | None = None,
     ):
+        """`host` is the arena with the report where that is another one than the tensors'."""
         self._task = task
         self._arena = arena
         self._stager = stager
@@ -91,16 +102,20 @@ class Checker:
         self._tolerance = requested_tolerance(task, request)
         self._segments = layout.of("output")
         private = make_layout([("output", segment.spec) for segment in self._segments], with_report=False)
-        self._copy = Memory.private(private, "kernelgen-outputs")
         self._pairs = list(zip(self._segments, private.segments))
+        self._copy = self._make_copy(private)
         self._views = {segment.name: self._copy.view(segment) for segment in private.segments}
-        self._report = layout.of("report")
-        self._full = sum(segment.nbytes for segment in self._segments) <= ALWAYS_FULL_BYTES
-        self._budget = oracle_budget(request)
+        self._host = arena if host is None else host
+        self._report = self._host.layout.of("report")
+        self._full = sum(segment.nbytes for segment in self._segments) <= self.always_full_bytes
+        self._budget = oracle_budget(request, task.device)
         self._oracles: dict[int, Oracle | None] = {}
         self._seen: set[tuple[int, str]] = set()
         self._rng = random.SystemRandom()
         self._quick = QuickComparer(self._tolerance)
+
+    def _make_copy(self, private: Layout) -> Placed:
+        return Memory.private(private, "kernelgen-outputs")
 
     # -- the answer -----------------------------------------------------------------------------------------------
 
@@ -108,8 +123,7 @@ class Checker:
         """{"outcome": {kind, detail, message}, "outputs": [OutputError...]} for the staged call."""
         full = mode == "full" or self._full
         if full:
-            for segment, private in self._pairs:
-                self._copy.copy_in(private, self._arena.raw(segment))
+            self._take()
         spoiled = self._spoiled()
         if spoiled is not None:
             return spoiled
@@ -118,11 +132,17 @@ class Checker:
             return described
         return self._compare_in_full() if full else self._compare_sample()
 
-    def digest(self) -> str:
-        """SHA-256 over the raw outputs in the arena."""
-        found = hashlib.sha256()
+    def _take(self) -> None:
+        """Copies the outputs out of the arena."""
         for segment, private in self._pairs:
             self._copy.copy_in(private, self._arena.raw(segment))
+
+    def digest(self) -> str:
+        """SHA-256 over the raw outputs in the arena."""
+        assert isinstance(self._copy, Memory)
+        self._take()
+        found = hashlib.sha256()
+        for _, private in self._pairs:
             found.update(self._copy.bytes_of(private))
         return found.hexdigest()
 
@@ -172,8 +192,9 @@ class Checker:
 
     def _read_report(self) -> bytes:
         """A private copy of the report: no more than it announces."""
+        assert isinstance(self._host, Memory)
         for segment in self._report:
-            memory = self._arena.bytes_of(segment)
+            memory = self._host.bytes_of(segment)
             announced = int.from_bytes(memory[:4], "little")
             return announced.to_bytes(4, "little") + bytes(memory[4 : 4 + min(announced, REPORT_BYTES)])
         return bytes(4)
@@ -217,14 +238,22 @@ class Checker:
     def _compare_in_full(self) -> dict[str, Any]:
         assert self._stager.current is not None and self._stager.current.expected is not None
         expected = self._stager.current.expected
+        found = self._no_booleans(expected)
+        if found is None and expected.prepared is None and not self._wants_float64(expected):
+            accepted = self._quick.accept(expected.outputs.tensors, self._views)
+            if accepted is not None:
+                return _outcome("correct", "", "", [error.to_json() for error in accepted])
+        return found or self._compare_thoroughly(expected)
+
+    def _no_booleans(self, expected: Expected) -> dict[str, Any] | None:
+        """Bytes other than 0 and 1 where booleans should be: torch must not look at them as such."""
         for name, view in self._views.items():
             if view.dtype == torch.bool and view.numel() and int(view.view(torch.uint8).max()) > 1:
                 hint = self._hint(expected)
                 return _outcome("accuracy", "mismatch", f"{name} holds bytes that are no booleans{hint}")
-        if expected.prepared is None and not self._wants_float64(expected):
-            accepted = self._quick.accept(expected.outputs.tensors, self._views)
-            if accepted is not None:
-                return _outcome("correct", "", "", [error.to_json() for error in accepted])
+        return None
+
+    def _compare_thoroughly(self, expected: Expected) -> dict[str, Any]:
         comparison = self._prepared(expected).compare(self._views)
         reply = comparison.to_json()
         if not comparison.correct:
@@ -307,10 +336,12 @@ class Checker:
         return self._close_to(other.outputs)
 
 
-def oracle_budget(request: Mapping[str, Any]) -> OracleBudget:
-    """What the load request allows for float64."""
+def oracle_budget(request: Mapping[str, Any], device: Device) -> OracleBudget:
+    """What the load request allows for float64; on a device half of its free memory, whatever the request says."""
     given, standard = request.get("budget") or {}, OracleBudget()
     seconds = float(given.get("float64_seconds", standard.seconds))
+    if isinstance(device, GpuDevice):
+        return OracleBudget(seconds, device.free_bytes() // 2)
     return OracleBudget(seconds, int(given.get("float64_bytes", standard.bytes)))
 
 

@@ -68,6 +68,10 @@ class Device:
     def release_cache(self) -> None:
         """Gives back what torch keeps for later."""
 
+    def throttled(self) -> bool:
+        """Whether heat or power slows the device down now; nobody asks a CPU."""
+        return False
+
 
 CPU = Device()
 
@@ -139,7 +143,6 @@ class GpuDevice(Device):
             torch.cuda.set_per_process_memory_fraction(min(1.0, max(0.0, share)))
 
     def throttled(self) -> bool:
-        """Whether heat or power slows the device down now."""
         clocks = self.gpu.clocks()
         return clocks is not None and clocks.throttled
 

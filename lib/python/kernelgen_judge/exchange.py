@@ -3,6 +3,9 @@
 Each tensor has a page-aligned segment of its own and lies at its end, so that one step past it meets the guard page that
 runners map behind it. The rest of the segment is padding with a secret pattern. Whatever is read from the arena may be
 changing while it is read: outputs are copied out before anybody looks at them.
+
+Memory of a device has no guard pages: there every tensor lies page-aligned between two pages of padding or more, and the
+report, which a device cannot write, has an arena of its own in the host's memory. See device_memory.
 """
 
 from __future__ import annotations
@@ -77,14 +80,17 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def make_layout(tensors: Iterable[tuple[str, TensorSpec]], with_report: bool = True) -> Layout:
-    """Places tensors one after the other. Raises ExchangeError when they do not fit an address space."""
+def make_layout(tensors: Iterable[tuple[str, TensorSpec]], with_report: bool = True, guard: int = 0) -> Layout:
+    """Places tensors one after the other. `guard`, a multiple of PAGE: bytes of padding on either side of each.
+
+    Raises ExchangeError when they do not fit an address space.
+    """
     segments: list[Segment] = []
     position = 0
     for role, spec in tensors:
         nbytes = spec.extent_bytes
-        segment_bytes = max(PAGE, _round_up(_round_up(nbytes, ALIGNMENT), PAGE))
-        offset = segment_bytes - _round_up(nbytes, ALIGNMENT)
+        segment_bytes = 2 * guard + max(PAGE, _round_up(_round_up(nbytes, ALIGNMENT), PAGE))
+        offset = guard or segment_bytes - _round_up(nbytes, ALIGNMENT)
         segments.append(Segment(role, spec, position, segment_bytes, offset, nbytes))
         position += segment_bytes
         if position > MAX_BYTES:
@@ -106,27 +112,13 @@ def contiguous_spec(spec: TensorSpec) -> TensorSpec:
     return TensorSpec(spec.name, spec.dtype, spec.shape, tuple(reversed(strides)))
 
 
-class Memory:
-    """A mapped arena. Views stay valid as long as the object lives."""
+class Placed:
+    """Tensors at the places of a layout, in memory that a uint8 tensor spans."""
 
-    def __init__(self, descriptor: int, layout: Layout):
-        """Maps the descriptor (which the caller may close). Raises OSError, ExchangeError."""
-        if os.fstat(descriptor).st_size < layout.total_bytes:
-            raise ExchangeError("the memory file is smaller than the layout")
+    def __init__(self, layout: Layout, whole: torch.Tensor):
         self.layout = layout
-        self._map = mmap.mmap(descriptor, layout.total_bytes, mmap.MAP_SHARED)
-        self._all = torch.frombuffer(self._map, dtype=torch.uint8)
-        self.address: int = self._all.data_ptr()
-
-    @classmethod
-    def private(cls, layout: Layout, name: str) -> Memory:
-        """Memory of the same kind as the arena that nobody else can see: equal page sizes make equal times."""
-        descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
-        try:
-            os.ftruncate(descriptor, layout.total_bytes)
-            return cls(descriptor, layout)
-        finally:
-            os.close(descriptor)
+        self._all = whole
+        self.address: int = whole.data_ptr()
 
     def raw(self, segment: Segment) -> torch.Tensor:
         """The bytes of a tensor, gaps between strided elements included."""
@@ -138,10 +130,6 @@ class Memory:
         flat = self.raw(segment).view(dtypes.parse(spec.dtype))
         return torch.as_strided(flat, spec.shape, spec.strides, flat.storage_offset())
 
-    def bytes_of(self, segment: Segment) -> memoryview:
-        """The bytes of a tensor for whoever does not know torch."""
-        return memoryview(self._map)[segment.begin : segment.begin + segment.nbytes]
-
     def pointer(self, segment: Segment) -> int:
         return self.address + segment.begin
 
@@ -150,16 +138,41 @@ class Memory:
         self.raw(segment).copy_(source)
 
     def paddings(self) -> list[tuple[Segment, int, int]]:
-        """(segment, address, length) of every stretch that belongs to no tensor."""
+        """(segment, offset in the memory, length) of every stretch that belongs to no tensor."""
         found = []
         for segment in self.layout.segments:
             end = segment.offset + segment.nbytes
-            base = self.address + segment.segment_offset
+            base = segment.segment_offset
             if segment.offset:
                 found.append((segment, base, segment.offset))
             if end < segment.segment_bytes:
                 found.append((segment, base + end, segment.segment_bytes - end))
         return found
+
+
+class Memory(Placed):
+    """A mapped arena. Views stay valid as long as the object lives."""
+
+    def __init__(self, descriptor: int, layout: Layout):
+        """Maps the descriptor (which the caller may close). Raises OSError, ExchangeError."""
+        if os.fstat(descriptor).st_size < layout.total_bytes:
+            raise ExchangeError("the memory file is smaller than the layout")
+        self._map = mmap.mmap(descriptor, layout.total_bytes, mmap.MAP_SHARED)
+        super().__init__(layout, torch.frombuffer(self._map, dtype=torch.uint8))
+
+    @classmethod
+    def private(cls, layout: Layout, name: str) -> Memory:
+        """Memory of the same kind as the arena that nobody else can see: equal page sizes make equal times."""
+        descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(descriptor, layout.total_bytes)
+            return cls(descriptor, layout)
+        finally:
+            os.close(descriptor)
+
+    def bytes_of(self, segment: Segment) -> memoryview:
+        """The bytes of a tensor for whoever does not know torch."""
+        return memoryview(self._map)[segment.begin : segment.begin + segment.nbytes]
 
 
 def same_bytes(left: int, right: int, count: int) -> bool:
@@ -172,7 +185,7 @@ class Padding:
 
     def __init__(self, memory: Memory):
         self._memory = memory
-        self._places = memory.paddings()
+        self._places = [(segment, memory.address + start, length) for segment, start, length in memory.paddings()]
         longest = max((length for _, _, length in self._places), default=0)
         self._secret = torch.frombuffer(bytearray(os.urandom(max(longest, 1))), dtype=torch.uint8)
         self._address = self._secret.data_ptr()
@@ -220,9 +233,19 @@ def encode_name(name: str) -> str:
     return _PLAIN.sub(lambda match: b"%%%02X" % match.group()[0], name.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
-def native_job(layout: Layout, threads: int, scalars: Sequence[tuple[str, str, str, str]]) -> str:
-    """The job of a native runner; scalars are (input|init, name, type, value), type "none" for an absent input."""
+def native_job(
+    layout: Layout,
+    threads: int,
+    scalars: Sequence[tuple[str, str, str, str]],
+    device: tuple[str, str] | None = None,
+) -> str:
+    """The job of a native runner; scalars are (input|init, name, type, value), type "none" for an absent input.
+
+    `device` is (vendor, UUID) where the tensors lie in memory of a device.
+    """
     lines = ["kgen-job 1", f"threads {threads}", f"arena {layout.total_bytes}"]
+    if device is not None:
+        lines.append(f"device {device[0]} {device[1]} {layout.total_bytes}")
     for segment in layout.segments:
         if segment.role == "report":
             continue
@@ -238,8 +261,11 @@ def native_job(layout: Layout, threads: int, scalars: Sequence[tuple[str, str, s
     return "\n".join(lines) + "\nend\n"
 
 
-def python_job(layout: Layout, threads: int, **rest: Any) -> dict[str, Any]:
-    """The job of a Python runner, which needs no weights: ModelNew makes its own."""
+def python_job(layout: Layout, threads: int, host: Layout | None = None, **rest: Any) -> dict[str, Any]:
+    """The job of a Python runner, which needs no weights: ModelNew makes its own.
+
+    `host` is the layout of the host's arena where `layout` is that of a device's.
+    """
     tensors = [
         {
             "role": segment.role,
@@ -252,6 +278,9 @@ def python_job(layout: Layout, threads: int, **rest: Any) -> dict[str, Any]:
             "offset": segment.offset,
             "nbytes": segment.nbytes,
         }
-        for segment in layout.of("input", "output", "report")
+        for segment in [*layout.of("input", "output", "report"), *(host.of("report") if host is not None else [])]
     ]
-    return {"version": 1, "threads": threads, "arena_bytes": layout.total_bytes, "tensors": tensors, **rest}
+    arenas = {"arena_bytes": layout.total_bytes, "device_arena_bytes": 0}
+    if host is not None:
+        arenas = {"arena_bytes": host.total_bytes, "device_arena_bytes": layout.total_bytes}
+    return {"version": 1, "threads": threads, **arenas, "tensors": tensors, **rest}

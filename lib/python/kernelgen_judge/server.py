@@ -15,6 +15,7 @@ import traceback
 from typing import Any
 
 from kernelgen_common import frames
+from kernelgen_common.gpu import GpuError
 
 from .errors import TaskError, is_out_of_memory, one_line
 from .session import RequestError, Session
@@ -38,6 +39,8 @@ def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
         return _failure(error.code, str(error))
     except KeyError as error:
         return _failure("protocol", f"{operation}: the request lacks {error}")
+    except GpuError as error:
+        return _device_failure(operation, error)
     except OSError as error:
         if error.errno == errno.ENOMEM:
             return _failure("invalid_task", f"{operation}: the task needs more memory than there is")
@@ -45,9 +48,18 @@ def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:  # noqa: BLE001 - the worker decides what becomes of the evaluation
         if is_out_of_memory(error):
             return _failure("invalid_task", f"{operation}: the reference needs more memory than there is: {error}")
+        if "CUDA error" in str(error):
+            return _device_failure(operation, error)
         place = traceback.extract_tb(error.__traceback__)[-1:]
         where = f" ({os.path.basename(place[0].filename)}:{place[0].lineno})" if place else ""
         return _failure("internal", f"{operation}: {type(error).__name__}: {error}{where}")
+
+
+def _device_failure(operation: Any, error: Exception) -> dict[str, Any]:
+    """What a device says about work that the task's own code queued: nobody else's runs in this process."""
+    if is_out_of_memory(error):
+        return _failure("invalid_task", f"{operation}: the reference needs more device memory than there is: {error}")
+    return _failure("invalid_task", f"{operation}: device fault: {error}")
 
 
 def silence() -> None:
@@ -73,13 +85,21 @@ def serve(connection: socket.socket) -> int:
         frame.close()
         reply = answer(session, frame.body)
         reply["id"] = frame.body.get("id")
+        descriptors = session.take_descriptors()
         try:
-            _send(connection, reply)
+            _send(connection, reply, descriptors)
         except OSError:
             return 1
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
 
 
-def _send(connection: socket.socket, reply: dict[str, Any]) -> None:
+def _send(connection: socket.socket, reply: dict[str, Any], descriptors: list[int]) -> None:
+    """One reply; descriptors go only with one that says so."""
+    if descriptors and reply.get("ok"):
+        frames.send(connection, reply, descriptors)
+        return
     try:
         data = frames.encode(reply)
     except (frames.FrameError, ValueError, TypeError) as error:

@@ -13,7 +13,10 @@ from kernelgen_common.limits import limit_memory
 
 from .admission import Admission, AdmissionBudget, admit
 from .check import Checker, oracle_budget, requested_tolerance
+from .device import Device, GpuDevice, open_device
+from .device_memory import GUARD
 from .exchange import Layout, Memory, contiguous_spec, make_layout, native_job, python_job
+from .gpu_session import GpuArena
 from .stage import Stager, secret_seed
 from .state_match import StateMatcher
 from .task import CallInputs, Task, TaskSource, load_task
@@ -43,9 +46,13 @@ class Session:
     """The state of one judge: filled from load to attach, then used by stage and check."""
 
     def __init__(self) -> None:
+        self._device: Device | None = None
         self._task: Task | None = None
         self._request: dict[str, Any] = {}
         self._layout: Layout | None = None
+        #: Where `_layout` is that of a device's memory: the layout of the arena that the worker makes.
+        self._host_layout: Layout | None = None
+        self._descriptors: list[int] = []
         self._weights: Weights | None = None
         self._stager: Stager | None = None
         self._checker: Checker | None = None
@@ -76,8 +83,11 @@ class Session:
         if self._task is not None:
             raise RequestError("this judge has a task already")
         source = request["task"]
-        if request.get("memory_bytes"):
-            # Here, so that a task which wants too much is an answer and not a dead process.
+        if self._device is None:
+            self._device = open_device(request)
+        if request.get("memory_bytes") and not self._device.is_gpu:
+            # Here, so that a task which wants too much is an answer and not a dead process. A GPU's driver reserves
+            # more addresses than any machine has memory.
             limit_memory(int(request["memory_bytes"]))
         use_threads(int(request.get("threads") or 1))
         seed = request.get("seed")
@@ -91,6 +101,7 @@ class Session:
             precision=str(request.get("precision") or "strict"),
             shrink=[(str(name), int(value)) for name, value in request.get("shrink") or []],
             seed=int(str(seed), 16) & 0x7FFFFFFFFFFFFFFF if seed else secret_seed(),
+            device=self._device,
         )
         self._request = request
         self._flusher = CacheFlusher(request.get("support_library"))
@@ -112,8 +123,9 @@ class Session:
         task, cached = self._loaded(), request.get("cached")
         if isinstance(cached, str):
             cached = json.loads(cached)
-        budget = AdmissionBudget(float64=oracle_budget(self._request))
+        budget = AdmissionBudget(float64=oracle_budget(self._request, task.device))
         self._admission = admit(task, budget, cached, secret_seed())
+        task.device.release_cache()
         answer = self._admission.to_json()
         asked = requested_tolerance(task, self._request)
         return {"admission": answer, "tolerance": asked.to_json() if asked is not None else answer["tolerance"]}
@@ -123,12 +135,16 @@ class Session:
     def layout(self, request: dict[str, Any]) -> dict[str, Any]:
         """Where everything lies, and what runners are told."""
         task, threads = self._loaded(), int(self._request.get("threads") or 1)
-        layout = self._layout = make_layout(self._tensors(task))
+        device = task.device.gpu.facts if task.device.gpu is not None else None
+        layout = self._layout = make_layout(self._tensors(task), device is None, 0 if device is None else GUARD)
+        self._host_layout = None if device is None else make_layout([])
         scalars = [("input", s.name, s.type, s.value) for s in task.input_scalars]
         scalars += [("init", s.name, s.type, s.value) for s in task.init_scalars]
         job = python_job(
             layout,
             threads,
+            self._host_layout,
+            device=None if device is None else {"vendor": device.vendor, "uuid": device.uuid},
             inputs=task.input_structure,
             init=task.init.structure,
             init_tensors=_small_tensors(task),
@@ -139,11 +155,13 @@ class Session:
             interpreter=bool(request.get("interpreter")),
         )
         return {
-            "bytes": layout.total_bytes,
+            "bytes": (self._host_layout or layout).total_bytes,
+            "device_bytes": 0 if device is None else layout.total_bytes,
             "input_bytes": layout.bytes_of("input", "draw"),
             "output_bytes": layout.bytes_of("output"),
-            "outputs": [[segment.begin, segment.nbytes] for segment in layout.of("output")],
-            "native_job": native_job(layout, threads, scalars),
+            # Where the worker can look for itself; it cannot where they are in memory of a device.
+            "outputs": [[s.begin, s.nbytes] for s in layout.of("output")] if device is None else [],
+            "native_job": native_job(layout, threads, scalars, None if device is None else (device.vendor, device.uuid)),
             "python_job": job,
         }
 
@@ -160,15 +178,17 @@ class Session:
         return [(role, spec) for role, specs in lists.items() for spec in specs]
 
     def attach(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Maps the arena that the worker made."""
+        """Maps the arena that the worker made; on a device also makes the one with the tensors, to be handed to runners."""
         task = self._loaded()
         if self._layout is None:
             raise RequestError("attach comes after layout")
         descriptor = _mapped(request["path"], writable=True)
         try:
-            arena = Memory(descriptor, self._layout)
+            arena = Memory(descriptor, self._host_layout or self._layout)
         finally:
             os.close(descriptor)
+        if isinstance(task.device, GpuDevice):
+            return self._attach_device(task, task.device, arena)
         self._weights = Weights(task, self._layout, arena, self._flusher)
         self._stager = Stager(task, self._layout, arena, self._draw)
         self._checker = Checker(task, self._layout, arena, self._stager, self._weights, self._request)
@@ -176,6 +196,21 @@ class Session:
         exchanged = self._layout.of("input", "draw", "output")
         self._exchanged = [(arena.pointer(segment), segment.nbytes) for segment in exchanged]
         return {}
+
+    def _attach_device(self, task: Task, device: GpuDevice, host: Memory) -> dict[str, Any]:
+        assert self._layout is not None
+        made = GpuArena(task, device, self._layout)
+        self._descriptors.append(made.descriptor)
+        self._weights = made.weights()
+        self._stager = made.stager(self._draw, host)
+        self._checker = made.checker(self._stager, self._weights, self._request, host)
+        self._matcher = StateMatcher(self._weights)
+        return {"device_fd": True}
+
+    def take_descriptors(self) -> list[int]:
+        """What goes with the reply to the request just handled; the caller closes them."""
+        taken, self._descriptors = self._descriptors, []
+        return taken
 
     def _draw(self, distribution: str, seed: int) -> CallInputs:
         if distribution == "own":
@@ -214,18 +249,24 @@ class Session:
         """Fills the arena for one call."""
         weights, stager, _ = self._ready()
         weights.restore()
+        timed = weights.get(weights.current).timed
         reply = stager.stage(
-            weights.get(weights.current).timed,
+            timed,
             weights.current,
             str(request.get("distribution") or "own"),
             _optional_seed(request.get("seed")),
             bool(request.get("repeat")),
             bool(request.get("canary")),
         )
+        if request.get("graph"):
+            reply = stager.stage_graph(timed, weights.current, reply)
         # Here and not in the runner: what a runner does beside the call would have to be allowed for by its clock.
         self._flusher.flush(self._exchanged)
+        device = self._loaded().device
+        # The runner's next call is on another stream of another process: everything must have arrived.
+        device.synchronize()
         seeds = {"seed": str(reply.seed), "forward_seed": str(reply.forward_seed)}
-        return {**seeds, "reference_ns": reply.reference_ns, "fresh": reply.fresh}
+        return {**seeds, "reference_ns": reply.reference_ns, "fresh": reply.fresh, "throttled": device.throttled()}
 
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compares what the candidate left in the arena."""
@@ -243,22 +284,29 @@ class Session:
         return {"digest": checker.digest()}
 
     def baseline(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Times the reference on inputs of its own, with nothing else running."""
+        """Times the reference on inputs of its own, with nothing else running; with "graph", its replay as a graph."""
         weights, stager, _ = self._ready()
         timed = weights.get(weights.current).timed
+        as_graph = bool(request.get("graph"))
 
         def call() -> int:
             # Staged like the calls beside a candidate: what is compared must have been done alike.
             weights.restore()
-            return stager.stage(timed, weights.current, "own", None, False, True).reference_ns
+            reply = stager.stage(timed, weights.current, "own", None, False, True)
+            return stager.stage_graph(timed, weights.current, reply).reference_ns if as_graph else reply.reference_ns
 
+        if as_graph:
+            call()
+            reason = stager.no_graph(timed)
+            if reason:
+                return {"samples_ns": [], "reason": reason}
         samples = sample(
             call,
             float(request.get("seconds") or 1.0),
             int(request.get("min_samples") or 1),
             int(request.get("max_samples") or 1000),
         )
-        return {"samples_ns": samples, "threads": torch.get_num_threads(), "flushed": self._flusher.active}
+        return {"samples_ns": samples, "threads": torch.get_num_threads(), "flushed": self._flusher.active or self._loaded().device.is_gpu}
 
 
 def _small_tensors(task: Task) -> list[dict[str, Any]]:

@@ -15,7 +15,8 @@ from kernelgen_common import dtypes
 from kernelgen_common.limits import available_memory
 
 from .canary import Canary, CanaryPlan, plan_for
-from .exchange import Layout, Memory, Padding, Segment, as_signed, make_layout, poison_word, same_bytes
+from .device_memory import GUARD, Secret, private_memory
+from .exchange import Layout, Memory, Padding, Placed, Segment, as_signed, make_layout, poison_word, same_bytes
 from .task import CallInputs, Task
 from .timing import TimedReference, memory_range
 from .values import Flat, TensorSpec, assign, unflatten
@@ -42,6 +43,8 @@ class Expected:
     nanoseconds: int
     #: What the comparison worked out about the outputs; see check.
     prepared: Any = None
+    #: By output, the rms of its smallest row, where it was needed; see gpu_quick.
+    least_rms: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 @dataclass
@@ -58,9 +61,10 @@ class StageReply:
 class InputSet:
     """One set of inputs in memory of the judge's own, laid out like the arena's inputs."""
 
-    def __init__(self, task: Task, layout: Layout):
+    def __init__(self, task: Task, layout: Layout, secret: Secret | None = None):
+        """`secret` is that of an arena on a device."""
         self._task = task
-        self.memory = Memory.private(layout, "kernelgen-inputs")
+        self.memory = private_memory(task.device, layout, "kernelgen-inputs", secret)
         self.tensors = {segment.name: self.memory.view(segment) for segment in layout.segments}
         self.inputs = CallInputs(task.input_structure, self.tensors)
         self.ranges = [memory_range(tensor) for tensor in self.tensors.values()]
@@ -97,31 +101,41 @@ class _Changes:
 class Stager:
     """Chooses input sets, computes expected answers, and fills the arena. One thread."""
 
+    cheap_draw_seconds = CHEAP_DRAW_SECONDS
+
     def __init__(
         self,
         task: Task,
         layout: Layout,
-        arena: Memory,
+        arena: Placed,
         draw: Callable[[str, int], CallInputs],
+        host: Memory | None = None,
+        secret: Secret | None = None,
     ):
-        """`draw` gives the inputs of a distribution under a seed."""
+        """`draw` gives the inputs of a distribution under a seed.
+
+        `host` is the arena with the report where that is another one than the tensors'; `secret` as InputSet has it.
+        """
         self._task = task
         self._arena = arena
         self._draw = draw
         self._rng = random.Random(os.urandom(32))
         inputs = layout.of("input")
         self._input_segments = inputs
-        self._private_layout = make_layout([("input", segment.spec) for segment in inputs], with_report=False)
+        self._secret = secret
+        guard = 0 if secret is None else GUARD
+        self._private_layout = make_layout([("input", segment.spec) for segment in inputs], False, guard)
         self._private_of = {segment.name: segment for segment in self._private_layout.segments}
         self._limit = self._pool_limit()
         self._sets: list[InputSet] = []
         self._plans: dict[str, CanaryPlan] = {}
         self._outputs = layout.of("output")
         self._draw_segments = layout.of("draw")
-        self._report = layout.of("report")
+        self._host: Placed = arena if host is None else host
+        self._report = self._host.layout.of("report")
         self._poison_views = [self._poisonable(segment) for segment in self._outputs]
         self.poison_words: list[tuple[int, int]] = [(0, 1)] * len(self._outputs)
-        self.padding = Padding(arena)
+        self.padding = self._make_padding()
         self.padding.fill()
         self.current: InputSet | None = None
         #: The answer to the call before the current one, to recognize a stale result.
@@ -129,6 +143,10 @@ class Stager:
         #: The set whose contents the arena's inputs are known to hold.
         self.arena_holds: InputSet | None = None
         self._draw_seconds = 0.0
+
+    def _make_padding(self) -> Any:
+        assert isinstance(self._arena, Memory)
+        return Padding(self._arena)
 
     def _pool_limit(self) -> int:
         bytes_per_set = max(1, self._private_layout.total_bytes)
@@ -141,7 +159,13 @@ class Stager:
     # -- choosing -------------------------------------------------------------------------------------------------
 
     def stage(
-        self, reference: TimedReference, weight_set: int, distribution: str, seed: int | None, repeat: bool, canary: bool
+        self,
+        reference: TimedReference,
+        weight_set: int,
+        distribution: str,
+        seed: int | None,
+        repeat: bool,
+        canary: bool,
     ) -> StageReply:
         """Fills the arena for one call. Raises TaskError for what the task's own code does."""
         previous = self.current.expected if self.current is not None else None
@@ -178,7 +202,7 @@ class Stager:
     def _slot(self) -> InputSet:
         """A set to be overwritten: a new one while the budget lasts, then the one used longest ago."""
         if len(self._sets) < self._limit:
-            self._sets.append(InputSet(self._task, self._private_layout))
+            self._sets.append(InputSet(self._task, self._private_layout, self._secret))
             return self._sets[-1]
         oldest = self._sets.pop(0)
         self._sets.append(oldest)
@@ -187,6 +211,7 @@ class Stager:
     def _new_set(self, distribution: str, seed: int) -> InputSet:
         started = time.perf_counter()
         drawn = self._draw(distribution, seed)
+        self._task.device.synchronize()
         self._draw_seconds = time.perf_counter() - started
         chosen = self._slot()
         if self.arena_holds is chosen:
@@ -203,7 +228,7 @@ class Stager:
         """How often a canary call gets all new inputs instead: always where drawing is cheap or nothing can be replaced,
         else often enough to see whether a candidate is faster on what it knows."""
         expected = self.current.expected if self.current is not None else None
-        if self.current is None or not self.current.canaries or self._draw_seconds <= CHEAP_DRAW_SECONDS:
+        if self.current is None or not self.current.canaries or self._draw_seconds <= self.cheap_draw_seconds:
             return 1.0
         call_seconds = expected.nanoseconds / 1e9 if expected is not None else 0.0
         return min(1.0, max(MIN_FRESH_SHARE, call_seconds / self._draw_seconds))
@@ -262,7 +287,17 @@ class Stager:
             self.poison_words[index] = (word, size)
             view.fill_(as_signed(word, size))
         for segment in self._report:
-            self._arena.raw(segment)[:4] = 0
+            self._host.raw(segment)[:4] = 0
+
+    # -- graphs: on a GPU only ------------------------------------------------------------------------------------
+
+    def stage_graph(self, reference: TimedReference, weight_set: int, reply: StageReply) -> StageReply:
+        """The reply to a staged call with the time of a replay, where the reference can be a graph."""
+        return reply
+
+    def no_graph(self, reference: TimedReference) -> str:
+        """Why the reference cannot be a graph; "" if it can."""
+        return "no graphs on this device"
 
     # -- afterwards -----------------------------------------------------------------------------------------------
 

@@ -314,7 +314,8 @@ class StateMatcher:
         for index in SETS:
             self._weights.get(index).reference.restore()
         wanted = [
-            _Wanted(name, entry.role, (entry.tensor.detach(), states[1][name].tensor.detach()))
+            # On the CPU, where the export is; its bits are those that the module was built with.
+            _Wanted(name, entry.role, (entry.tensor.detach().cpu(), states[1][name].tensor.detach().cpu()))
             for name, entry in states[0].items()
         ]
         first, second = (_Candidate(self._states[index]) for index in SETS)

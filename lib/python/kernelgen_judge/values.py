@@ -223,7 +223,7 @@ def unflatten(structure: Any, tensors: dict[str, torch.Tensor]) -> Any:
     return {key: unflatten(item, tensors) for key, item in structure["fields"]}
 
 
-def _writable_base(tensor: torch.Tensor) -> torch.Tensor:
+def writable_base(tensor: torch.Tensor) -> torch.Tensor:
     """The part of a tensor that holds each memory location once: expanded dimensions reduced to one."""
     for dim, (size, stride) in enumerate(zip(tensor.shape, tensor.stride())):
         if stride == 0 and size > 1:
@@ -238,7 +238,7 @@ def empty_like_spec(spec: TensorSpec, device: torch.device | None = None) -> tor
 
 def assign(destination: torch.Tensor, source: torch.Tensor) -> None:
     """Copies values; the destination may be expanded (its repeated elements are written once)."""
-    base = _writable_base(destination)
+    base = writable_base(destination)
     part = source
     for dim, size in enumerate(base.shape):
         if size != source.shape[dim]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .exchange import Layout, Memory, make_layout, same_bytes
+from .exchange import Layout, Memory, Placed, Segment, make_layout, same_bytes
 from .stage import secret_seed
 from .task import Reference, Task
 from .timing import CacheFlusher, TimedReference
@@ -26,19 +26,30 @@ class WeightSet:
 class Weights:
     """Builds weight sets when first asked for, and keeps the arena's copy of the current one."""
 
-    def __init__(self, task: Task, layout: Layout, arena: Memory, flusher: CacheFlusher):
+    def __init__(self, task: Task, layout: Layout, arena: Placed, flusher: CacheFlusher):
         self._task = task
         self._arena = arena
         self._flusher = flusher
         self._segments = layout.of(*ROLES)
         self._sets: dict[int, WeightSet] = {}
-        private = make_layout([(segment.role, segment.spec) for segment in self._segments], with_report=False)
-        self._copy = Memory.private(private, "kernelgen-weights")
-        self._pairs = list(zip(self._segments, private.segments))
+        self._copy = self._make_copy()
+        self._pairs = list(zip(self._segments, self._copy.layout.segments))
         # What forward() changes may differ after a call, and is put back before the next.
         self._restored = [pair for pair in self._pairs if pair[0].name in set(task.mutated_state)]
         self._kept = [pair for pair in self._pairs if pair[0].name not in set(task.mutated_state)]
         self.current = 0
+
+    def _make_copy(self) -> Placed:
+        private = make_layout([(segment.role, segment.spec) for segment in self._segments], with_report=False)
+        return Memory.private(private, "kernelgen-weights")
+
+    def _time(self, reference: Reference) -> TimedReference:
+        return TimedReference(reference, self._flusher)
+
+    def _write(self, pairs: list[tuple[Segment, Segment]]) -> None:
+        """Copies tensors, given by their places in both memories, into the arena."""
+        for segment, private in pairs:
+            self._arena.copy_in(segment, self._copy.raw(private))
 
     def get(self, index: int) -> WeightSet:
         """The weight set 1 or 2. Raises TaskError when the reference cannot be built."""
@@ -47,7 +58,7 @@ class Weights:
         if index not in self._sets:
             seed = secret_seed()
             reference = self._task.build(seed)
-            self._sets[index] = WeightSet(seed, reference, TimedReference(reference, self._flusher))
+            self._sets[index] = WeightSet(seed, reference, self._time(reference))
         return self._sets[index]
 
     def built(self, index: int) -> bool:
@@ -58,17 +69,15 @@ class Weights:
         chosen = self.get(index)
         chosen.reference.restore()
         tensors = {entry.name: entry.tensor.detach() for entry in chosen.reference.state}
-        for (_, private), (segment, _) in zip(self._pairs, self._pairs):
+        for segment, private in self._pairs:
             assign(self._copy.view(private), tensors[segment.name])
         self.current = index
-        for segment, private in self._pairs:
-            self._arena.copy_in(segment, self._copy.raw(private))
+        self._write(self._pairs)
         return chosen
 
     def restore(self) -> None:
         """Puts back the buffers that a call may have changed."""
-        for segment, private in self._restored:
-            self._arena.copy_in(segment, self._copy.raw(private))
+        self._write(self._restored)
 
     def overwritten(self) -> list[str]:
         """Names of weights in the arena that are not what was written there; repairs them."""

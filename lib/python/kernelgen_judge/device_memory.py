@@ -1,0 +1,162 @@
+"""Tensors in memory of a device: the exchange arena, and copies of the judge's own that are laid out alike.
+
+A launch costs microseconds and a wait for a number tens of them, whatever the size, so nothing here goes tensor by tensor
+where it can go stretch by stretch, and comparisons answer with a flag that stays on the device until somebody has
+collected all of them. All memories of a session have the same secret in their padding: neighbouring tensors can be copied
+and compared as one stretch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+import torch
+
+from .device import Device, GpuDevice
+from .errors import TaskError, is_out_of_memory
+from .exchange import PAGE, Layout, Memory, Placed, Segment
+
+GUARD = PAGE
+_WORD_BYTES = 8
+#: 64-bit words compared at a time: the intermediate result takes a byte for each.
+_COMPARE_WORDS = 1 << 26
+
+
+class Secret:
+    """What fills the padding of one session: the same bytes from the start of every stretch."""
+
+    def __init__(self, device: Device):
+        # No stretch is longer: a guard on either side of a tensor that ends anywhere in a page.
+        self.bytes = torch.frombuffer(bytearray(os.urandom(GUARD + PAGE)), dtype=torch.uint8).to(device.torch)
+
+
+def differs(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Whether two uint8 tensors differ, as a boolean on the device that nobody has waited for yet."""
+    count = left.numel()
+    whole = count - count % _WORD_BYTES
+    if whole == 0 or (left.data_ptr() | right.data_ptr()) % _WORD_BYTES:
+        return (left != right).any()
+    parts = zip(
+        left[:whole].view(torch.int64).split(_COMPARE_WORDS), right[:whole].view(torch.int64).split(_COMPARE_WORDS)
+    )
+    flags = [(a != b).any() for a, b in parts]
+    if whole != count:
+        flags.append((left[whole:] != right[whole:]).any())
+    return flags[0] if len(flags) == 1 else torch.stack(flags).any()
+
+
+def raised(flags: Sequence[torch.Tensor]) -> list[bool]:
+    """The flags, read with one wait."""
+    return torch.stack(list(flags)).tolist() if flags else []
+
+
+class DeviceMemory(Placed):
+    """Memory of a device with a secret between its tensors."""
+
+    def __init__(self, layout: Layout, whole: torch.Tensor, secret: Secret):
+        """`whole` spans the memory and keeps it alive if torch owns it."""
+        super().__init__(layout, whole[: layout.total_bytes])
+        self.secret = secret
+        self.fill_padding()
+
+    @classmethod
+    def private(cls, layout: Layout, device: Device, secret: Secret) -> DeviceMemory:
+        """Memory that nobody else can see. Raises TaskError where there is not enough."""
+        try:
+            return cls(layout, torch.empty(layout.total_bytes, dtype=torch.uint8, device=device.torch), secret)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            free = device.free_bytes() if isinstance(device, GpuDevice) else 0
+            raise TaskError(f"needs {layout.total_bytes} bytes of device memory, {free} are free") from None
+
+    def fill_padding(self) -> None:
+        for _, start, length in self.paddings():
+            self._all[start : start + length] = self.secret.bytes[:length]
+
+    def stretch(self, segments: Sequence[Segment]) -> torch.Tensor:
+        """The bytes from the first segment's start to the last one's end; they must be neighbours."""
+        first, last = segments[0], segments[-1]
+        return self._all[first.segment_offset : last.segment_offset + last.segment_bytes]
+
+
+def runs(pairs: Iterable[tuple[Segment, Segment]]) -> list[list[tuple[Segment, Segment]]]:
+    """Pairs of a tensor's places in two memories, grouped so that each group is one stretch in both."""
+    found: list[list[tuple[Segment, Segment]]] = []
+    for left, right in pairs:
+        if found:
+            a, b = found[-1][-1]
+            follows = a.segment_offset + a.segment_bytes == left.segment_offset
+            if follows and b.segment_offset + b.segment_bytes == right.segment_offset:
+                found[-1].append((left, right))
+                continue
+        found.append([(left, right)])
+    return found
+
+
+class Mirror:
+    """Tensors of the arena and their copy in memory of the judge's own."""
+
+    def __init__(self, arena: DeviceMemory, copy: DeviceMemory, pairs: Iterable[tuple[Segment, Segment]]):
+        """`pairs` are the places of each tensor in the arena and in the copy."""
+        self._arena, self._copy = arena, copy
+        self._runs = runs(pairs)
+        self._stretches = [
+            (arena.stretch([left for left, _ in run]), copy.stretch([right for _, right in run])) for run in self._runs
+        ]
+
+    def write(self) -> None:
+        """Puts the copy into the arena."""
+        for target, source in self._stretches:
+            target.copy_(source)
+
+    def flags(self) -> list[torch.Tensor]:
+        """For each stretch whether the arena differs."""
+        return [differs(left, right) for left, right in self._stretches]
+
+    def differing(self) -> list[tuple[Segment, Segment]]:
+        """The tensors that differ in the arena, padding aside."""
+        found: list[tuple[Segment, Segment]] = []
+        for run, flag in zip(self._runs, raised(self.flags())):
+            if flag:
+                each = [differs(self._arena.raw(left), self._copy.raw(right)) for left, right in run]
+                found += [pair for pair, different in zip(run, raised(each)) if different]
+        return found
+
+
+class DevicePadding:
+    """The padding of an arena, looked at all at once."""
+
+    def __init__(self, memory: DeviceMemory):
+        self._places = memory.paddings()
+        self._memory = memory
+        device = memory.raw(memory.layout.segments[0]).device
+        stretches = [torch.arange(start, start + length) for _, start, length in self._places]
+        self._index = torch.cat(stretches).to(device)
+        within = torch.cat([torch.arange(length) for _, _, length in self._places]).to(device)
+        self._wanted = memory.secret.bytes[within]
+
+    def fill(self) -> None:
+        self._memory._all.index_copy_(0, self._index, self._wanted)
+
+    def flag(self) -> torch.Tensor:
+        """Whether anything is not as it was filled."""
+        return (self._memory._all.index_select(0, self._index) != self._wanted).any()
+
+    def broken(self) -> list[str]:
+        """Names of the tensors beside which somebody wrote."""
+        differing = (self._memory._all.index_select(0, self._index) != self._wanted).cpu()
+        names, position = [], 0
+        for segment, _, length in self._places:
+            if bool(differing[position : position + length].any()):
+                names.append(segment.name)
+            position += length
+        return list(dict.fromkeys(names))
+
+
+def private_memory(device: Device, layout: Layout, name: str, secret: Secret | None) -> Memory | DeviceMemory:
+    """Memory of the judge's own, of the kind that the arena is: on a device if there is a secret."""
+    if secret is None:
+        return Memory.private(layout, name)
+    return DeviceMemory.private(layout, device, secret)

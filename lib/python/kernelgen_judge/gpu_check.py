@@ -1,0 +1,154 @@
+"""What a call left in the arena, where that is memory of a device: the same judgement with few passes and few waits."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
+
+import torch
+
+from kernelgen_common import dtypes
+
+from . import compare
+from .check import SAMPLE_BLOCKS, SAMPLE_ELEMENTS, SAMPLE_SLACK, Checker, _outcome
+from .device_memory import raised
+from .exchange import Layout, Placed, Segment
+from .gpu_quick import GpuQuickComparer
+from .gpu_stage import GpuStager
+from .gpu_weights import GpuWeights
+from .stage import Expected
+
+_HASH_ROW = 4096
+_HASH_ROWS = 4096
+
+
+class Digest:
+    """A digest that is computed where the data is. Another one for every object: its key is secret.
+
+    Rows of 32-bit words are hashed by two random linear functions modulo 2^64 of which the upper halves count (any two
+    different rows agree with probability 2^-62), their hashes by SHA-256.
+    """
+
+    def __init__(self, device: torch.device):
+        key = torch.frombuffer(bytearray(os.urandom(2 * _HASH_ROW * 8)), dtype=torch.int64)
+        self._key = key.view(2, _HASH_ROW).to(device)
+
+    def of(self, parts: list[torch.Tensor]) -> str:
+        """Over uint8 tensors, one after the other; lengths count."""
+        found = hashlib.sha256()
+        for raw in parts:
+            found.update(raw.numel().to_bytes(8, "little"))
+            whole = raw.numel() - raw.numel() % (4 * _HASH_ROW)
+            rows = raw[:whole].view(torch.int32).view(-1, _HASH_ROW)
+            hashes = [self._hash(some) for some in rows.split(_HASH_ROWS)] if whole else []
+            if hashes:
+                found.update(bytes(torch.cat(hashes).cpu().view(torch.uint8).reshape(-1).numpy()))
+            if whole != raw.numel():
+                found.update(bytes(raw[whole:].cpu().tolist()))
+        return found.hexdigest()
+
+    def _hash(self, rows: torch.Tensor) -> torch.Tensor:
+        wide = rows.to(torch.int64)
+        return torch.stack([(wide * key).sum(dim=1) >> 32 for key in self._key], dim=1).contiguous()
+
+
+class GpuChecker(Checker):
+    """A Checker whose arena is memory of a device."""
+
+    #: Comparing so much costs less than looking at samples of it tensor by tensor.
+    always_full_bytes = 256 << 20
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._arena_views = {segment.name: self._arena.view(segment) for segment in self._segments}
+        self._views = self._arena_views
+        self._gpu_quick = GpuQuickComparer(self._tolerance)
+        self._digest = Digest(self._task.device.torch)
+
+    def _make_copy(self, private: Layout) -> Placed:
+        """None is needed until the quick look has failed: see `_settle`."""
+        self._private = private
+        return Placed(private, torch.empty(private.total_bytes, dtype=torch.uint8, device="meta"))
+
+    def _take(self) -> None:
+        self._views = self._arena_views
+
+    def _settle(self) -> None:
+        """Copies the outputs to where nobody else writes."""
+        whole = torch.empty(self._private.total_bytes, dtype=torch.uint8, device=self._task.device.torch)
+        self._copy = Placed(self._private, whole)
+        for segment, private in self._pairs:
+            self._copy.copy_in(private, self._arena.raw(segment))
+        self._views = {private.name: self._copy.view(private) for _, private in self._pairs}
+
+    def digest(self) -> str:
+        return self._digest.of([self._arena.raw(segment) for segment in self._segments])
+
+    def _spoiled(self) -> dict[str, Any] | None:
+        """One wait for everything that nobody may write; names are looked for only when something is there to name."""
+        stager, weights = self._stager, self._weights
+        assert isinstance(stager, GpuStager) and isinstance(weights, GpuWeights)
+        if any(raised([*stager.flags(), *weights.flags()])):
+            return super()._spoiled()
+        stager.unchanged()
+        return None
+
+    def _compare_in_full(self) -> dict[str, Any]:
+        assert self._stager.current is not None and self._stager.current.expected is not None
+        expected = self._stager.current.expected
+        if not self._needs_float64(expected):
+            accepted = self._gpu_quick.accept(expected, self._arena_views)
+            if accepted is not None:
+                return _outcome("correct", "", "", [error.to_json() for error in accepted])
+        try:
+            self._settle()
+            return self._no_booleans(expected) or self._compare_thoroughly(expected)
+        finally:
+            self._copy = self._make_copy(self._private)
+            self._views = self._arena_views
+
+    def _needs_float64(self, expected: Expected) -> bool:
+        """Whether the float64 rule has something to say, which the quick look does not know."""
+        if expected.prepared is None:
+            return self._wants_float64(expected)
+        return any(target.oracle is not None for target in expected.prepared.targets.values())
+
+    # -- samples --------------------------------------------------------------------------------------------------
+
+    def _sample_one(self, segment: Segment, given: torch.Tensor, wanted: torch.Tensor) -> str:
+        """All blocks at once."""
+        count = min(SAMPLE_ELEMENTS, given.numel())
+        if count == 0:
+            return ""
+        starts = [self._rng.randrange(given.numel() - count + 1) for _ in range(SAMPLE_BLOCKS)]
+        places = torch.tensor(starts, device=given.device)[:, None] + torch.arange(count, device=given.device)
+        c, r = dtypes.bits(given)[places], dtypes.bits(wanted)[places]
+        if given.dtype.is_complex or not given.dtype.is_floating_point:
+            return self._sample_others(given, wanted, places, starts)
+        c, r = c.view(given.dtype).double(), r.view(given.dtype).double()
+        tolerance = self._tolerance or compare.default_tolerance(given.dtype)
+        scale = r.nan_to_num(0.0, 0.0, 0.0).square().mean(dim=1, keepdim=True).sqrt()
+        allowed = SAMPLE_SLACK * (tolerance.rtol * r.abs() + tolerance.atol * scale)
+        agrees = ((c - r).abs() <= allowed) | (c == r) | (c.isnan() & r.isnan())
+        return _first_wrong((~agrees).sum(dim=1).tolist(), starts, count)
+
+    def _sample_others(self, given: torch.Tensor, wanted: torch.Tensor, places: torch.Tensor, starts: list[int]) -> str:
+        if given.dtype.is_complex:
+            c, r = torch.view_as_real(given)[places], torch.view_as_real(wanted)[places]
+            reals = [part.reshape(len(starts), -1).double() for part in (c, r)]
+            tolerance = self._tolerance or compare.default_tolerance(given.dtype)
+            scale = reals[1].nan_to_num(0.0, 0.0, 0.0).square().mean(dim=1, keepdim=True).sqrt()
+            allowed = SAMPLE_SLACK * (tolerance.rtol * reals[1].abs() + tolerance.atol * scale)
+            agrees = ((reals[0] - reals[1]).abs() <= allowed) | (reals[0] == reals[1])
+            agrees |= reals[0].isnan() & reals[1].isnan()
+            return _first_wrong((~agrees).sum(dim=1).tolist(), starts, places.shape[1])
+        differing = dtypes.bits(given)[places] != dtypes.bits(wanted)[places]
+        return _first_wrong(differing.sum(dim=1).tolist(), starts, places.shape[1])
+
+
+def _first_wrong(wrong: list[int], starts: list[int], count: int) -> str:
+    for number, start in zip(wrong, starts):
+        if number:
+            return f"{number} of {count} elements from {start} on are wrong"
+    return ""

@@ -1,0 +1,168 @@
+"""The quick look at outputs (see quick) on a GPU: few passes over large chunks, and one wait for all their numbers.
+
+A pass reads as fast as memory does and intermediate results cost as much as inputs, so the first look only asks for the
+largest gap. Where that is within the least absolute allowance of any row, everything is right, and the recorded share of
+the tolerance is the most that it can be; else a second look multiplies the rule out. Each element of the candidate is
+read once by the look that accepts it, so it does not matter whether somebody is still writing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from kernelgen_common import dtypes
+
+from .compare import OutputError, Tolerance, _row_shape, default_tolerance
+from .device_memory import differs
+from .stage import Expected
+
+CHUNK = 1 << 26
+_HALF = (torch.float16, torch.bfloat16)
+_WORKABLE = (torch.float32, *_HALF)
+#: The absolute allowance may be used up to this part by the first look: its own rounding is far below the rest.
+_SAFE = 0.999
+
+
+@dataclass
+class _Look:
+    """One output that is compared as numbers."""
+
+    error: OutputError
+    wanted: torch.Tensor
+    given: torch.Tensor
+    tolerance: Tolerance
+    #: Largest gap, sum of the gaps, least rms of a row.
+    numbers: list[torch.Tensor]
+    least: float = 0.0
+
+    @property
+    def kernelbench(self) -> float:
+        return 1e-2 if self.wanted.dtype in _HALF else 1e-4
+
+
+class GpuQuickComparer:
+    """Keeps its working memory between calls. One thread."""
+
+    def __init__(self, tolerance: Tolerance | None, chunk: int = CHUNK):
+        self._tolerance = tolerance
+        self._chunk = chunk
+        self._gap = torch.empty(0)
+        self._allowed = torch.empty(0)
+
+    def accept(self, expected: Expected, candidate: Mapping[str, torch.Tensor]) -> list[OutputError] | None:
+        """The errors of outputs that are right beyond doubt; None where the full comparison must decide.
+
+        Shapes and dtypes are the expected ones; candidate tensors are contiguous.
+        """
+        errors: list[OutputError] = []
+        looks: list[_Look] = []
+        different: list[torch.Tensor] = []
+        for name, wanted in expected.outputs.tensors.items():
+            error = OutputError(name, kernelbench_allclose=True)
+            errors.append(error)
+            if wanted.numel() == 0:
+                continue
+            wanted, given = wanted.contiguous().reshape(-1), candidate[name].reshape(-1)
+            if wanted.dtype in _WORKABLE:
+                looks.append(self._look(expected, error, wanted, given))
+            elif wanted.is_floating_point() or wanted.is_complex():
+                return None
+            else:
+                different.append(differs(_bytes(wanted), _bytes(given)))
+        return errors if self._decide(looks, different) else None
+
+    def _decide(self, looks: list[_Look], different: list[torch.Tensor]) -> bool:
+        queued = [number for look in looks for number in look.numbers] + [flag.float() for flag in different]
+        if not queued:
+            return True
+        read = torch.stack(queued).tolist()
+        if any(read[3 * len(looks) :]):
+            return False
+        doubtful = []
+        for index, look in enumerate(looks):
+            largest, total, look.least = read[3 * index : 3 * index + 3]
+            # A NaN or an infinity anywhere makes the sum one.
+            if not math.isfinite(total) or not math.isfinite(look.least):
+                return False
+            look.error.max_abs, look.error.mean_abs = largest, total / look.wanted.numel()
+            allowance = look.tolerance.atol * look.least
+            if largest > 0.0:
+                look.error.max_scaled = largest / allowance if allowance > 0.0 else math.inf
+            if look.error.max_scaled > _SAFE or largest > look.kernelbench:
+                doubtful.append(look)
+        return not doubtful or self._decide_doubtful(doubtful)
+
+    # -- the first look -------------------------------------------------------------------------------------------
+
+    def _look(self, expected: Expected, error: OutputError, wanted: torch.Tensor, given: torch.Tensor) -> _Look:
+        tops, sums = [], []
+        for r, c in zip(wanted.split(self._chunk), given.split(self._chunk)):
+            gap = self._gap_of(c, r)
+            tops.append(torch.linalg.vector_norm(gap, math.inf))
+            sums.append(torch.linalg.vector_norm(gap, 1))
+        least = expected.least_rms.get(error.output)
+        if least is None:
+            shape = tuple(expected.outputs.tensors[error.output].shape)
+            least = expected.least_rms[error.output] = self._least_rms(wanted.view(_row_shape(shape)))
+        numbers = [_only(tops, torch.amax), _only(sums, torch.sum), least]
+        return _Look(error, wanted, given, self._tolerance or default_tolerance(wanted.dtype), numbers)
+
+    def _gap_of(self, c: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
+        """c - r in float32, in memory that the next chunk uses again."""
+        self._gap = _grown(self._gap, c, self._chunk)
+        gap = self._gap[: c.numel()]
+        if c.dtype == torch.float32:
+            return torch.sub(c, r, out=gap)
+        return gap.copy_(c).sub_(r)
+
+    def _least_rms(self, grid: torch.Tensor) -> torch.Tensor:
+        """The rms of the smallest row."""
+        step = max(1, self._chunk // max(1, grid.shape[1]))
+        norms = [torch.linalg.vector_norm(part, dim=1, dtype=torch.float32).amin() for part in grid.split(step)]
+        return _only(norms, torch.amin) / math.sqrt(grid.shape[1])
+
+    # -- the second look ------------------------------------------------------------------------------------------
+
+    def _decide_doubtful(self, looks: list[_Look]) -> bool:
+        """The rule multiplied out, with the least rms as scale; gaps are taken anew, and these are the ones that count."""
+        queued = []
+        for look in looks:
+            scaled, outside = [], []
+            for r, c in zip(look.wanted.split(self._chunk), look.given.split(self._chunk)):
+                gap = self._gap_of(c, r).abs_()
+                self._allowed = _grown(self._allowed, c, self._chunk)
+                allowed = self._allowed[: c.numel()].copy_(c).abs_().mul_(look.kernelbench).add_(look.kernelbench)
+                outside.append((gap > allowed).any())
+                allowed.copy_(r).abs_().mul_(look.tolerance.rtol).add_(look.tolerance.atol * look.least)
+                # 0 / 0 is an error of zero where none is allowed; the gap itself holds no NaN, or its share is one.
+                share = torch.where(gap == 0, gap, gap.div(allowed))
+                scaled.append(share.amax())
+            queued += [_only(scaled, torch.amax), _only(outside, torch.any).float()]
+        read = torch.stack(queued).tolist()
+        for index, look in enumerate(looks):
+            share, outside_kernelbench = read[2 * index : 2 * index + 2]
+            if not share <= 1.0:
+                return False
+            look.error.max_scaled = share
+            look.error.kernelbench_allclose = outside_kernelbench == 0.0
+        return True
+
+
+def _bytes(flat: torch.Tensor) -> torch.Tensor:
+    return dtypes.bits(flat).view(torch.uint8)
+
+
+def _only(parts: list[torch.Tensor], combine: object) -> torch.Tensor:
+    """One number of those of all chunks."""
+    return parts[0] if len(parts) == 1 else combine(torch.stack(parts))  # type: ignore[operator]
+
+
+def _grown(buffer: torch.Tensor, like: torch.Tensor, most: int) -> torch.Tensor:
+    """A float32 buffer with room for `like`, which is never longer than `most`."""
+    if buffer.numel() >= like.numel() and buffer.device == like.device:
+        return buffer
+    return torch.empty(min(like.numel(), most), dtype=torch.float32, device=like.device)

@@ -1,0 +1,51 @@
+"""What a session on a GPU is made of: the arena in memory of the device, and those who work on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kernelgen_common.gpu import GpuError, tensor_at
+
+from .device import GpuDevice
+from .device_memory import DeviceMemory, Secret
+from .errors import TaskError
+from .exchange import Layout, Memory
+from .gpu_check import GpuChecker
+from .gpu_stage import GpuStager, plan_memory
+from .gpu_weights import GpuWeights
+from .stage import Stager
+from .task import CallInputs, Task
+from .weights import Weights
+
+
+class GpuArena:
+    """The exchange arena of one session. `descriptor` is what maps it in another process; the taker closes it."""
+
+    def __init__(self, task: Task, device: GpuDevice, layout: Layout):
+        """Raises TaskError where the device has not enough memory for the arena, the judge and a runner."""
+        self._task = task
+        self._layout = layout
+        # Whatever torch keeps for later counts as taken.
+        device.release_cache()
+        free = device.free_bytes()
+        try:
+            address, self.descriptor = device.gpu.allocate_shared(layout.total_bytes)
+        except GpuError as error:
+            if not error.out_of_memory:
+                raise
+            needed = layout.total_bytes
+            raise TaskError(f"needs {needed} bytes of device memory for what is exchanged, {free} are free") from None
+        self.memory = DeviceMemory(layout, tensor_at(address, layout.total_bytes, device.torch), Secret(device))
+        self._plan = plan_memory(device, task, layout)
+        # Nobody is left waiting for memory that the judge keeps: a runner's share is its own.
+        device.limit_torch(self._plan.free - self._plan.runner)
+
+    def weights(self) -> GpuWeights:
+        return GpuWeights(self._task, self._layout, self.memory)
+
+    def stager(self, draw: Callable[[str, int], CallInputs], host: Memory) -> GpuStager:
+        return GpuStager(self._task, self._layout, self.memory, draw, host, self._plan)
+
+    def checker(self, stager: Stager, weights: Weights, request: Mapping[str, Any], host: Memory) -> GpuChecker:
+        return GpuChecker(self._task, self._layout, self.memory, stager, weights, request, host)

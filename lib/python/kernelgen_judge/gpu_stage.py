@@ -1,0 +1,147 @@
+"""Input sets in memory of a device: as many as fit beside what a runner needs, and references replayed as graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .arithmetic import DEVICE_CHUNK
+from .device import PROCESS_BYTES, GpuDevice
+from .device_memory import DeviceMemory, DevicePadding, Mirror
+from .errors import TaskError
+from .exchange import Layout, Segment
+from .gpu_timing import GpuTimedReference, ReferenceGraph
+from .stage import POOL_SETS, InputSet, Stager, StageReply, _Changes
+from .task import Task
+from .timing import TimedReference
+
+#: A runner's own outputs, and a part of them again for what its allocator cannot use.
+_RUNNER_OUTPUTS = 1.25
+#: Bytes of working memory per element of a chunk that a thorough comparison holds at its peak.
+_COMPARISON_BYTES = 48
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """How the memory of a device is shared between the judge and a runner. All in bytes."""
+
+    #: Free when the arena was there and nothing else.
+    free: int
+    #: What a runner is left.
+    runner: int
+    #: What the judge cannot do without, beside one input set.
+    least: int
+    #: What it should have before there is a second one.
+    ample: int
+    #: What an input set needs, the expected answer included.
+    per_set: int
+
+    @property
+    def sets(self) -> int:
+        """Input sets that fit, at most POOL_SETS. Raises TaskError where none does."""
+        needed = self.runner + self.least + self.per_set
+        if needed > self.free:
+            raise TaskError(f"needs {needed} bytes of device memory beside the exchanged tensors, {self.free} are free")
+        fitting = (self.free - self.runner - self.ample) // max(1, self.per_set)
+        return max(1, min(POOL_SETS, fitting))
+
+
+def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
+    """Plans for a task whose arena is allocated."""
+    inputs, outputs = layout.bytes_of("input", "draw"), layout.bytes_of("output")
+    weights = layout.bytes_of("parameter", "buffer", "attribute")
+    largest = max((segment.nbytes // segment.spec.itemsize for segment in layout.of("output")), default=0)
+    call = max(task.call_bytes, outputs)
+    # A weight set with what restores it, and the copy that the arena's is compared with; fresh inputs on their way into a
+    # set; a call of the reference; the answer before the current one; working memory of the comparison.
+    least = 3 * weights + inputs + call + outputs + _COMPARISON_BYTES * min(largest, DEVICE_CHUNK)
+    # The other weight set; a transform of inputs; a call inside of graphs; outputs that must be looked at twice.
+    ample = least + 2 * weights + inputs + call + outputs
+    # A ModelNew has weights of its own, and may keep another form of them.
+    runner = int(outputs * _RUNNER_OUTPUTS) + 2 * weights + (PROCESS_BYTES if device.torch.type == "cuda" else 0)
+    return MemoryPlan(device.free_bytes(), runner, least, ample, inputs + outputs)
+
+
+class GpuStager(Stager):
+    """A Stager whose arena is memory of a device."""
+
+    #: Drawing there is cheap beside what else a call costs here.
+    cheap_draw_seconds = 2e-3
+
+    def __init__(self, task: Task, layout: Layout, arena: DeviceMemory, draw: Any, host: Any, plan: MemoryPlan):
+        self._plan = plan
+        self._device_arena = arena
+        allowed = set(task.mutated_inputs)
+        self._kept = [segment for segment in layout.of("input") if segment.name not in allowed]
+        self._mirrors: dict[int, tuple[Mirror, Mirror]] = {}
+        self._graphs: dict[tuple[int, int], ReferenceGraph] = {}
+        super().__init__(task, layout, arena, draw, host, arena.secret)
+
+    def _make_padding(self) -> DevicePadding:
+        return DevicePadding(self._device_arena)
+
+    def _pool_limit(self) -> int:
+        return self._plan.sets
+
+    def _mirror_of(self, chosen: InputSet) -> tuple[Mirror, Mirror]:
+        """(all inputs, those that no call may write) beside the arena's."""
+        known = self._mirrors.get(id(chosen))
+        if known is None:
+            assert isinstance(chosen.memory, DeviceMemory)
+
+            def pairs(segments: list[Segment]) -> list[tuple[Segment, Segment]]:
+                return [(segment, self._private_of[segment.name]) for segment in segments]
+
+            arena, memory = self._device_arena, chosen.memory
+            both = (self._input_segments, self._kept)
+            known = tuple(Mirror(arena, memory, pairs(segments)) for segments in both)  # type: ignore[assignment]
+            self._mirrors[id(chosen)] = known
+        return known
+
+    def _write_inputs(self, chosen: InputSet, changes: _Changes) -> None:
+        if self.arena_holds is chosen and changes.ranges is not None:
+            super()._write_inputs(chosen, changes)
+            return
+        self._mirror_of(chosen)[0].write()
+        self.arena_holds = None
+
+    # -- afterwards -----------------------------------------------------------------------------------------------
+
+    def flags(self) -> list[torch.Tensor]:
+        """Booleans on the device: whether padding or an input that no call may write is not what was staged."""
+        changed = [] if self.current is None else self._mirror_of(self.current)[1].flags()
+        return [self.padding.flag(), *changed]
+
+    def unchanged(self) -> None:
+        """Somebody has read `flags`, and none was raised."""
+        if not self._task.mutated_inputs:
+            self.arena_holds = self.current
+
+    def changed_inputs(self) -> list[str]:
+        if self.current is None:
+            return []
+        names = [segment.name for segment, _ in self._mirror_of(self.current)[1].differing()]
+        if not names:
+            self.unchanged()
+        return names
+
+    # -- graphs ---------------------------------------------------------------------------------------------------
+
+    def stage_graph(self, reference: TimedReference, weight_set: int, reply: StageReply) -> StageReply:
+        """The reply to a staged call with the time of a replay, where the reference can be a graph."""
+        chosen = self.current
+        known = reply.reference_ns == 0
+        if known or not isinstance(reference, GpuTimedReference) or chosen is None or chosen.expected is None:
+            return reply
+        key = (id(chosen), weight_set)
+        if key not in self._graphs:
+            graph = reference.capture(chosen.inputs, chosen.expected.forward_seed, chosen.expected.outputs)
+            if graph is None:
+                return reply
+            self._graphs[key] = graph
+        return StageReply(reply.seed, reply.forward_seed, reference.replay(self._graphs[key]), reply.fresh)
+
+    def no_graph(self, reference: TimedReference) -> str:
+        return reference.no_graph if isinstance(reference, GpuTimedReference) else super().no_graph(reference)

@@ -1,0 +1,190 @@
+"""Calls of the reference on a GPU: timed between events of gpu.h, as runners time candidates, and as graphs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from kernelgen_common.gpu import GpuError
+
+from .compare import Expected
+from .device import GpuDevice
+from .errors import TaskError, describe_exception, one_line
+from .source import quiet, seed_everything, task_errors
+from .task import CallInputs, Reference
+from .timing import CacheFlusher, TimedReference
+from .values import Flat, assign, flatten_output, writable_base
+
+WARM_UP_CALLS = 3
+
+
+class NotCapturable(Exception):
+    """Why the reference cannot be a graph, in one line."""
+
+
+class ReferenceGraph:
+    """One recorded call of a reference on given tensors; replayed, it reads what they hold by then."""
+
+    def __init__(self, gpu_graph: int, arguments: list[Any], copies: list[tuple[torch.Tensor, torch.Tensor]]):
+        """`arguments` are kept alive; `copies` are (copy, original) of the inputs that forward() writes."""
+        self.handle = gpu_graph
+        self._arguments = arguments
+        self._copies = copies
+
+    def refresh(self) -> None:
+        for copy, original in self._copies:
+            assign(copy, original)
+
+
+class GpuTimedReference(TimedReference):
+    """A reference on a GPU."""
+
+    def __init__(self, reference: Reference, device: GpuDevice):
+        super().__init__(reference, CacheFlusher(None))
+        self._device = device
+        self._gpu = device.gpu
+        self._task = reference.task
+        #: What the graphs allocate; all of them share it, since none is replayed while another one's result matters.
+        self._pool: Any = None
+        self._side: Any = None
+        #: Why there are no graphs; "" while nothing speaks against them.
+        self.no_graph = self._obstacle()
+
+    def _obstacle(self) -> str:
+        if self._device.torch.type != "cuda":
+            return "no graphs on this device"
+        if not hasattr(torch.cuda, "MemPool") or not hasattr(torch.cuda, "use_mem_pool"):
+            return f"torch {torch.__version__} has no pools of memory for graphs"
+        if self._task.randomness != "none":
+            return "forward() draws random numbers"
+        return ""
+
+    @contextlib.contextmanager
+    def _doing(self) -> Iterator[None]:
+        """Inference, and failures of the task as TaskErrors."""
+        task = self._task
+        failing = task_errors(f"{task.source.name}: forward() failed", task.filename)
+        with quiet(task.sink), failing, torch.inference_mode():
+            yield
+
+    def call(self, arguments: Sequence[Any], forward_seed: int, ranges: Sequence[tuple[int, int]]) -> tuple[Any, int]:
+        """One call, and its time between two events on torch's stream. `ranges` mean nothing here."""
+        if self._restores:
+            self.reference.restore()
+        self._device.apply_flags(self._task.precision)
+        module, gpu, stream = self.reference.module, self._gpu, self._device.stream()
+        with self._doing():
+            seed_everything(forward_seed)
+            gpu.begin_call(stream)
+            value = module(*arguments)
+            call = gpu.end_call(stream)
+        return value, call.device_ns
+
+    def outputs(self, value: Any, argument_storages: set[int]) -> Flat:
+        """The outputs on the device, in memory that no later call writes."""
+        flat = super().outputs(value, argument_storages)
+        for name, tensor in flat.tensors.items():
+            flat.tensors[name] = self._device.move(tensor)
+        return flat
+
+    # -- graphs ---------------------------------------------------------------------------------------------------
+
+    def capture(self, inputs: CallInputs, forward_seed: int, expected: Flat) -> ReferenceGraph | None:
+        """Records a call on these very tensors; None if that cannot be, with the reason in `no_graph`.
+
+        `expected` is what a call gives: a graph that gives anything else is none.
+        """
+        if self.no_graph:
+            return None
+        try:
+            return self._capture(inputs, forward_seed, expected)
+        except NotCapturable as error:
+            self.no_graph = str(error)
+        except TaskError as error:
+            # A call has worked before: what fails now is the second stream or the memory for it.
+            self.no_graph = error.message
+        return None
+
+    def _capture(self, inputs: CallInputs, forward_seed: int, expected: Flat) -> ReferenceGraph:
+        written = set(self._task.mutated_inputs)
+        given = inputs.clone(written)
+        arguments = given.arguments()
+        copies = [(given.tensors[name], inputs.tensors[name]) for name in written]
+        self._device.apply_flags(self._task.precision)
+        seed_everything(forward_seed)
+        if self._side is None:
+            self._warm_up(arguments)
+        self.reference.restore()
+        handle, value = self._record(arguments)
+        graph = ReferenceGraph(handle, arguments, copies)
+        try:
+            self._verify(graph, given, value, expected)
+        except BaseException:
+            self._gpu.free_graph(handle)
+            raise
+        return graph
+
+    def _warm_up(self, arguments: list[Any]) -> None:
+        """A few calls on the stream that records later: libraries make their workspaces for each stream."""
+        self._side, self._pool = torch.cuda.Stream(), torch.cuda.MemPool()
+        self._device.synchronize()
+        # What they allocate comes from the graphs' pool, and stays there for the graphs.
+        with self._doing(), torch.cuda.stream(self._side), torch.cuda.use_mem_pool(self._pool):
+            for _ in range(WARM_UP_CALLS):
+                self.reference.module(*arguments)
+        self._device.synchronize()
+
+    def _record(self, arguments: list[Any]) -> tuple[int, Any]:
+        """Through gpu.h and not torch.cuda.graph: that one leaves torch's allocator unusable when it fails."""
+        self._device.synchronize()
+        failure: Exception | None = None
+        value, handle, stream = None, 0, self._side.cuda_stream
+        with torch.cuda.stream(self._side), torch.cuda.use_mem_pool(self._pool):
+            self._gpu.begin_capture(stream)
+            try:
+                with quiet(self._task.sink), torch.inference_mode():
+                    value = self.reference.module(*arguments)
+            except Exception as error:  # noqa: BLE001 - whatever the task does, the capture must end
+                failure = error
+            try:
+                handle = self._gpu.end_capture(stream)
+            except GpuError as error:
+                failure = failure or error
+        if failure is None:
+            return handle, value
+        self._gpu.free_graph(handle)
+        self._device.synchronize()
+        why = describe_exception(failure, self._task.filename)
+        raise NotCapturable(one_line(f"forward() cannot be captured: {why}", 240))
+
+    def _verify(self, graph: ReferenceGraph, given: CallInputs, value: Any, expected: Flat) -> None:
+        """Work that a capture cannot see (other streams, the CPU) would be missing in every replay, and look fast."""
+        taken = {tensor.untyped_storage().data_ptr() for tensor in given.tensors.values()} | self._state_storages
+        with torch.inference_mode():
+            flat = flatten_output(value)
+            for tensor in flat.tensors.values():
+                if tensor.device == self._device.torch and tensor.untyped_storage().data_ptr() not in taken:
+                    writable_base(tensor).fill_(True if tensor.dtype == torch.bool else 77)
+        self._launch(graph)
+        self._device.synchronize()
+        moved = {name: self._device.move(tensor) for name, tensor in flat.tensors.items()}
+        comparison = Expected(expected).compare(moved, flat.structure)
+        if not comparison.correct:
+            raise NotCapturable(one_line(f"a replay gives something else than a call: {comparison.message}", 240))
+
+    def _launch(self, graph: ReferenceGraph) -> None:
+        self.reference.restore()
+        graph.refresh()
+        self._gpu.replay(graph.handle, self._device.stream())
+
+    def replay(self, graph: ReferenceGraph) -> int:
+        """Nanoseconds of a replay."""
+        self.reference.restore()
+        graph.refresh()
+        stream = self._device.stream()
+        self._gpu.begin_call(stream)
+        self._gpu.replay(graph.handle, stream)
+        return self._gpu.end_call(stream).device_ns
