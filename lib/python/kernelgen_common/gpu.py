@@ -7,6 +7,7 @@ import os
 from typing import Any, NamedTuple
 
 import torch
+import torch.utils.dlpack
 
 OUT_OF_MEMORY = 2
 _ERROR_BYTES = 512
@@ -250,17 +251,37 @@ class Gpu:
         self._library.kgen_gpu_free_graph(self._gpu, graph)
 
 
-class _DeviceBytes:
-    """Memory of the device as torch takes it over without a copy."""
+class _DlTensor(ctypes.Structure):
+    """DLTensor of DLPack: how tensors change hands between libraries."""
 
-    def __init__(self, address: int, count: int):
-        self.__cuda_array_interface__ = {
-            "shape": (count,),
-            "typestr": "|u1",
-            "data": (address, False),
-            "strides": None,
-            "version": 2,
-        }
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class _DlManagedTensor(ctypes.Structure):
+    """DLManagedTensor: without a deleter nothing is owned."""
+
+    _fields_ = [("tensor", _DlTensor), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+_DL_UNSIGNED = 1
+_DL_DEVICES = {"cpu": 1, "cuda": 2}
+_DL_NAME = b"dltensor"
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+#: torch reads these as long as the tensors live, and nobody is told when that ends: a few hundred bytes each.
+_handed_over: list[Any] = []
 
 
 def tensor_at(address: int, count: int, device: torch.device | str) -> torch.Tensor:
@@ -271,6 +292,11 @@ def tensor_at(address: int, count: int, device: torch.device | str) -> torch.Ten
     device = torch.device(device)
     if count == 0:
         return torch.empty(0, dtype=torch.uint8, device=device)
-    if device.type == "cpu":
-        return torch.frombuffer((ctypes.c_char * count).from_address(address), dtype=torch.uint8)
-    return torch.as_tensor(_DeviceBytes(address, count), device=device)
+    # DLPack, because __cuda_array_interface__ would need numpy, which torch does without.
+    shape = (ctypes.c_int64 * 1)(count)
+    managed = _DlManagedTensor(
+        _DlTensor(address, _DL_DEVICES[device.type], device.index or 0, 1, _DL_UNSIGNED, 8, 1, shape, None, 0)
+    )
+    _handed_over.append((managed, shape))
+    capsule = _new_capsule(ctypes.addressof(managed), _DL_NAME, None)
+    return torch.utils.dlpack.from_dlpack(capsule)

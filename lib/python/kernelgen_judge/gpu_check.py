@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 from typing import Any
@@ -43,7 +44,8 @@ class Digest:
             rows = raw[:whole].view(torch.int32).view(-1, _HASH_ROW)
             hashes = [self._hash(some) for some in rows.split(_HASH_ROWS)] if whole else []
             if hashes:
-                found.update(bytes(torch.cat(hashes).cpu().view(torch.uint8).reshape(-1).numpy()))
+                numbers = torch.cat(hashes).cpu()
+                found.update(ctypes.string_at(numbers.data_ptr(), numbers.numel() * numbers.element_size()))
             if whole != raw.numel():
                 found.update(bytes(raw[whole:].cpu().tolist()))
         return found.hexdigest()
