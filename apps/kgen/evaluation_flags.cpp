@@ -47,6 +47,8 @@ void bind_evaluation_flags(CLI::App& command, EvaluationFlags& flags) {
       ->type_name("N")
       ->check(quiet(CLI::Range(0, 4096)))
       ->capture_default_str();
+  command.add_option("--device", flags.options.device, "cpu, or a GPU by index, UUID or name; default: what fits")
+      ->type_name("DEVICE");
   command.add_option("--memory-limit", flags.options.memory_limit, "Memory of the kernel: 512MB, 8GB (the default)")
       ->type_name("SIZE")
       ->transform(quiet(CLI::AsSizeValue(false)));
@@ -99,8 +101,8 @@ Result<Target> parse_built_target(const std::string& name) {
     return Error{ErrorCode::InvalidArgument,
                  "unknown target " + name + "; targets are cpp, cuda, hip, hipkittens, triton, torch"};
   }
-  if (*target == Target::Cpp || *target == Target::Torch || *target == Target::Triton) return *target;
-  return Error{ErrorCode::Unsupported, "target " + name + " is not built yet; cpp, torch and triton are"};
+  if (*target != Target::Hip && *target != Target::Hipkittens) return *target;
+  return Error{ErrorCode::Unsupported, "target " + name + " is not built yet; cpp, cuda, torch and triton are"};
 }
 
 }  // namespace kernelgen::cli

@@ -35,9 +35,9 @@ Result<UniqueFd> open_lock(const std::string& path) {
   return fd;
 }
 
-class CpuGate final : public DeviceGate {
+class LocalGate final : public DeviceGate {
  public:
-  explicit CpuGate(std::string lock_file) : lock_file_(std::move(lock_file)) {}
+  explicit LocalGate(std::string lock_file) : lock_file_(std::move(lock_file)) {}
 
   Result<std::unique_ptr<Hold>> share(std::stop_token stop) override {
     std::unique_lock lock(mutex_);
@@ -70,7 +70,7 @@ class CpuGate final : public DeviceGate {
  private:
   class Release final : public Hold {
    public:
-    Release(CpuGate& gate, int& count) : gate_(gate), count_(count) {}
+    Release(LocalGate& gate, int& count) : gate_(gate), count_(count) {}
     Release(const Release&) = delete;
     Release& operator=(const Release&) = delete;
     ~Release() override {
@@ -82,7 +82,7 @@ class CpuGate final : public DeviceGate {
     UniqueFd file;
 
    private:
-    CpuGate& gate_;
+    LocalGate& gate_;
     int& count_;
   };
 
@@ -96,8 +96,8 @@ class CpuGate final : public DeviceGate {
 
 }  // namespace
 
-std::unique_ptr<DeviceGate> make_cpu_gate(std::string lock_file) {
-  return std::make_unique<CpuGate>(std::move(lock_file));
+std::unique_ptr<DeviceGate> make_device_gate(std::string lock_file) {
+  return std::make_unique<LocalGate>(std::move(lock_file));
 }
 
 }  // namespace v0

@@ -8,8 +8,8 @@
 #include <random>
 
 #include <kernelgen/bench/statistics.hpp>
-#include <kernelgen/bench/stopping.hpp>
 
+#include "bench/measurement.hpp"
 #include "bench/verdict.hpp"
 #include "support/try.hpp"
 
@@ -39,13 +39,12 @@ constexpr int k_echoes = 16;
 /// to 440 us.
 constexpr double k_native_waking_ns = 300e3;
 constexpr double k_python_waking_ns = 500e3;
+/// On a device also: flushing its cache, waking its driver, and launches that wait for it.
+constexpr double k_device_waking_ns = 500e3;
+/// Graphs of calls that were verified in full as calls: half as many are again.
+constexpr int k_replay_share = 2;
 /// A clock that could hide more than this share of a call is worth a label.
 constexpr double k_loose_share = 0.1;
-
-RunnerKind runner_kind(Target target) {
-  if (is_native(target)) return RunnerKind::Native;
-  return target == Target::Triton ? RunnerKind::PythonInterpreter : RunnerKind::Python;
-}
 
 class Evaluation {
  public:
@@ -57,7 +56,8 @@ class Evaluation {
         backends_(std::move(backends)),
         progress_(progress),
         stop_(std::move(stop)),
-        native_(is_native(request.candidate.target)) {}
+        native_(is_native(request.candidate.target)),
+        kind_(runner_kind(request.candidate.target, backends_.gpu)) {}
 
   Result<EvaluationRecord> run() {
     auto result = evaluate();
@@ -102,13 +102,18 @@ class Evaluation {
 
   /// The compiler runs while the judge admits the task: neither needs the other.
   Result<Ended> compile_and_open() {
-    backends_.runners.expect(runner_kind(request_.candidate.target));
+    backends_.runners.expect(kind_);
     auto compiling = std::async(std::launch::async, [this]() -> Result<CompileOutcome> {
-      KERNELGEN_TRY(auto shared, backends_.gate.share(stop_));
+      // A compiler disturbs what is measured on the processor, not what is measured on a device.
+      std::unique_ptr<DeviceGate::Hold> shared;
+      if (!on_device()) {
+        KERNELGEN_TRY(shared, backends_.gate.share(stop_));
+      }
       return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.compile_timeout}, stop_);
     });
     // Without a share of the device: this may wait for an evaluation of the same task that waits to have it alone.
-    auto opened = timed("admit", [&] { return backends_.judges.open(judge_task(request_.task, options_), stop_); });
+    auto opened = timed(
+        "admit", [&] { return backends_.judges.open(judge_task(request_.task, options_, backends_.gpu), stop_); });
     auto compiled = timed("compile", [&] { return compiling.get(); });
     if (!opened) return std::move(opened).error();
     if (!compiled) return std::move(compiled).error();
@@ -116,6 +121,7 @@ class Evaluation {
     record_.task = session_->description;
     record_.tolerance = session_->admission.tolerance;
     record_.labels = session_->admission.labels;
+    if (backends_.gpu && backends_.gpu->vendor == "fake") record_.labels.push_back("fake device: a time is no result");
     if (auto* failed = std::get_if<CompileFailed>(&*compiled)) {
       record_.compile = std::move(failed->report);
       return Ended(std::move(failed->outcome));
@@ -137,6 +143,7 @@ class Evaluation {
         {"transforms", &Evaluation::check_transforms},
         {"second weights", &Evaluation::check_second_weights},
         {"timing", &Evaluation::measure},
+        {"device timing", &Evaluation::measure_replays},
     };
     for (const auto& [name, step] : k_steps) {
       if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
@@ -149,14 +156,26 @@ class Evaluation {
   Result<Ended> measure_baseline() {
     if (!scores_time()) return Ended();
     KERNELGEN_CHECK(use_weights(1));
-    KERNELGEN_TRY(auto samples, judge().baseline(k_min_baseline_samples, k_max_baseline_samples, k_baseline_budget));
     record_.timing.emplace();
-    record_.timing->clean_before_ns = std::move(samples);
+    KERNELGEN_TRY(auto calls, baseline(CallMode::Eager));
+    record_.timing->clean_before_ns = std::move(calls.samples_ns);
+    if (!on_device()) {
+      record_.timing->speedup_device_reason = "the CPU has no device clock: use speedup_call";
+      return Ended();
+    }
+    KERNELGEN_TRY(auto replays, baseline(CallMode::Graph));
+    record_.timing->clean_graph_ns = std::move(replays.samples_ns);
+    if (record_.timing->clean_graph_ns.empty())
+      record_.timing->speedup_device_reason = "the reference cannot be captured: " + replays.reason;
     return Ended();
   }
 
+  Result<Baseline> baseline(CallMode mode) {
+    return judge().baseline(mode, k_min_baseline_samples, k_max_baseline_samples, k_baseline_budget);
+  }
+
   Result<Ended> load() {
-    KERNELGEN_TRY(runner_, backends_.runners.take(runner_kind(request_.candidate.target), stop_));
+    KERNELGEN_TRY(runner_, backends_.runners.take(kind_, stop_));
     record_.environment.isolation = runner_->isolation();
     for (int i = 0; i < k_echoes; ++i) {
       const auto echo = runner_->echo(options_.call_timeout);
@@ -169,6 +188,7 @@ class Evaluation {
                                    .description_fd = job->fd(),
                                    .exchange_fd = session_->exchange_fd,
                                    .code_fd = code->fd(),
+                                   .device_fd = session_->device_fd,
                                    .memory_limit = options_.memory_limit,
                                    .exchange_bytes = session_->layout.bytes,
                                    .outputs = session_->layout.outputs},
@@ -276,8 +296,9 @@ class Evaluation {
 
   /// One staged, run and fully compared call.
   Result<Ended> call(const std::string& distribution, Freshness freshness) {
-    KERNELGEN_TRY(auto staged, judge().stage(distribution, freshness));
-    const auto answer = runner_->run(weight_set_, staged.forward_seed, Allocations::Poisoned, options_.call_timeout);
+    KERNELGEN_TRY(auto staged, judge().stage(distribution, freshness, CallMode::Eager));
+    const auto answer =
+        runner_->run(weight_set_, staged.forward_seed, Allocations::Poisoned, CallMode::Eager, options_.call_timeout);
     CaseResult result{.distribution = distribution, .seed = staged.seed, .weight_set = weight_set_, .call = ++call_};
     KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
     if (ended) {
@@ -297,7 +318,7 @@ class Evaluation {
 
   /// Whether a speedup will come out of this: a task that cannot tell, or an interpreter, has none.
   [[nodiscard]] bool scores_time() const {
-    return runner_kind(request_.candidate.target) != RunnerKind::PythonInterpreter && session_->admission.scored;
+    return kind_ != RunnerKind::PythonInterpreter && session_->admission.scored;
   }
 
   Result<Ended> measure() {
@@ -309,55 +330,70 @@ class Evaluation {
       record_.labels.push_back("interpreter: a time under an interpreter is not a result");
       return Ended();
     }
-    auto& timing = *record_.timing;
-    const auto criterion = make_ratio_criterion(options_.measure);
-    const auto start = backends_.now();
-    const auto waited = backends_.waiting();
-    std::optional<StopReason> finished;
-    while (!(finished = criterion->is_finished(backends_.now() - start)) ||
-           (finished == StopReason::Criterion && timing.full_comparisons < options_.measure.full_comparisons)) {
-      if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
-      KERNELGEN_TRY(auto ended, measure_pair(timing));
-      if (ended) {
-        timing.stop_reason = StopReason::Failed;
-        return ended;
-      }
-      criterion->add_pair(timing.reference_ns.back(), timing.candidate_ns.back());
-    }
-    timing.stop_reason = *finished;
-    if (const auto now_waited = backends_.waiting(); waited && now_waited)
-      timing.contention = std::chrono::duration<double>(*now_waited - *waited) / (backends_.now() - start);
-    summarize(timing);
-    return Ended();
+    KERNELGEN_TRY(auto samples, sample(options_.measure, CallMode::Eager, CallMode::Eager));
+    report_calls(*record_.timing, samples);
+    return std::move(samples.ended);
   }
 
-  Result<Ended> measure_pair(TimingReport& timing) {
-    KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own), Freshness::Canary));
-    const auto answer = runner_->run(weight_set_, staged.forward_seed, Allocations::Plain, options_.call_timeout);
+  /// The same calls as graphs: what the device itself takes.
+  Result<Ended> measure_replays() {
+    if (!record_.timing || record_.timing->clean_graph_ns.empty()) return Ended();
+    // Captured off the clock; a candidate that cannot be is called instead.
+    KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own), Freshness::Canary, CallMode::Graph));
+    const auto first = run(staged, CallMode::Graph);
+    const auto* reply = std::get_if<RunnerReply>(&first);
+    const bool captured = reply == nullptr || reply->status != RunnerStatus::NotCapturable;
+    if (!captured) {
+      record_.timing->speedup_device_reason = "the candidate cannot be captured: " + reply->text;
+    } else {
+      KERNELGEN_TRY(auto ended, ended_by(first, RunnerStep::Run));
+      if (ended) return ended;
+    }
+    auto options = options_.measure;
+    options.full_comparisons /= k_replay_share;
+    KERNELGEN_TRY(auto samples, sample(options, CallMode::Graph, captured ? CallMode::Graph : CallMode::Eager));
+    report_replays(*record_.timing, samples);
+    return std::move(samples.ended);
+  }
+
+  Result<PairSamples> sample(const MeasureOptions& options, CallMode reference, CallMode candidate) {
+    int number = 0;
+    const auto next = [&] { return timed_pair(++number, reference, candidate); };
+    return sample_pairs(options, next, {.now = backends_.now, .waiting = backends_.waiting}, stop_);
+  }
+
+  RunnerAnswer run(const StagedCase& staged, CallMode mode) {
+    return runner_->run(weight_set_, staged.forward_seed, Allocations::Plain, mode, options_.call_timeout);
+  }
+
+  Result<std::variant<TimedPair, Outcome>> timed_pair(int number, CallMode reference, CallMode candidate) {
+    using Answer = std::variant<TimedPair, Outcome>;
+    KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own), Freshness::Canary, reference));
+    const auto answer = run(staged, candidate);
     KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
-    if (ended) return ended;
+    if (ended) return Answer(*std::move(ended));
     const auto& reply = std::get<RunnerReply>(answer);
     // Decided only now, when the answer is there: the candidate cannot know which calls count.
     const bool full = session_->layout.output_bytes <= k_always_full_output_bytes || coin_(entropy_) == 0;
     KERNELGEN_TRY(auto checked, judge().check(full ? CheckMode::Full : CheckMode::Canary));
-    ++(full ? timing.full_comparisons : timing.canary_comparisons);
     if (!checked.outcome.correct()) {
-      checked.outcome.message =
-          fmt::format("timed call {}: {}", timing.candidate_ns.size() + 1, checked.outcome.message);
-      return Ended(std::move(checked.outcome));
+      checked.outcome.message = fmt::format("timed call {}: {}", number, checked.outcome.message);
+      return Answer(std::move(checked.outcome));
     }
-    timing.reference_ns.push_back(staged.reference_ns);
-    timing.candidate_ns.push_back(std::max<std::int64_t>(reply.end_ns - reply.start_ns, 1));
-    timing.host_ns.push_back(reply.host_ns);
-    timing.fresh.push_back(staged.fresh ? 1 : 0);
-    return Ended();
+    return Answer(TimedPair{.reference_ns = staged.reference_ns,
+                            .candidate_ns = std::max<std::int64_t>(call_ns(reply), 1),
+                            .host_ns = reply.host_ns,
+                            .late_ns = on_device() ? reply.late_ns() : 0,
+                            .fresh = staged.fresh,
+                            .full = full,
+                            .throttled = staged.throttled});
   }
 
-  static void summarize(TimingReport& timing) {
-    timing.reference_median_ns = median(timing.reference_ns);
-    timing.candidate_median_ns = median(timing.candidate_ns);
-    timing.speedup_call = paired_ratio(timing.reference_ns, timing.candidate_ns);
-    timing.speedup_device_reason = "the CPU has no device clock: use speedup_call";
+  [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
+
+  /// What a call took by the clock that counts here.
+  [[nodiscard]] std::int64_t call_ns(const RunnerReply& reply) const {
+    return on_device() ? reply.device_ns() : reply.end_ns - reply.start_ns;
   }
 
   /// With the runner gone: do the clocks and baselines of a correct candidate add up?
@@ -365,17 +401,19 @@ class Evaluation {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return verdict;
     auto& timing = *record_.timing;
     if (baseline_disturbed(timing.clean_before_ns, timing.reference_ns)) {
-      KERNELGEN_TRY(timing.clean_after_ns,
-                    judge().baseline(k_min_baseline_samples, k_max_baseline_samples, k_baseline_budget));
+      KERNELGEN_TRY(auto after, baseline(CallMode::Eager));
+      timing.clean_after_ns = std::move(after.samples_ns);
     }
-    const ClockAllowance allowance{.exchange_ns = median(echoes_ns_),
-                                   .waking_ns = native_ ? k_native_waking_ns : k_python_waking_ns,
-                                   .copied_bytes = static_cast<double>(copied_bytes_)};
+    const auto allowance = clock_allowance();
     const auto loose_ns = allowance.in_total(timing.candidate_median_ns) - allowance.exchange_ns;
     if (loose_ns > k_loose_share * timing.candidate_median_ns)
       record_.labels.push_back(
           fmt::format("loose clock: up to {:.0f} us of each call rest on the runner's word", loose_ns / 1e3));
     if (auto doubtful = doubt_timing(timing, allowance)) return *std::move(doubtful);
+    if (on_device()) {
+      if (auto doubtful = doubt_device_time(timing, memory_floor())) return *std::move(doubtful);
+      return verdict;
+    }
     // A win that the worker's clock cannot see is no win.
     if (loose_ns > timing.candidate_median_ns && timing.speedup_call.value > 1)
       return Outcome{
@@ -383,6 +421,26 @@ class Evaluation {
           fmt::format("its call takes {:.0f} us by its own word, and the worker's clock cannot tell {:.0f} us",
                       timing.candidate_median_ns / 1e3, loose_ns / 1e3)};
     return verdict;
+  }
+
+  [[nodiscard]] ClockAllowance clock_allowance() const {
+    ClockAllowance allowance{.exchange_ns = median(echoes_ns_),
+                             .waking_ns = native_ ? k_native_waking_ns : k_python_waking_ns,
+                             .copied_bytes = static_cast<double>(copied_bytes_)};
+    if (!on_device()) return allowance;
+    allowance.waking_ns += k_device_waking_ns;
+    const auto bandwidth = backends_.gpu->measured_bytes_per_second.value_or(0);
+    // Read and written, at half of what the device can do.
+    if (bandwidth > 0) allowance.bytes_per_ns = bandwidth / 1e9 / 4;
+    return allowance;
+  }
+
+  /// What memory alone takes. Written outputs may stay in the cache; inputs were put out of it.
+  [[nodiscard]] MemoryFloor memory_floor() const {
+    const auto cached = std::min(session_->layout.output_bytes, backends_.gpu->l2_bytes);
+    return {.bytes = static_cast<double>(session_->admission.sensitive_bytes.value_or(0) +
+                                         session_->layout.output_bytes - cached),
+            .bytes_per_second = backends_.gpu->measured_bytes_per_second.value_or(0)};
   }
 
   Result<void> use_weights(int set) {
@@ -412,6 +470,7 @@ class Evaluation {
   const ProgressCallback& progress_;
   std::stop_token stop_;
   const bool native_;
+  const RunnerKind kind_;
 
   std::unique_ptr<JudgeSession> session_;
   Artifact artifact_;
@@ -427,14 +486,25 @@ class Evaluation {
 
 }  // namespace
 
-JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options) {
-  return {.source = task,
-          .precision = options.precision,
-          .threads = options.threads,
-          .shrink = options.shrink,
-          .rtol = options.rtol,
-          .atol = options.atol,
-          .timeout = options.task_timeout};
+RunnerKind runner_kind(Target target, const std::optional<GpuFacts>& gpu) {
+  if (is_native(target)) return RunnerKind::Native;
+  return target == Target::Triton && !gpu ? RunnerKind::PythonInterpreter : RunnerKind::Python;
+}
+
+JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options, const std::optional<GpuFacts>& gpu) {
+  JudgeTask asked{.source = task,
+                  .precision = options.precision,
+                  .threads = options.threads,
+                  .shrink = options.shrink,
+                  .rtol = options.rtol,
+                  .atol = options.atol,
+                  .timeout = options.task_timeout};
+  if (gpu)
+    asked.device = JudgeDevice{.vendor = gpu->vendor,
+                               .uuid = gpu->uuid,
+                               .l2_bytes = gpu->l2_bytes,
+                               .bytes_per_second = gpu->measured_bytes_per_second.value_or(0)};
+  return asked;
 }
 
 Result<EvaluationRecord> evaluate_candidate(const EvaluationRequest& request, EvaluationRecord record,

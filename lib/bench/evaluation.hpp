@@ -15,6 +15,7 @@
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/compile/kernel_compiler.hpp>
+#include <kernelgen/device/gpu.hpp>
 #include <kernelgen/judge/judge.hpp>
 
 #include "bench/runner.hpp"
@@ -30,6 +31,8 @@ struct JudgeSession {
   Admission admission;
   ExchangeLayout layout;
   int exchange_fd = -1;
+  /// The exchange buffers on the device, where there is one.
+  std::optional<int> device_fd;
   int threads = 1;
   /// Set to false when the judge answered with an error: it is then not used again.
   bool healthy = true;
@@ -74,8 +77,10 @@ class SharedMemorySource {
   virtual Result<std::unique_ptr<Block>> open_file(const std::string& path) = 0;
 };
 
-/// All effects of an evaluation. Everything is borrowed and must outlive the call.
+/// All effects of an evaluation, on one device. Everything is borrowed and must outlive the call.
 struct EvaluationBackends {
+  /// Unset: the processor.
+  std::optional<GpuFacts> gpu;
   JudgeSource& judges;
   KernelCompiler& compiler;
   RunnerSource& runners;
@@ -87,7 +92,11 @@ struct EvaluationBackends {
 };
 
 /// What a judge is asked for on behalf of an evaluation with these options. Requires: options.threads is resolved.
-[[nodiscard]] JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options);
+[[nodiscard]] JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options,
+                                   const std::optional<GpuFacts>& gpu);
+
+/// How a candidate is run: there is no interpreter where there is a GPU.
+[[nodiscard]] RunnerKind runner_kind(Target target, const std::optional<GpuFacts>& gpu);
 
 /// Evaluates one candidate. `record` comes with its id, start and environment filled in.
 /// An Error means that nothing is known about the candidate.

@@ -3,18 +3,13 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
-#include <filesystem>
-
-#include <kernelgen/compile/kernel_compiler.hpp>
 #include <kernelgen/core/version.hpp>
 #include <kernelgen/device/cpu.hpp>
 
-#include "bench/device_gate.hpp"
+#include "bench/devices.hpp"
 #include "bench/evaluation.hpp"
 #include "bench/judge_pool.hpp"
-#include "bench/runner_pool.hpp"
 #include "bench/shared_memory.hpp"
-#include "compile/compiler_table.hpp"
 #include "support/clock.hpp"
 #include "support/random_id.hpp"
 #include "support/try.hpp"
@@ -41,6 +36,19 @@ std::string system_line() {
   return ::uname(&name) == 0 ? fmt::format("{} {} {}", name.sysname, name.release, name.machine) : "unknown";
 }
 
+/// The judges of one device.
+class DeviceJudges final : public JudgeSource {
+ public:
+  DeviceJudges(JudgePool& pool, DeviceGate& gate) : pool_(pool), gate_(gate) {}
+  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) override {
+    return pool_.open(task, gate_, std::move(stop));
+  }
+
+ private:
+  JudgePool& pool_;
+  DeviceGate& gate_;
+};
+
 class Evaluator final : public LocalBenchmarker {
  public:
   Evaluator(const WorkerOptions& options, CpuFacts cpu) : options_(options), cpu_(std::move(cpu)) {}
@@ -48,40 +56,29 @@ class Evaluator final : public LocalBenchmarker {
   Result<void> start() {
     const auto environment = with_equal_terms(options_.environment);
     memory_ = make_shared_memory_source();
-    gate_ = make_cpu_gate(options_.device_lock);
     processes_ = make_process_runner();
+    KERNELGEN_TRY(devices_, make_devices(options_, environment, *processes_));
     KERNELGEN_TRY(judges_, make_judge_pool({.installation = options_.installation,
                                             .python = options_.python,
                                             .environment = environment,
                                             .cache_dir = options_.cache_dir},
-                                           *memory_, *gate_));
-    runners_ = make_runner_pool(
-        {.installation = options_.installation, .python = options_.python, .environment = environment});
-    return make_compilers();
+                                           *memory_));
+    return {};
   }
 
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                     std::stop_token stop) override {
     auto resolved = request;
     resolve_threads(resolved.options);
-    EvaluationRecord record;
-    record.id = random_id();
-    record.started = utc_now_iso8601(std::chrono::system_clock::now);
-    record.task_name = request.task.name;
-    record.task_content_id = request.task.content_id;
-    record.candidate_id = request.candidate.id;
-    record.target = request.candidate.target;
-    record.precision = request.options.precision;
-    KERNELGEN_TRY(record.environment, judges_->environment(stop));
-    record.environment.kernelgen_version = version();
-    record.environment.device = cpu_.to_line();
-    record.environment.system = system_line();
-    record.environment.threads = resolved.options.threads;
+    KERNELGEN_TRY(auto* device, devices_->choose(request.candidate.target, request.options.device, stop));
+    KERNELGEN_TRY(auto record, begin_record(resolved, *device, stop));
+    DeviceJudges judges(*judges_, *device->gate);
     return evaluate_candidate(resolved, std::move(record),
-                              {.judges = *judges_,
-                               .compiler = *compiler_,
-                               .runners = *runners_,
-                               .gate = *gate_,
+                              {.gpu = device->gpu,
+                               .judges = judges,
+                               .compiler = *device->compiler,
+                               .runners = *device->runners,
+                               .gate = *device->gate,
                                .memory = *memory_,
                                .now = std::chrono::steady_clock::now,
                                .waiting = [] { return read_cpu_waiting(); }},
@@ -92,7 +89,8 @@ class Evaluator final : public LocalBenchmarker {
                                    std::stop_token stop) override {
     auto resolved = options;
     resolve_threads(resolved);
-    KERNELGEN_TRY(auto session, judges_->open(judge_task(task, resolved), stop));
+    KERNELGEN_TRY(auto* device, devices_->choose(Target::Torch, options.device, stop));
+    KERNELGEN_TRY(auto session, judges_->open(judge_task(task, resolved, device->gpu), *device->gate, stop));
     auto description = session->description;
     description.labels = session->admission.labels;
     return description;
@@ -106,21 +104,21 @@ class Evaluator final : public LocalBenchmarker {
   }
 
  private:
-  Result<void> make_compilers() {
-    // One store: what the compilers publish there is what the cache hands out.
-    const std::string store = (std::filesystem::path(options_.cache_dir) / "artifacts").string();
-    KERNELGEN_TRY(auto cpp, make_cpp_compiler({.compiler = options_.compiler,
-                                               .abi_dir = options_.installation.abi_dir.string(),
-                                               .output_dir = store,
-                                               .sandbox = options_.installation.sandbox.string(),
-                                               .environment = options_.environment},
-                                              *processes_));
-    KERNELGEN_TRY(auto cached, make_caching_compiler(std::move(cpp), {.directory = store}));
-    std::vector<std::unique_ptr<KernelCompiler>> compilers;
-    compilers.push_back(std::move(cached));
-    compilers.push_back(make_python_publisher(store));
-    compiler_ = make_compiler_table(std::move(compilers));
-    return {};
+  Result<EvaluationRecord> begin_record(const EvaluationRequest& request, const Device& device, std::stop_token stop) {
+    EvaluationRecord record;
+    record.id = random_id();
+    record.started = utc_now_iso8601(std::chrono::system_clock::now);
+    record.task_name = request.task.name;
+    record.task_content_id = request.task.content_id;
+    record.candidate_id = request.candidate.id;
+    record.target = request.candidate.target;
+    record.precision = request.options.precision;
+    KERNELGEN_TRY(record.environment, judges_->environment(std::move(stop)));
+    record.environment.kernelgen_version = version();
+    record.environment.device = device.line;
+    record.environment.system = system_line();
+    record.environment.threads = request.options.threads;
+    return record;
   }
 
   void resolve_threads(EvaluationOptions& options) const {
@@ -130,11 +128,9 @@ class Evaluator final : public LocalBenchmarker {
   WorkerOptions options_;
   CpuFacts cpu_;
   std::unique_ptr<SharedMemorySource> memory_;
-  std::unique_ptr<DeviceGate> gate_;
   std::unique_ptr<ProcessRunner> processes_;
+  std::unique_ptr<Devices> devices_;
   std::unique_ptr<JudgePool> judges_;
-  std::unique_ptr<RunnerSource> runners_;
-  std::unique_ptr<KernelCompiler> compiler_;
 };
 
 }  // namespace

@@ -8,7 +8,7 @@ inline namespace v0 {
 BOOST_DESCRIBE_STRUCT(MeasureOptions, (), (max_relative_interval, full_comparisons, max_samples, deadline))
 BOOST_DESCRIBE_STRUCT(EvaluationOptions, (),
                       (precision, rtol, atol, measure, call_timeout, compile_timeout, task_timeout, memory_limit,
-                       threads, shrink))
+                       threads, device, shrink))
 BOOST_DESCRIBE_STRUCT(EvaluationRequest, (), (task, candidate, options))
 BOOST_DESCRIBE_STRUCT(EvaluationProgress, (), (phase, detail))
 BOOST_DESCRIBE_STRUCT(HelloMessage, (), (protocol, kernelgen_version, device, pid))

@@ -37,6 +37,7 @@ std::uint64_t free_memory() {
 std::string key_text(const JudgeTask& task) {
   std::string text = fmt::format("precision {}\ntask {}\nthreads {}\n", to_string(task.precision),
                                  task.source.content_id, task.threads);
+  if (task.device) text += fmt::format("device {}\n", task.device->uuid);
   if (task.rtol) text += fmt::format("rtol {}\n", *task.rtol);
   if (task.atol) text += fmt::format("atol {}\n", *task.atol);
   for (const auto& [name, value] : task.shrink) text += fmt::format("shrink {} {}\n", name, value);
@@ -52,12 +53,13 @@ struct WarmJudge {
   TaskDescription description;
   Admission admission;
   ExchangeLayout layout;
+  std::optional<int> device_fd;
 };
 
 class ProcessJudgePool final : public JudgePool {
  public:
-  ProcessJudgePool(JudgePoolOptions options, SharedMemorySource& memory, DeviceGate& gate, std::string harness)
-      : options_(std::move(options)), memory_(memory), gate_(gate), harness_(std::move(harness)) {}
+  ProcessJudgePool(JudgePoolOptions options, SharedMemorySource& memory, std::string harness)
+      : options_(std::move(options)), memory_(memory), harness_(std::move(harness)) {}
 
   Result<void> start_zygote() {
     KERNELGEN_TRY(zygote_, Zygote::start({.python = options_.python,
@@ -76,7 +78,7 @@ class ProcessJudgePool final : public JudgePool {
     return report;
   }
 
-  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) override {
+  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) override {
     const auto key = key_text(task);
     std::unique_lock lock(mutex_);
     while (true) {
@@ -98,7 +100,7 @@ class ProcessJudgePool final : public JudgePool {
     judge.key = key;
     trim();
     lock.unlock();
-    if (auto started = start(judge, task, stop); !started) {
+    if (auto started = start(judge, task, gate, stop); !started) {
       give_back(judge, Health::Broken);
       return std::move(started).error();
     }
@@ -127,6 +129,7 @@ class ProcessJudgePool final : public JudgePool {
     session->admission = judge.admission;
     session->layout = judge.layout;
     session->exchange_fd = judge.exchange->fd();
+    session->device_fd = judge.device_fd;
     session->threads = task.threads;
     return session;
   }
@@ -153,8 +156,8 @@ class ProcessJudgePool final : public JudgePool {
     }
   }
 
-  Result<void> start(WarmJudge& warm, const JudgeTask& task, const std::stop_token& stop) {
-    KERNELGEN_TRY(const auto shared, gate_.share(stop));
+  Result<void> start(WarmJudge& warm, const JudgeTask& task, DeviceGate& gate, const std::stop_token& stop) {
+    KERNELGEN_TRY(const auto shared, gate.share(stop));
     KERNELGEN_TRY(auto facts, zygote_->wait_ready(k_import_timeout, stop));
     KERNELGEN_TRY(auto sockets, make_stream_pair());
     KERNELGEN_TRY(const auto pid, zygote_->fork(std::array<int, 1>{sockets.theirs.get()}));
@@ -173,7 +176,8 @@ class ProcessJudgePool final : public JudgePool {
       const auto written = write_file_atomic(file, warm.admission.cached, {.durability = Durability::Rename});
     KERNELGEN_TRY(warm.layout, warm.judge->layout());
     KERNELGEN_TRY(warm.exchange, memory_.allocate("kernelgen-exchange", warm.layout.bytes));
-    return warm.judge->attach(warm.exchange->memory());
+    KERNELGEN_TRY(warm.device_fd, warm.judge->attach(warm.exchange->memory()));
+    return {};
   }
 
   /// Everything that can change an admission is in its name.
@@ -188,7 +192,6 @@ class ProcessJudgePool final : public JudgePool {
 
   JudgePoolOptions options_;
   SharedMemorySource& memory_;
-  DeviceGate& gate_;
   std::string harness_;
   std::unique_ptr<Zygote> zygote_;
   std::mutex mutex_;
@@ -216,10 +219,9 @@ Result<std::string> digest_of(const std::filesystem::path& directory) {
 
 }  // namespace
 
-Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory,
-                                                   DeviceGate& gate) {
+Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory) {
   KERNELGEN_TRY(auto harness, digest_of(options.installation.python_dir / "kernelgen_judge"));
-  auto pool = std::make_unique<ProcessJudgePool>(std::move(options), memory, gate, std::move(harness));
+  auto pool = std::make_unique<ProcessJudgePool>(std::move(options), memory, std::move(harness));
   KERNELGEN_CHECK(pool->start_zygote());
   return std::unique_ptr<JudgePool>(std::move(pool));
 }

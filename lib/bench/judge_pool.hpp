@@ -23,16 +23,18 @@ struct JudgePoolOptions {
   std::size_t max_warm = 3;
 };
 
-/// One judge per task, precision and options. Thread-safe. Use it in a child subreaper only.
-class JudgePool : public JudgeSource {
+/// One judge per task, device, precision and options. Thread-safe. Use it in a child subreaper only.
+class JudgePool {
  public:
+  virtual ~JudgePool() = default;
+  /// A judge shares its device, through `gate`, while it is started, and never while somebody waits for one: whoever
+  /// has the judge may be waiting to have the device alone.
+  virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) = 0;
   /// Versions of Python, torch and triton; waits for the imports.
   virtual Result<EnvironmentReport> environment(std::stop_token stop) = 0;
 };
-/// Starts importing torch at once. A judge shares the device, through `gate`, while it is started, and never while
-/// somebody waits for one: whoever has the judge may be waiting to have the device alone.
-[[nodiscard]] Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory,
-                                                                 DeviceGate& gate);
+/// Starts importing torch at once.
+[[nodiscard]] Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory);
 
 }  // namespace v0
 }  // namespace kernelgen

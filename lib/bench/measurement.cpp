@@ -21,7 +21,8 @@ auto column(const PairSamples& samples, Member member) {
 }
 
 void count_comparisons(TimingReport& timing, const PairSamples& samples) {
-  const auto full = std::count_if(samples.pairs.begin(), samples.pairs.end(), [](const auto& pair) { return pair.full; });
+  const auto full =
+      std::count_if(samples.pairs.begin(), samples.pairs.end(), [](const auto& pair) { return pair.full; });
   timing.full_comparisons += full;
   timing.canary_comparisons += static_cast<std::int64_t>(samples.pairs.size()) - full;
   timing.discarded += samples.discarded;
@@ -69,10 +70,12 @@ void report_calls(TimingReport& timing, const PairSamples& samples) {
   timing.fresh = column(samples, &TimedPair::fresh);
   timing.stop_reason = samples.stop_reason;
   timing.contention = samples.contention;
+  count_comparisons(timing, samples);
+  // Of a candidate that was wrong, no speed is told.
+  if (samples.ended) return;
   timing.reference_median_ns = median(timing.reference_ns);
   timing.candidate_median_ns = median(timing.candidate_ns);
   timing.speedup_call = paired_ratio(timing.reference_ns, timing.candidate_ns);
-  count_comparisons(timing, samples);
 }
 
 void report_replays(TimingReport& timing, const PairSamples& samples) {
@@ -80,7 +83,8 @@ void report_replays(TimingReport& timing, const PairSamples& samples) {
   timing.candidate_graph_ns = column(samples, &TimedPair::candidate_ns);
   timing.graph_host_ns = column(samples, &TimedPair::host_ns);
   count_comparisons(timing, samples);
-  if (!samples.pairs.empty()) timing.speedup_device = paired_ratio(timing.reference_graph_ns, timing.candidate_graph_ns);
+  if (!samples.ended && !samples.pairs.empty())
+    timing.speedup_device = paired_ratio(timing.reference_graph_ns, timing.candidate_graph_ns);
 }
 
 }  // namespace v0

@@ -32,6 +32,8 @@ enum class RunnerStatus : std::uint32_t {
   Structure = 7,
   Workspace = 8,
   Protocol = 9,
+  NotCapturable = 10,
+  DeviceFault = 11,
 };
 
 /// What a runner answered. Nothing in it is believed without a bound of the worker's own.
@@ -44,6 +46,10 @@ struct RunnerReply {
   std::string text;
   /// The worker's own clock from handing over the token to the answer.
   std::int64_t host_ns = 0;
+
+  /// Of a call on a device: between two events around it, and from when its stream was done until the device was.
+  [[nodiscard]] std::int64_t device_ns() const { return static_cast<std::int64_t>(arg[3]); }
+  [[nodiscard]] std::int64_t late_ns() const { return static_cast<std::int64_t>(arg[1]); }
 };
 
 /// A runner that ended or was ended instead of answering.
@@ -71,6 +77,8 @@ struct RunnerJob {
   int description_fd = -1;
   int exchange_fd = -1;
   int code_fd = -1;
+  /// The exchange buffers on the device, where there is one.
+  std::optional<int> device_fd;
   std::uint64_t memory_limit = 0;
   /// The bytes of the exchange buffers, and where the outputs lie there.
   std::uint64_t exchange_bytes = 0;
@@ -93,7 +101,7 @@ class Runner {
                                     std::chrono::milliseconds timeout) = 0;
   /// Native only: kgen_prepare with the weights now in the exchange buffers.
   virtual RunnerAnswer prepare(int set, std::chrono::milliseconds timeout) = 0;
-  virtual RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations,
+  virtual RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations, CallMode mode,
                            std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer destroy(int set, std::chrono::milliseconds timeout) = 0;
   /// Whether the worker takes a Python candidate's outputs itself, after its clock has seen the answer. If not, the

@@ -66,6 +66,7 @@ class RunnerPool final : public RunnerSource {
     ChildRequest request;
     request.command = {options_.installation.native_runner.string(), "--control", std::to_string(k_control_in_child),
                        "--status", std::to_string(k_status_in_child)};
+    if (options_.gpu) request.command.insert(request.command.end(), {"--gpu", options_.gpu->uuid});
     request.environment = options_.environment;
     request.working_directory = "/";
     request.parent_death = ParentDeath::Ignore;
@@ -101,6 +102,9 @@ class RunnerPool final : public RunnerSource {
                          .environment = options_.environment};
     // torch.compile would keep a pool of compiling processes, and processes beside a runner are a cheat.
     zygote.environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1";
+    if (options_.gpu)
+      zygote.arguments.insert(zygote.arguments.end(),
+                              {"--gpu", options_.gpu->uuid, "--gpu-vendor", options_.gpu->vendor});
     if (kind == RunnerKind::PythonInterpreter) zygote.arguments.push_back("--interpreter");
     return Zygote::start(std::move(zygote));
   }

@@ -2,9 +2,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <kernelgen/core/installation.hpp>
+#include <kernelgen/device/gpu.hpp>
 
 #include "bench/runner.hpp"
 
@@ -17,6 +19,8 @@ struct RunnerPoolOptions {
   std::string python = "python3";
   /// The whole environment of every runner; no secrets.
   std::map<std::string, std::string> environment;
+  /// Where candidates work; unset: the processor.
+  std::optional<GpuFacts> gpu{};
 };
 
 /// Keeps one runner of each kind that was asked for standing by. Thread-safe. Use it in a child subreaper only.

@@ -88,6 +88,8 @@ class SandboxedRunner final : public RunnerProcess {
                                                        : death->exit_code ? fmt::format("exit {}", *death->exit_code)
                                                                           : "its connection closed")};
     const auto& hello = std::get<RunnerReply>(answer);
+    if (hello.status != RunnerStatus::Ok)
+      return Error{ErrorCode::MissingDevice, fmt::format("a runner cannot use its device: {}", hello.text)};
     isolation_ = describe_isolation(hello.arg[1]);
     open_runner(Clock::now() + timeout);
     readable_ = runner_.valid() && hello.arg[3] != 0 && holds_probe_word(hello.arg[3]);
@@ -105,9 +107,10 @@ class SandboxedRunner final : public RunnerProcess {
 
   RunnerAnswer echo(milliseconds timeout) override { return ask(KGEN_OP_ECHO, {}, timeout); }
   RunnerAnswer load(const RunnerJob& job, milliseconds timeout) override {
-    const std::array<int, 3> fds{job.description_fd, job.exchange_fd, job.code_fd};
+    std::vector<int> fds{job.description_fd, job.exchange_fd, job.code_fd};
+    if (job.device_fd) fds.push_back(*job.device_fd);
     const std::uint64_t code = job.code == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
-    if (readable_ && job.outputs.size() <= KGEN_MAX_OUTPUTS_IN_PLACE)
+    if (!job.device_fd && readable_ && job.outputs.size() <= KGEN_MAX_OUTPUTS_IN_PLACE)
       if (auto reader = OutputReader::map(job.exchange_fd, job.exchange_bytes, job.outputs))
         reader_ = *std::move(reader);
     return ask(KGEN_OP_LOAD, {code, job.memory_limit}, timeout, fds);
@@ -122,9 +125,10 @@ class SandboxedRunner final : public RunnerProcess {
   RunnerAnswer prepare(int set, milliseconds timeout) override {
     return ask(KGEN_OP_PREPARE, {static_cast<std::uint64_t>(set)}, timeout);
   }
-  RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations, milliseconds timeout) override {
-    const std::uint64_t flags =
-        (allocations == Allocations::Poisoned ? KGEN_RUN_POISON : 0) | (reader_ ? KGEN_RUN_IN_PLACE : 0);
+  RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations, CallMode mode,
+                   milliseconds timeout) override {
+    const std::uint64_t flags = (allocations == Allocations::Poisoned ? KGEN_RUN_POISON : 0) |
+                                (reader_ ? KGEN_RUN_IN_PLACE : 0) | (mode == CallMode::Graph ? KGEN_RUN_GRAPH : 0);
     auto answer = ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, flags}, timeout);
     const auto* reply = std::get_if<RunnerReply>(&answer);
     if (reply == nullptr) return answer;
@@ -232,7 +236,7 @@ class SandboxedRunner final : public RunnerProcess {
       allocation_failed_ = reply.arg[1] != 0;
       return std::nullopt;
     }
-    if (reply.op != op || reply.sequence != sequence || reply.status > KGEN_STATUS_PROTOCOL) return forged();
+    if (reply.op != op || reply.sequence != sequence || reply.status > KGEN_STATUS_DEVICE_FAULT) return forged();
     if (op == KGEN_OP_RUN && reply.status == KGEN_STATUS_OK) {
       addresses_ = addresses_in(reply);
       text.clear();

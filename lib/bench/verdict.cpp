@@ -36,6 +36,33 @@ std::string signal_name(int signal) {
                                  : fmt::format("signal {} (SIG{})", signal, abbreviation);
 }
 
+/// What drivers call their faults, and how records do.
+std::string fault_name(std::string_view text) {
+  static constexpr std::pair<std::string_view, std::string_view> k_faults[] = {
+      {"illegal memory access", "illegal_address"},
+      {"misaligned address", "misaligned_address"},
+      {"illegal instruction", "illegal_instruction"},
+      {"launch timed out", "launch_timeout"},
+      {"device-side assert", "assert"},
+      {"hardware stack error", "stack_overflow"},
+      {"invalid program counter", "invalid_pc"},
+      {"unspecified launch failure", "launch_failure"},
+      {"ECC", "ecc"}};
+  for (const auto& [words, name] : k_faults)
+    if (text.find(words) != text.npos) return std::string(name);
+  return "other";
+}
+
+/// Triton: "out of resource: shared memory, Required: 102400, Hardware limit: 101376".
+std::optional<std::string> lacking_resource(std::string_view text) {
+  if (text.find("out of resource: shared memory") != text.npos) return "shared_memory";
+  if (text.find("out of resource: tensor memory") != text.npos) return "tensor_memory";
+  if (text.find("out of resource: threads") != text.npos) return "threads";
+  if (text.find("out of resource") != text.npos || text.find("too many resources requested") != text.npos)
+    return "registers";
+  return std::nullopt;
+}
+
 std::string with_text(std::string message, const std::string& text) {
   if (!text.empty()) message += ": " + text;
   return message;
@@ -50,6 +77,11 @@ constexpr double k_clock_share = 0.05;
 /// Calls on new inputs may miss a cache that calls on known ones hit; not by more than this.
 constexpr double k_memory_ratio = 1.1;
 constexpr std::size_t k_min_group = 6;
+
+/// Between the end of a stream and the end of everything, a driver takes a few microseconds.
+constexpr double k_late_ns = 30e3;
+/// DESIGN section 5: what is faster than this share of the memory's time did not read its inputs.
+constexpr double k_memory_share = 0.9;
 
 /// On an idle machine of two cores, threads of ours waited for each other in up to 11 % of the time. Beside other work
 /// on every core it is 95 %, and a PyTorch GRU of two threads was seen to take twenty times as long, its candidate not.
@@ -95,6 +127,8 @@ Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step) {
     case RunnerStatus::Failed:
       return said(OutcomeKind::Launch, "error");
     case RunnerStatus::Exception:
+      if (const auto resource = lacking_resource(reply.text)) return said(OutcomeKind::Resource, *resource);
+      if (reply.text.find("CompilationError") != std::string::npos) return said(OutcomeKind::Compile, "triton");
       return said(OutcomeKind::Launch, "exception");
     case RunnerStatus::OutOfMemory:
       return said(OutcomeKind::OutOfMemory);
@@ -102,6 +136,10 @@ Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step) {
       return said(OutcomeKind::Accuracy, "structure");
     case RunnerStatus::Workspace:
       return said(OutcomeKind::Resource, "workspace");
+    case RunnerStatus::DeviceFault:
+      return said(OutcomeKind::DeviceFault, fault_name(reply.text));
+    case RunnerStatus::NotCapturable:
+      return said(OutcomeKind::Launch, "not_capturable");
     case RunnerStatus::Protocol:
       break;
   }
@@ -146,6 +184,22 @@ Outcome verdict_of_cases(const std::vector<CaseResult>& cases) {
   return {OutcomeKind::OffDistribution, off->outcome.detail,
           fmt::format("right on the task's own inputs, wrong on inputs changed by \"{}\": {}", off->distribution,
                       off->outcome.message)};
+}
+
+std::optional<Outcome> doubt_device_time(const TimingReport& timing, const MemoryFloor& floor) {
+  const double late = median(timing.late_ns);
+  if (late > std::max(k_late_ns, k_clock_share * timing.candidate_median_ns))
+    return Outcome{OutcomeKind::Cheat, "side_stream",
+                   fmt::format("the device went on for {:.0f} us when the stream of the call was done", late / 1e3)};
+  if (floor.bytes_per_second <= 0) return std::nullopt;
+  const double least_ns = k_memory_share * floor.bytes / floor.bytes_per_second * 1e9;
+  const double replay_ns =
+      timing.candidate_graph_ns.empty() ? timing.candidate_median_ns : median(timing.candidate_graph_ns);
+  const double fastest_ns = std::min(timing.candidate_median_ns, replay_ns);
+  if (fastest_ns >= least_ns) return std::nullopt;
+  return Outcome{OutcomeKind::Suspect, "faster than memory",
+                 fmt::format("its call takes {:.1f} us, and reading and writing {:.3g} GB takes {:.1f} us",
+                             fastest_ns / 1e3, floor.bytes / 1e9, floor.bytes / floor.bytes_per_second * 1e6)};
 }
 
 bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {

@@ -50,6 +50,16 @@ struct ClockAllowance {
 /// Whether the clocks and baselines of a measurement add up; the reason when not.
 [[nodiscard]] std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance);
 
+/// What a call on a device cannot be faster than: its memory.
+struct MemoryFloor {
+  double bytes = 0;
+  /// 0: not known, and nothing is said.
+  double bytes_per_second = 0;
+};
+
+/// Whether the times that the device's own clock gave are possible; the reason when not.
+[[nodiscard]] std::optional<Outcome> doubt_device_time(const TimingReport& timing, const MemoryFloor& floor);
+
 /// Whether the interleaved reference is slower than the clean baseline by more than 3 % beyond what noise explains,
 /// so that a second clean baseline has to tell drift of the machine from disturbance by the candidate.
 [[nodiscard]] bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns,

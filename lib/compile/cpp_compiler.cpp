@@ -115,7 +115,7 @@ class CppCompiler final : public KernelCompiler {
                    compiler_environment(options_.environment ? *options_.environment : current_environment()), runner) {
   }
 
-  [[nodiscard]] bool supports(Target target) const override { return target == Target::Cpp; }
+  [[nodiscard]] bool supports(Target target) const override { return target == options_.target; }
   Result<CompileKey> key(const CompileRequest& request, std::stop_token stop) override;
   Result<CompileOutcome> compile(const CompileRequest& request, std::stop_token stop) override;
 

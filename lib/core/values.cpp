@@ -149,7 +149,7 @@ Tolerance standard_tolerance(const TaskDescription& task) {
 std::optional<double> score_of(const EvaluationRecord& record) {
   if (!record.outcome.correct() || !record.timing) return std::nullopt;
   for (const auto& label : record.labels)
-    if (label.starts_with("interpreter")) return std::nullopt;
+    if (label.starts_with("interpreter") || label.starts_with("fake device")) return std::nullopt;
   const auto& timing = *record.timing;
   const double score = timing.speedup_device ? timing.speedup_device->value : timing.speedup_call.value;
   return score > 0 ? std::optional(score) : std::nullopt;

@@ -64,6 +64,14 @@ Error error_from(const json::object& reply) {
   return error;
 }
 
+json::value device_value(const std::optional<JudgeDevice>& device) {
+  if (!device) return nullptr;
+  return {{"vendor", device->vendor},
+          {"uuid", device->uuid},
+          {"l2_bytes", device->l2_bytes},
+          {"bytes_per_second", device->bytes_per_second}};
+}
+
 class JudgeProcess final : public Judge {
  public:
   explicit JudgeProcess(JudgeProcessOptions options)
@@ -87,7 +95,9 @@ class JudgeProcess final : public Judge {
                          {"shrink", std::move(shrink)},
                          {"rtol", task.rtol ? json::value(*task.rtol) : json::value(nullptr)},
                          {"atol", task.atol ? json::value(*task.atol) : json::value(nullptr)},
-                         {"memory_bytes", memory_limit_},
+                         // A device's driver reserves terabytes of addresses.
+                         {"memory_bytes", task.device ? 0 : memory_limit_},
+                         {"device", device_value(task.device)},
                          {"support_library", support_library_}};
     KERNELGEN_TRY(auto reply, call("load", std::move(request), task_timeout_, stop));
     return read<TaskDescription>(reply, "load", "description");
@@ -108,6 +118,9 @@ class JudgeProcess final : public Judge {
     KERNELGEN_TRY(admission.scored, read<bool>(found, "admit", "scored"));
     KERNELGEN_TRY(admission.distributions, read<std::vector<std::string>>(found, "admit", "distributions"));
     KERNELGEN_TRY(admission.float64, read<std::string>(found, "admit", "float64"));
+    if (const auto* bytes = found.if_contains("sensitive_bytes"); bytes != nullptr && !bytes->is_null()) {
+      KERNELGEN_TRY(admission.sensitive_bytes, read_u64(found, "admit", "sensitive_bytes"));
+    }
     KERNELGEN_TRY(admission.tolerance, read<Tolerance>(reply, "admit", "tolerance"));
     return admission;
   }
@@ -116,6 +129,9 @@ class JudgeProcess final : public Judge {
     KERNELGEN_TRY(auto reply, call("layout", {}));
     ExchangeLayout layout;
     KERNELGEN_TRY(layout.bytes, read_u64(reply, "layout", "bytes"));
+    if (reply.contains("device_bytes")) {
+      KERNELGEN_TRY(layout.device_bytes, read_u64(reply, "layout", "device_bytes"));
+    }
     KERNELGEN_TRY(layout.native_job, read<std::string>(reply, "layout", "native_job"));
     if (const auto* job = reply.if_contains("python_job")) layout.python_job = json::serialize(*job);
     KERNELGEN_TRY(layout.input_bytes, read_u64(reply, "layout", "input_bytes"));
@@ -126,9 +142,14 @@ class JudgeProcess final : public Judge {
     return layout;
   }
 
-  Result<void> attach(const SharedMemory& exchange) override {
+  Result<std::optional<int>> attach(const SharedMemory& exchange) override {
     KERNELGEN_TRY(auto reply, call("attach", {{"path", exchange.path}, {"bytes", exchange.bytes}}));
-    return {};
+    auto fds = channel_.take_fds();
+    const auto* announced = reply.if_contains("device_fd");
+    if (announced == nullptr || announced->is_null()) return std::optional<int>();
+    if (fds.size() != 1) return malformed("attach", "device_fd");
+    device_arena_ = std::move(fds.front());
+    return std::optional(device_arena_.get());
   }
 
   Result<std::uint64_t> use_weights(int set) override {
@@ -141,9 +162,10 @@ class JudgeProcess final : public Judge {
     return read<WeightReport>(reply, "state", "weights");
   }
 
-  Result<StagedCase> stage(const std::string& distribution, Freshness freshness) override {
+  Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode) override {
     KERNELGEN_TRY(auto reply, call("stage", {{"distribution", distribution},
                                              {"seed", nullptr},
+                                             {"graph", mode == CallMode::Graph},
                                              {"repeat", freshness == Freshness::Repeat},
                                              {"canary", freshness == Freshness::Canary}}));
     StagedCase staged;
@@ -151,6 +173,9 @@ class JudgeProcess final : public Judge {
     KERNELGEN_TRY(staged.forward_seed, read_u64(reply, "stage", "forward_seed"));
     KERNELGEN_TRY(staged.reference_ns, read<std::int64_t>(reply, "stage", "reference_ns"));
     KERNELGEN_TRY(staged.fresh, read<bool>(reply, "stage", "fresh"));
+    if (reply.contains("throttled")) {
+      KERNELGEN_TRY(staged.throttled, read<bool>(reply, "stage", "throttled"));
+    }
     return staged;
   }
 
@@ -162,11 +187,17 @@ class JudgeProcess final : public Judge {
     return result;
   }
 
-  Result<std::vector<std::int64_t>> baseline(int min_samples, int max_samples, milliseconds budget) override {
-    KERNELGEN_TRY(auto reply, call("baseline", {{"min_samples", min_samples},
+  Result<Baseline> baseline(CallMode mode, int min_samples, int max_samples, milliseconds budget) override {
+    KERNELGEN_TRY(auto reply, call("baseline", {{"graph", mode == CallMode::Graph},
+                                                {"min_samples", min_samples},
                                                 {"max_samples", max_samples},
                                                 {"seconds", std::chrono::duration<double>(budget).count()}}));
-    return read<std::vector<std::int64_t>>(reply, "baseline", "samples_ns");
+    Baseline baseline;
+    KERNELGEN_TRY(baseline.samples_ns, read<std::vector<std::int64_t>>(reply, "baseline", "samples_ns"));
+    if (reply.contains("reason")) {
+      KERNELGEN_TRY(baseline.reason, read<std::string>(reply, "baseline", "reason"));
+    }
+    return baseline;
   }
 
  private:
@@ -235,6 +266,7 @@ class JudgeProcess final : public Judge {
   std::string support_library_;
   std::uint64_t memory_limit_;
   FrameChannel channel_;
+  UniqueFd device_arena_;
   std::string task_name_;
   milliseconds task_timeout_{0};
   std::int64_t next_id_ = 1;

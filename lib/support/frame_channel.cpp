@@ -1,7 +1,5 @@
 #include "support/frame_channel.hpp"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -43,7 +41,7 @@ Result<std::string> FrameChannel::receive(std::chrono::milliseconds timeout, con
                   wait_readable(socket_.get(), std::max(left, std::chrono::milliseconds(0)), stop));
     if (!readable) return Error{ErrorCode::Timeout, "no answer in time"};
     std::array<char, 64 * 1024> buffer;
-    const auto count = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+    const auto count = receive_with_fds(socket_.get(), buffer, fds_);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno != ECONNRESET) return errno_error(errno, "cannot receive a message");
     if (count <= 0) return peer_is_gone();

@@ -8,6 +8,8 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <kernelgen/core/result.hpp>
 
@@ -25,10 +27,13 @@ class FrameChannel {
   [[nodiscard]] Result<void> send(std::string_view body, std::span<const int> fds = {});
   /// The next frame. Timeout, Cancelled, Protocol, or Unavailable when the peer closed the connection.
   [[nodiscard]] Result<std::string> receive(std::chrono::milliseconds timeout, const std::stop_token& stop);
+  /// The descriptors that came along since this was called last, in order.
+  [[nodiscard]] std::vector<UniqueFd> take_fds() { return std::exchange(fds_, {}); }
 
  private:
   UniqueFd socket_;
   FrameDecoder decoder_;
+  std::vector<UniqueFd> fds_;
 };
 
 }  // namespace v0

@@ -71,5 +71,27 @@ Result<bool> wait_readable(int fd, std::chrono::milliseconds timeout, const std:
   }
 }
 
+ssize_t receive_with_fds(int socket, std::span<char> bytes, std::vector<UniqueFd>& fds) {
+  iovec buffer{bytes.data(), bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(k_max_passed_fds * sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &buffer;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const auto count = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (count < 0) return count;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    const auto passed = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < passed; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof fd);
+      fds.emplace_back(fd);
+    }
+  }
+  return count;
+}
+
 }  // namespace v0
 }  // namespace kernelgen

@@ -9,6 +9,7 @@
 #include <span>
 #include <stop_token>
 #include <string_view>
+#include <vector>
 
 #include <kernelgen/core/result.hpp>
 
@@ -36,6 +37,10 @@ struct SocketPair {
 [[nodiscard]] ssize_t send_with_fds(int socket, std::string_view bytes, std::span<const int> fds);
 
 inline constexpr std::size_t k_max_passed_fds = 8;
+
+/// Receives what is there; descriptors that come along are appended to `fds`, closed at the next exec. Like recv(2)
+/// otherwise.
+[[nodiscard]] ssize_t receive_with_fds(int socket, std::span<char> bytes, std::vector<UniqueFd>& fds);
 
 }  // namespace v0
 }  // namespace kernelgen

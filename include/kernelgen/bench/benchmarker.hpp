@@ -48,6 +48,9 @@ struct EvaluationOptions {
   std::uint64_t memory_limit = 8ULL << 30;
   /// Threads on both sides; 0 means one per core.
   int threads = 0;
+  /// Where: "cpu"; a GPU by index, UUID or name; empty: a GPU for `cuda`, and for `triton` and `torch` where there is
+  /// one.
+  std::string device;
   /// Integer constants at the top of the task file to replace before it is loaded, to make it fit a small machine.
   /// A shrunk task is labelled.
   std::vector<std::pair<std::string, std::int64_t>> shrink;

@@ -64,6 +64,8 @@ class KernelCompiler {
 struct CppCompilerOptions {
   /// The compiler; looked up on the PATH.
   std::string compiler = "c++";
+  /// Whose sources it takes.
+  Target target = Target::Cpp;
   std::vector<std::string> flags{"-O3", "-march=native", "-fopenmp", "-std=c++20"};
   /// The directory that holds kernelgen/abi.h.
   std::string abi_dir;

@@ -82,15 +82,24 @@ enum class StopReason { Criterion, MaxSamples, Deadline, Cancelled, Failed };
 struct TimingReport {
   std::vector<std::int64_t> clean_before_ns;  ///< the reference, no candidate alive
   std::vector<std::int64_t> reference_ns;     ///< the reference, interleaved
-  std::vector<std::int64_t> candidate_ns;     ///< the runner's clock
+  std::vector<std::int64_t> candidate_ns;     ///< the runner's clock; on a device, the device's
   std::vector<std::int64_t> host_ns;          ///< the worker's clock around the same calls
   std::vector<std::int64_t> fresh;            ///< 1: all inputs new; 0: known ones with secret lines replaced
   std::vector<std::int64_t> clean_after_ns;   ///< the reference again, runner gone; empty when not needed
+  /// On a device: how long it went on when the candidate's stream was done. Work that the two events do not see.
+  std::vector<std::int64_t> late_ns;
+  /// On a device: calls replayed as graphs, the reference's without a candidate alive first. Of a candidate that cannot
+  /// be captured, calls as above.
+  std::vector<std::int64_t> clean_graph_ns;
+  std::vector<std::int64_t> reference_graph_ns;
+  std::vector<std::int64_t> candidate_graph_ns;
+  std::vector<std::int64_t> graph_host_ns;
   double reference_median_ns = 0;
   double candidate_median_ns = 0;
   /// Reference over candidate, each called as its user calls it.
   Ratio speedup_call;
-  /// Device time over device time; absent with a reason where there is no device clock.
+  /// The reference as a graph over the candidate as a graph; absent where there is no device clock, or the reference
+  /// cannot be captured. The reason says why, or why the candidate was called instead of captured.
   std::optional<Ratio> speedup_device;
   std::string speedup_device_reason;
   StopReason stop_reason = StopReason::Criterion;

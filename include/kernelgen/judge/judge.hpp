@@ -19,6 +19,16 @@
 namespace kernelgen {
 inline namespace v0 {
 
+/// The GPU that a judge and its runners work on.
+struct JudgeDevice {
+  /// "nvidia"; "fake" in tests.
+  std::string vendor;
+  std::string uuid;
+  std::uint64_t l2_bytes = 0;
+  /// What its memory does, measured; 0: unknown.
+  double bytes_per_second = 0;
+};
+
 /// Which task, and how it is to be run.
 struct JudgeTask {
   TaskSource source;
@@ -27,6 +37,8 @@ struct JudgeTask {
   std::vector<std::pair<std::string, std::int64_t>> shrink;
   std::optional<double> rtol;
   std::optional<double> atol;
+  /// Unset: the processor.
+  std::optional<JudgeDevice> device;
   /// Importing and building the task may take this long.
   std::chrono::milliseconds timeout{300'000};
 };
@@ -43,6 +55,8 @@ struct Admission {
   Tolerance tolerance;
   /// "full", "partial: why" or "none: why".
   std::string float64;
+  /// Bytes of inputs that the outputs depend on: what any right kernel must read. Unset where nobody looked.
+  std::optional<std::uint64_t> sensitive_bytes;
 };
 
 /// A part of the exchange buffers, in bytes.
@@ -53,11 +67,14 @@ struct Stretch {
 
 /// How the exchange buffers are laid out, and what the runners are told about it. The jobs are opaque to the worker.
 struct ExchangeLayout {
+  /// Of the buffers in the host's memory.
   std::uint64_t bytes = 0;
+  /// Of the buffers in the device's memory, which the judge makes; 0 on a processor.
+  std::uint64_t device_bytes = 0;
   /// Bytes of all inputs and outputs; bounds what a call may cost in copies.
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
-  /// Where the outputs lie, in the order of the jobs.
+  /// Where the outputs lie in the host's memory, in the order of the jobs; empty on a device.
   std::vector<Stretch> outputs;
   std::string native_job;
   std::string python_job;
@@ -84,6 +101,21 @@ struct StagedCase {
   std::int64_t reference_ns = 0;
   /// Whether all inputs are new. A judge draws new ones in a secret share of the canary calls, too.
   bool fresh = true;
+  /// Whether the device runs slower now than it could: heat, power.
+  bool throttled = false;
+};
+
+/// How a call is made.
+enum class CallMode {
+  Eager,  ///< as a user calls it
+  Graph,  ///< as a captured graph that is replayed: device time without the host's
+};
+
+/// Times of the reference with nothing else running.
+struct Baseline {
+  std::vector<std::int64_t> samples_ns;
+  /// Why there are none: CallMode::Graph, and the reference cannot be captured.
+  std::string reason;
 };
 
 /// How much of the outputs to compare.
@@ -102,16 +134,18 @@ class Judge {
   virtual Result<TaskDescription> load(const JudgeTask& task, std::stop_token stop) = 0;
   virtual Result<Admission> admit(const std::optional<std::string>& cached, std::stop_token stop) = 0;
   virtual Result<ExchangeLayout> layout() = 0;
-  virtual Result<void> attach(const SharedMemory& exchange) = 0;
+  /// On a device, the answer is a descriptor of the exchange buffers there; it stays the judge's.
+  virtual Result<std::optional<int>> attach(const SharedMemory& exchange) = 0;
   /// Makes a weight set (1 or 2) the current one and writes it into the exchange buffers; gives its construction seed.
   virtual Result<std::uint64_t> use_weights(int set) = 0;
   /// Matches what a ModelNew exported for a weight set. The report is complete after the second set.
   virtual Result<WeightReport> match_state(int set, const SharedMemory& state) = 0;
-  virtual Result<StagedCase> stage(const std::string& distribution, Freshness freshness) = 0;
+  /// The reference is called, and timed, in that mode.
+  virtual Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode) = 0;
   virtual Result<CheckResult> check(CheckMode mode) = 0;
   /// Times the reference with nothing else running.
-  virtual Result<std::vector<std::int64_t>> baseline(int min_samples, int max_samples,
-                                                     std::chrono::milliseconds budget) = 0;
+  virtual Result<Baseline> baseline(CallMode mode, int min_samples, int max_samples,
+                                    std::chrono::milliseconds budget) = 0;
 };
 
 }  // namespace v0

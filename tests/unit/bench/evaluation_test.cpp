@@ -22,28 +22,36 @@ class FakeJudge final : public Judge {
   };
   std::int64_t reference_ns = 2'000'000;
   std::vector<std::int64_t> clean_ns = std::vector<std::int64_t>(20, 2'000'000);
+  Baseline clean_graph{std::vector<std::int64_t>(20, 2'000'000), ""};
+  int graphs = 0;
 
   Result<TaskDescription> load(const JudgeTask&, std::stop_token) override { return TaskDescription{}; }
   Result<Admission> admit(const std::optional<std::string>&, std::stop_token) override { return Admission{}; }
   Result<ExchangeLayout> layout() override { return ExchangeLayout{}; }
-  Result<void> attach(const SharedMemory&) override { return {}; }
+  Result<std::optional<int>> attach(const SharedMemory&) override { return std::optional<int>(); }
   Result<std::uint64_t> use_weights(int set) override {
     calls.push_back("weights " + std::to_string(set));
     return std::uint64_t{100} + static_cast<std::uint64_t>(set);
   }
   Result<WeightReport> match_state(int, const SharedMemory&) override { return weights; }
-  Result<StagedCase> stage(const std::string& distribution, Freshness freshness) override {
+  Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode) override {
+    if (mode == CallMode::Graph) ++graphs;
     distribution_ = distribution;
     if (freshness == Freshness::Canary) ++canaries;
-    return StagedCase{.seed = ++seed_, .forward_seed = 1, .reference_ns = reference_ns, .fresh = fresh(canaries)};
+    return StagedCase{.seed = ++seed_,
+                      .forward_seed = 1,
+                      .reference_ns = reference_ns,
+                      .fresh = fresh(canaries),
+                      .throttled = throttled(canaries)};
   }
   Result<CheckResult> check(CheckMode) override { return CheckResult{answer(distribution_, ++checks), {}}; }
-  Result<std::vector<std::int64_t>> baseline(int, int, std::chrono::milliseconds) override {
-    calls.push_back("baseline");
-    return clean_ns;
+  Result<Baseline> baseline(CallMode mode, int, int, std::chrono::milliseconds) override {
+    calls.push_back(mode == CallMode::Graph ? "graph baseline" : "baseline");
+    return mode == CallMode::Graph ? clean_graph : Baseline{clean_ns, ""};
   }
 
   std::function<bool(int canary)> fresh = [](int) { return true; };
+  std::function<bool(int canary)> throttled = [](int) { return false; };
   int canaries = 0;
   int checks = 0;
 
@@ -64,6 +72,7 @@ struct Scene {
   bool exclusive = false;
   bool fetches_outputs = true;
   std::uint64_t output_bytes = 0;
+  std::optional<GpuFacts> gpu;
   std::chrono::microseconds waiting{0};
   /// Added at each reading.
   std::chrono::microseconds waits{0};
@@ -77,7 +86,9 @@ class FakeRunner final : public Runner {
   RunnerAnswer construct(int, std::uint64_t, std::chrono::milliseconds) override { return answer("construct"); }
   RunnerAnswer export_state(int, int, std::uint64_t, std::chrono::milliseconds) override { return answer("export"); }
   RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
-  RunnerAnswer run(int, std::uint64_t, Allocations, std::chrono::milliseconds) override { return answer("run"); }
+  RunnerAnswer run(int, std::uint64_t, Allocations, CallMode mode, std::chrono::milliseconds) override {
+    return answer(mode == CallMode::Graph ? "replay" : "run");
+  }
   RunnerAnswer destroy(int set, std::chrono::milliseconds) override { return answer("destroy " + std::to_string(set)); }
   bool fetches_outputs() const override { return scene_.fetches_outputs; }
   std::string isolation() const override { return "full"; }
@@ -137,7 +148,8 @@ Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std
   EvaluationRequest request;
   request.candidate = make_candidate(target, "code");
   return evaluate_candidate(request, {},
-                            {.judges = world,
+                            {.gpu = scene.gpu,
+                             .judges = world,
                              .compiler = world,
                              .runners = world,
                              .gate = world,
@@ -450,4 +462,125 @@ TEST_CASE("a cancelled evaluation is an error", "[bench][evaluation]") {
   const auto record = evaluate(scene, Target::Cpp, stop.get_token());
   REQUIRE_FALSE(record);
   CHECK(record.error().code == ErrorCode::Cancelled);
+}
+
+namespace {
+
+/// A scene on a GPU whose clock says `device_ns` for calls and `replay_ns` for graphs.
+void put_on_gpu(Scene& scene, std::uint64_t device_ns, std::uint64_t replay_ns, std::uint64_t late_ns = 2000) {
+  scene.gpu = GpuFacts{};
+  scene.gpu->vendor = "nvidia";
+  scene.gpu->measured_bytes_per_second = 4e12;
+  scene.runner = [=](const std::string& op, int) {
+    return RunnerReply{.start_ns = 0,
+                       .end_ns = 1'050'000,
+                       .arg = {0, late_ns, 0, op == "replay" ? replay_ns : device_ns},
+                       .host_ns = 1'100'000};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("on a GPU, the device's clock counts, for calls and for graphs", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  CHECK(record->timing->speedup_call.value == 2);
+  REQUIRE(record->timing->speedup_device);
+  CHECK(record->timing->speedup_device->value == 4);
+  CHECK(score_of(*record) == 4);
+  CHECK(record->timing->candidate_graph_ns.size() >= 22);
+  CHECK(record->timing->full_comparisons >= 66);
+}
+
+TEST_CASE("a reference that cannot be captured leaves the speedup of calls", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.judge.clean_graph = {{}, "it synchronizes"};
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK_FALSE(record->timing->speedup_device);
+  CHECK(record->timing->speedup_device_reason == "the reference cannot be captured: it synchronizes");
+  CHECK(score_of(*record) == 2);
+}
+
+TEST_CASE("a candidate that cannot be captured is called instead", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 0);
+  const auto runs = scene.runner;
+  scene.runner = [runs](const std::string& op, int count) -> RunnerAnswer {
+    if (op == "replay") return RunnerReply{.status = RunnerStatus::NotCapturable, .text = "it allocates"};
+    return runs(op, count);
+  };
+  const auto record = evaluate(scene, Target::Triton);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  REQUIRE(record->timing->speedup_device);
+  CHECK(record->timing->speedup_device->value == 2);
+  CHECK(record->timing->speedup_device_reason == "the candidate cannot be captured: it allocates");
+}
+
+TEST_CASE("work that goes on beside the stream is a cheat", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000, 200'000);
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "cheat:side_stream");
+}
+
+TEST_CASE("what is faster than the memory did not read its inputs", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 1'000'000);
+  scene.admission.sensitive_bytes = std::uint64_t{8} << 30;
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "suspect:faster than memory");
+}
+
+TEST_CASE("a device that forges its clock is caught by the worker's", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 10'000, 10'000);
+  scene.runner = [](const std::string&, int) { return RunnerReply{.arg = {0, 2000, 0, 10'000}, .host_ns = 9'000'000}; };
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "suspect:clock");
+}
+
+TEST_CASE("a device fault is named", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.runner = [](const std::string& op, int) -> RunnerAnswer {
+    if (op != "run") return RunnerReply{.host_ns = 1};
+    return RunnerReply{.status = RunnerStatus::DeviceFault,
+                       .text = "waiting for the stream: an illegal memory access was encountered (700)"};
+  };
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "device_fault:illegal_address");
+}
+
+TEST_CASE("what Triton lacks is a resource", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.runner = [](const std::string& op, int) -> RunnerAnswer {
+    if (op != "run") return RunnerReply{.host_ns = 1};
+    return RunnerReply{
+        .status = RunnerStatus::Exception,
+        .text = "OutOfResources: out of resource: shared memory, Required: 102400, Hardware limit: 101376"};
+  };
+  const auto record = evaluate(scene, Target::Triton);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "resource:shared_memory");
+}
+
+TEST_CASE("pairs of a throttled device are discarded and counted", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.judge.throttled = [](int canary) { return canary % 2 == 0; };
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  CHECK(record->timing->discarded >= 44);
 }
