@@ -184,7 +184,7 @@ class Cache(unittest.TestCase):
     def test_what_does_not_fit_is_not_reused(self):
         task = task_from(model("return torch.relu(x)", "[torch.rand(64, 96)]"))
         stored = admit(task, seed=5).to_json()
-        for key, value in (("content_id", "x"), ("precision", "bf16"), ("version", 0), ("torch", "1.0"), ("facts", [])):
+        for key, value in (("content_id", "x"), ("precision", "bf16"), ("version", 0), ("torch", "1.0"), ("device", "nvidia"), ("facts", [])):
             with self.subTest(key):
                 self.assertIsNone(Admission.from_json({**stored, key: value}, task))
         self.assertIsNone(Admission.from_json({}, task))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import random
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,12 +22,18 @@ from .compare import Expected, Tolerance, default_tolerance
 from .distributions import OWN, TensorFacts, applicable, inspect_inputs
 from .distributions import make_inputs as make_distribution
 from .errors import one_line
+from .guarded import guarding
 from .oracle import Oracle, OracleBudget, OracleUnavailable
+from .sensitivity import sensitive_bytes
 from .task import CallInputs, CallResult, Reference, Task, TaskError
 from .trivial import TrivialCheck
 from .values import Flat, same_bits
 
-VERSION = 1
+VERSION = 2
+#: Time for finding out which bytes of its inputs the reference needs.
+_SENSITIVITY_SECONDS = 2.0
+#: What a cached admission must agree in.
+_IDENTITY = ("content_id", "precision", "shrink", "torch", "device")
 #: Where the reference's own rounding takes more than this part of the allowed error, an honest kernel that rounds
 #: differently might not pass: a transform is dropped, and a task whose own distribution is such is labelled.
 _TRANSFORM_SHARE, _OWN_SHARE = 0.6, 0.8
@@ -48,6 +55,8 @@ class Admission:
     precision: str
     shrink: list[list[Any]]
     torch: str
+    #: The kind of device that the reference ran on; "" is the CPU.
+    device: str = ""
     mode: str = ""
     randomness: str = "none"
     distributions: list[str] = field(default_factory=lambda: [OWN])
@@ -65,6 +74,8 @@ class Admission:
     labels: list[str] = field(default_factory=list)
     #: Two equal calls of the reference gave equal bytes.
     deterministic: bool = True
+    #: Bytes of inputs and weights that the outputs depend on; None where nobody looked (the CPU) or it takes too long.
+    sensitive_bytes: int | None = None
     #: Median of the reference calls made here.
     reference_seconds: float = 0.0
     seconds: float = 0.0
@@ -95,7 +106,7 @@ class Admission:
 
     @staticmethod
     def from_json(data: dict[str, Any], task: Task) -> "Admission | None":
-        """A cached admission, or None if it is of another version, task, precision, shrinking or torch."""
+        """A cached admission, or None if it is of another version, task, precision, shrinking, torch or device."""
         try:
             known = {key: data[key] for key in Admission.__dataclass_fields__}
             known["facts"] = [TensorFacts.from_json(item) for item in data["facts"]]
@@ -104,14 +115,14 @@ class Admission:
         except (KeyError, TypeError, AttributeError):
             return None
         fresh = _empty(task)
-        same = all(getattr(admission, key) == getattr(fresh, key) for key in ("content_id", "precision", "shrink", "torch"))
+        same = all(getattr(admission, key) == getattr(fresh, key) for key in _IDENTITY)
         names = [spec.name for spec in task.inputs] == [item.name for item in admission.facts]
         return admission if data.get("version") == VERSION and same and names else None
 
 
 def _empty(task: Task) -> Admission:
     shrink = [[name, value] for name, value in task.shrink]
-    return Admission(task.source.content_id, task.precision, shrink, torch.__version__, mode=task.mode)
+    return Admission(task.source.content_id, task.precision, shrink, torch.__version__, task.device.label, mode=task.mode)
 
 
 def task_tolerance(task: Task) -> Tolerance:
@@ -157,6 +168,9 @@ class _Admitter:
         if not finite:
             result.labels.append("non-finite: the reference gives NaN or infinity on its own inputs")
         del others, third
+        if task.device.is_gpu and result.deterministic and result.randomness != "stochastic":
+            rng = random.Random(self.seed("sensitivity"))
+            result.sensitive_bytes = sensitive_bytes(self.reference, inputs, forward, _SENSITIVITY_SECONDS, rng)
         if result.randomness != "stochastic":
             self._start_oracle()
             self._judge(OWN, inputs, first, forward)
@@ -237,7 +251,8 @@ class _Admitter:
         """Tries one transform; returns why it is dropped, or ""."""
         inputs = make_distribution(self.task, self.result.facts, name, self.seed(f"inputs {name}"))
         try:
-            call = self.call(inputs, forward)
+            with guarding(self.task.device):
+                call = self.call(inputs, forward)
         except TaskError as error:
             return one_line(f"the reference raises: {error.message}", 240)
         if finite and not _all_finite(call.outputs):
