@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -70,6 +72,15 @@ class Call(NamedTuple):
     device_ns: int
     host_ns: int
     late_ns: int
+
+
+class TimedCall(NamedTuple):
+    """What stands right beside a call that is measured. Both functions answer a status for Gpu.check()."""
+
+    begin: Callable[[], int]
+    end: Callable[[], int]
+    #: With device_ns, host_ns and late_ns, after end().
+    times: Any
 
 
 class Clocks(NamedTuple):
@@ -164,7 +175,8 @@ class Gpu:
             self._library.kgen_gpu_close(self._gpu)
             self._gpu = None
 
-    def _check(self, status: int) -> None:
+    def check(self, status: int) -> None:
+        """Raises GpuError for a status of the library's that is one, with the driver's words."""
         if status != 0:
             text = self._library.kgen_gpu_error(self._gpu) or b""
             raise GpuError(text.decode("utf-8", "replace"), status)
@@ -174,38 +186,38 @@ class Gpu:
     def allocate_shared(self, count: int) -> tuple[int, int]:
         """(address, descriptor) of `count` bytes that another process can map. The caller closes the descriptor."""
         address, descriptor = ctypes.c_void_p(), ctypes.c_int(-1)
-        self._check(self._library.kgen_gpu_allocate_shared(self._gpu, count, ctypes.byref(address), ctypes.byref(descriptor)))
+        self.check(self._library.kgen_gpu_allocate_shared(self._gpu, count, ctypes.byref(address), ctypes.byref(descriptor)))
         return int(address.value or 0), descriptor.value
 
     def import_shared(self, descriptor: int, count: int) -> int:
         """The address here of another process's shared memory; `count` as it was there."""
         address = ctypes.c_void_p()
-        self._check(self._library.kgen_gpu_import_shared(self._gpu, descriptor, count, ctypes.byref(address)))
+        self.check(self._library.kgen_gpu_import_shared(self._gpu, descriptor, count, ctypes.byref(address)))
         return int(address.value or 0)
 
     def free_shared(self, address: int) -> None:
         """Unmaps shared memory of either kind."""
-        self._check(self._library.kgen_gpu_free_shared(self._gpu, address))
+        self.check(self._library.kgen_gpu_free_shared(self._gpu, address))
 
     def memory(self) -> tuple[int, int]:
         """(free, total) bytes of the device."""
         free, total = ctypes.c_uint64(), ctypes.c_uint64()
-        self._check(self._library.kgen_gpu_memory(self._gpu, ctypes.byref(free), ctypes.byref(total)))
+        self.check(self._library.kgen_gpu_memory(self._gpu, ctypes.byref(free), ctypes.byref(total)))
         return free.value, total.value
 
     def copy(self, to: int, source: int, count: int, stream: int = 0) -> None:
         """Queues a copy within the device."""
-        self._check(self._library.kgen_gpu_copy(self._gpu, to, source, count, stream))
+        self.check(self._library.kgen_gpu_copy(self._gpu, to, source, count, stream))
 
     def fill(self, address: int, byte: int, count: int, stream: int = 0) -> None:
         """Queues filling memory with a byte."""
-        self._check(self._library.kgen_gpu_fill(self._gpu, address, byte, count, stream))
+        self.check(self._library.kgen_gpu_fill(self._gpu, address, byte, count, stream))
 
     # -- work -----------------------------------------------------------------------------------------------------
 
     def synchronize(self) -> None:
         """Waits for everything that this process has queued; raises what failed in it."""
-        self._check(self._library.kgen_gpu_synchronize(self._gpu))
+        self.check(self._library.kgen_gpu_synchronize(self._gpu))
 
     def stream(self) -> int:
         """A stream that orders itself with the legacy default stream."""
@@ -215,14 +227,20 @@ class Gpu:
         """Flushes the L2 cache and starts the clock; all queued on the stream."""
         status = self._begin_call(self._gpu, stream)
         if status:
-            self._check(status)
+            self.check(status)
 
     def end_call(self, stream: int = 0) -> Call:
         """Stops the clock, waits for the stream, then for the device."""
         status = self._end_call(self._gpu, stream, ctypes.byref(self._call))
         if status:
-            self._check(status)
+            self.check(status)
         return Call(self._call.device_ns, self._call.host_ns, self._call.late_ns)
+
+    def timed_call(self, stream: int = 0) -> TimedCall:
+        """begin_call() and end_call() with everything bound, for a process in which Python functions may be replaced."""
+        gpu, on, call = ctypes.c_void_p(self._gpu), ctypes.c_void_p(stream), _Call()
+        begin = functools.partial(self._begin_call, gpu, on)
+        return TimedCall(begin, functools.partial(self._end_call, gpu, on, ctypes.byref(call)), call)
 
     def clocks(self) -> Clocks | None:
         """The clocks now; None where the vendor's management library does not tell."""
@@ -235,17 +253,17 @@ class Gpu:
 
     def begin_capture(self, stream: int) -> None:
         """From now on what is queued on the stream (not the default one) is recorded instead of run."""
-        self._check(self._library.kgen_gpu_begin_capture(self._gpu, stream))
+        self.check(self._library.kgen_gpu_begin_capture(self._gpu, stream))
 
     def end_capture(self, stream: int) -> int:
         """The recorded work as a graph. Ends the capture in any case; raises where something could not be recorded."""
         graph = ctypes.c_void_p()
-        self._check(self._library.kgen_gpu_end_capture(self._gpu, stream, ctypes.byref(graph)))
+        self.check(self._library.kgen_gpu_end_capture(self._gpu, stream, ctypes.byref(graph)))
         return int(graph.value or 0)
 
     def replay(self, graph: int, stream: int = 0) -> None:
         """Queues a graph."""
-        self._check(self._library.kgen_gpu_replay(self._gpu, graph, stream))
+        self.check(self._library.kgen_gpu_replay(self._gpu, graph, stream))
 
     def free_graph(self, graph: int) -> None:
         self._library.kgen_gpu_free_graph(self._gpu, graph)
