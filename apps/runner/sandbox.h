@@ -49,7 +49,14 @@ struct kgen_sandbox_options {
   const char* writable_directory;
   /** 1: sockets stay possible until kgen_sandbox_refuse_sockets(). CUDA's driver does not start without one. */
   uint32_t sockets_at_first;
+  /**
+   * Without only_paths: a directory that is writable inside, at KGEN_SANDBOX_KEPT whatever its name, so that what is
+   * built there can be kept for the same candidate. Absolute.
+   */
+  const char* kept_directory;
 };
+
+#define KGEN_SANDBOX_KEPT "/tmp/builds"
 
 /**
  * Goes into the sandbox. Call once, from a process with one thread; returns in the runner, a grandchild of the caller.

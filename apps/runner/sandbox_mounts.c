@@ -169,6 +169,20 @@ static int uncover(struct view* view, const char* path) {
   return 0;
 }
 
+/* Puts the kept directory where the private /tmp will have it. */
+static int bind_kept(const struct view* view, const char* directory) {
+  char resolved[PATH_MAX];
+  char target[PATH_MAX + 64];
+  if (directory == NULL) return 0;
+  if (directory[0] != '/' || realpath(directory, resolved) == NULL) return -1;
+  for (int i = 0; i < view->count; ++i) {
+    if (strcmp(view->covered[i].path, "/tmp") != 0) continue;
+    snprintf(target, sizeof target, "%s%s", view->covered[i].stage, KGEN_SANDBOX_KEPT + strlen("/tmp"));
+    return kgen_sandbox_bind(resolved, target);
+  }
+  return -1;
+}
+
 static int build_scratch(const struct kgen_sandbox_options* options, struct view* view) {
   char size[96];
   const unsigned long long bytes = options->scratch_bytes != 0 ? options->scratch_bytes : 256ull << 20;
@@ -182,9 +196,11 @@ static int build_scratch(const struct kgen_sandbox_options* options, struct view
   for (const char* const* path = options->visible_paths; path != NULL && *path != NULL; ++path) {
     if (uncover(view, *path) != 0) return -1;
   }
+  if (bind_kept(view, options->kept_directory) != 0) return -1;
   for (int i = 0; i < view->count; ++i) {
     if (mount(view->covered[i].stage, view->covered[i].path, NULL, MS_BIND | MS_REC, NULL) != 0) return -1;
   }
+  if (options->kept_directory != NULL && kgen_sandbox_make_writable(KGEN_SANDBOX_KEPT) != 0) return -1;
   return mount(STAGE "/dev", "/dev", NULL, MS_BIND | MS_REC, NULL);
 }
 
