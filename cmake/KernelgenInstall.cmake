@@ -22,7 +22,7 @@ endif()
 # The runners and the ABI header install themselves (apps/runner).
 
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/python/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/python
-  FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "__pycache__" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
+  FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "*.h" PATTERN "__pycache__" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/prompt/templates/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/prompts)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/device/data/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/devices)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/kernelgen)

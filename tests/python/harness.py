@@ -22,6 +22,22 @@ SUPPORT = os.environ.get("KGEN_RUNNER_SUPPORT") or None
 if SUPPORT is not None and not os.path.exists(SUPPORT):
     SUPPORT = None
 TIMEOUT = 120.0
+#: "fake": judges and runners work on the device of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
+DEVICE = os.environ.get("KGEN_TEST_DEVICE") or None
+FAKE_UUID = "GPU-fafafafa-fafa-fafa-fafa-fafafafafafa"
+
+
+def the_device() -> dict[str, Any] | None:
+    """What a worker tells a judge about its device; None for the processor."""
+    if DEVICE is None:
+        return None
+    return {"vendor": DEVICE, "uuid": FAKE_UUID, "l2_bytes": 1 << 20, "bytes_per_second": 0}
+
+
+def runner_arguments() -> list[str]:
+    """The arguments of a zygote of runners."""
+    arguments = ["--support", SUPPORT] if SUPPORT else []
+    return [*arguments, "--gpu", FAKE_UUID, "--gpu-vendor", DEVICE] if DEVICE else arguments
 
 
 class Zygote:
@@ -39,9 +55,9 @@ class Zygote:
         assert ready is not None
         self.ready = ready.body
 
-    def fork(self, descriptors: list[int]) -> int:
+    def fork(self, descriptors: list[int], **members: Any) -> int:
         """Asks for a child; its process id."""
-        frames.send(self.connection, {"op": "fork", "id": 1}, descriptors)
+        frames.send(self.connection, {"op": "fork", "id": 1, **members}, descriptors)
         reply = frames.receive(self.connection)
         assert reply is not None and reply.body["ok"], reply
         return int(reply.body["pid"])
@@ -60,6 +76,8 @@ class Judge:
         theirs.close()
         self.connection.settimeout(TIMEOUT)
         self._next = 0
+        #: What came with the last reply; the caller's.
+        self.descriptors: list[int] = []
 
     def ask(self, operation: str, **members: Any) -> dict[str, Any]:
         """The reply, whatever it says."""
@@ -67,6 +85,7 @@ class Judge:
         frames.send(self.connection, {"op": operation, "id": self._next, **members})
         reply = frames.receive(self.connection)
         assert reply is not None and reply.body["id"] == self._next
+        self.descriptors = reply.descriptors
         return reply.body
 
     def must(self, operation: str, **members: Any) -> dict[str, Any]:
@@ -98,10 +117,10 @@ class Answer:
 class Runner:
     """One Python runner child."""
 
-    def __init__(self, zygote: Zygote):
+    def __init__(self, zygote: Zygote, **members: Any):
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.status, status = os.pipe()
-        zygote.fork([theirs.fileno(), status])
+        zygote.fork([theirs.fileno(), status], **members)
         theirs.close()
         os.close(status)
         self.control.settimeout(TIMEOUT)
@@ -168,12 +187,16 @@ class Bench:
             "budget": {"float64_seconds": 5, "float64_bytes": 1 << 30},
             "seed": os.urandom(8).hex(),
             "support_library": SUPPORT,
+            "device": the_device(),
             **options,
         }
         self.description = judge.must("load", **request)["description"]
         self.layout = judge.must("layout")
         self.arena = memory_file(size=self.layout["bytes"])
         judge.must("attach", path=path_of(self.arena), bytes=self.layout["bytes"])
+        #: Where the tensors are: the arena, or memory of the device, of which the test's is a memory file as well.
+        self.device_arena = judge.descriptors[0] if judge.descriptors else None
+        self.tensors = self.arena if self.device_arena is None else self.device_arena
 
     def stage(self, **options: Any) -> dict[str, Any]:
         request = {"distribution": "own", "seed": None, "repeat": False, "canary": False, **options}
@@ -203,21 +226,24 @@ class Bench:
 
     def read(self, role: str, name: str) -> bytes:
         place = self.place(role, name)
-        return os.pread(self.arena, place["nbytes"], place["begin"])
+        return os.pread(self.tensors, place["nbytes"], place["begin"])
 
     def write(self, role: str, name: str, data: bytes, at: int = 0) -> None:
-        os.pwrite(self.arena, data, self.place(role, name)["begin"] + at)
+        os.pwrite(self.tensors, data, self.place(role, name)["begin"] + at)
 
     def close(self) -> None:
         os.close(self.arena)
+        if self.device_arena is not None:
+            os.close(self.device_arena)
 
 
 def load_candidate(runner: Runner, bench: Bench, source: str, memory: int = 0) -> Answer:
     """LOAD with a candidate's source."""
     job = memory_file(json.dumps(bench.layout["python_job"]).encode())
     code = memory_file(source.encode())
+    device = () if bench.device_arena is None else (bench.device_arena,)
     try:
-        return runner.ask(protocol.OP_LOAD, protocol.CODE_PYTHON, memory, descriptors=(job, bench.arena, code))
+        return runner.ask(protocol.OP_LOAD, protocol.CODE_PYTHON, memory, descriptors=(job, bench.arena, code, *device))
     finally:
         os.close(job)
         os.close(code)

@@ -3,109 +3,20 @@
 from __future__ import annotations
 
 import os
-import textwrap
 import unittest
 
-from harness import SUPPORT, Answer, Bench, Judge, Runner, RunnerDied, Zygote, exchange_weights, load_candidate
+from harness import SUPPORT, Runner, RunnerDied, exchange_weights
 from kernelgen_runner import protocol
+from trial import HONEST, TASK, TWO_OUTPUTS, TrialCase, Zygotes, model
 
-TASK = """
-import torch, torch.nn as nn
-class Model(nn.Module):
-    def __init__(self, n):
-        super().__init__()
-        self.fc = nn.Linear(n, n)
-    def forward(self, x):
-        return torch.tanh(self.fc(x))
-def get_inputs():
-    return [torch.randn(32, 64)]
-def get_init_inputs():
-    return [64]
-"""
-TWO_OUTPUTS = TASK.replace("return torch.tanh(self.fc(x))", "y = self.fc(x); return y, (y > 0)")
-HEAD = "import torch, torch.nn as nn\n"
-HONEST = TASK.replace("class Model(", "class ModelNew(")
-JUDGES: Zygote
-RUNNERS: Zygote
-
-
-def setUpModule() -> None:
-    global JUDGES, RUNNERS
-    JUDGES = Zygote("kernelgen_judge")
-    RUNNERS = Zygote("kernelgen_runner", *(["--support", SUPPORT] if SUPPORT else []))
-
-
-def tearDownModule() -> None:
-    JUDGES.close()
-    RUNNERS.close()
-
-
-def model(forward: str, init: str = "self.fc = nn.Linear(n, n)", before: str = "", arguments: str = "x") -> str:
-    """A ModelNew with these bodies."""
-    body = textwrap.indent(textwrap.dedent(forward).strip(), " " * 8)
-    constructor = textwrap.indent(textwrap.dedent(init).strip(), " " * 8)
-    return (
-        f"{HEAD}{textwrap.dedent(before)}\nclass ModelNew(nn.Module):\n    def __init__(self, n):\n"
-        f"        super().__init__()\n{constructor}\n    def forward(self, {arguments}):\n{body}\n"
-    )
-
-
-class Trial:
-    """One candidate against one task, in processes of its own."""
-
-    def __init__(self, source: str, task: str = TASK, memory: int = 0, **options: object):
-        self.judge = Judge(JUDGES)
-        self.bench = Bench(self.judge, task, **options)
-        self.runner = Runner(RUNNERS)
-        self.loaded = load_candidate(self.runner, self.bench, source, memory)
-
-    def call(self, flags: int = protocol.RUN_POISON, **staging: object) -> tuple[Answer, dict[str, object]]:
-        staged = self.bench.stage(**staging)
-        answer = self.runner.ask(protocol.OP_RUN, 1, int(staged["forward_seed"]), flags)
-        return answer, self.bench.check()
-
-    def close(self) -> None:
-        self.runner.close()
-        self.judge.close()
-        self.bench.close()
-
-
-class TrialCase(unittest.TestCase):
-    def trial(self, source: str, task: str = TASK, memory: int = 0, **options: object) -> Trial:
-        found = Trial(source, task, memory, **options)
-        self.addCleanup(found.close)
-        return found
-
-    def verdict(self, source: str, task: str = TASK, calls: int = 4, **options: object) -> str:
-        """The first thing wrong with a candidate: "correct", "weight_sync", "accuracy:nan", "status 5", ..."""
-        trial = self.trial(source, task, **options)
-        self.message = trial.loaded.text
-        if trial.loaded.status != protocol.OK:
-            return f"status {trial.loaded.status}"
-        weights, failed = exchange_weights(trial.runner, trial.bench)
-        if failed is not None:
-            self.message = failed.text
-            return f"status {failed.status}"
-        if weights["weights"]["unmapped"]:
-            self.message = weights["message"]
-            return "weight_sync"
-        trial.judge.must("weights", set=1)
-        for call in range(calls):
-            answer, outcome = trial.call(canary=call > 1)
-            if answer.status != protocol.OK:
-                self.message = answer.text
-                return f"status {answer.status}"
-            self.message = str(outcome["message"])
-            if outcome["kind"] != "correct":
-                return f"{outcome['kind']}:{outcome['detail']}".rstrip(":")
-        return "correct"
+setUpModule, tearDownModule = Zygotes.start, Zygotes.stop
 
 
 class RunnerTest(TrialCase):
     # -- honest ---------------------------------------------------------------------------------------------------
 
     def test_hello(self) -> None:
-        runner = Runner(RUNNERS)
+        runner = Runner(Zygotes.runners)
         self.addCleanup(runner.close)
         self.assertEqual((runner.hello.op, runner.hello.sequence), (protocol.OP_HELLO, 0))
         self.assertEqual(runner.hello.arguments[0], protocol.ABI_VERSION)
@@ -293,7 +204,7 @@ class RunnerTest(TrialCase):
         self.assertEqual(answer.status, protocol.OUT_OF_MEMORY, answer.text)
 
     def test_commands_that_make_no_sense(self) -> None:
-        runner = Runner(RUNNERS)
+        runner = Runner(Zygotes.runners)
         self.addCleanup(runner.close)
         for op in (protocol.OP_CONSTRUCT, protocol.OP_RUN, protocol.OP_LOAD, protocol.OP_EXPORT_STATE, 77):
             self.assertEqual(runner.ask(op, 1, 2).status, protocol.PROTOCOL)
@@ -320,7 +231,7 @@ class SandboxTest(TrialCase):
         self.assertEqual([what for what, _ in records], [0, 1])
 
     def test_the_supervisor_reports_start_and_end(self) -> None:
-        runner = Runner(RUNNERS)
+        runner = Runner(Zygotes.runners)
         runner.control.close()
         records = runner.statuses()
         self.assertEqual([what for what, _ in records], [0, 1])

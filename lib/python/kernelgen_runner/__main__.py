@@ -1,6 +1,8 @@
-"""Starts the zygote of Python runners: `python -m kernelgen_runner --fd N [--support LIB] [--interpreter]`.
+"""Starts the zygote of Python runners: `python -m kernelgen_runner --fd N [--support LIB] [--interpreter] [--gpu UUID]`.
 
 A fork request carries two descriptors: the runner's control socket (SOCK_SEQPACKET) and the write end of its status pipe.
+It may name a directory in "builds": the one place of the worker's where that runner may write, for what candidates build.
+The zygote never touches a GPU's driver: that does not survive a fork. Its children open the device.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ def main() -> int:
     parser.add_argument("--interpreter", action="store_true", help="triton kernels run under its interpreter")
     parser.add_argument("--hide", action="append", default=[], help="a directory that candidates must not see")
     parser.add_argument("--log", help="where candidates' output goes; default: nowhere")
+    parser.add_argument("--gpu", metavar="UUID", help="runners work on this GPU; default: on the processor")
+    parser.add_argument("--gpu-vendor", default="nvidia", choices=("nvidia", "fake"), help="whose GPU that is")
     options = parser.parse_args()
     connection = socket.socket(fileno=options.fd)
     os.environ.pop("TRITON_INTERPRET", None)
@@ -40,15 +44,16 @@ def main() -> int:
     except Exception:  # noqa: BLE001 - optional, and broken installations exist
         pass
 
-    from . import runner
+    from . import standby
     from .support import Support
 
-    support = Support(options.support)
+    settings = standby.Settings(Support(options.support), options.hide, options.log, options.gpu, options.gpu_vendor)
     zygote.import_hidden_dependencies()
 
     def child(request: dict[str, Any], descriptors: list[int]) -> int:
         status = descriptors[1] if len(descriptors) > 1 else -1
-        return runner.main(descriptors[0], status, support, options.hide, options.log)
+        kept = request.get("builds")
+        return standby.main(descriptors[0], status, settings, kept if isinstance(kept, str) else None)
 
     ready = {"python": platform.python_version(), "torch": str(torch.__version__), "triton": triton_version}
     return zygote.serve(connection, ready, child)

@@ -32,6 +32,8 @@ _INTERNAL = frozenset(
     "_parameters _buffers _modules _non_persistent_buffers_set _backward_pre_hooks _backward_hooks _forward_hooks "
     "_forward_pre_hooks _state_dict_hooks _load_state_dict_pre_hooks _flat_weights _flat_weight_refs".split()
 )
+#: Kinds of memory whose contents can be exported.
+_READABLE = frozenset({"cpu", "cuda"})
 _EXHAUSTED = ("can't allocate memory", "not enough memory", "out of memory", "cannot allocate memory")
 
 
@@ -128,6 +130,13 @@ class Candidate:
         except BaseException as error:  # noqa: BLE001
             raise failure(error, protocol.EXCEPTION, self.path) from None
 
+    def move(self, model: torch.nn.Module, device: torch.device) -> torch.nn.Module:
+        """The module on a device, as whoever uses it would put it there. Raises Failure."""
+        try:
+            return model.to(device)
+        except BaseException as error:  # noqa: BLE001
+            raise failure(error, protocol.EXCEPTION, self.path) from None
+
     def declared(self) -> dict[str, str | None]:
         """WEIGHT_MAP, as far as it is a dictionary of names."""
         given = getattr(self._module, "WEIGHT_MAP", None)
@@ -167,9 +176,9 @@ class _Collector:
         return first
 
     def _keep(self, tensor: torch.Tensor, name: str) -> None:
-        plain = tensor.layout == torch.strided and tensor.device.type == "cpu" and dtypes.is_supported(tensor.dtype)
+        plain = tensor.layout == torch.strided and tensor.device.type in _READABLE and dtypes.is_supported(tensor.dtype)
         if plain and not torch.nn.parameter.is_lazy(tensor) and self._first(tensor):
-            self.found.append((name, tensor.detach()))
+            self.found.append((name, tensor.detach().cpu()))
 
     def _module(self, module: torch.nn.Module, prefix: str, depth: int) -> None:
         if not self._first(module):

@@ -11,10 +11,12 @@ from typing import Any
 import torch
 
 from kernelgen_common import dtypes, values
+from kernelgen_common.gpu import tensor_at
 
 from . import protocol
 from .protocol import Failure
 
+CPU = torch.device("cpu")
 _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 
 
@@ -30,17 +32,16 @@ class Place:
     address: int
     nbytes: int
 
-    def view(self) -> torch.Tensor:
+    def view(self, device: torch.device = CPU) -> torch.Tensor:
         """The mapped memory as a tensor."""
         dtype = dtypes.parse(self.dtype)
         if self.nbytes == 0:
-            return torch.empty_strided(self.shape, self.strides, dtype=dtype)
-        memory = (ctypes.c_char * self.nbytes).from_address(self.address)
-        return torch.as_strided(torch.frombuffer(memory, dtype=dtype), self.shape, self.strides)
+            return torch.empty_strided(self.shape, self.strides, dtype=dtype, device=device)
+        return torch.as_strided(tensor_at(self.address, self.nbytes, device).view(dtype), self.shape, self.strides)
 
 
 def make_describer(
-    outputs: list[Place], report: Place | None
+    outputs: list[Place], report: Place | None, device: torch.device = CPU
 ) -> Callable[[Any, dict[int, torch.Tensor]], list[torch.Tensor]]:
     """A function that takes what ModelNew returned and what settling made of it, and writes the report.
 
@@ -50,13 +51,13 @@ def make_describer(
     expected = [(place.dtype, place.shape) for place in outputs]
     function_modes, dispatch_modes = torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack
     name_of, flatten, dumps, memmove = dtypes.name_of, values.flatten, json.dumps, ctypes.memmove
-    strided, limit = torch.strided, (report.nbytes - 4 if report else 0)
+    strided, kind, limit = torch.strided, device.type, (report.nbytes - 4 if report else 0)
     unusable = values.ValueFormatError
 
     def describe_one(name: str, tensor: torch.Tensor) -> tuple[str, tuple[int, ...]]:
         if type(tensor) not in _PLAIN_TYPES:
             raise Failure(protocol.STRUCTURE, f"{name} is a {type(tensor).__name__}, not a plain torch.Tensor")
-        if tensor.device.type != "cpu" or tensor.layout is not strided:
+        if tensor.device.type != kind or tensor.layout is not strided:
             raise Failure(protocol.STRUCTURE, f"{name} is a {tensor.layout} tensor on {tensor.device}")
         try:
             return name_of(tensor.dtype), tuple(tensor.shape)

@@ -5,11 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import resource
-import socket
-import struct
 import time
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -18,14 +14,15 @@ from kernelgen_common import dtypes, values
 from kernelgen_common.limits import limit_memory
 
 from . import protocol
-from .candidate import Candidate, StateExport, failure, prepare_export, read_source, seed_everything, write_export
-from .outputs import Place, make_addresses, make_describer, make_settler, make_writer
+from .builds import Builds
+from .calls import Run, Work, make_device_run, make_host_run
+from .candidate import Candidate, StateExport, failure, prepare_export, read_source, write_export
+from .device import Device
+from .outputs import CPU, Place
 from .protocol import Channel, Command, Failure, Reply
 from .support import Support
 
 MAX_JOB = 64 << 20
-#: Fresh memory is filled with 0x7F bytes: far from any answer in every float format.
-POISON_BYTE = 0x80
 _CASTS = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -39,9 +36,11 @@ def apply_precision(name: str) -> None:
 class Runner:
     """State of one runner. Commands are handled in the order they come."""
 
-    def __init__(self, channel: Channel, support: Support):
+    def __init__(self, channel: Channel, support: Support, device: Device | None = None, builds: Builds | None = None):
         self._channel = channel
         self._support = support
+        self._device = device
+        self._builds = builds
         self._job: dict[str, Any] = {}
         self._places: list[Place] = []
         self._candidate: Candidate | None = None
@@ -49,9 +48,9 @@ class Runner:
         self._exports: dict[int, StateExport] = {}
         self._restored: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
         self._arguments: list[Any] = []
-        #: What the last call returned: the worker reads it where it is until the next command comes.
         self._held: list[Any] = []
-        self._run: Callable[[Command], Reply] | None = None
+        self._run: Run | None = None
+        self._work: Work | None = None
         #: Weight sets that have been called. Candidates may compile in the first call of each, and not later.
         self._called: set[int] = set()
         self._last_cpu = time.process_time_ns()
@@ -70,7 +69,7 @@ class Runner:
         hello = Reply(arguments=(protocol.ABI_VERSION, isolation, os.getpid(), ctypes.addressof(probe)))
         self._channel.send(protocol.OP_HELLO, 0, hello)
         receive, send, handlers, cpu = self._channel.receive, self._channel.send, self._handlers, time.process_time_ns
-        forget = self._held.clear
+        forget, explain = self._held.clear, self._device.explain if self._device else lambda reply: reply
         while True:
             command = receive()
             if command is None:
@@ -83,10 +82,10 @@ class Runner:
                     raise Failure(protocol.PROTOCOL, f"operation {command.op} is not for a Python runner")
                 reply = handler(command)
             except Failure as error:
-                reply = error.reply
+                reply = explain(error.reply)
             except BaseException as error:  # noqa: BLE001 - one bad call must not end the runner's answers
                 path = self._candidate.path if self._candidate is not None else ""
-                reply = failure(error, protocol.EXCEPTION, path).reply
+                reply = explain(failure(error, protocol.EXCEPTION, path).reply)
             finally:
                 command.close()
             send(command.op, command.sequence, reply)
@@ -95,45 +94,75 @@ class Runner:
     # -- loading --------------------------------------------------------------------------------------------------
 
     def _load(self, command: Command) -> Reply:
-        if self._candidate is not None or len(command.descriptors) != 3:
-            raise Failure(protocol.PROTOCOL, "LOAD comes once, with three descriptors")
+        wanted = 3 if self._device is None else 4
+        if self._candidate is not None or len(command.descriptors) != wanted:
+            raise Failure(protocol.PROTOCOL, f"LOAD comes once, with {wanted} descriptors")
         if command.arguments[0] != protocol.CODE_PYTHON:
             raise Failure(protocol.PROTOCOL, "a Python runner loads Python sources")
-        job, arena, code = command.descriptors
-        self._read_job(job, arena)
+        job, arena, code, *device_arena = command.descriptors
+        self._read_job(job)
+        self._map_tensors(arena, *device_arena)
         source = read_source(code)
         self._run = self._prepare_run()
         command.close()
-        if command.arguments[1]:
+        # A driver reserves terabytes of addresses.
+        if command.arguments[1] and self._device is None:
             limit_memory(command.arguments[1])
         self._support.install_crash_reporter(self._channel.descriptor)
+        if self._builds is not None:
+            self._builds.make_ready()
         started = time.monotonic_ns()
         self._candidate = Candidate(source)
         return Reply(start_ns=started, end_ns=time.monotonic_ns())
 
-    def _read_job(self, job: int, arena: int) -> None:
-        size = os.fstat(job).st_size
+    def _read_job(self, descriptor: int) -> None:
+        size = os.fstat(descriptor).st_size
         if size > MAX_JOB:
             raise Failure(protocol.PROTOCOL, "the job is too long")
-        self._job = json.loads(os.pread(job, size, 0).rstrip(b"\0"))
-        torch.set_num_threads(max(1, int(self._job["threads"])))
-        apply_precision(self._job["precision"])
+        job = json.loads(os.pread(descriptor, size, 0).rstrip(b"\0"))
+        ours = self._device.gpu.facts.uuid if self._device is not None else None
+        wanted = (job.get("device") or {}).get("uuid")
+        if wanted != ours:
+            raise Failure(protocol.PROTOCOL, f"the job is for {wanted or 'the processor'}, not for {ours or 'it'}")
+        self._job = job
+        torch.set_num_threads(max(1, int(job["threads"])))
+        apply_precision(job["precision"])
+
+    def _map_tensors(self, arena: int, device_arena: int | None = None) -> None:
         tensors = self._job["tensors"]
-        addresses = self._support.map_segments(arena, [(t["segment_offset"], t["segment_bytes"]) for t in tensors])
-        for tensor, address in zip(tensors, addresses):
+        on_device = [self._device is not None and tensor["role"] != "report" for tensor in tensors]
+        here = [(t["segment_offset"], t["segment_bytes"]) for t, away in zip(tensors, on_device) if not away]
+        mapped = iter(self._support.map_segments(arena, here))
+        base = 0
+        if self._device is not None and device_arena is not None:
+            base = self._device.import_arena(device_arena, self._job["device_arena_bytes"])
+        for tensor, away in zip(tensors, on_device):
+            segment = base + tensor["segment_offset"] if away else next(mapped)
             place = Place(
                 tensor["role"],
                 tensor["name"],
                 tensor["dtype"],
                 tuple(tensor["shape"]),
                 tuple(tensor["strides"]),
-                address + tensor["offset"],
+                segment + tensor["offset"],
                 tensor["nbytes"],
             )
             self._places.append(place)
             self._support.name_memory(place.address, place.nbytes, f"{place.role} '{place.name}'")
-        inputs = {place.name: place.view() for place in self._places if place.role == "input"}
+        inputs = {place.name: place.view(self._where) for place in self._places if place.role == "input"}
         self._arguments = values.decode(self._job["inputs"], inputs)
+
+    @property
+    def _where(self) -> torch.device:
+        return self._device.torch if self._device is not None else CPU
+
+    def _prepare_run(self) -> Run:
+        work = self._work = Work(
+            self._places, self._arguments, self._models, self._restore_buffers, lambda: self._side_work, held=self._held
+        )
+        if self._device is None:
+            return make_host_run(work, self._support)
+        return make_device_run(work, self._support, self._device)
 
     def _init_arguments(self) -> list[Any]:
         tensors = {}
@@ -157,12 +186,16 @@ class Runner:
         started = time.monotonic_ns()
         cast = _CASTS.get(self._job["precision"])
         model = self._candidate.construct(self._init_arguments(), command.arguments[1], cast)
+        # The state as it was drawn on the processor: moving a module keeps nothing of it there.
+        export = self._exports[index] = prepare_export(model, self._candidate.declared())
+        if self._device is not None:
+            model = self._candidate.move(model, self._device.torch)
+            self._device.synchronize()
         ended = time.monotonic_ns()
         self._models[index] = model
         wanted = set(self._job.get("mutated_buffers", []))
         buffers = [buffer for name, buffer in model.named_buffers() if name in wanted]
         self._restored[index] = [(buffer, buffer.detach().clone()) for buffer in buffers]
-        export = self._exports[index] = prepare_export(model, self._candidate.declared())
         return Reply(start_ns=started, end_ns=ended, arguments=(export.total, 0, 0, 0))
 
     def _export_state(self, command: Command) -> Reply:
@@ -177,7 +210,8 @@ class Runner:
 
     def _destroy(self, command: Command) -> Reply:
         index = self._set_of(command)
-        for table in (self._models, self._exports, self._restored):
+        graphs = self._work.graphs if self._work is not None else {}
+        for table in (self._models, self._exports, self._restored, graphs):
             table.pop(index, None)  # type: ignore[attr-defined]
         return Reply()
 
@@ -196,64 +230,8 @@ class Runner:
             self._support.seal_processes()
         return reply
 
-    def _prepare_run(self) -> Callable[[Command], Reply]:
-        """A function that makes one call, with everything it needs bound before the candidate is imported."""
-        support, places, arguments, models = self._support, self._places, self._arguments, self._models
-        outputs = [place for place in places if place.role == "output"]
-        report = next((place for place in places if place.role == "report"), None)
-        describe, write, settle = make_describer(outputs, report), make_writer(outputs), make_settler()
-        addresses, hold, pack = make_addresses(), self._held.extend, struct.pack
-        now, seed, inference = time.monotonic_ns, seed_everything, torch.inference_mode
-        # The reference's threads have just worked when it is called, and these were stopped: waking a sleeping core
-        # takes 100 us and more, which is no property of the kernel.
-        wake, something = torch._C.TensorBase.neg_, torch.ones(1 << 17)
-
-        def run(command: Command) -> Reply:
-            index, forward_seed, flags = command.arguments[:3]
-            model = models[index]
-            self._restore_buffers(index)
-            seed(forward_seed)
-            if flags & protocol.RUN_POISON:
-                support.poison_allocations(POISON_BYTE)
-            try:
-                with inference():
-                    wake(something)
-                    started = now()
-                    value = model(*arguments)
-                    settled = settle(value)
-                    ended = now()
-            finally:
-                support.poison_allocations(0)
-            tensors, data = describe(value, settled), b""
-            hold((value, settled, tensors))
-            if not flags & protocol.RUN_IN_PLACE:
-                write(tensors)
-            elif tensors:
-                data = pack(f"<{len(tensors)}Q", *addresses(tensors))
-            told = (self._side_work, 0, len(data) // 8, 0)
-            return Reply(start_ns=started, end_ns=ended, arguments=told, data=data)
-
-        return run
-
     def _restore_buffers(self, index: int) -> None:
         """Puts back what the reference's forward() changes as well, such as BatchNorm's running statistics."""
         with torch.no_grad():
             for buffer, value in self._restored.get(index, []):
                 buffer.copy_(value)
-
-
-def main(control: int, status: int, support: Support, hidden: Sequence[str], log: str | None) -> int:
-    """Goes into the sandbox and serves. Returns in the sandboxed process only."""
-    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND) if log else os.open(os.devnull, os.O_RDWR)
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(target, 1)
-    os.dup2(target, 2)
-    os.close(nowhere)
-    os.close(target)
-    isolation = support.enter_sandbox(status, [control], hidden)
-    if isolation & 2:
-        os.environ["HOME"] = os.environ["TMPDIR"] = "/tmp"
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    connection = socket.socket(fileno=control)
-    return Runner(Channel(connection), support).serve(isolation)

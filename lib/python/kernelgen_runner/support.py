@@ -31,6 +31,7 @@ class SandboxOptions(ctypes.Structure):
         ("only_paths", ctypes.POINTER(ctypes.c_char_p)),
         ("writable_directory", ctypes.c_char_p),
         ("sockets_at_first", ctypes.c_uint32),
+        ("kept_directory", ctypes.c_char_p),
     ]
 
 
@@ -50,6 +51,11 @@ def python_paths() -> list[str]:
     found += [path for path in sys.path if path]
     paths = (os.path.abspath(path) for path in found)
     return list(dict.fromkeys(path for path in paths if os.path.exists(path) and path not in ("/", "/tmp")))
+
+
+def library_paths() -> list[str]:
+    """Where a driver may lie besides the system's folders; it is loaded in the sandbox."""
+    return [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path.startswith("/")]
 
 
 def _minor_of(uuid: str) -> str | None:
@@ -81,6 +87,7 @@ class Support:
 
     def __init__(self, path: str | None):
         """Raises OSError for a path that is no library of ours."""
+        self.path = path
         self._library = ctypes.CDLL(path) if path else None
         if self._library is None:
             return
@@ -96,11 +103,18 @@ class Support:
         library.kgen_set_allocation_poison.restype = None
 
     def enter_sandbox(
-        self, status: int, keep: Sequence[int], hidden: Sequence[str], devices: Sequence[str] | None = None
+        self,
+        status: int,
+        keep: Sequence[int],
+        hidden: Sequence[str],
+        devices: Sequence[str] | None = None,
+        visible: Sequence[str] = (),
+        kept: str | None = None,
     ) -> int:
         """Goes into the sandbox and returns the isolation bits; the calling process itself ends. Raises OSError.
 
-        devices: the nodes of a GPU, in a runner for one.
+        devices: the nodes of a GPU, in a runner for one. visible: directories that stay readable besides Python's.
+        kept: a directory that is writable inside, as /tmp/builds.
         """
         if self._library is None:
             return 0
@@ -111,7 +125,8 @@ class Support:
             # The driver does not start without one; see refuse_sockets().
             options.sockets_at_first = 1
         options.hidden_paths = ctypes.cast(_string_list(hidden), ctypes.POINTER(ctypes.c_char_p))
-        options.visible_paths = ctypes.cast(_string_list(python_paths()), ctypes.POINTER(ctypes.c_char_p))
+        options.visible_paths = ctypes.cast(_string_list([*python_paths(), *visible]), ctypes.POINTER(ctypes.c_char_p))
+        options.kept_directory = os.fsencode(kept) if kept is not None else None
         numbers = (ctypes.c_int * len(keep))(*keep)
         options.keep_fds = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_int))
         options.keep_fd_count = len(keep)

@@ -1,0 +1,90 @@
+"""What candidates build for themselves: where it goes, and which compilers they find.
+
+Triton and torch keep what they have compiled in directories that environment variables name. Here these lie below one
+directory of the worker's, which holds nothing but what this very candidate built in earlier evaluations: the worker moves it in
+before LOAD and out after the runner has ended.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+#: KGEN_SANDBOX_KEPT.
+KEPT_PLACE = "/tmp/builds"
+#: Below the directory of the worker's, so that it can be exchanged while that one is mounted.
+CONTENTS = "kept"
+_CACHES = {"TRITON_CACHE_DIR": "triton", "TORCH_EXTENSIONS_DIR": "torch", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
+_COMPILER = Path(__file__).with_name("compiler.py")
+
+
+def place(kept: str | None, private: bool) -> str:
+    """Where builds go, as the runner sees it: the worker's directory, or one that ends with the runner."""
+    if kept is None:
+        return tempfile.mkdtemp(prefix="builds-")
+    return KEPT_PLACE if private else kept
+
+
+def cuda_home() -> str | None:
+    """Where CUDA's compiler is installed."""
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        if os.environ.get(name):
+            return os.environ[name]
+    found = shutil.which("nvcc")
+    if found:
+        return os.path.dirname(os.path.dirname(os.path.realpath(found)))
+    return "/usr/local/cuda" if os.access("/usr/local/cuda/bin/nvcc", os.X_OK) else None
+
+
+def toolchains() -> list[str]:
+    """Directories that compilers need, should they lie below one that is covered."""
+    home = cuda_home()
+    return [home] if home else []
+
+
+class Builds:
+    """The place of one runner's builds."""
+
+    def __init__(self, directory: str, architecture: str = ""):
+        """Sets the environment of candidates' builds, before anything reads it."""
+        self._contents = Path(directory) / CONTENTS
+        for variable, name in _CACHES.items():
+            os.environ[variable] = str(self._contents / name)
+        os.environ["MAX_JOBS"] = str(len(os.sched_getaffinity(0)))
+        if architecture:
+            os.environ["TORCH_CUDA_ARCH_LIST"] = architecture
+        # Python's own scripts: ninja is often installed beside the interpreter.
+        folders = [os.environ.get("PATH", ""), os.path.dirname(sys.executable)]
+        home = cuda_home()
+        if home:
+            os.environ["CUDA_HOME"] = home
+            folders.append(os.path.join(home, "bin"))
+        os.environ["PATH"] = ":".join(folder for folder in folders if folder)
+        _put_compilers_in_front(home)
+
+    def make_ready(self) -> None:
+        """Before the candidate: directories exist, and no lock of a runner that was killed in a build is waited for."""
+        for name in _CACHES.values():
+            (self._contents / name).mkdir(parents=True, exist_ok=True)
+        for lock in (self._contents / _CACHES["TORCH_EXTENSIONS_DIR"]).glob("*/lock"):
+            lock.unlink(missing_ok=True)
+
+
+def _put_compilers_in_front(home: str | None) -> None:
+    """torch calls its compilers through compiler.py, which spares them most of torch's headers."""
+    ours = [sys.executable, "-I", "-S", str(_COMPILER)]
+    # A compiler behind a cache of its own would keep nothing: its directory ends with the runner.
+    os.environ["TORCH_NO_COMPILER_WRAPPER"] = "1"
+    if home and "PYTORCH_NVCC" not in os.environ:
+        os.environ["PYTORCH_NVCC"] = shlex.join([*ours, os.path.join(home, "bin", "nvcc")])
+    # torch asks for one word here, and looks whether it names a compiler that it knows.
+    script = Path(tempfile.mkdtemp(prefix="compiler-")) / "g++"
+    real = shutil.which(os.environ.get("CXX", "c++"))
+    if real:
+        script.write_text(f'#!/bin/sh\nexec {shlex.join([*ours, real])} "$@"\n')
+        script.chmod(0o755)
+        os.environ["CXX"] = str(script)

@@ -1,0 +1,160 @@
+"""One call of a candidate, on the processor and on a device: inputs as they lie, the clock, outputs where they belong.
+
+The functions made here are made before the candidate is imported, with everything they need bound: patched functions of
+torch or of this package are not asked.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from . import protocol
+from .candidate import seed_everything
+from .device import Device
+from .graphs import Captured, make_capture
+from .outputs import Place, make_addresses, make_describer, make_settler, make_writer
+from .protocol import Command, Failure, Reply
+from .support import Support
+
+#: Fresh memory is filled with 0x7F bytes: far from any answer in every float format.
+POISON_BYTE = 0x80
+
+Run = Callable[[Command], Reply]
+
+
+@dataclass
+class Work:
+    """What the calls of one runner are made with."""
+
+    places: list[Place]
+    arguments: list[Any]
+    #: By weight set, filled as modules are built.
+    models: dict[int, torch.nn.Module]
+    #: Puts back what forward() changes as well.
+    restore: Callable[[int], None]
+    #: CPU nanoseconds spent when the process should have slept.
+    side_work: Callable[[], int]
+    #: What was captured of the candidate, by weight set; or why it could not be.
+    graphs: dict[int, Captured | Failure] = field(default_factory=dict)
+    #: What the last call returned: the worker reads it where it is until the next command comes.
+    held: list[Any] = field(default_factory=list)
+
+    @property
+    def outputs(self) -> list[Place]:
+        return [place for place in self.places if place.role == "output"]
+
+    @property
+    def report(self) -> Place | None:
+        return next((place for place in self.places if place.role == "report"), None)
+
+
+def make_host_run(work: Work, support: Support) -> Run:
+    """Calls on the processor. Outputs stay where they are for the worker to fetch, or are copied into the arena."""
+    models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
+    describe, write = make_describer(work.outputs, work.report), make_writer(work.outputs)
+    settle, addresses, hold, pack = make_settler(), make_addresses(), work.held.extend, struct.pack
+    now, seed, inference = time.monotonic_ns, seed_everything, torch.inference_mode
+    # The reference's threads have just worked when it is called, and these were stopped: waking a sleeping core
+    # takes 100 us and more, which is no property of the kernel.
+    wake, something = torch._C.TensorBase.neg_, torch.ones(1 << 17)
+
+    def run(command: Command) -> Reply:
+        index, forward_seed, flags = command.arguments[:3]
+        if flags & protocol.RUN_GRAPH:
+            raise Failure(protocol.NOT_CAPTURABLE, "a processor has no graphs")
+        model = models[index]
+        restore(index)
+        seed(forward_seed)
+        if flags & protocol.RUN_POISON:
+            support.poison_allocations(POISON_BYTE)
+        try:
+            with inference():
+                wake(something)
+                started = now()
+                value = model(*arguments)
+                settled = settle(value)
+                ended = now()
+        finally:
+            support.poison_allocations(0)
+        tensors, data = describe(value, settled), b""
+        hold((value, settled, tensors))
+        if not flags & protocol.RUN_IN_PLACE:
+            write(tensors)
+        elif tensors:
+            data = pack(f"<{len(tensors)}Q", *addresses(tensors))
+        told = (side_work(), 0, len(data) // 8, 0)
+        return Reply(start_ns=started, end_ns=ended, arguments=told, data=data)
+
+    return run
+
+
+def make_device_run(work: Work, support: Support, device: Device) -> Run:
+    """Calls on a device: between two events on the stream, after the cache was flushed. Outputs go to the device arena."""
+    outputs = work.outputs
+    models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
+    describe, settle = make_describer(outputs, work.report, device.torch), make_settler()
+    addresses, copy_all, check = make_addresses(), device.make_copier(), device.check
+    now, seed, inference = time.monotonic_ns, seed_everything, torch.inference_mode
+    clock_of, forget, refused_launch = device.clock, device.forget_errors, device.refused_launch
+    capture, poison = make_capture(device), device.make_poisoner([place.nbytes for place in outputs])
+    # Where the device's memory is the processor's.
+    poison_host = support.poison_allocations if device.torch.type == "cpu" else lambda byte: None
+    graphs = work.graphs
+
+    def call(model: torch.nn.Module) -> tuple[Any, dict[int, torch.Tensor]]:
+        value = model(*arguments)
+        return value, settle(value)
+
+    def graph_of(index: int) -> Captured:
+        found = graphs.get(index)
+        if found is None:
+            try:
+                found = capture(lambda: call(models[index]))
+            except Failure as failure:
+                found = failure
+            graphs[index] = found
+        if isinstance(found, Failure):
+            raise found
+        return found
+
+    def run(command: Command) -> Reply:
+        index, forward_seed, flags = command.arguments[:3]
+        model = models[index]
+        with inference():
+            captured = graph_of(index) if flags & protocol.RUN_GRAPH else None
+            restore(index)
+            seed(forward_seed)
+            if flags & protocol.RUN_POISON:
+                poison()
+                poison_host(POISON_BYTE)
+            forget()
+            clock = clock_of()
+            try:
+                check(clock.begin())
+                started = now()
+                if captured is None:
+                    value, settled = call(model)
+                else:
+                    captured.replay()
+                status = clock.end()
+                ended = now()
+            finally:
+                poison_host(0)
+        check(status)
+        refused = refused_launch()
+        if refused:
+            raise Failure(protocol.EXCEPTION, f"CUDA error: {refused}: a kernel of this call was not started")
+        if captured is not None:
+            value, settled = captured.value
+        tensors = describe(value, settled)
+        copy_all([(p.address, a, p.nbytes) for p, a in zip(outputs, addresses(tensors))])
+        told = (side_work(), max(clock.times.late_ns, 0), 0, max(clock.times.device_ns, 0))
+        return Reply(start_ns=started, end_ns=ended, arguments=told)
+
+    return run

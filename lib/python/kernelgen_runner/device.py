@@ -1,0 +1,210 @@
+"""The GPU of one runner: opened in the sandbox before any candidate is known, and everything that a call needs of it.
+
+What is used after the candidate was imported is bound before: patched functions of torch are not asked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from kernelgen_common.gpu import Gpu, GpuError, TimedCall, use_only
+
+from . import protocol
+from .protocol import Failure, Reply
+
+#: NaN in every float format.
+_POISON_BYTE = 0xFF
+#: Of the memory that torch keeps for later, as much is poisoned: 2 ms of an H200's bandwidth.
+_MOST_POISONED = 8 << 30
+#: Small results come from blocks of their own; these have their sizes.
+_SMALL_BLOCKS = (512, 4096, 1 << 16, 1 << 20)
+#: What a failing candidate is asked about: did the device break?
+_MAYBE_FAULT = frozenset({protocol.IMPORT, protocol.EXCEPTION, protocol.OUT_OF_MEMORY, protocol.STRUCTURE})
+
+
+def device_failure(error: GpuError, more: str = "") -> Failure:
+    """The reply for what the driver said; `more` is what the candidate made of it."""
+    status = protocol.OUT_OF_MEMORY if error.out_of_memory else protocol.DEVICE_FAULT
+    failure = Failure(status, f"{error}\n{more}".rstrip())
+    failure.reply.detail = error.number
+    return failure
+
+
+class Device:
+    """One device. `torch` is where torch's tensors of it live."""
+
+    def __init__(self, library: str, uuid: str):
+        """Takes the device into use, with a context that has worked. Raises GpuError."""
+        use_only(uuid)
+        self.gpu = Gpu(library, uuid)
+        self.torch = self.gpu.torch_device
+        self._on_gpu = self.torch.type == "cuda"
+        self._last_error: Callable[[], str] = lambda: ""
+        if self._on_gpu:
+            self._start_torch()
+        self._clocks: dict[int, TimedCall] = {}
+        self._stream = torch._C._cuda_getCurrentRawStream if self._on_gpu else lambda index: 0
+        self.clock()
+
+    def _start_torch(self) -> None:
+        """torch's own part of the context, its first kernel and its generator; not its libraries, which cost memory."""
+        try:
+            torch.cuda.init()
+            (torch.ones(8, device=self.torch) + 1).sum().item()
+            torch.rand(8, device=self.torch)
+            torch.cuda.synchronize()
+        except RuntimeError as error:
+            raise GpuError(f"torch cannot use the device: {error}") from None
+        self._last_error = _runtime_errors()
+
+    @property
+    def architecture(self) -> str:
+        """As TORCH_CUDA_ARCH_LIST has it: "9.0". Empty where there is none."""
+        number = re.fullmatch(r"sm_(\d+)(\d)", self.gpu.facts.architecture)
+        return f"{number[1]}.{number[2]}" if number else ""
+
+    # -- memory ---------------------------------------------------------------------------------------------------
+
+    def import_arena(self, descriptor: int, count: int) -> int:
+        """The address of the judge's memory here. Raises Failure."""
+        try:
+            return self.gpu.import_shared(descriptor, count)
+        except GpuError as error:
+            raise device_failure(error) from None
+
+    def make_copier(self) -> Callable[[Sequence[tuple[int, int, int]]], None]:
+        """A function that makes copies (to, from, bytes) within the device and waits for them. It raises Failure."""
+        copy, synchronize, stream = self.gpu.copy, self.gpu.synchronize, self._stream
+
+        def copy_all(copies: Sequence[tuple[int, int, int]]) -> None:
+            try:
+                on = stream(0)
+                for to, source, count in copies:
+                    copy(to, source, count, on)
+                synchronize()
+            except GpuError as error:
+                raise device_failure(error) from None
+
+        return copy_all
+
+    def make_poisoner(self, sizes: Sequence[int]) -> Callable[[], None]:
+        """A function that fills the memory which torch hands out next with NaN, blocks of these sizes among it."""
+        if not self._on_gpu:
+            return lambda: None
+        empty, snapshot, fill, device = torch.empty, torch.cuda.memory_snapshot, self.gpu.fill, self.torch
+        wanted, exhausted, kind = [*sizes, *_SMALL_BLOCKS], torch.cuda.OutOfMemoryError, torch.uint8
+
+        def poison() -> None:
+            try:
+                # Twice each: a candidate may need as much again before it makes its result.
+                blocks = [empty(size, dtype=kind, device=device) for size in wanted * 2 if size]
+            except exhausted:
+                blocks = []
+            del blocks
+            left = _MOST_POISONED
+            for address, size in _free_blocks(snapshot()):
+                fill(address, _POISON_BYTE, min(size, left))
+                left -= min(size, left)
+                if left == 0:
+                    break
+
+        return poison
+
+    # -- calls ----------------------------------------------------------------------------------------------------
+
+    def clock(self) -> TimedCall:
+        """The clock for the stream that is torch's current one now."""
+        stream = self._stream(0)
+        found = self._clocks.get(stream)
+        if found is None:
+            found = self._clocks[stream] = self.gpu.timed_call(stream)
+        return found
+
+    def check(self, status: int) -> None:
+        """Raises Failure for a status of a clock's that is one."""
+        if status:
+            try:
+                self.gpu.check(status)
+            except GpuError as error:
+                raise device_failure(error) from None
+
+    def forget_errors(self) -> None:
+        """What CUDA's runtime complained about before belongs to no call."""
+        self._last_error()
+
+    def refused_launch(self) -> str:
+        """In CUDA's words, why a kernel of the last call was not even started; empty if nothing is known of that."""
+        return self._last_error()
+
+    def synchronize(self) -> None:
+        """Waits for everything that is queued. Raises Failure for what failed in it."""
+        try:
+            self.gpu.synchronize()
+        except GpuError as error:
+            raise device_failure(error) from None
+
+    def broken(self, text: str) -> Failure:
+        """A device that does not work any more, with the driver's number if it tells one."""
+        try:
+            self.gpu.synchronize()
+        except GpuError as error:
+            return device_failure(error, text)
+        return Failure(protocol.DEVICE_FAULT, text)
+
+    def explain(self, reply: Reply) -> Reply:
+        """The reply to a command that failed: if the device broke under it, that is the reason."""
+        if reply.status not in _MAYBE_FAULT:
+            return reply
+        try:
+            self.gpu.synchronize()
+        except GpuError as error:
+            return device_failure(error, reply.text).reply
+        return reply
+
+
+def _free_blocks(segments: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
+    """(address, bytes) of what torch's allocator holds and nobody uses."""
+    found = []
+    for segment in segments:
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] == "inactive":
+                found.append((address, block["size"]))
+            address += block["size"]
+    return found
+
+
+def _runtime_errors() -> Callable[[], str]:
+    """A function that takes the last error of the CUDA runtime which torch has loaded, as a text; "" for none.
+
+    A launch with impossible dimensions is refused without a word: who does not ask goes on with old results.
+    """
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+        path = re.search(r"/\S*/libcudart\.so\S*", file.read())
+    if path is None:
+        return lambda: ""
+    library = ctypes.CDLL(path[0])
+    take, text_of = library.cudaGetLastError, library.cudaGetErrorString
+    text_of.restype = ctypes.c_char_p
+
+    def last_error() -> str:
+        number = take()
+        return f"{text_of(number).decode('ascii', 'replace')} ({number})" if number else ""
+
+    return last_error
+
+
+def open_device(library: str | None, uuid: str) -> Device:
+    """The device of that UUID. Raises GpuError."""
+    if library is None:
+        raise GpuError("a GPU needs libkgen_runner_support.so")
+    try:
+        return Device(library, uuid)
+    except (OSError, AttributeError) as error:
+        raise GpuError(f"{os.path.basename(library)} cannot be used: {error}") from None

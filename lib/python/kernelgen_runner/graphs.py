@@ -1,0 +1,102 @@
+"""A candidate's call as a graph: captured once, replayed for every sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from . import protocol
+from .device import Device
+from .protocol import Failure
+
+#: Libraries set themselves up in their first call on a stream, which no graph can hold.
+_WARM_UPS = 2
+_REASON = 300
+
+
+@dataclass
+class Captured:
+    """A graph with what its call returned: memory that every replay writes anew."""
+
+    replay: Callable[[], None]
+    value: Any
+
+
+Capture = Callable[[Callable[[], Any]], Captured]
+
+
+def make_capture(device: Device) -> Capture:
+    """A function that captures a call. It raises Failure; the process then goes on without graphs.
+
+    Everything is bound here, before a candidate is imported.
+    """
+    if device.torch.type != "cuda":
+
+        def refuse(call: Callable[[], Any]) -> Captured:
+            raise Failure(protocol.NOT_CAPTURABLE, "no graphs on this device")
+
+        return refuse
+    new_graph, capturing, new_stream = torch.cuda.CUDAGraph, torch.cuda.graph, torch.cuda.Stream
+    on_stream, current, use = torch.cuda.stream, torch.cuda.current_stream, torch.cuda.set_stream
+    synchronize, rand, where = torch.cuda.synchronize, torch.rand, device.torch
+
+    def warm_up(call: Callable[[], Any]) -> None:
+        before, side = current(), new_stream()
+        side.wait_stream(before)
+        with on_stream(side):
+            for _ in range(_WARM_UPS):
+                call()
+        before.wait_stream(side)
+        synchronize()
+
+    def record(call: Callable[[], Any]) -> Captured:
+        graph, reasons = new_graph(), []
+        try:
+            with capturing(graph, capture_error_mode="thread_local"):
+                try:
+                    value = call()
+                except BaseException as error:
+                    reasons.append(error)
+                    raise
+        except BaseException as error:
+            # The end of a broken capture complains as well, about less.
+            raise (reasons[0] if reasons else error) from None
+        synchronize()
+        return Captured(graph.replay, value)
+
+    def recover() -> None:
+        """A broken capture may leave torch's generator waiting for its end: one that succeeds puts it right."""
+        synchronize()
+        record(lambda: rand(1, device=where))
+        rand(1, device=where).sum().item()
+        synchronize()
+
+    def capture(call: Callable[[], Any]) -> Captured:
+        before = current()
+        try:
+            warm_up(call)
+            return record(call)
+        except Exception as error:  # noqa: BLE001 - whatever a candidate raises
+            use(before)
+            reason = _one_line(error)
+        try:
+            recover()
+        except Exception as error:  # noqa: BLE001
+            use(before)
+            text = f"the device cannot be used after a capture that failed ({reason}): {_one_line(error)}"
+            raise device.broken(text) from None
+        raise Failure(protocol.NOT_CAPTURABLE, reason)
+
+    return capture
+
+
+def _one_line(error: BaseException) -> str:
+    """Type and first line of an exception: what follows in CUDA's is advice."""
+    try:
+        text = str(error).strip()
+    except Exception:  # noqa: BLE001 - the candidate's own __str__
+        text = ""
+    return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"[:_REASON].rstrip(": ")

@@ -1,0 +1,71 @@
+// What kernels use of torch's C++ interface, at a fraction of the cost of torch/extension.h: tensors with their
+// methods, factories, a few operators, dispatch macros, checks. compiler.py puts this in front and does without it
+// where it fails.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <ATen/Dispatch.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+#include <c10/util/irange.h>
+
+#define KERNELGEN_LIGHT_TORCH 1
+
+// One header each, where this version of torch has it.
+#include "light_operators.h"
+
+#ifdef KERNELGEN_LIGHT_PYTHON
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+#endif
+
+namespace torch {
+using namespace at;  // NOLINT: as torch/types.h does
+using std::nullopt;
+using std::optional;
+using Dtype = at::ScalarType;
+constexpr auto kUInt8 = at::kByte;
+constexpr auto kInt8 = at::kChar;
+constexpr auto kInt16 = at::kShort;
+constexpr auto kInt32 = at::kInt;
+constexpr auto kInt64 = at::kLong;
+constexpr auto kFloat16 = at::kHalf;
+constexpr auto kFloat32 = at::kFloat;
+constexpr auto kFloat64 = at::kDouble;
+constexpr auto kU8 = kUInt8;
+constexpr auto kI8 = kInt8;
+constexpr auto kI16 = kInt16;
+constexpr auto kI32 = kInt32;
+constexpr auto kI64 = kInt64;
+constexpr auto kF16 = kFloat16;
+constexpr auto kF32 = kFloat32;
+constexpr auto kF64 = kFloat64;
+using NoGradGuard = c10::NoGradGuard;
+using InferenceMode = c10::InferenceMode;
+}  // namespace torch

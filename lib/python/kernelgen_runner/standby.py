@@ -1,0 +1,76 @@
+"""A runner before it has a candidate: it goes into the sandbox, takes its device into use, and says hello."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernelgen_common.gpu import GpuError
+
+from . import builds, protocol
+from .device import Device, device_failure, open_device
+from .protocol import Channel
+from .runner import Runner
+from .support import Support, gpu_devices, library_paths
+
+ISOLATION_MOUNT = 2
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runners of a zygote share."""
+
+    support: Support
+    #: Directories that candidates must not see.
+    hidden: Sequence[str] = ()
+    #: Where candidates' output goes; None: nowhere.
+    log: str | None = None
+    #: The UUID of the GPU that they run on, and whose it is.
+    gpu: str | None = None
+    gpu_vendor: str = "nvidia"
+
+
+def main(control: int, status: int, settings: Settings, kept: str | None = None) -> int:
+    """Goes into the sandbox and serves. Returns in the sandboxed process only.
+
+    kept: a directory of the worker's for what candidates build.
+    """
+    _redirect_output(settings.log)
+    on_gpu = settings.gpu is not None
+    devices = gpu_devices(settings.gpu_vendor, settings.gpu or "") if on_gpu else None
+    visible = [*library_paths(), *builds.toolchains()] if on_gpu else []
+    isolation = settings.support.enter_sandbox(status, [control], settings.hidden, devices, visible, kept)
+    if isolation & ISOLATION_MOUNT:
+        os.environ["HOME"] = os.environ["TMPDIR"] = "/tmp"
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    channel = Channel(socket.socket(fileno=control))
+    try:
+        device = _start_device(settings) if on_gpu else None
+    except GpuError as error:
+        channel.send(protocol.OP_HELLO, 0, device_failure(error).reply)
+        return 69
+    made = None
+    if device is not None or kept is not None:
+        directory = builds.place(kept, private=bool(isolation & ISOLATION_MOUNT))
+        made = builds.Builds(directory, device.architecture if device is not None else "")
+    return Runner(channel, settings.support, device, made).serve(isolation)
+
+
+def _start_device(settings: Settings) -> Device:
+    try:
+        return open_device(settings.support.path, settings.gpu or "")
+    finally:
+        settings.support.refuse_sockets()
+
+
+def _redirect_output(log: str | None) -> None:
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND) if log else os.open(os.devnull, os.O_RDWR)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 0)
+    os.dup2(target, 1)
+    os.dup2(target, 2)
+    os.close(nowhere)
+    os.close(target)
