@@ -1,23 +1,42 @@
-"""What the tests of the judge's modules share."""
+"""What the tests of the judge's modules share: tasks, on the device that KGEN_TEST_DEVICE names ("fake", or none)."""
 
 from __future__ import annotations
 
+import os
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from kernelgen_common.gpu import Gpu
+from kernelgen_judge.device import CPU, Device, open_device
 from kernelgen_judge.task import Task, TaskSource, load_task
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "tasks"
 
+SUPPORT = os.environ.get("KGEN_RUNNER_SUPPORT") or ""
+VENDOR = os.environ.get("KGEN_TEST_DEVICE") or ""
+
 torch.set_num_threads(1)
+
+
+def device_request() -> dict[str, Any]:
+    """What a load request says about the device under test."""
+    if not VENDOR:
+        return {}
+    facts = Gpu(SUPPORT, "").facts
+    device = {"vendor": facts.vendor, "uuid": facts.uuid, "l2_bytes": 1 << 20, "bytes_per_second": 0}
+    return {"device": device, "support_library": SUPPORT}
+
+
+DEVICE: Device = open_device(device_request()) if VENDOR else CPU
 
 
 def task_from(body: str, name: str = "example", path: str = "", **options) -> Task:
     """A task from its text, under a fixed seed."""
     text = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + textwrap.dedent(body)
-    return load_task(TaskSource(name, text, path), seed=options.pop("seed", 11), **options)
+    return load_task(TaskSource(name, text, path), seed=options.pop("seed", 11), device=DEVICE, **options)
 
 
 def model(forward: str, inputs: str, init: str = "pass", arguments: str = "x") -> str:
@@ -32,4 +51,4 @@ def model(forward: str, inputs: str, init: str = "pass", arguments: str = "x") -
 def example(name: str, **options) -> Task:
     """One of examples/tasks."""
     path = EXAMPLES / f"{name}.py"
-    return load_task(TaskSource(name, path.read_text(), str(path)), seed=options.pop("seed", 11), **options)
+    return load_task(TaskSource(name, path.read_text(), str(path)), seed=options.pop("seed", 11), device=DEVICE, **options)

@@ -8,6 +8,7 @@ import unittest
 from typing import Any
 
 import harness
+import support
 import torch
 from kernelgen_judge.canary import Canary, plan_for
 from kernelgen_judge.quick import QuickComparer
@@ -28,10 +29,12 @@ def get_inputs():
 
 def session(text: str = TASK) -> tuple[Session, int]:
     judge = Session()
-    judge.load({"task": {"name": "t", "text": text}, "threads": 1})
+    judge.load({"task": {"name": "t", "text": text}, "threads": 1, **support.device_request()})
     layout = judge.layout({})
     arena = harness.memory_file(size=layout["bytes"])
     judge.attach({"path": f"/proc/self/fd/{arena}", "bytes": layout["bytes"]})
+    for descriptor in judge.take_descriptors():
+        os.close(descriptor)
     judge.weights({"set": 1})
     return judge, arena
 

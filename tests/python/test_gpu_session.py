@@ -1,0 +1,255 @@
+"""The judge on a device as its worker sees it; runs on the fake device."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import unittest
+from typing import Any
+from unittest import mock
+
+import harness
+import torch
+from harness import SUPPORT, Judge, Zygote
+from kernelgen_common import frames
+from kernelgen_common.gpu import Gpu, GpuError, tensor_at
+from kernelgen_judge import server
+from kernelgen_judge.device import GpuDevice
+from kernelgen_judge.exchange import Layout
+from kernelgen_judge.gpu_session import GpuArena
+from kernelgen_judge.session import Session
+from kernelgen_judge.errors import TaskError
+from support import device_request
+
+DRIVER = ctypes.CDLL("libcuda.so.1")
+TASK = """
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.bn = nn.BatchNorm1d(8)
+    def forward(self, x, y):
+        return self.bn(x) @ y
+def get_inputs():
+    return [torch.randn(60, 8), torch.randn(8, 16)]
+"""
+ZYGOTE: Zygote
+
+
+def setUpModule() -> None:
+    global ZYGOTE
+    ZYGOTE = Zygote("kernelgen_judge")
+
+
+def tearDownModule() -> None:
+    ZYGOTE.close()
+
+
+def load_request(text: str = TASK) -> dict[str, Any]:
+    return {"task": {"name": "t", "text": text}, "threads": 1, "memory_bytes": 1 << 30, **device_request()}
+
+
+class ProcessTest(unittest.TestCase):
+    """A judge as a process; the test plays worker and runner and maps the arena that it is handed."""
+
+    def setUp(self) -> None:
+        self.judge = Judge(ZYGOTE)
+        self.addCleanup(self.judge.close)
+        self.gpu = Gpu(str(SUPPORT), "")
+        self.addCleanup(self.gpu.close)
+
+    def attach(self, text: str = TASK) -> None:
+        self.judge.must("load", **load_request(text))
+        self.layout = self.judge.must("layout")
+        arena = harness.memory_file(size=self.layout["bytes"])
+        request = {"op": "attach", "id": 77, "path": harness.path_of(arena), "bytes": self.layout["bytes"]}
+        frames.send(self.judge.connection, request)
+        reply = frames.receive(self.judge.connection)
+        assert reply is not None
+        self.assertEqual(reply.body, {"id": 77, "ok": True, "device_fd": True})
+        self.assertEqual(len(reply.descriptors), 1)
+        address = self.gpu.import_shared(reply.descriptors[0], self.layout["device_bytes"])
+        reply.close()
+        self.arena = tensor_at(address, self.layout["device_bytes"], "cpu")
+        self.host = arena
+        self.addCleanup(os.close, arena)
+
+    def tensor(self, role: str, name: str) -> torch.Tensor:
+        for line in self.layout["native_job"].splitlines():
+            words = line.split()
+            if words[0] == "tensor" and words[1:3] == [role, name]:
+                rank = int(words[4])
+                segment, _, offset, nbytes = (int(word) for word in words[5 + 2 * rank :])
+                shape = [int(word) for word in words[5 : 5 + rank]]
+                return self.arena[segment + offset :][:nbytes].view(torch.float32).view(shape)
+        raise KeyError(name)
+
+    def answer(self) -> torch.Tensor:
+        """relu-free arithmetic of the task from what is in the arena."""
+        x, y = self.tensor("input", "x"), self.tensor("input", "y")
+        scaled = (x - x.mean(0)) / torch.sqrt(x.var(0, unbiased=False) + 1e-5)
+        return (scaled * self.tensor("parameter", "bn.weight") + self.tensor("parameter", "bn.bias")) @ y
+
+    def outcome(self, mode: str = "full") -> str:
+        found = self.judge.must("check", mode=mode)["outcome"]
+        return found["kind"] + (":" + found["detail"] if found["detail"] else "")
+
+    def test_from_load_to_baseline(self) -> None:
+        self.attach()
+        device = device_request()["device"]
+        job = self.layout["native_job"].splitlines()
+        self.assertEqual(job[3], f"device fake {device['uuid']} {self.layout['device_bytes']}")
+        python_job = self.layout["python_job"]
+        self.assertEqual(python_job["device"], {"vendor": "fake", "uuid": device["uuid"]})
+        self.assertEqual(python_job["arena_bytes"], self.layout["bytes"])
+        self.assertEqual(python_job["device_arena_bytes"], self.layout["device_bytes"])
+        report = [entry for entry in python_job["tensors"] if entry["role"] == "report"]
+        self.assertEqual([entry["segment_offset"] for entry in report], [0])
+        self.assertEqual(self.layout["outputs"], [])
+        admission = self.judge.must("admit", cached=None)["admission"]
+        everything = 4 * (60 * 8 + 8 * 16 + 8 * 4) + 8
+        self.assertTrue(0.8 * everything < admission["sensitive_bytes"] <= everything, admission["sensitive_bytes"])
+        self.assertIn("fake", admission["device"])
+        self.assertEqual(self.judge.must("admit", cached=admission)["admission"], admission)
+        for index in (2, 1):
+            self.judge.must("weights", set=index)
+            for distribution in admission["distributions"]:
+                reply = self.judge.must("stage", distribution=distribution, graph=index == 1)
+                self.assertGreater(reply["reference_ns"], 0)
+                self.assertIs(reply["throttled"], False)
+                self.assertEqual(self.outcome(), "accuracy:mismatch")
+                self.tensor("output", "output").copy_(self.answer())
+                self.assertEqual(self.outcome(), "correct")
+                self.assertEqual(self.outcome("canary"), "correct")
+        samples = self.judge.must("baseline", seconds=0.1, min_samples=5, max_samples=20)
+        self.assertTrue(len(samples["samples_ns"]) >= 5 and samples["flushed"])
+        graph = self.judge.must("baseline", seconds=0.1, min_samples=5, max_samples=20, graph=True)
+        self.assertEqual((graph["samples_ns"], graph["reason"]), ([], "no graphs on this device"))
+
+    def test_what_a_runner_writes_elsewhere_is_seen(self) -> None:
+        self.attach()
+        self.judge.must("weights", set=1)
+        for name, role, wanted in (("x", "input", "mutated_input"), ("bn.weight", "parameter", "mutated_input")):
+            self.judge.must("stage", distribution="own")
+            self.tensor("output", "output").copy_(self.answer())
+            self.tensor(role, name).view(-1)[3] += 1
+            self.assertEqual(self.outcome(), wanted)
+        self.judge.must("stage", distribution="own")
+        self.tensor("output", "output").copy_(self.answer())
+        self.arena[-1] ^= 1
+        self.assertEqual(self.outcome(), "crash:out_of_bounds")
+        self.judge.must("stage", distribution="own")
+        self.tensor("buffer", "bn.running_mean").fill_(5.0)
+        self.tensor("output", "output").copy_(self.answer())
+        self.assertEqual(self.outcome(), "correct")
+        self.judge.must("stage", distribution="own")
+        self.assertEqual(float(self.tensor("buffer", "bn.running_mean").sum()), 0.0)
+
+    def test_outputs_are_poisoned_in_the_device_and_reports_emptied_in_the_host(self) -> None:
+        self.attach()
+        self.judge.must("weights", set=1)
+        self.judge.must("stage", distribution="own")
+        first = self.tensor("output", "output").view(torch.int32).clone()
+        self.assertTrue(bool(self.tensor("output", "output").isnan().all()))
+        os.pwrite(self.host, b"\xff\xff", 0)
+        self.judge.must("stage", distribution="own")
+        self.assertFalse(torch.equal(first, self.tensor("output", "output").view(torch.int32)))
+        self.assertEqual(os.pread(self.host, 4, 0), bytes(4))
+
+    def test_reports_are_read_from_the_host(self) -> None:
+        self.attach()
+        self.judge.must("weights", set=1)
+        self.judge.must("stage", distribution="own")
+        self.tensor("output", "output").copy_(self.answer())
+        body = b'{"structure": {"tensor": "output"}, "tensors": [{"dtype": "float32", "shape": [60, 17]}]}'
+        os.pwrite(self.host, len(body).to_bytes(4, "little") + body, 0)
+        self.assertEqual(self.outcome(), "accuracy:shape")
+
+    def test_a_failed_attach_hands_nothing_over(self) -> None:
+        self.judge.must("load", **load_request())
+        self.judge.must("layout")
+        frames.send(self.judge.connection, {"op": "attach", "id": 5, "path": "/nonexistent", "bytes": 1})
+        reply = frames.receive(self.judge.connection)
+        assert reply is not None
+        self.assertEqual((reply.body["ok"], reply.body["error"]["code"], reply.descriptors), (False, "io", []))
+
+    def test_a_device_that_is_not_there(self) -> None:
+        request = load_request()
+        request["device"]["uuid"] = "GPU-none"
+        self.assertEqual(self.judge.ask("load", **request)["error"]["code"], "missing_device")
+        self.judge.must("load", **load_request())
+
+
+class FailureTest(unittest.TestCase):
+    """Failures that only this process can bring about."""
+
+    def setUp(self) -> None:
+        self.session = Session()
+        self.addCleanup(DRIVER.kgen_fake_cuda_fault, 0)
+
+    def ask(self, operation: str, **members: Any) -> dict[str, Any]:
+        return server.answer(self.session, {"op": operation, **members})
+
+    def attach(self) -> dict[str, Any]:
+        self.session.load(load_request())
+        arena = harness.memory_file(size=self.session.layout({})["bytes"])
+        self.addCleanup(os.close, arena)
+        reply = self.ask("attach", path=f"/proc/self/fd/{arena}", bytes=1 << 20)
+        for descriptor in self.session.take_descriptors():
+            os.close(descriptor)
+        return reply
+
+    def fails(self, reply: dict[str, Any], code: str, words: str) -> None:
+        self.assertFalse(reply["ok"], reply)
+        self.assertEqual(reply["error"]["code"], code)
+        self.assertRegex(reply["error"]["message"], words)
+
+    def test_a_fault_of_the_device_is_the_tasks(self) -> None:
+        self.attach()
+        for operation in ("stage", "baseline"):
+            DRIVER.kgen_fake_cuda_fault(700)
+            self.fails(self.ask(operation), "invalid_task", r"illegal memory access was encountered \(700\)")
+            DRIVER.kgen_fake_cuda_fault(0)
+        self.assertTrue(self.ask("stage")["ok"])
+
+    def test_a_fault_while_the_task_is_loaded(self) -> None:
+        self.session.load(load_request())
+        again = Session()
+        again._device = self.session._device
+        request = load_request()
+        DRIVER.kgen_fake_cuda_fault(700)
+        reply = server.answer(again, {"op": "load", **request})
+        self.fails(reply, "invalid_task", "illegal memory access")
+
+    def test_an_error_of_torch_about_the_device(self) -> None:
+        self.attach()
+        with mock.patch.object(self.session, "stage", side_effect=RuntimeError("CUDA error: device-side assert triggered")):
+            self.fails(self.ask("stage"), "invalid_task", "device fault: CUDA error")
+        with mock.patch.object(self.session, "stage", side_effect=GpuError("allocating memory: out of memory (2)", 2)):
+            self.fails(self.ask("stage"), "invalid_task", "needs more device memory than there is")
+
+    def test_an_arena_that_does_not_fit(self) -> None:
+        self.session.load(load_request())
+        task, device = self.session._task, self.session._device
+        layout = Layout((), 1 << 40)
+        with self.assertRaisesRegex(TaskError, f"needs {1 << 40} bytes of device memory for what is exchanged, [0-9]+ are free"):
+            GpuArena(task, device, layout)
+
+    def test_a_judge_that_does_not_fit_beside_the_arena(self) -> None:
+        with mock.patch.object(GpuDevice, "free_bytes", lambda self: 1000):
+            self.fails(self.attach(), "invalid_task", "needs [0-9]+ bytes of device memory beside .*, 1000 are free")
+
+    def test_throttling_is_reported(self) -> None:
+        self.attach()
+        with mock.patch.object(Gpu, "clocks", lambda self: mock.Mock(throttled=True)):
+            self.assertIs(self.ask("stage")["throttled"], True)
+
+    def test_float64_that_does_not_fit_is_left_out(self) -> None:
+        self.session.load(load_request())
+        with mock.patch.object(GpuDevice, "free_bytes", lambda self: 1000):
+            admission = self.session.admit({})["admission"]
+        self.assertIn("none: needs about", admission["float64"])
+
+
+if __name__ == "__main__":
+    unittest.main()
