@@ -102,15 +102,17 @@ class LocalDevices final : public Devices {
     return {.installation = options_.installation,
             .python = options_.python,
             .environment = runner_environment_,
+            .builds_dir = (std::filesystem::path(options_.cache_dir) / "builds").string(),
             .gpu = std::move(gpu)};
   }
 
   /// One store: what the compilers publish there is what the cache hands out.
   Result<std::unique_ptr<KernelCompiler>> make_compiler(Target target, const std::optional<GpuFacts>& gpu) const {
-    KERNELGEN_TRY(auto native, make_native_compiler(target, gpu));
-    KERNELGEN_TRY(auto cached, make_caching_compiler(std::move(native), {.directory = store_}));
     Compilers compilers;
-    compilers.push_back(std::move(cached));
+    if (auto native = make_native_compiler(target, gpu)) {
+      KERNELGEN_TRY(auto cached, make_caching_compiler(*std::move(native), {.directory = store_}));
+      compilers.push_back(std::move(cached));
+    }
     compilers.push_back(make_python_publisher(store_));
     return make_compiler_table(std::move(compilers));
   }

@@ -11,6 +11,7 @@
 
 #include "bench/measurement.hpp"
 #include "bench/verdict.hpp"
+#include "support/sha256.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -189,11 +190,19 @@ class Evaluation {
                                    .exchange_fd = session_->exchange_fd,
                                    .code_fd = code->fd(),
                                    .device_fd = session_->device_fd,
+                                   .builds_key = builds_key(),
                                    .memory_limit = options_.memory_limit,
                                    .exchange_bytes = session_->layout.bytes,
                                    .outputs = session_->layout.outputs},
                                   options_.call_timeout),
                     RunnerStep::Load);
+  }
+
+  /// The very same text, built by the same versions for the same device.
+  [[nodiscard]] std::string builds_key() const {
+    const auto& environment = record_.environment;
+    return sha256_hex(fmt::format("{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python, environment.torch,
+                                  environment.triton, environment.device));
   }
 
   /// ModelNew draws its own weights: both instances are built and compared before anything is called.
@@ -338,22 +347,38 @@ class Evaluation {
   /// The same calls as graphs: what the device itself takes.
   Result<Ended> measure_replays() {
     if (!record_.timing || record_.timing->clean_graph_ns.empty()) return Ended();
-    // Captured off the clock; a candidate that cannot be is called instead.
-    KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own), Freshness::Canary, CallMode::Graph));
-    const auto first = run(staged, CallMode::Graph);
-    const auto* reply = std::get_if<RunnerReply>(&first);
-    const bool captured = reply == nullptr || reply->status != RunnerStatus::NotCapturable;
-    if (!captured) {
-      record_.timing->speedup_device_reason = "the candidate cannot be captured: " + reply->text;
-    } else {
-      KERNELGEN_TRY(auto ended, ended_by(first, RunnerStep::Run));
-      if (ended) return ended;
+    KERNELGEN_TRY(const auto refused, try_replay());
+    auto mode = CallMode::Graph;
+    if (refused) {
+      record_.timing->speedup_device_reason = "the candidate cannot be replayed as a graph: " + *refused;
+      if (lost_) return Ended();
+      mode = CallMode::Eager;
     }
     auto options = options_.measure;
     options.full_comparisons /= k_replay_share;
-    KERNELGEN_TRY(auto samples, sample(options, CallMode::Graph, captured ? CallMode::Graph : CallMode::Eager));
+    KERNELGEN_TRY(auto samples, sample(options, CallMode::Graph, mode));
     report_replays(*record_.timing, samples);
     return std::move(samples.ended);
+  }
+
+  /// Captures the candidate, off the clock, and checks a replay. Why there can be none, if so: that it was right when
+  /// it was called is known by now.
+  Result<std::optional<std::string>> try_replay() {
+    using Refused = std::optional<std::string>;
+    KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own), Freshness::Canary, CallMode::Graph));
+    const auto answer = run(staged, CallMode::Graph);
+    if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+    if (const auto* death = std::get_if<RunnerDeath>(&answer)) {
+      lost_ = true;
+      return Refused(outcome_of_death(*death, RunnerStep::Run, options_.call_timeout).message);
+    }
+    const auto& reply = std::get<RunnerReply>(answer);
+    lost_ = reply.status == RunnerStatus::DeviceFault;
+    if (reply.status != RunnerStatus::Ok) return Refused(reply.text);
+    KERNELGEN_TRY(const auto checked, judge().check(CheckMode::Full));
+    if (checked.outcome.correct()) return Refused();
+    return Refused(
+        "its replay gives other outputs than its calls; what it starts on the default stream is not captured");
   }
 
   Result<PairSamples> sample(const MeasureOptions& options, CallMode reference, CallMode candidate) {
@@ -476,6 +501,8 @@ class Evaluation {
   Artifact artifact_;
   std::unique_ptr<Runner> runner_;
   int prepared_set_ = 0;
+  /// The runner cannot be used any more, and that says nothing about the candidate.
+  bool lost_ = false;
   int weight_set_ = 1;
   int call_ = 0;
   std::vector<std::int64_t> echoes_ns_;

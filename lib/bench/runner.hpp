@@ -79,6 +79,8 @@ struct RunnerJob {
   int code_fd = -1;
   /// The exchange buffers on the device, where there is one.
   std::optional<int> device_fd;
+  /// Whose builds these are: Python candidates find what they built under the same key before.
+  std::string builds_key;
   std::uint64_t memory_limit = 0;
   /// The bytes of the exchange buffers, and where the outputs lie there.
   std::uint64_t exchange_bytes = 0;

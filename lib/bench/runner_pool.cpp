@@ -53,12 +53,18 @@ class RunnerPool final : public RunnerSource {
  private:
   Result<std::unique_ptr<RunnerProcess>> start(RunnerKind kind, const std::stop_token& stop) {
     KERNELGEN_TRY(auto ends, make_runner_ends());
-    auto runner = make_runner_process(std::move(ends.ours));
     if (kind == RunnerKind::Native) {
+      auto runner = make_runner_process(std::move(ends.ours));
       KERNELGEN_CHECK(start_native(ends));
-    } else {
-      KERNELGEN_CHECK(fork_python(kind, ends, stop));
+      return runner;
     }
+    std::unique_ptr<BuildPlace> builds;
+    if (options_.gpu && !options_.builds_dir.empty()) {
+      KERNELGEN_TRY(builds, BuildPlace::make(options_.builds_dir));
+    }
+    const std::string place = builds ? builds->path().string() : std::string();
+    auto runner = make_runner_process(std::move(ends.ours), std::move(builds));
+    KERNELGEN_CHECK(fork_python(kind, ends, place, stop));
     return runner;
   }
 
@@ -78,7 +84,8 @@ class RunnerPool final : public RunnerSource {
     return {};
   }
 
-  Result<void> fork_python(RunnerKind kind, const RunnerEnds& ends, const std::stop_token& stop) {
+  Result<void> fork_python(RunnerKind kind, const RunnerEnds& ends, const std::string& builds,
+                           const std::stop_token& stop) {
     auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
     const std::array<int, 2> fds{ends.control.get(), ends.status.get()};
     // A zygote that died since it was started is replaced once.
@@ -87,7 +94,7 @@ class RunnerPool final : public RunnerSource {
         KERNELGEN_TRY(zygote, start_zygote(kind));
       }
       auto ready = zygote->wait_ready(k_import_timeout, stop);
-      if (ready && zygote->fork(fds)) return {};
+      if (ready && zygote->fork(fds, builds)) return {};
       zygote.reset();
       if (!ready && (last_try || ready.error().code == ErrorCode::Cancelled)) return std::move(ready).error();
     }

@@ -19,6 +19,8 @@ struct RunnerPoolOptions {
   std::string python = "python3";
   /// The whole environment of every runner; no secrets.
   std::map<std::string, std::string> environment;
+  /// Where Python candidates on a GPU keep what they build; empty: nowhere.
+  std::string builds_dir{};
   /// Where candidates work; unset: the processor.
   std::optional<GpuFacts> gpu{};
 };

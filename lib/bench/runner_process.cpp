@@ -74,7 +74,8 @@ std::vector<std::uint64_t> addresses_in(const kgen_reply& reply) {
 
 class SandboxedRunner final : public RunnerProcess {
  public:
-  explicit SandboxedRunner(RunnerConnection connection) : connection_(std::move(connection)) {}
+  SandboxedRunner(RunnerConnection connection, std::unique_ptr<BuildPlace> builds)
+      : connection_(std::move(connection)), builds_(std::move(builds)) {}
   SandboxedRunner(const SandboxedRunner&) = delete;
   SandboxedRunner& operator=(const SandboxedRunner&) = delete;
   ~SandboxedRunner() override { end(); }
@@ -107,6 +108,7 @@ class SandboxedRunner final : public RunnerProcess {
 
   RunnerAnswer echo(milliseconds timeout) override { return ask(KGEN_OP_ECHO, {}, timeout); }
   RunnerAnswer load(const RunnerJob& job, milliseconds timeout) override {
+    if (builds_) builds_->bring(job.builds_key);
     std::vector<int> fds{job.description_fd, job.exchange_fd, job.code_fd};
     if (job.device_fd) fds.push_back(*job.device_fd);
     const std::uint64_t code = job.code == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
@@ -316,9 +318,11 @@ class SandboxedRunner final : public RunnerProcess {
       supervisor_ = 0;
     }
     connection_.status.reset();
+    if (builds_) builds_->keep();
   }
 
   RunnerConnection connection_;
+  std::unique_ptr<BuildPlace> builds_;
   std::stop_token stop_;
   pid_t supervisor_ = 0;
   UniqueFd runner_;
@@ -346,8 +350,8 @@ Result<RunnerEnds> make_runner_ends() {
                     .status = UniqueFd(pipe[1])};
 }
 
-std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection) {
-  return std::make_unique<SandboxedRunner>(std::move(connection));
+std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection, std::unique_ptr<BuildPlace> builds) {
+  return std::make_unique<SandboxedRunner>(std::move(connection), std::move(builds));
 }
 
 }  // namespace v0

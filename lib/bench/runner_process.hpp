@@ -11,6 +11,7 @@
 
 #include <kernelgen/core/result.hpp>
 
+#include "bench/kept_builds.hpp"
 #include "bench/runner.hpp"
 #include "support/unique_fd.hpp"
 
@@ -41,7 +42,9 @@ class RunnerProcess : public Runner {
   /// False when it died while it stood by.
   [[nodiscard]] virtual bool alive() = 0;
 };
-[[nodiscard]] std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection);
+/// `builds`: where its candidate may keep what it builds; nullptr: nowhere.
+[[nodiscard]] std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection,
+                                                                 std::unique_ptr<BuildPlace> builds = nullptr);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -66,10 +66,12 @@ Result<ZygoteFacts> Zygote::wait_ready(std::chrono::milliseconds timeout, const 
   return facts_;
 }
 
-Result<pid_t> Zygote::fork(std::span<const int> fds) {
+Result<pid_t> Zygote::fork(std::span<const int> fds, const std::string& builds) {
   const std::scoped_lock lock(mutex_);
   const auto id = next_id_++;
-  KERNELGEN_CHECK(channel_.send(json::serialize(json::object{{"op", "fork"}, {"id", id}}), fds));
+  json::object request{{"op", "fork"}, {"id", id}};
+  if (!builds.empty()) request["builds"] = builds;
+  KERNELGEN_CHECK(channel_.send(json::serialize(request), fds));
   KERNELGEN_TRY(auto frame, channel_.receive(k_fork_timeout, std::stop_token{}));
   KERNELGEN_TRY(auto parsed, parse_json(frame));
   const auto* pid = parsed.is_object() ? parsed.get_object().if_contains("pid") : nullptr;

@@ -50,7 +50,8 @@ class Zygote {
   [[nodiscard]] Result<ZygoteFacts> wait_ready(std::chrono::milliseconds timeout, const std::stop_token& stop);
   /// A fresh copy that owns `fds`; they are numbered as in the request. Gives its pid; it belongs to the caller's
   /// process if that is a child subreaper.
-  [[nodiscard]] Result<pid_t> fork(std::span<const int> fds);
+  /// `builds`: a directory that the copy may write to, for what candidates build; empty: none.
+  [[nodiscard]] Result<pid_t> fork(std::span<const int> fds, const std::string& builds = {});
   /// The last line that it or its children wrote to standard error; empty when there is none.
   [[nodiscard]] std::string last_words() const { return log_.last_line(); }
 

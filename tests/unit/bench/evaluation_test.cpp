@@ -519,7 +519,34 @@ TEST_CASE("a candidate that cannot be captured is called instead", "[bench][eval
   CHECK(record->outcome.to_class() == "correct");
   REQUIRE(record->timing->speedup_device);
   CHECK(record->timing->speedup_device->value == 2);
-  CHECK(record->timing->speedup_device_reason == "the candidate cannot be captured: it allocates");
+  CHECK(record->timing->speedup_device_reason == "the candidate cannot be replayed as a graph: it allocates");
+}
+
+TEST_CASE("a replay that gives other outputs than the calls did is no graph of the candidate",
+          "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 10'000);
+  scene.judge.answer = [&](const std::string&, int) { return scene.judge.graphs == 1 ? wrong() : Outcome{}; };
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  REQUIRE(record->timing->speedup_device);
+  CHECK(record->timing->speedup_device->value == 2);
+  CHECK(record->timing->speedup_device_reason.find("default stream") != std::string::npos);
+}
+
+TEST_CASE("a replay that ends the process leaves the speedup of calls", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 10'000);
+  const auto runs = scene.runner;
+  scene.runner = [runs](const std::string& op, int count) -> RunnerAnswer {
+    if (op == "replay") return RunnerDeath{.signal = 11};
+    return runs(op, count);
+  };
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  CHECK_FALSE(record->timing->speedup_device);
 }
 
 TEST_CASE("work that goes on beside the stream is a cheat", "[bench][evaluation][gpu]") {

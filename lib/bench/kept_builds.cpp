@@ -1,0 +1,81 @@
+#include "bench/kept_builds.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "support/files.hpp"
+#include "support/random_id.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// An extension of torch's takes about 1 MB, a Triton kernel 100 kB.
+constexpr std::uintmax_t k_max_bytes = 256u << 20;
+constexpr std::size_t k_max_keys = 512;
+
+std::uintmax_t bytes_below(const fs::path& directory) {
+  std::uintmax_t bytes = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code unreadable;
+    if (entry->is_symlink(unreadable) || !entry->is_regular_file(unreadable)) continue;
+    const auto size = entry->file_size(unreadable);
+    if (!unreadable) bytes += size;
+  }
+  return bytes;
+}
+
+void make_room(const fs::path& kept) {
+  std::vector<std::pair<fs::file_time_type, fs::path>> keys;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(kept, error)) {
+    std::error_code gone;
+    const auto time = entry.last_write_time(gone);
+    if (!gone) keys.emplace_back(time, entry.path());
+  }
+  if (keys.size() <= k_max_keys) return;
+  std::sort(keys.begin(), keys.end());
+  for (std::size_t i = 0; i + k_max_keys < keys.size(); ++i) fs::remove_all(keys[i].second, error);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BuildPlace>> BuildPlace::make(const fs::path& directory) {
+  auto path = directory / "places" / random_id();
+  KERNELGEN_CHECK(make_directories(path));
+  KERNELGEN_CHECK(make_directories(directory / "kept"));
+  return std::unique_ptr<BuildPlace>(new BuildPlace(directory, std::move(path)));
+}
+
+BuildPlace::~BuildPlace() {
+  std::error_code error;
+  fs::remove_all(path_, error);
+}
+
+void BuildPlace::bring(std::string key) {
+  key_ = std::move(key);
+  std::error_code error;
+  fs::rename(directory_ / "kept" / key_, path_ / "kept", error);
+}
+
+void BuildPlace::keep() noexcept try {
+  if (key_.empty() || bytes_below(path_ / "kept") > k_max_bytes) return;
+  const auto home = directory_ / "kept" / std::exchange(key_, {});
+  std::error_code error;
+  // Another evaluation of the same candidate may have been faster.
+  fs::rename(path_ / "kept", home, error);
+  if (error) return;
+  fs::last_write_time(home, fs::file_time_type::clock::now(), error);
+  make_room(directory_ / "kept");
+} catch (const std::exception&) {
+  // What is not kept is built again.
+}
+
+}  // namespace v0
+}  // namespace kernelgen

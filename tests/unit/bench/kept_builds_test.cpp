@@ -1,0 +1,90 @@
+#include "bench/kept_builds.hpp"
+
+#include <fstream>
+
+#include "support/catch.hpp"
+#include "support/random_id.hpp"
+
+using namespace kernelgen;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Directory {
+  fs::path path = fs::temp_directory_path() / ("kernelgen-builds-" + random_id());
+  ~Directory() { fs::remove_all(path); }
+};
+
+void build(const BuildPlace& place, const std::string& name) {
+  fs::create_directories(place.path() / "kept");
+  std::ofstream(place.path() / "kept" / name) << "machine code";
+}
+
+bool has(const BuildPlace& place, const std::string& name) { return fs::exists(place.path() / "kept" / name); }
+
+}  // namespace
+
+TEST_CASE("what a candidate built comes back to it, and to nobody else", "[bench][kept_builds]") {
+  const Directory directory;
+  {
+    auto place = BuildPlace::make(directory.path).value();
+    place->bring("one");
+    build(*place, "kernel.cubin");
+    place->keep();
+    CHECK_FALSE(has(*place, "kernel.cubin"));
+  }
+  auto other = BuildPlace::make(directory.path).value();
+  other->bring("two");
+  CHECK_FALSE(has(*other, "kernel.cubin"));
+  auto same = BuildPlace::make(directory.path).value();
+  same->bring("one");
+  CHECK(has(*same, "kernel.cubin"));
+}
+
+TEST_CASE("two runners of one candidate do not disturb each other", "[bench][kept_builds]") {
+  const Directory directory;
+  auto first = BuildPlace::make(directory.path).value();
+  auto second = BuildPlace::make(directory.path).value();
+  for (auto* place : {first.get(), second.get()}) {
+    place->bring("one");
+    build(*place, "kernel.cubin");
+  }
+  first->keep();
+  second->keep();
+  auto third = BuildPlace::make(directory.path).value();
+  third->bring("one");
+  CHECK(has(*third, "kernel.cubin"));
+}
+
+TEST_CASE("the place of a runner goes with it", "[bench][kept_builds]") {
+  const Directory directory;
+  fs::path path;
+  {
+    auto place = BuildPlace::make(directory.path).value();
+    path = place->path();
+    build(*place, "kernel.cubin");
+  }
+  CHECK_FALSE(fs::exists(path));
+}
+
+TEST_CASE("what is too large is not kept", "[bench][kept_builds]") {
+  const Directory directory;
+  auto place = BuildPlace::make(directory.path).value();
+  place->bring("one");
+  build(*place, "huge");
+  fs::resize_file(place->path() / "kept" / "huge", 300u << 20);
+  place->keep();
+  CHECK(fs::is_empty(directory.path / "kept"));
+}
+
+TEST_CASE("links that a candidate left do not count, and are not followed", "[bench][kept_builds]") {
+  const Directory directory;
+  {
+    auto place = BuildPlace::make(directory.path).value();
+    place->bring("one");
+    build(*place, "kernel.cubin");
+    fs::create_directory_symlink("/", place->path() / "kept" / "root");
+    place->keep();
+  }
+  CHECK(fs::exists(directory.path / "kept" / "one" / "kernel.cubin"));
+}
