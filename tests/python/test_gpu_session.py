@@ -13,7 +13,7 @@ import torch
 from harness import SUPPORT, Judge, Zygote
 from kernelgen_common import frames
 from kernelgen_common.gpu import Gpu, GpuError, tensor_at
-from kernelgen_judge import server
+from kernelgen_judge import admission, server
 from kernelgen_judge.device import GpuDevice
 from kernelgen_judge.exchange import Layout
 from kernelgen_judge.gpu_session import GpuArena
@@ -239,8 +239,50 @@ class FailureTest(unittest.TestCase):
         with mock.patch.object(GpuDevice, "free_bytes", lambda self: 1000):
             self.fails(self.attach(), "invalid_task", "needs [0-9]+ bytes of device memory beside .*, 1000 are free")
 
+    def test_outputs_are_judged_in_place_where_there_is_no_memory_for_a_copy(self) -> None:
+        self.attach()
+        empty = torch.empty
+
+        def refuses(*sizes: Any, **options: Any) -> torch.Tensor:
+            if options.get("dtype") == torch.uint8 and "meta" not in str(options.get("device")):
+                raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 6.00 GiB.")
+            return empty(*sizes, **options)
+
+        self.session.stage({})
+        with mock.patch.object(torch, "empty", refuses):
+            self.assertIn("not written", self.session.check({})["outcome"]["message"])
+        stager = self.session._stager
+        for segment in self.session._layout.of("output"):
+            stager._arena.view(segment).copy_(stager.current.expected.outputs.tensors[segment.name])
+        with mock.patch.object(torch, "empty", refuses):
+            self.assertEqual(self.session.check({})["outcome"]["kind"], "correct")
+        self.session.stage({})
+        self.assertIn("not written", self.session.check({})["outcome"]["message"])
+
+    def test_a_transform_without_enough_memory_is_dropped(self) -> None:
+        self.session.load(load_request())
+        make = admission.make_distribution
+
+        def refuses(task: Any, facts: Any, name: str, seed: int) -> Any:
+            if name == "negate":
+                raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 6.00 GiB.")
+            return make(task, facts, name, seed)
+
+        with mock.patch.object(admission, "make_distribution", refuses):
+            found = self.session.admit({})["admission"]
+        self.assertIn("not enough memory", found["dropped"]["negate"])
+        self.assertIn("heavy_tails", found["distributions"])
+
+    def test_clocks_are_not_asked_for_every_call(self) -> None:
+        self.attach()
+        with mock.patch.object(Gpu, "clocks", return_value=None) as asked:
+            for _ in range(5):
+                self.session._device.throttled()
+        self.assertLessEqual(asked.call_count, 2)
+
     def test_throttling_is_reported(self) -> None:
         self.attach()
+        self.session._device._throttled = (0.0, False)
         with mock.patch.object(Gpu, "clocks", lambda self: mock.Mock(throttled=True)):
             self.assertIs(self.ask("stage")["throttled"], True)
 

@@ -21,7 +21,7 @@ from .arithmetic import all_finite, one_thread
 from .compare import Expected, Tolerance, default_tolerance
 from .distributions import OWN, TensorFacts, applicable, inspect_inputs
 from .distributions import make_inputs as make_distribution
-from .errors import one_line
+from .errors import is_out_of_memory, one_line
 from .guarded import guarding
 from .oracle import Oracle, OracleBudget, OracleUnavailable
 from .sensitivity import sensitive_bytes
@@ -249,6 +249,15 @@ class _Admitter:
 
     def _transform(self, name: str, forward: int, finite: bool) -> str:
         """Tries one transform; returns why it is dropped, or ""."""
+        try:
+            return self._try_transform(name, forward, finite)
+        except RuntimeError as error:
+            if not self.task.device.is_gpu or not is_out_of_memory(error):
+                raise
+            self.task.device.release_cache()
+            return "the device has not enough memory for it"
+
+    def _try_transform(self, name: str, forward: int, finite: bool) -> str:
         inputs = make_distribution(self.task, self.result.facts, name, self.seed(f"inputs {name}"))
         try:
             with guarding(self.task.device):

@@ -7,6 +7,7 @@ through gpu.h and handed to runners. No tensor of torch's is ever handed over.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -23,6 +24,8 @@ from .values import move_with_strides
 #: What a process on the device needs before it has allocated anything: its context, and torch's kernels.
 PROCESS_BYTES = 3 << 29
 _MAX_MOVES = 8
+#: Asking the management library takes longer than many a call; heat does not come and go in such a time.
+_CLOCKS_SECONDS = 0.01
 #: Architectures that compute float64 at half or more of float32's rate; others at 1/32 or 1/64.
 _FULL_RATE_FLOAT64 = frozenset({"sm_60", "sm_70", "sm_80", "sm_90", "sm_100"})
 
@@ -84,6 +87,8 @@ class GpuDevice(Device):
         self.torch = gpu.torch_device
         self.label = f"{gpu.facts.vendor} {gpu.facts.name} {gpu.facts.architecture}"
         self._on_cuda = self.torch.type == "cuda"
+        self._throttled = (float("-inf"), False)
+        self._graph_place: tuple[Any, Any] | None = None
         self.has_fast_float64 = not self._on_cuda or gpu.facts.architecture in _FULL_RATE_FLOAT64
 
     def drawing(self) -> contextlib.AbstractContextManager[Any]:
@@ -143,8 +148,20 @@ class GpuDevice(Device):
             torch.cuda.set_per_process_memory_fraction(min(1.0, max(0.0, share)))
 
     def throttled(self) -> bool:
-        clocks = self.gpu.clocks()
-        return clocks is not None and clocks.throttled
+        asked, answer = self._throttled
+        now = time.monotonic()
+        if now - asked > _CLOCKS_SECONDS:
+            clocks = self.gpu.clocks()
+            answer = clocks is not None and clocks.throttled
+            self._throttled = (now, answer)
+        return answer
+
+    def graph_place(self) -> tuple[Any, Any]:
+        """The stream on which graphs are recorded, and the pool of memory that they allocate from. All share both, since
+        none is replayed while another one's result matters."""
+        if self._graph_place is None:
+            self._graph_place = (torch.cuda.Stream(), torch.cuda.MemPool())
+        return self._graph_place
 
 
 def open_device(request: Mapping[str, Any]) -> Device:

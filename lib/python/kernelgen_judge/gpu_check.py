@@ -14,6 +14,7 @@ from kernelgen_common import dtypes
 from . import compare
 from .check import SAMPLE_BLOCKS, SAMPLE_ELEMENTS, SAMPLE_SLACK, Checker, _outcome
 from .device_memory import raised
+from .errors import is_out_of_memory
 from .exchange import Layout, Placed, Segment
 from .gpu_quick import GpuQuickComparer
 from .gpu_stage import GpuStager
@@ -77,8 +78,14 @@ class GpuChecker(Checker):
         self._views = self._arena_views
 
     def _settle(self) -> None:
-        """Copies the outputs to where nobody else writes."""
-        whole = torch.empty(self._private.total_bytes, dtype=torch.uint8, device=self._task.device.torch)
+        """Copies the outputs to where nobody else writes; where memory does not allow it, they are looked at in place."""
+        try:
+            whole = torch.empty(self._private.total_bytes, dtype=torch.uint8, device=self._task.device.torch)
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            self._copy, self._pairs = self._arena, [(segment, segment) for segment in self._segments]
+            return
         self._copy = Placed(self._private, whole)
         for segment, private in self._pairs:
             self._copy.copy_in(private, self._arena.raw(segment))
@@ -108,6 +115,7 @@ class GpuChecker(Checker):
             return self._no_booleans(expected) or self._compare_thoroughly(expected)
         finally:
             self._copy = self._make_copy(self._private)
+            self._pairs = list(zip(self._segments, self._private.segments))
             self._views = self._arena_views
 
     def _needs_float64(self, expected: Expected) -> bool:

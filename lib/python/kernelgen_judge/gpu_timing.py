@@ -47,9 +47,7 @@ class GpuTimedReference(TimedReference):
         self._device = device
         self._gpu = device.gpu
         self._task = reference.task
-        #: What the graphs allocate; all of them share it, since none is replayed while another one's result matters.
-        self._pool: Any = None
-        self._side: Any = None
+        self._warm = False
         #: Why there are no graphs; "" while nothing speaks against them.
         self.no_graph = self._obstacle()
 
@@ -115,8 +113,9 @@ class GpuTimedReference(TimedReference):
         copies = [(given.tensors[name], inputs.tensors[name]) for name in written]
         self._device.apply_flags(self._task.precision)
         seed_everything(forward_seed)
-        if self._side is None:
+        if not self._warm:
             self._warm_up(arguments)
+            self._warm = True
         self.reference.restore()
         handle, value = self._record(arguments)
         graph = ReferenceGraph(handle, arguments, copies)
@@ -129,10 +128,10 @@ class GpuTimedReference(TimedReference):
 
     def _warm_up(self, arguments: list[Any]) -> None:
         """A few calls on the stream that records later: libraries make their workspaces for each stream."""
-        self._side, self._pool = torch.cuda.Stream(), torch.cuda.MemPool()
+        side, pool = self._device.graph_place()
         self._device.synchronize()
         # What they allocate comes from the graphs' pool, and stays there for the graphs.
-        with self._doing(), torch.cuda.stream(self._side), torch.cuda.use_mem_pool(self._pool):
+        with self._doing(), torch.cuda.stream(side), torch.cuda.use_mem_pool(pool):
             for _ in range(WARM_UP_CALLS):
                 self.reference.module(*arguments)
         self._device.synchronize()
@@ -141,8 +140,9 @@ class GpuTimedReference(TimedReference):
         """Through gpu.h and not torch.cuda.graph: that one leaves torch's allocator unusable when it fails."""
         self._device.synchronize()
         failure: Exception | None = None
-        value, handle, stream = None, 0, self._side.cuda_stream
-        with torch.cuda.stream(self._side), torch.cuda.use_mem_pool(self._pool):
+        side, pool = self._device.graph_place()
+        value, handle, stream = None, 0, side.cuda_stream
+        with torch.cuda.stream(side), torch.cuda.use_mem_pool(pool):
             self._gpu.begin_capture(stream)
             try:
                 with quiet(self._task.sink), torch.inference_mode():

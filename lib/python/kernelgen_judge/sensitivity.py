@@ -16,7 +16,7 @@ from typing import Iterator
 
 import torch
 
-from .errors import TaskError
+from .errors import TaskError, is_out_of_memory
 from .task import CallInputs, Reference
 from .values import same_bits
 
@@ -101,7 +101,11 @@ def sensitive_bytes(
     if not parts:
         return 0
     started = time.monotonic()
-    wanted = reference.run(inputs, forward_seed).outputs
+    try:
+        wanted = reference.run(inputs, forward_seed).outputs
+    except TaskError:
+        # It has run before: memory is short.
+        return None
     took = time.monotonic() - started
     samples = min(MOST_SAMPLES, int(seconds / max(took, 1e-9)) - 1)
     if samples < LEAST_SAMPLES:
@@ -136,9 +140,9 @@ def _matters(
             if not _change(part, start, rng):
                 return False
             outputs = reference.run(inputs, forward_seed, restore=False).outputs.tensors
-        except TaskError:
-            # It raises: somebody has looked.
-            return True
+        except TaskError as error:
+            # It raises: somebody has looked, unless it is for want of memory.
+            return not is_out_of_memory(error)
         finally:
             block.copy_(before)
             reference.restore()
