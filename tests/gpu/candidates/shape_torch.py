@@ -1,0 +1,9 @@
+"""Wrong: a shape that could be broadcast."""
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)[None]
