@@ -257,6 +257,25 @@ def check_task(name: str, text: str, options: argparse.Namespace) -> int:
     return 1 if check.problems else 0
 
 
+def check_precision(name: str, text: str, options: argparse.Namespace) -> int:
+    """The reference's own float64 error in every precision class: TF32 must show, and only where it is asked for."""
+    errors = {}
+    for precision in ("strict", "default", "tf32", "fp16", "bf16"):
+        session = Session()
+        device = {"vendor": options.vendor, "uuid": options.uuid, "l2_bytes": 0, "bytes_per_second": 0}
+        session.load({"task": {"name": name, "text": text}, "threads": 1, "support_library": options.support,
+                      "device": device, "precision": precision})  # fmt: skip
+        found = session.admit({})["admission"]["float64_errors"]
+        errors[precision] = max(found.get("own", {"": float("nan")}).values())
+    print(f"       {name:16} float64 error " + " ".join(f"{precision} {error:.2g}" for precision, error in errors.items()))
+    if options.vendor != "nvidia":
+        return 0
+    right = errors["strict"] < 5e-6 and errors["default"] < 5e-6 and errors["tf32"] > 5e-5
+    if not right:
+        print("FAILED TF32 is not where it should be")
+    return 0 if right else 1
+
+
 def forked(work: Callable[[], int]) -> int:
     """The answer of `work` in a child process; 1 if it died."""
     sys.stdout.flush()
@@ -306,7 +325,9 @@ def main() -> int:
     for name in options.tasks:
         text = {**OWN, "large": LARGE}.get(name) or (EXAMPLES / f"{name}.py").read_text()
         failed += forked(lambda name=name, text=text: check_task(name, text, options))
-    print(f"{failed} of {len(options.tasks)} tasks failed" if failed else "all as it should be")
+    matmul = (EXAMPLES / "matmul_gelu.py").read_text()
+    failed += forked(lambda: check_precision("matmul_gelu", matmul, options))
+    print(f"{failed} of {len(options.tasks) + 1} checks failed" if failed else "all as it should be")
     return failed
 
 
