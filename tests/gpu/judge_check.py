@@ -228,14 +228,17 @@ class Check:
         """Medians of what happens for every timed call."""
         found: dict[str, list[float]] = {}
         request = {"canary": True, "graph": "graph" in self.times}
+
+        def clocked(what: str, call: Callable[[], Any]) -> None:
+            started = time.perf_counter()
+            call()
+            found.setdefault(what, []).append(time.perf_counter() - started)
+
         for _ in range(20):
-            for what, call in (("stage", lambda: self.session.stage(request)), ("check", lambda: self.session.check({"mode": "full"}))):  # fmt: skip
-                if what == "check":
-                    self.answer()
-                    self.session._device.synchronize()
-                started = time.perf_counter()
-                call()
-                found.setdefault(what, []).append(time.perf_counter() - started)
+            clocked("stage", lambda: self.session.stage(request))
+            self.answer()
+            self.session._device.synchronize()
+            clocked("check", lambda: self.session.check({"mode": "full"}))
         self.times.update({what: statistics.median(samples) for what, samples in found.items()})
 
 
@@ -249,8 +252,9 @@ def check_task(name: str, text: str, options: argparse.Namespace) -> int:
     columns = " ".join(f"{what} {seconds * 1e3:.3f}" for what, seconds in check.times.items())
     print(f"{'FAILED' if check.problems else 'ok':6} {name:16} [ms] {columns}")
     if options.vendor == "nvidia" and torch.cuda.is_initialized():
-        print(f"  memory: allocated at most {torch.cuda.max_memory_allocated() >> 20} MiB, "
-              f"reserved {torch.cuda.memory_reserved() >> 20} MiB, sets {check.session._stager._limit if check.session._stager else 0}")  # fmt: skip
+        sets = check.session._stager._limit if check.session._stager else 0
+        most, kept = torch.cuda.max_memory_allocated() >> 20, torch.cuda.memory_reserved() >> 20
+        print(f"  memory: allocated at most {most} MiB, reserved {kept} MiB, {sets} input sets")
     for problem in check.problems:
         print(f"  {problem}")
     sys.stdout.flush()

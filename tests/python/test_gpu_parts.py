@@ -20,7 +20,7 @@ from kernelgen_judge.errors import TaskError
 from kernelgen_judge.gpu_check import Digest, _first_wrong
 from kernelgen_judge.gpu_quick import GpuQuickComparer
 from kernelgen_judge.gpu_stage import MemoryPlan, plan_memory
-from kernelgen_judge.gpu_timing import GpuTimedReference
+from kernelgen_judge.gpu_timing import WARM_UP_CALLS, GpuTimedReference
 from kernelgen_judge.stage import Expected
 from kernelgen_judge.values import Flat, TensorSpec
 from support import DEVICE, SUPPORT, model, task_from
@@ -334,7 +334,8 @@ class GraphTest(unittest.TestCase):
 
     def test_a_reference_that_raises_while_it_is_captured(self) -> None:
         timed, inputs, expected = self.timed("return x * 2")
-        with mock.patch.object(timed.reference.module, "forward", side_effect=[x := expected.tensors["output"], x, x, ValueError("no")]):
+        answers = [expected.tensors["output"]] * WARM_UP_CALLS
+        with mock.patch.object(timed.reference.module, "forward", side_effect=[*answers, ValueError("no")]):
             self.assertIsNone(timed.capture(inputs, 3, expected))
         self.assertIn("cannot be captured: ValueError: no", timed.no_graph)
         DEVICE.gpu.begin_capture(DEVICE.gpu.stream())

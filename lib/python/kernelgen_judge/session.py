@@ -306,7 +306,8 @@ class Session:
             int(request.get("min_samples") or 1),
             int(request.get("max_samples") or 1000),
         )
-        return {"samples_ns": samples, "threads": torch.get_num_threads(), "flushed": self._flusher.active or self._loaded().device.is_gpu}
+        flushed = self._flusher.active or self._loaded().device.is_gpu
+        return {"samples_ns": samples, "threads": torch.get_num_threads(), "flushed": flushed}
 
 
 def _small_tensors(task: Task) -> list[dict[str, Any]]:
