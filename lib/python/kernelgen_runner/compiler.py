@@ -12,6 +12,7 @@ Started by ninja for each source, as a script: it imports nothing of the package
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import subprocess
@@ -21,8 +22,11 @@ from collections.abc import Callable
 INCLUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
 _SOURCES = (".cu", ".cpp", ".cc", ".cxx")
 _HEAVY = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/(?:extension|types|all|torch)|ATen/ATen)\.h[>"]', re.MULTILINE)
-#: Parts of torch that the headers in include/ leave out on purpose.
-_BEYOND = re.compile(r"\btorch::(?:nn|jit|autograd|optim|data|serialize|class_|dispatch)\b|\bTORCH_LIBRARY|\bat::native\b")
+#: Parts of torch that the headers in include/ leave out, and two that would not be the same: torch::tensor() chooses
+#: another type than at::tensor(), and only torch's own factories know requires_grad.
+_BEYOND = re.compile(
+    r"\btorch::(?:nn|jit|autograd|optim|data|serialize|class_|dispatch|tensor)\b|\bTORCH_LIBRARY|\bat::native\b|\brequires_grad\b"
+)
 _PYTHON = re.compile(r"\bPYBIND11_|\bpybind11\b|\bpy::|\bwrap_pybind_function\b")
 #: The names in messages about what is not declared, as nvcc, g++ and clang++ put them.
 _UNDECLARED = (
@@ -31,15 +35,16 @@ _UNDECLARED = (
     re.compile(r"error: '(?:\w+::)*(\w+)' (?:was not declared|is not a member|has not been declared|does not name a type)"),
     re.compile(r"error: no member named '(\w+)' in"),
     re.compile(r"error: use of undeclared identifier '(\w+)'"),
-    re.compile(r"error: '(?:\w+)' in namespace '\w+' does not name a (?:type|template type)"),
 )
-#: Messages that a header can have no part in.
+_BUILT_IN = r'"((?:const|volatile|unsigned|signed|void|bool|char|short|int|long|float|double|[ *&])+)(?: \(aka [^"]*\))?"'
+#: Messages that no header can have a part in: two types of the language itself, or a kernel that is too large.
 _OWN = re.compile(
-    r"error: (?:expected an? |expected '|this declaration has no|a value of type|no suitable|too (?:few|many) arguments"
-    r"|invalid conversion|cannot convert|cannot overload|invalid redeclaration|redefinition of|expression must|return value type"
-    r"|calling a __host__ function|missing|stray|unterminated|lvalue required|invalid operands)"
+    rf"error: (?:argument of type {_BUILT_IN} is incompatible with parameter of type {_BUILT_IN}"
+    rf"|a value of type {_BUILT_IN} cannot be (?:used to initialize|assigned to) an entity of type {_BUILT_IN})"
+    r"|^(?:ptxas|nvlink) (?:error|fatal)",
+    re.MULTILINE,
 )
-_ERROR = re.compile(r"^.*\berror: .*$", re.MULTILINE)
+_MOST_NAMES = 6
 
 
 def source_of(arguments: list[str]) -> str | None:
@@ -56,44 +61,30 @@ def light_arguments(text: str, is_cuda: bool) -> list[str] | None:
     return [f"-I{INCLUDE}", *(["-DKERNELGEN_LIGHT_PYTHON"] if not is_cuda or _PYTHON.search(text) else [])]
 
 
-def undeclared(output: str) -> set[str]:
-    """The names that a compiler did not know."""
-    return {match[1] for pattern in _UNDECLARED if pattern.groups for match in pattern.finditer(output)}
+def undeclared(output: str) -> list[str]:
+    """The names that a compiler did not know, each once."""
+    found = [match[1] for pattern in _UNDECLARED for match in pattern.finditer(output)]
+    return list(dict.fromkeys(found))[:_MOST_NAMES]
 
 
 def is_final(output: str, is_known: Callable[[str], bool]) -> bool:
-    """Whether the errors are the source's own: every one is about its grammar or about a name that torch has nowhere."""
-    errors = _ERROR.findall(output)
-    if not errors:
-        return False
-    for line in errors:
-        names = undeclared(line)
-        if names:
-            if any(is_known(name) for name in names):
-                return False
-        elif not _OWN.search(line):
-            return False
-    return True
+    """Whether an error is the source's own, so that it stays with whatever headers: a name that is in none of them, say."""
+    plain = output.replace("\u2018", "'").replace("\u2019", "'")
+    return bool(_OWN.search(plain)) or any(not is_known(name) for name in undeclared(plain))
 
 
 def include_directories(arguments: list[str]) -> list[str]:
-    """Where torch's headers lie, from the arguments."""
-    found = []
-    for at, argument in enumerate(arguments):
-        path = argument[2:] if argument.startswith("-I") else ""
-        if argument == "-isystem" and at + 1 < len(arguments):
-            path = arguments[at + 1]
-        if path and os.path.isdir(os.path.join(path, "ATen")):
-            found.append(path)
-    return found
+    """Where headers may come from: the arguments' directories, and the compiler's own as far as they have fixed places."""
+    found = [argument[2:] for argument in arguments if argument.startswith("-I")]
+    found += [path for flag, path in zip(arguments, arguments[1:]) if flag in ("-isystem", "-I")]
+    found += ["/usr/include/c++", *glob.glob("/usr/include/*.h")]
+    return [path for path in dict.fromkeys(found) if path and os.path.exists(path)]
 
 
 def is_in_headers(name: str, directories: list[str]) -> bool:
-    """Whether torch's headers contain a word; without grep or headers: perhaps."""
-    if not directories:
-        return True
+    """Whether a word is in any header; perhaps, where there is no grep to tell."""
     try:
-        done = subprocess.run(["grep", "-rqwF", "--", name, *directories], capture_output=True, check=False)
+        done = subprocess.run(["grep", "-rqwFs", "--", name, *directories], capture_output=True, check=False)
     except OSError:
         return True
     return done.returncode != 1
@@ -117,7 +108,7 @@ def main(command: list[str]) -> int:
         if done.returncode == 0 or (done.returncode > 0 and is_final(output, lambda name: is_in_headers(name, directories))):
             sys.stdout.write(output)
             return done.returncode
-    os.execv(compiler, command)
+    os.execvp(compiler, command)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,195 @@
+"""torch's compilers with lighter headers in front: when they are tried, what is heard of it, and what builds of torch find."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+from kernelgen_runner import builds, compiler
+
+TORCH = '#include <torch/extension.h>\n'
+RELU = """
+#include <torch/types.h>
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <torch/extension.h>
+#include <vector>
+template <typename T>
+__global__ void relu(const T* x, T* y, int64_t n) {
+  const int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] > T(0) ? x[i] : T(0);
+}
+std::vector<torch::Tensor> forward(torch::Tensor x, double scale) {
+  TORCH_CHECK(x.dim() == 2 && x.is_contiguous(), "a contiguous matrix, not ", x.sizes());
+  auto y = torch::empty_like(x);
+  auto total = torch::zeros({x.size(0)}, x.options().dtype(torch::kFloat32));
+  AT_DISPATCH_FLOATING_TYPES_AND_HALF(x.scalar_type(), "relu", [&] {
+    relu<scalar_t><<<(x.numel() + 255) / 256, 256>>>(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(), x.numel());
+  });
+  return {y * scale + total.unsqueeze(1), torch::matmul(x, x.t()).sum(-1), x.index({torch::indexing::Slice(0, 1)})};
+}
+"""
+
+
+class FakeCompilerTest(unittest.TestCase):
+    """A script in place of the compiler, which keeps a log and does what the test says."""
+
+    def setUp(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.log = self.folder / "log"
+
+    def compile(self, text: str, script: str, name: str = "main.cu", *flags: str) -> tuple[int, str, list[str]]:
+        """Exit status, what was printed, and the arguments of each run of the compiler."""
+        source, fake = self.folder / name, self.folder / "cc"
+        source.write_text(text)
+        fake.write_text(f'#!/bin/sh\necho "$*" >> {self.log}\ncase "$*" in *-I{compiler.INCLUDE}*) light=1;; *) light=;; esac\n{script}\n')
+        fake.chmod(0o755)
+        command = [sys.executable, "-I", "-S", compiler.__file__, str(fake), *(flags or ("-c",)), str(source), "-o", "out"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout + done.stderr, self.log.read_text().splitlines()
+
+    def test_light_headers_are_enough(self) -> None:
+        status, output, runs = self.compile(TORCH, "echo a warning")
+        self.assertEqual((status, output, len(runs)), (0, "a warning\n", 1))
+        self.assertTrue(runs[0].startswith(f"-I{compiler.INCLUDE} -c"), runs)
+
+    def test_what_light_headers_lack_is_compiled_as_ever(self) -> None:
+        status, output, runs = self.compile(TORCH, '[ -n "$light" ] && { echo "error: no match for operator+"; exit 1; }; echo full')
+        self.assertEqual((status, output, len(runs)), (0, "full\n", 2))
+        self.assertNotIn(compiler.INCLUDE, runs[1])
+
+    def test_a_name_that_torch_has_is_no_mistake_of_the_source(self) -> None:
+        headers = self.folder / "headers"
+        headers.mkdir()
+        (headers / "all.h").write_text("void known_to_torch();")
+        error = """[ -n "$light" ] || exit 0; echo "main.cu(3): error: identifier \\"known_to_torch\\" is undefined"; exit 2"""
+        status, output, runs = self.compile(TORCH, error, "main.cu", "-isystem", str(headers), "-c")
+        self.assertEqual((status, output, len(runs)), (0, "", 2))
+
+    def test_mistakes_of_the_source_are_told_after_one_attempt(self) -> None:
+        messages = (
+            'main.cu(3): error: identifier "surely_nobody_has_this" is undefined',
+            "main.cpp:3:5: error: 'surely_nobody_has_this' was not declared in this scope",
+            "main.cpp:3:5: error: \u2018surely_nobody_has_this\u2019 is not a member of \u2018at\u2019",
+            'main.cu(3): error: namespace "at" has no member "surely_nobody_has_this"',
+            'main.cu(4): error: argument of type "const float *" is incompatible with parameter of type "float *"',
+            "ptxas error   : Entry function 'k' uses too much shared data (0x10000 bytes, 0xc000 max)",
+        )
+        for message in messages:
+            self.log.unlink(missing_ok=True)
+            (self.folder / "message").write_text(message + "\n")
+            status, output, runs = self.compile(TORCH, f"cat {self.folder}/message; exit 3")
+            self.assertEqual((status, output, len(runs)), (3, message + "\n", 1))
+
+    def test_other_errors_are_told_as_torch_tells_them(self) -> None:
+        status, output, runs = self.compile(TORCH, '[ -n "$light" ] && echo ours || echo theirs; echo "error: expected a ;"; exit 1')
+        self.assertEqual((status, output, len(runs)), (1, "theirs\nerror: expected a ;\n", 2))
+
+    def test_a_compiler_that_is_killed_is_no_answer(self) -> None:
+        status, _, runs = self.compile(TORCH, '[ -n "$light" ] && kill -9 $$; exit 0')
+        self.assertEqual((status, len(runs)), (0, 2))
+
+    def test_sources_that_need_all_of_torch_or_nothing_of_it(self) -> None:
+        for text in ("int x;", TORCH + "torch::nn::Linear layer(1, 1);", TORCH + "auto x = torch::tensor({1.0});", "// <torch/extension.h>"):
+            self.log.unlink(missing_ok=True)
+            _, _, runs = self.compile(text, "")
+            self.assertNotIn(compiler.INCLUDE, runs[0], text)
+
+    def test_other_uses_of_a_compiler(self) -> None:
+        for flags in (("--version",), ("-E",), ("-shared",)):
+            self.log.unlink(missing_ok=True)
+            _, _, runs = self.compile(TORCH, "", "main.cpp", *flags)
+            self.assertEqual(len(runs), 1)
+            self.assertNotIn(compiler.INCLUDE, runs[0])
+
+    def test_python_bindings_cost_nvcc_much_and_are_read_where_they_are_used(self) -> None:
+        with_python = "-DKERNELGEN_LIGHT_PYTHON"
+        self.assertNotIn(with_python, self.compile(TORCH, "")[2][-1])
+        self.assertIn(with_python, self.compile(TORCH + "PYBIND11_MODULE(a, m) {}", "")[2][-1])
+        self.assertIn(with_python, self.compile(TORCH, "", "main.cpp")[2][-1])
+
+
+class RealCompilerTest(unittest.TestCase):
+    """What kernels usually use is there, so that their first attempt is the last."""
+
+    def light(self, real: str, name: str, text: str, *flags: str) -> subprocess.CompletedProcess[str]:
+        from torch.utils import cpp_extension
+
+        folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, folder)
+        (folder / name).write_text(text)
+        python = sysconfig.get_path("include", scheme="posix_prefix")
+        includes = [word for path in (*cpp_extension.include_paths(), python) for word in ("-isystem", path)]
+        front = compiler.light_arguments(text, name.endswith(".cu"))
+        assert front is not None
+        command = [real, *front, *includes, "-DTORCH_EXTENSION_NAME=probe", "-std=c++20", *flags, "-c", str(folder / name)]
+        return subprocess.run([*command, "-o", str(folder / "out.o")], capture_output=True, text=True, timeout=240)
+
+    @unittest.skipUnless(shutil.which("g++"), "there is no g++")
+    def test_a_binding(self) -> None:
+        text = TORCH + "torch::Tensor forward(torch::Tensor x, double scale);\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n"
+        text += 'm.def("forward", torch::wrap_pybind_function(forward), "forward");\n}\n'
+        done = self.light("g++", "main.cpp", text, "-fsyntax-only")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    @unittest.skipUnless(builds.cuda_home(), "there is no nvcc")
+    def test_a_kernel(self) -> None:
+        flags = ["-gencode=arch=compute_90,code=sm_90", "--expt-relaxed-constexpr", "-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__"]
+        done = self.light(f"{builds.cuda_home()}/bin/nvcc", "cuda.cu", RELU, *flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class BuildsTest(unittest.TestCase):
+    """The environment that candidates' builds get."""
+
+    def made(self, **environment: str) -> dict[str, str]:
+        directory = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, directory)
+        with mock.patch.dict(os.environ, environment):
+            self.builds = builds.Builds(directory, "9.0")
+            self.builds.make_ready()
+            found = dict(os.environ)
+        self.addCleanup(shutil.rmtree, os.path.dirname(found["CXX"]))
+        self.contents = Path(directory) / builds.CONTENTS
+        return found
+
+    def test_caches_lie_in_one_place(self) -> None:
+        found = self.made()
+        self.assertEqual(found["TRITON_CACHE_DIR"], str(self.contents / "triton"))
+        self.assertEqual(found["TORCH_EXTENSIONS_DIR"], str(self.contents / "torch"))
+        self.assertEqual(sorted(path.name for path in self.contents.iterdir()), ["inductor", "torch", "triton"])
+        self.assertEqual(found["TORCH_CUDA_ARCH_LIST"], "9.0")
+        self.assertIn(os.path.dirname(sys.executable), found["PATH"].split(":"))
+
+    def test_a_lock_of_a_runner_that_was_killed_is_not_waited_for(self) -> None:
+        self.made()
+        extension = self.contents / "torch" / "relu"
+        extension.mkdir()
+        (extension / "lock").touch()
+        (extension / "relu.so").touch()
+        self.builds.make_ready()
+        self.assertEqual([path.name for path in extension.iterdir()], ["relu.so"])
+
+    def test_compilers_are_reached_through_ours(self) -> None:
+        home = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, home)
+        found = self.made(CUDA_HOME=str(home))
+        self.assertEqual(found["PYTORCH_NVCC"].split()[-2:], [compiler.__file__, f"{home}/bin/nvcc"])
+        done = subprocess.run([found["CXX"], "--version"], capture_output=True, text=True, check=True)
+        self.assertEqual(done.stdout, subprocess.run(["c++", "--version"], capture_output=True, text=True, check=True).stdout)
+
+    def test_where_cuda_is(self) -> None:
+        with mock.patch.dict(os.environ, {"CUDA_HOME": "/somewhere/cuda"}):
+            self.assertEqual(builds.cuda_home(), "/somewhere/cuda")
+
+
+if __name__ == "__main__":
+    unittest.main()
