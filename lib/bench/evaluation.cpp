@@ -29,7 +29,8 @@ constexpr int k_own_sets_first_weights = 3;
 constexpr int k_own_sets_second_weights = 2;
 /// Enough repeats of a failing call to tell "wrong from now on" from "wrong now and then".
 constexpr int k_repeats_of_failure = 6;
-/// Comparing more than this in full costs more than the calls themselves; then every second one, chosen by lot.
+/// On a processor, comparing more than this in full costs more than the calls themselves; then every second one, chosen
+/// by lot.
 constexpr std::uint64_t k_always_full_output_bytes = 64u << 20;
 constexpr int k_min_baseline_samples = 10;
 constexpr int k_max_baseline_samples = 12;
@@ -399,7 +400,8 @@ class Evaluation {
     if (ended) return Answer(*std::move(ended));
     const auto& reply = std::get<RunnerReply>(answer);
     // Decided only now, when the answer is there: the candidate cannot know which calls count.
-    const bool full = session_->layout.output_bytes <= k_always_full_output_bytes || coin_(entropy_) == 0;
+    const bool full =
+        on_device() || session_->layout.output_bytes <= k_always_full_output_bytes || coin_(entropy_) == 0;
     KERNELGEN_TRY(auto checked, judge().check(full ? CheckMode::Full : CheckMode::Canary));
     if (!checked.outcome.correct()) {
       checked.outcome.message = fmt::format("timed call {}: {}", number, checked.outcome.message);
@@ -455,8 +457,8 @@ class Evaluation {
     if (!on_device()) return allowance;
     allowance.waking_ns += k_device_waking_ns;
     const auto bandwidth = backends_.gpu->measured_bytes_per_second.value_or(0);
-    // Read and written, at half of what the device can do.
-    if (bandwidth > 0) allowance.bytes_per_ns = bandwidth / 1e9 / 4;
+    // Read and written, at three quarters of what the device can do.
+    if (bandwidth > 0) allowance.bytes_per_ns = bandwidth / 1e9 * 3 / 8;
     return allowance;
   }
 
