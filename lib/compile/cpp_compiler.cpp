@@ -1,352 +1,98 @@
-#include <sys/statvfs.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include <kernelgen/compile/kernel_compiler.hpp>
 
-#include "compile/content_files.hpp"
 #include "compile/diagnostics.hpp"
+#include "compile/sandboxed_compiler.hpp"
 #include "compile/toolchain.hpp"
-#include "exec/sandbox.hpp"
-#include "support/files.hpp"
-#include "support/sha256.hpp"
-#include "support/text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// Raise when the same source would be compiled differently by a newer kernelgen.
-constexpr const char* k_key_format = "2";
-constexpr std::size_t k_max_source_bytes = 8u << 20;
-constexpr std::size_t k_max_log_bytes = 256u << 10;
-constexpr std::size_t k_max_artifact_bytes = 512u << 20;
-constexpr std::uint64_t k_compiler_memory = 8ull << 30;
-/// What the compiler calls the candidate in its messages; the same everywhere, so that keys and logs are too.
-constexpr const char* k_source_name = "candidate.cpp";
-constexpr const char* k_output_name = "candidate.so";
-/// The folder of a build that the compiler may write.
-constexpr const char* k_work = "work";
-
-/// Variables that change what a compiler finds, and so belong into the key.
-constexpr const char* k_search_variables[] = {"CPATH",        "C_INCLUDE_PATH",  "CPLUS_INCLUDE_PATH",
-                                              "LIBRARY_PATH", "LD_LIBRARY_PATH", "SOURCE_DATE_EPOCH"};
-
-std::map<std::string, std::string> compiler_environment(const std::map<std::string, std::string>& from) {
-  const auto clean = clean_environment(from);
-  // The messages are parsed and shown to models: always the same language.
-  std::map<std::string, std::string> environment{{"LC_ALL", "C"}};
-  for (const char* name : {"PATH", "HOME"})
-    if (const auto found = clean.find(name); found != clean.end()) environment.insert(*found);
-  for (const char* name : k_search_variables)
-    if (const auto found = clean.find(name); found != clean.end()) environment.insert(*found);
-  return environment;
-}
-
-/// Folders that the user told the compiler to look into, in its environment or on its command line.
-std::vector<std::string> search_folders(const std::map<std::string, std::string>& environment,
-                                        const std::vector<std::string>& flags) {
-  std::vector<std::string> folders;
-  const auto home = environment.find("HOME");
-  const auto add = [&](std::string_view folder) {
-    // The whole home is nobody's toolchain.
-    if (folder.empty() || folder.front() != '/' || (home != environment.end() && folder == home->second)) return;
-    folders.emplace_back(folder);
-  };
-  for (const char* name : k_search_variables)
-    if (const auto found = environment.find(name); found != environment.end())
-      for (const auto folder : split(found->second, ':')) add(folder);
-  // /folder (after -I), -I/folder, --sysroot=/folder.
-  for (const std::string_view flag : flags)
-    if (const auto slash = flag.find('/'); slash != flag.npos)
-      if (slash == 0 || flag[slash - 1] == '=' || (slash == 2 && flag[0] == '-')) add(flag.substr(slash));
-  return folders;
-}
-
-/// Sorted `name value` lines. Values cannot contain line ends, so that no value can pose as another line.
-std::string key_text(const std::map<std::string, std::string>& values) {
-  std::string text;
-  for (const auto& [name, value] : values) {
-    text += name + " ";
-    for (const char c : value)
-      text += c == '\n' ? std::string("%0A") : c == '%' ? std::string("%25") : std::string(1, c);
-    text += "\n";
-  }
-  return text;
-}
-
 bool is_flag_for_cpp_only(const std::string& flag) {
   return flag.find("-std=c++") == 0 || flag.find("-std=gnu++") == 0;
 }
 
-/// Text without any of the marks that no program can do without.
-bool looks_like_prose(std::string_view source) { return source.find_first_of("{;") == std::string_view::npos; }
-
-/// Blames the machine only when it agrees: a candidate can write the message too.
-bool disk_is_full(std::string_view log, const fs::path& directory) {
-  if (log.find("No space left on device") == std::string_view::npos) return false;
-  struct statvfs info {};
-  return ::statvfs(directory.c_str(), &info) == 0 && info.f_bavail * info.f_frsize < (4u << 20);
-}
-
-std::string first_error(const std::vector<Diagnostic>& diagnostics) {
-  for (const auto& one : diagnostics) {
-    if (one.severity != "error") continue;
-    std::string place = one.file;
-    if (!place.empty() && one.line > 0) place += ":" + std::to_string(one.line);
-    return sanitize_line((place.empty() ? "" : place + ": ") + one.message, 500);
-  }
-  return {};
-}
-
-class CppCompiler final : public KernelCompiler {
+/// g++ or clang++.
+class CppToolset final : public Toolset {
  public:
-  CppCompiler(CppCompilerOptions options, ProcessRunner& runner)
+  CppToolset(CppCompilerOptions options, ProcessRunner& runner)
       : options_(std::move(options)),
-        runner_(runner),
         toolchain_(options_.compiler,
                    compiler_environment(options_.environment ? *options_.environment : current_environment()), runner) {
   }
 
-  [[nodiscard]] bool supports(Target target) const override { return target == options_.target; }
-  Result<CompileKey> key(const CompileRequest& request, std::stop_token stop) override;
-  Result<CompileOutcome> compile(const CompileRequest& request, std::stop_token stop) override;
+  [[nodiscard]] std::string name() const override { return options_.compiler; }
+  [[nodiscard]] Target target() const override { return options_.target; }
+  [[nodiscard]] std::string source_name() const override { return "candidate.cpp"; }
+  [[nodiscard]] const std::map<std::string, std::string>& environment() const override {
+    return toolchain_.environment();
+  }
+
+  [[nodiscard]] std::vector<std::string> flags(const CompileRequest& request) const override {
+    auto flags = options_.flags;
+    const auto& extra = request.extra_flags;
+    for (std::size_t i = 0; i + 1 < extra.size(); ++i)
+      if (extra[i] == "-x" && extra[i + 1] == "c") std::erase_if(flags, is_flag_for_cpp_only);
+    flags.insert(flags.end(), extra.begin(), extra.end());
+    return flags;
+  }
+
+  [[nodiscard]] Result<std::string> locate() const override { return toolchain_.locate(); }
+
+  [[nodiscard]] std::vector<std::string> command_line(const std::string& driver, const std::vector<std::string>& flags,
+                                                      const std::string& output) const override {
+    std::vector<std::string> command{driver};
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(), {"-shared", "-fPIC", "-fdiagnostics-color=never", "-fmax-errors=50", "-I",
+                                   std::filesystem::absolute(options_.abi_dir).string(), source_name(), "-o", output,
+                                   // A symbol that nobody has is better found here than when the candidate is loaded.
+                                   "-Wl,-z,defs"});
+    return command;
+  }
+
+  /// Where the compiler itself lies is known from its path.
+  [[nodiscard]] Result<std::vector<std::string>> toolchain_paths(const std::string&, std::stop_token) override {
+    return std::vector<std::string>();
+  }
+
+  [[nodiscard]] Result<std::map<std::string, std::string>> key_values(const std::vector<std::string>& flags,
+                                                                      std::stop_token stop) override {
+    KERNELGEN_TRY(const auto facts, toolchain_.facts(flags, std::move(stop)));
+    auto values = facts.key_values("compiler.");
+    values["flags.resolved"] = facts.resolved_flags;
+    return values;
+  }
+
+  void read_log(CompileReport& report) const override { report.diagnostics = parse_diagnostics(report.log); }
+
+  /// -fopenmp and friends.
+  [[nodiscard]] std::optional<Error> missing_part(const CompileReport& report) const override {
+    for (const auto& one : report.diagnostics)
+      for (const char* library : {"-lgomp", "-lomp", "-lstdc++", "-lc++", "-lm", "-lc"})
+        if (one.message == std::string("cannot find ") + library ||
+            one.message.find(std::string("cannot find ") + library + ":") == 0)
+          return Error{ErrorCode::MissingTool,
+                       options_.compiler + " " + one.message + "; install that library of the compiler",
+                       {}};
+    return std::nullopt;
+  }
 
  private:
-  [[nodiscard]] Result<void> check(const CompileRequest& request) const;
-  [[nodiscard]] std::vector<std::string> flags(const CompileRequest& request) const;
-  [[nodiscard]] std::optional<Outcome> refuse_without_compiling(const std::string& source) const;
-  [[nodiscard]] Result<SandboxedOutcome> run_in(const fs::path& directory, std::string_view source,
-                                                std::vector<std::string> command, std::chrono::milliseconds timeout,
-                                                std::stop_token stop) const;
-  [[nodiscard]] std::vector<std::string> command_line(const std::string& driver,
-                                                      const std::vector<std::string>& flags) const;
-  [[nodiscard]] SandboxView view(const std::vector<std::string>& command, const std::string& work) const;
-  [[nodiscard]] Result<void> check_works(const std::vector<std::string>& command, std::stop_token stop) const;
-  [[nodiscard]] Result<CompileOutcome> judge(const CompileRequest& request, const ProcessOutcome& run,
-                                             CompileReport report, const fs::path& directory) const;
-  [[nodiscard]] Result<std::string> publish(const fs::path& built) const;
-
   CppCompilerOptions options_;
-  ProcessRunner& runner_;
   Toolchain toolchain_;
 };
-
-Result<void> CppCompiler::check(const CompileRequest& request) const {
-  if (supports(request.candidate.target)) return {};
-  return Error{ErrorCode::Unsupported,
-               "the C++ compiler does not compile the target " + std::string(to_string(request.candidate.target)),
-               {}};
-}
-
-std::vector<std::string> CppCompiler::flags(const CompileRequest& request) const {
-  auto flags = options_.flags;
-  const auto& extra = request.extra_flags;
-  for (std::size_t i = 0; i + 1 < extra.size(); ++i)
-    if (extra[i] == "-x" && extra[i + 1] == "c") std::erase_if(flags, is_flag_for_cpp_only);
-  flags.insert(flags.end(), extra.begin(), extra.end());
-  return flags;
-}
-
-Result<CompileKey> CppCompiler::key(const CompileRequest& request, std::stop_token stop) {
-  KERNELGEN_CHECK(check(request));
-  const auto all_flags = flags(request);
-  KERNELGEN_TRY(const auto facts, toolchain_.facts(all_flags, std::move(stop)));
-  KERNELGEN_TRY(const auto header, sha256_file(fs::path(options_.abi_dir) / "kernelgen" / "abi.h"));
-  std::map<std::string, std::string> values{
-      {"abi.header", header},
-      {"compiler.assembler", facts.assembler_digest},
-      {"compiler.backend", facts.backend_digest},
-      {"compiler.driver", facts.driver_digest},
-      {"compiler.headers", facts.headers_digest},
-      {"compiler.libraries", facts.libraries_digest},
-      {"compiler.linker", facts.linker_digest},
-      {"compiler.version", facts.version},
-      {"flags", join(all_flags, " ")},
-      {"flags.resolved", facts.resolved_flags},
-      {"format", k_key_format},
-      {"source", sha256_hex(request.candidate.source)},
-      {"target", std::string(to_string(request.candidate.target))},
-  };
-  for (const char* name : k_search_variables)
-    if (const auto found = toolchain_.environment().find(name); found != toolchain_.environment().end())
-      values.emplace("environment." + found->first, found->second);
-  CompileKey key;
-  key.text = key_text(values);
-  key.digest = sha256_hex(key.text);
-  return key;
-}
-
-std::optional<Outcome> CppCompiler::refuse_without_compiling(const std::string& source) const {
-  const auto syntax = [](std::string detail, std::string message) {
-    return Outcome{OutcomeKind::Syntax, std::move(detail), std::move(message)};
-  };
-  if (trim(source).empty()) return syntax("empty", "the source is empty");
-  if (source.size() > k_max_source_bytes)
-    return syntax("too_large", "the source has more than " + std::to_string(k_max_source_bytes) + " bytes");
-  if (source.find('\0') != std::string::npos || !is_valid_utf8(source))
-    return syntax("not_text", "the source is not a text in UTF-8");
-  return std::nullopt;
-}
-
-Result<CompileOutcome> CppCompiler::compile(const CompileRequest& request, std::stop_token stop) {
-  KERNELGEN_CHECK(check(request));
-  const std::string& source = request.candidate.source;
-  CompileReport report;
-  report.cache = "off (no cache)";
-  if (auto refused = refuse_without_compiling(source)) return CompileOutcome(CompileFailed{*refused, report});
-
-  KERNELGEN_TRY(const auto driver, toolchain_.locate());
-  KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(fs::path(options_.output_dir) / "builds", "build-"));
-  report.command = command_line(driver, flags(request));
-  KERNELGEN_TRY(const auto run, run_in(directory.path(), source, report.command, request.timeout, stop));
-  report.isolation = run.isolation;
-  const auto command = report.command;
-  KERNELGEN_TRY(auto outcome, judge(request, run.process, std::move(report), directory.path() / k_work));
-  const auto* failed = std::get_if<CompileFailed>(&outcome);
-  // A compiler that refuses without a word about the source may be the one that does not work here.
-  if (failed != nullptr && failed->outcome.to_class() == "compile:other" && !failed->report.log_truncated &&
-      failed->report.log.find(k_source_name) == std::string::npos)
-    KERNELGEN_CHECK(check_works(command, std::move(stop)));
-  return outcome;
-}
-
-std::vector<std::string> CppCompiler::command_line(const std::string& driver,
-                                                   const std::vector<std::string>& flags) const {
-  std::vector<std::string> command{driver};
-  command.insert(command.end(), flags.begin(), flags.end());
-  command.insert(command.end(), {"-shared", "-fPIC", "-fdiagnostics-color=never", "-fmax-errors=50", "-I",
-                                 fs::absolute(options_.abi_dir).string(), k_source_name, "-o", k_output_name,
-                                 // A symbol that nobody has is better found here than when the candidate is loaded.
-                                 "-Wl,-z,defs"});
-  return command;
-}
-
-SandboxView CppCompiler::view(const std::vector<std::string>& command, const std::string& work) const {
-  const auto& environment = toolchain_.environment();
-  const auto home = environment.find("HOME");
-  SandboxView view{.readable = toolchain_folders(command.front(), home == environment.end() ? "" : home->second),
-                   .hidden = {fs::absolute(options_.output_dir).string()},
-                   .writable = work};
-  const auto searched = search_folders(environment, {command.begin() + 1, command.end()});
-  view.readable.insert(view.readable.end(), searched.begin(), searched.end());
-  view.readable.insert(view.readable.end(), options_.toolchain_paths.begin(), options_.toolchain_paths.end());
-  return view;
-}
-
-/// Compiles a source in the sandbox. `directory` is private to this build; the compiler gets a folder in it, the report
-/// about the sandbox lies beside that one.
-Result<SandboxedOutcome> CppCompiler::run_in(const fs::path& directory, std::string_view source,
-                                             std::vector<std::string> command, std::chrono::milliseconds timeout,
-                                             std::stop_token stop) const {
-  const fs::path work = fs::absolute(directory) / k_work;
-  KERNELGEN_CHECK(make_directories(work));
-  KERNELGEN_CHECK(write_file_atomic(work / k_source_name, source, {.durability = Durability::Rename}));
-  auto environment = toolchain_.environment();
-  environment["TMPDIR"] = work.string();
-  const auto seen = view(command, work.string());
-  return run_sandboxed(options_.sandbox, seen, (fs::absolute(directory) / "sandbox").string(),
-                       {.command = std::move(command),
-                        .environment = std::move(environment),
-                        .working_directory = work.string(),
-                        .timeout = timeout,
-                        .max_output_bytes = k_max_log_bytes,
-                        .limits = {.address_space_bytes = k_compiler_memory, .file_size_bytes = k_max_artifact_bytes}},
-                       runner_, std::move(stop));
-}
-
-/// Fails when the compiler cannot even compile a source without a fault: then the candidate is not to blame.
-Result<void> CppCompiler::check_works(const std::vector<std::string>& command, std::stop_token stop) const {
-  KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(fs::path(options_.output_dir) / "builds", "check-"));
-  KERNELGEN_TRY(const auto run,
-                run_in(directory.path(), "int kgen_nothing;\n", command, std::chrono::seconds(30), std::move(stop)));
-  std::error_code error;
-  if (run.process.success() &&
-      fs::is_regular_file(fs::symlink_status(directory.path() / k_work / k_output_name, error)))
-    return {};
-  const auto lines = split_lines(run.process.standard_error);
-  const auto said = lines.empty() ? run.process.to_line() : std::string(lines.front());
-  return Error{ErrorCode::MissingTool,
-               options_.compiler + " does not work in the sandbox: " + sanitize_line(said, 300) +
-                   "; it reads the folders of CPATH, LIBRARY_PATH and LD_LIBRARY_PATH, add what it needs there",
-               {}};
-}
-
-Result<CompileOutcome> CppCompiler::judge(const CompileRequest& request, const ProcessOutcome& run,
-                                          CompileReport report, const fs::path& directory) const {
-  report.duration = run.duration;
-  report.log = sanitize_text(run.standard_error + run.standard_output, k_max_log_bytes);
-  report.log_truncated =
-      run.output_truncated || run.standard_error.size() + run.standard_output.size() > k_max_log_bytes;
-  report.diagnostics = parse_diagnostics(report.log);
-  if (run.success()) {
-    std::error_code error;
-    // Not a link that the compiler left there: we see more files than it does.
-    if (fs::is_regular_file(fs::symlink_status(directory / k_output_name, error))) {
-      KERNELGEN_TRY(auto path, publish(directory / k_output_name));
-      Artifact artifact;
-      artifact.candidate_id = request.candidate.id;
-      artifact.target = request.candidate.target;
-      artifact.path = std::move(path);
-      return CompileOutcome(Compiled{std::move(artifact), std::move(report)});
-    }
-  }
-  if (run.timed_out) {
-    const Outcome outcome{OutcomeKind::Timeout, "compile", "the compiler " + run.to_line()};
-    return CompileOutcome(CompileFailed{outcome, std::move(report)});
-  }
-  if (disk_is_full(report.log, directory))
-    return Error{ErrorCode::NoSpace, "cannot compile: no space left in " + options_.output_dir, {}};
-  // -fopenmp and friends: a library of the toolchain that is not installed is no fault of the candidate.
-  for (const auto& one : report.diagnostics)
-    for (const char* library : {"-lgomp", "-lomp", "-lstdc++", "-lc++", "-lm", "-lc"})
-      if (one.message == std::string("cannot find ") + library ||
-          one.message.find(std::string("cannot find ") + library + ":") == 0)
-        return Error{ErrorCode::MissingTool,
-                     options_.compiler + " " + one.message + "; install that library of the compiler",
-                     {}};
-  Outcome outcome;
-  outcome.kind = OutcomeKind::Compile;
-  outcome.detail = run.signal ? "compiler_crashed" : classify_refusal(report.diagnostics, report.log);
-  outcome.message = first_error(report.diagnostics);
-  if (outcome.message.empty()) outcome.message = "the compiler ended with " + run.to_line();
-  if (run.success()) outcome.message = "the compiler ended with exit 0 but wrote no output";
-  if (outcome.detail != "compiler_crashed" && looks_like_prose(request.candidate.source)) {
-    outcome.kind = OutcomeKind::Syntax;
-    outcome.detail = "not_code";
-  }
-  return CompileOutcome(CompileFailed{std::move(outcome), std::move(report)});
-}
-
-Result<std::string> CppCompiler::publish(const fs::path& built) const {
-  KERNELGEN_TRY(const auto content, read_file(built, k_max_artifact_bytes));
-  KERNELGEN_TRY(const auto path, publish_content(options_.output_dir, content, ".so"));
-  return path.string();
-}
 
 }  // namespace
 
 Result<std::unique_ptr<KernelCompiler>> make_cpp_compiler(CppCompilerOptions options, ProcessRunner& runner) {
   if (options.compiler.empty()) return Error{ErrorCode::InvalidArgument, "no C++ compiler named", {}};
-  if (options.output_dir.empty()) return Error{ErrorCode::InvalidArgument, "no directory for builds named", {}};
-  const fs::path header = fs::path(options.abi_dir) / "kernelgen" / "abi.h";
-  std::error_code error;
-  if (!fs::is_regular_file(header, error))
-    return Error{ErrorCode::NotFound, "cannot compile candidates: no kernel ABI header at " + header.string(), {}};
-  if (::access(options.sandbox.c_str(), X_OK) != 0)
-    return Error{
-        ErrorCode::MissingTool,
-        "cannot compile candidates: no sandbox program at '" + options.sandbox + "'; build or install all of kernelgen",
-        {}};
-  KERNELGEN_CHECK(make_directories(options.output_dir));
-  return std::unique_ptr<KernelCompiler>(std::make_unique<CppCompiler>(std::move(options), runner));
+  BuildPlaces places{options.abi_dir, options.output_dir, options.sandbox, options.toolchain_paths};
+  return make_sandboxed_compiler(std::make_unique<CppToolset>(std::move(options), runner), std::move(places), runner);
 }
 
 }  // namespace v0

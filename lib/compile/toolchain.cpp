@@ -138,6 +138,16 @@ std::vector<std::string> parse_resolved_command(std::string_view dry_run) {
   return {};
 }
 
+std::map<std::string, std::string> ToolchainFacts::key_values(const std::string& prefix) const {
+  return {{prefix + "assembler", assembler_digest},
+          {prefix + "backend", backend_digest},
+          {prefix + "driver", driver_digest},
+          {prefix + "headers", headers_digest},
+          {prefix + "libraries", libraries_digest},
+          {prefix + "linker", linker_digest},
+          {prefix + "version", version}};
+}
+
 Toolchain::Toolchain(std::string compiler, std::map<std::string, std::string> environment, ProcessRunner& runner)
     : compiler_(std::move(compiler)), environment_(std::move(environment)), runner_(runner) {}
 

@@ -34,6 +34,9 @@ struct ToolchainFacts {
   std::string headers_digest;
   /// The flags as resolved: -march=native spelled out. Falls back to the processor's flags digest.
   std::string resolved_flags;
+
+  /// What identifies the compiler, for a key: prefix + "driver", "backend", ...
+  [[nodiscard]] std::map<std::string, std::string> key_values(const std::string& prefix) const;
 };
 
 /// Asks a compiler what it is, and remembers the answer while its files stay the same. Thread-safe.
