@@ -35,7 +35,8 @@ bool is_final(const CompileOutcome& outcome) {
   const auto* failed = std::get_if<CompileFailed>(&outcome);
   if (failed == nullptr) return true;
   const Outcome& why = failed->outcome;
-  return (why.kind == OutcomeKind::Compile && why.detail != "compiler_crashed") || why.kind == OutcomeKind::Syntax;
+  return (why.kind == OutcomeKind::Compile && why.detail != "compiler_crashed") || why.kind == OutcomeKind::Syntax ||
+         why.kind == OutcomeKind::Resource;
 }
 
 /// Whether a key that cannot be had means that there is nothing to compile with either.

@@ -9,12 +9,14 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What g++ or clang++ said, read from their text form: their JSON forms differ and change between versions.
-/// Linker errors become diagnostics without a line. Input is hostile: capped per line and in number.
+/// What g++, clang++ or nvcc (with cudafe++, cicc and ptxas) said, read from their text form: JSON forms differ and
+/// change between versions, nvcc has none. Errors of linkers and assemblers become diagnostics without a line. Input is
+/// hostile: capped per line and in number.
 [[nodiscard]] std::vector<Diagnostic> parse_diagnostics(std::string_view log);
 
 /// The class of a refusal, from its first error: "undeclared_identifier", "redefinition", "no_member",
-/// "missing_header", "type", "syntax", "link:undefined_symbol", "compiler_crashed" or "other".
+/// "missing_header", "type", "syntax", "host_function" (called from device code), "link:undefined_symbol",
+/// "resource:shared_memory", "resource:registers", "compiler_crashed" or "other".
 [[nodiscard]] std::string classify_refusal(const std::vector<Diagnostic>& diagnostics, std::string_view log);
 
 }  // namespace v0

@@ -240,10 +240,10 @@ Result<void> SandboxedCompiler::check_works(const std::vector<std::string>& comm
   const auto lines = split_lines(run.process.standard_error);
   auto said = first_error(parse_diagnostics(run.process.standard_error));
   if (said.empty()) said = lines.empty() ? run.process.to_line() : std::string(lines.front());
-  return Error{ErrorCode::MissingTool,
-               toolset_->name() + " does not work in the sandbox: " + sanitize_line(said, 300) +
-                   "; it reads the folders of CPATH, LIBRARY_PATH and LD_LIBRARY_PATH, add what it needs there",
-               {}};
+  return Error{
+      ErrorCode::MissingTool,
+      toolset_->name() + " does not work in the sandbox: " + sanitize_line(said, 300) + "; " + toolset_->remedy(said),
+      {}};
 }
 
 Result<CompileOutcome> SandboxedCompiler::judge(const CompileRequest& request, const ProcessOutcome& run,
@@ -283,6 +283,10 @@ Result<std::string> SandboxedCompiler::publish(const fs::path& built) const {
 }
 
 }  // namespace
+
+std::string Toolset::remedy(std::string_view) const {
+  return "it reads the folders of CPATH, LIBRARY_PATH and LD_LIBRARY_PATH, add what it needs there";
+}
 
 std::map<std::string, std::string> compiler_environment(const std::map<std::string, std::string>& from,
                                                         const std::vector<std::string>& more) {

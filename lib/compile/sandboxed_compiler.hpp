@@ -49,6 +49,8 @@ class Toolset {
   virtual void read_log(CompileReport& report) const = 0;
   /// A part of the toolchain that is not installed: that is no fault of the candidate.
   [[nodiscard]] virtual std::optional<Error> missing_part(const CompileReport& report) const = 0;
+  /// What to do about a compiler that says this about a source without a fault.
+  [[nodiscard]] virtual std::string remedy(std::string_view said) const;
 };
 
 /// Reduced to what compilers need: PATH, HOME, search paths, and what is named.

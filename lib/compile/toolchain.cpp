@@ -18,18 +18,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Changes whenever one of the files is replaced or written.
-std::string stamp_of(const std::vector<std::string>& files) {
-  std::string stamp;
-  for (const auto& file : files) {
-    struct stat info {};
-    if (::stat(file.c_str(), &info) != 0) return {};
-    stamp +=
-        fmt::format("{} {} {} {}.{}\n", file, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-  }
-  return stamp;
-}
-
 /// Words of a dry run: separated by blanks, quoted with ", escaped with a backslash.
 std::vector<std::string> split_words(std::string_view line) {
   std::vector<std::string> words;
@@ -93,6 +81,17 @@ constexpr const char* k_version_headers =
     "#ifdef __cplusplus\n#include <cstddef>\n#endif\n";
 
 }  // namespace
+
+std::string file_stamp(const std::vector<std::string>& files) {
+  std::string stamp;
+  for (const auto& file : files) {
+    struct stat info {};
+    if (::stat(file.c_str(), &info) != 0) return {};
+    stamp +=
+        fmt::format("{} {} {} {}.{}\n", file, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  }
+  return stamp;
+}
 
 std::vector<std::string> parse_library_folders(std::string_view search_dirs) {
   constexpr std::string_view k_start = "libraries: =";
@@ -244,7 +243,7 @@ Result<ToolchainFacts> Toolchain::facts(const std::vector<std::string>& flags, s
     std::lock_guard lock(mutex_);
     const auto found = remembered_.find(key);
     if (found != remembered_.end()) {
-      const std::string now = stamp_of(files_[key]);
+      const std::string now = file_stamp(files_[key]);
       if (!now.empty() && now == found->second.stamp) return found->second.facts;
     }
   }
@@ -252,7 +251,7 @@ Result<ToolchainFacts> Toolchain::facts(const std::vector<std::string>& flags, s
   std::vector<std::string> files;
   KERNELGEN_TRY(auto facts, ask(driver, flags, files, std::move(stop)));
   std::lock_guard lock(mutex_);
-  remembered_[key] = {stamp_of(files), facts};
+  remembered_[key] = {file_stamp(files), facts};
   files_[key] = std::move(files);
   return facts;
 }

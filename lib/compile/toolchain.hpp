@@ -75,6 +75,9 @@ class Toolchain {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
+/// Changes whenever one of the files is replaced or written; empty when one is gone.
+[[nodiscard]] std::string file_stamp(const std::vector<std::string>& files);
+
 /// The folders of the line "libraries: =a:b" of `-print-search-dirs`.
 [[nodiscard]] std::vector<std::string> parse_library_folders(std::string_view search_dirs);
 

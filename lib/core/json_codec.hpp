@@ -30,7 +30,11 @@ BOOST_DESCRIBE_STRUCT(TaskDescription, (),
                        draws, outputs, scalars, mutated_inputs, mutated_buffers, labels))
 BOOST_DESCRIBE_STRUCT(Candidate, (), (target, source, id, prompt, reply))
 BOOST_DESCRIBE_STRUCT(Diagnostic, (), (severity, file, line, column, message))
-BOOST_DESCRIBE_STRUCT(CompileReport, (), (command, diagnostics, log, log_truncated, duration, cache, isolation))
+BOOST_DESCRIBE_STRUCT(KernelResources, (),
+                      (name, registers, spill_store_bytes, spill_load_bytes, stack_bytes, static_shared_bytes,
+                       constant_bytes, barriers))
+BOOST_DESCRIBE_STRUCT(CompileReport, (),
+                      (command, diagnostics, log, log_truncated, duration, cache, isolation, kernels))
 BOOST_DESCRIBE_STRUCT(Outcome, (), (kind, detail, message))
 BOOST_DESCRIBE_STRUCT(Tolerance, (), (rtol, atol, float64_multiple, standard))
 BOOST_DESCRIBE_STRUCT(OutputError, (),

@@ -92,6 +92,35 @@ struct CppCompilerOptions {
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_cpp_compiler(CppCompilerOptions options,
                                                                         ProcessRunner& runner);
 
+/// How CUDA candidates are compiled.
+struct NvccCompilerOptions {
+  /// nvcc; empty: that of CUDA_HOME or CUDA_PATH, of the PATH, of /usr/local/cuda.
+  std::string nvcc{};
+  /// -lineinfo costs nothing and lets a profiler name source lines.
+  std::vector<std::string> flags{"-O3", "-std=c++17", "-lineinfo"};
+  /// GpuFacts::architecture of the device that it will run on, and of nothing else. From sm_90 on the code may use what
+  /// only this architecture has (wgmma): "sm_90" is compiled as sm_90a.
+  std::string architecture{};
+  /// -ccbin; empty: nvcc's own choice (NVCC_CCBIN, else gcc).
+  std::string host_compiler{};
+  /// As in CppCompilerOptions.
+  std::string abi_dir{};
+  std::string output_dir{};
+  std::string sandbox{};
+  /// Need not name the toolkit or the host compiler.
+  std::vector<std::string> toolchain_paths{};
+  std::optional<std::map<std::string, std::string>> environment{};
+};
+
+/// Compiles `cuda` candidates to shared objects with nvcc; the CUDA runtime is linked into them. `runner` must outlive
+/// the compiler.
+///
+/// As make_cpp_compiler, with further details of Compile ("host_function": the host's function called on the device)
+/// and Resource ("shared_memory", "registers"); CompileReport::kernels tells what each kernel needs. A missing or
+/// unusable nvcc is the Error MissingTool of key() and compile(); an unknown architecture is InvalidArgument here.
+[[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_nvcc_compiler(NvccCompilerOptions options,
+                                                                         ProcessRunner& runner);
+
 /// How often each thing happened.
 struct CacheCounters {
   std::uint64_t hits = 0;

@@ -4,6 +4,7 @@
 /// What is judged: one source text for one target, and what a compiler made of it.
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +59,23 @@ struct Artifact {
   std::string key;
 };
 
+/// What one kernel of a candidate needs on the device, as the assembler counted it.
+struct KernelResources {
+  /// As people write it: "relu(float const*, float*)".
+  std::string name;
+  /// Of 32 bits, per thread.
+  int registers = 0;
+  /// Per thread: what did not fit into the registers. Anything but 0 costs time.
+  std::uint64_t spill_store_bytes = 0;
+  std::uint64_t spill_load_bytes = 0;
+  /// Per thread, spills included.
+  std::uint64_t stack_bytes = 0;
+  /// Per block; what a launch asks for comes on top.
+  std::uint64_t static_shared_bytes = 0;
+  std::uint64_t constant_bytes = 0;
+  int barriers = 0;
+};
+
 /// How a compilation went, whether or not it gave an artifact.
 struct CompileReport {
   std::vector<std::string> command;
@@ -71,6 +89,8 @@ struct CompileReport {
   /// How the compiler was kept apart: "full" or "partial: ...", as EnvironmentReport::isolation. Empty where no
   /// compiler ran, or none got as far.
   std::string isolation{};
+  /// One for each kernel, where the compiler tells (nvcc does). Empty for others.
+  std::vector<KernelResources> kernels{};
 };
 
 }  // namespace v0

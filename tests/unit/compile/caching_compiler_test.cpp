@@ -128,6 +128,23 @@ TEST_CASE("refusals are remembered", "[compile][cache]") {
   CHECK(bench.calls == 1);
 }
 
+TEST_CASE("a kernel that needs too much is remembered, with what it needs", "[compile][cache]") {
+  Bench bench;
+  bench.answer = [](const CompileRequest&, std::stop_token) {
+    CompileFailed failed{{OutcomeKind::Resource, "shared_memory", "300000 bytes, 232448 max"}, {}};
+    failed.report.kernels = {{.name = "k()", .registers = 10, .static_shared_bytes = 300000}};
+    return CompileOutcome(failed);
+  };
+  CHECK(bench.failed().report.cache == "miss");
+  const auto again = bench.failed();
+  CHECK(again.report.cache == "hit");
+  CHECK(again.outcome.to_class() == "resource:shared_memory");
+  REQUIRE(again.report.kernels.size() == 1);
+  CHECK(again.report.kernels[0].name == "k()");
+  CHECK(again.report.kernels[0].static_shared_bytes == 300000);
+  CHECK(bench.calls == 1);
+}
+
 TEST_CASE("timeouts and crashed compilers are not remembered", "[compile][cache]") {
   Bench bench;
   for (const Outcome& outcome :

@@ -1,0 +1,102 @@
+#include "compile/kernel_resources.hpp"
+
+#include <cxxabi.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+
+#include "support/text.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+constexpr std::size_t k_max_kernels = 256;
+constexpr std::size_t k_max_name = 500;
+constexpr std::size_t k_max_mangled = 4096;
+
+/// The text between the first two quotes.
+std::string_view quoted(std::string_view line) {
+  const auto begin = line.find('\'');
+  const auto end = begin == line.npos ? line.npos : line.find('\'', begin + 1);
+  return end == line.npos ? std::string_view() : line.substr(begin + 1, end - begin - 1);
+}
+
+/// The number that a phrase begins with: "32 registers".
+std::uint64_t leading_number(std::string_view phrase) {
+  std::uint64_t number = 0;
+  std::from_chars(phrase.data(), phrase.data() + phrase.size(), number);
+  return number;
+}
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads".
+void read_stack(std::string_view line, KernelResources& kernel) {
+  for (auto phrase : split(line, ',')) {
+    phrase = trim(phrase);
+    const auto number = leading_number(phrase);
+    if (ends_with(phrase, "bytes stack frame")) kernel.stack_bytes = number;
+    if (ends_with(phrase, "bytes spill stores")) kernel.spill_store_bytes = number;
+    if (ends_with(phrase, "bytes spill loads")) kernel.spill_load_bytes = number;
+  }
+}
+
+/// "Used 32 registers, used 1 barriers, 16 bytes smem, 400 bytes cmem[0], 8 bytes cmem[2]".
+void read_usage(std::string_view phrases, KernelResources& kernel) {
+  for (auto phrase : split(phrases, ',')) {
+    phrase = trim(phrase);
+    for (const std::string_view word : {"Used ", "used "})
+      if (phrase.substr(0, word.size()) == word) phrase.remove_prefix(word.size());
+    const auto number = leading_number(phrase);
+    if (ends_with(phrase, " registers")) kernel.registers = static_cast<int>(number);
+    if (ends_with(phrase, " barriers")) kernel.barriers = static_cast<int>(number);
+    if (ends_with(phrase, " bytes smem")) kernel.static_shared_bytes = number;
+    if (phrase.find(" bytes cmem[") != phrase.npos) kernel.constant_bytes += number;
+  }
+}
+
+}  // namespace
+
+std::string demangle(const std::string& name) {
+  if (name.compare(0, 2, "_Z") != 0 || name.size() > k_max_mangled) return sanitize_line(name, k_max_name);
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                         std::free);
+  return sanitize_line(status == 0 && text != nullptr ? text.get() : name, k_max_name);
+}
+
+std::vector<KernelResources> parse_ptxas_resources(std::string_view log) {
+  constexpr std::string_view k_kernel = "Compiling entry function ";
+  constexpr std::string_view k_function = "Function properties for ";
+  constexpr std::string_view k_used = "Used ";
+  std::vector<KernelResources> kernels;
+  std::string mangled;
+  bool own_properties = false;
+  for (const auto line : split_lines(log)) {
+    const auto start = line.find(" : ");
+    if (line.substr(0, 10) != "ptxas info" || start == line.npos) {
+      // The line after "Function properties for" has no prefix.
+      if (own_properties && !kernels.empty()) read_stack(line, kernels.back());
+      own_properties = false;
+      continue;
+    }
+    const auto said = trim(line.substr(start + 3));
+    if (said.substr(0, k_kernel.size()) == k_kernel) {
+      if (kernels.size() == k_max_kernels) break;
+      mangled = quoted(said);
+      kernels.emplace_back().name = demangle(mangled);
+    } else if (said.substr(0, k_function.size()) == k_function) {
+      own_properties = said.substr(k_function.size()) == mangled;
+    } else if (said.substr(0, k_used.size()) == k_used && !kernels.empty()) {
+      read_usage(said, kernels.back());
+    }
+  }
+  return kernels;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Runs a program that needs nvcc. 77: there is none here.
+for nvcc in "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "$(command -v nvcc)" /usr/local/cuda/bin/nvcc; do
+  [ -n "$nvcc" ] && [ -x "$nvcc" ] && exec "$@"
+done
+echo "skipped: there is no nvcc in CUDA_HOME, on the PATH or in /usr/local/cuda"
+exit 77

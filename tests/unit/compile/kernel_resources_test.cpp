@@ -1,0 +1,64 @@
+#include "compile/kernel_resources.hpp"
+
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+
+TEST_CASE("what ptxas counts is read for each kernel", "[compile][kernel_resources]") {
+  const auto kernels = parse_ptxas_resources(
+      "ptxas info    : 0 bytes gmem, 80 bytes cmem[3]\n"
+      "ptxas info    : Compiling entry function '_Z4reluPKfPf' for 'sm_90a'\n"
+      "ptxas info    : Function properties for _Z4reluPKfPf\n"
+      "    24 bytes stack frame, 8 bytes spill stores, 16 bytes spill loads\n"
+      "ptxas info    : Used 32 registers, used 1 barriers, 24 bytes cumulative stack size, 4096 bytes smem, 400 bytes "
+      "cmem[0], 8 bytes cmem[2]\n"
+      "ptxas info    : Compile time = 2.076 ms\n"
+      "ptxas info    : Compiling entry function 'plain' for 'sm_90a'\n"
+      "ptxas info    : Function properties for plain\n"
+      "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Used 8 registers, used 0 barriers\n");
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0].name == "relu(float const*, float*)");
+  CHECK(kernels[0].registers == 32);
+  CHECK(kernels[0].spill_store_bytes == 8);
+  CHECK(kernels[0].spill_load_bytes == 16);
+  CHECK(kernels[0].stack_bytes == 24);
+  CHECK(kernels[0].static_shared_bytes == 4096);
+  CHECK(kernels[0].constant_bytes == 408);
+  CHECK(kernels[0].barriers == 1);
+  CHECK(kernels[1].name == "plain");
+  CHECK(kernels[1].registers == 8);
+  CHECK(kernels[1].stack_bytes == 0);
+}
+
+TEST_CASE("a function that a kernel calls is not taken for the kernel", "[compile][kernel_resources]") {
+  const auto kernels = parse_ptxas_resources(
+      "ptxas info    : Compiling entry function 'k' for 'sm_80'\n"
+      "ptxas info    : Function properties for k\n"
+      "    16 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
+      "ptxas info    : Function properties for helper\n"
+      "    99 bytes stack frame, 98 bytes spill stores, 97 bytes spill loads\n"
+      "ptxas info    : Used 20 registers, 356 bytes cmem[0]\n");
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels[0].stack_bytes == 16);
+  CHECK(kernels[0].spill_store_bytes == 0);
+  CHECK(kernels[0].registers == 20);
+  CHECK(kernels[0].barriers == 0);
+}
+
+TEST_CASE("names are as people write them", "[compile][kernel_resources]") {
+  CHECK(demangle("_Z1kPf") == "k(float*)");
+  CHECK(demangle("_ZN39_GLOBAL__N__93ec3f2d_7_relu_cu_fe6412dc4reluEPf") == "(anonymous namespace)::relu(float*)");
+  CHECK(demangle("kgen_run") == "kgen_run");
+  CHECK(demangle("_Znonsense") == "_Znonsense");
+  CHECK(demangle("_Z" + std::string(5000, '1')).size() <= 504);
+}
+
+TEST_CASE("a hostile log costs little", "[compile][kernel_resources]") {
+  CHECK(parse_ptxas_resources("").empty());
+  CHECK(parse_ptxas_resources("ptxas info    : Used 3 registers\n").empty());
+  CHECK(parse_ptxas_resources("ptxas info    : Compiling entry function '\n").size() == 1);
+  std::string many;
+  for (int i = 0; i < 2000; ++i) many += "ptxas info    : Compiling entry function 'k' for 'sm_90'\n";
+  CHECK(parse_ptxas_resources(many).size() == 256);
+}
