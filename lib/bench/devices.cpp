@@ -131,7 +131,12 @@ class LocalDevices final : public Devices {
       cpp.flags.insert(cpp.flags.end(), {"-x", "c++"});
       return make_cpp_compiler(std::move(cpp), processes_);
     }
-    return Error{ErrorCode::Unsupported, "cuda kernels are not built yet"};
+    return make_nvcc_compiler({.architecture = gpu->architecture,
+                               .abi_dir = std::move(cpp.abi_dir),
+                               .output_dir = store_,
+                               .sandbox = std::move(cpp.sandbox),
+                               .environment = options_.environment},
+                              processes_);
   }
 
   const WorkerOptions options_;

@@ -33,7 +33,7 @@ class CompilerTable final : public KernelCompiler {
   }
   static Error unsupported(const CompileRequest& request) {
     return {ErrorCode::Unsupported,
-            fmt::format("target {} cannot be evaluated by this version; cpp, torch and triton can",
+            fmt::format("target {} cannot be evaluated by this version, or not on this device",
                         to_string(request.candidate.target))};
   }
 
