@@ -5,7 +5,6 @@ Children are forked twice, so that they become children of the worker (a subreap
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import random
@@ -17,27 +16,18 @@ from typing import Any
 
 from kernelgen_common import frames
 
-_PR_SET_PDEATHSIG = 1
 _RESTORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD)
 
 ChildMain = Callable[[dict[str, Any], list[int]], int]
-
-
-def die_with_parent() -> None:
-    """Asks the kernel to kill this process when the thread that started it ends."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def serve(connection: socket.socket, ready: dict[str, Any], child_main: ChildMain) -> int:
     """Announces itself, then forks a child per request until the worker closes the connection.
 
     child_main gets the request and its descriptors, in a process that holds nothing of the zygote's but its memory.
-    Returns the exit status of the zygote.
+    Returns the exit status of the zygote. It is tied to the connection and not to the thread of the worker's that started it,
+    which may end long before.
     """
-    parent = os.getppid()
-    die_with_parent()
-    if os.getppid() != parent:
-        return 0
     # Objects that live from here on in every child are left alone by its collector: their pages stay shared.
     gc.collect()
     gc.freeze()
