@@ -59,7 +59,7 @@ class FakeCompilerTest(unittest.TestCase):
     def test_light_headers_are_enough(self) -> None:
         status, output, runs = self.compile(TORCH, "echo a warning")
         self.assertEqual((status, output, len(runs)), (0, "a warning\n", 1))
-        self.assertTrue(runs[0].startswith(f"-I{compiler.INCLUDE} -c"), runs)
+        self.assertTrue(runs[0].startswith(f"-I{compiler.INCLUDE} "), runs)
 
     def test_what_light_headers_lack_is_compiled_as_ever(self) -> None:
         status, output, runs = self.compile(TORCH, '[ -n "$light" ] && { echo "error: no match for operator+"; exit 1; }; echo full')
@@ -110,6 +110,17 @@ class FakeCompilerTest(unittest.TestCase):
             self.assertEqual(len(runs), 1)
             self.assertNotIn(compiler.INCLUDE, runs[0])
 
+    def test_functions_that_are_called_have_headers_of_their_own(self) -> None:
+        operators = self.folder / "torch" / "ATen" / "ops"
+        operators.mkdir(parents=True)
+        for name in ("softmax", "zeros", "relu"):
+            (operators / f"{name}.h").touch()
+        flags = ("-isystem", str(self.folder / "torch"), "-c")
+        text = TORCH + "auto y = torch::softmax(at::zeros({1}), 1); // torch::nonsense\n"
+        self.assertIn("-include ATen/ops/softmax.h -include ATen/ops/zeros.h -isystem", self.compile(text, "", "main.cpp", *flags)[2][-1])
+        self.assertNotIn("relu", self.compile(text + "relu(x);", "", "main.cpp", *flags)[2][-1])
+        self.assertIn("relu", self.compile(text + "using namespace torch; relu(x);", "", "main.cpp", *flags)[2][-1])
+
     def test_python_bindings_cost_nvcc_much_and_are_read_where_they_are_used(self) -> None:
         with_python = "-DKERNELGEN_LIGHT_PYTHON"
         self.assertNotIn(with_python, self.compile(TORCH, "")[2][-1])
@@ -128,7 +139,7 @@ class RealCompilerTest(unittest.TestCase):
         (folder / name).write_text(text)
         python = sysconfig.get_path("include", scheme="posix_prefix")
         includes = [word for path in (*cpp_extension.include_paths(), python) for word in ("-isystem", path)]
-        front = compiler.light_arguments(text, name.endswith(".cu"))
+        front = compiler.light_arguments(text, name.endswith(".cu"), cpp_extension.include_paths())
         assert front is not None
         command = [real, *front, *includes, "-DTORCH_EXTENSION_NAME=probe", "-std=c++20", *flags, "-c", str(folder / name)]
         return subprocess.run([*command, "-o", str(folder / "out.o")], capture_output=True, text=True, timeout=240)
@@ -157,7 +168,6 @@ class BuildsTest(unittest.TestCase):
             self.builds = builds.Builds(directory, "9.0")
             self.builds.make_ready()
             found = dict(os.environ)
-        self.addCleanup(shutil.rmtree, os.path.dirname(found["CXX"]))
         self.contents = Path(directory) / builds.CONTENTS
         return found
 
@@ -183,6 +193,8 @@ class BuildsTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, home)
         found = self.made(CUDA_HOME=str(home))
         self.assertEqual(found["PYTORCH_NVCC"].split()[-2:], [compiler.__file__, f"{home}/bin/nvcc"])
+        # The same place for every runner that keeps builds: ninja builds anew what was built by another command.
+        self.assertEqual(found["CXX"], str(self.contents.parent / "compiler" / "g++"))
         done = subprocess.run([found["CXX"], "--version"], capture_output=True, text=True, check=True)
         self.assertEqual(done.stdout, subprocess.run(["c++", "--version"], capture_output=True, text=True, check=True).stdout)
 

@@ -64,7 +64,7 @@ class Builds:
             os.environ["CUDA_HOME"] = home
             folders.append(os.path.join(home, "bin"))
         os.environ["PATH"] = ":".join(folder for folder in folders if folder)
-        _put_compilers_in_front(home)
+        _put_compilers_in_front(home, Path(directory) / "compiler")
 
     def make_ready(self) -> None:
         """Before the candidate: directories exist, and no lock of a runner that was killed in a build is waited for."""
@@ -74,17 +74,19 @@ class Builds:
             lock.unlink(missing_ok=True)
 
 
-def _put_compilers_in_front(home: str | None) -> None:
+def _put_compilers_in_front(home: str | None, folder: Path) -> None:
     """torch calls its compilers through compiler.py, which spares them most of torch's headers."""
     ours = [sys.executable, "-I", "-S", str(_COMPILER)]
     # A compiler behind a cache of its own would keep nothing: its directory ends with the runner.
     os.environ["TORCH_NO_COMPILER_WRAPPER"] = "1"
     if home and "PYTORCH_NVCC" not in os.environ:
         os.environ["PYTORCH_NVCC"] = shlex.join([*ours, os.path.join(home, "bin", "nvcc")])
-    # torch asks for one word here, and looks whether it names a compiler that it knows.
-    script = Path(tempfile.mkdtemp(prefix="compiler-")) / "g++"
+    # torch asks for one word here, and looks whether it names a compiler that it knows. For ninja, a compiler at another
+    # place is another compiler: where builds are kept, it always has this one.
+    script = folder / "g++"
     real = shutil.which(os.environ.get("CXX", "c++"))
     if real:
+        folder.mkdir(exist_ok=True)
         script.write_text(f'#!/bin/sh\nexec {shlex.join([*ours, real])} "$@"\n')
         script.chmod(0o755)
         os.environ["CXX"] = str(script)

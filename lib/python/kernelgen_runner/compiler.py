@@ -28,6 +28,9 @@ _BEYOND = re.compile(
     r"\btorch::(?:nn|jit|autograd|optim|data|serialize|class_|dispatch|tensor)\b|\bTORCH_LIBRARY|\bat::native\b|\brequires_grad\b"
 )
 _PYTHON = re.compile(r"\bPYBIND11_|\bpybind11\b|\bpy::|\bwrap_pybind_function\b")
+_CALL = re.compile(r"\b(?:torch|at)::(\w+)")
+_USING = re.compile(r"\busing namespace (?:torch|at)\b")
+_ANY_CALL = re.compile(r"\b(\w+)\s*\(")
 #: The names in messages about what is not declared, as nvcc, g++ and clang++ put them.
 _UNDECLARED = (
     re.compile(r'error: identifier "(?:\w+::)*(\w+)" is undefined'),
@@ -53,12 +56,28 @@ def source_of(arguments: list[str]) -> str | None:
     return sources[0] if "-c" in arguments and len(sources) == 1 else None
 
 
-def light_arguments(text: str, is_cuda: bool) -> list[str] | None:
-    """What to put in front of the arguments for this source; None where it would be no use."""
+def light_arguments(text: str, is_cuda: bool, directories: list[str]) -> list[str] | None:
+    """What to put in front of the arguments for this source; None where it would be no use.
+
+    directories: where headers lie, torch's among them.
+    """
     if not _HEAVY.search(text) or _BEYOND.search(text):
         return None
+    front = [f"-I{INCLUDE}", "-DAT_PER_OPERATOR_HEADERS"]
     # g++ reads pybind11 in a second, so extension.h has it there as it always does.
-    return [f"-I{INCLUDE}", *(["-DKERNELGEN_LIGHT_PYTHON"] if not is_cuda or _PYTHON.search(text) else [])]
+    if not is_cuda or _PYTHON.search(text):
+        front.append("-DKERNELGEN_LIGHT_PYTHON")
+    for name in called_operators(text, directories):
+        front += ["-include", f"ATen/ops/{name}.h"]
+    return front
+
+
+def called_operators(text: str, directories: list[str]) -> list[str]:
+    """The operators that a source may call as functions, torch::softmax(x, 1): each has a header of its own."""
+    pattern = _ANY_CALL if _USING.search(text) else _CALL
+    folders = [os.path.join(path, "ATen", "ops") for path in directories]
+    names = sorted({match[1] for match in pattern.finditer(text)})
+    return [name for name in names if any(os.path.exists(os.path.join(folder, name + ".h")) for folder in folders)]
 
 
 def undeclared(output: str) -> list[str]:
@@ -94,17 +113,17 @@ def main(command: list[str]) -> int:
     """Compiles, or becomes the compiler."""
     compiler, arguments = command[0], command[1:]
     source = source_of(arguments)
+    directories = include_directories(arguments)
     front: list[str] | None = None
     if source is not None:
         try:
             with open(source, encoding="utf-8", errors="replace") as file:
-                front = light_arguments(file.read(), source.endswith(".cu"))
+                front = light_arguments(file.read(), source.endswith(".cu"), directories)
         except OSError:
             pass
     if front is not None:
         done = subprocess.run([compiler, *front, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         output = done.stdout.decode("utf-8", "replace")
-        directories = include_directories(arguments)
         if done.returncode == 0 or (done.returncode > 0 and is_final(output, lambda name: is_in_headers(name, directories))):
             sys.stdout.write(output)
             return done.returncode

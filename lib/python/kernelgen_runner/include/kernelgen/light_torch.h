@@ -57,9 +57,6 @@
 
 #define KERNELGEN_LIGHT_TORCH 1
 
-// One header each, where this version of torch has it.
-#include "light_operators.h"
-
 #ifdef KERNELGEN_LIGHT_PYTHON
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/utils/pybind.h>
