@@ -105,17 +105,25 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
     capture, poison = make_capture(device), device.make_poisoner([place.nbytes for place in outputs])
     # Where the device's memory is the processor's.
     poison_host = support.poison_allocations if device.torch.type == "cpu" else lambda byte: None
-    graphs = work.graphs
+    graphs, replay_writes = work.graphs, device.make_replay_check()
 
     def call(model: torch.nn.Module) -> tuple[Any, dict[int, torch.Tensor]]:
         value = model(*arguments)
         return value, settle(value)
 
+    def checked_capture(model: torch.nn.Module) -> Captured:
+        captured = capture(lambda: call(model))
+        places = zip(outputs, addresses(describe(*captured.value)))
+        if not replay_writes(captured.replay, [(address, place.nbytes) for place, address in places]):
+            reason = "a replay writes no output: kernels that are launched on another stream than torch's current one are not captured"
+            raise Failure(protocol.NOT_CAPTURABLE, reason)
+        return captured
+
     def graph_of(index: int) -> Captured:
         found = graphs.get(index)
         if found is None:
             try:
-                found = capture(lambda: call(models[index]))
+                found = checked_capture(models[index])
             except Failure as failure:
                 found = failure
             graphs[index] = found

@@ -8,6 +8,7 @@ import json
 import linecache
 import os
 import random
+import re
 import sys
 import tempfile
 import traceback
@@ -26,6 +27,8 @@ MODULE_NAME = "kernelgen_candidate"
 MAX_SOURCE = 16 << 20
 _TEXT = 3500
 _FRAMES = 4
+_LONG_LINE = 400
+_COMPILER_ERROR = re.compile(r"\b(?:fatal )?error\s*:|\b(?:ptxas|nvlink) (?:error|fatal)|\bundefined (?:symbol|reference)\b")
 _MAX_DEPTH = 6
 _MAX_TENSORS = 16384
 _INTERNAL = frozenset(
@@ -49,17 +52,31 @@ def seed_everything(seed: int) -> None:
         numpy.random.seed(seed & 0xFFFFFFFF)
 
 
+def decisive(text: str, limit: int) -> str:
+    """The part of a long message that says what is wrong: a compiler's errors with their lines, or beginning and end."""
+    if len(text) <= limit:
+        return text
+    lines = text.splitlines()
+    errors = [i for i, line in enumerate(lines) if len(line) < _LONG_LINE and _COMPILER_ERROR.search(line)]
+    if not errors:
+        head = text[: limit // 3]
+        return f"{head}\n...\n{text[-(limit - len(head) - 5) :]}"
+    # Behind an error stand the source's line and a mark below it.
+    wanted = dict.fromkeys(i for first in errors for i in range(first, min(first + 3, len(lines))))
+    title = [] if errors[0] == 0 else [lines[0][: min(_LONG_LINE, limit // 4)]]
+    return "\n".join([*title, *(lines[i][:_LONG_LINE] for i in wanted)])[:limit]
+
+
 def describe(error: BaseException, path: str) -> str:
     """Type, message, and the innermost lines that lie in the candidate's own file."""
     try:
         message = str(error)
     except Exception:  # noqa: BLE001 - the candidate's own __str__
         message = "(its message cannot be read)"
-    lines = [f"{type(error).__name__}: {message[: _TEXT // 2]}"]
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
-    for frame in frames[-_FRAMES:]:
-        lines.append(f"  line {frame.lineno}, in {frame.name}: {(frame.line or '')[:200]}")
-    return "\n".join(lines)[:_TEXT]
+    places = "".join(f"\n  line {f.lineno}, in {f.name}: {(f.line or '')[:200]}" for f in frames[-_FRAMES:])
+    name = type(error).__name__[:200]
+    return f"{name}: {decisive(message, _TEXT - len(name) - len(places))}{places}"[:_TEXT]
 
 
 def failure(error: BaseException, status: int, path: str) -> Failure:

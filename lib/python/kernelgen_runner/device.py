@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from kernelgen_common.gpu import Gpu, GpuError, TimedCall, use_only
+from kernelgen_common.gpu import Gpu, GpuError, TimedCall, tensor_at, use_only
 
 from . import protocol
 from .protocol import Failure, Reply
@@ -24,6 +24,8 @@ _POISON_BYTE = 0xFF
 _MOST_POISONED = 8 << 30
 #: Small results come from blocks of their own; these have their sizes.
 _SMALL_BLOCKS = (512, 4096, 1 << 16, 1 << 20)
+#: Bytes of an output that are looked at after a replay, where it has as many.
+_SAMPLES = 1 << 16
 #: What a failing candidate is asked about: did the device break?
 _MAYBE_FAULT = frozenset({protocol.IMPORT, protocol.EXCEPTION, protocol.OUT_OF_MEMORY, protocol.STRUCTURE})
 
@@ -115,6 +117,35 @@ class Device:
                     break
 
         return poison
+
+    def make_replay_check(self) -> Callable[[Callable[[], None], Sequence[tuple[int, int]]], bool]:
+        """A function that tells whether a replay writes each of some (address, bytes); it raises Failure.
+
+        It looks at samples. What a replay leaves alone is as before afterwards: it may be an input.
+        """
+        fill, copy, synchronize, exhausted = self.gpu.fill, self.gpu.copy, self.synchronize, torch.cuda.OutOfMemoryError
+        view, empty, device, kind, stream = tensor_at, torch.empty, self.torch, torch.uint8, self._stream
+
+        def replay_writes(replay: Callable[[], None], places: Sequence[tuple[int, int]]) -> bool:
+            places = [(address, count) for address, count in places if count]
+            try:
+                saved = [empty(count, dtype=kind, device=device) for _, count in places]
+            except exhausted:
+                return True
+            for (address, count), safe in zip(places, saved):
+                copy(safe.data_ptr(), address, count, stream(0))
+                fill(address, _POISON_BYTE, count, stream(0))
+            replay()
+            synchronize()
+            written = True
+            for (address, count), safe in zip(places, saved):
+                if bool((view(address, count, device)[:: max(1, count // _SAMPLES)] == _POISON_BYTE).all()):
+                    copy(address, safe.data_ptr(), count, stream(0))
+                    written = False
+            synchronize()
+            return written
+
+        return replay_writes
 
     # -- calls ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,222 @@
+"""What a runner does with its device, in this process: the fake one, and torch's graphs played by stand-ins."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import unittest
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import torch
+from harness import FAKE_UUID, SUPPORT
+from kernelgen_common.gpu import GpuError
+from kernelgen_runner import graphs, protocol
+from kernelgen_runner.candidate import decisive, describe
+from kernelgen_runner.device import Device, _free_blocks, device_failure, open_device
+from kernelgen_runner.protocol import Failure, Reply
+
+DRIVER = ctypes.CDLL("libcuda.so.1")
+ILLEGAL_ADDRESS = 700
+
+
+def place(tensor: torch.Tensor) -> tuple[int, int]:
+    return tensor.data_ptr(), tensor.nbytes
+
+
+class DeviceTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.device = Device(str(SUPPORT), FAKE_UUID)
+        self.addCleanup(self.device.gpu.close)
+        self.addCleanup(DRIVER.kgen_fake_cuda_fault, 0)
+
+    def test_architecture(self) -> None:
+        self.assertEqual(self.device.architecture, "9.0")
+
+    def test_devices_that_are_not_there(self) -> None:
+        with self.assertRaisesRegex(GpuError, "no GPU GPU-none"):
+            open_device(str(SUPPORT), "GPU-none")
+        with self.assertRaisesRegex(GpuError, "needs libkgen_runner_support"):
+            open_device(None, FAKE_UUID)
+        with self.assertRaisesRegex(GpuError, "nonexistent.so cannot be used"):
+            open_device("/nonexistent.so", FAKE_UUID)
+
+    def test_copies(self) -> None:
+        source, target = torch.arange(10, dtype=torch.int32), torch.zeros(10, dtype=torch.int32)
+        self.device.make_copier()([(target.data_ptr(), *place(source))])
+        self.assertTrue(torch.equal(source, target))
+        DRIVER.kgen_fake_cuda_fault(ILLEGAL_ADDRESS)
+        with self.assertRaises(Failure) as caught:
+            self.device.make_copier()([(target.data_ptr(), *place(source))])
+        self.assertEqual((caught.exception.reply.status, caught.exception.reply.detail), (protocol.DEVICE_FAULT, ILLEGAL_ADDRESS))
+
+    def test_a_fault_explains_what_failed_and_nothing_else_does(self) -> None:
+        failed = Reply(protocol.EXCEPTION, "RuntimeError: who knows")
+        self.assertIs(self.device.explain(failed), failed)
+        DRIVER.kgen_fake_cuda_fault(ILLEGAL_ADDRESS)
+        explained = self.device.explain(failed)
+        self.assertEqual(explained.status, protocol.DEVICE_FAULT)
+        self.assertIn("illegal memory access", explained.text)
+        self.assertIn("who knows", explained.text)
+        refused = Reply(protocol.PROTOCOL, "no such thing")
+        self.assertIs(self.device.explain(refused), refused)
+
+    def test_out_of_memory_is_no_fault(self) -> None:
+        self.assertEqual(device_failure(GpuError("out of memory (2)", 2)).reply.status, protocol.OUT_OF_MEMORY)
+        self.assertEqual(device_failure(GpuError("made up")).reply.status, protocol.DEVICE_FAULT)
+
+    def test_a_replay_that_writes_its_outputs(self) -> None:
+        outputs = [torch.zeros(1000), torch.zeros(100_000), torch.zeros(0)]
+        writes = self.device.make_replay_check()
+        self.assertTrue(writes(lambda: [output.fill_(3) for output in outputs], [place(output) for output in outputs]))
+        self.assertTrue(bool((outputs[1] == 3).all()))
+
+    def test_a_replay_that_leaves_an_output_alone_puts_it_back(self) -> None:
+        written, alone = torch.zeros(1000), torch.full((100_000,), 7.0)
+        writes = self.device.make_replay_check()
+        self.assertFalse(writes(lambda: written.fill_(3), [place(written), place(alone)]))
+        self.assertTrue(bool((alone == 7).all()))
+
+    def test_memory_that_the_allocator_keeps(self) -> None:
+        blocks = [("active_allocated", 512), ("inactive", 1024), ("active_awaiting_free", 64), ("inactive", 32)]
+        segment = {"address": 4096, "blocks": [{"state": state, "size": size} for state, size in blocks]}
+        self.assertEqual(_free_blocks([segment, {"address": 0, "blocks": []}]), [(4608, 1024), (5696, 32)])
+
+
+class TorchCuda:
+    """As much of torch.cuda as a capture asks for. A stream is a text."""
+
+    def __init__(self) -> None:
+        self.stream = "default"
+        self.log: list[str] = []
+        self.broken = False
+        self.fails_at_end = False
+        streams = SimpleNamespace(
+            Stream=lambda: SimpleNamespace(name="side", wait_stream=lambda other: None),
+            stream=self.on_stream,
+            current_stream=lambda: SimpleNamespace(name=self.stream, wait_stream=lambda other: None),
+            set_stream=lambda stream: setattr(self, "stream", stream.name),
+            synchronize=self.synchronize,
+            CUDAGraph=lambda: SimpleNamespace(replay=lambda: self.log.append("replay")),
+            graph=self.capturing,
+        )
+        self.patches = [mock.patch.multiple(torch.cuda, **vars(streams)), mock.patch("torch.rand", self.rand)]
+
+    def rand(self, *shape: int, device: Any) -> torch.Tensor:
+        self.log.append(f"rand on {self.stream}")
+        return torch.zeros(*shape)
+
+    def synchronize(self) -> None:
+        if self.broken:
+            raise RuntimeError("CUDA error: an illegal memory access was encountered\nadvice")
+
+    @contextlib.contextmanager
+    def on_stream(self, stream: Any) -> Any:
+        before, self.stream = self.stream, stream.name
+        yield
+        self.stream = before
+
+    @contextlib.contextmanager
+    def capturing(self, graph: Any, capture_error_mode: str) -> Any:
+        """Like torch's: whoever fails in the end leaves the capture's stream as the current one."""
+        before, self.stream = self.stream, "capture"
+        failed = True
+        try:
+            yield
+            failed = self.fails_at_end
+        finally:
+            if failed:
+                self.fails_at_end = False
+                raise RuntimeError("CUDA error: the capture ended in another state\nadvice")
+            self.stream = before
+
+
+class CaptureTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.cuda = TorchCuda()
+        for patch in self.cuda.patches:
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.broke = Failure(protocol.DEVICE_FAULT, "")
+        device: Any = SimpleNamespace(torch=torch.device("cuda"), broken=self.break_down)
+        self.capture = graphs.make_capture(device)
+        self.calls: list[str] = []
+
+    def break_down(self, text: str) -> Failure:
+        self.broke.reply.text = text
+        return self.broke
+
+    def call(self) -> str:
+        self.calls.append(self.cuda.stream)
+        return "value"
+
+    def failing_call(self) -> None:
+        if self.cuda.stream == "capture":
+            raise ValueError("not here\nand more")
+
+    def refused(self, call: Any) -> Reply:
+        with self.assertRaises(Failure) as caught:
+            self.capture(call)
+        self.assertEqual(self.cuda.stream, "default")
+        return caught.exception.reply
+
+    def test_a_call_is_warmed_up_and_captured_once(self) -> None:
+        captured = self.capture(self.call)
+        self.assertEqual(self.calls, ["side", "side", "capture"])
+        self.assertEqual((captured.value, self.cuda.stream), ("value", "default"))
+        captured.replay()
+        self.assertEqual(self.cuda.log, ["replay"])
+
+    def test_the_candidate_s_own_reason_is_told(self) -> None:
+        reply = self.refused(self.failing_call)
+        self.assertEqual((reply.status, reply.text), (protocol.NOT_CAPTURABLE, "ValueError: not here"))
+        # A capture that succeeds ends what the broken one left; then random numbers are drawn as ever.
+        self.assertEqual(self.cuda.log, ["rand on capture", "rand on default"])
+
+    def test_a_capture_that_cannot_be_ended(self) -> None:
+        self.cuda.fails_at_end = True
+        reply = self.refused(self.call)
+        self.assertEqual(reply.text, "RuntimeError: CUDA error: the capture ended in another state")
+
+    def test_a_device_that_does_not_survive(self) -> None:
+        def fatal() -> None:
+            self.cuda.broken = True
+            raise ValueError("boom")
+
+        reply = self.refused(fatal)
+        self.assertEqual(reply.status, protocol.DEVICE_FAULT)
+        self.assertIn("after a capture that failed (ValueError: boom): RuntimeError: CUDA error: an illegal", reply.text)
+
+    def test_a_device_without_graphs(self) -> None:
+        device: Any = SimpleNamespace(torch=torch.device("cpu"))
+        with self.assertRaisesRegex(Failure, "no graphs on this device"):
+            graphs.make_capture(device)(self.call)
+
+
+class DecisiveTest(unittest.TestCase):
+    """Long messages, of which a reply holds a part."""
+
+    def test_errors_of_a_compiler(self) -> None:
+        noise = "/opt/venv/bin/python3 nvcc " + "-I/somewhere " * 200
+        error = 'cuda.cu(9): error: identifier "nought" is undefined\n    y[i] = nought;\n           ^'
+        text = f"Error building extension 'relu': [1/3] short\n{noise}\nFAILED: [code=2] cuda.cuda.o\n{noise}\n{error}\n\n1 error detected.\n{noise}"
+        self.assertEqual(decisive(text, 1000), f"Error building extension 'relu': [1/3] short\n{error}")
+        self.assertEqual(len(decisive(text, 60)), 60)
+        self.assertIn("Entry function", decisive(f"{noise}\nptxas error   : Entry function 'k' uses too much shared data", 300))
+
+    def test_short_messages_and_those_without_errors(self) -> None:
+        self.assertEqual(decisive("x" * 1000, 1000), "x" * 1000)
+        cut = decisive("begin" + "x" * 5000 + "AttributeError('no tanh')", 1000)
+        self.assertTrue(cut.startswith("begin") and cut.endswith("AttributeError('no tanh')"))
+        self.assertLessEqual(len(cut), 1000)
+
+    def test_a_reply_has_room_for_all_of_it(self) -> None:
+        try:
+            raise type("E" * 5000, (Exception,), {})("x" * 9000)
+        except Exception as error:  # noqa: BLE001
+            self.assertLessEqual(len(describe(error, __file__)), protocol.TEXT_BYTES)
+
+
+if __name__ == "__main__":
+    unittest.main()
