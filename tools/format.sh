@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Layout of all C and C++ files, by clang-format.
+# Layout of all C, C++ and CUDA files, by clang-format.
 #
 #   tools/format.sh           changes the files
 #   tools/format.sh --check   changes nothing; fails and names the files that differ
@@ -8,7 +8,7 @@
 have clang-format || missing "clang-format is missing; tools/setup.sh --dev installs it"
 
 # Candidates that are wrong on purpose, and recorded ones, are data; they keep their own layout.
-mapfile -t files < <(git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp' |
+mapfile -t files < <(git ls-files --cached --others --exclude-standard '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' |
   grep -v '^tests/data/' | while read -r file; do [ -f "$file" ] && echo "$file"; done)
 [ ${#files[@]} -gt 0 ] || exit 0
 

@@ -44,7 +44,7 @@ KGEN_API int kgen_run(void*, const kgen_run_args* args) {
   const auto count = static_cast<std::int64_t>(x->element_count);
   const auto blocks = static_cast<unsigned>(count / 4 / k_threads + 1);
   relu_kernel<<<blocks, k_threads, 0, static_cast<cudaStream_t>(args->stream)>>>(static_cast<const float*>(x->data), y,
-                                                                                count);
+                                                                                 count);
   const cudaError_t status = cudaGetLastError();
   return status == cudaSuccess ? 0 : kgen_fail(&args->error, cudaGetErrorString(status));
 }

@@ -32,9 +32,8 @@ class CompilerTable final : public KernelCompiler {
     return nullptr;
   }
   static Error unsupported(const CompileRequest& request) {
-    return {ErrorCode::Unsupported,
-            fmt::format("target {} cannot be evaluated by this version, or not on this device",
-                        to_string(request.candidate.target))};
+    return {ErrorCode::Unsupported, fmt::format("target {} cannot be evaluated by this version, or not on this device",
+                                                to_string(request.candidate.target))};
   }
 
   std::vector<std::unique_ptr<KernelCompiler>> compilers_;

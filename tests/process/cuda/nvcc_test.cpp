@@ -146,6 +146,33 @@ TEST_CASE("clusters, barriers of a whole grid and instructions of Hopper compile
   CHECK(report.kernels.size() == 3);
 }
 
+TEST_CASE("the example kernels compile without a warning, and fit into the registers", "[cuda]") {
+  Bench bench;
+  const auto compiler = make_nvcc_compiler(bench.options, *bench.runner).value();
+  std::vector<std::pair<std::string, std::future<Result<CompileOutcome>>>> builds;
+  for (const auto& entry : fs::directory_iterator(k_examples)) {
+    if (entry.path().extension() != ".cu") continue;
+    builds.emplace_back(entry.path().filename().string(),
+                        std::async(std::launch::async, [&compiler, path = entry.path()] {
+                          CompileRequest request{
+                              .candidate = make_candidate(Target::Cuda, read_file(path).value()),
+                              .extra_flags = {"-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra"}};
+                          return compiler->compile(request, {});
+                        }));
+  }
+  CHECK(builds.size() >= 6);
+  for (auto& [name, build] : builds) {
+    INFO(name);
+    const auto report = compiled(build.get().value()).report;
+    CHECK_FALSE(report.kernels.empty());
+    for (const auto& kernel : report.kernels) {
+      INFO(kernel.name);
+      CHECK(kernel.registers > 0);
+      CHECK(kernel.spill_store_bytes + kernel.spill_load_bytes == 0);
+    }
+  }
+}
+
 TEST_CASE("a candidate cannot include our files through nvcc", "[cuda]") {
   Bench bench;
   const auto secret = bench.directory.path() / "secret";
