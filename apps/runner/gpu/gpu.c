@@ -11,8 +11,8 @@
  * launch takes 30 us and more in a process that was stopped, arrives: else that would be part of the call. */
 enum { k_flush_l2_times = 6 };
 
-/* As torch instantiates its graphs. Without priorities, what libraries run on several streams goes another way: a GRU of
- * cuDNN took 10 % longer. Drivers before CUDA 11.7 do not know them. */
+/* As torch instantiates its graphs. Without priorities, what libraries run on several streams goes another way: a GRU
+ * of cuDNN took 10 % longer. Drivers before CUDA 11.7 do not know them. */
 enum { k_auto_free_on_launch = 1, k_use_node_priority = 8 };
 
 int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what) {

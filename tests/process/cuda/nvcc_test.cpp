@@ -152,13 +152,12 @@ TEST_CASE("the example kernels compile without a warning, and fit into the regis
   std::vector<std::pair<std::string, std::future<Result<CompileOutcome>>>> builds;
   for (const auto& entry : fs::directory_iterator(k_examples)) {
     if (entry.path().extension() != ".cu") continue;
-    builds.emplace_back(entry.path().filename().string(),
-                        std::async(std::launch::async, [&compiler, path = entry.path()] {
-                          CompileRequest request{
-                              .candidate = make_candidate(Target::Cuda, read_file(path).value()),
-                              .extra_flags = {"-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra"}};
-                          return compiler->compile(request, {});
-                        }));
+    builds.emplace_back(
+        entry.path().filename().string(), std::async(std::launch::async, [&compiler, path = entry.path()] {
+          CompileRequest request{.candidate = make_candidate(Target::Cuda, read_file(path).value()),
+                                 .extra_flags = {"-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra"}};
+          return compiler->compile(request, {});
+        }));
   }
   CHECK(builds.size() >= 6);
   for (auto& [name, build] : builds) {
