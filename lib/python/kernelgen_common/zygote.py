@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import select
 import signal
 import socket
 import sys
@@ -21,10 +22,13 @@ _RESTORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIP
 ChildMain = Callable[[dict[str, Any], list[int]], int]
 
 
-def serve(connection: socket.socket, ready: dict[str, Any], child_main: ChildMain) -> int:
+def serve(
+    connection: socket.socket, ready: dict[str, Any], child_main: ChildMain, idle: Callable[[], None] | None = None
+) -> int:
     """Announces itself, then forks a child per request until the worker closes the connection.
 
     child_main gets the request and its descriptors, in a process that holds nothing of the zygote's but its memory.
+    idle is called once, when a request was answered and none waits.
     Returns the exit status of the zygote. It is tied to the connection and not to the thread of the worker's that started it,
     which may end long before.
     """
@@ -38,6 +42,9 @@ def serve(connection: socket.socket, ready: dict[str, Any], child_main: ChildMai
             if frame is None:
                 return 0
             _answer(connection, frame, child_main)
+            if idle is not None and not select.select([connection], [], [], 0)[0]:
+                idle()
+                idle = None
     except (frames.FrameError, OSError) as error:
         print(f"kernelgen zygote: {error}", file=sys.stderr)
         return 1

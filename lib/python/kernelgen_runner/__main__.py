@@ -44,10 +44,12 @@ def main() -> int:
     except Exception:  # noqa: BLE001 - optional, and broken installations exist
         pass
 
-    from . import standby
+    from . import prewarm, standby
     from .support import Support
 
-    settings = standby.Settings(Support(options.support), options.hide, options.log, options.gpu, options.gpu_vendor)
+    prewarmed = prewarm.Prewarmed()
+    support = Support(options.support)
+    settings = standby.Settings(support, options.hide, options.log, options.gpu, options.gpu_vendor, prewarmed)
     zygote.import_hidden_dependencies()
 
     def child(request: dict[str, Any], descriptors: list[int]) -> int:
@@ -56,7 +58,7 @@ def main() -> int:
         return standby.main(descriptors[0], status, settings, kept if isinstance(kept, str) else None)
 
     ready = {"python": platform.python_version(), "torch": str(torch.__version__), "triton": triton_version}
-    return zygote.serve(connection, ready, child)
+    return zygote.serve(connection, ready, child, prewarmed.warm if options.gpu_vendor == "nvidia" and options.gpu else None)
 
 
 if __name__ == "__main__":

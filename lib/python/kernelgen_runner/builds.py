@@ -7,12 +7,15 @@ before LOAD and out after the runner has ended.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 #: KGEN_SANDBOX_KEPT.
 KEPT_PLACE = "/tmp/builds"
@@ -49,9 +52,13 @@ def toolchains() -> list[str]:
 class Builds:
     """The place of one runner's builds."""
 
-    def __init__(self, directory: str, architecture: str = ""):
-        """Sets the environment of candidates' builds, before anything reads it."""
+    def __init__(self, directory: str, architecture: str = "", triton_files: Mapping[str, bytes] = MappingProxyType({})):
+        """Sets the environment of candidates' builds, before anything reads it.
+
+        triton_files: what Triton would build first, by path.
+        """
         self._contents = Path(directory) / CONTENTS
+        self._triton_files = triton_files
         for variable, name in _CACHES.items():
             os.environ[variable] = str(self._contents / name)
         os.environ["MAX_JOBS"] = str(len(os.sched_getaffinity(0)))
@@ -65,11 +72,20 @@ class Builds:
             folders.append(os.path.join(home, "bin"))
         os.environ["PATH"] = ":".join(folder for folder in folders if folder)
         _put_compilers_in_front(home, Path(directory) / "compiler")
+        if "setuptools" in sys.modules:
+            # It reads CUDA_HOME now. A candidate that builds nothing does not wait for it: this is a standby.
+            with contextlib.suppress(Exception):
+                import torch.utils.cpp_extension  # noqa: F401
 
     def make_ready(self) -> None:
         """Before the candidate: directories exist, and no lock of a runner that was killed in a build is waited for."""
         for name in _CACHES.values():
             (self._contents / name).mkdir(parents=True, exist_ok=True)
+        for name, content in self._triton_files.items():
+            path = self._contents / _CACHES["TRITON_CACHE_DIR"] / name
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
         for lock in (self._contents / _CACHES["TORCH_EXTENSIONS_DIR"]).glob("*/lock"):
             lock.unlink(missing_ok=True)
 

@@ -6,12 +6,13 @@ import os
 import resource
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernelgen_common.gpu import GpuError
 
 from . import builds, protocol
 from .device import Device, device_failure, open_device
+from .prewarm import Prewarmed
 from .protocol import Channel
 from .runner import Runner
 from .support import Support, gpu_devices, library_paths
@@ -31,6 +32,7 @@ class Settings:
     #: The UUID of the GPU that they run on, and whose it is.
     gpu: str | None = None
     gpu_vendor: str = "nvidia"
+    prewarmed: Prewarmed = field(default_factory=Prewarmed)
 
 
 def main(control: int, status: int, settings: Settings, kept: str | None = None) -> int:
@@ -55,7 +57,8 @@ def main(control: int, status: int, settings: Settings, kept: str | None = None)
     made = None
     if device is not None or kept is not None:
         directory = builds.place(kept, private=bool(isolation & ISOLATION_MOUNT))
-        made = builds.Builds(directory, device.architecture if device is not None else "")
+        architecture = device.architecture if device is not None else ""
+        made = builds.Builds(directory, architecture, settings.prewarmed.triton_files)
     return Runner(channel, settings.support, device, made).serve(isolation)
 
 

@@ -1,0 +1,93 @@
+"""What every Triton or load_inline candidate would do first, done once in the zygote. Touches no device.
+
+Triton hashes its own library of half a gigabyte before it looks into its cache (0.3 s and more), and compiles a helper in C
+for each new cache (0.3 s). The first is remembered by every process that is forked afterwards; the second is a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+_MOST_BYTES = 8 << 20
+_SECONDS = 60.0
+
+
+class Prewarmed:
+    """What was found; empty until warm() has run."""
+
+    def __init__(self) -> None:
+        #: Contents for a new TRITON_CACHE_DIR, by path in it.
+        self.triton_files: dict[str, bytes] = {}
+
+    def warm(self) -> None:
+        """Does it. What cannot be done here, a candidate will do, and hear of it if it fails."""
+        with contextlib.suppress(Exception):
+            import setuptools.command.build_ext  # noqa: F401 - most of what importing torch's cpp_extension costs
+        with contextlib.suppress(Exception):
+            _triton_key()
+        with contextlib.suppress(Exception):
+            from triton.backends.nvidia import driver
+
+            driver.library_dirs()
+            self.triton_files = built_files(_build_triton_helper)
+
+
+def _triton_key() -> None:
+    try:
+        from triton.runtime.cache import triton_key
+    except ImportError:
+        from triton.compiler.compiler import triton_key  # type: ignore[no-redef]
+    triton_key()
+
+
+def _build_triton_helper() -> None:
+    from triton.backends.nvidia.driver import CudaUtils
+
+    CudaUtils()
+
+
+def built_files(build: Callable[[], None]) -> dict[str, bytes]:
+    """What a function leaves in TRITON_CACHE_DIR, run in a process of its own: it may load a driver."""
+    directory = tempfile.mkdtemp(prefix="kernelgen-triton-")
+    try:
+        child = os.fork()
+        if child == 0:
+            _run_and_exit(build, directory)
+        _wait(child)
+        files = [path for path in sorted(Path(directory).rglob("*")) if path.is_file() and not path.is_symlink()]
+        if sum(path.stat().st_size for path in files) > _MOST_BYTES:
+            return {}
+        return {str(path.relative_to(directory)): path.read_bytes() for path in files}
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _run_and_exit(build: Callable[[], None], directory: str) -> None:
+    try:
+        os.setpgid(0, 0)
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(nowhere, descriptor)
+        os.environ["TRITON_CACHE_DIR"] = directory
+        build()
+    finally:
+        os._exit(0)
+
+
+def _wait(child: int) -> None:
+    """Until it has ended, or a minute: then it is killed with what it started."""
+    deadline = time.monotonic() + _SECONDS
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        if time.monotonic() > deadline:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return
+        time.sleep(0.01)
