@@ -91,6 +91,13 @@ torch::Tensor relu(torch::Tensor x) {
 """
 module = load_inline("relu_check", ["torch::Tensor relu(torch::Tensor x);"], [source.replace("BLOCK", "256")], functions=["relu"])
 '''
+ON_STREAM = (
+    EXTENSION.replace("relu_check", "relu_on_stream")
+    .replace("#include <cuda_runtime.h>", "#include <ATen/cuda/CUDAContext.h>\n#include <c10/cuda/CUDAGuard.h>")
+    .replace("BLOCK>>>", "BLOCK, 0, at::cuda::getCurrentCUDAStream()>>>")
+    .replace("auto y =", "const at::cuda::OptionalCUDAGuard guard(x.device());\n  auto y =")
+    .replace("  return y;", "  C10_CUDA_KERNEL_LAUNCH_CHECK();\n  return y + torch::zeros({1}, x.options()) * 2;")
+)
 BROKEN = EXTENSION.replace("fmaxf(x[i], 0.f)", "fmaxf(x[i], nought)")
 NO_LAUNCH = EXTENSION.replace('"256"', '"4096"')
 ENDLESS = """
@@ -255,6 +262,7 @@ def run(check: Check, extension: bool) -> None:
         "y = torch.zeros_like(x)\nproduct[(1,)](x, y, BLOCK=256)\nreturn y", SHARED
     ), "status 5", relu)  # fmt: skip
     check.try_candidate("triton does not compile", candidate(CALL, triton.replace("tl.maximum", "tl.tanh")), "status 5", relu)
+    check.try_candidate("torch.compile", candidate("return self.f(x)", init="self.f = torch.compile(torch.relu)"), "correct", relu)
     check.endless(relu)
     if extension:
         extensions(check, relu)
@@ -265,7 +273,8 @@ def extensions(check: Check, relu: Any) -> None:
     with tempfile.TemporaryDirectory(dir="/var/tmp") as builds:
         check.try_candidate("load_inline, fresh", candidate("return module.relu(x)", EXTENSION), "correct", relu, builds=builds)
         check.try_candidate("load_inline, built before", candidate("return module.relu(x)", EXTENSION), "correct", relu, builds=builds)
-        check.try_candidate("load_inline, as a graph", candidate("return module.relu(x)", EXTENSION), "correct", relu, True, builds)
+        check.try_candidate("on the default stream, as a graph", candidate("return module.relu(x)", EXTENSION), "status 10", relu, True, builds)
+    check.try_candidate("load_inline, as a graph", candidate("return module.relu(x)", ON_STREAM), "correct", relu, True)
     check.try_candidate("load_inline does not compile", candidate("return module.relu(x)", BROKEN), "status 2", relu)
     check.try_candidate("a launch that is refused", candidate("return module.relu(x)", NO_LAUNCH), "status 5", relu)
 

@@ -61,6 +61,8 @@ class Builds:
         self._triton_files = triton_files
         for variable, name in _CACHES.items():
             os.environ[variable] = str(self._contents / name)
+        # torch.compile's pool of processes would outlive the compilation, which is not for a candidate to do.
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         os.environ["MAX_JOBS"] = str(len(os.sched_getaffinity(0)))
         if architecture:
             os.environ["TORCH_CUDA_ARCH_LIST"] = architecture
