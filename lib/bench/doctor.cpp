@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <thread>
 
+#include "bench/gpu_findings.hpp"
+#include "compile/cuda_toolkit.hpp"
 #include "core/names.hpp"
 #include "exec/sandbox.hpp"
 #include "support/files.hpp"
@@ -41,6 +43,8 @@ for name in ("torch", "triton"):
         print(name, __import__(name).__version__, flush=True)
     except BaseException as error:
         print(name, "!" + (str(error) or type(error).__name__).splitlines()[0], flush=True)
+if "torch" in sys.modules:
+    print("torch_cuda", sys.modules["torch"].version.cuda or "none", flush=True)
 )";
 
 /// "3.11.7" as {3, 11}; zeros where it is not one.
@@ -66,6 +70,7 @@ class Examination {
   Result<std::vector<DoctorFinding>> run() {
     examine_installation();
     KERNELGEN_CHECK(examine_compiler());
+    KERNELGEN_CHECK(examine_gpus());
     KERNELGEN_CHECK(examine_python());
     KERNELGEN_CHECK(examine_isolation());
     examine_cores_and_memory();
@@ -116,6 +121,29 @@ class Examination {
     return {};
   }
 
+  Result<void> examine_gpus() {
+    if (!options_.installation) return {};
+    gpus_.reading =
+        read_gpus({.program = options_.installation->gpu_probe, .environment = options_.environment, .cache_dir = {}},
+                  {}, runner_, stop_);
+    if (!gpus_.reading && gpus_.reading.error().code == ErrorCode::Cancelled) return gpus_.reading.error();
+    gpus_.has_card = has_nvidia_card(options_.root);
+    gpus_.nvcc = find_nvcc(options_.nvcc, options_.environment);
+    if (gpus_.nvcc) {
+      KERNELGEN_TRY(const auto version, start({*gpus_.nvcc, "--version"}, std::chrono::seconds(10)));
+      gpus_.nvcc_release = parse_cuda_release(version.standard_output);
+    }
+    if (driver_release(gpus_)) {
+      KERNELGEN_TRY(const auto used,
+                    start({"nvidia-smi", "--query-compute-apps=pid,process_name,used_memory", "--format=csv,noheader"},
+                          std::chrono::seconds(20)));
+      if (used.success()) gpus_.processes = used.standard_output;
+    }
+    for (auto& finding : gpu_findings(gpus_))
+      add(std::move(finding.name), finding.status, finding.detail, std::move(finding.remedy));
+    return {};
+  }
+
   Result<void> examine_python() {
     KERNELGEN_TRY(const auto outcome, start({options_.python, "-s", "-c", k_python_probe}, std::chrono::seconds(120)));
     std::map<std::string, std::string, std::less<>> said;
@@ -125,7 +153,7 @@ class Examination {
     }
     judge_python(said["python"], outcome);
     if (said["python"].empty()) return {};
-    judge_torch(said["torch"], outcome);
+    judge_torch(said["torch"], said["torch_cuda"], outcome);
     judge_triton(said["triton"]);
     return {};
   }
@@ -140,7 +168,7 @@ class Examination {
       add("python", DoctorStatus::Ok, version + " (" + options_.python + ')');
   }
 
-  void judge_torch(const std::string& version, const ProcessOutcome& outcome) {
+  void judge_torch(const std::string& version, const std::string& cuda, const ProcessOutcome& outcome) {
     const auto [major, minor] = major_minor(version);
     const std::string remedy = std::string(k_setup) + ", or set KGEN_PYTHON to a Python that has torch";
     if (version.empty())
@@ -149,6 +177,8 @@ class Examination {
       add("torch", DoctorStatus::Missing, version.substr(1), remedy);
     else if (major < 2 || (major == 2 && minor < 4))
       add("torch", DoctorStatus::Missing, version + "; 2.4 or newer is needed", remedy);
+    else if (auto wrong = torch_on_gpu(gpus_, version, cuda == "none" ? "" : cuda, options_.python))
+      add("torch", wrong->status, wrong->detail, wrong->remedy);
     else
       add("torch", DoctorStatus::Ok, version);
   }
@@ -158,7 +188,8 @@ class Examination {
       add("triton", DoctorStatus::Limited, "not there; triton candidates cannot be judged",
           options_.python + " -m pip install triton");
     else
-      add("triton", DoctorStatus::Ok, version + " (on a CPU under its interpreter: correctness only)");
+      add("triton", DoctorStatus::Ok,
+          version + (driver_release(gpus_) ? "" : " (on a CPU under its interpreter: correctness only)"));
   }
 
   Result<void> examine_isolation() {
@@ -227,6 +258,7 @@ class Examination {
   const DoctorOptions& options_;
   ProcessRunner& runner_;
   std::stop_token stop_;
+  GpuSituation gpus_;
   std::vector<DoctorFinding> findings_;
 };
 

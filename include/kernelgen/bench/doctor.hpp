@@ -42,12 +42,16 @@ struct DoctorOptions {
   Result<Installation> installation = Error{ErrorCode::NotFound, "not looked for"};
   std::string compiler = "c++";
   std::string python = "python3";
+  /// As NvccCompilerOptions::nvcc: empty looks in the usual places.
+  std::string nvcc;
   /// Made when missing, to see whether that works.
   std::string cache_dir;
   /// Empty: none was named.
   std::string kernelbench_dir;
   /// For the programs that are started; see clean_environment().
   std::map<std::string, std::string> environment;
+  /// The directory that holds sys/, to look for cards without a driver. Another one than "/" is for tests.
+  std::string root = "/";
 };
 
 /// Looks at everything an evaluation needs. Starts the compiler and Python (importing torch takes seconds).

@@ -109,3 +109,28 @@ TEST_CASE("an examination can be cancelled", "[bench][doctor]") {
   REQUIRE_FALSE(findings);
   CHECK(findings.error().code == ErrorCode::Cancelled);
 }
+
+TEST_CASE("a machine with a GPU is looked at with its tools", "[bench][doctor]") {
+  Examined machine;
+  machine.options.installation = Installation{.sandbox = "/libexec/kgen-sandbox", .gpu_probe = "/libexec/kgen-gpu"};
+  machine.options.nvcc = "/cuda/bin/nvcc";
+  auto& says = machine.processes.says;
+  says["/libexec/kgen-gpu"] =
+      "{\"vendor\": \"nvidia\", \"name\": \"NVIDIA H200\", \"uuid\": \"GPU-1\", \"driver_version\": 12080}\n";
+  says["/cuda/bin/nvcc"] = "Cuda compilation tools, release 13.0, V13.0.88\n";
+  says["nvidia-smi"] = "1234, python, 300 MiB\n";
+  says["python3"] = "python 3.11.7\ntorch 2.13.0+cpu\ntriton 3.0.0\ntorch_cuda none\n";
+  CHECK(machine["GPU"].status == DoctorStatus::Ok);
+  CHECK(machine["nvcc"].status == DoctorStatus::Limited);
+  CHECK(machine["GPU use"].detail == "others use it, and times will suffer: 1234, python, 300 MiB");
+  CHECK(machine["torch"].status == DoctorStatus::Limited);
+  CHECK(machine["triton"].detail == "3.0.0");
+  says["python3"] = "python 3.11.7\ntorch 2.13.0+cu128\ntriton 3.0.0\ntorch_cuda 12.8\n";
+  CHECK(machine["torch"].status == DoctorStatus::Ok);
+}
+
+TEST_CASE("a kgen-gpu that cannot be run is a finding", "[bench][doctor]") {
+  Examined machine;
+  CHECK(machine["GPU"].status == DoctorStatus::Limited);
+  CHECK(machine["triton"].detail.find("on a CPU") != std::string::npos);
+}

@@ -1,0 +1,138 @@
+#include "bench/gpu_findings.hpp"
+
+#include <filesystem>
+
+#include "support/catch.hpp"
+#include "support/files.hpp"
+
+using namespace kernelgen;
+namespace fs = std::filesystem;
+
+namespace {
+
+GpuSituation with_h200(int driver_version = 13000) {
+  GpuFacts gpu;
+  gpu.vendor = "nvidia";
+  gpu.name = "NVIDIA H200";
+  gpu.architecture = "sm_90";
+  gpu.driver_version = driver_version;
+  gpu.multiprocessors = 132;
+  gpu.memory_bytes = std::uint64_t{140} << 30;
+  GpuSituation situation;
+  situation.reading = GpuReading{{gpu}, ""};
+  situation.nvcc = std::string("/cuda/bin/nvcc");
+  situation.nvcc_release = {13, 0};
+  return situation;
+}
+
+DoctorFinding find(const GpuSituation& situation, const std::string& name) {
+  for (const auto& finding : gpu_findings(situation))
+    if (finding.name == name) return finding;
+  return {name, DoctorStatus::Missing, "no such finding", ""};
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a GPU with a driver and a toolkit is fine", "[bench][doctor][gpu]") {
+  const auto findings = gpu_findings(with_h200());
+  REQUIRE(findings.size() == 2);
+  CHECK(findings[0].status == DoctorStatus::Ok);
+  CHECK(findings[0].detail == "NVIDIA H200 (sm_90), 132 SMs, 140 GiB; driver for CUDA 13.0");
+  CHECK(findings[1].status == DoctorStatus::Ok);
+  CHECK(findings[1].detail == "13.0 (/cuda/bin/nvcc)");
+}
+
+TEST_CASE("a machine without a card lacks nothing", "[bench][doctor][gpu]") {
+  GpuSituation situation;
+  situation.reading = GpuReading{{}, "there is no CUDA driver"};
+  const auto findings = gpu_findings(situation);
+  REQUIRE(findings.size() == 1);
+  CHECK(findings[0].status == DoctorStatus::Ok);
+  CHECK(holds(findings[0].detail, "judged on the processor"));
+}
+
+TEST_CASE("a card without a driver is named, with what to do", "[bench][doctor][gpu]") {
+  GpuSituation situation;
+  situation.reading = GpuReading{{}, "there is no CUDA driver (libcuda.so.1) on this machine"};
+  situation.has_card = true;
+  const auto finding = find(situation, "GPU");
+  CHECK(finding.status == DoctorStatus::Limited);
+  CHECK(holds(finding.detail, "there is an NVIDIA card, but there is no CUDA driver"));
+  CHECK(holds(finding.remedy, "nvidia-driver"));
+}
+
+TEST_CASE("a driver that does not answer is a finding", "[bench][doctor][gpu]") {
+  GpuSituation situation;
+  situation.reading = Error{ErrorCode::Timeout, "the GPU driver does not answer", {}};
+  CHECK(find(situation, "GPU").status == DoctorStatus::Limited);
+  CHECK(find(situation, "GPU").detail == "the GPU driver does not answer");
+}
+
+TEST_CASE("without nvcc, cuda kernels cannot be compiled", "[bench][doctor][gpu]") {
+  auto situation = with_h200();
+  situation.nvcc = Error{ErrorCode::MissingTool, "no nvcc", {}};
+  const auto finding = find(situation, "nvcc");
+  CHECK(finding.status == DoctorStatus::Limited);
+  CHECK(holds(finding.detail, "triton and torch kernels can"));
+  CHECK(holds(finding.remedy, "CUDA_HOME"));
+}
+
+TEST_CASE("a toolkit that is newer than the driver is found out", "[bench][doctor][gpu]") {
+  auto situation = with_h200(12080);
+  const auto finding = find(situation, "nvcc");
+  CHECK(finding.status == DoctorStatus::Limited);
+  CHECK(holds(finding.detail, "newer than the driver, which is for CUDA 12.8"));
+  CHECK(finding.remedy == "install a driver for CUDA 13, or set CUDA_HOME to a CUDA 12 toolkit");
+  situation.nvcc_release = {12, 9};  // drivers serve every toolkit of their major version
+  CHECK(find(situation, "nvcc").status == DoctorStatus::Ok);
+  situation.nvcc_release = {0, 0};
+  CHECK(holds(find(situation, "nvcc").detail, "does not say its version"));
+}
+
+TEST_CASE("a device that others use is named", "[bench][doctor][gpu]") {
+  auto situation = with_h200();
+  situation.processes = "1234, python, 3000 MiB\n\n99, other, 10 MiB\n";
+  const auto finding = find(situation, "GPU use");
+  CHECK(finding.status == DoctorStatus::Limited);
+  CHECK(holds(finding.detail, "1234, python, 3000 MiB; 99, other, 10 MiB"));
+}
+
+TEST_CASE("a torch without CUDA is of no use on a GPU", "[bench][doctor][gpu]") {
+  const auto wrong = torch_on_gpu(with_h200(), "2.13.0+cpu", "", "/venv/bin/python");
+  REQUIRE(wrong);
+  CHECK(wrong->status == DoctorStatus::Limited);
+  CHECK(wrong->detail == "2.13.0+cpu: built without CUDA, so nothing can be judged on the GPU");
+  CHECK(wrong->remedy ==
+        "/venv/bin/python -m pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu130");
+  CHECK_FALSE(torch_on_gpu(with_h200(), "2.13.0+cu130", "13.0", "python3"));
+  CHECK_FALSE(torch_on_gpu(GpuSituation{}, "2.13.0+cpu", "", "python3"));
+}
+
+TEST_CASE("a torch that is newer than the driver gets the build for it", "[bench][doctor][gpu]") {
+  const std::pair<int, const char*> cases[] = {
+      {12080, "cu128"}, {12090, "cu128"}, {12070, "cu126"}, {12020, "cu118"}, {11040, "cu118"}};
+  for (const auto& [driver, build] : cases) {
+    const auto wrong = torch_on_gpu(with_h200(driver), "2.13.0+cu130", "13.0", "python3");
+    INFO(driver);
+    REQUIRE(wrong);
+    CHECK(holds(wrong->remedy, build));
+  }
+}
+
+TEST_CASE("a card is found on the bus, whatever drives it", "[bench][doctor][gpu]") {
+  const auto root = TemporaryDirectory::create(fs::temp_directory_path(), "bus-").value();
+  const auto add = [&](const char* name, const char* vendor, const char* what) {
+    const auto device = root.path() / "sys/bus/pci/devices" / name;
+    make_directories(device).value();
+    write_file_atomic(device / "vendor", vendor).value();
+    write_file_atomic(device / "class", what).value();
+  };
+  CHECK_FALSE(has_nvidia_card(root.path().string()));
+  add("0000:00:01.0", "0x8086\n", "0x030000\n");
+  add("0000:00:02.0", "0x10de\n", "0x040300\n");  // its sound
+  CHECK_FALSE(has_nvidia_card(root.path().string()));
+  add("0000:00:03.0", "0x10de\n", "0x030200\n");
+  CHECK(has_nvidia_card(root.path().string()));
+}
