@@ -14,6 +14,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   core/candidate.hpp
   core/installation.hpp
   core/outcome.hpp
+  core/profile.hpp
   core/prompt.hpp
   core/record.hpp
   core/result.hpp
@@ -32,6 +33,9 @@ set(KERNELGEN_PUBLIC_HEADERS
   llm/clients.hpp
   llm/llm_client.hpp
   llm/scripted_client.hpp
+  profile/findings.hpp
+  profile/metrics.hpp
+  profile/profiler.hpp
   prompt/prompt_builder.hpp
   prompt/reply_reader.hpp
   report/report.hpp

@@ -6,6 +6,7 @@
 #include <kernelgen/core/action.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/outcome.hpp>
+#include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/prompt.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
@@ -154,6 +155,14 @@ inline constexpr auto names_of<Recurrence> = make_names<Recurrence>({
     {Recurrence::PerStep, "per-step"},
     {Recurrence::NotRecurrent, "not-recurrent"},
     {Recurrence::Unknown, "unknown"},
+});
+
+template <>
+inline constexpr auto names_of<KernelOrigin> = make_names<KernelOrigin>({
+    {KernelOrigin::Own, "own"},
+    {KernelOrigin::Framework, "framework"},
+    {KernelOrigin::Library, "library"},
+    {KernelOrigin::Copy, "copy"},
 });
 
 template <>

@@ -1,0 +1,224 @@
+#include <kernelgen/profile/findings.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+/// An empty kernel takes about 2 us on the device, and queueing one about as long: below this, launches are what costs.
+constexpr double k_short_launch_ns = 10'000;
+constexpr std::int64_t k_many_launches = 20;
+constexpr double k_idle_share = 0.3;
+/// Less of the time than this in other people's kernels is not worth a sentence.
+constexpr double k_library_share = 0.1;
+constexpr double k_copy_share = 0.1;
+/// Nsight Compute's own threshold: above 60 % of its peak, a unit is what limits.
+constexpr double k_busy_pct = 60;
+constexpr double k_low_occupancy_pct = 40;
+/// A warp of 32 threads that loads floats one after the other touches 4 sectors of 32 bytes; vectors of four, 16.
+constexpr double k_coalesced_sectors = 16.5;
+/// A kernel that takes less of the device time than this is not spoken of.
+constexpr double k_worth_share = 0.1;
+
+std::string microseconds(double nanoseconds) { return fmt::format("{:.1f} us", nanoseconds / 1e3); }
+double percent(double share) { return 100 * share; }
+
+/// The share of the call in which the device had nothing to do: by its own clock where there is one.
+double idle_share(const Profile& profile) {
+  const double all = std::max(profile.span_ns, profile.call_ns);
+  if (!(all > 0)) return 0;
+  return std::clamp(1 - profile.device_ns() / all, 0.0, 1.0);
+}
+
+using Findings = std::vector<ProfileFinding>;
+
+void find_launch_bound(const Profile& profile, Findings& found) {
+  const auto launches = profile.launches();
+  if (launches < k_many_launches) return;
+  const double mean_ns = profile.device_ns() / static_cast<double>(launches);
+  const double idle = idle_share(profile);
+  if (mean_ns > k_short_launch_ns && idle < k_idle_share) return;
+  if (mean_ns > k_short_launch_ns * 10) return;
+  auto text = fmt::format("{} launches of {} on average", launches, microseconds(mean_ns));
+  if (idle >= k_idle_share) text += fmt::format(", and the device idle for {:.0f} % of the call", percent(idle));
+  found.push_back(
+      {"launch_bound",
+       text + ": launch-bound; fewer and larger kernels, or a loop inside of one, save more than faster ones",
+       std::max(idle, mean_ns < k_short_launch_ns ? 0.5 : 0.0)});
+}
+
+/// The longest kernels of an origin, as "a, b".
+std::string names_of_origin(const Profile& profile, KernelOrigin origin) {
+  constexpr std::size_t k_shown = 2;
+  std::string names;
+  std::size_t shown = 0;
+  for (const auto& kernel : profile.kernels) {
+    if (kernel.origin != origin || shown == k_shown) continue;
+    names += (names.empty() ? "" : ", ") + kernel.function;
+    ++shown;
+  }
+  return names;
+}
+
+void find_origins(const Profile& profile, Findings& found) {
+  const double library = profile.share_of(KernelOrigin::Library);
+  const double framework = profile.share_of(KernelOrigin::Framework);
+  const bool own = std::any_of(profile.kernels.begin(), profile.kernels.end(), [](const KernelProfile& kernel) {
+    return kernel.origin == KernelOrigin::Own && kernel.launches > 0;
+  });
+  if (!profile.kernels.empty() && !own && library + framework > 0) {
+    found.push_back({"no_own_kernel",
+                     fmt::format("no kernel of its own ran: {:.0f} % of the device time is the library's, {:.0f} % "
+                                 "torch's own",
+                                 percent(library), percent(framework)),
+                     library + framework});
+  } else if (library + framework >= k_library_share) {
+    auto names = names_of_origin(profile, library >= framework ? KernelOrigin::Library : KernelOrigin::Framework);
+    found.push_back({"library_share",
+                     fmt::format("{:.0f} % of the device time is in library kernels and {:.0f} % in torch's own ({})",
+                                 percent(library), percent(framework), names),
+                     library + framework});
+  }
+  if (const double copies = profile.share_of(KernelOrigin::Copy); copies >= k_copy_share)
+    found.push_back({"copies",
+                     fmt::format("{:.0f} % of the device time is copies and fills: work in place, or write where the "
+                                 "result is wanted",
+                                 percent(copies)),
+                     copies});
+}
+
+/// What the counters of one kernel say. `share` is its part of the device time.
+class KernelReader {
+ public:
+  KernelReader(const KernelProfile& kernel, double share, const std::optional<GpuFacts>& gpu, Findings& found)
+      : kernel_(kernel), share_(share), gpu_(gpu), found_(found) {}
+
+  void read() {
+    find_few_blocks();
+    find_limit();
+    find_low_occupancy();
+    find_uncoalesced();
+  }
+
+ private:
+  void add(std::string name, const std::string& text, double weight) {
+    found_.push_back({std::move(name), kernel_.function + ": " + text, weight * share_});
+  }
+
+  void find_few_blocks() {
+    const auto blocks = kernel_.metric("grid_blocks");
+    const int multiprocessors = gpu_ ? gpu_->multiprocessors : 0;
+    if (!blocks || multiprocessors <= 0 || *blocks >= multiprocessors) return;
+    few_blocks_ = true;
+    const double unused = 1 - *blocks / multiprocessors;
+    add("few_blocks",
+        fmt::format("{:.0f} block{} on {} multiprocessors: {:.0f} % of the device has nothing to do; split the work "
+                    "finer",
+                    *blocks, *blocks == 1 ? "" : "s", multiprocessors, percent(unused)),
+        unused);
+  }
+
+  void find_limit() {
+    const auto dram = kernel_.metric("dram_throughput_pct");
+    const auto sm = kernel_.metric("sm_throughput_pct");
+    if (!dram || !sm) return;
+    const auto both = fmt::format("memory at {:.0f} % of its peak, multiprocessors at {:.0f} %", *dram, *sm);
+    if (*dram >= k_busy_pct && *dram >= *sm)
+      add("memory_bound", both + ": memory-bound; only less traffic helps", *dram / 100);
+    else if (*sm >= k_busy_pct)
+      add("compute_bound", both + ": compute-bound; fewer or cheaper operations help, tensor cores where they fit",
+          *sm / 100);
+    else if (!few_blocks_)
+      add("latency_bound", both + stalls() + ": latency-bound; more independent work in flight helps", 0.8);
+  }
+
+  /// ", 45 % of the warps wait for memory": the most frequent reason.
+  [[nodiscard]] std::string stalls() const {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_stalls = {
+        {{"stall_memory_pct", "memory"}, {"stall_barrier_pct", "a barrier"}, {"stall_shared_pct", "shared memory"}}};
+    constexpr double k_worth_pct = 20;
+    std::string text;
+    double most = k_worth_pct;
+    for (const auto& [name, what] : k_stalls) {
+      const auto value = kernel_.metric(name);
+      if (!value || *value < most) continue;
+      most = *value;
+      text = fmt::format(", {:.0f} % of the warps wait for {}", most, what);
+    }
+    return text;
+  }
+
+  void find_low_occupancy() {
+    const auto occupancy = kernel_.metric("occupancy_pct");
+    if (!occupancy || *occupancy >= k_low_occupancy_pct || few_blocks_) return;
+    const auto cause = occupancy_cause();
+    add("low_occupancy",
+        fmt::format("{:.0f} % of the warps that could be resident are{}", *occupancy,
+                    cause.empty() ? "" : ": " + cause),
+        0.5 * (1 - *occupancy / 100));
+  }
+
+  [[nodiscard]] std::string occupancy_cause() const {
+    static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_limits = {
+        {{"occupancy_limit_registers", "registers"},
+         {"occupancy_limit_shared", "shared memory"},
+         {"occupancy_limit_blocks", "the number of blocks, which are small"}}};
+    // What warps allow is what full occupancy is; only a lower limit costs.
+    auto least = kernel_.metric("occupancy_limit_warps");
+    std::string cause;
+    for (const auto& [name, what] : k_limits) {
+      const auto limit = kernel_.metric(name);
+      if (!least || !limit || *limit >= *least) continue;
+      least = *limit;
+      cause = fmt::format("limited by {}", what);
+      if (name == "occupancy_limit_registers")
+        if (const auto registers = kernel_.metric("registers_per_thread"))
+          cause += fmt::format(" ({:.0f} for each thread)", *registers);
+      if (name == "occupancy_limit_shared")
+        if (const auto bytes = kernel_.metric("shared_bytes_per_block"))
+          cause += fmt::format(" ({:.0f} bytes for each block)", *bytes);
+    }
+    return cause;
+  }
+
+  void find_uncoalesced() {
+    for (const auto& [name, what] : {std::pair("sectors_per_load", "load"), std::pair("sectors_per_store", "store")}) {
+      const auto sectors = kernel_.metric(name);
+      if (!sectors || *sectors <= k_coalesced_sectors) continue;
+      add("uncoalesced",
+          fmt::format("a {} of a warp touches {:.0f} sectors of 32 bytes, 4 would do for floats: uncoalesced; "
+                      "neighbouring threads should take neighbouring elements",
+                      what, *sectors),
+          0.9);
+      return;
+    }
+  }
+
+  const KernelProfile& kernel_;
+  const double share_;
+  const std::optional<GpuFacts>& gpu_;
+  Findings& found_;
+  bool few_blocks_ = false;
+};
+
+}  // namespace
+
+std::vector<ProfileFinding> find_bottlenecks(const Profile& profile, const std::optional<GpuFacts>& gpu) {
+  Findings found;
+  find_launch_bound(profile, found);
+  find_origins(profile, found);
+  for (const auto& kernel : profile.kernels) {
+    const double share = profile.share_of(kernel);
+    if (kernel.counted_launches > 0 && share >= k_worth_share) KernelReader(kernel, share, gpu, found).read();
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const ProfileFinding& a, const ProfileFinding& b) { return a.weight > b.weight; });
+  return found;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

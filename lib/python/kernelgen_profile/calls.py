@@ -1,0 +1,117 @@
+"""From a job to something that can be called: the task's inputs, and the reference or a candidate on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kernelgen_common import dtypes
+from kernelgen_judge.device import CPU, Device, GpuDevice
+from kernelgen_judge.errors import TaskError
+from kernelgen_judge.precision import cast_dtype
+from kernelgen_judge.task import CallInputs, Reference, Task, TaskSource, load_task
+from kernelgen_judge.values import TensorSpec, unflatten
+from kernelgen_runner.candidate import Candidate
+from kernelgen_runner.protocol import Failure
+
+from .native import Native, NativeError
+
+#: Any will do: nothing here is compared.
+_SEED = 20
+
+
+class CandidateError(Exception):
+    """The candidate failed, in its own words."""
+
+
+class TorchDevice(GpuDevice):
+    """A GPU through torch alone: there is no runner to share memory with."""
+
+    is_gpu = True
+
+    def __init__(self, name: str):
+        self.torch = torch.device(name)
+        self.label = f"profiled {name}"
+        self._on_cuda = self.torch.type == "cuda"
+
+    def synchronize(self) -> None:
+        if self._on_cuda:
+            torch.cuda.synchronize()
+
+
+class Profiled:
+    """A module that can be called again and again on the same inputs."""
+
+    def __init__(self, job: dict[str, Any]):
+        """Raises TaskError, CandidateError."""
+        self.device = _open_device(str(job.get("device", "cpu")))
+        given = job["task"]
+        source = TaskSource(str(given["name"]), str(given["text"]), str(given.get("path") or ""))
+        shrink = [(str(name), int(value)) for name, value in job.get("shrink", [])]
+        precision = str(job.get("precision", "strict"))
+        self.task = load_task(source, precision=precision, shrink=shrink, seed=_SEED, device=self.device)
+        self._inputs = self.task.make_inputs(_SEED + 1)
+        self._call = self._choose(job)
+
+    def call(self) -> None:
+        """One call, queued; whoever wants it done calls `device.synchronize()`. Raises CandidateError."""
+        try:
+            with torch.inference_mode():
+                self._call()
+        except NativeError as error:
+            raise CandidateError(str(error)) from None
+        except Exception as error:  # noqa: BLE001 - whatever a module raises
+            raise CandidateError(f"{type(error).__name__}: {error}") from None
+
+    def _choose(self, job: dict[str, Any]) -> Callable[[], Any]:
+        self.device.apply_flags(self.task.precision)
+        if "artifact" in job:
+            return self._native(str(job["artifact"]))
+        arguments = self._inputs.arguments()
+        module = self._candidate(str(job["source"])) if "source" in job else self.task.build(_SEED + 2).module
+        return lambda: module(*arguments)
+
+    def _candidate(self, source: str) -> torch.nn.Module:
+        init = self.task.init
+        arguments = unflatten(init.structure, {name: tensor.clone() for name, tensor in init.tensors.items()})
+        try:
+            candidate = Candidate(source.encode("utf-8", "surrogatepass"))
+            module = candidate.construct(arguments, _SEED + 2, cast_dtype(self.task.precision))
+            return candidate.move(module, self.device.torch)
+        except Failure as failure:
+            raise CandidateError(str(failure)) from None
+
+    def _native(self, path: str) -> Callable[[], None]:
+        task, reference = self.task, self.task.build(_SEED + 2)
+        tensors = {
+            "inputs": self._inputs.tensors,
+            "parameters": reference.tensors("parameter"),
+            "buffers": reference.tensors("buffer"),
+            "attributes": reference.tensors("attribute"),
+            "draws": _draws(task, reference, self._inputs),
+            "outputs": {spec.name: self._empty(spec) for spec in task.outputs},
+        }
+        stream = self.device.stream() if isinstance(self.device, TorchDevice) else 0
+        try:
+            native = Native(path, tensors, task.input_scalars, task.init_scalars, self.device.torch, stream)
+        except NativeError as error:
+            raise CandidateError(str(error)) from None
+        return native.run
+
+    def _empty(self, spec: TensorSpec) -> torch.Tensor:
+        return torch.empty(spec.shape, dtype=dtypes.parse(spec.dtype), device=self.device.torch)
+
+
+def _draws(task: Task, reference: Reference, inputs: CallInputs) -> dict[str, torch.Tensor]:
+    return reference.run(inputs, _SEED + 3, trace=True).named_draws() if task.draws else {}
+
+
+def _open_device(name: str) -> Device:
+    if name == "cpu":
+        return CPU
+    if not torch.cuda.is_available():
+        version = torch.version.cuda or "no CUDA"
+        raise TaskError(f"torch {torch.__version__} ({version}) sees no GPU", "missing_device")
+    return TorchDevice(name)
