@@ -83,11 +83,18 @@ class KgenTest(unittest.TestCase):
         self.check_error(64, "pass --target", *self.eval(code=strange))
 
     def test_targets_not_built_yet_name_themselves(self):
-        for target in ("cuda", "hip", "hipkittens"):
+        for target in ("hip", "hipkittens"):
             self.check_error(69, f"target {target} is not built yet", *self.eval("--target", target))
+        device_code = self.path / "kernel.hip"
+        device_code.write_text("")
+        self.check_error(69, "target hip is not built yet", *self.eval(code=device_code))
+
+    def test_a_cuda_kernel_without_a_gpu(self):
+        (self.path / "libcuda.so.1").write_text("no library")
         device_code = self.path / "kernel.cu"
         device_code.write_text("")
-        self.check_error(69, "target cuda is not built yet", *self.eval(code=device_code))
+        self.check_error(69, "there is no GPU here: there is no CUDA driver", *self.eval(code=device_code),
+                         environment={"LD_LIBRARY_PATH": str(self.path)})
 
     def test_unknown_precision(self):
         self.check_error(64, "unknown precision fp8", *self.eval("--precision", "fp8"))
