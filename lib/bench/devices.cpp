@@ -109,10 +109,9 @@ class LocalDevices final : public Devices {
   /// One store: what the compilers publish there is what the cache hands out.
   Result<std::unique_ptr<KernelCompiler>> make_compiler(Target target, const std::optional<GpuFacts>& gpu) const {
     Compilers compilers;
-    if (auto native = make_native_compiler(target, gpu)) {
-      KERNELGEN_TRY(auto cached, make_caching_compiler(*std::move(native), {.directory = store_}));
-      compilers.push_back(std::move(cached));
-    }
+    KERNELGEN_TRY(auto native, make_native_compiler(target, gpu));
+    KERNELGEN_TRY(auto cached, make_caching_compiler(std::move(native), {.directory = store_}));
+    compilers.push_back(std::move(cached));
     compilers.push_back(make_python_publisher(store_));
     return make_compiler_table(std::move(compilers));
   }
