@@ -132,7 +132,8 @@ class Check:
 
     def bench(self, task: str) -> Any:
         """A task, admitted to nothing but the exchange."""
-        device = {"vendor": self.options.vendor, "uuid": self.options.uuid, "l2_bytes": 50 << 20, "bytes_per_second": BYTES_PER_SECOND}
+        device = {"vendor": self.options.vendor, "uuid": self.options.uuid, "l2_bytes": 50 << 20}
+        device["bytes_per_second"] = BYTES_PER_SECOND
         judge = self.harness.Judge(self.judges)
         return self.harness.Bench(judge, task, device=device, support_library=self.options.support)
 
@@ -150,7 +151,9 @@ class Check:
             self.wrong.append(name)
         print(f"{'ok   ' if fine else 'WRONG'} {name:<34} {got:<22} {text}", flush=True)
 
-    def try_candidate(self, name: str, source: str, wanted: str, bench: Any, graph: bool = False, builds: str | None = None) -> None:
+    def try_candidate(
+        self, name: str, source: str, wanted: str, bench: Any, graph: bool = False, builds: str | None = None
+    ) -> None:
         """LOAD, CONSTRUCT, a few calls."""
         if self.options.only and self.options.only not in name:
             return
@@ -261,8 +264,10 @@ def run(check: Check, extension: bool) -> None:
     check.try_candidate("too much shared memory", candidate(
         "y = torch.zeros_like(x)\nproduct[(1,)](x, y, BLOCK=256)\nreturn y", SHARED
     ), "status 5", relu)  # fmt: skip
-    check.try_candidate("triton does not compile", candidate(CALL, triton.replace("tl.maximum", "tl.tanh")), "status 5", relu)
-    check.try_candidate("torch.compile", candidate("return self.f(x)", init="self.f = torch.compile(torch.relu)"), "correct", relu)
+    unknown = candidate(CALL, triton.replace("tl.maximum", "tl.tanh"))
+    check.try_candidate("triton does not compile", unknown, "status 5", relu)
+    compiled = candidate("return self.f(x)", init="self.f = torch.compile(torch.relu)")
+    check.try_candidate("torch.compile", compiled, "correct", relu)
     check.endless(relu)
     if extension:
         extensions(check, relu)
@@ -270,10 +275,11 @@ def run(check: Check, extension: bool) -> None:
 
 def extensions(check: Check, relu: Any) -> None:
     """load_inline, unchanged, through our compilers."""
+    plain = candidate("return module.relu(x)", EXTENSION)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as builds:
-        check.try_candidate("load_inline, fresh", candidate("return module.relu(x)", EXTENSION), "correct", relu, builds=builds)
-        check.try_candidate("load_inline, built before", candidate("return module.relu(x)", EXTENSION), "correct", relu, builds=builds)
-        check.try_candidate("on the default stream, as a graph", candidate("return module.relu(x)", EXTENSION), "status 10", relu, True, builds)
+        check.try_candidate("load_inline, fresh", plain, "correct", relu, builds=builds)
+        check.try_candidate("load_inline, built before", plain, "correct", relu, builds=builds)
+        check.try_candidate("on the default stream, as a graph", plain, "status 10", relu, True, builds)
     check.try_candidate("load_inline, as a graph", candidate("return module.relu(x)", ON_STREAM), "correct", relu, True)
     check.try_candidate("load_inline does not compile", candidate("return module.relu(x)", BROKEN), "status 2", relu)
     check.try_candidate("a launch that is refused", candidate("return module.relu(x)", NO_LAUNCH), "status 5", relu)

@@ -50,7 +50,8 @@ class FakeCompilerTest(unittest.TestCase):
         """Exit status, what was printed, and the arguments of each run of the compiler."""
         source, fake = self.folder / name, self.folder / "cc"
         source.write_text(text)
-        fake.write_text(f'#!/bin/sh\necho "$*" >> {self.log}\ncase "$*" in *-I{compiler.INCLUDE}*) light=1;; *) light=;; esac\n{script}\n')
+        kind = f'case "$*" in *-I{compiler.INCLUDE}*) light=1;; *) light=;; esac'
+        fake.write_text(f'#!/bin/sh\necho "$*" >> {self.log}\n{kind}\n{script}\n')
         fake.chmod(0o755)
         command = [sys.executable, "-I", "-S", compiler.__file__, str(fake), *(flags or ("-c",)), str(source), "-o", "out"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -62,7 +63,8 @@ class FakeCompilerTest(unittest.TestCase):
         self.assertTrue(runs[0].startswith(f"-I{compiler.INCLUDE} "), runs)
 
     def test_what_light_headers_lack_is_compiled_as_ever(self) -> None:
-        status, output, runs = self.compile(TORCH, '[ -n "$light" ] && { echo "error: no match for operator+"; exit 1; }; echo full')
+        script = '[ -n "$light" ] && { echo "error: no match for operator+"; exit 1; }; echo full'
+        status, output, runs = self.compile(TORCH, script)
         self.assertEqual((status, output, len(runs)), (0, "full\n", 2))
         self.assertNotIn(compiler.INCLUDE, runs[1])
 
@@ -90,7 +92,8 @@ class FakeCompilerTest(unittest.TestCase):
             self.assertEqual((status, output, len(runs)), (3, message + "\n", 1))
 
     def test_other_errors_are_told_as_torch_tells_them(self) -> None:
-        status, output, runs = self.compile(TORCH, '[ -n "$light" ] && echo ours || echo theirs; echo "error: expected a ;"; exit 1')
+        script = '[ -n "$light" ] && echo ours || echo theirs; echo "error: expected a ;"; exit 1'
+        status, output, runs = self.compile(TORCH, script)
         self.assertEqual((status, output, len(runs)), (1, "theirs\nerror: expected a ;\n", 2))
 
     def test_a_compiler_that_is_killed_is_no_answer(self) -> None:
@@ -98,7 +101,8 @@ class FakeCompilerTest(unittest.TestCase):
         self.assertEqual((status, len(runs)), (0, 2))
 
     def test_sources_that_need_all_of_torch_or_nothing_of_it(self) -> None:
-        for text in ("int x;", TORCH + "torch::nn::Linear layer(1, 1);", TORCH + "auto x = torch::tensor({1.0});", "// <torch/extension.h>"):
+        needing_all = (TORCH + "torch::nn::Linear layer(1, 1);", TORCH + "auto x = torch::tensor({1.0});")
+        for text in ("int x;", *needing_all, "// <torch/extension.h>"):
             self.log.unlink(missing_ok=True)
             _, _, runs = self.compile(text, "")
             self.assertNotIn(compiler.INCLUDE, runs[0], text)
@@ -117,9 +121,13 @@ class FakeCompilerTest(unittest.TestCase):
             (operators / f"{name}.h").touch()
         flags = ("-isystem", str(self.folder / "torch"), "-c")
         text = TORCH + "auto y = torch::softmax(at::zeros({1}), 1); // torch::nonsense\n"
-        self.assertIn("-include ATen/ops/softmax.h -include ATen/ops/zeros.h -isystem", self.compile(text, "", "main.cpp", *flags)[2][-1])
-        self.assertNotIn("relu", self.compile(text + "relu(x);", "", "main.cpp", *flags)[2][-1])
-        self.assertIn("relu", self.compile(text + "using namespace torch; relu(x);", "", "main.cpp", *flags)[2][-1])
+
+        def arguments(source: str) -> str:
+            return self.compile(source, "", "main.cpp", *flags)[2][-1]
+
+        self.assertIn("-include ATen/ops/softmax.h -include ATen/ops/zeros.h -isystem", arguments(text))
+        self.assertNotIn("relu", arguments(text + "relu(x);"))
+        self.assertIn("relu", arguments(text + "using namespace torch; relu(x);"))
 
     def test_python_bindings_cost_nvcc_much_and_are_read_where_they_are_used(self) -> None:
         with_python = "-DKERNELGEN_LIGHT_PYTHON"
@@ -141,8 +149,9 @@ class RealCompilerTest(unittest.TestCase):
         includes = [word for path in (*cpp_extension.include_paths(), python) for word in ("-isystem", path)]
         front = compiler.light_arguments(text, name.endswith(".cu"), cpp_extension.include_paths())
         assert front is not None
-        command = [real, *front, *includes, "-DTORCH_EXTENSION_NAME=probe", "-std=c++20", *flags, "-c", str(folder / name)]
-        return subprocess.run([*command, "-o", str(folder / "out.o")], capture_output=True, text=True, timeout=240)
+        command = [real, *front, *includes, "-DTORCH_EXTENSION_NAME=probe", "-std=c++20", *flags, "-c"]
+        command += [str(folder / name), "-o", str(folder / "out.o")]
+        return subprocess.run(command, capture_output=True, text=True, timeout=240)
 
     @unittest.skipUnless(shutil.which("g++"), "there is no g++")
     def test_a_binding(self) -> None:
@@ -153,7 +162,8 @@ class RealCompilerTest(unittest.TestCase):
 
     @unittest.skipUnless(builds.cuda_home(), "there is no nvcc")
     def test_a_kernel(self) -> None:
-        flags = ["-gencode=arch=compute_90,code=sm_90", "--expt-relaxed-constexpr", "-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__"]
+        flags = ["-gencode=arch=compute_90,code=sm_90", "--expt-relaxed-constexpr"]
+        flags += ["-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__"]
         done = self.light(f"{builds.cuda_home()}/bin/nvcc", "cuda.cu", RELU, *flags)
         self.assertEqual(done.returncode, 0, done.stderr)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import tempfile
 import unittest
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -16,6 +18,7 @@ from kernelgen_runner import graphs, protocol
 from kernelgen_runner.candidate import decisive, describe
 from kernelgen_runner.device import Device, _free_blocks, device_failure, open_device
 from kernelgen_runner.protocol import Failure, Reply
+from kernelgen_runner.support import gpu_devices, minor_of
 
 DRIVER = ctypes.CDLL("libcuda.so.1")
 ILLEGAL_ADDRESS = 700
@@ -82,6 +85,21 @@ class DeviceTest(unittest.TestCase):
         blocks = [("active_allocated", 512), ("inactive", 1024), ("active_awaiting_free", 64), ("inactive", 32)]
         segment = {"address": 4096, "blocks": [{"state": state, "size": size} for state, size in blocks]}
         self.assertEqual(_free_blocks([segment, {"address": 0, "blocks": []}]), [(4608, 1024), (5696, 32)])
+
+
+class NodesTest(unittest.TestCase):
+    def test_the_node_of_one_gpu(self) -> None:
+        with tempfile.TemporaryDirectory() as told:
+            for minor, uuid in ((0, "GPU-aaaa"), (3, "GPU-bbbb")):
+                folder = Path(told) / f"0000:0{minor}:00.0"
+                folder.mkdir()
+                (folder / "information").write_text(f"Model: \t\t NVIDIA\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n")
+            self.assertEqual(minor_of("GPU-bbbb", told), "3")
+            # A driver that has not started yet writes question marks: then all nodes are passed on.
+            self.assertIsNone(minor_of("GPU-cccc", told))
+
+    def test_the_fake_device_has_none(self) -> None:
+        self.assertEqual(gpu_devices("fake", FAKE_UUID), [])
 
 
 class TorchCuda:
@@ -200,8 +218,9 @@ class DecisiveTest(unittest.TestCase):
     def test_errors_of_a_compiler(self) -> None:
         noise = "/opt/venv/bin/python3 nvcc " + "-I/somewhere " * 200
         error = 'cuda.cu(9): error: identifier "nought" is undefined\n    y[i] = nought;\n           ^'
-        text = f"Error building extension 'relu': [1/3] short\n{noise}\nFAILED: [code=2] cuda.cuda.o\n{noise}\n{error}\n\n1 error detected.\n{noise}"
-        self.assertEqual(decisive(text, 1000), f"Error building extension 'relu': [1/3] short\n{error}")
+        title = "Error building extension 'relu': [1/3] short"
+        text = f"{title}\n{noise}\nFAILED: [code=2] cuda.cuda.o\n{noise}\n{error}\n\n1 error detected.\n{noise}"
+        self.assertEqual(decisive(text, 1000), f"{title}\n{error}")
         self.assertEqual(len(decisive(text, 60)), 60)
         self.assertIn("Entry function", decisive(f"{noise}\nptxas error   : Entry function 'k' uses too much shared data", 300))
 

@@ -63,7 +63,8 @@ class GpuRunnerTest(TrialCase):
             self.assertEqual(self.verdict(model(f"y = {RIGHT}; return {expression}"), calls=1), "correct", expression)
 
     def test_work_that_goes_on_when_the_stream_is_done(self) -> None:
-        answer = self.first_call(model(f"driver.kgen_fake_cuda_delay(ctypes.c_int64(20_000_000)); return {RIGHT}", before=DRIVER))
+        forward = f"driver.kgen_fake_cuda_delay(ctypes.c_int64(20_000_000)); return {RIGHT}"
+        answer = self.first_call(model(forward, before=DRIVER))
         self.assertEqual(answer.status, protocol.OK, answer.text)
         self.assertGreater(answer.arguments[1], 10_000_000)
 
@@ -102,7 +103,7 @@ class GpuRunnerTest(TrialCase):
 
     def test_out_of_shared_memory_is_told_in_full(self) -> None:
         before = "class OutOfResources(Exception): pass\n"
-        text = "out of resource: shared memory, Required: 102400, Hardware limit: 101376. Reducing block sizes or `num_stages` may help."
+        text = "out of resource: shared memory, Required: 102400, Hardware limit: 101376. Reducing `num_stages` may help."
         answer = self.first_call(model(f"raise OutOfResources({text!r})", before=before))
         self.assertEqual(answer.status, protocol.EXCEPTION)
         self.assertIn(f"OutOfResources: {text}", answer.text)

@@ -25,6 +25,8 @@ from .support import Support
 #: Fresh memory is filled with 0x7F bytes: far from any answer in every float format.
 POISON_BYTE = 0x80
 
+_NOT_CAPTURED = "a replay leaves an output unwritten: what is launched on another stream than torch's current one is not captured"
+
 Run = Callable[[Command], Reply]
 
 
@@ -115,8 +117,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
         captured = capture(lambda: call(model))
         places = zip(outputs, addresses(describe(*captured.value)))
         if not replay_writes(captured.replay, [(address, place.nbytes) for place, address in places]):
-            reason = "a replay writes no output: kernels that are launched on another stream than torch's current one are not captured"
-            raise Failure(protocol.NOT_CAPTURABLE, reason)
+            raise Failure(protocol.NOT_CAPTURABLE, _NOT_CAPTURED)
         return captured
 
     def graph_of(index: int) -> Captured:

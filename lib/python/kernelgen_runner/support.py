@@ -58,9 +58,9 @@ def library_paths() -> list[str]:
     return [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path.startswith("/")]
 
 
-def _minor_of(uuid: str) -> str | None:
-    """The number in the name of a GPU's device node, as the driver tells it in /proc."""
-    for path in glob.glob("/proc/driver/nvidia/gpus/*/information"):
+def minor_of(uuid: str, told: str = "/proc/driver/nvidia/gpus") -> str | None:
+    """The number in the name of a GPU's device node, as the driver tells it; None where it does not."""
+    for path in glob.glob(f"{told}/*/information"):
         try:
             with open(path, encoding="ascii", errors="replace") as file:
                 text = file.read()
@@ -76,7 +76,7 @@ def gpu_devices(vendor: str, uuid: str = "") -> list[str]:
     """The device nodes that a runner needs for a GPU: those of the machine's that exist, of other GPUs none if possible."""
     if vendor != "nvidia":
         return []
-    minor = _minor_of(uuid) if uuid else None
+    minor = minor_of(uuid) if uuid else None
     own = [f"/dev/nvidia{minor}"] if minor is not None else sorted(glob.glob("/dev/nvidia[0-9]*"))
     shared = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps"]
     return [path for path in [*own, *shared] if os.path.exists(path)]
