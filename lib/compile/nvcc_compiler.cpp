@@ -11,6 +11,7 @@
 #include "compile/kernel_resources.hpp"
 #include "compile/sandboxed_compiler.hpp"
 #include "compile/toolchain.hpp"
+#include "exec/sandbox.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -110,7 +111,11 @@ Result<std::vector<std::string>> NvccToolset::toolchain_paths(const std::string&
   std::vector<std::string> paths;
   if (!facts.root.empty()) paths.push_back(facts.root);
   const auto& host = options_.host_compiler.empty() ? facts.host_compiler : options_.host_compiler;
-  if (const auto found = find_program(host, environment())) paths.push_back(*found);
+  const auto found = find_program(host, environment());
+  if (!found) return paths;
+  const auto home = environment().find("HOME");
+  const auto folders = toolchain_folders(*found, home == environment().end() ? "" : home->second);
+  paths.insert(paths.end(), folders.begin(), folders.end());
   return paths;
 }
 

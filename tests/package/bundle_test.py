@@ -78,7 +78,8 @@ class BundleTest:
     def check_layout(self, root):
         missing = [name for name in EXPECTED if not (root / name).exists()]
         check(not missing, f"not packed: {missing}")
-        strays = [path for path in root.rglob("*") if path.name in ("CMakeLists.txt", "__pycache__", "include", "cmake")]
+        strays = [path for path in root.rglob("*") if path.name in ("CMakeLists.txt", "__pycache__")]
+        strays += [root / name for name in ("include", "lib/cmake", "lib/pkgconfig") if (root / name).exists()]
         check(not strays, f"packed by mistake: {strays}")
         for path in root.rglob("*"):
             if path.is_file() and str(self.arguments.build).encode() in path.read_bytes():

@@ -129,6 +129,7 @@ TEST_CASE("a CUDA candidate becomes a shared object for one architecture", "[com
   // What nvcc reads lies where its dry run says.
   CHECK(bench.command_has(fs::canonical(bench.path() / "cuda").string()));
   CHECK(bench.command_has((bench.path() / "bin/g++").string()));
+  CHECK(bench.command_has(bench.path().string()));
   CHECK(bench.runner.last.environment.at("NVCC_APPEND_FLAGS") == "-w");
   CHECK(bench.runner.last.environment.count("MY_API_KEY") == 0);
   CHECK(bench.runner.last.environment.count("CUDA_VISIBLE_DEVICES") == 0);
