@@ -45,6 +45,7 @@ void add_eval_command(CLI::App& app, Context& context, Action& action);
 void add_prompt_command(CLI::App& app, Context& context, Action& action);
 void add_run_command(CLI::App& app, Context& context, Action& action);
 void add_generate_command(CLI::App& app, Context& context, Action& action);
+void add_profile_command(CLI::App& app, Context& context, Action& action);
 void add_report_command(CLI::App& app, Context& context, Action& action);
 void add_worker_command(CLI::App& app, Context& context, Action& action);
 void add_detect_command(CLI::App& app, Context& context, Action& action);

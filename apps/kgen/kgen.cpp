@@ -52,6 +52,7 @@ int run_kgen(const std::vector<std::string>& arguments, Context& context) {
   add_eval_command(app, context, action);
   add_prompt_command(app, context, action);
   add_detect_command(app, context, action);
+  add_profile_command(app, context, action);
   add_report_command(app, context, action);
   add_devices_command(app, context, action);
   add_doctor_command(app, context, action);

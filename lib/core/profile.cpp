@@ -32,9 +32,10 @@ bool starts_with_any(std::string_view text, const std::array<std::string_view, N
 }
 
 constexpr std::array<std::string_view, 4> k_copies = {"Memcpy", "Memset", "[CUDA memcpy", "[CUDA memset"};
-/// torch's own namespaces, and what its compiler calls the kernels that it generates.
-constexpr std::array<std::string_view, 8> k_framework = {
-    "at::native", "at::cuda", "at_cuda_detail", "c10::", "torch::", "triton_poi_fused", "triton_red_f", "triton_per_f"};
+/// torch's own namespaces, its operators, and what its compiler calls the kernels that it generates.
+constexpr std::array<std::string_view, 9> k_framework = {"at::native",  "at::cuda", "at_cuda_detail",   "c10::",
+                                                         "torch::",     "aten::",   "triton_poi_fused", "triton_red_f",
+                                                         "triton_per_f"};
 constexpr std::array<std::string_view, 18> k_library = {
     "cublas", "cudnn",  "cutlass",  "xmma",      "nvjet", "splitKreduce", "gemv2",     "gemvNSP", "dot_kernel",
     "cufft",  "curand", "cusparse", "flash_fwd", "fmha_", "elemWiseRNN",  "RNN_block", "magma",   "Cijk_"};

@@ -213,7 +213,9 @@ std::vector<ProfileFinding> find_bottlenecks(const Profile& profile, const std::
   find_origins(profile, found);
   for (const auto& kernel : profile.kernels) {
     const double share = profile.share_of(kernel);
-    if (kernel.counted_launches > 0 && share >= k_worth_share) KernelReader(kernel, share, gpu, found).read();
+    // Of the call, not of the device time: what kernels wait for matters little while the device has nothing to do.
+    const double share_of_call = share * (1 - idle_share(profile));
+    if (kernel.counted_launches > 0 && share >= k_worth_share) KernelReader(kernel, share_of_call, gpu, found).read();
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const ProfileFinding& a, const ProfileFinding& b) { return a.weight > b.weight; });

@@ -78,6 +78,7 @@ class Fixture {
               Installation installation;
               installation.prompts_dir = std::string(KERNELGEN_SOURCE_DIR) + "/lib/prompt/templates";
               installation.devices_dir = std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data";
+              installation.python_dir = std::string(KERNELGEN_SOURCE_DIR) + "/lib/python";
               return Result<Installation>(installation);
             },
         .make_llm = [this](std::string_view spec, Waiting waiting, ReplayMode) -> Result<std::unique_ptr<LLMClient>> {
@@ -85,7 +86,7 @@ class Fixture {
           llm_waiting = waiting;
           return std::unique_ptr<LLMClient>(std::make_unique<ScriptedLLMClient>(model));
         },
-        .processes = processes_,
+        .processes = processes == nullptr ? processes_ : *processes,
         .stop = stop.get_token()};
     return cli::run_kgen(arguments, context);
   }
@@ -109,6 +110,8 @@ class Fixture {
   ScriptedLLMClient::Answer model = [](const LLMRequest&) { return ScriptedLLMClient::reply("no code"); };
   std::string llm_spec;
   Waiting llm_waiting = Waiting::Wait;
+  /// Programs that are there; nullptr: none is.
+  ProcessRunner* processes = nullptr;
 
  private:
   TemporaryDirectory directory_ = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "kgen-").value();

@@ -277,6 +277,13 @@ class KgenTest(unittest.TestCase):
         self.assertGreater(gpu["measured_bytes_per_second"], 0)
         self.assertIn("its times are no results", self.run_kgen("devices", environment=fake).stdout)
 
+    def test_a_profile_needs_a_gpu_that_somebody_makes(self):
+        fake = {"LD_LIBRARY_PATH": str(FAKE_CUDA)}
+        arguments = ["profile", "--problem", SOURCE / "examples/tasks/relu.py"]
+        result = self.run_kgen(*arguments, environment=fake)
+        self.assertEqual(result.returncode, 69)
+        self.assertIn("there is no profiler for it yet", result.stderr)
+
     def test_a_machine_without_a_gpu(self):
         (self.path / "libcuda.so.1").write_text("no library")
         result = self.run_kgen("devices", environment={"LD_LIBRARY_PATH": str(self.path)})

@@ -41,6 +41,7 @@ TEST_CASE("whose a kernel is, by its name", "[core][profile]") {
   CHECK(origin_of_kernel("void my::fused_gemm<128>(float*)") == KernelOrigin::Own);
   CHECK(origin_of_kernel("void at::native::reduce_kernel<512, 1>(int)") == KernelOrigin::Framework);
   CHECK(origin_of_kernel("triton_poi_fused_relu_0") == KernelOrigin::Framework);
+  CHECK(origin_of_kernel("aten::gru") == KernelOrigin::Framework);
   CHECK(origin_of_kernel("ampere_sgemm_128x64_tn") == KernelOrigin::Library);
   CHECK(origin_of_kernel("sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32") == KernelOrigin::Library);
   CHECK(origin_of_kernel("nvjet_hsh_128x256_64x4_2x1_v_bz_coopA_TNT") == KernelOrigin::Library);

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <kernelgen/core/profile.hpp>
+#include <kernelgen/profile/findings.hpp>
+
+#include "render.hpp"
+
+namespace kernelgen::cli {
+
+/// A profile for a person: kernels, the counters of those that take longest, the findings that matter most. Pure. Ends
+/// with a line end.
+[[nodiscard]] std::string render_profile(const Profile& profile, const std::vector<ProfileFinding>& findings,
+                                         const RenderOptions& options);
+
+/// The profile as to_json writes it, and all findings: {..., "findings": [{"name", "message", "weight"}]}.
+[[nodiscard]] std::string profile_to_json(const Profile& profile, const std::vector<ProfileFinding>& findings);
+
+}  // namespace kernelgen::cli
