@@ -90,6 +90,9 @@ struct kgen_gpu_call {
 
 /** Puts inputs and outputs out of the L2 cache and records the start; all queued, nothing is waited for. */
 int kgen_gpu_begin_call(struct kgen_gpu* gpu, void* stream);
+/** The same for a graph. Launching one of thousands of nodes takes the host a millisecond; the flush goes on for as
+ * long as that took before, so that it is no part of the call. */
+int kgen_gpu_begin_replay(struct kgen_gpu* gpu, void* stream);
 /** Records the end, waits for the stream, then for the device. */
 int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* call);
 

@@ -22,6 +22,8 @@ struct kgen_gpu {
   void* start;
   void* end;
   int64_t began_ns;
+  int64_t launching_ns; /* what the host took to launch a graph, the longest of late */
+  int replaying;
   cu_address scratch; /* what is written to put everything else out of the L2 cache */
   size_t scratch_bytes;
   unsigned char scratch_byte;

@@ -42,6 +42,8 @@ void Device::fill(void* address, int byte, std::uint64_t bytes) {
 
 bool Device::begin(kgen_reply& reply) { return ok(kgen_gpu_begin_call(gpu_.get(), stream()), reply); }
 
+bool Device::begin_replay(kgen_reply& reply) { return ok(kgen_gpu_begin_replay(gpu_.get(), stream()), reply); }
+
 bool Device::end(kgen_reply& reply) {
   kgen_gpu_call call{};
   const int status = kgen_gpu_end_call(gpu_.get(), stream(), &call);

@@ -30,6 +30,7 @@ class Device {
 
   /// Starts and stops the clock around a call; the reply gets the times, or the fault. False with the fault.
   bool begin(kgen_reply& reply);
+  bool begin_replay(kgen_reply& reply);
   bool end(kgen_reply& reply);
   /// Waits for what kgen_prepare queued. False with the fault in the reply.
   bool finish(kgen_reply& reply);

@@ -384,7 +384,7 @@ void Session::replay_on_device(State& state, const kgen_run_args& args, kgen_rep
     });
     if (state.graph == nullptr) return;
   }
-  if (!options_.device->begin(reply)) return;
+  if (!options_.device->begin_replay(reply)) return;
   reply.start_ns = kgen_now_ns();
   if (options_.device->replay(state.graph, reply)) options_.device->end(reply);
 }

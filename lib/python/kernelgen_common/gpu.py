@@ -78,6 +78,8 @@ class TimedCall(NamedTuple):
     """What stands right beside a call that is measured. Both functions answer a status for Gpu.check()."""
 
     begin: Callable[[], int]
+    #: Instead of begin(), for a graph.
+    begin_replay: Callable[[], int]
     end: Callable[[], int]
     #: With device_ns, host_ns and late_ns, after end().
     times: Any
@@ -109,6 +111,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "kgen_gpu_synchronize": (ctypes.c_int, [_POINTER]),
     "kgen_gpu_stream": (_POINTER, [_POINTER]),
     "kgen_gpu_begin_call": (ctypes.c_int, [_POINTER, _POINTER]),
+    "kgen_gpu_begin_replay": (ctypes.c_int, [_POINTER, _POINTER]),
     "kgen_gpu_end_call": (ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(_Call)]),
     "kgen_gpu_begin_capture": (ctypes.c_int, [_POINTER, _POINTER]),
     "kgen_gpu_end_capture": (ctypes.c_int, [_POINTER, _POINTER, _ADDRESS_OUT]),
@@ -229,6 +232,10 @@ class Gpu:
         if status:
             self.check(status)
 
+    def begin_replay(self, stream: int = 0) -> None:
+        """begin_call() for a graph, whose launch is no part of the call."""
+        self.check(self._library.kgen_gpu_begin_replay(self._gpu, stream))
+
     def end_call(self, stream: int = 0) -> Call:
         """Stops the clock, waits for the stream, then for the device."""
         status = self._end_call(self._gpu, stream, ctypes.byref(self._call))
@@ -240,7 +247,8 @@ class Gpu:
         """begin_call() and end_call() with everything bound, for a process in which Python functions may be replaced."""
         gpu, on, call = ctypes.c_void_p(self._gpu), ctypes.c_void_p(stream), _Call()
         begin = functools.partial(self._begin_call, gpu, on)
-        return TimedCall(begin, functools.partial(self._end_call, gpu, on, ctypes.byref(call)), call)
+        begin_replay = functools.partial(self._library.kgen_gpu_begin_replay, gpu, on)
+        return TimedCall(begin, begin_replay, functools.partial(self._end_call, gpu, on, ctypes.byref(call)), call)
 
     def clocks(self) -> Clocks | None:
         """The clocks now; None where the vendor's management library does not tell."""

@@ -19,6 +19,7 @@ from .timing import CacheFlusher, TimedReference
 from .values import Flat, assign, flatten_output, writable_base
 
 WARM_UP_CALLS = 3
+_SHORT_NS = 2_000_000
 
 
 class NotCapturable(Exception):
@@ -48,6 +49,9 @@ class GpuTimedReference(TimedReference):
         self._gpu = device.gpu
         self._task = reference.task
         self._warm = False
+        self._last_ns = 0
+        #: Whether two calls on the same inputs are like one.
+        self._repeatable = not self._restores and not self._task.mutated_inputs and self._task.randomness == "none"
         #: Why there are no graphs; "" while nothing speaks against them.
         self.no_graph = self._obstacle()
 
@@ -76,9 +80,14 @@ class GpuTimedReference(TimedReference):
         module, gpu, stream = self.reference.module, self._gpu, self._device.stream()
         with self._doing():
             seed_everything(forward_seed)
+            if self._repeatable and self._last_ns < _SHORT_NS:
+                # What was done since the last call has put this one's code out of the processor's caches; a user's calls
+                # follow each other. Where the launches take longer than the kernels, that was seen to cost half the call.
+                module(*arguments)
             gpu.begin_call(stream)
             value = module(*arguments)
             call = gpu.end_call(stream)
+        self._last_ns = call.device_ns
         return value, call.device_ns
 
     def outputs(self, value: Any, argument_storages: set[int]) -> Flat:
@@ -185,6 +194,6 @@ class GpuTimedReference(TimedReference):
         self.reference.restore()
         graph.refresh()
         stream = self._device.stream()
-        self._gpu.begin_call(stream)
+        self._gpu.begin_replay(stream)
         self._gpu.replay(graph.handle, stream)
         return self._gpu.end_call(stream).device_ns

@@ -145,7 +145,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
             forget()
             clock = clock_of()
             try:
-                check(clock.begin())
+                check(clock.begin() if captured is None else clock.begin_replay())
                 started = now()
                 if captured is None:
                     value, settled = call(model)
