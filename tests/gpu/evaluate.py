@@ -228,8 +228,8 @@ def run_case(case: Case, options: argparse.Namespace, spool: pathlib.Path, cache
                "--problem", str(HERE / "tasks" / f"{case.task}.py"), *limit, *case.options, *place]
     if options.device:
         command += ["--device", options.device]
-    # The spool hands out what it answered before; each case is judged anew.
-    for old in spool.glob("*.result.json"):
+    # The spool hands out what it answered before, and judges again what has lost its answer: both go, requests first.
+    for old in [*spool.glob("*.request.json"), *spool.glob("*.result.json")]:
         old.unlink()
     start = time.monotonic()
     try:
