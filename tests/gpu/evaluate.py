@@ -158,7 +158,7 @@ CASES = [
     # Dishonest.
     wrong("big_relu", "side_stream.cu", "cheat:*", "suspect:*"),
     wrong("big_relu", "side_stream_torch.py", "cheat:*", "suspect:*", "accuracy:*"),
-    wrong("relu", "writes_late.cu", "accuracy:*", "cheat:*"),
+    wrong("relu", "writes_late.cu", "accuracy:*", "cheat:*", "race"),
     wrong("relu", "cached_by_pointer.cu", "accuracy:*"),
     wrong("relu", "remembers_answer.cu", "accuracy:mismatch"),
     wrong("relu", "cached_by_pointer_torch.py", "accuracy:mismatch"),
