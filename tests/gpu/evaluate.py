@@ -221,25 +221,6 @@ def judge_result(case: Case, seconds: float, exit_code: int, output: str, errors
     return result
 
 
-def run_case(case: Case, options: argparse.Namespace, spool: pathlib.Path, cache: pathlib.Path) -> Result:
-    limit = () if "--timeout" in case.options else ("--timeout", str(CALL_TIMEOUT_S))
-    place = ("--cache-dir", str(cache)) if case.own_worker else ("--spool", str(spool))
-    command = [options.kgen, "eval", "--json", "--code", str(HERE / "candidates" / case.candidate),
-               "--problem", str(HERE / "tasks" / f"{case.task}.py"), *limit, *case.options, *place]
-    if options.device:
-        command += ["--device", options.device]
-    # The spool hands out what it answered before, and judges again what has lost its answer: both go, requests first.
-    for old in [*spool.glob("*.request.json"), *spool.glob("*.result.json")]:
-        old.unlink()
-    start = time.monotonic()
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=options.limit, check=False,
-                              env=environment())
-    except subprocess.TimeoutExpired:
-        return Result(case, time.monotonic() - start, "no answer", [f"nothing within {options.limit:.0f} s"])
-    return judge_result(case, time.monotonic() - start, done.returncode, done.stdout, done.stderr)
-
-
 def environment() -> dict[str, str]:
     """Ours without what would make the program under test load other Python modules than its own."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -249,14 +230,18 @@ class SpoolWorker:
     """`kgen worker --spool`, started again where it ended."""
 
     def __init__(self, kgen: str, spool: pathlib.Path, cache: pathlib.Path):
+        self.spool, self.cache = spool, cache
         self._command = [kgen, "worker", "--spool", str(spool), "--cache-dir", str(cache)]
         self._log = open(spool.parent / "worker.log", "ab")
         self._process: subprocess.Popen | None = None
 
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def ensure(self) -> bool:
         """False where it had ended in between."""
-        had_ended = self._process is not None and self._process.poll() is not None
-        if self._process is None or had_ended:
+        had_ended = self._process is not None and not self.alive()
+        if not self.alive():
             self._process = subprocess.Popen(self._command, stdout=self._log, stderr=self._log, env=environment())
         return not had_ended
 
@@ -278,6 +263,33 @@ class SpoolWorker:
         self._log.close()
 
 
+def run_case(case: Case, options: argparse.Namespace, worker: SpoolWorker) -> Result:
+    limit = () if "--timeout" in case.options else ("--timeout", str(CALL_TIMEOUT_S))
+    place = ("--cache-dir", str(worker.cache)) if case.own_worker else ("--spool", str(worker.spool))
+    command = [options.kgen, "eval", "--json", "--code", str(HERE / "candidates" / case.candidate),
+               "--problem", str(HERE / "tasks" / f"{case.task}.py"), *limit, *case.options, *place]
+    if options.device:
+        command += ["--device", options.device]
+    # The spool hands out what it answered before, and judges again what has lost its answer: both go, requests first.
+    for old in [*worker.spool.glob("*.request.json"), *worker.spool.glob("*.result.json")]:
+        old.unlink()
+    start = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    while True:
+        try:
+            output, errors = process.communicate(timeout=1)
+            return judge_result(case, time.monotonic() - start, process.returncode, output, errors)
+        except subprocess.TimeoutExpired:
+            # Nobody else serves the spool: what a dead worker has not answered stays unanswered.
+            why = "the worker ended" if not case.own_worker and not worker.alive() else None
+            if time.monotonic() - start > options.limit:
+                why = f"nothing within {options.limit:.0f} s"
+            if why:
+                process.kill()
+                process.communicate()
+                return Result(case, time.monotonic() - start, "no answer", [why])
+
+
 def run_all(cases: list[Case], options: argparse.Namespace, scratch: pathlib.Path) -> list[Result]:
     spool, cache = scratch / "spool", scratch / "cache"
     spool.mkdir()
@@ -289,7 +301,7 @@ def run_all(cases: list[Case], options: argparse.Namespace, scratch: pathlib.Pat
             elif not worker.ensure():
                 results[-1].failures.append("the worker ended after it")
                 print(results[-1].line(), flush=True)
-            results.append(run_case(case, options, spool, cache))
+            results.append(run_case(case, options, worker))
             print(results[-1].line(), flush=True)
     return results
 
