@@ -65,15 +65,13 @@ def read_frame(stream) -> dict | None:
     return json.loads(body)
 
 
+def text_task(name: str, text: str, level: str = "unknown") -> dict:
+    content_id = hashlib.sha256(text.encode()).hexdigest()
+    return {"name": name, "path": "", "text": text, "content_id": content_id, "level": level}
+
+
 def load_task(path: str | pathlib.Path, level: str = "unknown") -> dict:
-    text = pathlib.Path(path).read_text(encoding="utf-8")
-    return {
-        "name": pathlib.Path(path).stem,
-        "path": "",
-        "text": text,
-        "content_id": hashlib.sha256(text.encode()).hexdigest(),
-        "level": level,
-    }
+    return text_task(pathlib.Path(path).stem, pathlib.Path(path).read_text(encoding="utf-8"), level)
 
 
 def make_candidate(target: str, source: str) -> dict:

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """bench/gpu: its candidates, its client of the worker, and how it reads what a worker says. The worker is a fake."""
 
+import contextlib
 import io
+import json
 import os
 import pathlib
 import stat
@@ -14,6 +16,7 @@ sys.path.insert(0, str(ROOT / "bench" / "gpu"))
 
 import kernelbench_trial  # noqa: E402
 import mixed  # noqa: E402
+import noise  # noqa: E402
 import side_by_side  # noqa: E402
 import worker_client  # noqa: E402
 
@@ -38,6 +41,10 @@ while header := sys.stdin.buffer.read(8):
         send({{"type": "error", "id": number, "error": {{"code": "internal", "message": "no idea"}}}})
     elif message["type"] == "describe":
         send({{"type": "description", "id": number, "description": {{"name": "a task"}}}})
+    elif source and "x * 0.5" in source or "half_of" in (source or ""):
+        score = 0.97 if "k_extra_percent = 2" in source else 1.0
+        send({{"type": "record", "id": number, "record": {{"outcome": {{"kind": "correct", "detail": ""}}, "phases": [],
+            "timing": {{"speedup_call": {{"value": score}}, "speedup_device": None, "candidate_median_ns": 5000}}}}}})
     else:
         send({{"type": "record", "id": number, "record": {{"outcome": {{"kind": "accuracy", "detail": "nan"}}}}}})
 """
@@ -140,6 +147,34 @@ class Reading(unittest.TestCase):
         text = side_by_side.table({"CUDA ReLU 4096 x 4096, fresh build": {"kgen": ours},
                                    "the same as load_inline, fresh build": {"kernelbench": side}})
         self.assertIn("| CUDA ReLU 4096 x 4096, fresh build | 46.00 s | 2.00 s | 23.0 | correct |", text)
+
+
+class Noise(unittest.TestCase):
+    def test_numbers(self):
+        self.assertEqual([round(x, 3) for x in noise.differences([1.0, 1.02, 0.51])], [2.0, 50.0])
+        self.assertEqual(noise.quantile([3.0, 1.0, 2.0], 0.95), 3.0)
+        self.assertEqual(noise.calls_it_slower([1.0, 1.0, 1.0], [0.98, 1.0, 1.1]), 1)
+
+    def test_a_whole_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kgen, samples = pathlib.Path(folder) / "kgen", pathlib.Path(folder) / "samples.json"
+            kgen.write_text(FAKE_WORKER.format(python=sys.executable))
+            kgen.chmod(kgen.stat().st_mode | stat.S_IXUSR)
+            with open(os.devnull, "w", encoding="utf-8") as nothing, contextlib.redirect_stdout(nothing):
+                with contextlib.redirect_stderr(nothing):
+                    noise.main(["--kgen", str(kgen), "--repeat", "2", "--settle", "0", "--sizes", "5 us", "--json",
+                                str(samples)])
+            lines = {line["what"]: line for line in json.loads(samples.read_text())}
+        self.assertEqual(lines["5 us native: time of a call"]["samples"], [5.0, 5.0])
+        self.assertEqual(lines["5 us native: speedup_call of two processes differ"]["samples"], [0.0])
+        self.assertEqual(lines["5 us: 2 % more traffic, by speedup_call"]["text"], "called slower in 2 of 2 pairs")
+        self.assertLess(lines["signal: until the record is here"]["p95"], 250)
+        self.assertIn("5 us: wall time of a verdict, none while timing", lines)
+
+    def test_the_planted_difference_is_one_number(self):
+        plain = mixed.edited("scale.cu", [])
+        slower = mixed.edited("scale.cu", [("k_extra_percent = 0", "k_extra_percent = 2")])
+        self.assertEqual(sum(a != b for a, b in zip(plain, slower)), 1)
 
 
 class KernelBench(unittest.TestCase):
