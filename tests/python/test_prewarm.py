@@ -69,16 +69,18 @@ class IdleTest(unittest.TestCase):
         theirs.close()
         reader, writer = os.pipe()
         self.assertTrue(frames.receive(ours).body["ready"])
-        answers = []
-        for number in range(3):
-            frames.send(ours, {"op": "fork", "id": number}, [writer])
+        answers: list[bytes] = []
+        # How long nobody has to wait is the zygote's business: asked again until it had the time.
+        while len(answers) < 100 and b"1" not in answers:
+            frames.send(ours, {"op": "fork", "id": len(answers)}, [writer])
             self.assertTrue(frames.receive(ours).body["ok"])
             answers.append(os.read(reader, 1))
+            time.sleep(0.05)
         ours.close()
         os.waitpid(child, 0)
         os.close(reader)
         os.close(writer)
-        self.assertEqual((answers[0], answers[2]), (b"0", b"1"))
+        self.assertEqual((answers[0], answers[-1]), (b"0", b"1"))
 
 
 if __name__ == "__main__":
