@@ -177,7 +177,7 @@ static int bind_kept(const struct view* view, const char* directory) {
   if (directory[0] != '/' || realpath(directory, resolved) == NULL) return -1;
   for (int i = 0; i < view->count; ++i) {
     if (strcmp(view->covered[i].path, "/tmp") != 0) continue;
-    snprintf(target, sizeof target, "%s%s", view->covered[i].stage, KGEN_SANDBOX_KEPT + strlen("/tmp"));
+    snprintf(target, sizeof target, "%s%s", view->covered[i].stage, &KGEN_SANDBOX_KEPT[strlen("/tmp")]);
     return kgen_sandbox_bind(resolved, target);
   }
   return -1;

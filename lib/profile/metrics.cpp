@@ -51,6 +51,7 @@ constexpr std::array<MetricSpec, 24> k_metrics = {{
 
 std::vector<std::string_view> every_name() {
   std::vector<std::string_view> names;
+  names.reserve(k_metrics.size());
   for (const auto& metric : k_metrics) names.push_back(metric.name);
   return names;
 }

@@ -1,6 +1,7 @@
 #include "profile/timeline.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -73,7 +74,7 @@ Result<Profile> parse_timeline(std::string_view text) {
     kernel.function = function_of_kernel(kernel.name);
     kernel.origin = origin_of_kernel(kernel.name);
     // The median of several calls, which may lie between two of them.
-    kernel.launches = std::max<std::int64_t>(static_cast<std::int64_t>(not_negative(seen.launches) + 0.5), 1);
+    kernel.launches = std::max<std::int64_t>(std::llround(not_negative(seen.launches)), 1);
     kernel.duration_ns = not_negative(seen.duration_ns);
     profile.kernels.push_back(std::move(kernel));
   }
