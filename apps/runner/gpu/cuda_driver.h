@@ -96,7 +96,6 @@ enum {
   X(memory_set_access, "cuMemSetAccess", (cu_address, size_t, const struct cu_memory_access*, size_t))          \
   X(stream_create, "cuStreamCreate", (void**, unsigned))                                                        \
   X(stream_destroy, "cuStreamDestroy_v2", (void*))                                                              \
-  X(stream_synchronize, "cuStreamSynchronize", (void*))                                                         \
   X(stream_begin_capture, "cuStreamBeginCapture_v2", (void*, int))                                              \
   X(stream_end_capture, "cuStreamEndCapture", (void*, void**))                                                  \
   X(graph_instantiate, "cuGraphInstantiateWithFlags", (void**, void*, unsigned long long))                      \

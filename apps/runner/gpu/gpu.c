@@ -7,12 +7,12 @@
 #include "../runner_support.h"
 #include "gpu_parts.h"
 
-/* Twice would put everything out of the cache. Longer, so that the device is still busy with it when a graph, whose
- * launch takes 30 us and more in a process that was stopped, arrives: else that would be part of the call. */
+/* Twice would put everything out of the cache. Longer, so that the device is still busy with it when the call of a
+ * process that was stopped arrives: else the way there would be part of the call. */
 enum { k_flush_l2_times = 6 };
 
-/* As torch instantiates its graphs. Without priorities, what libraries run on several streams goes another way: a GRU
- * of cuDNN took 10 % longer. Drivers before CUDA 11.7 do not know them. */
+/* As torch instantiates its graphs, so that both sides are replayed alike. Drivers before CUDA 11.7 do not know
+ * priorities. */
 enum { k_auto_free_on_launch = 1, k_use_node_priority = 8 };
 
 int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what) {
@@ -114,7 +114,7 @@ int kgen_gpu_begin_call(struct kgen_gpu* gpu, void* stream) {
 }
 
 int kgen_gpu_begin_replay(struct kgen_gpu* gpu, void* stream) {
-  /* A flush takes longer than that on every device so far; a launch may take longer than the last one. */
+  /* Taken for short, so that there are rather too many; a launch may take longer than the last one. */
   enum { k_flush_ns = 60000, k_max_flushes = 200 };
   const int64_t wanted = 2 + 2 * gpu->launching_ns / k_flush_ns;
   gpu->replaying = 1;
