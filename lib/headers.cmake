@@ -12,6 +12,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   compile/kernel_compiler.hpp
   core/action.hpp
   core/candidate.hpp
+  core/headroom.hpp
   core/installation.hpp
   core/outcome.hpp
   core/profile.hpp

@@ -139,6 +139,7 @@ inline constexpr auto names_of<PromptKind> = make_names<PromptKind>({
     {PromptKind::Optimize, "optimize"},
     {PromptKind::Stage, "stage"},
     {PromptKind::Reflect, "reflect"},
+    {PromptKind::Critic, "critic"},
 });
 
 template <>

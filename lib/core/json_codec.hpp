@@ -58,9 +58,18 @@ BOOST_DESCRIBE_STRUCT(Prompt, (), (kind, text, estimated_tokens, dropped, finger
 BOOST_DESCRIBE_STRUCT(TokenUsage, (), (input_tokens, output_tokens, cached_tokens, reasoning_tokens))
 BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency))
 BOOST_DESCRIBE_STRUCT(Analysis, (),
-                      (worth_optimizing, reason, bottleneck, method, plan, expected_speedup, output_requirement))
+                      (worth_optimizing, reason, bottleneck, method, plan, expected_speedup, output_requirement,
+                       correction))
 BOOST_DESCRIBE_STRUCT(Action, (), (id, kind, base, analysis, variant, temperature))
-BOOST_DESCRIBE_STRUCT(ActionResult, (), (action, number, status, message, candidate, record, analysis, recurrence))
+BOOST_DESCRIBE_STRUCT(Headroom, (), (bound, floor_ns, time_ns, ratio, sentence))
+BOOST_DESCRIBE_STRUCT(Metric, (), (name, value, unit))
+BOOST_DESCRIBE_STRUCT(KernelProfile, (), (name, function, origin, launches, duration_ns, counted_launches, metrics))
+BOOST_DESCRIBE_STRUCT(ProfileUnavailable, (), (reason, remedy))
+BOOST_DESCRIBE_STRUCT(Profile, (),
+                      (schema, source, device, metric_set, call_ns, span_ns, kernels, unavailable, no_counters))
+BOOST_DESCRIBE_STRUCT(ActionResult, (),
+                      (action, number, status, message, candidate, record, analysis, critique, recurrence, headroom,
+                       profile))
 
 namespace json_codec {
 

@@ -9,12 +9,6 @@
 namespace kernelgen {
 inline namespace v0 {
 
-BOOST_DESCRIBE_STRUCT(Metric, (), (name, value, unit))
-BOOST_DESCRIBE_STRUCT(KernelProfile, (), (name, function, origin, launches, duration_ns, counted_launches, metrics))
-BOOST_DESCRIBE_STRUCT(ProfileUnavailable, (), (reason, remedy))
-BOOST_DESCRIBE_STRUCT(Profile, (),
-                      (schema, source, device, metric_set, call_ns, span_ns, kernels, unavailable, no_counters))
-
 namespace {
 
 constexpr int k_schema = 1;

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include <kernelgen/core/candidate.hpp>
+#include <kernelgen/core/headroom.hpp>
+#include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/prompt.hpp>
 #include <kernelgen/core/record.hpp>
 
@@ -38,6 +40,8 @@ struct Analysis {
   std::string expected_speedup;
   /// "full_sequence", "final_state_only" or "other".
   std::string output_requirement;
+  /// What the reference was found to return where the model says something else. Empty: no contradiction is known.
+  std::string correction{};
   bool operator==(const Analysis&) const = default;
 };
 
@@ -48,9 +52,10 @@ struct Action {
   PromptKind kind = PromptKind::Seed;
   /// The action whose candidate this one starts from. Empty: from the task alone.
   std::string base;
-  /// The action whose analysis this one follows. Empty: none.
+  /// The action whose analysis, or whose critique, this one follows. Empty: none.
   std::string analysis;
-  /// Name of the strategy hint of a seed, or of the stage. Empty: none.
+  /// Name of the strategy hint of a seed, of the stage, of the way to repair, or of what a critic looks at
+  /// ("correctness", "optimization"). Empty: none.
   std::string variant;
   double temperature = 0.7;
   bool operator==(const Action&) const = default;
@@ -59,7 +64,7 @@ struct Action {
 /// How an action ended. Stored by name.
 enum class ActionStatus {
   Evaluated,    ///< there is a candidate and a record
-  Analyzed,     ///< there is an analysis
+  Analyzed,     ///< there is an analysis or a critique
   NoCode,       ///< the reply held nothing that could be used
   Duplicate,    ///< the reply held a candidate that had been evaluated before; the record is that one's
   ModelFailed,  ///< no reply: refused, timed out, broken
@@ -79,7 +84,13 @@ struct ActionResult {
   std::optional<Candidate> candidate;
   std::optional<EvaluationRecord> record;
   std::optional<Analysis> analysis;
+  /// What a critic wrote.
+  std::optional<std::string> critique;
   std::optional<Recurrence> recurrence;
+  /// How far the kernel is from its floor; absent where it is not correct or no floor is known.
+  std::optional<Headroom> headroom;
+  /// Where its time goes, once a policy wanted to know; see Decision::profiles.
+  std::optional<Profile> profile;
 
   /// Evaluated or Duplicate, and the outcome is Correct.
   [[nodiscard]] bool correct() const;

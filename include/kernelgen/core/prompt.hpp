@@ -21,6 +21,7 @@ enum class PromptKind {
   Optimize,  ///< a kernel after an analysis
   Stage,     ///< one aspect of a correct kernel tuned
   Reflect,   ///< a new attempt after feedback on an earlier one
+  Critic,    ///< what is wrong with a candidate, or what holds it up? Answered in words, not by code
 };
 [[nodiscard]] std::string_view to_string(PromptKind kind);
 [[nodiscard]] std::optional<PromptKind> parse_prompt_kind(std::string_view name);

@@ -13,6 +13,7 @@
 
 #include <kernelgen/core/action.hpp>
 #include <kernelgen/core/candidate.hpp>
+#include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/prompt.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
@@ -48,7 +49,16 @@ struct PromptRequest {
   std::vector<Attempt> history;
   /// Required for Optimize.
   std::optional<Analysis> analysis;
-  /// Name of a strategy hint (Seed) or of a stage (Stage); see strategies() and stages(). Empty: none.
+  /// What a critic wrote about the base.
+  std::optional<std::string> critique;
+  /// Where the time of the base goes.
+  std::optional<Profile> profile;
+  /// What the profile means for this step, in sentences, the most important first; see profile/findings.hpp.
+  std::vector<std::string> findings;
+  /// How far the base is from what no kernel can beat, in a sentence. Empty: unknown.
+  std::string headroom;
+  /// Name of a strategy hint (Seed), of a stage (Stage), of a way to repair (Repair), or of what a critic looks at
+  /// (Critic: "correctness", "optimization"); see strategies() and stages(). Empty: none.
   std::string variant;
   /// Optional parts are left out until the estimate fits; the reference never is.
   std::optional<std::int64_t> max_tokens;
