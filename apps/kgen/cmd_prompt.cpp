@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <kernelgen/profile/findings.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 #include <kernelgen/task/task_source.hpp>
@@ -28,6 +29,8 @@ struct PromptOptions {
   std::string candidate;
   std::string result;
   std::string analysis;
+  std::string critique;
+  std::string profile;
   std::string prompts;
   std::string precision{to_string(PrecisionClass::Strict)};
   std::string cache_dir;
@@ -39,7 +42,7 @@ struct PromptOptions {
 Result<PromptKind> choose_kind(const std::string& name) {
   if (const auto kind = parse_prompt_kind(name)) return *kind;
   return Error{ErrorCode::InvalidArgument,
-               "unknown phase " + name + "; phases are seed, repair, analysis, optimize, stage, reflect"};
+               "unknown phase " + name + "; phases are seed, repair, analysis, optimize, stage, reflect, critic"};
 }
 
 Result<Target> choose_target(const std::string& name) {
@@ -102,6 +105,15 @@ std::string to_json_text(const Prompt& prompt) {
                          {"text", prompt.text}});
 }
 
+/// The profile with its findings; nothing when none was given.
+Result<void> read_profile(const PromptOptions& options, PromptRequest& request) {
+  if (options.profile.empty()) return {};
+  KERNELGEN_TRY(const auto text, read_file(options.profile));
+  KERNELGEN_TRY(request.profile, parse_profile(text).context("reading " + options.profile));
+  for (auto& finding : find_bottlenecks(*request.profile)) request.findings.push_back(std::move(finding.message));
+  return {};
+}
+
 Result<PromptRequest> make_request(const PromptOptions& options, Context& context) {
   PromptRequest request;
   KERNELGEN_TRY(request.kind, choose_kind(options.phase));
@@ -112,6 +124,12 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
     KERNELGEN_TRY(const auto text, read_file(options.analysis));
     KERNELGEN_TRY(request.analysis, read_analysis(text).context("reading " + options.analysis));
   }
+  if (!options.critique.empty()) {
+    KERNELGEN_TRY(const auto text, read_file(options.critique));
+    KERNELGEN_CHECK(read_critique(text).context("reading " + options.critique));
+    request.critique = text;
+  }
+  KERNELGEN_CHECK(read_profile(options, request));
   request.variant = options.variant;
   if (options.max_tokens > 0) request.max_tokens = options.max_tokens;
   KERNELGEN_TRY(const auto facts, read_cpu_facts());
@@ -141,7 +159,7 @@ Result<ExitCode> run_prompt(const PromptOptions& options, Context& context) {
 
 void bind_options(CLI::App& command, PromptOptions& options) {
   command.add_option("task", options.task, "A file, or level3/40 with KERNELBENCH_DIR")->required()->type_name("TASK");
-  command.add_option("--phase", options.phase, "seed, repair, analysis, optimize, stage or reflect")
+  command.add_option("--phase", options.phase, "seed, repair, analysis, optimize, stage, reflect or critic")
       ->required()
       ->type_name("NAME");
   command.add_option("--target", options.target, "cpp, torch or triton")->required()->type_name("NAME");
@@ -150,7 +168,12 @@ void bind_options(CLI::App& command, PromptOptions& options) {
   command.add_option("--candidate", options.candidate, "The kernel to start from; all phases but seed need one")
       ->type_name("FILE");
   command.add_option("--result", options.result, "Its record, as eval --output writes it")->type_name("FILE");
-  command.add_option("--analysis", options.analysis, "The reply to an analysis prompt; optimize needs one")
+  command.add_option("--analysis", options.analysis, "The reply to an analysis prompt; for optimize")
+      ->type_name("FILE");
+  command
+      .add_option("--critique", options.critique, "The reply to a critic prompt; for repair, optimize, stage, reflect")
+      ->type_name("FILE");
+  command.add_option("--profile", options.profile, "What profile --output wrote; where the time of the candidate goes")
       ->type_name("FILE");
   command.add_option("--prompts", options.prompts, "Templates that replace the shipped ones of the same name")
       ->type_name("DIR");

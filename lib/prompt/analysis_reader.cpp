@@ -1,11 +1,9 @@
-#include <algorithm>
 #include <array>
-#include <boost/json.hpp>
-#include <cctype>
 #include <optional>
 
 #include <kernelgen/prompt/reply_reader.hpp>
 
+#include "prompt/reply_json.hpp"
 #include "prompt/reply_text.hpp"
 #include "support/text.hpp"
 
@@ -16,122 +14,16 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t k_max_reply_bytes = 256u << 10;
-constexpr std::size_t k_max_member_bytes = 8000;
-/// Braces in prose that are tried before giving up.
-constexpr int k_max_objects = 64;
+constexpr std::size_t k_max_critique_bytes = 8000;
 
-constexpr auto k_members = std::to_array<std::string_view>(
+constexpr auto k_analysis_members = std::to_array<std::string_view>(
     {"worth_optimizing", "reason", "bottleneck", "method", "plan", "expected_speedup", "output_requirement"});
-
-/// "Worth-Optimizing" and "worth optimizing" mean worth_optimizing.
-std::string normalized_name(std::string_view name) {
-  std::string result;
-  for (const char c : trim(name)) {
-    const bool joint = c == '-' || c == ' ';
-    result.push_back(joint ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
-  }
-  return result;
-}
-
-/// What the copy of an object is made of: JSON as models write it is not quite JSON.
-class ObjectCopy {
- public:
-  /// Copies the object that begins at text[0]; nothing when it does not end.
-  static std::optional<std::string> make(std::string_view text) {
-    ObjectCopy copy;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      i += copy.take(text.substr(i));
-      if (copy.depth_ == 0) return std::move(copy.result_);
-    }
-    return std::nullopt;
-  }
-
- private:
-  /// Takes the first character; answers how many more it took.
-  std::size_t take(std::string_view text) {
-    const char c = text.front();
-    if (in_string_) return take_in_string(text);
-    if (c == '"') in_string_ = true;
-    if (c == '{') ++depth_;
-    if (c == '}') --depth_;
-    // Python's words.
-    for (const auto& [python, word] :
-         {std::pair<std::string_view, std::string_view>{"True", "true"}, {"False", "false"}, {"None", "null"}}) {
-      if (text.substr(0, python.size()) != python) continue;
-      result_ += word;
-      return python.size() - 1;
-    }
-    result_.push_back(c);
-    return 0;
-  }
-
-  /// Line ends and tabs inside strings are forbidden in JSON and common in plans.
-  std::size_t take_in_string(std::string_view text) {
-    const char c = text.front();
-    if (c == '\\' && text.size() > 1) {
-      result_.append(text.substr(0, 2));
-      return 1;
-    }
-    if (c == '"') in_string_ = false;
-    if (c == '\n') {
-      result_ += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      result_.push_back(' ');
-    } else {
-      result_.push_back(c);
-    }
-    return 0;
-  }
-
-  std::string result_;
-  int depth_ = 0;
-  bool in_string_ = false;
-};
-
-std::optional<json::object> parse_object(std::string_view text) {
-  json::parse_options options;
-  options.allow_comments = true;
-  options.allow_trailing_commas = true;
-  options.allow_invalid_utf8 = true;
-  json::error_code failed;
-  auto value = json::parse(json::string_view(text.data(), text.size()), failed, {}, options);
-  if (failed || !value.is_object()) return std::nullopt;
-  return std::move(value.as_object());
-}
-
-bool is_analysis(const json::object& object) {
-  return std::any_of(object.begin(), object.end(), [](const auto& member) {
-    return std::find(k_members.begin(), k_members.end(), normalized_name({member.key().data(), member.key().size()})) !=
-           k_members.end();
-  });
-}
-
-/// The object itself, or the one it wraps: {"analysis": {...}}.
-std::optional<json::object> unwrap(json::object object) {
-  if (is_analysis(object)) return object;
-  for (auto& member : object) {
-    if (member.value().is_object() && is_analysis(member.value().get_object())) return member.value().get_object();
-  }
-  return std::nullopt;
-}
-
-/// Any value as one text: "3x", 3, ["first", "second"].
-std::string to_text(const json::value& value) {
-  std::string text;
-  if (value.is_string()) {
-    text.assign(value.get_string().data(), value.get_string().size());
-  } else if (value.is_array()) {
-    for (const auto& item : value.get_array()) text += (text.empty() ? "" : "\n") + to_text(item);
-  } else if (!value.is_null()) {
-    text = json::serialize(value);
-  }
-  return std::string(trim(sanitize_text(text, k_max_member_bytes)));
-}
+constexpr auto k_critique_members = std::to_array<std::string_view>({"problem", "evidence", "change"});
 
 bool to_bool(const json::value& value) {
   if (value.is_bool()) return value.get_bool();
   if (value.is_number()) return value.to_number<double>() != 0;
-  auto word = normalized_name(to_text(value));
+  auto word = normalized_name(json_text(value));
   word = word.substr(0, word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789"));
   return word != "no" && word != "false" && word != "0" && word != "n" && word != "not";
 }
@@ -147,41 +39,12 @@ std::string to_requirement(const std::string& text) {
 void set_member(Analysis& analysis, const std::string& name, const json::value& value) {
   if (value.is_null()) return;
   if (name == "worth_optimizing") analysis.worth_optimizing = to_bool(value);
-  if (name == "reason") analysis.reason = to_text(value);
-  if (name == "bottleneck") analysis.bottleneck = to_text(value);
-  if (name == "method") analysis.method = to_text(value);
-  if (name == "plan") analysis.plan = to_text(value);
-  if (name == "expected_speedup") analysis.expected_speedup = to_text(value);
-  if (name == "output_requirement") analysis.output_requirement = to_requirement(to_text(value));
-}
-
-/// The last object that looks like an analysis: the first one may be the schema, repeated.
-std::optional<json::object> last_analysis(std::string_view text) {
-  std::optional<json::object> last;
-  int tries = 0;
-  for (auto at = text.find('{'); at != text.npos && tries < k_max_objects; at = text.find('{', at + 1), ++tries) {
-    const auto copy = ObjectCopy::make(text.substr(at));
-    auto object = copy ? parse_object(*copy) : std::nullopt;
-    auto found = object ? unwrap(*std::move(object)) : std::nullopt;
-    if (!found) continue;
-    last = std::move(found);
-    // Inside it nothing is looked for. The copy may be longer or shorter than the original by its replacements, so
-    // the end is searched from where the braces balance.
-    int depth = 0;
-    bool quoted = false;
-    for (; at < text.size(); ++at) {
-      if (quoted && text[at] == '\\') {
-        ++at;
-      } else if (text[at] == '"') {
-        quoted = !quoted;
-      } else if (!quoted && text[at] == '{') {
-        ++depth;
-      } else if (!quoted && text[at] == '}' && --depth == 0) {
-        break;
-      }
-    }
-  }
-  return last;
+  if (name == "reason") analysis.reason = json_text(value);
+  if (name == "bottleneck") analysis.bottleneck = json_text(value);
+  if (name == "method") analysis.method = json_text(value);
+  if (name == "plan") analysis.plan = json_text(value);
+  if (name == "expected_speedup") analysis.expected_speedup = json_text(value);
+  if (name == "output_requirement") analysis.output_requirement = to_requirement(json_text(value));
 }
 
 }  // namespace
@@ -189,7 +52,7 @@ std::optional<json::object> last_analysis(std::string_view text) {
 Result<Analysis> read_analysis(std::string_view reply) {
   if (reply.size() > k_max_reply_bytes) return Error{ErrorCode::InvalidArgument, "the analysis is longer than 256 KiB"};
   const auto stripped = without_thoughts(normalize_lines(reply));
-  const auto object = last_analysis(stripped.text);
+  const auto object = last_object_with(stripped.text, k_analysis_members);
   if (!object) {
     const auto text = trim(stripped.text);
     return Error{ErrorCode::InvalidArgument, text.empty()
@@ -201,6 +64,25 @@ Result<Analysis> read_analysis(std::string_view reply) {
   for (const auto& member : *object)
     set_member(analysis, normalized_name({member.key().data(), member.key().size()}), member.value());
   return analysis;
+}
+
+Result<Critique> read_critique(std::string_view reply) {
+  if (reply.size() > k_max_reply_bytes) return Error{ErrorCode::InvalidArgument, "the critique is longer than 256 KiB"};
+  const auto stripped = without_thoughts(normalize_lines(reply));
+  if (trim(stripped.text).empty()) return Error{ErrorCode::InvalidArgument, "the critique is empty"};
+  Critique critique;
+  const auto object = last_object_with(stripped.text, k_critique_members);
+  if (!object) {
+    critique.change = trim(sanitize_text(stripped.text, k_max_critique_bytes));
+    return critique;
+  }
+  for (const auto& member : *object) {
+    const auto name = normalized_name({member.key().data(), member.key().size()});
+    if (name == "problem") critique.problem = json_text(member.value());
+    if (name == "evidence") critique.evidence = json_text(member.value());
+    if (name == "change") critique.change = json_text(member.value());
+  }
+  return critique;
 }
 
 }  // namespace v0

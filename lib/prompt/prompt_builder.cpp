@@ -16,9 +16,11 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr auto k_kinds = std::to_array<PromptKind>({PromptKind::Seed, PromptKind::Repair, PromptKind::Analysis,
-                                                    PromptKind::Optimize, PromptKind::Stage, PromptKind::Reflect});
-constexpr auto k_parts = std::to_array<Part>({Part::Examples, Part::Earlier, Part::Device});
+constexpr auto k_kinds =
+    std::to_array<PromptKind>({PromptKind::Seed, PromptKind::Repair, PromptKind::Analysis, PromptKind::Optimize,
+                               PromptKind::Stage, PromptKind::Reflect, PromptKind::Critic});
+constexpr auto k_parts =
+    std::to_array<Part>({Part::Examples, Part::Earlier, Part::Knowledge, Part::Profile, Part::Device});
 
 std::string template_name(PromptKind kind) { return std::string(to_string(kind)); }
 
@@ -89,8 +91,8 @@ class MustachePromptBuilder final : public PromptBuilder {
                                  to_string(request.target)));
     if (request.kind == PromptKind::Seed) return {};
     if (!request.base) return invalid(fmt::format("{} needs a candidate", describe(request.kind)));
-    if (request.kind == PromptKind::Optimize && !request.analysis)
-      return invalid("an optimize prompt needs an analysis");
+    if (request.kind == PromptKind::Optimize && !request.analysis && !request.critique)
+      return invalid("an optimize prompt needs an analysis or a critique");
     const bool needs_code = request.kind != PromptKind::Repair && request.kind != PromptKind::Reflect;
     if (needs_code && request.base->source.empty())
       return invalid(fmt::format("{} needs the candidate's code", describe(request.kind)));
@@ -103,6 +105,7 @@ class MustachePromptBuilder final : public PromptBuilder {
       if (request.kind == PromptKind::Stage) return invalid("a stage prompt needs a variant: the name of the stage");
       return std::string();
     }
+    if (request.kind == PromptKind::Critic) return find_critic(request);
     const auto directory = variant_directory(request);
     std::vector<std::string> known;
     for (const auto& file : directory ? templates_.names_under(*directory) : std::vector<std::string>{}) {
@@ -112,6 +115,13 @@ class MustachePromptBuilder final : public PromptBuilder {
     if (known.empty()) return invalid(fmt::format("{} has no variants", describe(request.kind)));
     return invalid(fmt::format("unknown variant {} of {} for {}; there are {}", request.variant, describe(request.kind),
                                to_string(request.target), fmt::join(known, ", ")));
+  }
+
+  /// A critic has no advice, only something to look at.
+  static Result<std::string> find_critic(const PromptRequest& request) {
+    if (request.variant == k_correctness || request.variant == k_optimization) return std::string();
+    return invalid(fmt::format("unknown variant {} of a critic prompt; there are {}, {}", request.variant,
+                               k_correctness, k_optimization));
   }
 
   std::vector<std::string> variants(const char* directory, Target target) const {

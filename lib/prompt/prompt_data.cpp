@@ -5,7 +5,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
+#include <kernelgen/prompt/reply_reader.hpp>
+
+#include "prompt/families.hpp"
 #include "prompt/recurrence.hpp"
 #include "prompt/verdict_data.hpp"
 #include "support/text.hpp"
@@ -17,6 +21,11 @@ namespace {
 using List = kainjow::mustache::list;
 
 constexpr std::size_t k_max_shown_line = 240;
+constexpr std::size_t k_max_kernels = 8;
+constexpr std::size_t k_max_kernel_name = 80;
+/// More than three pull a model in several directions.
+constexpr std::size_t k_max_findings = 3;
+constexpr std::size_t k_max_finding = 600;
 
 /// A fence that the text cannot close.
 std::string fence_for(std::string_view text) {
@@ -103,6 +112,23 @@ void set_labels(TemplateData& data, const TaskDescription& task) {
   set_names(data, "shrunk", shrunk);
 }
 
+/// Weights that are read in every step, grouped by shape: "6 of (768, 256), 768 KiB each, 4.5 MiB in all".
+std::string recurrent_weights(const TaskDescription& task) {
+  std::map<std::vector<std::int64_t>, int> shapes;
+  for (const auto& tensor : task.parameters)
+    if (tensor.name.find("weight_hh") != tensor.name.npos) ++shapes[tensor.shape];
+  std::vector<std::string> groups;
+  double total = 0;
+  for (const auto& [shape, count] : shapes) {
+    double bytes = 4;
+    for (const auto length : shape) bytes *= static_cast<double>(length);
+    total += bytes * count;
+    groups.push_back(fmt::format("{} of {}, {:.0f} KiB each", count, tuple(shape), bytes / 1024));
+  }
+  if (groups.empty()) return "";
+  return fmt::format("{}; {:.0f} KiB in all", fmt::join(groups, ", "), total / 1024);
+}
+
 void set_task(TemplateData& data, const PromptRequest& request, Inserts& inserts) {
   const auto& task = request.description;
   data.set("task_name", sanitize_line(request.task.name, k_max_shown_line));
@@ -118,10 +144,29 @@ void set_task(TemplateData& data, const PromptRequest& request, Inserts& inserts
   data.set("is_strict", task.precision == PrecisionClass::Strict);
   data.set("is_fusion", task.level == TaskLevel::Fusion);
   data.set("is_recurrent", is_recurrent(request.task.text));
+  const auto weights = recurrent_weights(task);
+  data.set("has_recurrent_weights", !weights.empty());
+  data.set("recurrent_weights", weights);
   data.set("rtol", fmt::format("{:g}", request.tolerance.rtol));
   data.set("atol", fmt::format("{:g}", request.tolerance.atol));
   data.set("has_float64_multiple", request.tolerance.float64_multiple > 0);
   data.set("float64_multiple", fmt::format("{:g}", request.tolerance.float64_multiple));
+}
+
+std::string language_of(Target target) {
+  switch (target) {
+    case Target::Cpp:
+      return "C++";
+    case Target::Cuda:
+      return "CUDA C++";
+    case Target::Hip:
+    case Target::Hipkittens:
+      return "HIP C++";
+    case Target::Triton:
+    case Target::Torch:
+      return "Python";
+  }
+  return "";
 }
 
 void set_target(TemplateData& data, Target target) {
@@ -129,8 +174,23 @@ void set_target(TemplateData& data, Target target) {
   for (const auto one : {Target::Cpp, Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton, Target::Torch})
     data.set("is_" + std::string(to_string(one)), one == target);
   data.set("is_native", is_native(target));
-  data.set("language", target == Target::Cpp ? "C++" : is_native(target) ? std::string(to_string(target)) : "Python");
+  data.set("is_native_gpu", is_native(target) && target != Target::Cpp);
+  data.set("language", language_of(target));
   data.set("fence_tag", is_native(target) ? "cpp" : "python");
+  const bool amd = target == Target::Hip || target == Target::Hipkittens;
+  data.set("is_amd", amd);
+  data.set("stream_type", amd ? "hipStream_t" : "cudaStream_t");
+  data.set("multiprocessor", amd ? "CU" : "SM");
+  data.set("warp", amd ? "wavefront" : "warp");
+  data.set("worker", target == Target::Triton                           ? "program"
+                     : target == Target::Cpp || target == Target::Torch ? "thread"
+                                                                        : "block");
+}
+
+/// Blank data does not say where it is judged, unless the target does.
+void set_place(TemplateData& data, const PromptRequest& request, Measured measured) {
+  const bool native_gpu = is_native(request.target) && request.target != Target::Cpp;
+  data.set("is_gpu", native_gpu || (request.on_gpu && request.target != Target::Cpp && measured == Measured::Shown));
 }
 
 bool is_dropped(const DataOptions& options, Part part) {
@@ -153,6 +213,13 @@ void set_device(TemplateData& data, const PromptRequest& request, const DataOpti
   data.set("device", rows);
 }
 
+void set_knowledge(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
+  if (is_dropped(options, Part::Knowledge)) return;
+  const auto families = families_of(request.task.text, request.description);
+  for (const auto family : families) data.set("is_" + std::string(to_string(family)), true);
+  data.set("has_knowledge", !families.empty());
+}
+
 void set_history(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
   List rows;
   for (const auto& attempt : request.history) {
@@ -166,6 +233,7 @@ void set_history(TemplateData& data, const PromptRequest& request, const DataOpt
 }
 
 void set_analysis(TemplateData& data, const Analysis& analysis, Inserts& inserts) {
+  data.set("has_analysis", true);
   const auto set = [&](const std::string& name, const std::string& text) {
     data.set("has_" + name, !trim(text).empty());
     data.set(name, inserts.mark(trim(text)));
@@ -176,6 +244,58 @@ void set_analysis(TemplateData& data, const Analysis& analysis, Inserts& inserts
   set("plan", analysis.plan);
   set("expected_speedup", analysis.expected_speedup);
   set("output_requirement", analysis.output_requirement);
+  set("correction", analysis.correction);
+}
+
+void set_critique(TemplateData& data, const std::string& reply, Inserts& inserts) {
+  const auto critique = read_critique(reply);
+  if (!critique) return;
+  data.set("has_critique", true);
+  const auto set = [&](const std::string& name, const std::string& text) {
+    data.set("has_critique_" + name, !trim(text).empty());
+    data.set("critique_" + name, inserts.mark(trim(text)));
+  };
+  set("problem", critique->problem);
+  set("evidence", critique->evidence);
+  set("change", critique->change);
+}
+
+std::string format_time(double nanoseconds) {
+  if (nanoseconds < 1e6) return fmt::format("{:.1f} us", nanoseconds / 1e3);
+  return fmt::format("{:.3f} ms", nanoseconds / 1e6);
+}
+
+/// Measured, every word of it: blank data has none.
+void set_profile(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
+  if (options.measured == Measured::Blank || is_dropped(options, Part::Profile)) return;
+  List kernels;
+  if (request.profile && !request.profile->unavailable) {
+    for (const auto& kernel : request.profile->kernels) {
+      if (kernels.size() == k_max_kernels) break;
+      TemplateData row;
+      row.set("kernel_name", sanitize_line(kernel.function.empty() ? kernel.name : kernel.function, k_max_kernel_name));
+      row.set("kernel_origin", std::string(to_string(kernel.origin)));
+      row.set("kernel_launches", std::to_string(kernel.launches));
+      row.set("kernel_time", format_time(kernel.duration_ns));
+      row.set("kernel_share", fmt::format("{:.0f} %", 100 * request.profile->share_of(kernel)));
+      kernels.push_back(std::move(row));
+    }
+    data.set("profile_source", sanitize_line(request.profile->source, k_max_shown_line));
+  }
+  data.set("has_kernels", !kernels.empty());
+  data.set("kernels", kernels);
+  List findings;
+  for (const auto& finding : request.findings) {
+    if (findings.size() == k_max_findings) break;
+    TemplateData row;
+    row.set("finding", sanitize_line(finding, k_max_finding));
+    findings.push_back(std::move(row));
+  }
+  data.set("has_findings", !findings.empty());
+  data.set("findings", findings);
+  data.set("has_headroom", !request.headroom.empty());
+  data.set("headroom", sanitize_line(request.headroom, k_max_finding));
+  data.set("has_profile", !kernels.empty() || !findings.empty() || !request.headroom.empty());
 }
 
 }  // namespace
@@ -186,6 +306,10 @@ std::string to_string(Part part) {
       return "examples";
     case Part::Earlier:
       return "history";
+    case Part::Knowledge:
+      return "knowledge";
+    case Part::Profile:
+      return "profile";
     case Part::Device:
       return "device";
   }
@@ -208,17 +332,23 @@ std::vector<std::string> class_variables(const Outcome& outcome) {
 TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, Inserts& inserts) {
   TemplateData data;
   set_target(data, request.target);
+  set_place(data, request, options.measured);
   set_task(data, request, inserts);
   set_device(data, request, options);
   set_history(data, request, options);
+  set_knowledge(data, request, options);
   data.set("has_examples", !is_dropped(options, Part::Examples));
   data.set("variant", sanitize_line(request.variant, k_max_shown_line));
   data.set("has_variant", !request.variant.empty());
+  set_profile(data, request, options);
   if (request.analysis) set_analysis(data, *request.analysis, inserts);
+  if (request.critique) set_critique(data, *request.critique, inserts);
   if (request.base) {
     data.set("has_code", !trim(request.base->source).empty());
     set_source(data, "code", request.base->source, inserts);
     set_verdict(data, *request.base, options.measured, inserts);
+    const bool failed = !request.base->record || !request.base->record->outcome.correct();
+    data.set("is_correctness", request.variant.empty() ? failed : request.variant == k_correctness);
   }
   return data;
 }

@@ -4,6 +4,7 @@
 /// A request as the variables of a template. docs/prompts.md lists them.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <kernelgen/prompt/prompt_builder.hpp>
@@ -17,8 +18,12 @@ inline namespace v0 {
 enum class Measured { Shown, Blank };
 
 /// Optional parts, in the order in which a token budget drops them.
-enum class Part { Examples, Earlier, Device };
+enum class Part { Examples, Earlier, Knowledge, Profile, Device };
 [[nodiscard]] std::string to_string(Part part);
+
+/// What a critic looks at: the variants of its prompt. Without one, the outcome decides.
+inline constexpr std::string_view k_correctness = "correctness";
+inline constexpr std::string_view k_optimization = "optimization";
 
 /// How a request is turned into variables.
 struct DataOptions {

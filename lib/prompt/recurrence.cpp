@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "prompt/python_words.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen {
@@ -16,33 +17,6 @@ namespace {
 constexpr auto k_layers = std::to_array<std::string_view>({"GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"});
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// The source with the insides of texts and comments as blanks; line ends stay.
-std::string code_only(std::string_view text) {
-  std::string code(text);
-  const auto blank = [&](std::size_t from, std::size_t to) {
-    for (auto i = from; i < std::min(to, code.size()); ++i)
-      if (code[i] != '\n') code[i] = ' ';
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '#') {
-      const auto end = std::min(text.find('\n', i), text.size());
-      blank(i, end);
-      i = end;
-    } else if (text[i] == '"' || text[i] == '\'') {
-      const std::string_view one = text.substr(i, 1);
-      const std::string three(3, text[i]);
-      const bool is_long = text.substr(i, 3) == three;
-      const std::string_view quote = is_long ? std::string_view(three) : one;
-      auto end = i + quote.size();
-      while (end < text.size() && text.substr(end, quote.size()) != quote && (is_long || text[end] != '\n'))
-        end += text[end] == '\\' ? 2 : 1;
-      blank(i, end + quote.size());
-      i = end + quote.size() - 1;
-    }
-  }
-  return code;
-}
 
 struct Line {
   std::size_t indent = 0;
@@ -58,31 +32,9 @@ std::vector<Line> lines_of(std::string_view code) {
   return lines;
 }
 
-/// The words of a text in order, each with what stands right before and after it.
-struct Word {
-  std::string_view text;
-  char before = ' ';
-  char after = ' ';
-};
-
-std::vector<Word> words_of(std::string_view text) {
-  std::vector<Word> words;
-  for (std::size_t i = 0; i < text.size();) {
-    if (!is_word(text[i])) {
-      ++i;
-      continue;
-    }
-    auto end = i;
-    while (end < text.size() && is_word(text[end])) ++end;
-    words.push_back({text.substr(i, end - i), i > 0 ? text[i - 1] : ' ', end < text.size() ? text[end] : ' '});
-    i = end;
-  }
-  return words;
-}
-
 bool uses_recurrent_layer(std::string_view code) {
   const auto words = words_of(code);
-  return std::any_of(words.begin(), words.end(), [](const Word& word) {
+  return std::any_of(words.begin(), words.end(), [](const PythonWord& word) {
     return word.after == '(' && std::find(k_layers.begin(), k_layers.end(), word.text) != k_layers.end();
   });
 }
@@ -105,7 +57,8 @@ std::size_t assignment(std::string_view line) {
 bool takes_slice(std::string_view line, std::string_view variable) {
   for (auto open = line.find('['); open != line.npos; open = line.find('[', open + 1)) {
     const auto inside = words_of(line.substr(open, std::min(line.find(']', open), line.size()) - open));
-    const bool indexed = std::any_of(inside.begin(), inside.end(), [&](const Word& w) { return w.text == variable; });
+    const bool indexed =
+        std::any_of(inside.begin(), inside.end(), [&](const PythonWord& w) { return w.text == variable; });
     auto begin = open;
     while (begin > 0 && (is_word(line[begin - 1]) || line[begin - 1] == '.')) --begin;
     const auto base = line.substr(begin, open - begin);
@@ -133,7 +86,7 @@ bool carries_state(const std::vector<Line>& body) {
 }
 
 /// "for t in range(n):" or "for t, x_t in enumerate(...):"; what stands between "for" and "in".
-std::vector<Word> loop_variables(std::string_view line) {
+std::vector<PythonWord> loop_variables(std::string_view line) {
   const auto in = line.find(" in ");
   if (line.substr(0, 4) != "for " || in == line.npos) return {};
   return words_of(line.substr(4, in - 4));
@@ -142,7 +95,7 @@ std::vector<Word> loop_variables(std::string_view line) {
 /// A loop over slices themselves: for x_t in x.unbind(1), but not for layer in self.layers.
 bool iterates_over_slices(std::string_view line) {
   const auto words = words_of(line.substr(std::min(line.find(" in "), line.size())));
-  return std::any_of(words.begin(), words.end(), [](const Word& word) {
+  return std::any_of(words.begin(), words.end(), [](const PythonWord& word) {
     return word.after == '(' && (word.text == "unbind" || word.text == "split" || word.text == "chunk");
   });
 }
@@ -156,7 +109,7 @@ bool has_recurrent_loop(const std::vector<Line>& lines) {
     const bool slices =
         iterates_over_slices(lines[i].text) || std::any_of(body.begin(), body.end(), [&](const Line& line) {
           return std::any_of(variables.begin(), variables.end(),
-                             [&](const Word& variable) { return takes_slice(line.text, variable.text); });
+                             [&](const PythonWord& variable) { return takes_slice(line.text, variable.text); });
         });
     if (slices && carries_state(body)) return true;
   }

@@ -21,6 +21,7 @@ constexpr std::size_t k_max_diagnostic = 400;
 constexpr std::size_t k_max_log = 4000;
 constexpr std::size_t k_max_outputs = 8;
 constexpr std::size_t k_max_names = 64;
+constexpr std::size_t k_max_kernels = 12;
 
 std::string format_time(double nanoseconds) {
   if (nanoseconds < 1e3) return fmt::format("{:.0f} ns", nanoseconds);
@@ -76,6 +77,24 @@ void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measur
   }
 }
 
+/// What the kernels need, as the compiler counted it.
+void set_resources(TemplateData& data, const EvaluationRecord& record, Measured measured) {
+  List rows;
+  if (record.compile && measured == Measured::Shown) {
+    for (const auto& kernel : record.compile->kernels) {
+      if (rows.size() == k_max_kernels) break;
+      TemplateData row;
+      row.set("resource_kernel", sanitize_line(kernel.name.substr(0, kernel.name.find('(')), 120));
+      row.set("registers", std::to_string(kernel.registers));
+      row.set("spilled_bytes", std::to_string(kernel.spill_store_bytes + kernel.spill_load_bytes));
+      row.set("static_shared_bytes", std::to_string(kernel.static_shared_bytes));
+      rows.push_back(std::move(row));
+    }
+  }
+  data.set("has_resources", !rows.empty());
+  data.set("resources", rows);
+}
+
 TemplateData output_row(const OutputError& error, Measured measured) {
   const auto number = [&](double value) { return measured_text(measured, fmt::format("{:.3g}", value)); };
   TemplateData row;
@@ -129,6 +148,12 @@ void set_weights(TemplateData& data, const EvaluationRecord& record) {
   data.set("unmapped_count", std::to_string(total));
 }
 
+double median_of(std::vector<std::int64_t> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return static_cast<double>(*middle);
+}
+
 /// A correct kernel was timed, except under an interpreter; blank data shows the same sentence for all of them.
 void set_timing(TemplateData& data, const EvaluationRecord& record, Measured measured) {
   const auto score = score_of(record);
@@ -139,6 +164,11 @@ void set_timing(TemplateData& data, const EvaluationRecord& record, Measured mea
   data.set("candidate_time", measured_text(measured, format_time(timing.candidate_median_ns)));
   data.set("reference_time", measured_text(measured, format_time(timing.reference_median_ns)));
   data.set("speedup", measured_text(measured, fmt::format("{:.3g}", score.value_or(0))));
+  const bool graphs = measured == Measured::Shown && timing.speedup_device && !timing.candidate_graph_ns.empty() &&
+                      !timing.reference_graph_ns.empty();
+  data.set("has_graph_timing", graphs);
+  data.set("candidate_graph_time", graphs ? format_time(median_of(timing.candidate_graph_ns)) : "");
+  data.set("reference_graph_time", graphs ? format_time(median_of(timing.reference_graph_ns)) : "");
   data.set("prepare_time", measured_text(measured, format_time(static_cast<double>(timing.prepare_ns))));
 }
 
@@ -171,6 +201,7 @@ void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, 
   set_outputs(data, record, measured);
   set_weights(data, record);
   set_timing(data, record, measured);
+  set_resources(data, record, measured);
 }
 
 }  // namespace v0

@@ -42,14 +42,16 @@ struct PromptRequest {
   TaskDescription description;
   Tolerance tolerance;
   int threads = 1;
+  /// Judged on a GPU. Native GPU targets always are.
+  bool on_gpu = false;
   std::vector<DeviceFact> device;
   /// The candidate to repair, analyse, optimize or tune. Required for every kind but Seed.
   std::optional<Attempt> base;
   /// Earlier attempts on the same line, oldest first; shown in a line each.
   std::vector<Attempt> history;
-  /// Required for Optimize.
+  /// Optimize requires this or a critique.
   std::optional<Analysis> analysis;
-  /// What a critic wrote about the base.
+  /// What a critic wrote about the base, as it was; quoted in prompts that ask for code.
   std::optional<std::string> critique;
   /// Where the time of the base goes.
   std::optional<Profile> profile;

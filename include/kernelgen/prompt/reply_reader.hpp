@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What a model meant: the code or the analysis in its reply. Pure; any text is survived.
+/// What a model meant: the code, the analysis or the critique in its reply. Pure; any text is survived.
 
 #include <optional>
 #include <string>
@@ -30,6 +30,20 @@ struct ExtractedCode {
 /// The JSON object of an analysis reply, fenced or not, with prose around it. Missing members keep their defaults,
 /// "no", "false" and 0 are false. InvalidArgument when there is no object, with what was found instead.
 [[nodiscard]] Result<Analysis> read_analysis(std::string_view reply);
+
+/// What a critic said about a candidate: one thing that is wrong with it, or that holds it up.
+struct Critique {
+  std::string problem;
+  /// Where that shows: lines, numbers.
+  std::string evidence;
+  /// The one change to make, or the whole reply when it was no JSON.
+  std::string change;
+  bool operator==(const Critique&) const = default;
+};
+
+/// The JSON object of a critic's reply, as above. A reply without one is taken as it is, in `change`; InvalidArgument
+/// when it is empty.
+[[nodiscard]] Result<Critique> read_critique(std::string_view reply);
 
 }  // namespace v0
 }  // namespace kernelgen

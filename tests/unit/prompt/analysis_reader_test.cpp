@@ -84,3 +84,17 @@ TEST_CASE("hostile analyses end", "[prompt][analysis]") {
     CHECK((analysis || !analysis.error().message.empty()));
   }
 }
+
+TEST_CASE("a critique is read as JSON, or else as it is", "[prompt][critique]") {
+  const auto read_it = [](const std::string& text) { return read_critique(text).value(); };
+  CHECK(read_it("Here:\n```json\n{\"Problem\": \"a\", \"evidence\": [\"b\", \"c\"], \"change\": \"d\\ne\"}\n```") ==
+        Critique{"a", "b\nc", "d\ne"});
+  CHECK(read_it("{\"critique\": {\"change\": \"fuse\"}}") == Critique{"", "", "fuse"});
+  CHECK(read_it("<think>\nhm\n</think>\nThe barrier is missing.\n") == Critique{"", "", "The barrier is missing."});
+  CHECK(read_it(std::string(20000, 'x')).change.size() <= 8000);
+}
+
+TEST_CASE("a critique that is empty or enormous is refused", "[prompt][critique]") {
+  CHECK(read_critique(" \n<think>only thoughts</think>").error().message == "the critique is empty");
+  CHECK(read_critique(std::string(300u << 10, 'x')).error().message == "the critique is longer than 256 KiB");
+}

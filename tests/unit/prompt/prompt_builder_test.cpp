@@ -18,9 +18,9 @@ using kernelgen::testing::sample_prompt_request;
 namespace {
 
 const std::string k_templates = KERNELGEN_SOURCE_DIR "/lib/prompt/templates";
-const auto k_kinds = {PromptKind::Seed,     PromptKind::Repair, PromptKind::Analysis,
-                      PromptKind::Optimize, PromptKind::Stage,  PromptKind::Reflect};
-const auto k_targets = {Target::Cpp, Target::Triton, Target::Torch};
+const auto k_kinds = {PromptKind::Seed,  PromptKind::Repair,  PromptKind::Analysis, PromptKind::Optimize,
+                      PromptKind::Stage, PromptKind::Reflect, PromptKind::Critic};
+const auto k_targets = {Target::Cpp, Target::Cuda, Target::Triton, Target::Torch};
 
 std::unique_ptr<PromptBuilder> builder(const std::filesystem::path& overrides = {}) {
   return make_prompt_builder({k_templates, overrides}).value();
@@ -147,7 +147,7 @@ TEST_CASE("each target has strategies that differ", "[prompt][builder][variants]
     CHECK(texts.size() == names.size());
   }
   CHECK(builder()->strategies(Target::Cpp).front() == "vectorized_packed");
-  CHECK(builder()->strategies(Target::Cuda).empty());
+  
 }
 
 TEST_CASE("each target has the three stages", "[prompt][builder][variants]") {
@@ -173,8 +173,8 @@ TEST_CASE("unknown variants are refused by name", "[prompt][builder][variants]")
   auto request = sample_prompt_request(PromptKind::Stage);
   request.variant = "warp_tiling";
   CHECK(refusal(request) ==
-        "unknown variant warp_tiling of a stage prompt for cpp; there are block_tiling, grid_and_parallel, "
-        "memory_and_tuning");
+        "unknown variant warp_tiling of a stage prompt for cpp; there are advanced_memory, "
+        "block_tiling, grid_and_parallel, memory_access, memory_and_tuning");
   request.variant.clear();
   CHECK(refusal(request) == "a stage prompt needs a variant: the name of the stage");
   request = sample_prompt_request(PromptKind::Analysis);
@@ -192,15 +192,88 @@ TEST_CASE("what a kind requires is named when it is missing", "[prompt][builder]
   }
   auto request = sample_prompt_request(PromptKind::Optimize);
   request.analysis.reset();
-  CHECK(refusal(request) == "an optimize prompt needs an analysis");
+  CHECK(refusal(request) == "an optimize prompt needs an analysis or a critique");
+  request = sample_prompt_request(PromptKind::Critic);
+  request.base.reset();
+  CHECK(refusal(request) == "a critic prompt needs a candidate");
   request = sample_prompt_request(PromptKind::Analysis);
   request.base->source.clear();
   CHECK(refusal(request) == "an analysis prompt needs the candidate's code");
   request = sample_prompt_request(PromptKind::Seed);
   request.task.text.clear();
   CHECK(refusal(request) == "a prompt needs the source of its task");
-  request = sample_prompt_request(PromptKind::Seed, Target::Cuda);
-  CHECK(refusal(request) == "there are no prompts for target cuda: no template targets/cuda.mustache");
+  request = sample_prompt_request(PromptKind::Seed, Target::Hip);
+  CHECK(refusal(request) == "there are no prompts for target hip: no template targets/hip.mustache");
+}
+
+TEST_CASE("a critic looks for the cause of a failure, or for what costs most time", "[prompt][builder][critic]") {
+  auto request = sample_prompt_request(PromptKind::Critic);
+  const auto slow = built(request).text;
+  CHECK(holds(slow, "the one thing that costs it most time"));
+  CHECK(holds(slow, "what it should gain"));
+  CHECK_FALSE(holds(slow, "## What happened"));
+  request.base = failed_attempt("seed1", "int x;\n", {OutcomeKind::Race, "", "calls disagree"});
+  const auto wrong = built(request).text;
+  CHECK(holds(wrong, "Find the one cause"));
+  CHECK(holds(wrong, "Outcome: `race`: calls disagree"));
+  CHECK(holds(wrong, "## How the answer is judged"));
+}
+
+TEST_CASE("a critic looks at what its variant says", "[prompt][builder][critic]") {
+  auto request = sample_prompt_request(PromptKind::Critic);
+  request.variant = "correctness";
+  CHECK(holds(built(request).text, "Find the one cause"));
+  request.variant = "optimization";
+  CHECK(holds(built(request).text, "costs it most time"));
+  request.variant = "style";
+  CHECK(refusal(request) == "unknown variant style of a critic prompt; there are correctness, optimization");
+}
+
+TEST_CASE("what an analysis got wrong is corrected", "[prompt][builder]") {
+  auto request = sample_prompt_request(PromptKind::Optimize);
+  request.analysis->correction = "forward() returns the whole sequence.";
+  CHECK(holds(built(request).text, "- Correction: forward() returns the whole sequence.\n"));
+}
+
+TEST_CASE("prompts for code quote what a critic said", "[prompt][builder][critic]") {
+  for (const auto kind : {PromptKind::Repair, PromptKind::Optimize, PromptKind::Stage, PromptKind::Reflect}) {
+    auto request = sample_prompt_request(kind);
+    CHECK_FALSE(holds(built(request).text, "What a reviewer found"));
+    request.analysis.reset();
+    request.critique =
+        R"({"problem": "No barrier between the steps.", "change": "Double-buffer {{state}}.\n\n\nAnd wait."})";
+    const auto text = built(request).text;
+    INFO(to_string(kind));
+    CHECK(holds(text, "- Problem: No barrier between the steps.\n- Change: Double-buffer {{state}}.\n\n\nAnd wait.\n"));
+    CHECK_FALSE(holds(text, "## The analysis"));
+  }
+}
+
+TEST_CASE("a profile is shown with what it means, and is no part of the fingerprint", "[prompt][builder][profile]") {
+  for (const auto kind : {PromptKind::Analysis, PromptKind::Optimize, PromptKind::Stage, PromptKind::Critic}) {
+    auto request = sample_prompt_request(kind);
+    const auto without = built(request);
+    CHECK_FALSE(holds(without.text, "Where its time goes"));
+    request.profile.emplace();
+    request.profile->source = "ncu";
+    request.profile->kernels = {{"step(float*)", "step", KernelOrigin::Own, 512, 3e6, 0, {}},
+                                {"void gemm<1>()", "", KernelOrigin::Library, 1, 1e6, 0, {}}};
+    request.findings = {"512 launches.", "Few blocks.", "Cold cache.", "A fourth one."};
+    const auto with = built(request);
+    INFO(to_string(kind));
+    CHECK(holds(with.text, "One call, taken apart by ncu"));
+    CHECK(holds(with.text, "| `step` | own | 512 | 3.000 ms | 75 % |"));
+    CHECK(holds(with.text, "| `void gemm<1>()` | library | 1 | 1.000 ms | 25 % |"));
+    CHECK(holds(with.text, "- 512 launches.\n- Few blocks.\n- Cold cache.\n"));
+    CHECK_FALSE(holds(with.text, "A fourth one."));
+    CHECK(with.fingerprint == without.fingerprint);
+    request.headroom = "4.1 times the floor.";
+    CHECK(holds(built(request).text, "- 4.1 times the floor.\n- 512 launches.\n"));
+    request.headroom.clear();
+    request.profile->unavailable = ProfileUnavailable{"no device", ""};
+    request.findings.clear();
+    CHECK(built(request).text == without.text);
+  }
 }
 
 TEST_CASE("a reply without code can be repaired", "[prompt][builder]") {

@@ -1,0 +1,154 @@
+#include "prompt/families.hpp"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <string>
+
+#include "prompt/python_words.hpp"
+#include "prompt/recurrence.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+/// More would bury the one that decides.
+constexpr std::size_t k_max_families = 4;
+/// Parameter tensors from which several kinds of layers make a network.
+constexpr std::size_t k_network_parameters = 8;
+
+struct Row {
+  Family family;
+  /// Whole names that are called.
+  std::initializer_list<std::string_view> names;
+  /// Names of modules and functions that begin so, and end in a dimension or in nothing: "Conv2d", "conv_transpose1d".
+  std::initializer_list<std::string_view> stems;
+};
+
+const std::array<Row, 8>& rows() {
+  static const std::array<Row, 8> k_rows{{
+      {Family::Attention,
+       {"scaled_dot_product_attention", "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer",
+        "Transformer", "multi_head_attention_forward"},
+       {}},
+      {Family::Convolution, {}, {"Conv", "ConvTranspose", "conv", "conv_transpose", "LazyConv"}},
+      {Family::Gemm,
+       {"Linear", "Bilinear", "LazyLinear", "matmul", "mm", "bmm", "mv", "addmm", "addmv", "baddbmm", "addbmm",
+        "linear", "bilinear", "einsum", "tensordot", "chain_matmul", "multi_dot"},
+       {}},
+      {Family::Scan, {"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "associative_scan"}, {}},
+      {Family::Normalization,
+       {"LayerNorm", "GroupNorm", "RMSNorm", "LocalResponseNorm", "layer_norm", "group_norm", "batch_norm",
+        "instance_norm", "rms_norm", "local_response_norm", "normalize"},
+       {"BatchNorm", "InstanceNorm"}},
+      {Family::Loss,
+       {"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "cosine_similarity"},
+       {}},
+      {Family::Reduction,
+       {"softmax",   "log_softmax", "softmin", "Softmax", "LogSoftmax",    "Softmin",    "Softmax2d",
+        "logsumexp", "sum",         "mean",    "max",     "min",           "amax",       "amin",
+        "aminmax",   "argmax",      "argmin",  "prod",    "var",           "std",        "var_mean",
+        "std_mean",  "median",      "nansum",  "nanmean", "count_nonzero", "vector_norm"},
+       {}},
+      {Family::Pooling,
+       {},
+       {"MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "LPPool", "max_pool", "avg_pool",
+        "adaptive_avg_pool", "adaptive_max_pool", "lp_pool"}},
+  }};
+  return k_rows;
+}
+
+/// "Conv2d" begins with "Conv" and ends in a dimension.
+bool has_stem(std::string_view word, std::string_view stem) {
+  if (word.substr(0, stem.size()) != stem) return false;
+  const auto rest = word.substr(stem.size());
+  return rest == "1d" || rest == "2d" || rest == "3d";
+}
+
+bool ends_with(std::string_view word, std::string_view end) {
+  return word.size() > end.size() && word.substr(word.size() - end.size()) == end;
+}
+
+bool names(const Row& row, std::string_view word) {
+  if (std::find(row.names.begin(), row.names.end(), word) != row.names.end()) return true;
+  if (row.family == Family::Loss && (ends_with(word, "Loss") || ends_with(word, "_loss"))) return true;
+  return std::any_of(row.stems.begin(), row.stems.end(), [&](auto stem) { return has_stem(word, stem); });
+}
+
+/// How often each row's names are called.
+std::array<int, 8> count_calls(const std::vector<PythonWord>& words) {
+  std::array<int, 8> counts{};
+  for (const auto& word : words) {
+    if (word.after != '(') continue;
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += names(rows()[i], word.text) ? 1 : 0;
+  }
+  return counts;
+}
+
+/// "a @ b", which is no decorator.
+int count_products(std::string_view code) {
+  int count = 0;
+  for (auto at = code.find('@'); at != code.npos; at = code.find('@', at + 1)) {
+    const auto line = at == 0 ? code.npos : code.rfind('\n', at - 1);
+    const auto first = code.find_first_not_of(" \t", line == code.npos ? 0 : line + 1);
+    if (first != at) ++count;
+  }
+  return count;
+}
+
+bool has_call(const std::vector<PythonWord>& words, std::initializer_list<std::string_view> names) {
+  return std::any_of(words.begin(), words.end(), [&](const PythonWord& word) {
+    return word.after == '(' && std::find(names.begin(), names.end(), word.text) != names.end();
+  });
+}
+
+bool contains(const std::vector<Family>& families, Family family) {
+  return std::find(families.begin(), families.end(), family) != families.end();
+}
+
+/// Layers of at least two kinds that have weights, or of the level that says so.
+bool is_network(const std::vector<Family>& found, bool recurrent, const TaskDescription& description) {
+  auto kinds = std::count_if(found.begin(), found.end(), [](Family family) {
+    return family == Family::Attention || family == Family::Convolution || family == Family::Gemm ||
+           family == Family::Normalization;
+  });
+  if (recurrent) ++kinds;
+  return kinds >= 2 &&
+         (description.level == TaskLevel::Network || description.parameters.size() >= k_network_parameters);
+}
+
+}  // namespace
+
+std::string_view to_string(Family family) {
+  static constexpr auto k_names =
+      std::to_array<std::string_view>({"network", "attention", "convolution", "gemm", "scan", "normalization", "loss",
+                                       "reduction", "pooling", "elementwise"});
+  return k_names[static_cast<std::size_t>(family)];
+}
+
+std::vector<Family> families_of(std::string_view python, const TaskDescription& description) {
+  const auto code = code_only(python);
+  const auto words = words_of(code);
+  auto counts = count_calls(words);
+  const auto count = [&](Family family) -> int& { return counts[static_cast<std::size_t>(family) - 1]; };
+  count(Family::Gemm) += count_products(code);
+  // softmax(q k) v without the name of it.
+  if (count(Family::Gemm) >= 2 && count(Family::Attention) == 0 && has_call(words, {"softmax", "Softmax"}))
+    count(Family::Attention) = has_call(words, {"matmul", "bmm", "einsum"}) || count_products(code) >= 2 ? 1 : 0;
+  // Written out: mean and root.
+  if (has_call(words, {"rsqrt", "sqrt"}) && has_call(words, {"mean", "var"})) ++count(Family::Normalization);
+  std::vector<Family> found;
+  for (const auto& row : rows())
+    if (count(row.family) > 0) found.push_back(row.family);
+  const bool recurrent = is_recurrent(python);
+  if (is_network(found, recurrent, description)) found.insert(found.begin(), Family::Network);
+  // What stands inside of the others is known with them.
+  if (contains(found, Family::Attention) || contains(found, Family::Loss))
+    found.erase(std::remove(found.begin(), found.end(), Family::Reduction), found.end());
+  if (found.empty() && !recurrent) found.push_back(Family::Elementwise);
+  if (found.size() > k_max_families) found.resize(k_max_families);
+  return found;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,27 @@
+#pragma once
+
+/// \file
+/// JSON as models write it: with comments, Python's words, line ends inside strings, and prose around it.
+
+#include <boost/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// "Worth-Optimizing" and "worth optimizing" mean worth_optimizing.
+[[nodiscard]] std::string normalized_name(std::string_view name);
+
+/// The last object of a text that has one of these members, or the one that it wraps: {"analysis": {...}}. The last
+/// one, because the first may be the schema, repeated.
+[[nodiscard]] std::optional<boost::json::object> last_object_with(std::string_view text,
+                                                                  std::span<const std::string_view> members);
+
+/// Any value as one text of bounded length: "3x", 3, ["first", "second"].
+[[nodiscard]] std::string json_text(const boost::json::value& value);
+
+}  // namespace v0
+}  // namespace kernelgen
