@@ -9,8 +9,8 @@
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
-#include "device_facts.hpp"
 #include "evaluation_flags.hpp"
+#include "prompt_device.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
 
@@ -25,6 +25,7 @@ struct GenerateOptions {
   std::string prompt;
   std::string response_file;
   std::string prompts;
+  std::string gpu;
   int samples = 1;
   double temperature = 0.7;
   EvaluationFlags evaluation;
@@ -60,7 +61,14 @@ Result<Prompt> make_prompt(const GenerateOptions& options, Context& context) {
   KERNELGEN_TRY(request.description, benchmarker->describe(task, evaluation, context.stop));
   request.tolerance = standard_tolerance(request.description);
   request.threads = evaluation.threads > 0 ? evaluation.threads : cpu.usable_cores;
-  request.device = device_facts(cpu);
+  KERNELGEN_TRY(auto device, find_prompt_device({.target = request.target,
+                                                 .gpu = options.gpu,
+                                                 .device = options.evaluation.options.device,
+                                                 .cache_dir = options.evaluation.cache_dir,
+                                                 .judged_here = false},
+                                                context));
+  request.device = std::move(device.facts);
+  request.on_gpu = device.on_gpu;
   request.task = std::move(task);
   return builder->build(request);
 }
@@ -140,6 +148,8 @@ void bind_options(CLI::App& command, GenerateOptions& options) {
       ->type_name("X")
       ->check(quiet(CLI::NonNegativeNumber))
       ->capture_default_str();
+  command.add_option("--gpu", options.gpu, "Write for this GPU, which need not be here; kgen devices --all")
+      ->type_name("NAME");
   command.add_option("--prompts", options.prompts, "Templates here replace those of the same name")->type_name("DIR");
   bind_evaluation_flags(command, options.evaluation);
   command.add_flag("--no-wait", options.evaluation.no_wait, "Exit with 75 instead of waiting for a mailbox or a spool");

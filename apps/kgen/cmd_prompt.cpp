@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <kernelgen/device/cpu.hpp>
 #include <kernelgen/profile/findings.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
@@ -12,7 +13,7 @@
 
 #include "commands.hpp"
 #include "core/json.hpp"
-#include "device_facts.hpp"
+#include "prompt_device.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
 
@@ -32,6 +33,7 @@ struct PromptOptions {
   std::string critique;
   std::string profile;
   std::string prompts;
+  std::string gpu;
   std::string precision{to_string(PrecisionClass::Strict)};
   std::string cache_dir;
   std::int64_t max_tokens = 0;
@@ -132,9 +134,16 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
   KERNELGEN_CHECK(read_profile(options, request));
   request.variant = options.variant;
   if (options.max_tokens > 0) request.max_tokens = options.max_tokens;
-  KERNELGEN_TRY(const auto facts, read_cpu_facts());
-  request.device = device_facts(facts);
-  request.threads = options.threads > 0 ? options.threads : facts.usable_cores;
+  KERNELGEN_TRY(auto device, find_prompt_device({.target = request.target,
+                                                 .gpu = options.gpu,
+                                                 .device = {},
+                                                 .cache_dir = options.cache_dir,
+                                                 .judged_here = false},
+                                                context));
+  request.device = std::move(device.facts);
+  request.on_gpu = device.on_gpu;
+  KERNELGEN_TRY(const auto cpu, read_cpu_facts());
+  request.threads = options.threads > 0 ? options.threads : cpu.usable_cores;
   return request;
 }
 
@@ -162,8 +171,10 @@ void bind_options(CLI::App& command, PromptOptions& options) {
   command.add_option("--phase", options.phase, "seed, repair, analysis, optimize, stage, reflect or critic")
       ->required()
       ->type_name("NAME");
-  command.add_option("--target", options.target, "cpp, torch or triton")->required()->type_name("NAME");
-  command.add_option("--variant", options.variant, "A strategy (seed), a stage (stage), or rethink (repair)")
+  command.add_option("--target", options.target, "cpp, cuda, torch or triton")->required()->type_name("NAME");
+  command
+      .add_option("--variant", options.variant,
+                  "A strategy (seed), a stage (stage), rethink (repair), correctness or optimization (critic)")
       ->type_name("NAME");
   command.add_option("--candidate", options.candidate, "The kernel to start from; all phases but seed need one")
       ->type_name("FILE");
@@ -173,8 +184,10 @@ void bind_options(CLI::App& command, PromptOptions& options) {
   command
       .add_option("--critique", options.critique, "The reply to a critic prompt; for repair, optimize, stage, reflect")
       ->type_name("FILE");
-  command.add_option("--profile", options.profile, "What profile --output wrote; where the time of the candidate goes")
+  command.add_option("--profile", options.profile, "What profile --json printed about the candidate")
       ->type_name("FILE");
+  command.add_option("--gpu", options.gpu, "Write for this GPU, which need not be here; kgen devices --all")
+      ->type_name("NAME");
   command.add_option("--prompts", options.prompts, "Templates that replace the shipped ones of the same name")
       ->type_name("DIR");
   command.add_option("--max-tokens", options.max_tokens, "Leave optional parts out until it is this short")

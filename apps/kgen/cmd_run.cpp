@@ -14,8 +14,8 @@
 
 #include "commands.hpp"
 #include "core/json.hpp"
-#include "device_facts.hpp"
 #include "evaluation_flags.hpp"
+#include "prompt_device.hpp"
 #include "run_display.hpp"
 #include "support/try.hpp"
 
@@ -30,6 +30,7 @@ struct RunOptions {
   std::string results = "results";
   std::string name;
   std::string prompts;
+  std::string gpu;
   std::string policy = "hybrid";
   HybridOptions hybrid;
   std::string stages;
@@ -85,14 +86,27 @@ Result<std::unique_ptr<Policy>> make_policy(const RunOptions& options, const Pro
   return make_hybrid_policy(std::move(hybrid));
 }
 
-Result<FlowRequest> make_request(const RunOptions& options, const Environment& environment) {
+/// Before anything is spent: a GPU that is not there would be missed only when the first reply is judged.
+Result<PromptDevice> choose_device(const RunOptions& options, Target target, Context& context) {
+  const auto& flags = options.evaluation;
+  return find_prompt_device({.target = target,
+                             .gpu = options.gpu,
+                             .device = flags.options.device,
+                             .cache_dir = flags.cache_dir,
+                             .judged_here = flags.launch_prefix.empty() && flags.spool.empty()},
+                            context);
+}
+
+Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   FlowRequest request;
-  KERNELGEN_TRY(request.task, load_task_source(options.task, {.kernelbench_dir = environment.kernelbench_dir}));
+  KERNELGEN_TRY(request.task, load_task_source(options.task, {.kernelbench_dir = context.environment.kernelbench_dir}));
   KERNELGEN_TRY(request.target, parse_built_target(options.target));
   KERNELGEN_TRY(request.evaluation, evaluation_options(options.evaluation));
   KERNELGEN_TRY(const auto cpu, read_cpu_facts());
   if (request.evaluation.threads == 0) request.evaluation.threads = cpu.usable_cores;
-  request.device = device_facts(cpu);
+  KERNELGEN_TRY(auto device, choose_device(options, request.target, context));
+  request.device = std::move(device.facts);
+  request.on_gpu = device.on_gpu;
   request.name = options.name.empty() ? request.task.name : request.task.name + '.' + options.name;
   request.goal = options.goal;
   request.budget = {
@@ -159,7 +173,7 @@ std::string describe(const FlowOutcome& outcome, const std::string& directory) {
 }
 
 Result<ExitCode> run(const RunOptions& options, Context& context) {
-  KERNELGEN_TRY(const auto request, make_request(options, context.environment));
+  KERNELGEN_TRY(const auto request, make_request(options, context));
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(const auto prompts,
                 make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts}));
@@ -234,7 +248,7 @@ void bind_options(CLI::App& command, RunOptions& options) {
   command.add_option("task", options.task, "The task: a file, or level3/40 with KERNELBENCH_DIR")
       ->required()
       ->type_name("TASK");
-  command.add_option("--target", options.target, "cpp, torch or triton")->required()->type_name("NAME");
+  command.add_option("--target", options.target, "cpp, cuda, torch or triton")->required()->type_name("NAME");
   command.add_option("--llm", options.llm, "Who writes: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE")
       ->required()
       ->type_name("SPEC");
@@ -242,6 +256,8 @@ void bind_options(CLI::App& command, RunOptions& options) {
       ->type_name("FILE");
   command.add_option("--results", options.results, "Results directory")->type_name("DIR")->capture_default_str();
   command.add_option("--name", options.name, "Name of a further run of the same task")->type_name("NAME");
+  command.add_option("--gpu", options.gpu, "The GPU behind --launch-prefix or --spool, for the prompts")
+      ->type_name("NAME");
   command.add_option("--prompts", options.prompts, "Templates here replace those of the same name")->type_name("DIR");
   command.add_flag("--json", options.json, "Print the outcome as JSON, and nothing else, to standard output");
   bind_search(command, options);

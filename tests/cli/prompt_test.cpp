@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <sstream>
 
 #include <kernelgen/bench/fake_benchmarker.hpp>
+#include <kernelgen/core/profile.hpp>
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
@@ -38,7 +40,9 @@ class Fixture {
   }
 
   int prompt(std::vector<std::string> more) {
-    std::vector<std::string> arguments{"prompt", k_source + "/examples/tasks/gru_hidden.py", "--target", "cpp"};
+    std::vector<std::string> arguments{"prompt", k_source + "/examples/tasks/gru_hidden.py"};
+    if (std::find(more.begin(), more.end(), "--target") == more.end())
+      arguments.insert(arguments.end(), {"--target", "cpp"});
     arguments.insert(arguments.end(), more.begin(), more.end());
     out.str("");
     err.str("");
@@ -58,6 +62,7 @@ class Fixture {
             [] {
               Installation installation;
               installation.prompts_dir = k_source + "/lib/prompt/templates";
+              installation.devices_dir = k_source + "/lib/device/data";
               return Result<Installation>(installation);
             },
         .processes = processes_,
@@ -157,6 +162,50 @@ TEST_CASE("prompt names what a phase lacks", "[cli][prompt]") {
   kgen.write("reply.txt", "No idea.");
   CHECK(kgen.prompt({"--phase", "optimize", "--candidate", candidate, "--analysis", reply}) == 64);
   CHECK(holds(kgen.err.str(), "no JSON object"));
+}
+
+TEST_CASE("prompt writes for a GPU that is not here", "[cli][prompt]") {
+  Fixture kgen;
+  REQUIRE(kgen.prompt({"--phase", "seed", "--target", "cuda", "--gpu", "h100"}) == 0);
+  CHECK(holds(kgen.out.str(), "- architecture: sm_90\n"));
+  CHECK(holds(kgen.out.str(), "227 KiB where the kernel asks for it"));
+  CHECK_FALSE(holds(kgen.out.str(), "hardware threads"));
+  REQUIRE(kgen.prompt({"--phase", "seed", "--target", "triton", "--gpu", "h100"}) == 0);
+  CHECK(holds(kgen.out.str(), "timed on the device"));
+  CHECK(kgen.prompt({"--phase", "seed", "--target", "cuda", "--gpu", "MI300X"}) == 64);
+  CHECK(holds(kgen.err.str(), "MI300X is no GPU for this target"));
+  CHECK(kgen.prompt({"--phase", "seed", "--target", "cuda", "--gpu", "abacus"}) == 64);
+  CHECK(holds(kgen.err.str(), "kgen devices --all"));
+}
+
+TEST_CASE("without a GPU, native GPU prompts have no machine and Python ones the processor", "[cli][prompt]") {
+  Fixture kgen;
+  REQUIRE(kgen.prompt({"--phase", "seed", "--target", "cuda"}) == 0);
+  CHECK_FALSE(holds(kgen.out.str(), "## Machine"));
+  REQUIRE(kgen.prompt({"--phase", "seed", "--target", "triton"}) == 0);
+  CHECK(holds(kgen.out.str(), "- hardware threads for this kernel: "));
+}
+
+TEST_CASE("prompt quotes a critic and a profile", "[cli][prompt]") {
+  Fixture kgen;
+  const auto candidate = kgen.write("gru.cpp", k_kernel);
+  const auto critique = kgen.write("critique.txt", "```json\n{\"change\": \"Add a barrier.\"}\n```\n");
+  Profile profile;
+  profile.source = "ncu";
+  profile.kernels = {{"step(float*)", "step", KernelOrigin::Own, 512, 3e6, 0, {}}};
+  const auto seen = kgen.write("profile.json", to_json(profile));
+  REQUIRE(kgen.prompt({"--phase", "optimize", "--candidate", candidate, "--critique", critique, "--profile", seen}) ==
+          0);
+  CHECK(holds(kgen.out.str(), "- Change: Add a barrier.\n"));
+  CHECK(holds(kgen.out.str(), "| `step` | own | 512 |"));
+  REQUIRE(kgen.prompt(
+              {"--phase", "critic", "--candidate", candidate, "--profile", seen, "--variant", "optimization"}) == 0);
+  CHECK(holds(kgen.out.str(), "costs it most time"));
+  kgen.write("critique.txt", " ");
+  CHECK(kgen.prompt({"--phase", "repair", "--candidate", candidate, "--critique", critique}) == 64);
+  CHECK(holds(kgen.err.str(), "the critique is empty"));
+  kgen.write("profile.json", "[]");
+  CHECK(kgen.prompt({"--phase", "critic", "--candidate", candidate, "--profile", seen}) != 0);
 }
 
 TEST_CASE("prompt uses the templates of a directory", "[cli][prompt]") {

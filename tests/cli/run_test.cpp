@@ -109,12 +109,38 @@ TEST_CASE("run without waiting exits with 75", "[cli][run]") {
   CHECK(kgen.err.str().find("kgen: waiting for 2 answers") != std::string::npos);
 }
 
+TEST_CASE("run for a GPU that is not here ends with 69 before anything is spent", "[cli][run]") {
+  Fixture kgen;
+  int asked = 0;
+  kgen.model = [&](const LLMRequest&) {
+    ++asked;
+    return kernel("fast");
+  };
+  const auto run = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments{"run",   k_task,      "--target",  "cuda",
+                                       "--llm", "scripted:", "--results", kgen.path("out")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return kgen.run(arguments);
+  };
+  CHECK(run({}) == 69);
+  CHECK(asked == 0);
+  CHECK(kgen.err.str().find("kgen: target cuda needs a GPU: ") != std::string::npos);
+  CHECK(kgen.err.str().find("--launch-prefix \"ssh NODE\"") != std::string::npos);
+  CHECK_FALSE(fs::exists(kgen.path("out")));
+  // Judged elsewhere, it needs none here.
+  kgen.judge = judge;
+  CHECK(run({"--launch-prefix", "ssh node", "--gpu", "h200", "--policy", "one-shot", "--samples", "1"}) == 0);
+  CHECK(asked == 1);
+  CHECK(read_file(kgen.path("out/relu/prompt_1.txt"))->find("- architecture: sm_90\n") != std::string::npos);
+}
+
 TEST_CASE("wrong options of run are named", "[cli][run]") {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--policy", "random"}, "unknown policy random; policies are hybrid, one-shot, reflect"},
       {{"--name", "../elsewhere"}, "the run name \"../elsewhere\" cannot name a directory"},
       {{"--stages", "no_such_stage"},
-       "kgen: unknown stage no_such_stage; stages are block_tiling, grid_and_parallel, memory_and_tuning\n"},
+       "kgen: unknown stage no_such_stage; stages are advanced_memory, block_tiling, grid_and_parallel, "
+       "memory_access, memory_and_tuning\n"},
       {{"--prompts", "/no/such/directory"}, "/no/such/directory"}};
   for (const auto& [options, text] : cases) {
     Fixture kgen;

@@ -54,6 +54,8 @@ struct FlowRequest {
   EvaluationOptions evaluation;
   /// For prompts; see device/.
   std::vector<DeviceFact> device;
+  /// What they describe is a GPU.
+  bool on_gpu = false;
   /// Results to start from, such as the candidate that is to be repaired. Journaled first.
   std::vector<ActionResult> known;
   Budget budget;
