@@ -160,8 +160,9 @@ std::string language_of(Target target) {
     case Target::Cuda:
       return "CUDA C++";
     case Target::Hip:
-    case Target::Hipkittens:
       return "HIP C++";
+    case Target::Hipkittens:
+      return "HIP C++ (HipKittens)";
     case Target::Triton:
     case Target::Torch:
       return "Python";

@@ -20,7 +20,7 @@ namespace {
 const std::string k_templates = KERNELGEN_SOURCE_DIR "/lib/prompt/templates";
 const auto k_kinds = {PromptKind::Seed,  PromptKind::Repair,  PromptKind::Analysis, PromptKind::Optimize,
                       PromptKind::Stage, PromptKind::Reflect, PromptKind::Critic};
-const auto k_targets = {Target::Cpp, Target::Cuda, Target::Triton, Target::Torch};
+const auto k_targets = {Target::Cpp, Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton, Target::Torch};
 
 std::unique_ptr<PromptBuilder> builder(const std::filesystem::path& overrides = {}) {
   return make_prompt_builder({k_templates, overrides}).value();
@@ -147,18 +147,100 @@ TEST_CASE("each target has strategies that differ", "[prompt][builder][variants]
     CHECK(texts.size() == names.size());
   }
   CHECK(builder()->strategies(Target::Cpp).front() == "vectorized_packed");
-  
 }
 
-TEST_CASE("each target has the three stages", "[prompt][builder][variants]") {
+TEST_CASE("each target has the stages of the sets of three and of four", "[prompt][builder][variants]") {
   for (const auto target : k_targets) {
-    for (const std::string stage : {"grid_and_parallel", "block_tiling", "memory_and_tuning"}) {
+    for (const std::string stage :
+         {"grid_and_parallel", "block_tiling", "memory_and_tuning", "memory_access", "advanced_memory"}) {
       auto request = sample_prompt_request(PromptKind::Stage, target);
       request.variant = stage;
       CHECK(holds(built(request).text, "## Focus: " + stage));
       CHECK(holds(built(request).text, "Keep what is not in this focus"));
     }
   }
+}
+
+TEST_CASE("stages of fusion tasks have hints of their own", "[prompt][builder][variants]") {
+  for (const auto target : {Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton}) {
+    std::string all;
+    for (const auto& stage : builder()->stages(target)) {
+      auto request = sample_prompt_request(PromptKind::Stage, target);
+      request.variant = stage;
+      CHECK_FALSE(holds(built(request).text, "More than 128 registers"));
+      request.description.level = TaskLevel::Fusion;
+      all += built(request).text;
+    }
+    INFO(to_string(target));
+    CHECK(holds(all, "More than 128 registers"));
+    CHECK(holds(all, "Fewer than 96"));
+  }
+}
+
+TEST_CASE("a budget drops examples first and the reference never, for all kinds and targets",
+          "[prompt][builder][budget]") {
+  const auto prompts = builder();
+  for (const auto target : k_targets) {
+    for (const auto kind : k_kinds) {
+      auto request = sample_prompt_request(kind, target);
+      INFO(to_string(kind) << " for " << to_string(target));
+      const auto whole = prompts->build(request).value();
+      request.max_tokens = whole.estimated_tokens - 1;
+      const auto first = prompts->build(request).value();
+      REQUIRE_FALSE(first.dropped.empty());
+      // Analyses and optimization critics of some targets show no example.
+      const bool has_example = holds(whole.text, "The form, for another task") || holds(whole.text, "\n\nWrong: ");
+      CHECK((first.dropped.front() == "examples") == has_example);
+      request.max_tokens = 1;
+      const auto refused = prompts->build(request);
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().code == ErrorCode::InvalidArgument);
+      CHECK(holds(refused.error().message, "without its optional parts; max_tokens is 1"));
+      // As much as it said it needs: everything optional is gone, the reference is there.
+      const auto needs = refused.error().message.find(" needs ") + 7;
+      request.max_tokens = std::stoll(refused.error().message.substr(needs));
+      const auto least = prompts->build(request).value();
+      CHECK(holds(least.text, request.task.text));
+      CHECK_FALSE(holds(least.text, "The form, for another task"));
+      CHECK_FALSE(holds(least.text, "## Earlier attempts"));
+      CHECK_FALSE(holds(least.text, "## Machine"));
+    }
+  }
+}
+
+TEST_CASE("prompts for GPUs speak of streams and graphs, not of threads", "[prompt][builder][gpu]") {
+  for (const auto target : {Target::Cuda, Target::Hip, Target::Hipkittens}) {
+    const auto text = built(sample_prompt_request(PromptKind::Seed, target)).text;
+    INFO(to_string(target));
+    CHECK(holds(text, target == Target::Cuda ? "a `cudaStream_t`" : "a `hipStream_t`"));
+    CHECK(holds(text, "captured into a CUDA graph") == (target == Target::Cuda));
+    CHECK(holds(text, "Data is 64-byte aligned device memory"));
+    CHECK_FALSE(holds(text, "int32_t threads"));
+    CHECK_FALSE(holds(text, "args->threads"));
+  }
+  auto request = sample_prompt_request(PromptKind::Seed, Target::Triton);
+  CHECK_FALSE(holds(built(request).text, "timed on the device"));
+  const auto here = built(request).fingerprint;
+  request.on_gpu = true;
+  CHECK(holds(built(request).text, "timed on the device"));
+  CHECK(built(request).fingerprint == here);
+}
+
+TEST_CASE("what the compiler counted is shown", "[prompt][builder][verdict]") {
+  auto request = sample_prompt_request(PromptKind::Stage, Target::Cuda);
+  request.base->record->compile.emplace().kernels = {{"step(float const*, float*)", 96, 16, 8, 0, 4096, 0, 1}};
+  const auto with = built(request);
+  CHECK(holds(with.text, "- `step`: 96 registers, 24 bytes spilled, 4096 bytes of static shared memory\n"));
+  auto& timing = *request.base->record->timing;
+  timing.speedup_device = Ratio{2.5, 2.4, 2.6};
+  timing.reference_graph_ns = {5'000'000, 5'000'000, 9'000'000};
+  timing.candidate_graph_ns = {2'000'000, 1'000'000, 2'000'000};
+  const auto graphs = built(request);
+  CHECK(
+      holds(graphs.text, "the reference 9.200 ms; replayed as a graph 2.000 ms, the reference 5.000 ms: 2.5 times as"));
+  request.base->record->compile.reset();
+  CHECK(built(request).fingerprint == with.fingerprint);
+  CHECK(graphs.fingerprint == with.fingerprint);
 }
 
 TEST_CASE("a repair that rethinks asks for another approach", "[prompt][builder][variants]") {
@@ -202,8 +284,6 @@ TEST_CASE("what a kind requires is named when it is missing", "[prompt][builder]
   request = sample_prompt_request(PromptKind::Seed);
   request.task.text.clear();
   CHECK(refusal(request) == "a prompt needs the source of its task");
-  request = sample_prompt_request(PromptKind::Seed, Target::Hip);
-  CHECK(refusal(request) == "there are no prompts for target hip: no template targets/hip.mustache");
 }
 
 TEST_CASE("a critic looks for the cause of a failure, or for what costs most time", "[prompt][builder][critic]") {
@@ -534,6 +614,17 @@ TEST_CASE("missing templates and directories are not found", "[prompt][builder][
   CHECK(holds(prompts.error().message, "there is no template repair.mustache in "));
   CHECK(make_prompt_builder({some.path() / "nothing", {}}).error().code == ErrorCode::NotFound);
   CHECK(make_prompt_builder({k_templates, some.path() / "nothing"}).error().code == ErrorCode::NotFound);
+}
+
+TEST_CASE("a target without rules has no prompts", "[prompt][builder][templates]") {
+  const Overrides own;
+  for (const auto kind : k_kinds) own.write(std::string(to_string(kind)) + ".mustache", "{{reference}}\n");
+  own.write("targets/cpp.mustache", "rules\n");
+  const auto prompts = make_prompt_builder({own.path(), {}}).value();
+  CHECK(prompts->build(sample_prompt_request(PromptKind::Repair)));
+  const auto refused = prompts->build(sample_prompt_request(PromptKind::Repair, Target::Hip));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "there are no prompts for target hip: no template targets/hip.mustache");
 }
 
 TEST_CASE("blank lines come out as they were written, whatever is shown", "[prompt][builder][templates]") {
