@@ -2,7 +2,7 @@
 # Installs what building and running kernelgen needs and this machine lacks. Does nothing, quickly, when all is there.
 #
 #   tools/setup.sh         what `tools/demo.sh` needs: compiler, libraries, a Python with torch
-#   tools/setup.sh --dev   also what `tools/test.sh` needs: clang, clang-format, clang-tidy, shellcheck
+#   tools/setup.sh --dev   also what `tools/test.sh` needs: clang, clang-format, clang-tidy, shellcheck, hipcc
 #
 # Packages come from apt on Debian and Ubuntu (sudo only where something is missing and you are not root). Python is,
 # in this order: $KGEN_PYTHON; a python3 on the path that has torch >= 2.4; .venv, made from requirements.txt.
@@ -42,6 +42,10 @@ setup_packages_apt() {
     libfmt-dev libssl-dev libcurl4-openssl-dev libkainjow-mustache-dev libcli11-dev catch2)
   if [ "$1" = dev ]; then
     wanted+=(clang clang-format clang-tidy shellcheck)
+    # For the HIP in prompts; their test is skipped without it. 320 MB, a quarter of a minute.
+    if known_package hipcc; then
+      wanted+=(hipcc)
+    fi
   fi
   local boost lacking=() package updated=no
   boost=$(boost_version)

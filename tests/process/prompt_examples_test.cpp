@@ -30,6 +30,103 @@ std::vector<std::string> blocks_of(const std::string& name) {
   return blocks;
 }
 
+/// The one block of a template that holds this.
+std::string block_with(const std::string& name, const std::string& part) {
+  std::vector<std::string> found;
+  for (auto& block : blocks_of(name))
+    if (block.find(part) != block.npos) found.push_back(std::move(block));
+  INFO(part);
+  REQUIRE(found.size() == 1);
+  return found.front();
+}
+
+const std::string k_recurrence = "partials/recurrence_example";
+
+/// Enough of a GPU to run kernels whose blocks have one thread each: blocks are threads, and the barrier of the grid is
+/// one. Without a cooperative launch, blocks may as well run one after the other, in any order.
+const std::string k_device = R"(
+#include <pthread.h>
+#include <cmath>
+#include <thread>
+#include <vector>
+#define __global__
+#define __hip_atomic_load(pointer, order, scope) __atomic_load_n_float(pointer)
+#define __hip_atomic_store(pointer, value, order, scope) (*(pointer) = (value))
+struct Index { int x; };
+static thread_local Index blockIdx, threadIdx;
+static Index blockDim{1};
+static pthread_barrier_t whole_grid;
+static float __atomic_load_n_float(const float* pointer) { return *pointer; }
+static float __ldcg(const float* pointer) { return *pointer; }
+static void __syncthreads() {}
+namespace cooperative_groups {
+struct grid_group { void sync() const { pthread_barrier_wait(&whole_grid); } };
+static grid_group this_grid() { return {}; }
+}
+)";
+const std::string k_launches = R"(
+extern "C" void together(const float* weights, float* states, int units, int steps) {
+  pthread_barrier_init(&whole_grid, nullptr, static_cast<unsigned>(units));
+  std::vector<std::jthread> blocks;
+  for (int i = 0; i < units; ++i)
+    blocks.emplace_back([=] {
+      blockIdx.x = i;
+      recur(weights, states, units, steps);
+    });
+}
+)";
+const std::string k_launches_in_order = R"(
+extern "C" void in_order(const float* weights, float* state, int units, int steps) {
+  for (blockIdx.x = 0; blockIdx.x < units; ++blockIdx.x) recur_wrong(weights, state, units, steps);
+}
+extern "C" void in_reverse_order(const float* weights, float* state, int units, int steps) {
+  for (blockIdx.x = units - 1; blockIdx.x >= 0; --blockIdx.x) recur_wrong(weights, state, units, steps);
+}
+)";
+
+/// A small recurrence and what it gives, computed one step after the other in double.
+struct Steps {
+  static constexpr int k_units = 37;
+  static constexpr int k_steps = 7;
+
+  Steps() {
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.4f * std::sin(static_cast<float>(7 * i));
+    for (int t = 0; t < k_steps; ++t) {
+      auto next = expected;
+      for (int i = 0; i < k_units; ++i) {
+        double sum = 0;
+        for (int k = 0; k < k_units; ++k) sum += weights[i * k_units + k] * expected[k];
+        next[i] = std::tanh(sum);
+      }
+      expected = next;
+    }
+  }
+
+  [[nodiscard]] double error_of(const float* state) const {
+    double worst = 0;
+    for (int i = 0; i < k_units; ++i) worst = std::max(worst, std::abs(state[i] - expected[i]));
+    return worst;
+  }
+
+  std::vector<float> weights = std::vector<float>(k_units * k_units);
+  std::vector<float> first = std::vector<float>(k_units, 0.5f);
+  std::vector<double> expected = std::vector<double>(k_units, 0.5);
+};
+
+/// What a kernel that is right stays below, and one that mixes steps does not.
+constexpr double k_right = 1e-4;
+constexpr double k_wrong = 1e-2;
+
+template <class Function>
+Function* load(const std::string& path, const char* name) {
+  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  INFO((library == nullptr ? ::dlerror() : ""));
+  REQUIRE(library != nullptr);
+  auto* function = reinterpret_cast<Function*>(::dlsym(library, name));
+  REQUIRE(function != nullptr);
+  return function;
+}
+
 class Bench {
  public:
   /// The path of the shared object.
@@ -69,39 +166,46 @@ TEST_CASE("the Python examples define what a reply must define", "[prompt][proce
   }
 }
 
-TEST_CASE("the recurrence that prompts call right gives the sequential result", "[prompt][process]") {
+TEST_CASE("of the recurrences in C++, the right one is right and the wrong one wrong", "[prompt][process]") {
   Bench bench;
-  const auto blocks = blocks_of("partials/recurrence_example");
-  REQUIRE(blocks.size() == 2);
-  const auto path = bench.compile("#include <cmath>\n#include <cstdint>\nusing std::int64_t;\n" + blocks[0] +
-                                  "extern \"C\" " + blocks[1]);
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  REQUIRE(library != nullptr);
-  auto* recur = reinterpret_cast<const float* (*)(const float*, float**, std::int64_t, std::int64_t, int)>(
-      ::dlsym(library, "recur"));
-  REQUIRE(recur != nullptr);
-
-  constexpr std::int64_t k_units = 37;
-  constexpr std::int64_t k_steps = 25;
-  std::vector<float> weights(k_units * k_units);
-  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.2f * std::sin(static_cast<float>(7 * i));
-  std::vector<double> state(k_units, 0.5);
-  for (std::int64_t t = 0; t < k_steps; ++t) {
-    auto next = state;
-    for (std::int64_t i = 0; i < k_units; ++i) {
-      double sum = 0;
-      for (std::int64_t k = 0; k < k_units; ++k) sum += weights[i * k_units + k] * state[k];
-      next[i] = std::tanh(sum);
-    }
-    state = next;
-  }
+  const std::string head = "#include <cmath>\n#include <cstdint>\nusing std::int64_t;\n";
+  const auto right = bench.compile(head + "extern \"C\" " + block_with(k_recurrence, "const float* recur("));
+  const auto wrong =
+      bench.compile(head + "extern \"C\" " + block_with(k_recurrence, "float* state, int64_t units, int64_t steps"));
+  auto* recur = load<const float*(const float*, float**, std::int64_t, std::int64_t, int)>(right, "recur");
+  auto* recur_wrong = load<void(const float*, float*, std::int64_t, std::int64_t, int)>(wrong, "recur_wrong");
+  const Steps task;
   for (const int threads : {1, 2, 3}) {
-    std::vector<float> first(k_units, 0.5f);
-    std::vector<float> second(k_units, NAN);
+    auto first = task.first;
+    std::vector<float> second(first.size(), NAN);
     std::array<float*, 2> buffers{first.data(), second.data()};
-    const float* last = recur(weights.data(), buffers.data(), k_units, k_steps, threads);
-    double worst = 0;
-    for (std::int64_t i = 0; i < k_units; ++i) worst = std::max(worst, std::abs(last[i] - state[i]));
-    CHECK(worst < 1e-4);
+    CHECK(task.error_of(recur(task.weights.data(), buffers.data(), Steps::k_units, Steps::k_steps, threads)) < k_right);
+  }
+  // With one thread there is no race yet, and the steps are mixed all the same.
+  auto state = task.first;
+  recur_wrong(task.weights.data(), state.data(), Steps::k_units, Steps::k_steps, 1);
+  CHECK(task.error_of(state.data()) > k_wrong);
+}
+
+TEST_CASE("of the recurrences for GPUs, the right ones are right in any order and the wrong one in none",
+          "[prompt][process]") {
+  Bench bench;
+  using Launch = void(const float*, float*, int, int);
+  const Steps task;
+  for (const std::string part : {"__ldcg(", "__hip_atomic_load("}) {
+    INFO(part);
+    auto* together = load<Launch>(bench.compile(k_device + block_with(k_recurrence, part) + k_launches), "together");
+    auto states = task.first;
+    states.resize(2 * states.size(), NAN);
+    together(task.weights.data(), states.data(), Steps::k_units, Steps::k_steps);
+    CHECK(task.error_of(states.data() + Steps::k_steps % 2 * Steps::k_units) < k_right);
+  }
+  const auto wrong =
+      bench.compile(k_device + block_with(k_recurrence, "__global__ void recur_wrong") + k_launches_in_order);
+  for (const char* order : {"in_order", "in_reverse_order"}) {
+    INFO(order);
+    auto state = task.first;
+    load<Launch>(wrong, order)(task.weights.data(), state.data(), Steps::k_units, Steps::k_steps);
+    CHECK(task.error_of(state.data()) > k_wrong);
   }
 }

@@ -9,6 +9,7 @@
 
 #include <kernelgen/compile/kernel_compiler.hpp>
 
+#include "prompt/reply_text.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -59,6 +60,25 @@ TEST_CASE("an artifact of nvcc exports the kernel ABI and needs no CUDA library"
     INFO(name);
     CHECK(::dlsym(library, name) != nullptr);
   }
+}
+
+TEST_CASE("nvcc takes the code that prompts for cuda show", "[cuda][prompt]") {
+  Bench bench;
+  const auto shown = [](const std::string& name, const std::string& part) {
+    std::string all;
+    for (const auto& block :
+         find_fences(read_file(KERNELGEN_SOURCE_DIR "/lib/prompt/templates/" + name + ".mustache").value()).blocks)
+      if (block.content.find(part) != std::string::npos) all += block.content;
+    REQUIRE_FALSE(all.empty());
+    return all;
+  };
+  const auto form = compiled(bench.compile(shown("examples/cuda", "kgen_run")));
+  REQUIRE(form.report.kernels.size() == 1);
+  CHECK(form.report.kernels.front().spill_store_bytes == 0);
+  const auto recurrences =
+      shown("partials/recurrence_example", "void recur_wrong(const float* weights, float* state, int ") +
+      shown("partials/recurrence_example", "__ldcg(");
+  CHECK(compiled(bench.compile("#include <cooperative_groups.h>\n" + recurrences)).report.kernels.size() == 2);
 }
 
 TEST_CASE("what nvcc refuses has its class", "[cuda]") {
