@@ -37,6 +37,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   profile/findings.hpp
   profile/metrics.hpp
   profile/profiler.hpp
+  prompt/error_classifier.hpp
   prompt/prompt_builder.hpp
   prompt/reply_reader.hpp
   report/report.hpp

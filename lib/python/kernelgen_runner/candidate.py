@@ -27,6 +27,7 @@ MODULE_NAME = "kernelgen_candidate"
 MAX_SOURCE = 16 << 20
 _TEXT = 3500
 _FRAMES = 4
+_CAUSES = 4
 _LONG_LINE = 400
 _COMPILER_ERROR = re.compile(r"\b(?:fatal )?error\s*:|\b(?:ptxas|nvlink) (?:error|fatal)|\bundefined (?:symbol|reference)\b")
 _MAX_DEPTH = 6
@@ -67,16 +68,36 @@ def decisive(text: str, limit: int) -> str:
     return "\n".join([*title, *(lines[i][:_LONG_LINE] for i in wanted)])[:limit]
 
 
-def describe(error: BaseException, path: str) -> str:
-    """Type, message, and the innermost lines that lie in the candidate's own file."""
+def message_of(error: BaseException) -> str:
+    """What an exception says of itself."""
     try:
-        message = str(error)
+        return str(error)
     except Exception:  # noqa: BLE001 - the candidate's own __str__
-        message = "(its message cannot be read)"
+        return "(its message cannot be read)"
+
+
+def causes_of(error: BaseException) -> str:
+    """What an exception was raised from, a line or more each. Triton's errors in a function that a kernel calls say why only there."""
+    told, text, cause = message_of(error), "", error.__cause__
+    for _ in range(_CAUSES):
+        if cause is None or cause is error:
+            break
+        message = message_of(cause)
+        # Newer versions of Triton repeat the reason in the outer message.
+        if message and message not in told:
+            text += f"\ncaused by {type(cause).__name__[:200]}: {decisive(message, _TEXT // 4)}"
+            told += message
+        cause = cause.__cause__
+    return text
+
+
+def describe(error: BaseException, path: str) -> str:
+    """Type, message, what caused it, and the innermost lines that lie in the candidate's own file."""
+    message = message_of(error)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
     places = "".join(f"\n  line {f.lineno}, in {f.name}: {(f.line or '')[:200]}" for f in frames[-_FRAMES:])
-    name = type(error).__name__[:200]
-    return f"{name}: {decisive(message, _TEXT - len(name) - len(places))}{places}"[:_TEXT]
+    name, causes = type(error).__name__[:200], causes_of(error)[: _TEXT // 2]
+    return f"{name}: {decisive(message, _TEXT - len(name) - len(places) - len(causes))}{causes}{places}"[:_TEXT]
 
 
 def failure(error: BaseException, status: int, path: str) -> Failure:

@@ -1,0 +1,242 @@
+#include "prompt/error_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "support/text.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+constexpr std::size_t k_max_text = 1u << 20;
+constexpr std::size_t k_max_lines = 12;
+constexpr std::size_t k_max_line = 400;
+constexpr std::size_t k_max_reason = 4000;
+constexpr std::size_t k_max_note_lines = 12;
+constexpr std::size_t k_max_errors = 4;
+constexpr std::string_view k_caused_by = "caused by ";
+
+bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+void keep(std::vector<std::string>& lines, std::string_view line) {
+  if (lines.size() < k_max_lines && !trim(line).empty()) lines.emplace_back(line.substr(0, k_max_line));
+}
+
+/// "  line 24, in forward: kernel[grid](x)": where in the candidate's file.
+bool is_place(std::string_view line) {
+  return starts_with(line, "  line ") && line.size() > 7 && std::isdigit(static_cast<unsigned char>(line[7])) != 0;
+}
+
+std::string_view code_of_place(std::string_view line) {
+  const auto colon = line.find(": ");
+  return colon == line.npos ? std::string_view() : line.substr(colon + 2);
+}
+
+/// A line with nothing but the mark below a place in the source.
+bool is_caret(std::string_view line) {
+  line = trim(line);
+  return !line.empty() && line.front() == '^' && line.find_first_not_of("^~") == line.npos;
+}
+
+/// "CompilationError: at 7:8:" of "a call failed: CompilationError: at 7:8:"; the type ends with the first colon.
+std::string_view without_step(std::string_view line) {
+  for (const std::string_view step : {"failed: "}) {
+    const auto found = line.find(step);
+    if (found != line.npos && found < 40) return line.substr(found + step.size());
+  }
+  return line;
+}
+
+bool is_type_name(std::string_view text) {
+  return !text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0 &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+}
+
+/// "at 7:8:" begins a quotation of the kernel.
+bool is_position(std::string_view text) {
+  return starts_with(text, "at ") && text.size() > 3 && std::isdigit(static_cast<unsigned char>(text[3])) != 0;
+}
+
+/// One exception of a chain: its own lines, without the places in the candidate.
+struct Link {
+  std::string type;
+  std::string reason;
+  std::string pointed;
+  bool in_kernel = false;
+  std::vector<std::string_view> lines;
+};
+
+Link read_link(const std::vector<std::string_view>& lines) {
+  Link link;
+  if (lines.empty()) return link;
+  const auto first = without_step(lines.front());
+  const auto colon = first.find(':');
+  if (colon != first.npos && is_type_name(first.substr(0, colon))) link.type = std::string(first.substr(0, colon));
+  const auto message = link.type.empty() ? first : trim(first.substr(colon + 1));
+  const auto caret = std::find_if(lines.begin(), lines.end(), is_caret);
+  link.in_kernel = is_position(message);
+  if (link.type == "CompilationError" && !link.in_kernel) {
+    // A kernel without a place: its source, a blank line, the reason.
+    auto blank = std::find_if(lines.rbegin(), lines.rend(), [](auto line) { return trim(line).empty(); }).base();
+    for (auto line = blank == lines.begin() ? lines.end() : blank; line != lines.end(); ++line) {
+      link.reason.append(link.reason.empty() ? "" : "\n").append(*line);
+      link.lines.push_back(*line);
+    }
+    if (!link.reason.empty()) return link;
+  }
+  if (!link.in_kernel || caret == lines.end()) {
+    link.reason = std::string(first);
+    link.lines.push_back(lines.front());
+    for (std::size_t i = 1; i < lines.size() && !link.in_kernel; ++i) {
+      link.reason.append("\n").append(lines[i]);
+      link.lines.push_back(lines[i]);
+    }
+    return link;
+  }
+  link.lines.push_back(lines.front());
+  if (caret != lines.begin()) {
+    const auto quoted = *(caret - 1);
+    const auto column = caret->find('^');
+    link.pointed = std::string(column < quoted.size() ? quoted.substr(column) : trim(quoted));
+    link.lines.push_back(quoted);
+  }
+  link.lines.push_back(*caret);
+  for (auto line = caret + 1; line != lines.end(); ++line) {
+    if (!link.reason.empty()) link.reason.push_back('\n');
+    link.reason.append(*line);
+    link.lines.push_back(*line);
+  }
+  return link;
+}
+
+/// "f.cu(3): error: ", "f.cpp:3:5: fatal error: ", "ptxas error   : ", "/tmp/x.s:34: Error: ": where the message
+/// begins; npos for a line that tells of no error.
+std::size_t begin_of_error(std::string_view line) {
+  static constexpr auto k_marks = std::to_array<std::string_view>(
+      {": error: ", ": fatal error: ", ": catastrophic error: ", ": internal error: ", ": internal compiler error: ",
+       ": sorry, unimplemented: ", "; error   : ", "; fatal   : ", ": Error: ", "ptxas error   : ", "ptxas fatal   : ",
+       "nvlink error   : ", "nvlink fatal   : ", "nvcc fatal   : ", "cicc error   : ", "ld.lld: error: ",
+       "lld: error: "});
+  // Anything longer is data; a place and a severity stand in front.
+  const auto head = line.substr(0, k_max_line * 4);
+  std::size_t begin = head.npos;
+  for (const auto mark : k_marks) {
+    const auto found = head.find(mark);
+    if (found != head.npos) begin = std::min(begin, found + mark.size());
+  }
+  if (begin != head.npos) return begin;
+  if (starts_with(head, "error: ")) return 7;
+  if (starts_with(head, "LLVM ERROR: ")) return 12;
+  for (const std::string_view words : {"undefined reference to ", "undefined symbol: ", "multiple definition of ",
+                                       "cannot find -l", "relocation R_"}) {
+    const auto found = head.find(words);
+    if (found != head.npos) return found;
+  }
+  return head.npos;
+}
+
+/// Lines that only sum up what was said before.
+bool is_summary(std::string_view message) {
+  for (const std::string_view words :
+       {"ld returned", "linker command failed", "Ptx assembly aborted", "command failed due to signal",
+        "clang frontend command failed", "too many errors emitted"})
+    if (contains(message, words)) return true;
+  return false;
+}
+
+std::string plain_quotes(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto mark = text.substr(i, 3);
+    if (mark == "\xe2\x80\x98" || mark == "\xe2\x80\x99") {
+      plain.push_back('\'');
+      i += 2;
+    } else {
+      plain.push_back(text[i]);
+    }
+  }
+  return plain;
+}
+
+/// The source's line and its mark, in the ways that g++, clang and nvcc show them.
+bool is_quotation(std::string_view line) { return starts_with(line, " ") || is_caret(line); }
+
+}  // namespace
+
+bool matches(std::string_view text, std::string_view pattern) {
+  while (true) {
+    const auto star = pattern.find('*');
+    const auto part = pattern.substr(0, star);
+    const auto found = text.find(part);
+    if (found == text.npos) return false;
+    if (star == pattern.npos) return true;
+    text.remove_prefix(found + part.size());
+    pattern.remove_prefix(star + 1);
+  }
+}
+
+PythonFailure read_python_failure(std::string_view text) {
+  PythonFailure failure;
+  std::vector<std::vector<std::string_view>> chain(1);
+  std::vector<std::string_view> places;
+  for (const auto line : split_lines(text.substr(0, k_max_text))) {
+    if (starts_with(line, k_caused_by)) {
+      chain.push_back({line.substr(k_caused_by.size())});
+    } else if (is_place(line)) {
+      places.push_back(line);
+    } else {
+      chain.back().push_back(line);
+    }
+  }
+  if (!places.empty()) failure.place = std::string(code_of_place(places.back()));
+  // The innermost that gives a reason decides: what stands around it only says from where it was called.
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    auto link = read_link(chain[i]);
+    if (i == 0) failure.type = link.type;
+    failure.in_kernel = failure.in_kernel || link.in_kernel;
+    if (!link.pointed.empty()) failure.pointed = std::move(link.pointed);
+    if (trim(link.reason).empty()) continue;
+    failure.reason = link.reason.substr(0, k_max_reason);
+    failure.lines.clear();
+    for (const auto line : link.lines) keep(failure.lines, line);
+  }
+  for (const std::string_view type : {"InterpreterError", "CompilationError", "UnsupportedLanguageConstruct"})
+    failure.in_kernel = failure.in_kernel || failure.type == type;
+  if (!places.empty()) keep(failure.lines, places.back());
+  return failure;
+}
+
+CompilerFailure read_compiler_failure(std::string_view log) {
+  CompilerFailure failure;
+  std::size_t errors = 0;
+  std::size_t notes = 0;
+  std::size_t quoted = 0;
+  for (const auto line : split_lines(log.substr(0, k_max_text))) {
+    const auto begin = begin_of_error(line);
+    if (begin != line.npos && !is_summary(line)) {
+      ++errors;
+      const auto message = plain_quotes(trim(line.substr(begin, k_max_line)));
+      if (errors == 1) {
+        failure.reason = message;
+      } else if (errors <= 2 * k_max_errors) {
+        failure.others.append(message).push_back('\n');
+      }
+      if (errors <= k_max_errors) keep(failure.lines, line);
+      quoted = 0;
+    } else if (errors > 0 && errors <= k_max_errors && quoted < 2 && is_quotation(line)) {
+      keep(failure.lines, line);
+      ++quoted;
+    }
+    if (begin == line.npos && errors == 1 && notes < k_max_note_lines) {
+      failure.notes.append(plain_quotes(line.substr(0, k_max_line))).push_back('\n');
+      ++notes;
+    }
+  }
+  return failure;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

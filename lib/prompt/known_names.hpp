@@ -1,0 +1,19 @@
+#pragma once
+
+/// \file
+/// Where names come from that sources use without saying so.
+
+#include <string_view>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// The header that declares a name of the C or C++ library or of a toolkit, "std::" left out: "thread" is "<thread>".
+/// Empty for any other name.
+[[nodiscard]] std::string_view header_of(std::string_view name);
+
+/// Whether a Python file has to import this name before it uses it: "math", "torch", "tl", "Optional".
+[[nodiscard]] bool is_imported_name(std::string_view name);
+
+}  // namespace v0
+}  // namespace kernelgen

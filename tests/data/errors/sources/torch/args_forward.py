@@ -1,0 +1,8 @@
+# expect: python.arguments
+# tools: torch
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, h):
+        return x

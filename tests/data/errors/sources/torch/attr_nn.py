@@ -1,0 +1,14 @@
+# expect: torch.missing_function
+# tools: torch
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.l = nn.RMSNormalization(4)
+
+    def forward(self, x):
+        return x

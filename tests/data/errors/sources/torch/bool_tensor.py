@@ -1,0 +1,12 @@
+# expect: torch.ambiguous_bool
+# tools: torch
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if x > 0:
+            return x
+        return -x

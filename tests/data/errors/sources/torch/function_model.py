@@ -1,0 +1,7 @@
+# expect: interface
+# tools: torch
+import torch
+
+
+def ModelNew(x):
+    return x

@@ -1,0 +1,10 @@
+# expect: torch.index
+# tools: torch
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.gather(x, 1, torch.full((64, 1), 500))

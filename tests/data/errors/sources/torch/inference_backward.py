@@ -1,0 +1,11 @@
+# expect: torch.autograd
+# tools: torch
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        x.sum().backward()
+        return x

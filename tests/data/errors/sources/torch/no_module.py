@@ -1,0 +1,8 @@
+# expect: interface
+# tools: torch
+import torch
+
+
+class ModelNew:
+    def forward(self, x):
+        return x

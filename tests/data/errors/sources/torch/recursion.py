@@ -1,0 +1,10 @@
+# expect: python.recursion
+# tools: torch
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return self.forward(x)

@@ -1,0 +1,14 @@
+# expect: torch.shape
+# tools: torch
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.g = nn.GRU(128, 32)
+
+    def forward(self, x):
+        return self.g(x.view(8, 8, 128), torch.zeros(1, 4, 32))[0]

@@ -1,0 +1,12 @@
+# expect: python.syntax
+# tools: torch
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if x.sum() > 0
+            return x
+        return x

@@ -1,0 +1,28 @@
+# expect: triton.return_type
+# tools: triton
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def helper(v, n):
+    if n > 4:
+        return v
+    else:
+        return 1.0
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < n, other=0.0)
+    y = helper(x, n)
+    tl.store(y_ptr + offs, y, mask=offs < n)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        kernel[(8,)](x, y, x.numel(), BLOCK=1024)
+        return y
