@@ -257,9 +257,8 @@ bool is_vague(std::string_view reason) {
 Found classify_compiler_log(std::string_view log) {
   const auto failure = read_compiler_failure(log);
   Found found{"cxx.other", failure.reason, failure.lines};
-  const auto all = failure.reason + "\n" + failure.others;
   // A crash is often preceded by ordinary errors, and follows from none of them.
-  if (contains(all, "internal compiler error") || contains(log, "died due to signal")) {
+  if (contains(log, ": internal compiler error: ") || contains(log, "died due to signal")) {
     found.error_class = "compiler.crashed";
   } else if (failure.reason.empty()) {
     found.reason = std::string(log.substr(0, k_max_fingerprint));
@@ -355,6 +354,14 @@ Found classify_launch(const EvaluationRecord& record, std::string_view source) {
   return say(outcome.detail == "exception" ? "native.exception" : "native.error", outcome.message);
 }
 
+/// A module that cannot be imported; a shared object that cannot be loaded.
+Found classify_import(const Outcome& outcome, bool native, std::string_view source) {
+  auto found = native ? classify_compiler_log("error: " + outcome.message) : classify_python(outcome.message, source);
+  if (found.error_class == "cxx.other") return {"interface", outcome.message, {}};
+  if (outcome.message.empty()) found.error_class = "python.import";
+  return found;
+}
+
 Found classify_outcome(const EvaluationRecord& record, std::string_view source) {
   const auto& outcome = record.outcome;
   const bool native = is_native(record.target);
@@ -370,8 +377,7 @@ Found classify_outcome(const EvaluationRecord& record, std::string_view source) 
       }
       return {"python.syntax", outcome.message, read_python_failure(outcome.message).lines};
     case OutcomeKind::Import:
-      if (native) return classify_compiler_log("error: " + outcome.message);
-      return classify_python(outcome.message, source);
+      return classify_import(outcome, native, source);
     case OutcomeKind::Resource:
       if (outcome.detail == "workspace") return say("resource.workspace", outcome.message);
       if (record.compile && native) {
@@ -403,27 +409,40 @@ std::string include_advice(std::string_view reason) {
   return "";
 }
 
-/// Without what changes from one occurrence to the next: numbers, addresses, runs of blanks.
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+/// Where a number that begins at `at` ends: 12, -1.5e-05, 0x7fa0.
+std::size_t end_of_number(std::string_view text, std::size_t at) {
+  auto end = at + 1;
+  while (end < text.size()) {
+    const char c = text[end];
+    const bool exponent_sign = (c == '-' || c == '+') && (text[end - 1] == 'e' || text[end - 1] == 'E') &&
+                               end + 1 < text.size() && is_digit(text[end + 1]);
+    if (std::isxdigit(static_cast<unsigned char>(c)) == 0 && c != '.' && c != 'x' && !exponent_sign) break;
+    ++end;
+  }
+  return end;
+}
+
+/// Without what changes from one occurrence to the next: numbers, addresses, runs of blanks. Digits in names stay.
 std::string normalized(std::string_view text) {
   std::string kept;
-  bool in_number = false;
-  for (const char c : text) {
-    if (kept.size() >= k_max_fingerprint) break;
-    const auto byte = static_cast<unsigned char>(c);
-    // Digits inside a name belong to it: float4, mat1.
-    const bool digit = std::isdigit(byte) != 0 || (in_number && (std::isxdigit(byte) != 0 || c == '.' || c == 'x'));
-    const bool in_name = !kept.empty() && !in_number &&
-                         (std::isalpha(static_cast<unsigned char>(kept.back())) != 0 || kept.back() == '_');
-    if (digit && !in_name) {
-      if (!in_number) kept.push_back('#');
-      in_number = true;
-    } else if (std::isspace(byte) != 0) {
-      in_number = false;
-      if (!kept.empty() && kept.back() != ' ') kept.push_back(' ');
-    } else {
-      in_number = false;
-      kept.push_back(c);
+  for (std::size_t at = 0; at < text.size() && kept.size() < k_max_fingerprint;) {
+    const char c = text[at];
+    const bool in_name =
+        !kept.empty() && (std::isalnum(static_cast<unsigned char>(kept.back())) != 0 || kept.back() == '_');
+    const bool is_signed = (c == '-' || c == '+') && at + 1 < text.size() && is_digit(text[at + 1]);
+    if (!in_name && (is_digit(c) || is_signed)) {
+      kept.push_back('#');
+      at = end_of_number(text, at);
+      continue;
     }
+    if (std::isspace(static_cast<unsigned char>(c)) == 0) {
+      kept.push_back(c);
+    } else if (!kept.empty() && kept.back() != ' ') {
+      kept.push_back(' ');
+    }
+    ++at;
   }
   return kept;
 }

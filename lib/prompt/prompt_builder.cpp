@@ -9,6 +9,7 @@
 
 #include "prompt/prompt_data.hpp"
 #include "prompt/templates.hpp"
+#include "prompt/verdict_data.hpp"
 #include "support/sha256.hpp"
 #include "support/try.hpp"
 
@@ -146,6 +147,8 @@ class MustachePromptBuilder final : public PromptBuilder {
     templates_.set_alias(data, "target_rules", "targets/" + target);
     templates_.set_alias(data, "target_example", "examples/" + target);
     templates_.set_alias(data, "variant_advice", variant);
+    const auto* hint = data.get(k_error_hint);
+    templates_.set_alias(data, "error_hint", hint == nullptr ? "" : "hints/" + hint->string_value());
     return templates_.render(template_name(request.kind), data, inserts);
   }
 

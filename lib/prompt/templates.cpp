@@ -27,7 +27,7 @@ constexpr char k_mark_end = '\x02';
 constexpr char k_blank_line = '\x03';
 
 /// What a template may include that depends on the request.
-constexpr std::string_view k_aliases[] = {"target_rules", "target_example", "variant_advice"};
+constexpr std::string_view k_aliases[] = {"target_rules", "target_example", "variant_advice", "error_hint"};
 
 std::size_t line_of(std::string_view text, std::size_t position) {
   const auto before = text.substr(0, std::min(position, text.size()));

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <kernelgen/prompt/error_classifier.hpp>
+
 #include "support/text.hpp"
 
 namespace kernelgen {
@@ -172,6 +174,37 @@ void set_timing(TemplateData& data, const EvaluationRecord& record, Measured mea
   data.set("prepare_time", measured_text(measured, format_time(static_cast<double>(timing.prepare_ns))));
 }
 
+/// "accuracy.mismatch" says no more than the outcome "accuracy:mismatch".
+bool tells_more(const ErrorReport& error, const Outcome& outcome) {
+  auto name = outcome.to_class();
+  std::replace(name.begin(), name.end(), ':', '.');
+  return !error.error_class.empty() && error.error_class != name;
+}
+
+/// A blank error is that of the outcome's class: what tools say differs from machine to machine.
+ErrorReport error_of(const EvaluationRecord& record, std::string_view source, Measured measured) {
+  if (measured == Measured::Shown) return classify_error(record, source);
+  EvaluationRecord blank;
+  blank.target = record.target;
+  blank.outcome = {record.outcome.kind, record.outcome.detail, ""};
+  return classify_error(blank);
+}
+
+void set_error(TemplateData& data, const EvaluationRecord& record, std::string_view source, Measured measured,
+               Inserts& inserts) {
+  const auto error = error_of(record, source, measured);
+  const bool shown = measured == Measured::Shown;
+  data.set("has_error", shown && tells_more(error, record.outcome));
+  data.set("error_class", error.error_class);
+  data.set(k_error_hint, error.hint);
+  // One line is the message itself; a compiler's errors stand in the list of diagnostics.
+  const bool has_lines = shown && error.lines.size() > 1 && !(record.compile && !record.compile->diagnostics.empty());
+  data.set("has_error_lines", has_lines);
+  data.set("error_lines", inserts.mark(sanitize_text(fmt::format("{}", fmt::join(error.lines, "\n")), k_max_log)));
+  data.set("has_advice", shown && !error.advice.empty());
+  data.set("advice", inserts.mark(sanitize_text(trim(error.advice), k_max_log)));
+}
+
 }  // namespace
 
 std::string describe_attempt(const Attempt& attempt, Measured measured) {
@@ -179,8 +212,12 @@ std::string describe_attempt(const Attempt& attempt, Measured measured) {
   if (!attempt.record)
     return "no verdict" + (blank ? "" : ": " + sanitize_line(attempt.message, k_max_history_message));
   const auto& outcome = attempt.record->outcome;
-  if (!outcome.correct())
-    return outcome.to_class() + (blank ? "" : ": " + sanitize_line(outcome.message, k_max_history_message));
+  if (!outcome.correct()) {
+    if (blank) return outcome.to_class();
+    const auto error = classify_error(*attempt.record, attempt.source);
+    const auto name = tells_more(error, outcome) ? fmt::format(" ({})", error.error_class) : "";
+    return outcome.to_class() + name + ": " + sanitize_line(outcome.message, k_max_history_message);
+  }
   const auto score = score_of(*attempt.record);
   return "correct" + (blank || !score ? "" : fmt::format(", {:.3g} times as fast as the reference", *score));
 }
@@ -198,6 +235,7 @@ void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, 
   if (!attempt.record) return;
   for (const auto& name : class_variables(outcome)) data.set(name, true);
   set_diagnostics(data, attempt, measured, inserts);
+  set_error(data, record, attempt.source, measured, inserts);
   set_outputs(data, record, measured);
   set_weights(data, record);
   set_timing(data, record, measured);

@@ -12,6 +12,9 @@
 namespace kernelgen {
 inline namespace v0 {
 
+/// The variable that names the hint of an outcome, below hints/.
+inline constexpr const char* k_error_hint = "error_hint_name";
+
 /// One line for the history: "accuracy:mismatch: output is 3 times ...", "correct, 1.31 times as fast ...".
 [[nodiscard]] std::string describe_attempt(const Attempt& attempt, Measured measured);
 

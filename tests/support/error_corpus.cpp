@@ -85,8 +85,8 @@ std::vector<CorpusMessage> read_error_corpus() {
     if (line.empty() || line.front() == '#') continue;
     const auto columns = split(line, ' ');
     for (std::size_t i = 3; i < columns.size(); ++i) {
-      CorpusMessage one{std::string(columns[i]), std::string(columns[1]), std::string(columns[2]),
-                        std::string(columns[0]), {}};
+      CorpusMessage one{
+          std::string(columns[i]), std::string(columns[1]), std::string(columns[2]), std::string(columns[0]), {}};
       auto file = one.source;
       std::replace(file.begin(), file.end(), '/', '_');
       const auto text = read_test_data("errors/messages/" + one.tool + "/" + file + ".txt");

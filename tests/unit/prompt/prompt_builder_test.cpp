@@ -477,7 +477,9 @@ TEST_CASE("the fingerprint knows the templates, also where they show what was me
 
 TEST_CASE("a compiler's errors come with their lines", "[prompt][builder][verdict]") {
   const auto text = built(sample_prompt_request(PromptKind::Repair)).text;
-  CHECK(holds(text, "Outcome: `compile:undeclared_identifier`: 'hidden_sizes' was not declared in this scope\n"));
+  CHECK(holds(text,
+              "Outcome: `compile:undeclared_identifier`, error `cxx.undeclared`: 'hidden_sizes' was not declared in "
+              "this scope\n"));
   CHECK(holds(text,
               "- line 4: 'hidden_sizes' was not declared in this scope; did you mean 'hidden_size'? | `KGEN_API int "
               "kgen_run(void*, const kgen_run_args* args) { return hidden_sizes; }`\n"));
@@ -534,10 +536,10 @@ TEST_CASE("each class of outcome has its hint", "[prompt][builder][hints]") {
       {{OutcomeKind::Syntax, "", ""}, "complete file, without prose"},
       {{OutcomeKind::Compile, "redefinition", ""}, "already declares all of the ABI"},
       {{OutcomeKind::Compile, "no_member", ""}, "is a list, not a tensor"},
-      {{OutcomeKind::Compile, "type", ""}, "static_cast<float*>(tensor->data)"},
+      {{OutcomeKind::Compile, "type", ""}, "static_cast<const float*>(tensor->data)"},
       {{OutcomeKind::Compile, "missing_header", ""}, "No torch, ATen"},
       {{OutcomeKind::Compile, "link:undefined_symbol", ""}, "no BLAS"},
-      {{OutcomeKind::Import, "", ""}, "import by itself"},
+      {{OutcomeKind::Import, "", ""}, "KGEN_EXPORT_ABI_VERSION` among them"},
       {{OutcomeKind::Interface, "", ""}, "KGEN_EXPORT_ABI_VERSION` among them"},
       {{OutcomeKind::WeightSync, "", ""}, "under the same seed as `Model`"},
       {{OutcomeKind::Resource, "workspace", ""}, "Ask for less"},
@@ -559,11 +561,52 @@ TEST_CASE("each class of outcome has its hint", "[prompt][builder][hints]") {
   auto request = sample_prompt_request(PromptKind::Repair);
   for (const auto& [outcome, hint] : hints) {
     request.base = failed_attempt("seed1", "int x;\n", outcome);
+    request.base->record->compile.reset();
     INFO(outcome.to_class());
     const auto text = built(request).text;
     const auto verdict = text.substr(text.find("## What happened"));
     CHECK(holds(verdict, hint));
   }
+}
+
+TEST_CASE("an error is shown with its class, the lines that decide and its idiom", "[prompt][builder][hints]") {
+  auto request = sample_prompt_request(PromptKind::Repair, Target::Triton);
+  const Outcome outcome{
+      OutcomeKind::Compile, "triton",
+      "a call failed: CompilationError: at 2:8:\ndef kernel(x_ptr, n):\n    y = tl.tanh(x)\n        ^\n"
+      "AttributeError(\"module 'triton.language' has no attribute 'tanh'\")\n"
+      "  line 9, in forward: kernel[(1,)](x, n)"};
+  request.base = failed_attempt("seed1", "x = 1\n", outcome);
+  request.base->record->compile.reset();
+  request.base->record->target = Target::Triton;
+  request.history = {*request.base};
+  const auto text = built(request).text;
+  CHECK(holds(
+      text,
+      "Outcome: `compile:triton`, error `triton.missing_tanh`\n\n~~~~text\na call failed: CompilationError: at 2:8:\n"
+      "    y = tl.tanh(x)\n        ^\n"));
+  CHECK(holds(text, "tanh_x = 2.0 / (1.0 + tl.exp(-2.0 * x)) - 1.0"));
+  CHECK(holds(text, "- `seed1`: compile:triton (triton.missing_tanh): a call failed"));
+}
+
+TEST_CASE("what to shrink stands before the hint", "[prompt][builder][hints]") {
+  auto request = sample_prompt_request(PromptKind::Repair, Target::Triton);
+  request.base = failed_attempt("seed1", "kernel[grid](x, BLOCK_M=128, BLOCK_N=64, BLOCK_K=64, num_stages=3)\n",
+                                {OutcomeKind::Resource, "shared_memory",
+                                 "a call failed: OutOfResources: out of resource: shared memory, Required: 147456, "
+                                 "Hardware limit: 101376. Reducing block sizes or `num_stages` may help."});
+  request.base->record->target = Target::Triton;
+  CHECK(holds(built(request).text, "- `num_stages` 3 -> 2 (98304 bytes)\n"));
+}
+
+TEST_CASE("what a tool says does not change a prompt's fingerprint", "[prompt][builder][fingerprint]") {
+  auto request = sample_prompt_request(PromptKind::Repair, Target::Triton);
+  const auto print = [&](const std::string& message) {
+    request.base = failed_attempt("seed1", "x = 1\n", {OutcomeKind::Launch, "exception", message});
+    request.base->record->target = Target::Triton;
+    return built(request).fingerprint;
+  };
+  CHECK(print("a call failed: NameError: name 'y' is not defined") == print("a call failed: TypeError: f() takes 1"));
 }
 
 TEST_CASE("a user's template replaces the shipped one, and may add variants", "[prompt][builder][templates]") {

@@ -1,0 +1,249 @@
+#include <kernelgen/prompt/error_classifier.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "fuzz/error_fuzz.hpp"
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+
+namespace {
+
+EvaluationRecord record_of(OutcomeKind kind, const std::string& detail, const std::string& message,
+                           Target target = Target::Triton) {
+  EvaluationRecord record;
+  record.target = target;
+  record.outcome = {kind, detail, message};
+  return record;
+}
+
+EvaluationRecord triton_error(const std::string& reason) {
+  return record_of(OutcomeKind::Compile, "triton",
+                   "a call failed: CompilationError: at 3:8:\n"
+                   "def kernel(x_ptr, n):\n"
+                   "    x = tl.load(x_ptr + out_of_memory)\n"
+                   "    y = tl.arange(0, n)\n"
+                   "        ^\n" +
+                       reason + "\n  line 12, in forward: kernel[(4,)](x, n)");
+}
+
+EvaluationRecord refused(Target target, const std::string& log) {
+  auto record = record_of(OutcomeKind::Compile, "other", "", target);
+  record.compile.emplace().log = log;
+  return record;
+}
+
+std::string class_of_log(const std::string& log) { return classify_error(refused(Target::Cuda, log)).error_class; }
+
+}  // namespace
+
+TEST_CASE("a correct candidate has no error", "[prompt][errors]") {
+  const auto report = classify_error(record_of(OutcomeKind::Correct, "", ""));
+  CHECK(report.error_class.empty());
+  CHECK(report.fingerprint.empty());
+}
+
+TEST_CASE("an error in a kernel is known by its reason, never by the source it quotes", "[prompt][errors]") {
+  const auto report = classify_error(triton_error("arange's arguments must be of type tl.constexpr"));
+  CHECK(report.error_class == "triton.arange_bounds");
+  CHECK(report.hint == report.error_class);
+  REQUIRE(report.lines.size() == 5);
+  CHECK(report.lines[1] == "    y = tl.arange(0, n)");
+  CHECK(report.lines[2] == "        ^");
+  CHECK(report.lines[3] == "arange's arguments must be of type tl.constexpr");
+  CHECK(report.lines[4] == "  line 12, in forward: kernel[(4,)](x, n)");
+}
+
+TEST_CASE("the innermost cause that gives a reason decides", "[prompt][errors]") {
+  const auto report = classify_error(record_of(OutcomeKind::Compile, "triton",
+                                               "a call failed: CompilationError: at 2:8:\n"
+                                               "    y = helper(x)\n"
+                                               "        ^\n"
+                                               "caused by CompilationError: at 2:11:\n"
+                                               "def helper(v):\n"
+                                               "    return tl.tanh(v)\n"
+                                               "           ^\n"
+                                               "AttributeError(\"module 'triton.language' has no attribute 'tanh'\")\n"
+                                               "  line 9, in forward: kernel[(1,)](x)"));
+  CHECK(report.error_class == "triton.missing_tanh");
+  CHECK(report.lines.at(1) == "    return tl.tanh(v)");
+}
+
+TEST_CASE("the same words on the host and in a kernel are different errors", "[prompt][errors]") {
+  const std::string words =
+      "Did you forget to add @triton.jit ? (`_semantic` argument must be provided outside of JIT functions.)";
+  const auto host = record_of(OutcomeKind::Launch, "exception",
+                              "a call failed: ValueError: " + words + "\n  line 3, in forward: y = tl.exp(x)");
+  CHECK(classify_error(host).error_class == "triton.outside_kernel");
+  auto inside = triton_error(words);
+  CHECK(classify_error(inside).error_class == "triton.constexpr");
+  inside.outcome.message = "CompilationError: at 3:8:\n    y = x[0]\n        ^\n" + words;
+  CHECK(classify_error(inside).error_class == "triton.tensor_index");
+  inside.outcome.message = "CompilationError: at 3:4:\n    acc[k] += 1.0\n    ^\n" + words;
+  CHECK(classify_error(inside).error_class == "triton.item_assignment");
+}
+
+TEST_CASE("the source tells a repeated argument from a conflict with autotune", "[prompt][errors]") {
+  const auto record = record_of(OutcomeKind::Launch, "exception",
+                                "a call failed: TypeError: dynamic_func() got multiple values for argument 'BLOCK'\n"
+                                "  line 21, in forward: kernel[grid](x, y, n, 1024)");
+  CHECK(classify_error(record).error_class == "triton.arguments");
+  CHECK(classify_error(record, "@triton.autotune(configs=[], key=[])\n").error_class == "triton.autotune_conflict");
+}
+
+TEST_CASE("what torch adds to a device's error does not decide", "[prompt][errors]") {
+  const auto report = classify_error(record_of(OutcomeKind::Launch, "exception",
+                                               "a call failed: RuntimeError: CUDA error: misaligned address\n"
+                                               "CUDA kernel errors might be asynchronously reported\n"
+                                               "Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.\n"
+                                               "  line 3, in forward: y = k(x)"));
+  CHECK(report.error_class == "device.misaligned_address");
+}
+
+TEST_CASE("a fault that only the record names keeps its class", "[prompt][errors]") {
+  CHECK(classify_error(record_of(OutcomeKind::DeviceFault, "illegal_address", "")).error_class ==
+        "device.illegal_address");
+  CHECK(classify_error(record_of(OutcomeKind::DeviceFault, "something_new", "")).error_class == "device.other");
+}
+
+TEST_CASE("compilers of different makers agree about an error", "[prompt][errors]") {
+  CHECK(class_of_log("candidate.cpp:3:5: error: 'foo' was not declared in this scope\n") == "cxx.undeclared");
+  CHECK(class_of_log("candidate.cpp:3:5: error: \xe2\x80\x98"
+                     "foo\xe2\x80\x99 was not declared in this scope\n") == "cxx.undeclared");
+  CHECK(class_of_log("candidate.cpp:3:5: error: use of undeclared identifier 'foo'\n") == "cxx.undeclared");
+  CHECK(class_of_log("candidate.cu(3): error: identifier \"foo\" is undefined\n") == "cxx.undeclared");
+}
+
+TEST_CASE("a vague message is known by its notes", "[prompt][errors]") {
+  const std::string vague = "candidate.cpp:20:3: error: no matching function for call to 'f'\n  f(in);\n  ^\n";
+  CHECK(class_of_log(vague) == "cxx.call");
+  CHECK(class_of_log(vague +
+                     "candidate.cpp:9:1: note: candidate function not viable: 1st argument ('const float *') would "
+                     "lose const qualifier\n") == "cxx.const");
+}
+
+TEST_CASE("a crash of the compiler is none of the errors before it", "[prompt][errors]") {
+  CHECK(class_of_log("candidate.cpp:3:5: error: 'foo' was not declared in this scope\n"
+                     "candidate.cpp:4:5: internal compiler error: in f, at g.cc:1\n") == "compiler.crashed");
+}
+
+TEST_CASE("a name of the library comes with its header", "[prompt][errors]") {
+  const auto report =
+      classify_error(refused(Target::Cpp, "candidate.cpp:3:5: error: 'thread' is not a member of 'std'\n"));
+  CHECK(report.error_class == "cxx.undeclared");
+  CHECK(report.advice == "`thread` is declared in <thread>.");
+  CHECK(class_of_log("candidate.cpp:3:5: error: 'clampf' is not a member of 'std'\n") == "cxx.no_member");
+}
+
+TEST_CASE("diagnostics stand in for a log that was not kept", "[prompt][errors]") {
+  auto record = record_of(OutcomeKind::Compile, "type", "", Target::Cpp);
+  record.compile.emplace().diagnostics = {{"warning", "k.cpp", 1, 1, "unused"},
+                                          {"error", "k.cpp", 3, 5, "expected ';'"}};
+  const auto report = classify_error(record);
+  CHECK(report.error_class == "cxx.syntax");
+  CHECK(report.lines.front() == "k.cpp:3:5: error: expected ';'");
+  record.compile.reset();
+  CHECK(classify_error(record).error_class == "cxx.conversion");
+}
+
+TEST_CASE("the numbers of a resource that ran out", "[prompt][errors]") {
+  const auto triton = classify_error(
+      record_of(OutcomeKind::Resource, "shared_memory",
+                "a call failed: OutOfResources: out of resource: shared memory, Required: 102400, Hardware limit: "
+                "101376. Reducing block sizes or `num_stages` may help."));
+  CHECK(triton.error_class == "resource.shared_memory");
+  CHECK(triton.number("required") == 102400);
+  CHECK(triton.number("limit") == 101376);
+  CHECK_FALSE(triton.number("something"));
+  auto ptxas = refused(
+      Target::Cuda, "ptxas error   : Entry function '_Z1kPf' uses too much shared data (0x14000 bytes, 0xc000 max)\n");
+  ptxas.outcome = {OutcomeKind::Resource, "shared_memory", ""};
+  CHECK(classify_error(ptxas).number("required") == 81920);
+  CHECK(classify_error(ptxas).number("limit") == 49152);
+  const auto hip = classify_error(
+      refused(Target::Hip, "error: local memory (80000) exceeds limit (65536) in function '_Z6kernelPKfPfl'\n"));
+  CHECK(hip.error_class == "resource.shared_memory");
+  CHECK(hip.number("required") == 80000);
+  const auto memory = classify_error(record_of(
+      OutcomeKind::OutOfMemory, "", "OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has"));
+  CHECK(memory.number("required") == 2684354560);
+}
+
+TEST_CASE("the same error has the same fingerprint wherever it happens", "[prompt][errors]") {
+  const auto print = [](const std::string& message) {
+    return classify_error(record_of(OutcomeKind::Accuracy, "mismatch", message)).fingerprint;
+  };
+  CHECK(print("output: 32720 of 65536 elements are wrong; worst at [3, 371]: got 1362.98, expected 4.34") ==
+        print("output: 12 of 65536 elements are wrong; worst at [60, 1]: got -1e-05, expected 4.34"));
+  CHECK(print("output: 3 of 4 elements are wrong") != print("hidden: 3 of 4 elements are wrong"));
+  const auto of = [](const std::string& log) { return classify_error(refused(Target::Cpp, log)).fingerprint; };
+  CHECK(of("candidate.cpp:3:5: error: 'foo' was not declared in this scope\n") ==
+        of("candidate.cpp:93:15: error: 'foo' was not declared in this scope\n"));
+  CHECK(of("candidate.cpp:3:5: error: 'foo' was not declared in this scope\n") !=
+        of("candidate.cpp:3:5: error: 'bar' was not declared in this scope\n"));
+}
+
+TEST_CASE("every class has a hint, and every hint a class", "[prompt][errors]") {
+  const auto known = error_classes();
+  const std::filesystem::path directory = KERNELGEN_SOURCE_DIR "/lib/prompt/templates/hints";
+  for (const auto& name : known) {
+    INFO(name);
+    CHECK(std::filesystem::exists(directory / (name + ".mustache")));
+  }
+  for (const auto& file : std::filesystem::directory_iterator(directory)) {
+    INFO(file.path());
+    CHECK(std::binary_search(known.begin(), known.end(), file.path().stem().string()));
+  }
+}
+
+TEST_CASE("a megabyte of anything is classified in bounded time", "[prompt][errors]") {
+  for (const std::string unit : {"candidate.cpp:1:1: error: no matching function for call to 'f'\n", "caused by ",
+                                 "\n  line 1, in f: ", "Required: ", "((((", "'\"'\"",
+                                 "CompilationError: at 1:1:\n    ^\n", "\xff\xfe", "BLOCK_M=", "__shared__ float a["}) {
+    std::string text;
+    while (text.size() < (1u << 20)) text += unit;
+    const auto begin = std::chrono::steady_clock::now();
+    fuzz_error(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+    INFO(unit);
+    // Twelve records; milliseconds each, of which a loaded machine and a sanitizer make more.
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+  }
+}
+
+TEST_CASE("any bytes have a report that keeps its promises", "[prompt][errors][fuzz]") {
+  const std::vector<std::string> seeds = {
+      "a call failed: CompilationError: at 3:8:\n    y = x[0]\n        ^\nNameError('y is not defined')\n"
+      "caused by KeyError: 'a'\n  line 3, in forward: kernel[(1,)](x)",
+      "candidate.cu(3): error: no instance of function \"f\" matches\n  f<n>();\n   ^\ncandidate.cu(1): note: 'const "
+      "a' 'a'\n",
+      "OutOfResources: out of resource: shared memory, Required: 442368, Hardware limit: 101376\n"
+      "triton.Config({'BLOCK_M': 128, 'BLOCK_K': 64}, num_stages=4)\n#define N 4\n__shared__ float a[N * 2][N + 1];"};
+  std::uint32_t state = 12345;
+  const auto random = [&](std::size_t below) {
+    state = state * 1664525u + 1013904223u;
+    return static_cast<std::size_t>(state >> 8) % below;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    auto text = seeds[random(seeds.size())];
+    for (auto changes = 1 + random(12); changes > 0; --changes) {
+      const auto at = random(text.size());
+      switch (random(3)) {
+        case 0:
+          text[at] = static_cast<char>(random(256));
+          break;
+        case 1:
+          text.erase(at, 1 + random(20));
+          break;
+        default:
+          text.insert(at, seeds[random(seeds.size())].substr(random(40), random(60)));
+      }
+      if (text.empty()) text = "x";
+    }
+    fuzz_error(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  }
+  fuzz_error(nullptr, 0);
+  SUCCEED("no report broke its promise");
+}
