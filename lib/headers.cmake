@@ -35,6 +35,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   llm/llm_client.hpp
   llm/scripted_client.hpp
   profile/findings.hpp
+  profile/headroom.hpp
   profile/metrics.hpp
   profile/profiler.hpp
   prompt/error_classifier.hpp
@@ -44,5 +45,6 @@ set(KERNELGEN_PUBLIC_HEADERS
   store/event.hpp
   store/journal.hpp
   store/results_directory.hpp
+  task/reference.hpp
   task/task_source.hpp)
 list(TRANSFORM KERNELGEN_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/kernelgen/)

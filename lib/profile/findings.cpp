@@ -91,6 +91,25 @@ void find_origins(const Profile& profile, Findings& found) {
                      copies});
 }
 
+/// Kernels that only change the type of what they read, as torch names them.
+void find_type_casts(const Profile& profile, Findings& found) {
+  double share = 0;
+  std::int64_t launches = 0;
+  for (const auto& kernel : profile.kernels) {
+    if (kernel.name.find("LoadWithCast") == kernel.name.npos && kernel.name.find("copy_kernel") == kernel.name.npos)
+      continue;
+    share += profile.share_of(kernel);
+    launches += kernel.launches;
+  }
+  if (share < k_copy_share) return;
+  found.push_back({"type_casts",
+                   fmt::format("{:.0f} % of the device time is {} launch{} that copy{} or convert{} tensors: read the "
+                               "types as they are, and convert in registers",
+                               percent(share), launches, launches == 1 ? "" : "es", launches == 1 ? "s" : "",
+                               launches == 1 ? "s" : ""),
+                   share});
+}
+
 /// What the counters of one kernel say. `share` is its part of the device time.
 class KernelReader {
  public:
@@ -101,6 +120,7 @@ class KernelReader {
     find_few_blocks();
     find_limit();
     find_low_occupancy();
+    find_small_blocks();
     find_uncoalesced();
   }
 
@@ -185,6 +205,15 @@ class KernelReader {
     return cause;
   }
 
+  /// A CU of AMD's takes few workgroups at once, so that small ones leave wavefronts out.
+  void find_small_blocks() {
+    constexpr double k_enough_threads = 256;
+    const auto threads = kernel_.metric("block_threads");
+    if (!threads || *threads >= k_enough_threads || !gpu_ || gpu_->vendor != "amd") return;
+    add("small_blocks", fmt::format("workgroups of {:.0f} threads: 256 and more keep a compute unit busier", *threads),
+        0.4);
+  }
+
   void find_uncoalesced() {
     for (const auto& [name, what] : {std::pair("sectors_per_load", "load"), std::pair("sectors_per_store", "store")}) {
       const auto sectors = kernel_.metric(name);
@@ -211,6 +240,7 @@ std::vector<ProfileFinding> find_bottlenecks(const Profile& profile, const std::
   Findings found;
   find_launch_bound(profile, found);
   find_origins(profile, found);
+  find_type_casts(profile, found);
   for (const auto& kernel : profile.kernels) {
     const double share = profile.share_of(kernel);
     // Of the call, not of the device time: what kernels wait for matters little while the device has nothing to do.

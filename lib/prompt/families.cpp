@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <string>
 
-#include "prompt/python_words.hpp"
-#include "prompt/recurrence.hpp"
+#include "task/python_text.hpp"
+#include "task/recurrence.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -76,7 +76,7 @@ bool names(const Row& row, std::string_view word) {
 }
 
 /// How often each row's names are called.
-std::array<int, 8> count_calls(const std::vector<PythonWord>& words) {
+std::array<int, 8> count_calls(const std::vector<Word>& words) {
   std::array<int, 8> counts{};
   for (const auto& word : words) {
     if (word.after != '(') continue;
@@ -96,8 +96,8 @@ int count_products(std::string_view code) {
   return count;
 }
 
-bool has_call(const std::vector<PythonWord>& words, std::initializer_list<std::string_view> names) {
-  return std::any_of(words.begin(), words.end(), [&](const PythonWord& word) {
+bool has_call(const std::vector<Word>& words, std::initializer_list<std::string_view> names) {
+  return std::any_of(words.begin(), words.end(), [&](const Word& word) {
     return word.after == '(' && std::find(names.begin(), names.end(), word.text) != names.end();
   });
 }

@@ -10,9 +10,9 @@
 #include <kernelgen/prompt/reply_reader.hpp>
 
 #include "prompt/families.hpp"
-#include "prompt/recurrence.hpp"
 #include "prompt/verdict_data.hpp"
 #include "support/text.hpp"
+#include "task/recurrence.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -24,7 +24,7 @@ constexpr std::size_t k_max_shown_line = 240;
 constexpr std::size_t k_max_kernels = 8;
 constexpr std::size_t k_max_kernel_name = 80;
 /// More than three pull a model in several directions.
-constexpr std::size_t k_max_findings = 3;
+constexpr std::size_t k_max_findings = 4;
 constexpr std::size_t k_max_finding = 600;
 
 /// A fence that the text cannot close.

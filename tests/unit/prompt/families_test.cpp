@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
-#include "prompt/python_words.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
+#include "task/python_text.hpp"
 
 using namespace kernelgen;
 

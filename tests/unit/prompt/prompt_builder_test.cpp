@@ -338,14 +338,14 @@ TEST_CASE("a profile is shown with what it means, and is no part of the fingerpr
     request.profile->source = "ncu";
     request.profile->kernels = {{"step(float*)", "step", KernelOrigin::Own, 512, 3e6, 0, {}},
                                 {"void gemm<1>()", "", KernelOrigin::Library, 1, 1e6, 0, {}}};
-    request.findings = {"512 launches.", "Few blocks.", "Cold cache.", "A fourth one."};
+    request.findings = {"512 launches.", "Few blocks.", "Cold cache.", "Slow sums.", "A fifth one."};
     const auto with = built(request);
     INFO(to_string(kind));
     CHECK(holds(with.text, "One call, taken apart by ncu"));
     CHECK(holds(with.text, "| `step` | own | 512 | 3.000 ms | 75 % |"));
     CHECK(holds(with.text, "| `void gemm<1>()` | library | 1 | 1.000 ms | 25 % |"));
     CHECK(holds(with.text, "- 512 launches.\n- Few blocks.\n- Cold cache.\n"));
-    CHECK_FALSE(holds(with.text, "A fourth one."));
+    CHECK_FALSE(holds(with.text, "A fifth one."));
     CHECK(with.fingerprint == without.fingerprint);
     request.headroom = "4.1 times the floor.";
     CHECK(holds(built(request).text, "- 4.1 times the floor.\n- 512 launches.\n"));

@@ -1,14 +1,10 @@
-#include "prompt/recurrence.hpp"
+#include "task/recurrence.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 #include <string>
 #include <vector>
-
-#include "prompt/python_words.hpp"
-#include "support/text.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -16,49 +12,17 @@ namespace {
 
 constexpr auto k_layers = std::to_array<std::string_view>({"GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"});
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-struct Line {
-  std::size_t indent = 0;
-  std::string_view text;
-};
-
-std::vector<Line> lines_of(std::string_view code) {
-  std::vector<Line> lines;
-  for (const auto line : split_lines(code)) {
-    const auto text = trim(line);
-    if (!text.empty()) lines.push_back({line.find_first_not_of(" \t"), text});
-  }
-  return lines;
-}
-
 bool uses_recurrent_layer(std::string_view code) {
   const auto words = words_of(code);
-  return std::any_of(words.begin(), words.end(), [](const PythonWord& word) {
-    return word.after == '(' && std::find(k_layers.begin(), k_layers.end(), word.text) != k_layers.end();
-  });
-}
-
-/// Where an assignment's "=" or "+=" stands; npos when the line is none.
-std::size_t assignment(std::string_view line) {
-  int depth = 0;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '(' || line[i] == '[' || line[i] == '{') ++depth;
-    if (line[i] == ')' || line[i] == ']' || line[i] == '}') --depth;
-    if (depth != 0 || line[i] != '=') continue;
-    if (i + 1 < line.size() && line[i + 1] == '=') return line.npos;
-    if (i > 0 && std::string_view("=!<>:").find(line[i - 1]) != line.npos) return line.npos;
-    return i;
-  }
-  return line.npos;
+  return std::any_of(words.begin(), words.end(),
+                     [](const Word& word) { return word.after == '(' && is_recurrent_layer(word.text); });
 }
 
 /// Whether some tensor is indexed by `variable`: x[:, t], but not self.layers[t].
 bool takes_slice(std::string_view line, std::string_view variable) {
   for (auto open = line.find('['); open != line.npos; open = line.find('[', open + 1)) {
     const auto inside = words_of(line.substr(open, std::min(line.find(']', open), line.size()) - open));
-    const bool indexed =
-        std::any_of(inside.begin(), inside.end(), [&](const PythonWord& w) { return w.text == variable; });
+    const bool indexed = std::any_of(inside.begin(), inside.end(), [&](const Word& w) { return w.text == variable; });
     auto begin = open;
     while (begin > 0 && (is_word(line[begin - 1]) || line[begin - 1] == '.')) --begin;
     const auto base = line.substr(begin, open - begin);
@@ -67,8 +31,9 @@ bool takes_slice(std::string_view line, std::string_view variable) {
   return false;
 }
 
-/// Whether a name that is assigned here is read here before it is assigned: the value of the turn before.
-bool carries_state(const std::vector<Line>& body) {
+/// Names that are assigned here and read here before they are: the values of the turn before.
+std::set<std::string, std::less<>> carried_names(const std::vector<Line>& body) {
+  std::set<std::string, std::less<>> carried;
   std::set<std::string_view> read;
   for (const auto& line : body) {
     const auto equals = assignment(line.text);
@@ -79,14 +44,14 @@ bool carries_state(const std::vector<Line>& body) {
     const bool augmented = equals > 0 && std::string_view("+-*/@").find(line.text[equals - 1]) != line.text.npos;
     for (const auto& word : words_of(line.text.substr(0, equals))) {
       if (word.before == '.' || word.before == '[' || word.text == "self") continue;
-      if (augmented || read.count(word.text) > 0) return true;
+      if (augmented || read.count(word.text) > 0) carried.emplace(word.text);
     }
   }
-  return false;
+  return carried;
 }
 
 /// "for t in range(n):" or "for t, x_t in enumerate(...):"; what stands between "for" and "in".
-std::vector<PythonWord> loop_variables(std::string_view line) {
+std::vector<Word> loop_variables(std::string_view line) {
   const auto in = line.find(" in ");
   if (line.substr(0, 4) != "for " || in == line.npos) return {};
   return words_of(line.substr(4, in - 4));
@@ -95,12 +60,15 @@ std::vector<PythonWord> loop_variables(std::string_view line) {
 /// A loop over slices themselves: for x_t in x.unbind(1), but not for layer in self.layers.
 bool iterates_over_slices(std::string_view line) {
   const auto words = words_of(line.substr(std::min(line.find(" in "), line.size())));
-  return std::any_of(words.begin(), words.end(), [](const PythonWord& word) {
+  return std::any_of(words.begin(), words.end(), [](const Word& word) {
     return word.after == '(' && (word.text == "unbind" || word.text == "split" || word.text == "chunk");
   });
 }
 
-bool has_recurrent_loop(const std::vector<Line>& lines) {
+}  // namespace
+
+std::vector<RecurrentLoop> find_recurrent_loops(const std::vector<Line>& lines) {
+  std::vector<RecurrentLoop> loops;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto variables = loop_variables(lines[i].text);
     if (variables.empty()) continue;
@@ -109,18 +77,21 @@ bool has_recurrent_loop(const std::vector<Line>& lines) {
     const bool slices =
         iterates_over_slices(lines[i].text) || std::any_of(body.begin(), body.end(), [&](const Line& line) {
           return std::any_of(variables.begin(), variables.end(),
-                             [&](const PythonWord& variable) { return takes_slice(line.text, variable.text); });
+                             [&](const Word& variable) { return takes_slice(line.text, variable.text); });
         });
-    if (slices && carries_state(body)) return true;
+    auto carried = slices ? carried_names(body) : std::set<std::string, std::less<>>{};
+    if (!carried.empty()) loops.push_back({i, i + 1 + body.size(), std::move(carried)});
   }
-  return false;
+  return loops;
 }
 
-}  // namespace
+bool is_recurrent_layer(std::string_view name) {
+  return std::find(k_layers.begin(), k_layers.end(), name) != k_layers.end();
+}
 
 bool is_recurrent(std::string_view python) {
   const auto code = code_only(python);
-  return uses_recurrent_layer(code) || has_recurrent_loop(lines_of(code));
+  return uses_recurrent_layer(code) || !find_recurrent_loops(lines_of(code)).empty();
 }
 
 }  // namespace v0

@@ -1,0 +1,91 @@
+#include <kernelgen/profile/findings.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+constexpr std::size_t k_most_findings = 3;
+/// Nsight Compute's own threshold: above 60 % of its peak, a unit is what limits.
+constexpr double k_busy_pct = 60;
+/// More registers than this leave two blocks of 256 threads on a multiprocessor with 65536; fewer than the other leave
+/// room for more work in flight.
+constexpr double k_many_registers = 128;
+constexpr double k_few_registers = 96;
+
+/// A stage and what it can change. What matters elsewhere may still be more important; it only comes later.
+struct StageInterest {
+  std::string_view stage;
+  std::array<std::string_view, 4> findings;
+};
+
+constexpr std::array<StageInterest, 5> k_interests = {
+    {{"grid_and_parallel", {"few_blocks", "low_occupancy", "launch_bound", "small_blocks"}},
+     {"block_tiling", {"compute_bound", "memory_bound", "low_occupancy", "small_blocks"}},
+     {"memory_access", {"uncoalesced", "memory_bound", "copies", "type_casts"}},
+     {"advanced_memory", {"latency_bound", "memory_bound", "low_occupancy", "uncoalesced"}},
+     {"memory_and_tuning", {"latency_bound", "memory_bound", "uncoalesced", "low_occupancy"}}}};
+
+bool interests(std::string_view stage, const ProfileFinding& finding) {
+  return std::any_of(k_interests.begin(), k_interests.end(), [&](const StageInterest& one) {
+    return one.stage == stage &&
+           std::find(one.findings.begin(), one.findings.end(), finding.name) != one.findings.end();
+  });
+}
+
+/// The kernel of the candidate that takes longest, where its registers are known.
+const KernelProfile* longest_counted(const Profile& profile) {
+  const auto found = std::find_if(profile.kernels.begin(), profile.kernels.end(), [](const KernelProfile& kernel) {
+    return kernel.origin == KernelOrigin::Own && kernel.metric("registers_per_thread");
+  });
+  return found == profile.kernels.end() ? nullptr : &*found;
+}
+
+std::optional<ProfileFinding> register_finding(const Profile& profile) {
+  const auto* kernel = longest_counted(profile);
+  if (kernel == nullptr) return std::nullopt;
+  const double registers = *kernel->metric("registers_per_thread");
+  const auto seen = fmt::format("{}: {:.0f} registers for each thread", kernel->function, registers);
+  if (registers > k_many_registers)
+    return ProfileFinding{"many_registers", seen + ": the fused operations keep too much at once; halve the block", 1};
+  if (registers < k_few_registers)
+    return ProfileFinding{"few_registers", seen + ": there is room for more warps or stages of a pipeline", 0};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RooflinePosition> roofline_position(const Profile& profile) {
+  const auto memory = profile.metric("dram_throughput_pct");
+  const auto compute = profile.metric("sm_throughput_pct");
+  if (!memory || !compute) return std::nullopt;
+  const char* side = "latency-bound: neither is busy";
+  if (*memory >= k_busy_pct && *memory >= *compute) side = "memory-bound";
+  if (*compute >= k_busy_pct && *compute > *memory) side = "compute-bound";
+  return RooflinePosition{
+      *memory, *compute,
+      fmt::format("device memory at {:.0f} % of its peak, multiprocessors at {:.0f} %: {}", *memory, *compute, side)};
+}
+
+std::vector<ProfileFinding> findings_for_stage(const Profile& profile, std::string_view stage,
+                                               const std::optional<GpuFacts>& gpu, TaskLevel level) {
+  auto all = find_bottlenecks(profile, gpu);
+  if (level == TaskLevel::Fusion)
+    if (auto registers = register_finding(profile)) all.push_back(*std::move(registers));
+  std::stable_sort(all.begin(), all.end(), [&](const ProfileFinding& a, const ProfileFinding& b) {
+    const bool first = interests(stage, a), second = interests(stage, b);
+    return first != second ? first : a.weight > b.weight;
+  });
+  // "few_registers" has no weight: it is said where there is nothing more important.
+  if (all.size() > k_most_findings) all.resize(k_most_findings);
+  if (auto position = roofline_position(profile))
+    all.insert(all.begin(), {"roofline", std::move(position->sentence), 0});
+  return all;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,55 @@
+#pragma once
+
+/// \file
+/// A task's Python as lines and words: enough to read a reference by its structure. Any text is survived.
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// A statement, or the head of one. What stands in brackets may go over several lines of the file.
+struct Line {
+  std::size_t indent = 0;
+  std::string_view text;
+  /// 1-based, in the file.
+  int number = 0;
+};
+
+/// A word with what stands right before and after it.
+struct Word {
+  std::string_view text;
+  char before = ' ';
+  char after = ' ';
+};
+
+[[nodiscard]] bool is_word(char c);
+
+/// The source with the insides of texts and comments as blanks; line ends stay.
+[[nodiscard]] std::string code_only(std::string_view text);
+
+/// Without empty ones. Points into `code`, which code_only() gave.
+[[nodiscard]] std::vector<Line> lines_of(std::string_view code);
+
+/// The lines of a method of a class, without its head; empty when there is none.
+[[nodiscard]] std::vector<Line> method_of(const std::vector<Line>& lines, std::string_view class_name,
+                                          std::string_view method);
+
+/// The words of a text in their order.
+[[nodiscard]] std::vector<Word> words_of(std::string_view text);
+
+/// Where an assignment's "=", or the "=" of its "+=", stands; npos when the line is none.
+[[nodiscard]] std::size_t assignment(std::string_view line);
+
+/// The parts of a text between commas that stand in no brackets, trimmed.
+[[nodiscard]] std::vector<std::string_view> split_arguments(std::string_view text);
+
+/// One past the bracket that closes the one at `open`; the end of the text when none does.
+[[nodiscard]] std::size_t end_of_brackets(std::string_view text, std::size_t open);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,244 @@
+#include <kernelgen/task/reference.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+#include "support/text.hpp"
+#include "task/python_text.hpp"
+#include "task/recurrence.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+template <std::size_t N>
+bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Take every element of their input, and none away. What is not here makes a task unknown: pooling and strides skip
+/// elements, triu() and indices drop them.
+constexpr auto k_elementwise = std::to_array<std::string_view>(
+    {"relu",       "leaky_relu", "sigmoid",   "tanh",     "gelu",      "selu",     "elu",        "hardsigmoid",
+     "hardtanh",   "hardswish",  "softplus",  "softsign", "silu",      "mish",     "logsigmoid", "exp",
+     "log",        "sqrt",       "rsqrt",     "pow",      "square",    "abs",      "add",        "mul",
+     "sub",        "div",        "neg",       "clamp",    "erf",       "sin",      "cos",        "float",
+     "contiguous", "ReLU",       "LeakyReLU", "Sigmoid",  "Tanh",      "GELU",     "SELU",       "ELU",
+     "SiLU",       "Mish",       "Softplus",  "Hardtanh", "Hardswish", "Softsign", "Identity",   "HardSigmoid",
+     "T",          "transpose",  "permute",   "t",        "view",      "reshape",  "flatten",    "unsqueeze",
+     "squeeze",    "size",       "shape",     "dim",      "numel"});
+/// Also take every element, but make fewer of them, or connect them.
+constexpr auto k_reducing = std::to_array<std::string_view>({"softmax",
+                                                             "log_softmax",
+                                                             "logsumexp",
+                                                             "sum",
+                                                             "mean",
+                                                             "amax",
+                                                             "amin",
+                                                             "max",
+                                                             "min",
+                                                             "argmax",
+                                                             "argmin",
+                                                             "var",
+                                                             "std",
+                                                             "norm",
+                                                             "cumsum",
+                                                             "cumprod",
+                                                             "flip",
+                                                             "layer_norm",
+                                                             "mse_loss",
+                                                             "l1_loss",
+                                                             "smooth_l1_loss",
+                                                             "huber_loss",
+                                                             "cross_entropy",
+                                                             "kl_div",
+                                                             "Softmax",
+                                                             "LogSoftmax",
+                                                             "LayerNorm",
+                                                             "GroupNorm",
+                                                             "RMSNorm",
+                                                             "BatchNorm1d",
+                                                             "BatchNorm2d",
+                                                             "BatchNorm3d",
+                                                             "InstanceNorm1d",
+                                                             "InstanceNorm2d",
+                                                             "InstanceNorm3d",
+                                                             "MSELoss",
+                                                             "SmoothL1Loss",
+                                                             "HuberLoss",
+                                                             "KLDivLoss",
+                                                             "TripletMarginLoss"});
+constexpr auto k_products = std::to_array<std::string_view>({"matmul", "mm", "bmm", "linear", "Linear"});
+constexpr auto k_convolutions = std::to_array<std::string_view>(
+    {"Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"});
+/// Statements whose effect depends on values, or that do things many times.
+constexpr auto k_control = std::to_array<std::string_view>(
+    {"if", "else", "elif", "for", "while", "with", "try", "def", "lambda", "yield", "assert"});
+/// Inputs made with these have a structure that a kernel could know: half of a symmetric matrix is enough.
+constexpr auto k_structure = std::to_array<std::string_view>(
+    {"T", "triu", "tril", "diag", "eye", "zeros", "ones", "expand", "repeat", "full", "bernoulli", "arange"});
+
+/// What the calls of a forward() are.
+struct Seen {
+  int products = 0;
+  int convolutions = 0;
+  int recurrences = 0;
+  bool reduces = false;
+  bool unknown = false;
+  bool loops = false;
+  /// What stands first in the call of a recurrent layer, when it is a name.
+  std::string operand;
+};
+
+using Modules = std::map<std::string, std::string, std::less<>>;
+
+/// "self.fc" -> "Linear"; a name that is given twice is unknown.
+Modules modules_of(const std::vector<Line>& lines) {
+  Modules modules;
+  for (const auto& line : lines) {
+    const auto equals = assignment(line.text);
+    if (equals == line.text.npos) continue;
+    const auto target = trim(line.text.substr(0, equals));
+    const auto value = trim(line.text.substr(equals + 1));
+    const auto open = value.find('(');
+    if (target.substr(0, 5) != "self." || open == value.npos) continue;
+    const auto name = value.substr(0, open);
+    const bool whole = end_of_brackets(value, open) == value.size();
+    const auto [entry, added] = modules.emplace(target, std::string(name.substr(name.rfind('.') + 1)));
+    if (!added || !whole) entry->second.clear();
+  }
+  return modules;
+}
+
+void see_name(std::string_view name, Seen& seen) {
+  if (is_one_of(name, k_products))
+    ++seen.products;
+  else if (is_one_of(name, k_convolutions))
+    ++seen.convolutions;
+  else if (is_recurrent_layer(name) && name.find("Cell") == name.npos)
+    ++seen.recurrences;
+  else if (is_one_of(name, k_reducing))
+    seen.reduces = true;
+  else if (!is_one_of(name, k_elementwise))
+    seen.unknown = true;
+}
+
+/// Indices are known where they take one of several results: "torch.max(x, dim=1)[0]", and of shapes.
+bool is_harmless_index(std::string_view line, std::size_t open) {
+  const auto before = trim(line.substr(0, open));
+  const auto inside = line.substr(open + 1, end_of_brackets(line, open) - open - 2);
+  const bool number = !inside.empty() && inside.find_first_not_of("-0123456789") == inside.npos;
+  return number && (before.ends_with(')') || before.ends_with(".shape"));
+}
+
+/// "x" of "(x, h0)"; empty for anything but a name.
+std::string first_name(std::string_view call) {
+  const auto arguments = split_arguments(call.substr(1, end_of_brackets(call, 0) - 2));
+  const bool plain = !arguments.empty() && std::all_of(arguments[0].begin(), arguments[0].end(), is_word);
+  return plain ? std::string(arguments[0]) : "";
+}
+
+void see_line(std::string_view line, const Modules& modules, Seen& seen) {
+  for (std::size_t i = 0; i < line.size(); ++i)
+    if (line[i] == '[' && !is_harmless_index(line, i)) seen.unknown = true;
+  if (line.find('@') != line.npos) ++seen.products;
+  for (const auto& word : words_of(line)) {
+    if (is_one_of(word.text, k_control)) seen.unknown = true;
+    if (word.text == "for" || word.text == "while") seen.loops = true;
+    if (word.after != '(') {
+      // A member of a tensor that is no call: ".T", ".shape".
+      if (word.text == "T") see_name(word.text, seen);
+      continue;
+    }
+    const bool member = word.before == '.';
+    const auto at = static_cast<std::size_t>(word.text.data() - line.data());
+    const bool own = member && at >= 5 && line.substr(at - 5, 5) == "self.";
+    if (!own) {
+      see_name(word.text, seen);
+      continue;
+    }
+    const auto module = modules.find("self." + std::string(word.text));
+    const std::string name = module == modules.end() ? "" : module->second;
+    see_name(name, seen);
+    if (is_recurrent_layer(name)) seen.operand = first_name(line.substr(at + word.text.size()));
+  }
+}
+
+/// Whether a name gets another value somewhere.
+bool is_assigned(const std::vector<Line>& lines, std::string_view name) {
+  return std::any_of(lines.begin(), lines.end(), [&](const Line& line) {
+    const auto equals = assignment(line.text);
+    const auto targets = words_of(line.text.substr(0, equals == line.text.npos ? 0 : equals));
+    return std::any_of(targets.begin(), targets.end(), [&](const Word& word) { return word.text == name; });
+  });
+}
+
+bool has_structured_inputs(const std::vector<Line>& lines) {
+  bool inside = false;
+  std::size_t indent = 0;
+  for (const auto& line : lines) {
+    const auto words = words_of(line.text);
+    if (inside && line.indent <= indent) inside = false;
+    if (words.size() > 1 && words[0].text == "def" && words[1].text == "get_inputs") {
+      inside = true;
+      indent = line.indent;
+    }
+    if (inside &&
+        std::any_of(words.begin(), words.end(), [](const Word& word) { return is_one_of(word.text, k_structure); }))
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string_view to_string(TaskFamily family) {
+  switch (family) {
+    case TaskFamily::Unknown:
+      return "unknown";
+    case TaskFamily::Streaming:
+      return "streaming";
+    case TaskFamily::MatrixProduct:
+      return "matrix product";
+    case TaskFamily::Convolution:
+      return "convolution";
+    case TaskFamily::Recurrent:
+      return "recurrent";
+  }
+  return "";
+}
+
+WorkReading read_work(std::string_view python) {
+  constexpr std::size_t k_max_bytes = 1u << 20;
+  WorkReading work;
+  if (python.size() > k_max_bytes) return work;
+  const auto code = code_only(python);
+  const auto lines = lines_of(code);
+  const auto forward = method_of(lines, "Model", "forward");
+  if (forward.empty() || has_structured_inputs(lines)) return work;
+  const auto modules = modules_of(method_of(lines, "Model", "__init__"));
+  Seen seen;
+  for (const auto& line : forward) {
+    see_line(line.text, modules, seen);
+    for (const auto& word : words_of(line.text)) work.names.emplace(word.text);
+  }
+  // A layer beside the recurrence may drop what the recurrence made; the recurrence itself is still all done.
+  if (seen.recurrences == 1 && !seen.loops && !seen.operand.empty() && !is_assigned(forward, seen.operand)) {
+    work.family = TaskFamily::Recurrent;
+    work.operand = seen.operand;
+    return work;
+  }
+  if (seen.unknown || seen.recurrences > 0) return work;
+  const int kinds = (seen.products > 0 ? 1 : 0) + (seen.convolutions > 0 ? 1 : 0);
+  if (kinds == 2) return work;
+  work.family = seen.products > 0       ? TaskFamily::MatrixProduct
+                : seen.convolutions > 0 ? TaskFamily::Convolution
+                                        : TaskFamily::Streaming;
+  work.single_product = seen.products == 1 && !seen.reduces;
+  return work;
+}
+
+}  // namespace v0
+}  // namespace kernelgen
