@@ -30,6 +30,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   flow/engine.hpp
   flow/policy.hpp
   flow/repair_loop.hpp
+  flow/stages.hpp
   judge/judge.hpp
   llm/clients.hpp
   llm/llm_client.hpp

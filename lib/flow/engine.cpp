@@ -5,6 +5,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include <kernelgen/core/version.hpp>
@@ -22,11 +23,14 @@ constexpr int k_suspect_evaluations = 3;
 /// A candidate may have taken the worker down with it; the second time it stays unjudged.
 constexpr int k_failed_evaluations = 2;
 
-/// A request or an evaluation came to its end. Exactly one of the two is set.
+/// A request, an evaluation or a profile came to its end. Exactly one of the three is set.
 struct Completion {
   int number = 0;
-  std::optional<Result<Reply>> reply;
-  std::optional<Result<EvaluationRecord>> record;
+  std::optional<Result<Reply>> reply{};
+  std::optional<Result<EvaluationRecord>> record{};
+  std::optional<Result<Profile>> profile{};
+  /// Of a profile.
+  std::string action_id{};
 };
 
 /// Nothing more can be asked, for this action or any other, before a person has mended something.
@@ -124,7 +128,7 @@ class Engine {
     auto description = guarded<TaskDescription>(
         "the benchmarker", [&] { return backends_.benchmarker.describe(request_.task, request_.evaluation, stop_); });
     if (!description) return std::move(description).error();
-    return record(TaskDescribed{*std::move(description), request_.device});
+    return record(TaskDescribed{*std::move(description), request_.device, request_.gpu});
   }
 
   /// Actions of an earlier session that have not finished.
@@ -148,14 +152,51 @@ class Engine {
     }
     if (decision.finished) return busy_ == 0 ? finish(decision.reason) : Result<void>{};
     if (failure_ || stop_.stop_requested()) return {};
+    for (const auto& id : decision.profiles) {
+      if (auto done = profile(id); !done) return done;
+    }
     for (const auto& action : decision.actions) {
       if (state_.knows(action.id)) continue;
       if (const auto exhausted = exhausted_budget(request_.budget, state_.spent)) return end_early(*exhausted);
+      if ((busy_ > 0 || !parked_.empty()) && is_committed(request_.budget, state_)) return {};
+      // What only stands in a queue would be sent although a budget has ended meanwhile.
+      if (asking_ >= std::max(request_.parallel_requests, 1)) return {};
       if (auto done = issue(action); !done) return done;
     }
     if (busy_ == 0 && parked_.empty())
       return Error{ErrorCode::Internal, "policy " + policy_.name() + " wants nothing more but is not finished"};
     return {};
+  }
+
+  /// On the judge's thread, because a profile needs the device for itself, too.
+  Result<void> profile(const std::string& id) {
+    const auto found = state_.history.find(id);
+    if (found == state_.history.end() || !found->second.correct())
+      return Error{ErrorCode::Internal,
+                   "policy " + policy_.name() + " wants a profile of " + id + ", which is no correct kernel"};
+    if (found->second.profile || !profiling_.insert(id).second) return {};
+    ++busy_;
+    judge_.post([this, id, request = profile_request(found->second, request_, *state_.task)] {
+      Completion completion;
+      completion.action_id = id;
+      completion.profile =
+          backends_.profiler == nullptr
+              ? Result<Profile>(unavailable_profile("there is no profiler for it here"))
+              : guarded<Profile>("the profiler", [&] { return backends_.profiler->profile(request, stop_); });
+      completions_.put(std::move(completion));
+    });
+    return {};
+  }
+
+  /// What cannot be profiled is no reason to end a run.
+  Result<void> handle_profile(const std::string& id, Result<Profile> taken) {
+    profiling_.erase(id);
+    // It is taken when the run is resumed.
+    if (!taken && taken.error().code == ErrorCode::Cancelled) return {};
+    ProfileTaken event{id, taken ? *std::move(taken) : unavailable_profile(taken.error().to_line()), std::nullopt};
+    const auto& result = state_.history.at(id);
+    event.headroom = headroom_of(result, request_, *state_.task, event.profile.unavailable ? nullptr : &event.profile);
+    return record(std::move(event));
   }
 
   /// What runs is waited for: it is paid already.
@@ -190,9 +231,11 @@ class Engine {
                        .timeout = request_timeout()};
     if (auto done = record(RequestSent{number}); !done) return done;
     ++busy_;
+    ++asking_;
     models_.post([this, number, request = std::move(request)] {
-      completions_.put(
-          {number, guarded<Reply>("the model client", [&] { return backends_.llm.complete(request, stop_); }), {}});
+      Completion completion{.number = number};
+      completion.reply = guarded<Reply>("the model client", [&] { return backends_.llm.complete(request, stop_); });
+      completions_.put(std::move(completion));
     });
     return {};
   }
@@ -214,13 +257,16 @@ class Engine {
 
   Result<void> handle(Completion completion) {
     --busy_;
+    if (completion.reply) --asking_;
+    if (completion.profile) return handle_profile(completion.action_id, *std::move(completion.profile));
     return completion.reply ? handle_reply(completion.number, *std::move(completion.reply))
                             : handle_record(completion.number, *std::move(completion.record));
   }
 
   Result<void> handle_reply(int number, Result<Reply> reply) {
     if (reply) {
-      if (auto done = record(ReplyArrived{number, *std::move(reply)}); !done) return done;
+      const auto cost = cost_of(*reply, state_.open[number].prompt, request_.prices);
+      if (auto done = record(ReplyArrived{number, *std::move(reply), cost}); !done) return done;
       return judge(number);
     }
     const auto& error = reply.error();
@@ -242,12 +288,14 @@ class Engine {
 
   /// Reads the reply and hands a new candidate to the judge.
   Result<void> judge(int number) {
-    auto result = read_reply(state_.open[number], number, request_.target, state_.history, backends_.detector);
-    if (!result.candidate || result.record) return record(ActionFinished{std::move(result)});
+    auto result = read_reply(state_.open[number], number, request_, state_.history, backends_.detector);
+    if (!result.candidate || result.record) return finish(std::move(result));
     judging_[number] = result;
     ++busy_;
     judge_.post([this, number, candidate = *result.candidate, id = result.action.id] {
-      completions_.put({number, {}, evaluate(candidate, id)});
+      Completion completion{.number = number};
+      completion.record = evaluate(candidate, id);
+      completions_.put(std::move(completion));
     });
     return {};
   }
@@ -272,7 +320,7 @@ class Engine {
     if (record_or) {
       result.status = ActionStatus::Evaluated;
       result.record = *std::move(record_or);
-      return record(ActionFinished{std::move(result)});
+      return finish(std::move(result));
     }
     const auto& error = record_or.error();
     // The reply is in the journal: a resumed run judges it.
@@ -280,6 +328,11 @@ class Engine {
     if (error.code == ErrorCode::Pending) return park(number, error);
     if (ends_run(error.code)) return give_up(error);
     result.message = error.to_line();
+    return record(ActionFinished{std::move(result)});
+  }
+
+  Result<void> finish(ActionResult result) {
+    result.headroom = headroom_of(result, request_, *state_.task, nullptr);
     return record(ActionFinished{std::move(result)});
   }
 
@@ -314,9 +367,13 @@ class Engine {
   RunState state_;
   std::map<int, ActionResult> judging_;
   std::map<int, Error> parked_;
+  /// Ids of results that are being profiled.
+  std::set<std::string> profiling_;
   std::optional<Error> failure_;
   /// Requests and evaluations that will give a completion.
   int busy_ = 0;
+  /// The requests among them.
+  int asking_ = 0;
 
   Handover<Completion> completions_;
   // Last, so that they end first: their jobs use everything above.

@@ -31,16 +31,21 @@ class HybridPolicy final : public Policy {
             {"stages", to_text(options_.stages)},
             {"threshold", to_text(options_.threshold)},
             {"epsilon", to_text(options_.epsilon)},
-            {"stop_at_score", to_text(options_.stop_at_score)}};
+            {"stop_at_score", to_text(options_.stop_at_score)},
+            {"rescues", to_text(options_.rescues)},
+            {"floor_ratio", to_text(options_.floor_ratio)},
+            {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before advice"},
+            {"early_exit", options_.early_exit == EarlyExit::No ? "no" : "yes"}};
   }
 
   [[nodiscard]] Decision next(const History& history) const override {
     Decision decision;
     const ActionResult* best = search(history, decision);
     if (best != nullptr) decision.best = best->action.id;
-    if (!decision.actions.empty()) return decision;
+    if (!decision.actions.empty() || !decision.profiles.empty()) return decision;
     if (best == nullptr) return finish(std::move(decision), "no seed and no optimized kernel was correct");
     if (!best->score()) return finish(std::move(decision), "the best kernel has no time that counts; nothing to tune");
+    if (is_near_floor(*best, options_.floor_ratio)) return finish(std::move(decision), near_floor_reason(*best));
     if (best->recurrence == Recurrence::Persistent && score_or_zero(*best) >= options_.threshold)
       return finish(std::move(decision), "a persistent kernel reached the threshold; stages skipped");
     return tune(history, *best, std::move(decision));
@@ -54,7 +59,10 @@ class HybridPolicy final : public Policy {
   }
 
   [[nodiscard]] RepairOptions repairs(int attempts) const {
-    return {.max_attempts = attempts, .temperature = options_.temperature};
+    return {.max_attempts = attempts,
+            .temperature = options_.temperature,
+            .rescues = options_.rescues,
+            .strategies = options_.strategies};
   }
 
   [[nodiscard]] Action seed(int index) const {
@@ -88,7 +96,8 @@ class HybridPolicy final : public Policy {
       else if (line.last != nullptr)
         consider(optimize(history, root.id, *line.last, decision));
       const bool enough = best != nullptr && score_or_zero(*best) >= options_.stop_at_score;
-      if (options_.stop_at_score > 0 && (enough || !decision.actions.empty())) break;
+      const bool waits = !decision.actions.empty() || !decision.profiles.empty();
+      if (options_.stop_at_score > 0 && (enough || waits)) break;
     }
     return best;
   }
@@ -96,6 +105,11 @@ class HybridPolicy final : public Policy {
   /// What follows a seed that came to its end, correct or not: a better algorithm may rescue it.
   const ActionResult* optimize(const History& history, const std::string& seed_id, const ActionResult& base,
                                Decision& decision) const {
+    if (is_near_floor(base, options_.floor_ratio)) return nullptr;
+    if (needs_profile(base, options_.profiles)) {
+      decision.profiles.push_back(base.action.id);
+      return nullptr;
+    }
     Action analysis;
     analysis.id = seed_id + "/analysis";
     analysis.kind = PromptKind::Analysis;
@@ -121,7 +135,18 @@ class HybridPolicy final : public Policy {
   /// One stage after the other; each starts from the best and replaces it only when it is faster.
   [[nodiscard]] Decision tune(const History& history, const ActionResult& start, Decision decision) const {
     const ActionResult* best = &start;
+    std::string skipped;
     for (std::size_t index = 0; index < options_.stages.size(); ++index) {
+      if (is_near_floor(*best, options_.floor_ratio)) return finish(std::move(decision), near_floor_reason(*best));
+      if (needs_profile(*best, options_.profiles)) {
+        decision.profiles.push_back(best->action.id);
+        return decision;
+      }
+      if (auto reason =
+              reason_to_skip(options_.stages[index], best->profile.value_or(Profile{}), options_.early_exit)) {
+        skipped += (skipped.empty() ? "; skipped " : ", ") + options_.stages[index] + " (" + *reason + ')';
+        continue;
+      }
       Action root;
       root.id = "stage" + std::to_string(index + 1);
       root.kind = PromptKind::Stage;
@@ -138,7 +163,8 @@ class HybridPolicy final : public Policy {
         decision.best = best->action.id;
       }
     }
-    return finish(std::move(decision), options_.stages.empty() ? "no stages were asked for" : "all stages are done");
+    return finish(std::move(decision),
+                  options_.stages.empty() ? "no stages were asked for" : "all stages are done" + skipped);
   }
 
   HybridOptions options_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+
+#include "flow/option_text.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -13,50 +16,151 @@ std::string without_digits(std::string text) {
   return text;
 }
 
-bool same_error(const ActionResult& a, const ActionResult& b) {
-  return a.record && b.record && a.record->outcome.to_class() == b.record->outcome.to_class() &&
-         without_digits(a.record->outcome.message) == without_digits(b.record->outcome.message);
-}
-
 bool is_judged(const ActionResult& result) { return result.candidate && result.record; }
 
-Action repair_action(const Action& root, int attempt, const RepairOptions& options, const ActionResult* last,
-                     const ActionResult* before_last) {
-  Action action = root;
-  action.id = root.id + "/repair" + std::to_string(attempt);
-  action.temperature = options.temperature;
-  // Nothing to repair yet: the same request again, now with the failure among its history.
-  if (last == nullptr) return action;
-  action.kind = PromptKind::Repair;
-  action.base = last->action.id;
-  action.analysis.clear();
-  const bool stuck =
-      last->status == ActionStatus::Duplicate || (before_last != nullptr && same_error(*last, *before_last));
-  action.variant = stuck && last->action.variant != k_rethink ? k_rethink : "";
-  return action;
-}
+double rounded(double number, double steps) { return std::round(number * steps) / steps; }
+
+/// A line on its way through the history.
+class Line {
+ public:
+  Line(const Action& root, const RepairOptions& options) : root_(root), options_(options) {}
+
+  /// What comes after the results so far; nothing when everything was tried.
+  std::optional<Action> next(int attempt) {
+    Action action = root_;
+    if (attempt > 0) action.id = root_.id + "/repair" + std::to_string(attempt);
+    if (!judged_.empty()) {
+      const bool stuck = new_since_rescue_ && is_stuck(judged_);
+      if (stuck && rescues_ >= options_.rescues.size()) return std::nullopt;
+      action = stuck ? rescue(std::move(action)) : repair(std::move(action), "");
+    }
+    make_new(action);
+    asked_.push_back(action);
+    return action;
+  }
+
+  void add(const ActionResult& result) {
+    if (!is_judged(result)) return;
+    judged_.push_back(&result);
+    new_since_rescue_ = true;
+  }
+
+  [[nodiscard]] const ActionResult* last() const { return judged_.empty() ? nullptr : judged_.back(); }
+
+ private:
+  Action rescue(Action action) {
+    const auto& name = options_.rescues[rescues_++];
+    new_since_rescue_ = false;
+    if (name != k_restart) action = repair(std::move(action), name);
+    if (name == k_restart && root_.kind == PromptKind::Seed) action.variant = other_strategy();
+    action.temperature = changed_temperature(action.temperature, static_cast<int>(rescues_));
+    return action;
+  }
+
+  Action repair(Action action, const std::string& variant) {
+    action.kind = PromptKind::Repair;
+    action.base = judged_.back()->action.id;
+    action.analysis.clear();
+    action.variant = variant;
+    action.temperature = options_.temperature;
+    return action;
+  }
+
+  /// Another temperature for what was asked before in the same words.
+  void make_new(Action& action) const {
+    constexpr int k_most_steps = 16;
+    const double wanted = action.temperature;
+    const auto same = [&](Action earlier) {
+      earlier.id = action.id;
+      return earlier == action;
+    };
+    for (int step = 1; step <= k_most_steps && std::any_of(asked_.begin(), asked_.end(), same); ++step)
+      action.temperature = changed_temperature(wanted, step);
+  }
+
+  /// The hint after the root's own, and the one after that for the next restart.
+  std::string other_strategy() {
+    const auto& all = options_.strategies;
+    if (all.empty()) return "";
+    const auto own = std::find(all.begin(), all.end(), root_.variant);
+    const std::size_t start = own == all.end() ? 0 : static_cast<std::size_t>(own - all.begin()) + 1;
+    return all[(start + restarts_++) % all.size()];
+  }
+
+  const Action& root_;
+  const RepairOptions& options_;
+  std::vector<const ActionResult*> judged_;
+  std::vector<Action> asked_;
+  /// Rescues that were asked for.
+  std::size_t rescues_ = 0;
+  std::size_t restarts_ = 0;
+  /// Something was judged since the last rescue.
+  bool new_since_rescue_ = true;
+};
 
 }  // namespace
+
+std::vector<std::string> default_rescues() { return {"rethink", "simplify", "other_algorithm", k_restart}; }
 
 const ActionResult* find_result(const History& history, const std::string& id) {
   const auto found = history.find(id);
   return found == history.end() ? nullptr : &found->second;
 }
 
+bool same_failure(const ActionResult& a, const ActionResult& b) {
+  return a.record && b.record && a.record->outcome.to_class() == b.record->outcome.to_class() &&
+         without_digits(a.record->outcome.message) == without_digits(b.record->outcome.message);
+}
+
+bool is_stuck(const std::vector<const ActionResult*>& judged) {
+  if (judged.empty()) return false;
+  const auto& last = *judged.back();
+  if (last.status == ActionStatus::Duplicate) return true;
+  return std::any_of(judged.begin(), judged.end() - 1,
+                     [&](const auto* earlier) { return same_failure(*earlier, last); });
+}
+
+double changed_temperature(double temperature, int steps) {
+  constexpr double k_step = 0.1, k_hottest = 1.0, k_hundredths = 100;
+  if (steps <= 0) return temperature;
+  // Hotter as far as that goes, then cooler; then what lies between.
+  for (const double first : {k_step, k_step / 2}) {
+    for (const double direction : {1.0, -1.0}) {
+      for (double offset = first;; offset += k_step) {
+        const double changed = rounded(temperature + direction * offset, k_hundredths);
+        if (changed < 0 || changed > std::max(k_hottest, temperature)) break;
+        if (--steps == 0) return changed;
+      }
+    }
+  }
+  return temperature;
+}
+
+bool is_near_floor(const ActionResult& result, double floor_ratio) {
+  return floor_ratio > 0 && result.headroom && result.headroom->ratio <= floor_ratio;
+}
+
+std::string near_floor_reason(const ActionResult& result) {
+  return "nothing more is paid for: " + result.headroom.value_or(Headroom{}).sentence;
+}
+
+bool needs_profile(const ActionResult& result, ProfileUse use) {
+  return use == ProfileUse::BeforeAdvice && result.correct() && !result.profile;
+}
+
 LineStatus follow_line(const History& history, const Action& root, const RepairOptions& options) {
   LineStatus status;
-  const ActionResult* before_last = nullptr;
-  Action action = root;
+  Line line(root, options);
   for (int attempt = 0; attempt <= std::max(options.max_attempts, 0); ++attempt) {
-    if (attempt > 0) action = repair_action(root, attempt, options, status.last, before_last);
-    const auto* result = find_result(history, action.id);
+    auto action = line.next(attempt);
+    if (!action) return status;
+    const auto* result = find_result(history, action->id);
     if (result == nullptr) {
-      status.next = action;
+      status.next = std::move(action);
       return status;
     }
-    if (!is_judged(*result)) continue;
-    before_last = status.last;
-    status.last = result;
+    line.add(*result);
+    status.last = line.last();
     if (result->correct()) {
       status.correct = result;
       return status;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <kernelgen/core/action.hpp>
 #include <kernelgen/flow/policy.hpp>
@@ -22,17 +23,36 @@ struct LineStatus {
   const ActionResult* last = nullptr;
 };
 
-/// The name of the repair prompt that asks for another approach.
-inline constexpr const char* k_rethink = "rethink";
+/// The rescue that is no repair: from the task alone, with another strategy hint.
+inline constexpr const char* k_restart = "restart";
 
 /// Follows `root` and its repairs ("root/repair1", ...) through the history. Points into `history`.
 ///
-/// A reply that cannot be used (no code, no answer) is asked for again from the last candidate that can; the same
-/// error or the same code twice in a row asks for another approach, never the same thing once more.
+/// A reply that cannot be used (no code, no answer) is asked for again from the last candidate that can. An error that
+/// the line has seen before, and code that it has seen before, ask for the next of the rescues; when these are used up
+/// the line ends. No request is ever made twice: what would be the same has another temperature.
 [[nodiscard]] LineStatus follow_line(const History& history, const Action& root, const RepairOptions& options);
 
 /// The action's result; nullptr when it has not finished.
 [[nodiscard]] const ActionResult* find_result(const History& history, const std::string& id);
+
+/// Whether two judged candidates failed in the same way, whatever the numbers and names in their messages.
+[[nodiscard]] bool same_failure(const ActionResult& a, const ActionResult& b);
+
+/// Whether the last of the judged results tells nothing new: code or an error that stands before it.
+[[nodiscard]] bool is_stuck(const std::vector<const ActionResult*>& judged);
+
+/// A temperature near `temperature` that is another one for each of the first `steps`; 0 steps change nothing.
+[[nodiscard]] double changed_temperature(double temperature, int steps);
+
+/// Whether a kernel is so near to its floor that nothing more should be paid for it. A ratio of 0 says never.
+[[nodiscard]] bool is_near_floor(const ActionResult& result, double floor_ratio);
+
+/// "its kernel takes 1.04 times the least possible: ...".
+[[nodiscard]] std::string near_floor_reason(const ActionResult& result);
+
+/// Whether a policy must wait for the profile of a result before it asks anything about it.
+[[nodiscard]] bool needs_profile(const ActionResult& result, ProfileUse use);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -37,8 +37,8 @@ void add(RunState& state, const ReplyArrived& event) {
   action.in_flight = false;
   action.reply = event.reply;
   state.answered = true;
-  const auto& usage = event.reply.usage;
-  state.spent.tokens += usage.input_tokens.value_or(0) + usage.output_tokens.value_or(0);
+  state.spent.tokens += total_of(tokens_of(event.reply, action.prompt));
+  state.spent.cost += event.cost.value_or(0);
 }
 void add(RunState& state, const RequestFailed& event) { state.open[event.number].in_flight = false; }
 void add(RunState& state, const ActionFinished& event) {
@@ -47,11 +47,32 @@ void add(RunState& state, const ActionFinished& event) {
   if (event.result.status == ActionStatus::Evaluated || event.result.status == ActionStatus::NotJudged)
     ++state.spent.evaluations;
 }
+void add(RunState& state, const ProfileTaken& event) {
+  const auto found = state.history.find(event.action_id);
+  if (found == state.history.end()) return;
+  found->second.profile = event.profile;
+  if (event.headroom) found->second.headroom = event.headroom;
+}
 void add(RunState& state, const BestChanged& event) { state.best = event.action_id; }
 void add(RunState& state, const BudgetExhausted&) { state.exhausted = true; }
 void add(RunState& state, const RunFinished& event) { state.finished = event; }
 
 }  // namespace
+
+TokenCount tokens_of(const Reply& reply, const Prompt& prompt) {
+  constexpr std::int64_t k_bytes_per_token = 4;
+  const auto written = static_cast<std::int64_t>(reply.text.size()) / k_bytes_per_token;
+  return {.input = reply.usage.input_tokens.value_or(prompt.estimated_tokens),
+          .cached = reply.usage.cached_tokens.value_or(0),
+          .output = reply.usage.output_tokens.value_or(written)};
+}
+
+std::int64_t RunState::open_evaluations() const {
+  return std::count_if(open.begin(), open.end(), [](const auto& entry) {
+    const auto kind = entry.second.action.kind;
+    return kind != PromptKind::Analysis && kind != PromptKind::Critic;
+  });
+}
 
 bool RunState::knows(const std::string& action_id) const {
   return history.contains(action_id) ||

@@ -23,11 +23,22 @@ struct OpenAction {
   std::optional<Reply> reply;
 };
 
+/// The tokens of one request, estimated where the provider does not say.
+struct TokenCount {
+  std::int64_t input = 0;
+  /// Among the input.
+  std::int64_t cached = 0;
+  std::int64_t output = 0;
+};
+[[nodiscard]] TokenCount tokens_of(const Reply& reply, const Prompt& prompt);
+[[nodiscard]] inline std::int64_t total_of(const TokenCount& tokens) { return tokens.input + tokens.output; }
+
 /// What a run has spent.
 struct Spent {
   std::int64_t tokens = 0;
   std::int64_t requests = 0;
   std::int64_t evaluations = 0;
+  double cost = 0;
   std::chrono::milliseconds time{0};
 };
 
@@ -47,6 +58,8 @@ struct RunState {
   /// Whether any model was ever heard; until then nothing would be lost by beginning anew.
   bool answered = false;
 
+  /// Candidates that may yet be evaluated.
+  [[nodiscard]] std::int64_t open_evaluations() const;
   /// Whether the action has been issued, finished or not.
   [[nodiscard]] bool knows(const std::string& action_id) const;
 

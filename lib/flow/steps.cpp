@@ -1,11 +1,12 @@
 #include "flow/steps.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
-#include <set>
 
+#include <kernelgen/profile/findings.hpp>
+#include <kernelgen/profile/headroom.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
+#include <kernelgen/task/reference.hpp>
 
 #include "flow/option_text.hpp"
 
@@ -33,17 +34,17 @@ std::string parent_of(const std::string& id) {
   return slash == id.npos ? "" : id.substr(0, slash);
 }
 
-/// K when the last part of the id is "repairK", else nothing.
-std::optional<int> repair_number(const std::string& id) {
-  const auto name = id.substr(id.rfind('/') + 1);
-  constexpr std::string_view k_prefix = "repair";
-  if (!name.starts_with(k_prefix) || name.size() == k_prefix.size()) return std::nullopt;
-  int number = 0;
-  for (const char digit : name.substr(k_prefix.size())) {
-    if (std::isdigit(static_cast<unsigned char>(digit)) == 0) return std::nullopt;
-    number = number * 10 + (digit - '0');
-  }
-  return number;
+/// "a/repair1" and "a/repair2" of "a/repair3"; rounds likewise. Nothing for other ids.
+std::vector<std::string> earlier_siblings(const std::string& id) {
+  const auto digits = id.find_last_not_of("0123456789") + 1;
+  const std::string stem = id.substr(0, digits);
+  const std::string name = stem.substr(stem.rfind('/') + 1);
+  constexpr std::size_t k_most_digits = 6;
+  if ((name != "repair" && name != "round") || digits == id.size() || id.size() - digits > k_most_digits) return {};
+  std::vector<std::string> siblings;
+  for (int number = std::stoi(id.substr(digits)) - 1; number > 0; --number)
+    siblings.push_back(stem + std::to_string(number));
+  return siblings;
 }
 
 /// The tolerance that the judge will use: asked for, else by the dtype of the outputs.
@@ -52,6 +53,27 @@ Tolerance expected_tolerance(const EvaluationOptions& options, const TaskDescrip
   if (options.rtol) tolerance.rtol = *options.rtol;
   if (options.atol) tolerance.atol = *options.atol;
   return tolerance;
+}
+
+/// What was measured about the candidate that a step starts from.
+void add_measurements(PromptRequest& prompt, const ActionResult& base, const TaskDescribed& task,
+                      const Action& action) {
+  if (base.headroom) prompt.headroom = base.headroom->sentence;
+  if (!base.profile || base.profile->unavailable) return;
+  prompt.profile = base.profile;
+  const auto stage = action.kind == PromptKind::Stage ? action.variant : "";
+  for (auto& finding : findings_for_stage(*base.profile, stage, task.gpu, task.description.level))
+    prompt.findings.push_back(std::move(finding.message));
+}
+
+/// The model's answer held against what was read in the reference itself.
+void check_requirement(Analysis& analysis, const std::string& reference) {
+  const auto found = read_output_requirement(reference);
+  if (!found || analysis.output_requirement.empty()) return;
+  const auto name = to_string(found->requirement);
+  if (analysis.output_requirement != name)
+    analysis.correction = "the reference returns " + std::string(name) + ", not " + analysis.output_requirement +
+                          " as the analysis says: " + found->evidence;
 }
 
 Attempt attempt_of(const ActionResult& result) {
@@ -115,7 +137,7 @@ std::vector<const ActionResult*> lineage_of(const History& history, const Action
     if (!base.empty()) ids.push_back(base);
     const auto parent = parent_of(id);
     if (!parent.empty()) ids.push_back(parent);
-    for (int k = repair_number(id).value_or(1) - 1; k > 0; --k) ids.push_back(parent + "/repair" + std::to_string(k));
+    for (auto& sibling : earlier_siblings(id)) ids.push_back(std::move(sibling));
   };
   look_at(action.id, action.base);
   while (!ids.empty()) {
@@ -147,30 +169,50 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   prompt.variant = action.variant;
   prompt.max_tokens = request.max_prompt_tokens;
   for (const auto* result : lineage_of(history, action)) {
-    if (result->action.id == action.base)
+    if (result->action.id == action.base) {
       prompt.base = attempt_of(*result);
-    else if (result->action.kind != PromptKind::Analysis)
+      add_measurements(prompt, *result, task, action);
+    } else if (result->status != ActionStatus::Analyzed) {
       prompt.history.push_back(attempt_of(*result));
+    }
   }
-  if (const auto analysis = history.find(action.analysis); analysis != history.end())
-    prompt.analysis = analysis->second.analysis;
+  if (const auto advice = history.find(action.analysis); advice != history.end()) {
+    prompt.analysis = advice->second.analysis;
+    prompt.critique = advice->second.critique;
+  }
   return prompt;
 }
 
-ActionResult read_reply(const OpenAction& open, int number, Target target, const History& history,
+namespace {
+
+/// An analysis or a critique.
+void read_advice(ActionResult& result, const std::string& reply, const std::string& reference) {
+  if (result.action.kind == PromptKind::Critic) {
+    // Kept as it was written; the prompt that quotes it reads it again.
+    if (const auto read = read_critique(reply))
+      result.critique = reply;
+    else
+      result.message = read.error().to_line();
+  } else if (auto read = read_analysis(reply)) {
+    result.analysis = *std::move(read);
+    check_requirement(*result.analysis, reference);
+  } else {
+    result.message = read.error().to_line();
+  }
+  if (result.critique || result.analysis) result.status = ActionStatus::Analyzed;
+}
+
+}  // namespace
+
+ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request, const History& history,
                         const PersistentDetector& detector) {
+  const auto target = request.target;
   ActionResult result;
   result.action = open.action;
   result.number = number;
   result.status = ActionStatus::NoCode;
-  if (open.action.kind == PromptKind::Analysis) {
-    auto analysis = read_analysis(open.reply->text);
-    if (!analysis) {
-      result.message = analysis.error().to_line();
-      return result;
-    }
-    result.analysis = *std::move(analysis);
-    result.status = ActionStatus::Analyzed;
+  if (open.action.kind == PromptKind::Analysis || open.action.kind == PromptKind::Critic) {
+    read_advice(result, open.reply->text, request.task.text);
     return result;
   }
   auto extracted = extract_code(*open.reply, target);
@@ -190,6 +232,50 @@ ActionResult read_reply(const OpenAction& open, int number, Target target, const
   return result;
 }
 
+std::optional<Headroom> headroom_of(const ActionResult& result, const FlowRequest& request, const TaskDescribed& task,
+                                    const Profile* profile) {
+  if (!result.correct() || !task.gpu) return std::nullopt;
+  return find_headroom({.reference = request.task.text,
+                        .description = task.description,
+                        .record = *result.record,
+                        .gpu = *task.gpu,
+                        .profile = profile});
+}
+
+ProfileRequest profile_request(const ActionResult& result, const FlowRequest& request, const TaskDescribed& task) {
+  ProfileRequest profile;
+  profile.task = request.task;
+  profile.candidate = result.candidate;
+  profile.precision = request.evaluation.precision;
+  profile.shrink = request.evaluation.shrink;
+  if (task.gpu) profile.device_uuid = task.gpu->uuid;
+  profile.counters = request.counters;
+  // One profile serves all steps that start from the kernel, whatever their stage.
+  profile.metric_set = "full";
+  return profile;
+}
+
+Profile unavailable_profile(std::string reason) {
+  Profile profile;
+  profile.unavailable = ProfileUnavailable{std::move(reason), ""};
+  return profile;
+}
+
+std::optional<double> cost_of(const Reply& reply, const Prompt& prompt, const std::optional<Prices>& prices) {
+  if (!prices) return std::nullopt;
+  constexpr double k_million = 1e6;
+  const auto tokens = tokens_of(reply, prompt);
+  const auto cached = static_cast<double>(std::clamp<std::int64_t>(tokens.cached, 0, tokens.input));
+  const auto fresh = static_cast<double>(tokens.input) - cached;
+  return (fresh * prices->per_million_input + cached * prices->per_million_cached.value_or(prices->per_million_input) +
+          static_cast<double>(tokens.output) * prices->per_million_output) /
+         k_million;
+}
+
+bool is_committed(const Budget& budget, const RunState& state) {
+  return budget.evaluations && state.spent.evaluations + state.open_evaluations() >= *budget.evaluations;
+}
+
 std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const Spent& spent) {
   const auto over = [](const auto& limit, auto used) { return limit && used >= *limit; };
   const auto ended = [](const std::string& which, const std::string& limit) {
@@ -198,6 +284,7 @@ std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const Spen
   if (over(budget.tokens, spent.tokens)) return ended("tokens", std::to_string(*budget.tokens));
   if (over(budget.requests, spent.requests)) return ended("requests", std::to_string(*budget.requests));
   if (over(budget.evaluations, spent.evaluations)) return ended("evaluations", std::to_string(*budget.evaluations));
+  if (over(budget.cost, spent.cost)) return ended("cost", to_text(*budget.cost));
   if (over(budget.time, spent.time)) return ended("seconds", std::to_string(budget.time->count()));
   return std::nullopt;
 }

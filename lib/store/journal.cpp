@@ -131,9 +131,15 @@ Result<std::vector<Event>> read_run_events(const fs::path& directory) {
 
 History history_of(const std::vector<Event>& events) {
   History history;
-  for (const auto& event : events)
+  for (const auto& event : events) {
     if (const auto* finished = std::get_if<ActionFinished>(&event.body))
       history[finished->result.action.id] = finished->result;
+    const auto* taken = std::get_if<ProfileTaken>(&event.body);
+    const auto found = taken == nullptr ? history.end() : history.find(taken->action_id);
+    if (found == history.end()) continue;
+    found->second.profile = taken->profile;
+    if (taken->headroom) found->second.headroom = taken->headroom;
+  }
   return history;
 }
 

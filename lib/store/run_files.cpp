@@ -19,6 +19,7 @@ std::string status_json(const ActionResult& result) {
   boost::json::object object{{"action", result.action.id}, {"status", to_string(result.status)}};
   if (!result.message.empty()) object["message"] = result.message;
   if (result.analysis) object["analysis"] = to_value(*result.analysis);
+  if (result.critique) object["critique"] = *result.critique;
   return to_pretty_json(object);
 }
 
@@ -40,6 +41,11 @@ Result<void> RunFiles::keep(const Event& event, Mode mode) {
   if (const auto* finished = std::get_if<ActionFinished>(&event.body)) {
     results_[finished->result.action.id] = finished->result;
     return write_result(finished->result, mode);
+  }
+  if (const auto* taken = std::get_if<ProfileTaken>(&event.body)) {
+    const auto found = results_.find(taken->action_id);
+    if (found == results_.end()) return {};
+    return write("profile_" + std::to_string(found->second.number) + ".json", to_json(taken->profile), mode);
   }
   if (const auto* changed = std::get_if<BestChanged>(&event.body)) {
     best_ = changed->action_id;

@@ -20,8 +20,10 @@
 #include <kernelgen/core/action.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/detect/persistent_detector.hpp>
+#include <kernelgen/device/gpu.hpp>
 #include <kernelgen/flow/policy.hpp>
 #include <kernelgen/llm/llm_client.hpp>
+#include <kernelgen/profile/profiler.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/store/journal.hpp>
 
@@ -34,13 +36,27 @@ struct Backends {
   const PromptBuilder& prompts;
   Benchmarker& benchmarker;
   const PersistentDetector& detector;
+  /// For policies that want profiles. Gets the candidate without an artifact: see make_compiling_profiler(). nullptr:
+  /// every profile is unavailable.
+  Profiler* profiler = nullptr;
+};
+
+/// What a model's tokens cost, in any one currency.
+struct Prices {
+  double per_million_input = 0;
+  double per_million_output = 0;
+  /// Of input that the provider had seen before; unset: as other input.
+  std::optional<double> per_million_cached{};
 };
 
 /// Whichever ends first ends the run; unset: no limit.
 struct Budget {
+  /// What providers counted; four bytes a token where they do not say.
   std::optional<std::int64_t> tokens;
   std::optional<std::int64_t> requests;
   std::optional<std::int64_t> evaluations;
+  /// In the currency of FlowRequest::prices, without which nothing costs anything.
+  std::optional<double> cost;
   /// Of all sessions of the run together.
   std::optional<std::chrono::seconds> time;
 };
@@ -56,9 +72,14 @@ struct FlowRequest {
   std::vector<DeviceFact> device;
   /// What they describe is a GPU.
   bool on_gpu = false;
+  /// The GPU that evaluates; for floors, profiles and what they mean. Unset: a CPU, or unknown.
+  std::optional<GpuFacts> gpu;
+  /// What profiles are made of.
+  Counters counters = Counters::Read;
   /// Results to start from, such as the candidate that is to be repaired. Journaled first.
   std::vector<ActionResult> known;
   Budget budget;
+  std::optional<Prices> prices;
   /// The run reached its goal when the best score is at least this.
   double goal = 1.0;
   std::optional<std::int64_t> max_prompt_tokens;

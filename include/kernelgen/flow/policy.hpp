@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <kernelgen/core/action.hpp>
+#include <kernelgen/flow/stages.hpp>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -17,6 +18,9 @@ inline namespace v0 {
 struct Decision {
   /// All actions it wants to see finished next; those that run or are finished already may be among them.
   std::vector<Action> actions;
+  /// Ids of correct results whose profile it wants to see before it goes on (ActionResult::profile). Where nobody can
+  /// profile, the profile is there all the same and says so.
+  std::vector<std::string> profiles;
   /// The action whose candidate is the best so far; empty: none is correct.
   std::string best;
   /// No more actions, ever, for this history.
@@ -32,16 +36,27 @@ class Policy {
   [[nodiscard]] virtual std::string name() const = 0;
   /// Its settings as `name value`; part of what a resumed run must have in common.
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> options() const = 0;
-  /// A function of the history alone, whatever the order in which actions finished. A decision without actions that is
-  /// not finished, while nothing runs, is a bug.
+  /// A function of the history alone, whatever the order in which actions finished. A decision without actions and
+  /// profiles that is not finished, while nothing runs, is a bug.
   [[nodiscard]] virtual Decision next(const History& history) const = 0;
 };
+
+/// What a repair is asked for when the same error, or the same code, came back: one after the other, each once. The
+/// names of repair prompts; "restart" begins anew from the task instead, with another strategy hint.
+[[nodiscard]] std::vector<std::string> default_rescues();
 
 /// How often and how a failed candidate is repaired.
 struct RepairOptions {
   int max_attempts = 4;
   double temperature = 0.7;
+  /// Empty: a candidate that fails again as before is given up.
+  std::vector<std::string> rescues = default_rescues();
+  /// Strategy hints for a restart, used in turn from the one after the line's own. Empty: a restart has none.
+  std::vector<std::string> strategies{};
 };
+
+/// Whether kernels are profiled for what is asked next. Whoever runs the policy needs a profiler for that.
+enum class ProfileUse { Never, BeforeAdvice };
 
 /// seeds -> repairs -> analysis -> optimized kernel -> repairs -> stages.
 struct HybridOptions {
@@ -59,6 +74,14 @@ struct HybridOptions {
   double epsilon = 0.02;
   /// Seeds one after the other, until a score is at least this; 0: all of them at once.
   double stop_at_score = 0;
+  std::vector<std::string> rescues = default_rescues();
+  /// A kernel whose time is at most this many times its floor (ActionResult::headroom) is neither analysed nor tuned;
+  /// 0: every kernel is.
+  double floor_ratio = 1.1;
+  /// Profiles are taken before an analysis and before each stage.
+  ProfileUse profiles = ProfileUse::Never;
+  /// Stages whose aim the profile shows as reached are left out; see all_stages().
+  EarlyExit early_exit = EarlyExit::No;
 };
 
 /// InvalidArgument is not possible: options out of range are clamped to the nearest sensible value.
@@ -80,6 +103,25 @@ struct ReflectOptions {
   double goal = 1.0;
 };
 [[nodiscard]] std::unique_ptr<Policy> make_reflect_policy(ReflectOptions options);
+
+/// One coder, one critic: in every round the critic says what is wrong with the last kernel, or what holds the best one
+/// up, and the coder writes the next one from that.
+struct RoundsOptions {
+  /// Kernels that are written at most.
+  int rounds = 10;
+  double temperature = 0.7;
+  /// After so many failures in a row the next kernel starts from the best one again.
+  int patience = 3;
+  /// Enough: no further round once a score is at least this; 0: all rounds.
+  double goal = 0;
+  /// Strategy hint of the first kernel. Empty: none.
+  std::string strategy;
+  std::vector<std::string> rescues = default_rescues();
+  /// As HybridOptions.
+  double floor_ratio = 1.1;
+  ProfileUse profiles = ProfileUse::Never;
+};
+[[nodiscard]] std::unique_ptr<Policy> make_rounds_policy(RoundsOptions options);
 
 /// Mends what the action "start" of the history holds.
 [[nodiscard]] std::unique_ptr<Policy> make_repair_policy(RepairOptions options);

@@ -4,6 +4,7 @@
 /// What happens in a run, one value an event. The journal is a list of them; history is computed from them alone.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include <kernelgen/core/prompt.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
+#include <kernelgen/device/gpu.hpp>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -39,6 +41,8 @@ struct RunResumed {
 struct TaskDescribed {
   TaskDescription description;
   std::vector<std::pair<std::string, std::string>> device;
+  /// What floors are computed from; absent for a CPU, or where it is unknown.
+  std::optional<GpuFacts> gpu;
 };
 
 /// An action got its number, and its prompt was built.
@@ -68,6 +72,8 @@ struct RequestUnknown {
 struct ReplyArrived {
   int number = 0;
   Reply reply;
+  /// By the prices of that time; absent without prices.
+  std::optional<double> cost;
 };
 
 /// The model gave no reply.
@@ -82,6 +88,14 @@ struct ActionFinished {
   ActionResult result;
 };
 
+/// A kernel was profiled, or could not be. The next decision may use it.
+struct ProfileTaken {
+  std::string action_id;
+  Profile profile;
+  /// Replaces that of the result: it knows the launches.
+  std::optional<Headroom> headroom;
+};
+
 /// Another candidate is the best one now.
 struct BestChanged {
   std::string action_id;
@@ -89,7 +103,7 @@ struct BestChanged {
 
 /// A budget ran out; nothing more is issued.
 struct BudgetExhausted {
-  /// "tokens", "requests", "evaluations", "seconds".
+  /// "tokens", "requests", "evaluations", "cost", "seconds".
   std::string which;
   std::string message;
 };
@@ -103,7 +117,7 @@ struct RunFinished {
 
 using EventBody =
     std::variant<RunStarted, RunResumed, TaskDescribed, ActionIssued, RequestSent, RequestPending, RequestUnknown,
-                 ReplyArrived, RequestFailed, ActionFinished, BestChanged, BudgetExhausted, RunFinished>;
+                 ReplyArrived, RequestFailed, ActionFinished, BestChanged, BudgetExhausted, RunFinished, ProfileTaken>;
 
 /// One line of events.jsonl.
 struct Event {

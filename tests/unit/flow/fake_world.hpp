@@ -56,6 +56,11 @@ class FakePromptBuilder final : public PromptBuilder {
     prompt.text +=
         " variant=" + request.variant + " base=" + (request.base ? request.base->action_id : "") + " history=";
     for (const auto& attempt : request.history) prompt.text += attempt.action_id + ' ';
+    if (request.critique) prompt.text += " critique=" + *request.critique;
+    if (request.analysis && !request.analysis->correction.empty())
+      prompt.text += " correction=" + request.analysis->correction;
+    for (const auto& finding : request.findings) prompt.text += " finding=" + finding;
+    if (!request.headroom.empty()) prompt.text += " headroom=" + request.headroom;
     prompt.fingerprint = prompt.text;
     return prompt;
   }
@@ -111,6 +116,43 @@ class FakeModel final : public LLMClient {
   std::map<std::string, int> asked_;
   std::map<std::string, std::string> prompts_;
 };
+
+/// Says that every kernel is busy, or what the test says. Thread-safe.
+class FakeProfiler final : public Profiler {
+ public:
+  using Answer = std::function<Result<Profile>(const ProfileRequest&)>;
+  explicit FakeProfiler(Answer answer) : answer_(std::move(answer)) {}
+  Result<Profile> profile(const ProfileRequest& request, std::stop_token) override {
+    {
+      const std::scoped_lock lock(mutex_);
+      requests_.push_back(request);
+    }
+    return answer_(request);
+  }
+  [[nodiscard]] std::vector<ProfileRequest> requests() const {
+    const std::scoped_lock lock(mutex_);
+    return requests_;
+  }
+
+ private:
+  Answer answer_;
+  mutable std::mutex mutex_;
+  std::vector<ProfileRequest> requests_;
+};
+
+/// One kernel that is busy, so that its grid needs no change.
+inline Profile busy_profile() {
+  Profile profile;
+  profile.source = "ncu";
+  profile.kernels = {{"step()",
+                      "step",
+                      KernelOrigin::Own,
+                      1,
+                      1e6,
+                      1,
+                      {{"sm_throughput_pct", 80, "%"}, {"dram_throughput_pct", 30, "%"}}}};
+  return profile;
+}
 
 inline FlowRequest fake_request() {
   FlowRequest request;

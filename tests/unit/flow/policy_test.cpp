@@ -1,69 +1,15 @@
 #include <kernelgen/flow/policy.hpp>
 
-#include <algorithm>
 #include <functional>
-#include <random>
 #include <set>
 
-#include "flow/line.hpp"
 #include "support/catch.hpp"
-#include "unit/flow/fake_world.hpp"
+#include "unit/flow/policy_play.hpp"
 
 using namespace kernelgen;
 using namespace kernelgen::testing;
 
 namespace {
-
-/// What a world makes of an action: the line of the kernel it gets, "no code", "no", or "yes" for an analysis.
-using World = std::function<std::string(const Action&)>;
-
-ActionResult result_of(const Action& action, int number, const std::string& line) {
-  ActionResult result;
-  result.action = action;
-  result.number = number;
-  if (action.kind == PromptKind::Analysis) {
-    result.status = ActionStatus::Analyzed;
-    result.analysis = Analysis{.worth_optimizing = line == "yes"};
-  } else if (line != "no code") {
-    result.status = ActionStatus::Evaluated;
-    result.candidate = make_candidate(Target::Cpp, line);
-    result.record = judge_source(line);
-    result.recurrence = FakeDetector().inspect(line, Target::Cpp).verdict;
-  }
-  return result;
-}
-
-struct Played {
-  History history;
-  Decision last;
-};
-
-/// Plays a policy to its end; what runs finishes in an order that the seed chooses.
-Played play(const Policy& policy, const World& world, unsigned seed = 0) {
-  std::mt19937 random(seed);
-  Played played;
-  std::vector<Action> running;
-  for (int number = 1; number < 1000;) {
-    played.last = policy.next(played.history);
-    if (played.last.finished) break;
-    for (const auto& action : played.last.actions) {
-      const bool known = std::any_of(running.begin(), running.end(), [&](const auto& a) { return a.id == action.id; });
-      if (!known && !played.history.contains(action.id)) running.push_back(action);
-    }
-    REQUIRE_FALSE(running.empty());
-    const auto chosen = running.begin() + static_cast<std::ptrdiff_t>(random() % running.size());
-    played.history[chosen->id] = result_of(*chosen, number++, world(*chosen));
-    running.erase(chosen);
-  }
-  CHECK(played.last.finished);
-  return played;
-}
-
-std::set<std::string> ids_of(const History& history) {
-  std::set<std::string> ids;
-  for (const auto& [id, result] : history) ids.insert(id);
-  return ids;
-}
 
 /// Seeds are right at once, analyses say no, stages do not help.
 std::string plain_world(const Action& action) {
@@ -196,37 +142,6 @@ TEST_CASE("hybrid: a kernel without a time that counts is not tuned", "[flow][po
   CHECK(decision.best == "seed1");
 }
 
-TEST_CASE("the order in which actions finish does not change what is done", "[flow][policy]") {
-  // Everything that can happen, chosen by the action alone.
-  const World world = [](const Action& action) -> std::string {
-    const auto hash = std::hash<std::string>{}(action.id);
-    if (action.kind == PromptKind::Analysis) return hash % 3 == 0 ? "no" : "yes";
-    switch (hash % 5) {
-      case 0:
-        return "no code";
-      case 1:
-        return "broken";
-      case 2:
-        return "wrong";
-      default:
-        return "score " + std::to_string(1 + static_cast<double>(hash % 97) / 50);
-    }
-  };
-  const std::vector<std::shared_ptr<Policy>> policies{
-      make_hybrid_policy({.seeds = 4}), make_hybrid_policy({.seeds = 3, .stop_at_score = 2}),
-      make_one_shot_policy({.samples = 5}), make_reflect_policy({.goal = 100})};
-  for (const auto& policy : policies) {
-    const auto first = play(*policy, world, 1);
-    for (unsigned seed = 2; seed < 40; ++seed) {
-      const auto other = play(*policy, world, seed);
-      INFO(policy->name() << " with seed " << seed);
-      CHECK(ids_of(other.history) == ids_of(first.history));
-      CHECK(other.last.best == first.last.best);
-      for (const auto& [id, result] : other.history) CHECK(result.action == first.history.at(id).action);
-    }
-  }
-}
-
 TEST_CASE("one-shot: n samples, all at once", "[flow][policy]") {
   const auto policy = make_one_shot_policy({.samples = 3});
   CHECK(policy->next({}).actions.size() == 3);
@@ -248,46 +163,6 @@ TEST_CASE("reflect: no further attempt once the goal is reached", "[flow][policy
   const auto played = play(*make_reflect_policy({}), [](const Action&) { return "score 1.2"; });
   CHECK(played.history.size() == 3);
   CHECK(played.last.reason == "the goal was reached");
-}
-
-TEST_CASE("a repair of a reply without code asks again from the last candidate that could be judged",
-          "[flow][policy]") {
-  History history;
-  const Action root{.id = "seed1", .variant = "a"};
-  history["seed1"] = result_of(root, 1, "no code");
-  auto line = follow_line(history, root, {});
-  REQUIRE(line.next);
-  CHECK(line.next->id == "seed1/repair1");
-  CHECK(line.next->kind == PromptKind::Seed);
-  CHECK(line.next->variant == "a");
-  history["seed1/repair1"] = result_of(*line.next, 2, "wrong");
-  history["seed1/repair2"] = result_of({.id = "seed1/repair2", .kind = PromptKind::Repair}, 3, "no code");
-  line = follow_line(history, root, {});
-  REQUIRE(line.next);
-  CHECK(line.next->kind == PromptKind::Repair);
-  CHECK(line.next->base == "seed1/repair1");
-}
-
-TEST_CASE("the same error twice asks for another approach", "[flow][policy]") {
-  History history;
-  const Action root{.id = "seed1"};
-  history["seed1"] = result_of(root, 1, "wrong 1");
-  history["seed1/repair1"] = result_of({.id = "seed1/repair1", .kind = PromptKind::Repair}, 2, "wrong 22");
-  CHECK(follow_line(history, root, {}).next->variant == k_rethink);
-  SECTION("but not twice in a row") {
-    history["seed1/repair2"] =
-        result_of({.id = "seed1/repair2", .kind = PromptKind::Repair, .variant = k_rethink}, 3, "wrong 333");
-    CHECK(follow_line(history, root, {}).next->variant.empty());
-  }
-  SECTION("another error does not") {
-    history["seed1/repair1"] = result_of({.id = "seed1/repair1", .kind = PromptKind::Repair}, 2, "broken");
-    CHECK(follow_line(history, root, {}).next->variant.empty());
-  }
-  SECTION("the same code does") {
-    history["seed1/repair1"] = result_of({.id = "seed1/repair1", .kind = PromptKind::Repair}, 2, "broken");
-    history["seed1/repair1"].status = ActionStatus::Duplicate;
-    CHECK(follow_line(history, root, {}).next->variant == k_rethink);
-  }
 }
 
 TEST_CASE("the repair policy mends what the history starts with", "[flow][policy]") {

@@ -1,4 +1,5 @@
 #include <kernelgen/store/event.hpp>
+#include <kernelgen/store/journal.hpp>
 
 #include "support/catch.hpp"
 #include "support/sample_record.hpp"
@@ -25,6 +26,13 @@ Reply full_reply() {
       "```cpp\nint x;\n```", FinishReason::Length, {10, 20, std::nullopt, 5}, "a-model", std::chrono::nanoseconds{123}};
 }
 
+ProfileTaken profile_taken() {
+  ProfileTaken taken{"seed1", {}, Headroom{"memory", 100, 110, 1.1, "it takes 110 ns"}};
+  taken.profile.source = "ncu";
+  taken.profile.kernels = {{"step()", "step", KernelOrigin::Own, 3, 90, 3, {{"sm_throughput_pct", 40, "%"}}}};
+  return taken;
+}
+
 std::vector<EventBody> one_of_each() {
   RunStarted started{"0.1.0", {}, Target::Triton, "hybrid", {{"goal", "1"}, {"seeds", "2"}}, "scripted"};
   started.task.name = "relu";
@@ -32,6 +40,7 @@ std::vector<EventBody> one_of_each() {
   TaskDescribed described;
   described.description.name = "relu";
   described.device = {{"model", "a processor"}};
+  described.gpu.emplace().name = "a GPU";
   return {started,
           RunResumed{"0.1.0"},
           described,
@@ -39,12 +48,13 @@ std::vector<EventBody> one_of_each() {
           RequestSent{7},
           RequestPending{7},
           RequestUnknown{7},
-          ReplyArrived{7, full_reply()},
+          ReplyArrived{7, full_reply(), 0.25},
           RequestFailed{7, ErrorCode::Timeout, "no answer"},
           ActionFinished{full_result()},
           BestChanged{"seed1"},
           BudgetExhausted{"tokens", "the budget of 5 tokens is used up"},
-          RunFinished{"all stages are done", true}};
+          RunFinished{"all stages are done", true},
+          profile_taken()};
 }
 
 }  // namespace
@@ -76,6 +86,23 @@ TEST_CASE("what an event holds is there after reading", "[store][event]") {
   const auto reply = parse_event(to_json({"", ReplyArrived{7, full_reply()}}));
   CHECK(std::get<ReplyArrived>(reply->body).reply.usage == full_reply().usage);
   CHECK(std::get<ReplyArrived>(reply->body).reply.finish == FinishReason::Length);
+}
+
+TEST_CASE("a profile and a headroom are there after reading", "[store][event]") {
+  const auto read = parse_event(to_json({"", profile_taken()}));
+  REQUIRE(read);
+  const auto& taken = std::get<ProfileTaken>(read->body);
+  CHECK(taken.headroom == profile_taken().headroom);
+  CHECK(taken.profile.metric("sm_throughput_pct") == 40);
+  CHECK(taken.profile.launches() == 3);
+}
+
+TEST_CASE("the history has the profiles that were taken of it", "[store][event]") {
+  ActionResult result = full_result();
+  result.action.id = "seed1";
+  const auto history = history_of({{"", ActionFinished{result}}, {"", profile_taken()}});
+  CHECK(history.at("seed1").profile->source == "ncu");
+  CHECK(history.at("seed1").headroom->ratio == 1.1);
 }
 
 TEST_CASE("what is no event is refused", "[store][event]") {
