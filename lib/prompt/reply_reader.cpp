@@ -107,7 +107,8 @@ bool starts_with_any(std::string_view text, const std::array<std::string_view, N
 /// Whether a text without fences begins as a source file does.
 bool begins_like_code(std::string_view text, Target target) {
   static constexpr auto k_native = std::to_array<std::string_view>(
-      {"#include", "#define", "#pragma", "#if", "//", "/*", "using ", "namespace ", "extern ", "static ", "KGEN_"});
+      {"#include", "#define", "#pragma", "#if", "//", "/*", "using ", "namespace ", "extern ", "static ", "template",
+       "constexpr ", "inline ", "struct ", "typedef ", "__global__", "__device__", "__constant__", "KGEN_"});
   static constexpr auto k_python = std::to_array<std::string_view>(
       {"import ", "from ", "#!", "# ", "\"\"\"", "'''", "@", "class ", "def ", "r\"\"\""});
   const auto line = first_line(text);

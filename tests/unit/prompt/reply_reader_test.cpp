@@ -57,6 +57,35 @@ TEST_CASE("a fence with any tag is code", "[prompt][reply_reader]") {
   CHECK(code_in(fenced(k_module, "```", "py"), Target::Triton) == k_module);
 }
 
+TEST_CASE("sources for GPUs come in fences of their own names", "[prompt][reply_reader]") {
+  const std::string device = "__global__ void step(float* x) { x[threadIdx.x] *= 2; }\n";
+  const std::string kernel = k_kernel + device;
+  for (const auto target : {Target::Cuda, Target::Hip, Target::Hipkittens}) {
+    for (const std::string info : {"cuda", "cu", "CUDA C++", "hip", "hip-cpp", "cpp", ""}) {
+      INFO(info << " for " << to_string(target));
+      CHECK(code_in(fenced(kernel, "```", info), target) == kernel);
+      CHECK(code_in("<think>\n" + fenced(k_kernel, "```", info) + "</think>\n" + fenced(kernel, "```", info), target) ==
+            kernel);
+      // The device code shown first, the whole file after it; or the other way round.
+      CHECK(code_in(fenced(device, "```", info) + "All of it:\n" + fenced(kernel, "```", info), target) == kernel);
+      CHECK(code_in(fenced(kernel, "```", info) + "The kernel:\n" + fenced(device, "```", info), target) == kernel);
+      // Unclosed.
+      CHECK(code_in("```" + info + "\n" + kernel, target) == kernel);
+      CHECK(problem_of("```" + info + "\n" + kernel, target, FinishReason::Length) ==
+            "the reply was cut by the output limit in the middle of its code: write a shorter file");
+    }
+    CHECK(code_in(device + k_kernel, target) == device + k_kernel);
+    CHECK(code_in("template <int N>\n" + device + k_kernel, target) == "template <int N>\n" + device + k_kernel);
+    CHECK(problem_of(fenced(device, "```", "cuda"), target) ==
+          "no code block of the reply holds a definition of kgen_run: write the whole file into one block");
+  }
+}
+
+TEST_CASE("CUDA in a string of Python is Python's", "[prompt][reply_reader]") {
+  const std::string module = "import torch\nSOURCE = '''\n```cuda\n" + k_kernel + "```\n'''\n" + k_module;
+  CHECK(code_in("`````python\n" + module + "`````\n", Target::Torch) == module);
+}
+
 TEST_CASE("the last fence with the entry point counts", "[prompt][reply_reader]") {
   auto second = k_kernel;
   second.insert(0, "// second\n");
@@ -189,6 +218,10 @@ TEST_CASE("no reply crashes the reader", "[prompt][reply_reader][fuzz]") {
   std::mt19937 random(7);
   const std::vector<std::string> pieces{fenced(k_kernel),
                                         fenced(k_module, "~~~", "py"),
+                                        fenced("__global__ void k() {}\n" + k_kernel, "```", "cuda"),
+                                        "```hip\n__global__ void k() {}\n",
+                                        "```cu\n",
+                                        "</thinking>\n",
                                         "<think>\n",
                                         "</think>\n",
                                         "<answer>\n",
@@ -203,7 +236,7 @@ TEST_CASE("no reply crashes the reader", "[prompt][reply_reader][fuzz]") {
                                         "\\",
                                         "\r\n",
                                         k_kernel};
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 1500; ++round) {
     std::string text;
     for (auto count = random() % 8; count > 0; --count) text += pieces[random() % pieces.size()];
     for (auto edits = random() % 4; edits > 0 && !text.empty(); --edits)

@@ -1,0 +1,74 @@
+// Whole prompts, as they are sent: the seed of each example task for each target, and every phase of one of them. Read
+// the difference before you accept it: a model sees nothing else.
+
+#include <string>
+#include <vector>
+
+#include <kernelgen/prompt/prompt_builder.hpp>
+
+#include "core/json.hpp"
+#include "support/catch.hpp"
+#include "support/files.hpp"
+#include "support/golden.hpp"
+#include "support/sample_prompt.hpp"
+#include "support/text.hpp"
+
+using namespace kernelgen;
+using kernelgen::testing::check_golden;
+using kernelgen::testing::read_test_data;
+using kernelgen::testing::sample_prompt_request;
+
+namespace {
+
+const auto k_targets = {Target::Cpp, Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton, Target::Torch};
+
+/// As the judge described the example tasks.
+std::vector<TaskDescription> described_tasks() {
+  std::vector<TaskDescription> tasks;
+  const auto text = read_test_data("prompt_tasks.jsonl");
+  for (const auto line : split_lines(text))
+    tasks.push_back(from_value<TaskDescription>(parse_json(line).value()).value());
+  return tasks;
+}
+
+std::vector<DeviceFact> device_for(Target target) {
+  if (target == Target::Cpp) return {{"processor", "Example Processor 9000"}, {"L2 cache", "1 MiB"}};
+  if (target == Target::Hip || target == Target::Hipkittens)
+    return {{"device", "Example AMD GPU"}, {"architecture", "gfx942"}, {"CUs", "304"}, {"LDS", "64 KiB per block"}};
+  return {{"device", "Example NVIDIA GPU"},
+          {"architecture", "sm_90"},
+          {"SMs", "132"},
+          {"shared memory", "48 KiB per block, 227 KiB where the kernel asks for it"}};
+}
+
+void check(const PromptBuilder& prompts, PromptRequest request, const std::string& name) {
+  request.device = device_for(request.target);
+  request.on_gpu = request.target != Target::Cpp;
+  const auto prompt = prompts.build(request);
+  INFO(name);
+  REQUIRE(prompt);
+  check_golden("prompts/" + std::string(to_string(request.target)) + "/" + name + ".txt", prompt->text);
+}
+
+}  // namespace
+
+TEST_CASE("prompts for the example tasks, as they are sent", "[prompt][golden]") {
+  const auto prompts = make_prompt_builder({KERNELGEN_SOURCE_DIR "/lib/prompt/templates", {}}).value();
+  const auto tasks = described_tasks();
+  REQUIRE(tasks.size() == 8);
+  for (const auto target : k_targets) {
+    for (const auto& task : tasks) {
+      PromptRequest request;
+      request.target = target;
+      request.description = task;
+      request.tolerance = standard_tolerance(task);
+      request.task.name = task.name;
+      request.task.text = read_file(KERNELGEN_SOURCE_DIR "/examples/tasks/" + task.name + ".py").value();
+      request.threads = 2;
+      check(*prompts, request, task.name + "_seed");
+    }
+    for (const auto kind : {PromptKind::Repair, PromptKind::Analysis, PromptKind::Optimize, PromptKind::Stage,
+                            PromptKind::Reflect, PromptKind::Critic})
+      check(*prompts, sample_prompt_request(kind, target), "gru_hidden_" + std::string(to_string(kind)));
+  }
+}
