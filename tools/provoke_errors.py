@@ -4,8 +4,9 @@
     provoke_errors.py [--only TOOL ...] [--check] [--split]
 
 Each source names in its first lines which tools it breaks (`tools:`), and the class that its error was made for (`expect:`). What
-the tools said is kept in tests/data/errors/messages/TOOL/NAME.txt, as a runner or a compiler of ours would have seen it. With
---check nothing is written: a message that differs from the kept one beyond paths and addresses is printed, and the exit code is 1.
+the tools said is kept in tests/data/errors/messages/TOOL/NAME.txt, as a runner or a compiler of ours would have seen it; tools.txt
+says which versions spoke. With --check nothing is written: the exit code is 1 when a tool has nothing to say about a source any
+more, or says something else (beyond paths and addresses) although it is of the same version.
 
 The tool triton-interpreter needs TRITON_INTERPRET=1 in the environment, triton-3.2 that version on PYTHONPATH; the others want
 neither. Triton compiles without a GPU: a driver that is none tells it an architecture and a limit of shared memory (`limit:`), and
@@ -263,6 +264,36 @@ def is_here(tool: str) -> bool:
         return False
 
 
+def version_of(tool: str) -> str:
+    """What speaks: a line that differs from one version to the next."""
+    if tool.endswith("-runtime") or tool == "kgen":
+        return "-"
+    if tool in COMPILERS:
+        said = subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout
+        lines = [line for line in said.splitlines() if re.search(r"\d+\.\d+\.\d+", line)]
+        return lines[0].strip() if lines else "?"
+    import torch
+
+    if tool == "torch":
+        return f"torch {torch.__version__}, Python {sys.version_info[0]}.{sys.version_info[1]}"
+    import triton
+
+    return f"triton {triton.__version__}, torch {torch.__version__}, Python {sys.version_info[0]}.{sys.version_info[1]}"
+
+
+def kept_versions() -> dict[str, str]:
+    """tools.txt: a tool and its version a line."""
+    path = DATA / "tools.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return dict(line.split(": ", 1) for line in lines)
+
+
+def keep_version(tool: str) -> None:
+    """Notes who spoke."""
+    versions = {**kept_versions(), tool: version_of(tool)}
+    (DATA / "tools.txt").write_text("".join(f"{name}: {version}\n" for name, version in sorted(versions.items())))
+
+
 def provoke(path: pathlib.Path, tool: str) -> str:
     """The message of one source and one tool; "" where nothing failed."""
     if tool in COMPILERS:
@@ -313,49 +344,54 @@ def write_index() -> None:
     print(f"{count} messages of {len(names)} sources")
 
 
+def check(path: pathlib.Path, tool: str, kept: pathlib.Path, message: str) -> bool:
+    """Whether a message is what it was, as far as it can be."""
+    if not message:
+        print(f"{tool} has nothing to say about {path.name}")
+        return False
+    if version_of(tool) != kept_versions().get(tool) or comparable(message) == comparable(kept.read_text()):
+        return True
+    print(f"--- {tool} {path.name}\n{message}")
+    return False
+
+
 def main() -> int:
     """Provokes, keeps or compares."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="*", help="tools")
     parser.add_argument("--match", default="", help="part of the sources' names")
     parser.add_argument("--new", action="store_true", help="only messages that are not kept yet")
-    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--check", action="store_true", help="compare with what is kept")
     parser.add_argument("--every", type=int, default=1, help="only each N-th source")
     parser.add_argument("--split", action="store_true", help="write index.txt")
     arguments = parser.parse_args()
     sys.path.insert(0, str(ROOT / "lib" / "python"))
-    missing: set[str] = set()
-    different = compared = 0
+    here: dict[str, bool] = {}
+    wrong = done = 0
     for path in sources()[:: arguments.every]:
         name = str(path.relative_to(DATA / "sources"))
-        if arguments.match not in name:
-            continue
         for tool in header(path.read_text(), "tools").split():
-            if arguments.only and tool not in arguments.only:
-                continue
             kept = DATA / "messages" / tool / (name.replace("/", "_") + ".txt")
-            if tool in missing or (arguments.new and kept.exists()):
+            asked = arguments.match in name and (arguments.only is None or tool in arguments.only)
+            # What never said anything is no part of the corpus.
+            if not asked or (arguments.new and kept.exists()) or (arguments.check and not kept.exists()):
                 continue
-            if not is_here(tool):
-                missing.add(tool)
+            if not here.setdefault(tool, is_here(tool)):
                 continue
             message = without_paths(provoke(path, tool))
-            if not message:
-                print(f"{tool} has nothing to say about {name}")
-                continue
+            done += 1
             if arguments.check:
-                compared += 1
-                if comparable(message) != comparable(kept.read_text()):
-                    different += 1
-                    print(f"--- {tool} {name}\n{message}")
-                continue
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            kept.write_text(message)
+                wrong += not check(path, tool, kept, message)
+            elif message:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                kept.write_text(message)
+                keep_version(tool)
+            else:
+                print(f"{tool} has nothing to say about {name}")
     if arguments.split:
         write_index()
-    if arguments.check:
-        print(f"{compared} messages compared, {different} differ; not here: {', '.join(sorted(missing)) or 'nothing'}")
-    return 1 if different else 0
+    print(f"{done} messages, {wrong} wrong; not here: {', '.join(sorted(tool for tool in here if not here[tool])) or 'nothing'}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 #include "flow/line.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
+
+#include <kernelgen/prompt/error_classifier.hpp>
 
 #include "flow/option_text.hpp"
 
@@ -10,10 +11,10 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// The message without its digits: "max error 0.31" and "max error 0.29" are the same error.
-std::string without_digits(std::string text) {
-  std::erase_if(text, [](unsigned char byte) { return std::isdigit(byte) != 0; });
-  return text;
+/// Equal for the same error at another line, or off by another amount.
+std::string fingerprint_of(const ActionResult& result) {
+  if (!result.record) return "";
+  return classify_error(*result.record, result.candidate ? result.candidate->source : "").fingerprint;
 }
 
 bool is_judged(const ActionResult& result) { return result.candidate && result.record; }
@@ -108,8 +109,8 @@ const ActionResult* find_result(const History& history, const std::string& id) {
 }
 
 bool same_failure(const ActionResult& a, const ActionResult& b) {
-  return a.record && b.record && a.record->outcome.to_class() == b.record->outcome.to_class() &&
-         without_digits(a.record->outcome.message) == without_digits(b.record->outcome.message);
+  const auto fingerprint = fingerprint_of(a);
+  return !fingerprint.empty() && fingerprint == fingerprint_of(b);
 }
 
 bool is_stuck(const std::vector<const ActionResult*>& judged) {

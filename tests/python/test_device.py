@@ -236,6 +236,31 @@ class DecisiveTest(unittest.TestCase):
         except Exception as error:  # noqa: BLE001
             self.assertLessEqual(len(describe(error, __file__)), protocol.TEXT_BYTES)
 
+    def test_what_caused_an_exception_is_told_unless_it_was_told_already(self) -> None:
+        def raised(message: str) -> Exception:
+            try:
+                try:
+                    raise ValueError("no tanh")
+                except ValueError as cause:
+                    raise RuntimeError(message) from cause
+            except RuntimeError as error:
+                return error
+
+        self.assertEqual(describe(raised("at 4:8:"), "elsewhere.py"), "RuntimeError: at 4:8:\ncaused by ValueError: no tanh")
+        self.assertEqual(describe(raised("ValueError('no tanh')"), "elsewhere.py"), "RuntimeError: ValueError('no tanh')")
+
+    def test_causes_that_go_round_or_cannot_be_read_end(self) -> None:
+        class Silent(Exception):
+            def __str__(self) -> str:
+                raise RuntimeError("no words")
+
+        error = Silent()
+        error.__cause__ = KeyError("a")
+        error.__cause__.__cause__ = error
+        text = describe(error, "elsewhere.py")
+        self.assertTrue(text.startswith("Silent: (its message cannot be read)\ncaused by KeyError: 'a'"), text)
+        self.assertLessEqual(text.count("caused by"), 4)
+
 
 if __name__ == "__main__":
     unittest.main()
