@@ -36,7 +36,7 @@ inline constexpr const char* k_restart = "restart";
 /// The action's result; nullptr when it has not finished.
 [[nodiscard]] const ActionResult* find_result(const History& history, const std::string& id);
 
-/// Whether two judged candidates failed in the same way, whatever the numbers and names in their messages.
+/// Whether two judged candidates failed with the same error: at another line, or off by another amount, it still is.
 [[nodiscard]] bool same_failure(const ActionResult& a, const ActionResult& b);
 
 /// Whether the last of the judged results tells nothing new: code or an error that stands before it.

@@ -118,3 +118,18 @@ TEST_CASE("no request of a line is made twice", "[flow][line]") {
       }
   }
 }
+
+TEST_CASE("the same error at another line is the same failure; another name or another cause is not", "[flow][line]") {
+  const auto refused = [](const std::string& log) {
+    auto result = result_of({.id = "seed1"}, 1, "broken");
+    result.record->outcome = {OutcomeKind::Compile, "undeclared_identifier", log};
+    result.record->compile.emplace().log = log;
+    return result;
+  };
+  const auto first = refused("k.cpp:3:5: error: 'tile4' was not declared in this scope\n");
+  CHECK(same_failure(first, refused("k.cpp:91:17: error: 'tile4' was not declared in this scope\n")));
+  CHECK_FALSE(same_failure(first, refused("k.cpp:3:5: error: 'tile8' was not declared in this scope\n")));
+  CHECK_FALSE(same_failure(first, refused("k.cpp:3:5: error: redefinition of 'tile4'\n")));
+  const auto correct = result_of({.id = "seed2"}, 2, "score 2");
+  CHECK_FALSE(same_failure(correct, correct));
+}

@@ -165,67 +165,6 @@ TEST_CASE("reflect: no further attempt once the goal is reached", "[flow][policy
   CHECK(played.last.reason == "the goal was reached");
 }
 
-<<<<<<< HEAD
-=======
-TEST_CASE("a repair of a reply without code asks again from the last candidate that could be judged",
-          "[flow][policy]") {
-  History history;
-  const Action root{.id = "seed1", .variant = "a"};
-  history["seed1"] = result_of(root, 1, "no code");
-  auto line = follow_line(history, root, {});
-  REQUIRE(line.next);
-  CHECK(line.next->id == "seed1/repair1");
-  CHECK(line.next->kind == PromptKind::Seed);
-  CHECK(line.next->variant == "a");
-  history["seed1/repair1"] = result_of(*line.next, 2, "wrong");
-  history["seed1/repair2"] = result_of({.id = "seed1/repair2", .kind = PromptKind::Repair}, 3, "no code");
-  line = follow_line(history, root, {});
-  REQUIRE(line.next);
-  CHECK(line.next->kind == PromptKind::Repair);
-  CHECK(line.next->base == "seed1/repair1");
-}
-
-TEST_CASE("the same error twice asks for another approach", "[flow][policy]") {
-  History history;
-  const Action root{.id = "seed1"};
-  history["seed1"] = result_of(root, 1, "wrong 1");
-  history["seed1/repair1"] = result_of({.id = "seed1/repair1", .kind = PromptKind::Repair}, 2, "wrong 22");
-  CHECK(follow_line(history, root, {}).next->variant == k_rethink);
-  SECTION("but not twice in a row") {
-    history["seed1/repair2"] =
-        result_of({.id = "seed1/repair2", .kind = PromptKind::Repair, .variant = k_rethink}, 3, "wrong 333");
-    CHECK(follow_line(history, root, {}).next->variant.empty());
-  }
-  SECTION("another error does not") {
-    history["seed1/repair1"] = result_of({.id = "seed1/repair1", .kind = PromptKind::Repair}, 2, "broken");
-    CHECK(follow_line(history, root, {}).next->variant.empty());
-  }
-  SECTION("the same code does") {
-    history["seed1/repair1"] = result_of({.id = "seed1/repair1", .kind = PromptKind::Repair}, 2, "broken");
-    history["seed1/repair1"].status = ActionStatus::Duplicate;
-    CHECK(follow_line(history, root, {}).next->variant == k_rethink);
-  }
-}
-
-TEST_CASE("the same error at another line is the same, another name is not", "[flow][policy]") {
-  const auto refused = [](const std::string& id, int number, const std::string& log) {
-    auto result = result_of({.id = id, .kind = PromptKind::Repair}, number, "broken " + std::to_string(number));
-    result.record->outcome = {OutcomeKind::Compile, "undeclared_identifier", log};
-    result.record->compile.emplace().log = log;
-    return result;
-  };
-  History history;
-  const Action root{.id = "seed1"};
-  history["seed1"] = refused("seed1", 1, "k.cpp:3:5: error: 'tile4' was not declared in this scope\n");
-  history["seed1/repair1"] =
-      refused("seed1/repair1", 2, "k.cpp:91:17: error: 'tile4' was not declared in this scope\n");
-  CHECK(follow_line(history, root, {}).next->variant == k_rethink);
-  history["seed1/repair1"] =
-      refused("seed1/repair1", 2, "k.cpp:91:17: error: 'tile8' was not declared in this scope\n");
-  CHECK(follow_line(history, root, {}).next->variant.empty());
-}
-
->>>>>>> 70d24db (feat(flow): the same error is known by its fingerprint; causes of exceptions reach the record)
 TEST_CASE("the repair policy mends what the history starts with", "[flow][policy]") {
   const auto policy = make_repair_policy({.max_attempts = 2});
   CHECK(policy->next({}).finished);
