@@ -68,7 +68,7 @@ Result<Prompt> make_prompt(const GenerateOptions& options, Context& context) {
                                                  .judged_here = false},
                                                 context));
   request.device = std::move(device.facts);
-  request.on_gpu = device.on_gpu;
+  request.on_gpu = device.gpu.has_value();
   request.task = std::move(task);
   return builder->build(request);
 }

@@ -107,12 +107,14 @@ std::string to_json_text(const Prompt& prompt) {
                          {"text", prompt.text}});
 }
 
-/// The profile with its findings; nothing when none was given.
-Result<void> read_profile(const PromptOptions& options, PromptRequest& request) {
+/// The profile, with what it means for this step; nothing when none was given.
+Result<void> read_profile(const PromptOptions& options, const std::optional<GpuFacts>& gpu, PromptRequest& request) {
   if (options.profile.empty()) return {};
   KERNELGEN_TRY(const auto text, read_file(options.profile));
   KERNELGEN_TRY(request.profile, parse_profile(text).context("reading " + options.profile));
-  for (auto& finding : find_bottlenecks(*request.profile)) request.findings.push_back(std::move(finding.message));
+  const auto stage = request.kind == PromptKind::Stage ? options.variant : "";
+  for (auto& finding : findings_for_stage(*request.profile, stage, gpu))
+    request.findings.push_back(std::move(finding.message));
   return {};
 }
 
@@ -131,7 +133,6 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
     KERNELGEN_CHECK(read_critique(text).context("reading " + options.critique));
     request.critique = text;
   }
-  KERNELGEN_CHECK(read_profile(options, request));
   request.variant = options.variant;
   if (options.max_tokens > 0) request.max_tokens = options.max_tokens;
   KERNELGEN_TRY(auto device, find_prompt_device({.target = request.target,
@@ -140,8 +141,9 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
                                                  .cache_dir = options.cache_dir,
                                                  .judged_here = false},
                                                 context));
+  KERNELGEN_CHECK(read_profile(options, device.gpu, request));
   request.device = std::move(device.facts);
-  request.on_gpu = device.on_gpu;
+  request.on_gpu = device.gpu.has_value();
   KERNELGEN_TRY(const auto cpu, read_cpu_facts());
   request.threads = options.threads > 0 ? options.threads : cpu.usable_cores;
   return request;

@@ -106,7 +106,7 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   if (request.evaluation.threads == 0) request.evaluation.threads = cpu.usable_cores;
   KERNELGEN_TRY(auto device, choose_device(options, request.target, context));
   request.device = std::move(device.facts);
-  request.on_gpu = device.on_gpu;
+  request.gpu = std::move(device.gpu);
   request.name = options.name.empty() ? request.task.name : request.task.name + '.' + options.name;
   request.goal = options.goal;
   request.budget = {

@@ -52,11 +52,11 @@ Error missing(const Error& error, Target target) {
                       to_string(target), error.message)};
 }
 
-PromptDevice of_gpu(const GpuFacts& gpu) { return {device_facts(gpu), true}; }
+PromptDevice of_gpu(const GpuFacts& gpu) { return {device_facts(gpu), gpu}; }
 
 Result<PromptDevice> of_cpu() {
   KERNELGEN_TRY(const auto facts, read_cpu_facts());
-  return PromptDevice{device_facts(facts), false};
+  return PromptDevice{device_facts(facts), std::nullopt};
 }
 
 GpuReading read_fitting(const PromptDeviceOptions& options, const Installation& installation, const GpuCatalog& catalog,
@@ -94,7 +94,7 @@ Result<PromptDevice> find_prompt_device(const PromptDeviceOptions& options, Cont
     KERNELGEN_TRY(const auto facts, find_in_catalog(catalog, options.gpu, vendor_of(options.target)));
     return of_gpu(facts);
   }
-  return native ? Result<PromptDevice>(PromptDevice{{}, true}) : of_cpu();
+  return native ? Result<PromptDevice>(PromptDevice{}) : of_cpu();
 }
 
 }  // namespace kernelgen::cli

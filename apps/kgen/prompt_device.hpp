@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <kernelgen/core/candidate.hpp>
+#include <kernelgen/device/gpu.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
 
 #include "commands.hpp"
@@ -22,10 +24,10 @@ struct PromptDeviceOptions {
   bool judged_here = false;
 };
 
-/// Facts for prompts, and whether they are those of a GPU.
+/// Facts for prompts, and the GPU that they are of.
 struct PromptDevice {
   std::vector<DeviceFact> facts;
-  bool on_gpu = false;
+  std::optional<GpuFacts> gpu;
 };
 
 /// The processor for cpp. Else the GPU that was named, or the first one; without any, the processor for Python targets

@@ -165,7 +165,7 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   prompt.tolerance = expected_tolerance(request.evaluation, task.description);
   prompt.threads = request.evaluation.threads;
   prompt.device = task.device;
-  prompt.on_gpu = request.on_gpu;
+  prompt.on_gpu = task.gpu.has_value();
   prompt.variant = action.variant;
   prompt.max_tokens = request.max_prompt_tokens;
   for (const auto* result : lineage_of(history, action)) {

@@ -75,14 +75,32 @@ bool names(const Row& row, std::string_view word) {
   return std::any_of(row.stems.begin(), row.stems.end(), [&](auto stem) { return has_stem(word, stem); });
 }
 
+/// torch.norm, x.norm and linalg.norm reduce; self.norm is a layer of any kind.
+bool is_norm_function(const Word& word, std::string_view before) {
+  return word.text == "norm" && word.before == '.' && before != "self";
+}
+
 /// How often each row's names are called.
 std::array<int, 8> count_calls(const std::vector<Word>& words) {
   std::array<int, 8> counts{};
+  std::string_view before;
   for (const auto& word : words) {
-    if (word.after != '(') continue;
-    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += names(rows()[i], word.text) ? 1 : 0;
+    for (std::size_t i = 0; i < counts.size() && word.after == '('; ++i) {
+      const auto& row = rows()[i];
+      const bool called = names(row, word.text) || (row.family == Family::Reduction && is_norm_function(word, before));
+      counts[i] += called ? 1 : 0;
+    }
+    before = word.text;
   }
   return counts;
+}
+
+/// q k^T, or a name that says so.
+bool looks_like_attention(std::string_view code, const std::vector<Word>& words) {
+  const bool named = std::any_of(words.begin(), words.end(), [](const Word& word) {
+    return word.text.find("att") != word.text.npos && word.text.find("attr") == word.text.npos;
+  });
+  return named || code.find("transpose(-2, -1)") != code.npos || code.find("transpose(-1, -2)") != code.npos;
 }
 
 /// "a @ b", which is no decorator.
@@ -133,8 +151,8 @@ std::vector<Family> families_of(std::string_view python, const TaskDescription& 
   const auto count = [&](Family family) -> int& { return counts[static_cast<std::size_t>(family) - 1]; };
   count(Family::Gemm) += count_products(code);
   // softmax(q k) v without the name of it.
-  if (count(Family::Gemm) >= 2 && count(Family::Attention) == 0 && has_call(words, {"softmax", "Softmax"}))
-    count(Family::Attention) = has_call(words, {"matmul", "bmm", "einsum"}) || count_products(code) >= 2 ? 1 : 0;
+  if (count(Family::Gemm) >= 2 && has_call(words, {"softmax", "Softmax"}) && looks_like_attention(code, words))
+    ++count(Family::Attention);
   // Written out: mean and root.
   if (has_call(words, {"rsqrt", "sqrt"}) && has_call(words, {"mean", "var"})) ++count(Family::Normalization);
   std::vector<Family> found;

@@ -23,7 +23,7 @@ using List = kainjow::mustache::list;
 constexpr std::size_t k_max_shown_line = 240;
 constexpr std::size_t k_max_kernels = 8;
 constexpr std::size_t k_max_kernel_name = 80;
-/// More than three pull a model in several directions.
+/// The position against the roofline and three findings: more pull a model in several directions.
 constexpr std::size_t k_max_findings = 4;
 constexpr std::size_t k_max_finding = 600;
 

@@ -65,13 +65,24 @@ bool iterates_over_slices(std::string_view line) {
   });
 }
 
+/// A constructor's loops make modules: they run over widths and layers, not over time.
+bool stands_in_constructor(const std::vector<Line>& lines, std::size_t index) {
+  auto indent = lines[index].indent;
+  while (index-- > 0) {
+    if (lines[index].indent >= indent) continue;
+    indent = lines[index].indent;
+    if (lines[index].text.substr(0, 4) == "def ") return lines[index].text.substr(0, 13) == "def __init__(";
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<RecurrentLoop> find_recurrent_loops(const std::vector<Line>& lines) {
   std::vector<RecurrentLoop> loops;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const auto variables = loop_variables(lines[i].text);
-    if (variables.empty()) continue;
+    if (variables.empty() || stands_in_constructor(lines, i)) continue;
     std::vector<Line> body;
     for (auto j = i + 1; j < lines.size() && lines[j].indent > lines[i].indent; ++j) body.push_back(lines[j]);
     const bool slices =

@@ -70,8 +70,6 @@ struct FlowRequest {
   EvaluationOptions evaluation;
   /// For prompts; see device/.
   std::vector<DeviceFact> device;
-  /// What they describe is a GPU.
-  bool on_gpu = false;
   /// The GPU that evaluates; for floors, profiles and what they mean. Unset: a CPU, or unknown.
   std::optional<GpuFacts> gpu;
   /// What profiles are made of.

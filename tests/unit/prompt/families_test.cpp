@@ -44,6 +44,8 @@ TEST_CASE("operations are told by the names that are called", "[prompt][families
   CHECK(families("self.conv = nn.Conv2d(3, 4, 3)\n") == Families{Family::Convolution});
   CHECK(families("F.conv_transpose3d(x, w)\n") == Families{Family::Convolution});
   CHECK(families("self.convert = Converter(3)\n") == Families{Family::Elementwise});
+  CHECK(families("x / torch.norm(x, p=2, dim=1)\n") == Families{Family::Reduction});
+  CHECK(families("y = self.norm(x)\n") == Families{Family::Elementwise});
   CHECK(families("torch.cumsum(x, dim=1)\n") == Families{Family::Scan});
   CHECK(families("nn.BatchNorm1d(3)\n") == Families{Family::Normalization});
   CHECK(families("rms = torch.sqrt(torch.mean(x ** 2, dim=1))\n") ==
@@ -67,6 +69,8 @@ TEST_CASE("two products with a softmax between them are attention", "[prompt][fa
   CHECK(families("s = q @ k.transpose(-2, -1)\np = F.softmax(s, dim=-1)\ny = p @ v\n") ==
         Families{Family::Attention, Family::Gemm});
   CHECK(families("F.scaled_dot_product_attention(q, k, v)\n") == Families{Family::Attention});
+  CHECK(families("a = F.softmax(x @ w, dim=1)\ny = a.transpose(1, 2) @ x\n") ==
+        Families{Family::Gemm, Family::Reduction});
   CHECK(families("y = nn.Linear(3, 4)(x)\nF.softmax(y)\nnn.Linear(3, 3)(x)\n") ==
         Families{Family::Gemm, Family::Reduction});
 }

@@ -50,3 +50,14 @@ TEST_CASE("any text is survived", "[task][recurrence]") {
        {"", "'", "\"\"\"", "for t in", "for t in x:\n", "a[", "x = '\\", "for t in y:\n  x[t\n", "=", "for  in \n =\n"})
     CHECK_FALSE(is_recurrent(text));
 }
+
+TEST_CASE("the loops of a constructor are no recurrence", "[task][recurrence]") {
+  const std::string build =
+      "        width = 3\n"
+      "        for i in range(stages):\n"
+      "            layers.append(make(width, widths[i]))\n"
+      "            width = widths[i]\n";
+  CHECK_FALSE(is_recurrent("class Model(nn.Module):\n    def __init__(self, stages, widths):\n" + build));
+  CHECK(is_recurrent("class Model(nn.Module):\n    def __init__(self):\n        pass\n    def forward(self, x):\n" +
+                     build));
+}
