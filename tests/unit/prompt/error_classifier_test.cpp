@@ -7,6 +7,7 @@
 
 #include "fuzz/error_fuzz.hpp"
 #include "support/catch.hpp"
+#include "support/golden.hpp"
 
 using namespace kernelgen;
 
@@ -196,6 +197,15 @@ TEST_CASE("every class has a hint, and every hint a class", "[prompt][errors]") 
   for (const auto& file : std::filesystem::directory_iterator(directory)) {
     INFO(file.path());
     CHECK(std::binary_search(known.begin(), known.end(), file.path().stem().string()));
+  }
+}
+
+TEST_CASE("the manual lists every class", "[prompt][errors]") {
+  const auto manual = testing::read_test_data("../../docs/errors.md");
+  for (const auto& name : error_classes()) {
+    INFO(name);
+    const auto short_name = "`" + name.substr(name.find('.') == name.npos ? 0 : name.find('.') + 1) + "`";
+    CHECK((manual.find("`" + name + "`") != manual.npos || manual.find(short_name) != manual.npos));
   }
 }
 

@@ -1,5 +1,5 @@
 # expect: triton.unsupported_syntax
-# tools: triton
+# tools: triton triton-3.2
 import torch
 import triton
 import triton.language as tl

@@ -1,5 +1,5 @@
 # expect: triton.value
-# tools: triton triton-interpreter
+# tools: triton triton-interpreter triton-3.2
 import torch
 import triton
 import triton.language as tl

@@ -1,0 +1,32 @@
+// expect: device.shared_initializer
+// tools: nvcc hipcc
+#include <cmath>
+#include <cstdint>
+
+#include <kernelgen/abi.h>
+
+KGEN_EXPORT_ABI_VERSION
+#ifdef __HIPCC__
+#include <hip/hip_runtime.h>
+#endif
+
+__global__ void kernel(const float* x, float* y, int64_t n) {
+  const int64_t i = blockIdx.x * blockDim.x + threadIdx.x;
+  __shared__ int count = 1;
+  count += 1;
+  y[i] = count + x[i];
+}
+
+KGEN_API int kgen_prepare(const kgen_prepare_args*, kgen_prepare_result*) { return 0; }
+
+KGEN_API int kgen_run(void*, const kgen_run_args* args) {
+  const kgen_tensor* x = kgen_find(&args->inputs, "x");
+  const kgen_tensor* out = kgen_find(&args->outputs, "output");
+  const float* in = static_cast<const float*>(x->data);
+  float* y = static_cast<float*>(out->data);
+  const int64_t n = static_cast<int64_t>(x->element_count);
+  kernel<<<(n + 255) / 256, 256>>>(in, y, n);
+  return 0;
+}
+
+KGEN_API void kgen_destroy(void*) {}

@@ -1,0 +1,9 @@
+# expect: python.import
+# tools: torch
+import torch
+import xformers
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return x

@@ -1,0 +1,10 @@
+# expect: python.missing_import
+# tools: torch
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return x * math.log(2.0)
