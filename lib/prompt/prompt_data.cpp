@@ -215,8 +215,11 @@ void set_device(TemplateData& data, const PromptRequest& request, const DataOpti
 }
 
 void set_knowledge(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
-  if (is_dropped(options, Part::Knowledge)) return;
   const auto families = families_of(request.task.text, request.description);
+  data.set("has_products", std::any_of(families.begin(), families.end(), [](Family family) {
+             return family == Family::Gemm || family == Family::Convolution || family == Family::Attention;
+           }));
+  if (is_dropped(options, Part::Knowledge)) return;
   for (const auto family : families) data.set("is_" + std::string(to_string(family)), true);
   data.set("has_knowledge", !families.empty());
 }

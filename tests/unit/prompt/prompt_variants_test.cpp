@@ -1,0 +1,242 @@
+// Prompts by target, variant and budget, and what critics and profilers add to them.
+
+#include <set>
+#include <string>
+
+#include "support/catch.hpp"
+#include "support/sample_prompt.hpp"
+#include "unit/prompt/prompt_fixture.hpp"
+
+using namespace kernelgen;
+using namespace kernelgen::testing;
+
+TEST_CASE("each target has strategies that differ", "[prompt][builder][variants]") {
+  for (const auto target : k_targets) {
+    const auto names = builder()->strategies(target);
+    CHECK(names.size() >= 4);
+    std::set<std::string> texts;
+    auto request = sample_prompt_request(PromptKind::Seed, target);
+    for (const auto& name : names) {
+      request.variant = name;
+      texts.insert(built(request).text);
+    }
+    request.variant.clear();
+    CHECK(texts.count(built(request).text) == 0);
+    CHECK(texts.size() == names.size());
+  }
+  CHECK(builder()->strategies(Target::Cpp).front() == "vectorized_packed");
+}
+
+TEST_CASE("strategies for GPUs fit the kind of work", "[prompt][builder][variants]") {
+  for (const auto target : {Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton}) {
+    INFO(to_string(target));
+    auto request = sample_prompt_request(PromptKind::Seed, target);
+    const auto advice = [&](const std::string& source, std::size_t index) {
+      request.task.text = source;
+      request.variant = builder()->strategies(target)[index];
+      const auto text = built(request).text;
+      return text.substr(text.find("## Strategy for this attempt"));
+    };
+    const std::string recurrent = "nn.GRU(3, 4)\n";
+    CHECK(holds(advice(recurrent, 0), "No exchange first"));
+    CHECK(holds(advice(recurrent, 1), "Split first"));
+    CHECK(holds(advice("torch.relu(x)\n", 1), "Bandwidth first"));
+    CHECK_FALSE(holds(advice("torch.matmul(a, b)\n", 1), "Bandwidth first"));
+    // The kind of work is known whatever a budget leaves out.
+    request.task.text = "torch.matmul(a, b)\n";
+    request.max_tokens = least_tokens(request);
+    CHECK_FALSE(holds(advice("torch.matmul(a, b)\n", 1), "Bandwidth first"));
+  }
+}
+
+TEST_CASE("each target has the stages of the sets of three and of four", "[prompt][builder][variants]") {
+  for (const auto target : k_targets) {
+    for (const std::string stage :
+         {"grid_and_parallel", "block_tiling", "memory_and_tuning", "memory_access", "advanced_memory"}) {
+      auto request = sample_prompt_request(PromptKind::Stage, target);
+      request.variant = stage;
+      CHECK(holds(built(request).text, "## Focus: " + stage));
+      CHECK(holds(built(request).text, "Keep what is not in this focus"));
+    }
+  }
+}
+
+TEST_CASE("stages of fusion tasks have hints of their own", "[prompt][builder][variants]") {
+  for (const auto target : {Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton}) {
+    std::string all;
+    for (const auto& stage : builder()->stages(target)) {
+      auto request = sample_prompt_request(PromptKind::Stage, target);
+      request.variant = stage;
+      CHECK_FALSE(holds(built(request).text, "More than 128 registers"));
+      request.description.level = TaskLevel::Fusion;
+      all += built(request).text;
+    }
+    INFO(to_string(target));
+    CHECK(holds(all, "More than 128 registers"));
+    CHECK(holds(all, "Fewer than 96"));
+  }
+}
+
+TEST_CASE("a budget drops examples first and the reference never, for all kinds and targets",
+          "[prompt][builder][budget]") {
+  const auto prompts = builder();
+  for (const auto target : k_targets) {
+    for (const auto kind : k_kinds) {
+      auto request = sample_prompt_request(kind, target);
+      INFO(to_string(kind) << " for " << to_string(target));
+      const auto whole = prompts->build(request).value();
+      request.max_tokens = whole.estimated_tokens - 1;
+      const auto first = prompts->build(request).value();
+      REQUIRE_FALSE(first.dropped.empty());
+      // Analyses and optimization critics of some targets show no example.
+      const bool has_example = holds(whole.text, "The form, for another task") || holds(whole.text, "\n\nWrong: ");
+      CHECK((first.dropped.front() == "examples") == has_example);
+      // As much as it says it needs: everything optional is gone, the reference is there.
+      request.max_tokens = least_tokens(request);
+      const auto least = prompts->build(request).value();
+      CHECK(holds(least.text, request.task.text));
+      CHECK_FALSE(holds(least.text, "The form, for another task"));
+      CHECK_FALSE(holds(least.text, "## Earlier attempts"));
+      CHECK_FALSE(holds(least.text, "## Machine"));
+    }
+  }
+}
+
+TEST_CASE("prompts for GPUs speak of streams and graphs, not of threads", "[prompt][builder][gpu]") {
+  for (const auto target : {Target::Cuda, Target::Hip, Target::Hipkittens}) {
+    const auto text = built(sample_prompt_request(PromptKind::Seed, target)).text;
+    INFO(to_string(target));
+    CHECK(holds(text, target == Target::Cuda ? "a `cudaStream_t`" : "a `hipStream_t`"));
+    CHECK(holds(text, "captured into a CUDA graph") == (target == Target::Cuda));
+    CHECK(holds(text, "Data is 64-byte aligned device memory"));
+    CHECK_FALSE(holds(text, "int32_t threads"));
+    CHECK_FALSE(holds(text, "args->threads"));
+  }
+  auto request = sample_prompt_request(PromptKind::Seed, Target::Triton);
+  CHECK_FALSE(holds(built(request).text, "timed on the device"));
+  const auto here = built(request).fingerprint;
+  request.on_gpu = true;
+  CHECK(holds(built(request).text, "timed on the device"));
+  CHECK(built(request).fingerprint == here);
+}
+
+TEST_CASE("a repair that rethinks asks for another approach", "[prompt][builder][variants]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  const auto plain = built(request).text;
+  request.variant = "rethink";
+  CHECK(holds(built(request).text, "Do not patch it again"));
+  CHECK_FALSE(holds(plain, "Do not patch it again"));
+}
+
+TEST_CASE("unknown variants are refused by name", "[prompt][builder][variants]") {
+  auto request = sample_prompt_request(PromptKind::Stage);
+  request.variant = "warp_tiling";
+  CHECK(refusal(request) ==
+        "unknown variant warp_tiling of a stage prompt for cpp; there are advanced_memory, "
+        "block_tiling, grid_and_parallel, memory_access, memory_and_tuning");
+  request.variant.clear();
+  CHECK(refusal(request) == "a stage prompt needs a variant: the name of the stage");
+  request = sample_prompt_request(PromptKind::Analysis);
+  request.variant = "deep";
+  CHECK(refusal(request) == "an analysis prompt has no variants");
+}
+
+TEST_CASE("a critic looks for the cause of a failure, or for what costs most time", "[prompt][builder][critic]") {
+  auto request = sample_prompt_request(PromptKind::Critic);
+  const auto slow = built(request).text;
+  CHECK(holds(slow, "the one thing that costs it most time"));
+  CHECK(holds(slow, "what it should gain"));
+  CHECK_FALSE(holds(slow, "## What happened"));
+  request.base = failed_attempt("seed1", "int x;\n", {OutcomeKind::Race, "", "calls disagree"});
+  const auto wrong = built(request).text;
+  CHECK(holds(wrong, "Find the one cause"));
+  CHECK(holds(wrong, "Outcome: `race`: calls disagree"));
+  CHECK(holds(wrong, "## How the answer is judged"));
+}
+
+TEST_CASE("a critic looks at what its variant says", "[prompt][builder][critic]") {
+  auto request = sample_prompt_request(PromptKind::Critic);
+  request.variant = "correctness";
+  CHECK(holds(built(request).text, "Find the one cause"));
+  request.variant = "optimization";
+  CHECK(holds(built(request).text, "costs it most time"));
+  request.variant = "style";
+  CHECK(refusal(request) == "unknown variant style of a critic prompt; there are correctness, optimization");
+}
+
+TEST_CASE("prompts for code quote what a critic said", "[prompt][builder][critic]") {
+  for (const auto kind : {PromptKind::Repair, PromptKind::Optimize, PromptKind::Stage, PromptKind::Reflect}) {
+    auto request = sample_prompt_request(kind);
+    CHECK_FALSE(holds(built(request).text, "What a reviewer found"));
+    request.analysis.reset();
+    request.critique =
+        R"({"problem": "No barrier between the steps.", "change": "Double-buffer {{state}}.\n\n\nAnd wait."})";
+    const auto text = built(request).text;
+    INFO(to_string(kind));
+    CHECK(holds(text, "- Problem: No barrier between the steps.\n- Change: Double-buffer {{state}}.\n\n\nAnd wait.\n"));
+    CHECK_FALSE(holds(text, "## The analysis"));
+  }
+}
+
+TEST_CASE("a profile is shown with what it means, and is no part of the fingerprint", "[prompt][builder][profile]") {
+  for (const auto kind : {PromptKind::Analysis, PromptKind::Optimize, PromptKind::Stage, PromptKind::Critic}) {
+    auto request = sample_prompt_request(kind);
+    const auto without = built(request);
+    CHECK_FALSE(holds(without.text, "Where its time goes"));
+    request.profile.emplace();
+    request.profile->source = "ncu";
+    request.profile->kernels = {{"step(float*)", "step", KernelOrigin::Own, 512, 3e6, 0, {}},
+                                {"void gemm<1>()", "", KernelOrigin::Library, 1, 1e6, 0, {}}};
+    request.findings = {"512 launches.", "Few blocks.", "Cold cache.", "Slow sums.", "A fifth one."};
+    const auto with = built(request);
+    INFO(to_string(kind));
+    CHECK(holds(with.text, "One call, taken apart by ncu"));
+    CHECK(holds(with.text, "| `step` | own | 512 | 3.000 ms | 75 % |"));
+    CHECK(holds(with.text, "| `void gemm<1>()` | library | 1 | 1.000 ms | 25 % |"));
+    CHECK(holds(with.text, "- 512 launches.\n- Few blocks.\n- Cold cache.\n"));
+    CHECK_FALSE(holds(with.text, "A fifth one."));
+    CHECK(with.fingerprint == without.fingerprint);
+    request.headroom = "4.1 times the floor.";
+    CHECK(holds(built(request).text, "- 4.1 times the floor.\n- 512 launches.\n"));
+    request.headroom.clear();
+    request.profile->unavailable = ProfileUnavailable{"no device", ""};
+    request.findings.clear();
+    CHECK(built(request).text == without.text);
+  }
+}
+
+TEST_CASE("a token budget drops examples, then history, then device facts", "[prompt][builder][budget]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  const auto whole = built(request);
+  const auto with = [&](std::int64_t tokens) {
+    request.max_tokens = tokens;
+    return built(request);
+  };
+  CHECK(with(whole.estimated_tokens).dropped.empty());
+  const auto first = with(whole.estimated_tokens - 1);
+  CHECK(first.dropped == std::vector<std::string>{"examples"});
+  CHECK_FALSE(holds(first.text, "The form, for another task"));
+  CHECK(holds(first.text, "## Earlier attempts"));
+  const auto second = with(first.estimated_tokens - 1);
+  CHECK(second.dropped == std::vector<std::string>{"examples", "history"});
+  const auto third = with(second.estimated_tokens - 1);
+  CHECK(third.dropped == std::vector<std::string>{"examples", "history", "device"});
+  CHECK_FALSE(holds(third.text, "Example Processor"));
+  CHECK(holds(third.text, request.task.text));
+  CHECK(third.estimated_tokens <= *request.max_tokens);
+  request.max_tokens = third.estimated_tokens - 1;
+  CHECK(holds(refusal(request),
+              "needs " + std::to_string(third.estimated_tokens) + " tokens without its optional parts"));
+  // What is dropped depends on the length of measured texts, so it cannot be part of the fingerprint.
+  CHECK(third.fingerprint == whole.fingerprint);
+}
+
+TEST_CASE("a part that is not there is not named as dropped", "[prompt][builder][budget]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  request.history.clear();
+  request.device.clear();
+  const auto whole = built(request);
+  CHECK_FALSE(holds(whole.text, "## Machine"));
+  request.max_tokens = whole.estimated_tokens - 1;
+  CHECK(built(request).dropped == std::vector<std::string>{"examples"});
+}
