@@ -173,7 +173,9 @@ void bind_options(CLI::App& command, PromptOptions& options) {
   command.add_option("--phase", options.phase, "seed, repair, analysis, optimize, stage, reflect or critic")
       ->required()
       ->type_name("NAME");
-  command.add_option("--target", options.target, "cpp, cuda, torch or triton")->required()->type_name("NAME");
+  command.add_option("--target", options.target, "cpp, cuda, hip, hipkittens, torch or triton")
+      ->required()
+      ->type_name("NAME");
   command
       .add_option("--variant", options.variant,
                   "A strategy (seed), a stage (stage), rethink (repair), correctness or optimization (critic)")

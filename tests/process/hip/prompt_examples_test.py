@@ -61,8 +61,8 @@ class Hip(unittest.TestCase):
         self.assert_compiles("#include <hip/hip_runtime.h>\n" + BUILTINS)
 
     def test_what_is_wrong_is_refused(self):
-        self.assertNotEqual(self.compile("#include <hip/hip_runtime.h>\n__global__ void k(float* x) { y = 1; }").returncode,
-                            0)
+        done = self.compile("#include <hip/hip_runtime.h>\n__global__ void k(float* x) { y = 1; }")
+        self.assertNotEqual(done.returncode, 0)
 
 
 if __name__ == "__main__":
