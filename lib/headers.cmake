@@ -39,6 +39,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   profile/headroom.hpp
   profile/metrics.hpp
   profile/profiler.hpp
+  profile/report_reader.hpp
   prompt/error_classifier.hpp
   prompt/prompt_builder.hpp
   prompt/reply_reader.hpp

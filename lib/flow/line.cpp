@@ -5,8 +5,6 @@
 
 #include <kernelgen/prompt/error_classifier.hpp>
 
-#include "flow/option_text.hpp"
-
 namespace kernelgen {
 inline namespace v0 {
 namespace {

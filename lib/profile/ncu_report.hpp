@@ -11,20 +11,14 @@
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/profile/metrics.hpp>
 
+#include "profile/launches.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 
-/// One launch of a kernel.
-struct NcuLaunch {
-  std::string kernel;
-  /// Under kernelgen's names and in base units; what was not read ("n/a") is not there.
-  std::vector<Metric> metrics;
-  double duration_ns = 0;
-};
-
 /// Everything that was understood. Lines that are neither message nor table are a program's own output.
 struct NcuReport {
-  std::vector<NcuLaunch> launches;
+  std::vector<KernelLaunch> launches;
   /// Without their "==ERROR== " and "==WARNING== ".
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
@@ -42,9 +36,7 @@ inline constexpr std::string_view k_ncu_duration = "gpu__time_duration.sum";
 /// Why a report has no launches, and what a person can do; nothing when it has some.
 [[nodiscard]] std::optional<ProfileUnavailable> explain_missing_counters(const NcuReport& report);
 
-/// Adds the counters to the kernels of a timeline: by name, else by function where that is unambiguous; what the
-/// timeline does not have is added, without a time unless the timeline is empty. Several launches of a kernel are
-/// weighted by their durations.
+/// See add_launches().
 void add_counters(Profile& profile, const NcuReport& report);
 
 }  // namespace v0

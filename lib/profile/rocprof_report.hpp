@@ -1,0 +1,28 @@
+#pragma once
+
+/// \file
+/// The tables of rocprof, rocprofv2 and rocprofv3.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profile/launches.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// What one file holds.
+struct RocprofReport {
+  /// "rocprof", "rocprofv2", "rocprofv3".
+  std::string source;
+  /// In the order of the file.
+  std::vector<KernelLaunch> launches;
+};
+
+/// Nothing when the text has no table of any of them.
+[[nodiscard]] std::optional<RocprofReport> read_rocprof_report(std::string_view text);
+
+}  // namespace v0
+}  // namespace kernelgen
