@@ -2,6 +2,7 @@
 # The kernel ABI header (include/kernelgen/abi) is for candidates, not for users of the library; it is installed apart.
 set(KERNELGEN_PUBLIC_HEADERS
   bench/benchmarker.hpp
+  bench/compiling_profiler.hpp
   bench/doctor.hpp
   bench/fake_benchmarker.hpp
   bench/protocol.hpp

@@ -6,10 +6,12 @@
 #include <kernelgen/device/gpu.hpp>
 #include <kernelgen/profile/findings.hpp>
 #include <kernelgen/profile/profiler.hpp>
+#include <kernelgen/profile/report_reader.hpp>
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
+#include "profiling.hpp"
 #include "render_profile.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
@@ -18,6 +20,7 @@ namespace kernelgen::cli {
 namespace {
 
 constexpr std::size_t k_max_source_bytes = 16u << 20;
+constexpr std::size_t k_max_report_bytes = 256u << 20;
 constexpr double k_default_timeout_s = 180;
 
 struct ProfileOptions {
@@ -29,6 +32,7 @@ struct ProfileOptions {
   std::string device;
   std::string cache_dir;
   std::vector<std::string> shrink;
+  std::vector<std::string> reports;
   double timeout_seconds = k_default_timeout_s;
   bool timeline = false;
   bool json = false;
@@ -75,23 +79,10 @@ Result<std::optional<GpuFacts>> choose_device(const ProfileOptions& options, con
 }
 
 /// The shared object of a native candidate.
-Result<std::string> compile(const Candidate& candidate, const std::optional<GpuFacts>& gpu, const std::string& store,
-                            const Installation& installation, Context& context) {
-  const auto abi_dir = installation.abi_dir.string();
-  const auto sandbox = installation.sandbox.string();
-  KERNELGEN_TRY(
-      auto compiler,
-      gpu ? make_nvcc_compiler({.architecture = gpu->architecture,
-                                .abi_dir = abi_dir,
-                                .output_dir = store,
-                                .sandbox = sandbox,
-                                .environment = context.environment.clean},
-                               context.processes)
-          : make_cpp_compiler(
-                {.abi_dir = abi_dir, .output_dir = store, .sandbox = sandbox, .environment = context.environment.clean},
-                context.processes));
-  KERNELGEN_TRY(const auto cached, make_caching_compiler(std::move(compiler), {.directory = store}));
-  KERNELGEN_TRY(const auto outcome, cached->compile({.candidate = candidate, .extra_flags = {}}, context.stop));
+Result<std::string> compile(const Candidate& candidate, const std::optional<GpuFacts>& gpu,
+                            const std::string& cache_dir, const Installation& installation, Context& context) {
+  KERNELGEN_TRY(const auto compiler, make_profile_compiler(gpu, cache_dir, installation, context));
+  KERNELGEN_TRY(const auto outcome, compiler->compile({.candidate = candidate, .extra_flags = {}}, context.stop));
   if (const auto* done = std::get_if<Compiled>(&outcome)) return done->artifact.path;
   const auto& why = std::get<CompileFailed>(outcome).outcome;
   return Error{ErrorCode::InvalidArgument, "it does not compile: " + why.to_class() + ": " + why.message};
@@ -132,19 +123,32 @@ Result<ExitCode> show(const Profile& profile, const std::optional<GpuFacts>& gpu
   return ExitCode::MachineLacks;
 }
 
+/// What another profiler wrote, on this machine or elsewhere.
+Result<ExitCode> read_reports(const ProfileOptions& options, Context& context) {
+  std::vector<std::string> texts;
+  for (const auto& path : options.reports) {
+    KERNELGEN_TRY(auto text, read_file(path, k_max_report_bytes));
+    texts.push_back(std::move(text));
+  }
+  KERNELGEN_TRY(const auto profile, read_profile_reports(texts));
+  std::optional<GpuFacts> gpu;
+  if (profile.source.rfind("rocprof", 0) == 0) gpu.emplace().vendor = "amd";
+  return show(profile, gpu, options, context);
+}
+
 Result<ExitCode> run(const ProfileOptions& options, Context& context) {
+  if (!options.reports.empty()) return read_reports(options, context);
+  if (options.problem.empty())
+    return Error{ErrorCode::InvalidArgument,
+                 "--problem is needed: the task whose module, or whose kernel, is profiled"};
   KERNELGEN_TRY(auto request, make_request(options, context));
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(const auto gpu, choose_device(options, request.candidate, installation, context));
   if (gpu) request.device_uuid = gpu->uuid;
-  NcuProfilerOptions profiler{.installation = installation, .environment = context.environment.clean};
-  if (!context.environment.python.empty()) profiler.python = context.environment.python;
-  profiler.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_seconds * 1000));
-  KERNELGEN_TRY(const auto made, make_ncu_profiler(std::move(profiler), context.processes));
+  const auto timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_seconds * 1000));
+  KERNELGEN_TRY(const auto made, make_profiler(timeout, installation, context));
   if (request.candidate && is_native(request.candidate->target)) {
-    KERNELGEN_TRY(const auto cache_dir, choose_cache_dir(options.cache_dir, context.environment));
-    const auto store = (std::filesystem::path(cache_dir) / "artifacts").string();
-    KERNELGEN_TRY(request.artifact, compile(*request.candidate, gpu, store, installation, context));
+    KERNELGEN_TRY(request.artifact, compile(*request.candidate, gpu, options.cache_dir, installation, context));
   }
   KERNELGEN_TRY(const auto profile, made->profile(request, context.stop));
   return show(profile, gpu, options, context);
@@ -154,8 +158,14 @@ void bind_options(CLI::App& command, ProfileOptions& options) {
   command.add_option("--code", options.code, "The kernel: a source file; without it, the task's own module")
       ->type_name("FILE");
   command.add_option("--problem,--task", options.problem, "The task: a file, or level3/40 with KERNELBENCH_DIR")
-      ->required()
       ->type_name("TASK");
+  command
+      .add_option("--report", options.reports,
+                  "Profile nothing; read what ncu, rocprof, rocprofv2 or rocprofv3 wrote as CSV. Once for each pass")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.get_option("--report")->excludes("--problem")->excludes("--code");
   command.add_option("--target", options.target, "As for eval; guessed from the file when not given")
       ->type_name("NAME");
   command.add_option("--set", options.set, "Which counters: brief, full, or a stage such as block_tiling")

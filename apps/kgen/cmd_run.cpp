@@ -15,8 +15,10 @@
 #include "commands.hpp"
 #include "core/json.hpp"
 #include "evaluation_flags.hpp"
+#include "profiling.hpp"
 #include "prompt_device.hpp"
 #include "run_display.hpp"
+#include "run_policy.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
@@ -31,17 +33,15 @@ struct RunOptions {
   std::string name;
   std::string prompts;
   std::string gpu;
-  std::string policy = "hybrid";
-  HybridOptions hybrid;
-  std::string stages;
-  int samples = 3;
-  int attempts = 3;
-  double temperature = 0.7;
-  double goal = 1;
+  SearchOptions search;
   std::optional<std::int64_t> max_tokens;
   std::optional<std::int64_t> max_requests;
   std::optional<std::int64_t> max_evaluations;
   std::optional<double> max_minutes;
+  std::optional<double> max_cost;
+  std::optional<double> price_input;
+  std::optional<double> price_output;
+  std::optional<double> price_cached;
   std::optional<std::int64_t> max_prompt_tokens;
   std::optional<std::int64_t> max_output_tokens;
   double request_timeout_seconds = 600;
@@ -52,38 +52,6 @@ struct RunOptions {
 
 std::chrono::seconds seconds(double number) {
   return std::chrono::seconds(std::max<std::int64_t>(std::llround(number), 1));
-}
-
-/// Before anything is spent: a stage is asked for last.
-Result<void> check_stages(const std::vector<std::string>& stages, const std::vector<std::string>& known) {
-  for (const auto& stage : stages)
-    if (std::find(known.begin(), known.end(), stage) == known.end())
-      return Error{ErrorCode::InvalidArgument,
-                   fmt::format("unknown stage {}; stages are {}", stage, fmt::join(known, ", "))};
-  return {};
-}
-
-Result<std::unique_ptr<Policy>> make_policy(const RunOptions& options, const PromptBuilder& prompts, Target target) {
-  if (options.policy == "one-shot")
-    return make_one_shot_policy({.samples = options.samples, .temperature = options.temperature});
-  if (options.policy == "reflect") {
-    return make_reflect_policy({.attempts = options.attempts,
-                                .samples = options.samples,
-                                .temperature = options.temperature,
-                                .goal = options.goal});
-  }
-  if (options.policy != "hybrid")
-    return Error{ErrorCode::InvalidArgument,
-                 "unknown policy " + options.policy + "; policies are hybrid, one-shot, reflect"};
-  auto hybrid = options.hybrid;
-  hybrid.strategies = prompts.strategies(target);
-  hybrid.temperature = options.temperature;
-  if (options.stages == "none")
-    hybrid.stages.clear();
-  else if (!options.stages.empty())
-    hybrid.stages = CLI::detail::split(options.stages, ',');
-  KERNELGEN_CHECK(check_stages(hybrid.stages, prompts.stages(target)));
-  return make_hybrid_policy(std::move(hybrid));
 }
 
 /// Before anything is spent: a GPU that is not there would be missed only when the first reply is judged.
@@ -97,6 +65,31 @@ Result<PromptDevice> choose_device(const RunOptions& options, Target target, Con
                             context);
 }
 
+/// Nothing when no price was given.
+Result<std::optional<Prices>> choose_prices(const RunOptions& options) {
+  const bool priced = options.price_input || options.price_output;
+  if (!priced && (options.max_cost || options.price_cached))
+    return Error{ErrorCode::InvalidArgument, "--max-cost and --price-cached need --price-input and --price-output"};
+  if (!priced) return std::optional<Prices>();
+  return std::optional(Prices{.per_million_input = options.price_input.value_or(0),
+                              .per_million_output = options.price_output.value_or(0),
+                              .per_million_cached = options.price_cached});
+}
+
+/// A profile needs the device here, and a profiler for it.
+Result<std::unique_ptr<Profiler>> choose_profiler(const RunOptions& options, const FlowRequest& request,
+                                                  const Installation& installation, Context& context) {
+  if (options.search.profile == "none") return std::unique_ptr<Profiler>();
+  const auto& flags = options.evaluation;
+  if (!flags.launch_prefix.empty() || !flags.spool.empty())
+    return Error{ErrorCode::InvalidArgument,
+                 "--profile needs the device on this machine, not behind --launch-prefix "
+                 "or --spool"};
+  if (!request.gpu || request.gpu->vendor != "nvidia")
+    return Error{ErrorCode::InvalidArgument, "--profile needs a target that runs on an NVIDIA GPU of this machine"};
+  return make_candidate_profiler(*request.gpu, flags.cache_dir, installation, context);
+}
+
 Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   FlowRequest request;
   KERNELGEN_TRY(request.task, load_task_source(options.task, {.kernelbench_dir = context.environment.kernelbench_dir}));
@@ -107,10 +100,14 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(auto device, choose_device(options, request.target, context));
   request.device = std::move(device.facts);
   request.gpu = std::move(device.gpu);
+  if (options.search.profile == "timeline") request.counters = Counters::None;
   request.name = options.name.empty() ? request.task.name : request.task.name + '.' + options.name;
-  request.goal = options.goal;
-  request.budget = {
-      .tokens = options.max_tokens, .requests = options.max_requests, .evaluations = options.max_evaluations};
+  request.goal = options.search.goal;
+  request.budget = {.tokens = options.max_tokens,
+                    .requests = options.max_requests,
+                    .evaluations = options.max_evaluations,
+                    .cost = options.max_cost};
+  KERNELGEN_TRY(request.prices, choose_prices(options));
   constexpr double k_per_minute = 60;
   if (options.max_minutes) request.budget.time = seconds(*options.max_minutes * k_per_minute);
   request.max_prompt_tokens = options.max_prompt_tokens;
@@ -143,6 +140,7 @@ boost::json::object to_object(const ActionResult& result) {
   object["status"] = to_string(result.status);
   object["outcome"] = or_null(result.record ? std::optional(result.record->outcome.to_class()) : std::nullopt);
   object["score"] = or_null(result.score());
+  object["floor_ratio"] = or_null(result.headroom ? std::optional(result.headroom->ratio) : std::nullopt);
   return object;
 }
 
@@ -167,6 +165,7 @@ std::string describe(const FlowOutcome& outcome, const std::string& directory) {
     text = fmt::format("best kernel: {}, {}, {}\n", outcome.best, format_score(best.score()),
                        outcome.reached ? "goal reached" : "goal not reached");
     text += outcome.reason + '\n';
+    if (best.headroom) text += best.headroom->sentence + '\n';
     text += fmt::format("{}/best_code{}\n", directory, file_extension(best.candidate->target));
   }
   return text + fmt::format("{}: prompts, replies, kernels, records\n", directory);
@@ -177,7 +176,8 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(const auto prompts,
                 make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts}));
-  KERNELGEN_TRY(const auto policy, make_policy(options, *prompts, request.target));
+  KERNELGEN_TRY(const auto policy, make_policy(options.search, *prompts, request.target));
+  KERNELGEN_TRY(const auto profiler, choose_profiler(options, request, installation, context));
   KERNELGEN_TRY(const auto client, make_client(options, context));
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   const auto detector = make_persistent_detector();
@@ -187,7 +187,7 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
 
   RunDisplay display(context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); });
   auto outcome = run_flow(
-      request, *policy, {*client, *prompts, *benchmarker, *detector}, *journal,
+      request, *policy, {*client, *prompts, *benchmarker, *detector, profiler.get()}, *journal,
       [&](const auto& seen) { display.see(seen); }, context.stop);
   display.clear();
   // Also after an error: what was found so far is worth a report.
@@ -196,30 +196,6 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   context.out << (options.json ? to_json(*outcome, directory.string()) : describe(*outcome, directory.string()));
   if (!reported) return std::move(reported).error();
   return exit_code_for(*outcome);
-}
-
-void bind_search(CLI::App& command, RunOptions& options) {
-  const auto count = [&](const char* name, int& value, const char* text) {
-    command.add_option(name, value, text)->type_name("N")->check(quiet(CLI::Range(0, 1000)))->capture_default_str();
-  };
-  const auto number = [&](const char* name, double& value, const char* text) {
-    command.add_option(name, value, text)->type_name("X")->check(quiet(CLI::NonNegativeNumber))->capture_default_str();
-  };
-  command.add_option("--policy", options.policy, "hybrid, one-shot or reflect")
-      ->type_name("NAME")
-      ->capture_default_str();
-  count("--seeds", options.hybrid.seeds, "hybrid: first kernels, different on purpose");
-  count("--seed-repairs", options.hybrid.seed_repairs, "hybrid: attempts to mend a seed");
-  count("--optimize-repairs", options.hybrid.optimize_repairs, "hybrid: attempts to mend an optimized kernel");
-  count("--stage-repairs", options.hybrid.stage_repairs, "hybrid: attempts to mend a stage");
-  command.add_option("--stages", options.stages, "hybrid: stages in their order, or none")->type_name("A,B,C");
-  number("--threshold", options.hybrid.threshold, "hybrid: no stages for a persistent kernel with this score");
-  number("--epsilon", options.hybrid.epsilon, "hybrid: a stage must be faster by this fraction");
-  number("--stop-at-score", options.hybrid.stop_at_score, "hybrid: seeds one by one until this score; 0: all at once");
-  count("--samples", options.samples, "one-shot, reflect: kernels per attempt");
-  count("--attempts", options.attempts, "reflect: attempts");
-  number("--temperature", options.temperature, "Sampling temperature of the model");
-  number("--goal", options.goal, "Exit with 0 when the best score is at least this");
 }
 
 void bind_limits(CLI::App& command, RunOptions& options) {
@@ -232,6 +208,13 @@ void bind_limits(CLI::App& command, RunOptions& options) {
   command.add_option("--max-minutes", options.max_minutes, "End after so many minutes, of all sessions together")
       ->type_name("M")
       ->check(quiet(CLI::PositiveNumber));
+  const auto money = [&](const char* name, std::optional<double>& value, const char* text) {
+    command.add_option(name, value, text)->type_name("X")->check(quiet(CLI::NonNegativeNumber));
+  };
+  money("--max-cost", options.max_cost, "End after so much money, in the currency of the prices");
+  money("--price-input", options.price_input, "What a million tokens of prompts cost");
+  money("--price-output", options.price_output, "What a million tokens of replies cost");
+  money("--price-cached", options.price_cached, "The same of prompts that the provider had seen; as other input");
   limit("--max-prompt-tokens", options.max_prompt_tokens, "Leave examples and history out of longer prompts");
   limit("--max-output-tokens", options.max_output_tokens, "Limit of one reply");
   command.add_option("--request-timeout", options.request_timeout_seconds, "Limit of one request, in seconds")
@@ -260,7 +243,7 @@ void bind_options(CLI::App& command, RunOptions& options) {
       ->type_name("NAME");
   command.add_option("--prompts", options.prompts, "Templates here replace those of the same name")->type_name("DIR");
   command.add_flag("--json", options.json, "Print the outcome as JSON, and nothing else, to standard output");
-  bind_search(command, options);
+  bind_search(command, options.search);
   bind_limits(command, options);
   bind_evaluation_flags(command, options.evaluation);
   command.add_flag("--no-wait", options.evaluation.no_wait,

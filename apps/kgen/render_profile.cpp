@@ -24,11 +24,13 @@ constexpr std::size_t k_max_text = 1000;
 
 std::string headline(const Profile& profile) {
   const bool on_device = profile.span_ns > 0 || profile.source != "timeline";
-  auto text = fmt::format("{}: {} {} of {} {}, {}", sanitize_line(profile.device, k_max_text), profile.launches(),
+  const auto& where = profile.device.empty() ? profile.source : profile.device;
+  auto text = fmt::format("{}: {} {} of {} {}, {}", sanitize_line(where, k_max_text), profile.launches(),
                           profile.launches() == 1 ? "launch" : "launches", profile.kernels.size(),
                           profile.kernels.size() == 1 ? "kernel" : "kernels", format_nanoseconds(profile.device_ns()));
   if (on_device) text += " on the device";
-  return text + fmt::format("; a call takes {}\n", format_nanoseconds(profile.call_ns));
+  if (profile.call_ns > 0) text += fmt::format("; a call takes {}", format_nanoseconds(profile.call_ns));
+  return text + '\n';
 }
 
 std::string row(const std::string& name, std::size_t width, const std::string& launches, const std::string& time,
@@ -79,7 +81,9 @@ std::string render_profile(const Profile& profile, const std::vector<ProfileFind
   auto text = headline(profile);
   if (!profile.kernels.empty()) text += kernel_table(profile, options.width == 0 ? k_default_width : options.width);
   text += counters(profile);
-  if (!findings.empty()) text += '\n';
+  const auto position = roofline_position(profile);
+  if (position || !findings.empty()) text += '\n';
+  if (position) text += position->sentence + '\n';
   for (std::size_t i = 0; i < std::min(findings.size(), k_shown_findings); ++i)
     text += fmt::format("{}. {}\n", i + 1, sanitize_line(findings[i].message, k_max_text));
   return text;

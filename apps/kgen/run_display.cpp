@@ -18,12 +18,14 @@ constexpr std::size_t k_plain_width = 200;
 /// "correct", "compile:redefinition", "analysis: worth optimizing", "no_code".
 std::string outcome_of(const ActionResult& result) {
   if (result.analysis) return result.analysis->worth_optimizing ? "worth optimizing" : "not worth optimizing";
+  if (result.critique) return "critique";
   if (result.record) return result.record->outcome.to_class();
   return std::string(to_string(result.status));
 }
 
 std::string message_of(const ActionResult& result) {
-  if (result.analysis) return result.analysis->reason;
+  if (result.analysis)
+    return result.analysis->correction.empty() ? result.analysis->reason : "corrected: " + result.analysis->correction;
   if (result.correct()) return "";
   if (!result.message.empty()) return result.message;
   return result.record ? result.record->outcome.message : "";
@@ -64,6 +66,7 @@ void RunDisplay::note(const Event& event) {
     best_ = changed->action_id;
     line("best so far: " + best_ + ' ' + format_score(scores_[best_]));
   }
+  if (const auto* taken = std::get_if<ProfileTaken>(&event.body)) profiled(*taken);
   if (const auto* exhausted = std::get_if<BudgetExhausted>(&event.body)) line(exhausted->message);
   if (std::holds_alternative<RunResumed>(event.body)) line("going on with a run that was started before");
 }
@@ -76,6 +79,14 @@ void RunDisplay::finished(const ActionResult& result) {
   const auto message = sanitize_line(message_of(result), k_max_message);
   if (!message.empty()) text += "  " + message;
   line(text);
+}
+
+void RunDisplay::profiled(const ProfileTaken& taken) {
+  const auto& profile = taken.profile;
+  line(fmt::format("{:<24} {}", taken.action_id,
+                   profile.unavailable ? "not profiled: " + sanitize_line(profile.unavailable->reason, k_max_message)
+                                       : fmt::format("profiled: {} launches of {} kernels", profile.launches(),
+                                                     profile.kernels.size())));
 }
 
 void RunDisplay::line(const std::string& text) {

@@ -32,6 +32,7 @@ class RunDisplay {
  private:
   void note(const Event& event);
   void finished(const ActionResult& result);
+  void profiled(const ProfileTaken& taken);
   void line(const std::string& text);
   void show_status();
 

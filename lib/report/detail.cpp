@@ -45,6 +45,7 @@ json::object detail_json(const RunReport& run) {
   object["best_file"] = run.best ? run.best->code_file : "";
   object["best_recurrence"] = run.best ? recurrence_json(run.best->recurrence) : json::value(nullptr);
   object["best_labels"] = std::move(labels);
+  object["best_headroom"] = run.best ? run.best->headroom : "";
   object["failures"] = counts_to_json(run.failures());
   object["usage"] = to_json_object(usage_of(run.requests));
   return object;
@@ -107,7 +108,7 @@ std::string run_text(const RunReport& run) {
   if (run.status == RunStatus::Damaged) return text + fact("problem", run.reason);
   text += fact("target", run.target) + fact("policy", run.policy) + fact("model", run.model);
   text += fact("best", run.best ? best_text(*run.best) : "none: no kernel is correct");
-  if (run.best) text += fact("labels", join(run.best->labels, "; "));
+  if (run.best) text += fact("labels", join(run.best->labels, "; ")) + fact("floor", run.best->headroom);
   text += fact("spent", spent_text(run)) + fact("failures", failures_text(run));
   text += fact("ended", run.reason.empty() ? "not yet" : run.reason);
   if (!run.attempts.empty()) text += '\n';

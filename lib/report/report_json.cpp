@@ -30,7 +30,8 @@ json::object to_json_object(const UsageReport& usage) {
           {"total_tokens", or_null(usage.total_tokens())},
           {"cached_tokens", or_null(usage.tokens.cached_tokens)},
           {"reasoning_tokens", or_null(usage.tokens.reasoning_tokens)},
-          {"latency_s", usage.latency_seconds}};
+          {"latency_s", usage.latency_seconds},
+          {"cost", or_null(usage.cost)}};
 }
 
 namespace {

@@ -43,7 +43,11 @@ AttemptReport report_attempt(const ActionResult& result) {
   attempt.score = result.score();
   attempt.message = result.message;
   if (attempt.message.empty() && result.record) attempt.message = result.record->outcome.message;
-  if (attempt.message.empty() && result.analysis) attempt.message = result.analysis->reason;
+  if (attempt.message.empty() && result.analysis) {
+    attempt.message = result.analysis->reason;
+    if (const auto& correction = result.analysis->correction; !correction.empty())
+      attempt.message += (attempt.message.empty() ? "" : "; ") + ("but " + correction);
+  }
   attempt.recurrence = result.recurrence;
   attempt.code_file = code_file_of("code_" + std::to_string(result.number), result);
   return attempt;
@@ -62,6 +66,7 @@ BestReport report_best(const ActionResult& result, bool announced) {
   BestReport best;
   best.id = result.action.id;
   best.recurrence = result.recurrence;
+  if (result.headroom) best.headroom = result.headroom->sentence;
   // The journal writes the best_* files when it is told which is the best, so they may be a step behind.
   best.code_file = code_file_of(announced ? "best_code" : "code_" + std::to_string(result.number), result);
   if (!result.record) return best;
@@ -90,7 +95,8 @@ class RequestCollector {
     if (const auto* issued = std::get_if<ActionIssued>(&event.body)) actions_[issued->number] = issued->action;
     if (const auto* sent = std::get_if<RequestSent>(&event.body)) send(sent->number, event.time);
     if (const auto* pending = std::get_if<RequestPending>(&event.body)) waiting_.insert(pending->number);
-    if (const auto* arrived = std::get_if<ReplyArrived>(&event.body)) answer(arrived->number, arrived->reply);
+    if (const auto* arrived = std::get_if<ReplyArrived>(&event.body))
+      answer(arrived->number, arrived->reply, arrived->cost);
     if (const auto* failed = std::get_if<RequestFailed>(&event.body))
       if (auto* request = last(failed->number)) request->status = RequestStatus::Failed;
   }
@@ -110,7 +116,7 @@ class RequestCollector {
     run_.requests.push_back(std::move(request));
   }
 
-  void answer(int number, const Reply& reply) {
+  void answer(int number, const Reply& reply, const std::optional<double>& cost) {
     auto* request = last(number);
     if (request == nullptr) return;
     request->status = RequestStatus::Answered;
@@ -118,6 +124,7 @@ class RequestCollector {
     request->usage = reply.usage;
     request->latency_seconds = std::chrono::duration<double>(reply.latency).count();
     request->finish = reply.finish;
+    request->cost = cost;
   }
 
   /// What arrives belongs to the latest request of its action.
@@ -166,6 +173,7 @@ UsageReport usage_of(const std::vector<RequestReport>& requests) {
     add(usage.tokens.cached_tokens, request.usage.cached_tokens);
     add(usage.tokens.reasoning_tokens, request.usage.reasoning_tokens);
     usage.latency_seconds += request.latency_seconds.value_or(0);
+    if (request.cost) usage.cost = usage.cost.value_or(0) + *request.cost;
   }
   return usage;
 }

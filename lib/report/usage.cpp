@@ -12,6 +12,7 @@ namespace {
 
 /// Nothing where nobody said a number: an unknown is no zero.
 std::string to_cell(const std::optional<std::int64_t>& number) { return number ? std::to_string(*number) : ""; }
+std::string cost_cell(const std::optional<double>& cost) { return cost ? fmt::format("{:.6f}", *cost) : ""; }
 std::string seconds_cell(double seconds) { return fmt::format("{:.3f}", seconds); }
 
 std::string header() {
@@ -22,11 +23,10 @@ std::string header() {
 
 std::string request_row(const RunReport& run, const RequestReport& request) {
   const auto total = usage_of({request}).total_tokens();
-  // No provider states what a request cost.
   return csv_row({request.time, std::to_string(request.number), std::string(to_string(request.kind)),
                   to_cell(request.usage.input_tokens), to_cell(request.usage.output_tokens), to_cell(total), run.task,
                   request.action_id, request.model,
-                  request.latency_seconds ? seconds_cell(*request.latency_seconds) : "", "",
+                  request.latency_seconds ? seconds_cell(*request.latency_seconds) : "", cost_cell(request.cost),
                   to_cell(request.usage.cached_tokens), to_cell(request.usage.reasoning_tokens),
                   request.finish ? std::string(to_string(*request.finish)) : "", std::string(to_string(request.status)),
                   run.name});
@@ -36,8 +36,8 @@ std::string sum_row(const std::string& label, const std::string& task, const std
   const auto usage = usage_of(requests);
   const std::string latency = usage.answered == 0 ? "" : seconds_cell(usage.latency_seconds);
   return csv_row({label, "", "", to_cell(usage.tokens.input_tokens), to_cell(usage.tokens.output_tokens),
-                  to_cell(usage.total_tokens()), task, "", "", latency, "", to_cell(usage.tokens.cached_tokens),
-                  to_cell(usage.tokens.reasoning_tokens), "", "", ""});
+                  to_cell(usage.total_tokens()), task, "", "", latency, cost_cell(usage.cost),
+                  to_cell(usage.tokens.cached_tokens), to_cell(usage.tokens.reasoning_tokens), "", "", ""});
 }
 
 }  // namespace

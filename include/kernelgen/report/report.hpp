@@ -53,6 +53,8 @@ struct RequestReport {
   /// Both only when it was answered.
   std::optional<double> latency_seconds;
   std::optional<FinishReason> finish;
+  /// By the prices of the run; absent without prices.
+  std::optional<double> cost;
 };
 
 /// One action of a run.
@@ -83,6 +85,8 @@ struct BestReport {
   std::optional<double> kernel_ms;
   std::optional<Recurrence> recurrence;
   std::vector<std::string> labels;
+  /// How far it is from its floor, in a sentence. Empty: no floor is known.
+  std::string headroom;
   /// In the run's directory, such as "best_code.cpp".
   std::string code_file;
 };
@@ -95,6 +99,8 @@ struct UsageReport {
   std::int64_t unknown = 0;
   TokenUsage tokens;
   double latency_seconds = 0;
+  /// Of the requests whose cost is known; absent when none is.
+  std::optional<double> cost;
 
   /// Input and output together; nothing when nobody said either.
   [[nodiscard]] std::optional<std::int64_t> total_tokens() const;

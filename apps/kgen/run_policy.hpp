@@ -1,0 +1,35 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include <kernelgen/flow/policy.hpp>
+#include <kernelgen/prompt/prompt_builder.hpp>
+
+namespace kernelgen::cli {
+
+/// How `kgen run` searches.
+struct SearchOptions {
+  std::string policy = "hybrid";
+  HybridOptions hybrid;
+  RoundsOptions rounds;
+  std::string stages = "three";
+  int samples = 3;
+  int attempts = 3;
+  double temperature = 0.7;
+  double goal = 1;
+  double stop_at_score = 0;
+  double floor_ratio = HybridOptions{}.floor_ratio;
+  bool early_exit = false;
+  /// "none", "timeline", "counters".
+  std::string profile = "none";
+};
+
+void bind_search(CLI::App& command, SearchOptions& options);
+
+/// InvalidArgument for an unknown policy or stage, before anything is spent.
+[[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const PromptBuilder& prompts,
+                                                          Target target);
+
+}  // namespace kernelgen::cli
