@@ -182,6 +182,17 @@ TEST_CASE("profile: a CPU has no counters", "[cli][profile]") {
   CHECK_THAT(kgen.err.str(), Catch::Contains("--timeline"));
 }
 
+TEST_CASE("profile: what another profiler wrote is read without any device", "[cli][profile]") {
+  Fixture kgen;
+  const std::string data = KERNELGEN_SOURCE_DIR "/tests/data/rocprof/";
+  CHECK(kgen.run({"profile", "--report", data + "v3_pass1.csv", "--report", data + "v3_pass2.csv"}) == 0);
+  CHECK(kgen.out.str().find("rocprofv3: 3 launches of 2 kernels, 10.0 us on the device\n") == 0);
+  CHECK(kgen.out.str().find("workgroups of 64 threads") != std::string::npos);
+  CHECK(kgen.run({"profile", "--report", data + "README.md"}) == 64);
+  CHECK(kgen.err.str().find("report 1 has no table") != std::string::npos);
+  CHECK(kgen.run({"profile", "--report", data + "v1.csv", "--problem", k_task}) == 64);
+}
+
 TEST_CASE("profile: wrong usage", "[cli][profile]") {
   ProfileFixture kgen;
   CHECK(kgen.profile({"--set", "everything"}) == 64);

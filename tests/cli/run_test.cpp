@@ -136,11 +136,15 @@ TEST_CASE("run for a GPU that is not here ends with 69 before anything is spent"
 
 TEST_CASE("wrong options of run are named", "[cli][run]") {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
-      {{"--policy", "random"}, "unknown policy random; policies are hybrid, one-shot, reflect"},
+      {{"--policy", "random"}, "unknown policy random; policies are hybrid, one-shot, reflect, rounds\n"},
       {{"--name", "../elsewhere"}, "the run name \"../elsewhere\" cannot name a directory"},
       {{"--stages", "no_such_stage"},
        "kgen: unknown stage no_such_stage; stages are advanced_memory, block_tiling, grid_and_parallel, "
-       "memory_access, memory_and_tuning\n"},
+       "memory_access, memory_and_tuning; sets of them three, four, none\n"},
+      {{"--stages", "block_tiling,,"}, "kgen: a stage has no name"},
+      {{"--max-cost", "5"}, "--max-cost and --price-cached need --price-input and --price-output\n"},
+      {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA GPU of this machine\n"},
+      {{"--profile", "counters", "--launch-prefix", "ssh node"}, "kgen: --profile needs the device on this machine"},
       {{"--prompts", "/no/such/directory"}, "/no/such/directory"}};
   for (const auto& [options, text] : cases) {
     Fixture kgen;
@@ -150,6 +154,29 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
     INFO(kgen.err.str());
     CHECK(kgen.err.str().find(text) != std::string::npos);
   }
+}
+
+TEST_CASE("run --policy rounds asks a coder and a critic in turns", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  kgen.model = [](const LLMRequest& request) {
+    return request.id.find("critic") == request.id.npos ? kernel("fast")
+                                                        : ScriptedLLMClient::reply("{\"problem\": \"too slow\"}");
+  };
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "rounds", "--rounds", "2"})) == 0);
+  CHECK(fs::exists(kgen.path("out/relu/response_2.txt")));
+  CHECK(read_file(kgen.path("out/relu/result_2.json"))->find("\"critique\"") != std::string::npos);
+  CHECK(read_file(kgen.path("out/relu/prompt_3.txt"))->find("too slow") != std::string::npos);
+}
+
+TEST_CASE("run counts money where it knows prices, and ends at its budget", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  kgen.model = [](const LLMRequest&) { return kernel("fast"); };
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "9", "--parallel", "1", "--price-input",
+                                      "1000000", "--price-output", "0", "--max-cost", "1"})) == 0);
+  CHECK(kgen.out.str().find("the budget of 1 cost is used up\n") != std::string::npos);
+  CHECK_FALSE(fs::exists(kgen.path("out/relu/prompt_2.txt")));
 }
 
 TEST_CASE("replies are recorded and replayed", "[cli][run]") {
