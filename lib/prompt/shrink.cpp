@@ -19,6 +19,9 @@ constexpr std::int64_t k_least_operand = 16;
 /// What Triton takes when a launch does not say.
 constexpr std::int64_t k_default_stages = 3;
 constexpr std::int64_t k_max_value = 1 << 20;
+/// The accumulator changes its layout through shared memory before it is stored: whole, as far as was seen, up to 128
+/// KiB.
+constexpr double k_most_accumulator_bytes = 128 * 1024;
 
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -101,8 +104,14 @@ std::string_view call_text(std::string_view text) {
   return text.substr(0, 2000);
 }
 
-/// Shared memory up to a factor.
-double weight_of(const TileConfig& config) {
+struct Use {
+  /// Of the buffers of the operands, up to a factor.
+  double operands = 0;
+  /// Of the accumulator on its way out, in bytes; 0 where its size is not known.
+  double accumulator = 0;
+};
+
+Use use_of(const TileConfig& config) {
   double m = 0;
   double n = 0;
   double k = 0;
@@ -120,7 +129,8 @@ double weight_of(const TileConfig& config) {
     if (dimension == 'N') n = value;
     if (dimension == 'K') k = value;
   }
-  return stages * (k > 0 && m + n > 0 ? (m + n) * k : product);
+  return {stages * (k > 0 && m + n > 0 ? (m + n) * k : product),
+          k > 0 ? std::min(m * n * sizeof(float), k_most_accumulator_bytes) : 0};
 }
 
 struct Search {
@@ -147,8 +157,9 @@ struct Search {
   }
 
   void consider(const TileConfig& config) {
-    const auto bytes =
-        static_cast<std::int64_t>(static_cast<double>(required) * weight_of(config) / weight_of(original));
+    const auto use = use_of(config);
+    const double operands = static_cast<double>(required) * use.operands / use_of(original).operands;
+    const auto bytes = static_cast<std::int64_t>(std::max(operands, use.accumulator));
     if (bytes > limit) return;
     Change change{{}, bytes};
     for (std::size_t i = 0; i < config.size(); ++i)
@@ -248,8 +259,9 @@ std::vector<TileConfig> read_tile_constants(std::string_view source) {
 std::vector<Change> plan_shrink(const std::vector<TileConfig>& configs, std::int64_t required, std::int64_t limit) {
   if (configs.empty() || required <= limit || limit <= 0) return {};
   // Which of several did not fit is not told; the largest did not.
-  auto largest = *std::max_element(configs.begin(), configs.end(),
-                                   [](const auto& a, const auto& b) { return weight_of(a) < weight_of(b); });
+  auto largest = *std::max_element(configs.begin(), configs.end(), [](const auto& a, const auto& b) {
+    return use_of(a).operands < use_of(b).operands;
+  });
   if (std::none_of(largest.begin(), largest.end(), [](const auto& one) { return is_stages(one.name); }))
     largest.push_back({"num_stages", k_default_stages});
   Search search{largest, required, limit, {}};
