@@ -33,7 +33,8 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
     return make_reflect_policy({.attempts = options.attempts,
                                 .samples = options.samples,
                                 .temperature = options.temperature,
-                                .goal = options.goal});
+                                .goal = options.goal,
+                                .profiles = profiles});
   }
   if (options.policy == "rounds") {
     auto rounds = options.rounds;
@@ -87,7 +88,7 @@ void bind_search(CLI::App& command, SearchOptions& options) {
   count("--patience", options.rounds.patience, "rounds: failures in a row before it goes back to the best kernel");
   command
       .add_option("--profile", options.profile,
-                  "hybrid, rounds: none, timeline or counters; kernels run without the sandbox for it")
+                  "none, timeline or counters of correct kernels; they run without the sandbox for it")
       ->type_name("KIND")
       ->check(quiet(CLI::IsMember({"none", "timeline", "counters"})))
       ->capture_default_str();

@@ -153,6 +153,8 @@ class Engine {
     if (decision.finished) return busy_ == 0 ? finish(decision.reason) : Result<void>{};
     if (failure_ || stop_.stop_requested()) return {};
     for (const auto& id : decision.profiles) {
+      if (profiling_.contains(id)) continue;
+      if (const auto exhausted = exhausted_budget(request_.budget, state_.spent)) return end_early(*exhausted);
       if (auto done = profile(id); !done) return done;
     }
     for (const auto& action : decision.actions) {

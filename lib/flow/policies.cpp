@@ -96,7 +96,8 @@ class ReflectPolicy final : public Policy {
     return {{"attempts", std::to_string(options_.attempts)},
             {"samples", std::to_string(options_.samples)},
             {"temperature", to_text(options_.temperature)},
-            {"goal", to_text(options_.goal)}};
+            {"goal", to_text(options_.goal)},
+            {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before advice"}};
   }
 
   [[nodiscard]] Decision next(const History& history) const override {
@@ -108,6 +109,10 @@ class ReflectPolicy final : public Policy {
       const auto* best = best_of(earlier);
       if (best != nullptr && best->score().value_or(0) >= options_.goal)
         return finish(std::move(decision), "the goal was reached");
+      if (base != nullptr && needs_profile(*base, options_.profiles)) {
+        decision.profiles.push_back(base->action.id);
+        return decision;
+      }
       add_samples(history, attempt, base, decision, earlier);
       if (!decision.actions.empty()) return decision;
     }

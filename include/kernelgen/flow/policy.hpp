@@ -101,6 +101,8 @@ struct ReflectOptions {
   double temperature = 0.7;
   /// Enough: no further attempt once a score is at least this.
   double goal = 1.0;
+  /// A correct sample that did not reach the goal is profiled before the next attempt starts from it.
+  ProfileUse profiles = ProfileUse::Never;
 };
 [[nodiscard]] std::unique_ptr<Policy> make_reflect_policy(ReflectOptions options);
 

@@ -124,6 +124,19 @@ TEST_CASE("where nobody can profile, the search goes on without", "[flow][engine
   CHECK(history_of(journal->events()).contains("stage3"));
 }
 
+TEST_CASE("no profile is taken after a budget has ended", "[flow][engine][profile][budget]") {
+  World world;
+  FakeProfiler profiler([](const ProfileRequest&) -> Result<Profile> { return busy_profile(); });
+  auto request = fake_request();
+  request.budget.requests = 1;
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome = world.run(*journal, request, &profiler);
+  REQUIRE(outcome);
+  CHECK(outcome->best == "seed1");
+  CHECK(outcome->reason == "the budget of 1 requests is used up");
+  CHECK(profiler.requests().empty());
+}
+
 TEST_CASE("a policy that profiles what is no correct kernel is a bug that is named", "[flow][engine][profile]") {
   class Wrong final : public Policy {
     [[nodiscard]] std::string name() const override { return "wrong"; }

@@ -50,6 +50,7 @@ std::vector<std::shared_ptr<Policy>> all_policies() {
           make_hybrid_policy({.seeds = 1, .seed_repairs = 12, .rescues = {}}),
           make_one_shot_policy({.samples = 5}),
           make_reflect_policy({.goal = 100}),
+          make_reflect_policy({.goal = 100, .profiles = use}),
           make_rounds_policy({}),
           make_rounds_policy({.rounds = 25, .patience = 2, .goal = 2.5, .profiles = use}),
           make_rounds_policy({.rounds = 1})};

@@ -159,6 +159,16 @@ TEST_CASE("reflect: the next attempt starts from the sample that came farthest",
   CHECK(played.history.at("attempt2/sample1").action.base == "attempt1/sample2");
 }
 
+TEST_CASE("reflect: a correct sample is profiled before an attempt starts from it", "[flow][policy]") {
+  const auto policy =
+      make_reflect_policy({.attempts = 2, .samples = 2, .goal = 3, .profiles = ProfileUse::BeforeAdvice});
+  const auto played =
+      play(*policy, [](const Action& action) { return action.id == "attempt1/sample1" ? "wrong" : "score 1.2"; });
+  CHECK(played.profiled == std::set<std::string>{"attempt1/sample2"});
+  CHECK(played.history.at("attempt2/sample1").action.base == "attempt1/sample2");
+  CHECK(play(*policy, [](const Action&) { return "wrong"; }).profiled.empty());
+}
+
 TEST_CASE("reflect: no further attempt once the goal is reached", "[flow][policy]") {
   const auto played = play(*make_reflect_policy({}), [](const Action&) { return "score 1.2"; });
   CHECK(played.history.size() == 3);
