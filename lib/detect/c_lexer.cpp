@@ -2,6 +2,7 @@
 #include <string>
 
 #include "detect/cursor.hpp"
+#include "detect/preprocessor.hpp"
 #include "detect/token.hpp"
 
 namespace kernelgen {
@@ -9,9 +10,11 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-constexpr std::array<std::string_view, 24> k_operators{
-    "<<<", ">>>", "<<=", ">>=", "...", "->*", "::", "->", "++", "--", "<<", ">>",
-    "<=",  ">=",  "==",  "!=",  "&&",  "||",  "+=", "-=", "*=", "/=", "%=", "&="};
+constexpr std::array<std::string_view, 25> k_operators{"##", "<<<", ">>>", "<<=", ">>=", "...", "->*", "::", "->",
+                                                       "++", "--",  "<<",  ">>",  "<=",  ">=",  "==",  "!=", "&&",
+                                                       "||", "+=",  "-=",  "*=",  "/=",  "%=",  "&="};
+
+bool ends_line(char c) { return c == '\n' || c == '\r'; }
 
 /// The C family. Of `#if` / `#else` the first branch that is not `#if 0` is read, so that braces stay in balance.
 class CLexer {
@@ -19,9 +22,17 @@ class CLexer {
   CLexer(std::string_view text, int first_line) : cursor_(text, first_line) {}
 
   Tokens run() && {
-    while (!cursor_.done()) step();
+    lex();
+    tokens_.made = std::make_shared<std::deque<std::string>>();
+    expand_macros(tokens_, macros_);
     match_brackets(tokens_);
     return std::move(tokens_);
+  }
+
+  /// Without macros and brackets.
+  std::vector<Token> lex() {
+    while (!cursor_.done()) step();
+    return tokens_.list;
   }
 
  private:
@@ -31,12 +42,12 @@ class CLexer {
 
   void step() {
     const char c = cursor_.peek();
-    if (c == '\n') {
+    if (ends_line(c)) {
       fresh_line_ = true;
       return cursor_.advance();
     }
-    if (c == ' ' || c == '\t' || c == '\r' || c == '\\') return cursor_.advance();
-    if (cursor_.starts_with("//")) return cursor_.advance_to("\n");
+    if (c == ' ' || c == '\t' || c == '\\') return cursor_.advance();
+    if (cursor_.starts_with("//")) return cursor_.advance_while([](char next) { return !ends_line(next); });
     if (cursor_.starts_with("/*")) {
       cursor_.advance(2);
       cursor_.advance_to("*/");
@@ -93,32 +104,87 @@ class CLexer {
     cursor_.advance_while(is_name_part);
     const auto name = cursor_.since(start);
     cursor_.advance_while([](char c) { return c == ' ' || c == '\t'; });
-    const bool zero = cursor_.peek() == '0' && !is_name_part(cursor_.peek(1));
-    while (!cursor_.done() && cursor_.peek() != '\n') {
+    const std::size_t value = cursor_.at();
+    const int line = cursor_.line();
+    while (!cursor_.done() && !ends_line(cursor_.peek())) {
       const bool comment = cursor_.starts_with("/*");
       if (comment) cursor_.advance_to("*/");
       cursor_.advance(!comment && cursor_.peek() == '\\' ? 2 : 1);
     }
+    const auto text = cursor_.since(value);
+    if (name == "define" && !skipping()) return define(text, line);
     if (name == "if" || name == "ifdef" || name == "ifndef") {
-      conditions_.push_back(zero && name == "if" ? Condition::Waiting : Condition::Reading);
+      conditions_.push_back(holds(name, text) ? Condition::Reading : Condition::Waiting);
       skipped_ += conditions_.back() == Condition::Reading ? 0U : 1U;
     } else if ((name == "else" || name == "elif") && !conditions_.empty()) {
-      const bool reads = conditions_.back() == Condition::Waiting;
-      skipped_ -= conditions_.back() == Condition::Reading ? 0U : 1U;
-      conditions_.back() = reads ? Condition::Reading : Condition::Done;
-      skipped_ += reads ? 0U : 1U;
+      const bool reads = conditions_.back() == Condition::Waiting && (name == "else" || holds("if", text));
+      const bool was_reading = conditions_.back() == Condition::Reading;
+      if (was_reading) ++skipped_;
+      if (was_reading) conditions_.back() = Condition::Done;
+      if (reads) --skipped_;
+      if (reads) conditions_.back() = Condition::Reading;
     } else if (name == "endif" && !conditions_.empty()) {
       skipped_ -= conditions_.back() == Condition::Reading ? 0U : 1U;
       conditions_.pop_back();
     }
   }
 
+  /// A condition as far as this text decides it: literals, and names that the program, not the compiler, would define.
+  [[nodiscard]] bool holds(std::string_view directive, std::string_view text) const {
+    Cursor cursor(text, 0);
+    const auto word = [&] {
+      cursor.advance_while([](char c) { return c == ' ' || c == '\t' || c == '('; });
+      const std::size_t start = cursor.at();
+      cursor.advance_while(is_name_part);
+      return cursor.since(start);
+    };
+    auto name = word();
+    bool wanted = directive != "ifndef";
+    if (directive == "if") {
+      if (name.empty() && cursor.peek() == '!') {
+        wanted = false;
+        cursor.advance();
+        name = word();
+      }
+      if (name == "0" || name == "1") return (name == "1") == wanted;
+      if (name != "defined") return true;
+      name = word();
+      cursor.advance_while([](char c) { return c == ' ' || c == '\t' || c == ')' || c == '\r'; });
+      if (!cursor.done()) return true;
+    }
+    const bool ours = !name.empty() && name.front() != '_';
+    return (macros_.count(name) != 0) == wanted || (!ours && directive == "if") || (!ours && directive == "ifdef");
+  }
+
+  void define(std::string_view text, int line) {
+    constexpr std::size_t k_most = 4096;  // definitions
+    Cursor cursor(text, line);
+    cursor.advance_while(is_name_part);
+    const auto name = cursor.since(0);
+    if (name.empty() || macros_.size() >= k_most) return;
+    Macro macro;
+    macro.function = cursor.peek() == '(';
+    if (macro.function) {
+      while (!cursor.done() && cursor.peek() != ')') {
+        const std::size_t start = cursor.at();
+        cursor.advance_while(is_name_part);
+        if (cursor.at() > start) macro.parameters.push_back(cursor.since(start));
+        if (cursor.starts_with("...")) macro.parameters.emplace_back("__VA_ARGS__");
+        if (cursor.peek() != ')') cursor.advance();
+      }
+      cursor.advance();
+    }
+    macro.body = CLexer(text.substr(cursor.at()), line).lex();
+    macros_.try_emplace(name, std::move(macro));
+  }
+
   [[nodiscard]] bool skipping() const { return skipped_ != 0; }
 
   enum class Condition : std::uint8_t { Reading, Waiting, Done };
   Cursor cursor_;
-  Tokens tokens_{Language::C, {}, {}};
+  Tokens tokens_{.language = Language::C};
   std::vector<Condition> conditions_;
+  Macros macros_;
   std::size_t skipped_ = 0;
   bool fresh_line_ = true;
 };

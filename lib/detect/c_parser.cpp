@@ -169,6 +169,11 @@ class CParser {
     if (at + 1 >= range.end || !tokens_.is(at, "while") || !tokens_.is(at + 1, "(")) return at;
     const Position after = tokens_.after_group(at + 1, range.end);
     nodes()[node].tokens = {at + 2, std::max(after - 1, at + 2)};
+    const bool once = after == at + 4 && (tokens_.is(at + 2, "0") || tokens_.is(at + 2, "false"));
+    if (once) {  // the usual dress of a macro
+      nodes()[node].kind = NodeKind::Plain;
+      nodes()[node].loop = LoopKind::None;
+    }
     return after;
   }
 

@@ -4,6 +4,9 @@
 /// Which loops carry recurrent state, and what functions do with what they are given.
 
 #include <optional>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
 
 #include "detect/facts.hpp"
 
@@ -27,14 +30,21 @@ struct CarriedState {
 /// All the facts of a function, in a form that loops and summaries are computed from.
 class FunctionFlow {
  public:
-  FunctionFlow(const Function& function, const Summaries& summaries);
+  FunctionFlow(const Function& function, const Summaries& summaries, Side side = Side::Device);
 
   /// What the function does, for its callers.
   [[nodiscard]] Summary summarize() const;
   /// The recurrent state of one loop; nothing for reductions, counters and independent iterations.
   [[nodiscard]] std::optional<CarriedState> carried_by(std::uint32_t loop) const;
+  /// Host: whether what a kernel makes in one iteration reaches a kernel in the next.
+  [[nodiscard]] bool carries_launches(std::uint32_t loop) const;
+  /// Host: whether the loop goes over members of the object, such as layers, and over nothing else. `changing` are not
+  /// layers.
+  [[nodiscard]] bool is_over_members(std::uint32_t loop, const std::unordered_set<std::string_view>& changing) const;
   [[nodiscard]] std::string_view name(NameId id) const { return names_.text(id); }
   [[nodiscard]] bool is_parameter(NameId id) const;
+  /// Whether the loop doubles or halves its variable: stages of a tree, and not steps of time.
+  [[nodiscard]] bool is_geometric(std::uint32_t loop) const;
   /// Whether the loop makes at most a handful of iterations, by a literal number.
   [[nodiscard]] bool is_short(std::uint32_t loop) const;
 
@@ -47,19 +57,33 @@ class FunctionFlow {
     std::uint32_t fact;
     std::uint32_t term;
     std::uint32_t factor;
+    bool of_target;
+    /// A kernel makes the one of the other; `own`: at the same place, as in y[b] = f(y[b]).
+    bool launched;
+    bool own;
   };
 
  private:
   void find_aliases();
   void find_owners();
+  [[nodiscard]] bool carves_out(const Fact& fact) const;
   [[nodiscard]] bool overwrites(NameId name) const;
   [[nodiscard]] NameId root(NameId name) const;
   /// Names and what they point to are different nodes of a graph.
-  [[nodiscard]] NameId memory_of(NameId name) const { return static_cast<NameId>(count_) + root(name); }
-  void add_edges(std::uint32_t index, std::vector<Edge>& edges) const;
+  [[nodiscard]] NameId memory_of(NameId name) const {
+    return side_ == Side::Host ? root(name) : static_cast<NameId>(count_) + root(name);
+  }
+  [[nodiscard]] NameId node_of(NameId name, bool memory) const {
+    return memory || side_ == Side::Host ? memory_of(name) : name;
+  }
+  [[nodiscard]] bool has_side_effects() const;
+  void add_edges(std::uint32_t index, std::vector<Edge>& edges,
+                 std::vector<std::pair<NameId, NameId>>& decisions) const;
+  void find_conditions();
 
   friend class LoopFlow;
   const Function& function_;
+  Side side_;
   Names names_;
   std::vector<NameId> parameters_;
   std::vector<Fact> facts_;
@@ -70,6 +94,8 @@ class FunctionFlow {
   /// By node: where the innermost branch around it ends.
   std::vector<std::uint32_t> branch_end_;
   std::vector<std::uint32_t> branch_begin_;
+  /// By node: the names that the header of a branch asks.
+  std::vector<std::vector<NameId>> asked_;
   /// By name: a bit per way in which it tells programs (low) or threads (bit 31) apart.
   std::vector<std::uint32_t> owners_;
 };

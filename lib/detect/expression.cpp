@@ -26,7 +26,7 @@ bool mixes(std::string_view text) {
 
 /// Calls whose value is one of their arguments, or the greatest or smallest of them.
 bool passes_through(std::string_view name) {
-  constexpr std::array<std::string_view, 39> k_names{"data",
+  constexpr std::array<std::string_view, 44> k_names{"data",
                                                      "data_ptr",
                                                      "get",
                                                      "to",
@@ -64,8 +64,24 @@ bool passes_through(std::string_view name) {
                                                      "make_float2",
                                                      "make_float4",
                                                      "range",
-                                                     "static_range"};
+                                                     "static_range",
+                                                     "map_shared_rank",
+                                                     "__cvta_generic_to_shared",
+                                                     "__cvta_shared_to_generic",
+                                                     "contiguous",
+                                                     "clone"};
   return one_of(name, k_names) || name.substr(0, 6) == "__shfl";
+}
+
+bool is_exponent(std::string_view name) {
+  constexpr std::array<std::string_view, 14> k_names{"exp",   "exp2",  "expf",   "exp2f", "__expf", "log",     "log2",
+                                                     "log1p", "expm1", "log1pf", "logf",  "__logf", "__log2f", "log2f"};
+  return one_of(name, k_names);
+}
+
+/// a b + c, for matrices: the third argument is a sum.
+bool multiplies_matrices(std::string_view name) {
+  return name == "dot" || name == "dot_scaled" || name.find("mfma") != name.npos || name.find("wmma") != name.npos;
 }
 
 bool loads(std::string_view name) {
@@ -87,6 +103,49 @@ std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_v
   return parts;
 }
 
+bool is_device_operation(const Tokens& tokens, const Call& call) {
+  return tokens.is_module(call.first) || (call.first == call.name && tokens.is_operation(call.name));
+}
+
+std::string_view name_at(const Tokens& tokens, Position at) {
+  const auto text = tokens.list[at].text;
+  if (text != "self" || !tokens.is(at + 1, ".") || !tokens.is_name(at + 2)) return text;
+  const auto member = tokens.list[at + 2].text;
+  return {text.data(), static_cast<std::size_t>(member.data() + member.size() - text.data())};
+}
+
+std::vector<Range> by_position(const Tokens& tokens, const Summary& summary, std::vector<Range> given) {
+  if (tokens.language == Language::C) return given;
+  std::vector<Range> arguments;
+  for (const auto range : given) {
+    if (!(tokens.is_name(range.begin) && tokens.is(range.begin + 1, "="))) {
+      arguments.push_back(range);
+      continue;
+    }
+    const auto& names = summary.parameters;
+    const auto found = std::find(names.begin(), names.end(), tokens.list[range.begin].text);
+    if (found == names.end()) continue;
+    const auto index = static_cast<std::size_t>(found - names.begin());
+    if (arguments.size() <= index) arguments.resize(index + 1);
+    arguments[index] = {range.begin + 2, range.end};
+  }
+  return arguments;
+}
+
+/// Where the arguments of a call begin that may have template arguments or a launch configuration before them.
+Position arguments_at(const Tokens& tokens, Position at, Position end) {
+  constexpr Position k_longest = 256;
+  if (tokens.language == Language::Python) {
+    const bool launch = tokens.is(at, "[") && at < end;
+    return launch ? tokens.after_group(at, end) : at;
+  }
+  if (tokens.is(at, "<")) at = tokens.after_template(at, end);
+  if (!tokens.is(at, "<<<")) return at;
+  const Position limit = std::min(end, at + k_longest);
+  while (at < limit && !tokens.is(at, ">>>")) at = tokens.after_group(at, limit);
+  return at + 1;
+}
+
 std::vector<Call> calls_in(const Tokens& tokens, Range range) {
   std::vector<Call> calls;
   std::string_view first;
@@ -95,8 +154,7 @@ std::vector<Call> calls_in(const Tokens& tokens, Range range) {
     const bool continued =
         at > range.begin && (tokens.is(at - 1, ".") || tokens.is(at - 1, "->") || tokens.is(at - 1, "::"));
     if (!continued) first = tokens.list[at].text;
-    Position open = at + 1;
-    if (tokens.language == Language::C && tokens.is(open, "<")) open = tokens.after_template(open, range.end);
+    const Position open = arguments_at(tokens, at + 1, range.end);
     if (!tokens.is(open, "(") || open >= range.end) continue;
     const Position after = tokens.after_group(open, range.end);
     calls.push_back({tokens.list[at].text, at, {open + 1, std::max(after - 1, open + 1)}, first});
@@ -123,7 +181,10 @@ void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
   if (++place.depth > k_max_depth) {
     for (Position at = range.begin; at < range.end; ++at)
       if (tokens_.is_name(at))
-        uses.push_back({names_.id(tokens_.list[at].text), Rank::Operand, false, place.address, false, 0, 0, 0});
+        uses.push_back({.name = names_.id(tokens_.list[at].text),
+                        .rank = Rank::Operand,
+                        .address = place.address,
+                        .decides = place.decides});
     return;
   }
   // c ? a : b, and a if c else b: the condition steers, the values flow.
@@ -136,12 +197,18 @@ void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
     const bool python_else = tokens_.language == Language::Python && tokens_.is(at, "else");
     const bool colon = tokens_.is(at, ":") && (question != k_nowhere || tokens_.language == Language::Python);
     if (tokens_.is(at, "?")) {
+      Place condition = place;
+      condition.decides = true;
+      read_sum({start, at}, condition, uses);
       question = at;
       start = at + 1;
     } else if (comma || python_if || colon) {
       read_sum({start, at}, place, uses);
       start = at + 1;
     } else if (python_else) {
+      Place condition = place;
+      condition.decides = true;
+      read_sum({start, at}, condition, uses);
       start = at + 1;
     } else {
       continue;
@@ -219,38 +286,47 @@ void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& u
 
 Position ExpressionReader::read_name(Position at, Position end, bool dereferenced, Place place,
                                      std::vector<Use>& uses) {
+  constexpr std::array<std::string_view, 7> k_constants{"nullptr", "NULL", "None", "true", "false", "True", "False"};
   const auto& tokens = tokens_;
   const Position first = at;
+  if (one_of(tokens.list[at].text, k_constants)) return at + 1;
   Position last = at;
   ++at;
   while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->") || tokens.is(at, "::")) && tokens.is_name(at + 1)) {
     last = at + 1;
     at += 2;
   }
-  Position open = at;
-  if (tokens.language == Language::C && tokens.is(at, "<")) {
-    const Position after = tokens.after_template(at, end);
-    if (after > at && tokens.is(after, "(")) open = after;
-  }
+  const Position open = arguments_at(tokens, at, end);
   if (open < end && tokens.is(open, "(")) {
     const Position after = tokens.after_group(open, end);
     const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
     // The object that a method belongs to takes part like an argument.
-    if (last != first && !tokens.is(last - 1, "::") && tokens.list[first].text != "tl") {
+    if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) &&
+        call.name != "map_shared_rank") {
       const Rank rank = passes_through(call.name) ? place.rank : Rank::Operand;
-      uses.push_back(
-          {names_.id(tokens.list[first].text), rank, false, place.address, false, 0, place.term, place.factor});
+      uses.push_back({.name = names_.id(name_at(tokens, first)),
+                      .rank = rank,
+                      .address = place.address,
+                      .term = place.term,
+                      .factor = place.factor,
+                      .decides = place.decides});
     }
     read_call(call, place, uses);
     return std::max(after, open + 1);
   }
   // blockIdx.x and blockIdx.y are different things; members of other objects are not told apart.
-  std::string_view text = tokens.list[first].text;
+  std::string_view text = name_at(tokens, first);
   if (last != first && (text == "blockIdx" || text == "threadIdx")) {
     const auto& member = tokens.list[last].text;
     text = {text.data(), static_cast<std::size_t>(member.data() + member.size() - text.data())};
   }
-  Use use{names_.id(text), place.rank, dereferenced, place.address, false, 0, place.term, place.factor};
+  Use use{.name = names_.id(text),
+          .rank = place.rank,
+          .memory = dereferenced,
+          .address = place.address,
+          .term = place.term,
+          .factor = place.factor,
+          .decides = place.decides};
   const Position index = at;
   const std::size_t first_address = uses.size();
   while (at < end && tokens.is(at, "[")) {
@@ -283,15 +359,23 @@ void ExpressionReader::read_memory(Range pointer, Place place, std::vector<Use>&
   const auto found = object(pointer, uses, place.depth);
   if (!found.found) return;
   const auto group = group_from(uses, first_address);
-  uses.push_back(
-      {found.name, place.rank, found.memory, place.address, false, found.access, place.term, place.factor, group});
+  uses.push_back({.name = found.name,
+                  .rank = place.rank,
+                  .memory = found.memory,
+                  .address = place.address,
+                  .access = found.access,
+                  .term = place.term,
+                  .factor = place.factor,
+                  .group = group,
+                  .decides = place.decides});
 }
 
 ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses, int depth) {
   Object result;
   const bool address_of = tokens_.is(range.begin, "&");
   std::vector<Use> inside;
-  read({range.begin + (address_of ? 1U : 0U), range.end}, {Rank::Operand, true, 0, 0, depth}, inside);
+  read({range.begin + (address_of ? 1U : 0U), range.end}, {.rank = Rank::Operand, .address = true, .depth = depth},
+       inside);
   // Index expressions come before the name they belong to: the object is the first name of the text.
   Position at = range.begin;
   while (at < range.end && (!tokens_.is_name(at) || tokens_.is(at + 1, "(") || tokens_.is(at + 1, "<") ||
@@ -299,7 +383,7 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
     ++at;
   if (at >= range.end) return result;
   result.found = true;
-  result.name = names_.id(tokens_.list[at].text);
+  result.name = names_.id(name_at(tokens_, at));
   result.memory = !(address_of && !tokens_.is(at + 1, "["));
   result.access = hash(range);
   for (auto use : inside) {
@@ -312,7 +396,7 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
 
 void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>& uses) {
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
-  const bool qualified = call.first == "tl" || call.first == "gl" || call.first == "triton";
+  const bool qualified = is_device_operation(tokens_, call);
   const auto known = summaries_.find(call.name);
   if (!qualified && known != summaries_.end()) return read_summary(known->second, arguments, place, uses);
   Place strong = place;
@@ -325,15 +409,23 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
     return;
   }
   const bool fused = call.name == "fma" || call.name == "fmaf" || call.name == "__fmaf_rn";
-  const bool dot = call.name == "dot" || call.name == "dot_scaled";
-  if (fused && place.term == 0) place.term = ++terms_;
+  const bool dot = multiplies_matrices(call.name);
+  const bool linear = call.name == "sum" && qualified;
+  const std::size_t first_use = uses.size();
+  if ((fused || dot) && place.term == 0) place.term = ++terms_;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto argument = arguments[i];
     const bool named = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
     const bool sum = (i == 2 && (dot || fused) && !named) || (named && tokens_.is(argument.begin, "acc"));
     if (named) argument.begin += 2;
-    Place inner = passes_through(call.name) || sum ? place : strong;
-    if (call.name == "where" && i == 0) continue;
+    Place inner = passes_through(call.name) || sum || linear ? place : strong;
+    if (is_exponent(call.name)) inner.rank = std::max(place.rank, Rank::Exponent);
+    if (call.name == "where" && i == 0) inner.decides = true;
+    if (dot && !sum) {
+      inner.term = place.term;
+      inner.factor = static_cast<std::uint32_t>(i + 1);
+    }
+    if (dot && sum) inner.term = inner.factor = 0;
     if (fused) {
       inner = place;
       inner.rank = std::max(place.rank, sum ? Rank::Additive : Rank::Scaled);
@@ -342,10 +434,15 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
     }
     read(argument, inner, uses);
   }
+  // A sum of products mixes the elements of its factors.
+  for (std::size_t i = first_use; linear && i < uses.size(); ++i)
+    if (uses[i].rank == Rank::Scaled && !uses[i].address) uses[i].rank = Rank::Operand;
 }
 
-void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& arguments, Place place,
+void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, Place place,
                                     std::vector<Use>& uses) {
+  const auto arguments = by_position(tokens_, summary, given);
+  const std::size_t first = uses.size();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     // Each argument is read once, however many ways lead from it: the work stays linear in nested calls.
     const Effect* strongest = nullptr;
@@ -362,6 +459,7 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
     else
       read(arguments[i], inner, uses);
   }
+  for (std::size_t i = first; summary.launches && i < uses.size(); ++i) uses[i].launched = true;
 }
 
 }  // namespace detect

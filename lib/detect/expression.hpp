@@ -13,6 +13,7 @@ struct Place {
   std::uint32_t term = 0;
   std::uint32_t factor = 0;
   int depth = 0;
+  bool decides = false;
 };
 
 /// Reads expressions of one function.
@@ -39,7 +40,7 @@ class ExpressionReader {
   void read_factor(Range range, Place place, std::vector<Use>& uses);
   Position read_name(Position at, Position end, bool dereferenced, Place place, std::vector<Use>& uses);
   void read_call(const Call& call, Place place, std::vector<Use>& uses);
-  void read_summary(const Summary& summary, const std::vector<Range>& arguments, Place place, std::vector<Use>& uses);
+  void read_summary(const Summary& summary, const std::vector<Range>& given, Place place, std::vector<Use>& uses);
   void read_memory(Range pointer, Place place, std::vector<Use>& uses);
   /// Marks the uses from `first` on that have no group, and gives its number.
   std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);

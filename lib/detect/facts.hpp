@@ -4,6 +4,7 @@
 /// What the statements of a function assign, and from what: the input of the search for carried state.
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -18,6 +19,7 @@ namespace detect {
 enum class Rank : std::uint8_t {
   Additive,  ///< copied, added, selected: acc + x, max(acc, x), dot(a, b, acc)
   Scaled,    ///< multiplied by something: a * h + b
+  Exponent,  ///< through exp or log, element by element: exp(m - top), log(l)
   Operand,   ///< anything else: tanh(h), dot(h, w), table[h]
 };
 
@@ -33,6 +35,12 @@ class Names {
     const auto [entry, added] = ids_.try_emplace(name, static_cast<NameId>(texts_.size()));
     if (added) texts_.push_back(name);
     return entry->second;
+  }
+  /// The number of a name that may not have one.
+  [[nodiscard]] std::optional<NameId> find(std::string_view name) const {
+    const auto found = ids_.find(name);
+    if (found == ids_.end()) return std::nullopt;
+    return found->second;
   }
   [[nodiscard]] std::string_view text(NameId id) const { return texts_[id]; }
   [[nodiscard]] std::size_t size() const { return texts_.size(); }
@@ -59,6 +67,10 @@ struct Use {
   std::uint32_t factor = 0;
   /// A memory use and the address uses that choose its place share a number; 0: none.
   std::uint32_t group = 0;
+  /// Only decides which of several values is taken: the condition of c ? a : b.
+  bool decides = false;
+  /// Goes through a kernel that the host starts here.
+  bool launched = false;
 };
 
 /// One assignment.
@@ -72,6 +84,8 @@ struct Fact {
   bool declares = false;
   /// Exchanges two pointers or values.
   bool swaps = false;
+  /// Adds to the target, which keeps what it had.
+  bool gathers = false;
   std::vector<Use> uses;
 };
 
@@ -88,13 +102,25 @@ struct Effect {
 /// What a call does, as far as its caller can tell.
 struct Summary {
   std::vector<Effect> effects;
+  /// Names of the parameters, for arguments that are given by name.
+  std::vector<std::string_view> parameters;
+  /// Starts kernels, or is one that the host starts.
+  bool launches = false;
+  /// Keeps something in places that its arguments do not name.
+  bool side_effects = false;
 };
+
+/// Whose code is read: on the host, a tensor and its memory are one thing.
+enum class Side : std::uint8_t { Device, Host };
 
 /// Summaries by function name; a name with several functions has the union.
 using Summaries = std::unordered_map<std::string_view, Summary>;
 
 /// The facts of a function in source order.
-[[nodiscard]] std::vector<Fact> read_facts(const Function& function, const Summaries& summaries, Names& names);
+[[nodiscard]] std::vector<Fact> read_facts(const Function& function, const Summaries& summaries, Names& names,
+                                           Side side);
+/// The name at `at`; of Python's self, together with its member.
+[[nodiscard]] std::string_view name_at(const Tokens& tokens, Position at);
 
 /// The names in [range] that are called, each with its place. Dotted and qualified names give their last part.
 struct Call {
@@ -104,6 +130,12 @@ struct Call {
   std::string_view first;  ///< first part of a dotted name; else the name
 };
 [[nodiscard]] std::vector<Call> calls_in(const Tokens& tokens, Range range);
+
+/// Whether it calls an operation of the device language: tl.load, or load after `from triton.language import load`.
+[[nodiscard]] bool is_device_operation(const Tokens& tokens, const Call& call);
+
+/// Arguments in the order of the parameters; those that are given by name find their places.
+[[nodiscard]] std::vector<Range> by_position(const Tokens& tokens, const Summary& summary, std::vector<Range> given);
 
 /// Parts of `range` between `separator`s outside of brackets.
 [[nodiscard]] std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_view separator);

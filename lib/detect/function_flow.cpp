@@ -2,6 +2,7 @@
 #include <array>
 #include <charconv>
 #include <numeric>
+#include <unordered_set>
 
 #include "detect/carried.hpp"
 
@@ -12,11 +13,20 @@ namespace {
 
 constexpr std::uint32_t k_thread_bit = 1U << 31;
 
+/// Whether a statement speaks of the threads of a whole grid or cluster.
+bool names_group(const Tokens& tokens, Range range) {
+  for (Position at = range.begin; at < range.end; ++at)
+    for (const auto* word : {"this_grid", "grid_group", "this_cluster", "cluster_group"})
+      if (tokens.is(at, word)) return true;
+  return false;
+}
+
 }  // namespace
 
-FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries) : function_(function) {
+FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries, Side side)
+    : function_(function), side_(side) {
   for (const auto& parameter : function.parameters) parameters_.push_back(names_.id(parameter.name));
-  facts_ = read_facts(function, summaries, names_);
+  facts_ = read_facts(function, summaries, names_, side);
   count_ = names_.size();
   parent_.resize(count_);
   std::iota(parent_.begin(), parent_.end(), NameId{0});
@@ -32,8 +42,22 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries)
     }
     if (function_.nodes[i].kind == NodeKind::Branch) open.push_back(i);
   }
+  find_conditions();
   find_aliases();
   find_owners();
+}
+
+void FunctionFlow::find_conditions() {
+  constexpr std::size_t k_most = 16;
+  asked_.resize(function_.nodes.size());
+  for (std::size_t i = 0; i < function_.nodes.size(); ++i) {
+    const auto& node = function_.nodes[i];
+    if (node.kind != NodeKind::Branch) continue;
+    for (Position at = node.tokens.begin; at < node.tokens.end && asked_[i].size() < k_most; ++at) {
+      if (!function_.tokens->is_name(at)) continue;
+      if (const auto name = names_.find(function_.tokens->list[at].text)) asked_[i].push_back(*name);
+    }
+  }
 }
 
 NameId FunctionFlow::root(NameId name) const {
@@ -61,6 +85,7 @@ void FunctionFlow::find_aliases() {
   };
   for (const auto& fact : facts_) {
     if (fact.memory || fact.target == k_return || !pointer[fact.target]) continue;
+    if (carves_out(fact)) continue;
     for (const auto& use : fact.uses) {
       // A pointer out of a table stands for the table.
       const bool source = !use.address && use.rank == Rank::Additive && use.name != fact.target;
@@ -70,6 +95,20 @@ void FunctionFlow::find_aliases() {
       if (!fact.swaps && !pointer[use.name]) break;
     }
   }
+}
+
+/// float* second = buffer + n, once, out of a buffer of this function: a region that nothing else touches.
+bool FunctionFlow::carves_out(const Fact& fact) const {
+  if (!fact.declares || function_.nodes[fact.node].depth != 0) return false;
+  const auto& tokens = *function_.tokens;
+  const auto range = function_.nodes[fact.node].tokens;
+  bool moved = false;
+  for (Position at = range.begin; at < range.end; ++at)
+    moved = moved || tokens.is(at, "+") || (tokens.is(at, "[") && at > range.begin && tokens.is_name(at - 1));
+  if (!moved || fact.uses.empty()) return false;
+  return std::none_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+    return std::find(parameters_.begin(), parameters_.end(), use.name) != parameters_.end() && !use.address;
+  });
 }
 
 void FunctionFlow::find_owners() {
@@ -83,9 +122,15 @@ void FunctionFlow::find_owners() {
   };
   for (NameId name = 0; name < count_; ++name) {
     const auto text = names_.text(name);
-    if (text.substr(0, 9) == "blockIdx.") owners_[name] = fresh();
-    if (text.substr(0, 10) == "threadIdx.") owners_[name] = k_thread_bit;
+    const auto starts = [&](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
+    if (starts("blockIdx.") || starts("hipBlockIdx_")) owners_[name] = fresh();
+    if (starts("threadIdx.") || starts("hipThreadIdx_")) owners_[name] = k_thread_bit;
   }
+  std::unordered_set<std::string_view> grids;
+  for (const auto& fact : facts_)
+    if (!fact.memory && fact.declares && function_.tokens->language == Language::C &&
+        names_group(*function_.tokens, function_.nodes[fact.node].tokens))
+      grids.insert(names_.text(fact.target));
   // Facts of one statement follow each other: each statement is looked at once.
   std::uint32_t seen = std::numeric_limits<std::uint32_t>::max();
   bool asks = false;
@@ -94,7 +139,10 @@ void FunctionFlow::find_owners() {
     seen = index;
     const auto& node = function_.nodes[index];
     const auto calls = node.kind == NodeKind::Plain ? calls_in(*function_.tokens, node.tokens) : std::vector<Call>{};
-    asks = std::any_of(calls.begin(), calls.end(), [](const Call& call) { return call.name == "program_id"; });
+    asks = std::any_of(calls.begin(), calls.end(), [&](const Call& call) {
+      return call.name == "program_id" || call.name == "block_rank" || call.name == "cluster_block_rank" ||
+             (call.name == "thread_rank" && grids.count(call.first) != 0);
+    });
     return asks;
   };
   for (const auto& fact : facts_) {
@@ -111,12 +159,21 @@ void FunctionFlow::find_owners() {
   }
 }
 
-void FunctionFlow::add_edges(std::uint32_t index, std::vector<Edge>& edges) const {
+void FunctionFlow::add_edges(std::uint32_t index, std::vector<Edge>& edges,
+                             std::vector<std::pair<NameId, NameId>>& decisions) const {
   const auto& fact = facts_[index];
-  const NameId target = fact.memory ? memory_of(fact.target) : fact.target;
+  const NameId target = node_of(fact.target, fact.memory);
+  const auto branch = branch_begin_[fact.node];
+  if (branch_end_[fact.node] <= asked_.size())
+    for (const auto name : asked_[branch]) decisions.emplace_back(node_of(name, false), target);
   for (const auto& use : fact.uses) {
-    const NameId from = use.memory ? memory_of(use.name) : use.name;
-    edges.push_back({from, target, use.rank, use.address, use.memory, index, use.term, use.factor});
+    const NameId from = node_of(use.name, use.memory);
+    if (use.decides) {
+      decisions.emplace_back(from, target);
+      continue;
+    }
+    edges.push_back({from, target, use.rank, use.address, use.memory, index, use.term, use.factor, use.of_target,
+                     use.launched, use.access != 0 && use.access == fact.access});
   }
 }
 
@@ -132,12 +189,27 @@ bool FunctionFlow::overwrites(NameId name) const {
   return false;
 }
 
+/// Whether the function writes, or has kernels write, what is neither its own nor given to it.
+bool FunctionFlow::has_side_effects() const {
+  std::vector<bool> own(count_, false);
+  for (const auto parameter : parameters_) own[parameter] = true;
+  const bool python = function_.tokens->language == Language::Python;
+  for (const auto& fact : facts_)
+    own[fact.target] = own[fact.target] || fact.declares ||
+                       (python && !fact.memory && !fact.gathers && names_.text(fact.target).substr(0, 5) != "self.");
+  own[k_return] = true;
+  return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return !own[fact.target]; });
+}
+
 Summary FunctionFlow::summarize() const {
   constexpr std::size_t k_max_parameters = 24;
   constexpr std::size_t k_max_effects = 48;
   Summary summary;
+  for (const auto& parameter : function_.parameters) summary.parameters.push_back(parameter.name);
+  summary.side_effects = side_ == Side::Host && has_side_effects();
   std::vector<Edge> edges;
-  for (std::uint32_t i = 0; i < facts_.size(); ++i) add_edges(i, edges);
+  std::vector<std::pair<NameId, NameId>> decisions;
+  for (std::uint32_t i = 0; i < facts_.size(); ++i) add_edges(i, edges, decisions);
   std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
   const auto parameters = std::min(function_.parameters.size(), k_max_parameters);
   const auto& ids = parameters_;
@@ -146,7 +218,7 @@ Summary FunctionFlow::summarize() const {
       if (memory && overwrites(ids[i])) continue;
       std::vector<std::uint8_t> reached(2 * count_, 0);  // 1 + rank
       std::vector<NameId> queue;
-      const NameId start = memory ? memory_of(ids[i]) : ids[i];
+      const NameId start = node_of(ids[i], memory);
       reached[start] = 1;
       queue.push_back(start);
       while (!queue.empty()) {
@@ -172,18 +244,18 @@ Summary FunctionFlow::summarize() const {
       };
       add(k_return, {.returns = true});
       for (std::size_t to = 0; to < parameters; ++to) {
-        if (!function_.parameters[to].by_reference && function_.tokens->language == Language::C) continue;
         if (memory_of(ids[to]) != start) add(memory_of(ids[to]), {.to = to, .to_memory = true});
         if (ids[to] != start && function_.parameters[to].by_reference) add(ids[to], {.to = to, .to_memory = false});
       }
-      // Onto itself: only when the memory really is written from itself.
+      // Onto itself, or onto a parameter that shares its memory: only when the memory really is written from itself.
       if (!memory) continue;
       auto edge =
           std::lower_bound(edges.begin(), edges.end(), start, [](const Edge& e, NameId n) { return e.from < n; });
       bool itself = false;
       for (; edge != edges.end() && edge->from == start; ++edge)
         itself = itself || (edge->to == start && !edge->address);
-      if (itself) add(start, {.to = i, .to_memory = true});
+      for (std::size_t to = 0; itself && to < parameters; ++to)
+        if (memory_of(ids[to]) == start) add(start, {.to = to, .to_memory = true});
     }
   }
   return summary;
@@ -191,6 +263,44 @@ Summary FunctionFlow::summarize() const {
 
 bool FunctionFlow::is_parameter(NameId id) const {
   return std::any_of(parameters_.begin(), parameters_.end(), [&](NameId p) { return root(p) == root(id); });
+}
+
+bool FunctionFlow::is_geometric(std::uint32_t loop) const {
+  const auto& node = function_.nodes[loop];
+  const auto& tokens = *function_.tokens;
+  const auto scales = [&](Position at) {
+    for (const auto* word : {"<<=", ">>=", "*=", "/=", "//="})
+      if (tokens.is(at, word)) return true;
+    const bool binary = tokens.is(at, "<<") || tokens.is(at, ">>") || tokens.is(at, "*") || tokens.is(at, "/");
+    // i = i * 2
+    return binary && at >= 3 && tokens.is(at - 2, "=") && tokens.is_name(at - 1) &&
+           tokens.is(at - 3, tokens.list[at - 1].text);
+  };
+  if (node.loop == LoopKind::For && tokens.language == Language::C) {
+    const auto parts = split_tokens(tokens, node.tokens, ";");
+    for (Position at = parts.size() == 3 ? parts[2].begin : node.tokens.end; at < node.tokens.end; ++at)
+      if (scales(at)) return true;
+  }
+  // The variable is what a power of two is made of: 1 << step.
+  std::vector<std::string_view> variables;
+  const Position in = node.tokens.begin;
+  for (Position at = in; at < std::min(node.tokens.end, in + 12); ++at)
+    if (tokens.is_name(at)) variables.push_back(tokens.list[at].text);
+  const auto is_variable = [&](Position at) {
+    return tokens.is_name(at) && std::find(variables.begin(), variables.end(), tokens.list[at].text) != variables.end();
+  };
+  for (auto i = loop; i < node.last; ++i) {
+    const auto& inner = function_.nodes[i];
+    const Position end = std::min(inner.tokens.end, inner.tokens.begin + 64);
+    for (Position at = inner.tokens.begin; at < end; ++at) {
+      if (tokens.is(at, "<<") && at > 0 && tokens.is(at - 1, "1") && is_variable(at + 1)) return true;
+      const bool loops = node.loop != LoopKind::For && inner.depth == node.depth + 1 && inner.kind == NodeKind::Plain;
+      if (loops && at == inner.tokens.begin + 1 && is_variable(at - 1) &&
+          (scales(at) || (tokens.is(at, "=") && scales(at + 2))))
+        return true;
+    }
+  }
+  return false;
 }
 
 bool FunctionFlow::is_short(std::uint32_t loop) const {
@@ -218,15 +328,21 @@ bool FunctionFlow::is_short(std::uint32_t loop) const {
     }
     return counts && largest <= k_few;
   }
+  // Both ends must be literal: for (t = n - 1; t >= 0; --t) is as long as n.
   const auto parts = split_tokens(tokens, node.tokens, ";");
   if (parts.size() < 2) return false;
-  for (Position at = parts[1].begin; at < parts[1].end; ++at)
-    if (tokens.list[at].kind == TokenKind::Number) number(at);
-  int names = 0;
-  for (Position at = parts[1].begin; at < parts[1].end; ++at) names += tokens.is_name(at) ? 1 : 0;
-  for (Position at = parts[0].begin; at < parts[0].end; ++at)
-    if (tokens.list[at].kind == TokenKind::Number) number(at);
-  return counts && names <= 1 && largest <= k_few;
+  const auto count = [&](Range range, TokenKind kind) {
+    return std::count_if(tokens.list.begin() + range.begin, tokens.list.begin() + range.end,
+                         [&](const Token& token) { return token.kind == kind; });
+  };
+  Range start = parts[0];
+  while (start.begin < start.end && !tokens.is(start.begin, "=")) ++start.begin;
+  if (count(start, TokenKind::Number) != 1 || count(start, TokenKind::Name) != 0) return false;
+  if (count(parts[1], TokenKind::Name) > 1) return false;
+  for (const auto part : {start, parts[1]})
+    for (Position at = part.begin; at < part.end; ++at)
+      if (tokens.list[at].kind == TokenKind::Number) number(at);
+  return counts && largest <= k_few;
 }
 
 }  // namespace detect

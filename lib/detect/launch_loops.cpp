@@ -8,69 +8,299 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-/// Functions that launch, themselves or through what they call.
-std::vector<bool> find_launching(const Structure& structure) {
-  std::vector<bool> launching(structure.functions.size(), false);
-  std::vector<std::vector<std::size_t>> callers(structure.functions.size());
-  for (std::size_t i = 0; i < structure.calls.size(); ++i)
-    for (const auto callee : structure.calls[i]) callers[callee].push_back(i);
-  std::vector<std::size_t> queue;
-  for (const auto& launch : structure.launches) queue.push_back(launch.function);
-  while (!queue.empty()) {
-    const auto at = queue.back();
-    queue.pop_back();
-    if (launching[at] || structure.roles[at] != Role::Host) continue;
-    launching[at] = true;
-    queue.insert(queue.end(), callers[at].begin(), callers[at].end());
-  }
-  return launching;
-}
+constexpr std::size_t k_max_effects = 64;
 
-/// [f(x) for x in y] is a loop without a statement of its own.
-bool has_comprehension(const Tokens& tokens, Range range) {
-  if (tokens.language != Language::Python) return false;
-  for (Position at = range.begin + 1; at < range.end; ++at)
-    if (tokens.is(at, "for")) return true;
-  return false;
-}
+class LaunchLoopFinder {
+ public:
+  LaunchLoopFinder(const Structure& structure, const Summaries& device) : s_(structure), summaries_(device) {
+    for (auto& [name, summary] : summaries_) summary.launches = true;
+  }
+
+  std::vector<LaunchLoop> run() && {
+    find_launching();
+    find_changing_members();
+    for (const auto& launch : s_.launches) sites_[launch.function][launch.node] = s_.functions[launch.kernel].name;
+    for (const auto& [function, node] : s_.replays) sites_[function][node] = "replay";
+    for (const auto index : callees_first()) inspect(index);
+    std::sort(loops_.begin(), loops_.end(), [](const LaunchLoop& a, const LaunchLoop& b) { return a.line < b.line; });
+    return std::move(loops_);
+  }
+
+ private:
+  /// Functions that launch, themselves or through what they call.
+  void find_launching() {
+    launching_.assign(s_.functions.size(), false);
+    std::vector<std::vector<std::size_t>> callers(s_.functions.size());
+    for (std::size_t i = 0; i < s_.calls.size(); ++i)
+      for (const auto callee : s_.calls[i]) callers[callee].push_back(i);
+    std::vector<std::size_t> queue;
+    for (const auto& launch : s_.launches) queue.push_back(launch.function);
+    for (const auto& replay : s_.replays) queue.push_back(replay.first);
+    while (!queue.empty()) {
+      const auto at = queue.back();
+      queue.pop_back();
+      if (launching_[at] || s_.roles[at] != Role::Host) continue;
+      launching_[at] = true;
+      queue.insert(queue.end(), callers[at].begin(), callers[at].end());
+    }
+  }
+
+  /// Members that other methods than the constructor set: data, and not layers.
+  void find_changing_members() {
+    for (const auto& function : s_.functions) {
+      if (function.name == "__init__" || function.tokens->language != Language::Python) continue;
+      const auto& tokens = *function.tokens;
+      for (const auto& node : function.nodes) {
+        if (node.kind != NodeKind::Plain) continue;
+        Position end = node.tokens.begin;
+        while (end < node.tokens.end && !tokens.is(end, "=")) ++end;
+        for (Position at = node.tokens.begin; at + 2 < end && end < node.tokens.end; ++at)
+          if (tokens.is(at, "self") && tokens.is(at + 1, ".")) changing_members_.insert(tokens.list[at + 2].text);
+      }
+    }
+  }
+
+  /// Launching functions, each after those that it calls.
+  [[nodiscard]] std::vector<std::size_t> callees_first() const {
+    std::vector<std::size_t> order;
+    std::vector<bool> seen(s_.functions.size(), false);
+    std::vector<std::pair<std::size_t, std::size_t>> path;
+    for (std::size_t begin = 0; begin < s_.functions.size(); ++begin) {
+      if (!launching_[begin] || seen[begin]) continue;
+      seen[begin] = true;
+      path.emplace_back(begin, 0);
+      while (!path.empty()) {
+        const auto at = path.back().first;
+        if (path.back().second == s_.calls[at].size()) {
+          order.push_back(at);
+          path.pop_back();
+          continue;
+        }
+        const auto callee = s_.calls[at][path.back().second++];
+        if (!launching_[callee] || seen[callee]) continue;
+        seen[callee] = true;
+        path.emplace_back(callee, 0);
+      }
+    }
+    return order;
+  }
+
+  void inspect(std::size_t index) {
+    const auto& function = s_.functions[index];
+    const FunctionFlow flow(function, summaries_, Side::Host);
+    if (s_.reachable[index]) find_loops(index, flow);
+    publish(index, flow);
+  }
+
+  /// What callers see, under every name that the function has.
+  void publish(std::size_t index, const FunctionFlow& flow) {
+    const auto& function = s_.functions[index];
+    auto summary = flow.summarize();
+    summary.launches = true;
+    const bool method = !function.scope.empty() && !function.parameters.empty() &&
+                        (function.parameters.front().name == "self" || function.parameters.front().name == "ctx");
+    if (method) drop_first(summary);
+    for (const auto& [name, functions] : s_.meanings) {
+      // As many names as functions: an alias is looked for once a function.
+      if (s_.meanings.size() > k_max_names && name != function.name) continue;
+      if (std::find(functions.begin(), functions.end(), index) != functions.end()) merge(summaries_[name], summary);
+    }
+  }
+
+  static void drop_first(Summary& summary) {
+    std::vector<Effect> effects;
+    for (auto effect : summary.effects) {
+      if (effect.from == 0 || (!effect.returns && effect.to == 0)) continue;
+      --effect.from;
+      effect.to = effect.returns ? 0 : effect.to - 1;
+      effects.push_back(effect);
+    }
+    summary.effects = std::move(effects);
+    summary.parameters.erase(summary.parameters.begin());
+  }
+
+  static void merge(Summary& into, const Summary& from) {
+    into.effects.insert(into.effects.end(), from.effects.begin(), from.effects.end());
+    if (into.effects.size() > k_max_effects) into.effects.resize(k_max_effects);
+    if (into.parameters.empty()) into.parameters = from.parameters;
+    into.launches = true;
+    into.side_effects = into.side_effects || from.side_effects;
+  }
+
+  /// How a statement launches.
+  struct Site {
+    std::string_view through;  // empty: not at all
+    bool certain = true;       // its effects are those that the flow knows
+    bool iterates = false;     // a function that calls what it is given in a loop
+  };
+
+  void find_loops(std::size_t index, const FunctionFlow& flow) {
+    const auto& function = s_.functions[index];
+    const auto skipped = find_script_nodes(function);
+    std::vector<std::uint32_t> open;
+    std::vector<std::uint8_t> carries(function.nodes.size(), k_unknown);
+    for (std::uint32_t node = 0; node < function.nodes.size(); ++node) {
+      while (!open.empty() && function.nodes[open.back()].last <= node) open.pop_back();
+      if (skipped[node]) continue;
+      const auto& statement = function.nodes[node];
+      if (statement.kind == NodeKind::Loop && !flow.is_short(node) && !flow.is_geometric(node)) open.push_back(node);
+      const auto site = site_of(index, node);
+      if (site.through.empty()) continue;
+      if (s_.recursive[index]) loops_.push_back({index, function.line, function.name, true});
+      if (site.iterates) loops_.push_back({index, statement.line, site.through, true});
+      if (has_comprehension(*function.tokens, statement.tokens))
+        loops_.push_back(
+            {index, statement.line, site.through, !site.certain || walks(*function.tokens, statement.tokens)});
+      for (auto loop = open.rbegin(); loop != open.rend() && loop != open.rbegin() + k_max_loops; ++loop) {
+        if (carries[*loop] == k_unknown)
+          carries[*loop] = flow.carries_launches(*loop) && !flow.is_over_members(*loop, changing_members_)
+                               ? k_carries
+                               : k_independent;
+        const bool carried =
+            carries[*loop] == k_carries || (!site.certain && !flow.is_over_members(*loop, changing_members_));
+        loops_.push_back({index, function.nodes[*loop].line, site.through, carried});
+        if (carried || loops_.size() > k_max_effects) break;
+      }
+    }
+  }
+
+  [[nodiscard]] Site site_of(std::size_t index, std::uint32_t node) const {
+    const auto& function = s_.functions[index];
+    const auto& tokens = *function.tokens;
+    const Range range = function.nodes[node].tokens;
+    Site site;
+    if (const auto known = sites_.find(index); known != sites_.end())
+      if (const auto found = known->second.find(node); found != known->second.end()) {
+        site.through = found->second;
+        site.certain = site.through != "replay" && !has_argument_array(tokens, range);
+      }
+    for (const auto& call : calls_in(tokens, range)) {
+      const auto name = call.name == "apply" ? call.first : call.name;
+      const bool launches = names_launching(name, index);
+      if (launches && site.through.empty()) site.through = call.name;
+      if (const auto known = summaries_.find(name); launches && known != summaries_.end() && known->second.side_effects)
+        site.certain = false;
+      if (!repeats(call, tokens)) continue;
+      for (Position at = call.arguments.begin; at < call.arguments.end; ++at)
+        if (tokens.is_name(at) && !tokens.is(at + 1, "(") && names_launching(tokens.list[at].text, index))
+          site.iterates = true;
+      // A lambda: its statements follow as nodes of their own.
+      for (auto inner = node + 1; inner < function.nodes[node].last && !site.iterates; ++inner)
+        if (const auto known = sites_.find(index); known != sites_.end() && known->second.count(inner) != 0)
+          site.iterates = true;
+      if (site.iterates) site.through = call.name;
+    }
+    return site;
+  }
+
+  [[nodiscard]] bool names_launching(std::string_view name, std::size_t from) const {
+    const auto found = s_.meanings.find(name);
+    return found != s_.meanings.end() &&
+           std::any_of(found->second.begin(), found->second.end(),
+                       [&](std::size_t callee) { return launching_[callee] && callee != from; });
+  }
+
+  /// Whether a function calls, in a loop, something that it is given.
+  [[nodiscard]] bool repeats(const Call& call, const Tokens& tokens) const {
+    if (tokens.language == Language::Python && (call.name == "reduce" || call.name == "accumulate")) return true;
+    const auto found = s_.meanings.find(call.name);
+    if (found == s_.meanings.end()) return false;
+    return std::any_of(found->second.begin(), found->second.end(),
+                       [&](std::size_t callee) { return calls_parameter_in_loop(s_.functions[callee]); });
+  }
+
+  static bool calls_parameter_in_loop(const Function& function) {
+    if (function.parameters.empty()) return false;
+    std::uint32_t end = 0;
+    for (std::uint32_t node = 0; node < function.nodes.size(); ++node) {
+      if (function.nodes[node].kind == NodeKind::Loop) end = std::max(end, function.nodes[node].last);
+      if (node >= end) continue;
+      for (const auto& call : calls_in(*function.tokens, function.nodes[node].tokens))
+        for (const auto& parameter : function.parameters)
+          if (parameter.name == call.name && call.first == call.name) return true;
+    }
+    return false;
+  }
+
+  /// cudaLaunchKernel(f, grid, block, arguments, ...): what the array holds is not known.
+  static bool has_argument_array(const Tokens& tokens, Range range) {
+    for (const auto& call : calls_in(tokens, range)) {
+      const bool generic = call.name.find("LaunchKernelEx") != call.name.npos || call.name == "hipLaunchKernelGGL";
+      if (!generic && (call.name.find("LaunchKernel") != call.name.npos ||
+                       call.name.find("LaunchCooperativeKernel") != call.name.npos))
+        return true;
+    }
+    return false;
+  }
+
+  /// [f(x) for x in y] is a loop without a statement of its own.
+  static bool has_comprehension(const Tokens& tokens, Range range) {
+    if (tokens.language != Language::Python) return false;
+    for (Position at = range.begin + 1; at < range.end; ++at)
+      if (tokens.is(at, "for")) return true;
+    return false;
+  }
+
+  /// [h := f(x, h) for x in y]
+  static bool walks(const Tokens& tokens, Range range) {
+    for (Position at = range.begin; at < range.end; ++at)
+      if (tokens.is(at, ":=")) return true;
+    return false;
+  }
+
+  static constexpr std::uint8_t k_unknown = 0;
+  static constexpr std::uint8_t k_carries = 1;
+  static constexpr std::uint8_t k_independent = 2;
+  static constexpr int k_max_loops = 4;
+  static constexpr std::size_t k_max_names = 400;
+  const Structure& s_;
+  Summaries summaries_;
+  std::vector<bool> launching_;
+  std::unordered_set<std::string_view> changing_members_;
+  std::unordered_map<std::size_t, std::unordered_map<std::uint32_t, std::string_view>> sites_;
+  std::vector<LaunchLoop> loops_;
+};
 
 }  // namespace
 
-std::vector<LaunchLoop> find_launch_loops(const Structure& structure) {
-  std::vector<LaunchLoop> loops;
-  const auto launching = find_launching(structure);
-  std::size_t next = 0;
-  for (std::size_t index = 0; index < structure.functions.size(); ++index) {
-    if (!launching[index]) continue;
-    const auto& function = structure.functions[index];
-    std::unordered_map<std::uint32_t, std::string_view> sites;
-    // Launches stand in the order of their functions.
-    for (; next < structure.launches.size() && structure.launches[next].function <= index; ++next)
-      if (structure.launches[next].function == index)
-        sites[structure.launches[next].node] = structure.functions[structure.launches[next].kernel].name;
-    const FunctionFlow flow(function, {});
-    std::vector<std::uint32_t> open;
-    for (std::uint32_t node = 0; node < function.nodes.size(); ++node) {
-      while (!open.empty() && function.nodes[open.back()].last <= node) open.pop_back();
-      const auto& statement = function.nodes[node];
-      if (statement.kind == NodeKind::Loop && !flow.is_short(node)) open.push_back(node);
-      std::string_view through;
-      if (const auto site = sites.find(node); site != sites.end()) through = site->second;
-      for (const auto& call : calls_in(*function.tokens, statement.tokens)) {
-        const auto found = structure.meanings.find(call.name == "apply" ? call.first : call.name);
-        if (found == structure.meanings.end() || !through.empty()) continue;
-        const bool launches = std::any_of(found->second.begin(), found->second.end(),
-                                          [&](std::size_t callee) { return launching[callee] && callee != index; });
-        if (launches) through = call.name;
-      }
-      if (through.empty()) continue;
-      if (!open.empty())
-        loops.push_back({index, function.nodes[open.back()].line, through});
-      else if (has_comprehension(*function.tokens, statement.tokens))
-        loops.push_back({index, statement.line, through});
+std::vector<LaunchLoop> find_launch_loops(const Structure& structure, const Summaries& device) {
+  return LaunchLoopFinder(structure, device).run();
+}
+
+bool FunctionFlow::is_over_members(std::uint32_t loop, const std::unordered_set<std::string_view>& changing) const {
+  const auto& tokens = *function_.tokens;
+  const auto& node = function_.nodes[loop];
+  if (tokens.language != Language::Python || node.loop != LoopKind::For) return false;
+  Position in = node.tokens.begin;
+  while (in < node.tokens.end && !tokens.is(in, "in")) ++in;
+  std::vector<std::string_view> variables;
+  for (Position at = node.tokens.begin; at < in; ++at)
+    if (tokens.is_name(at)) variables.push_back(tokens.list[at].text);
+  bool members = false;
+  bool counts = false;
+  for (Position at = in + 1; at < node.tokens.end; ++at) {
+    if (!tokens.is_name(at) || tokens.is(at - 1, ".")) continue;
+    if (tokens.is(at, "self") && tokens.is_name(at + 2) && changing.count(tokens.list[at + 2].text) != 0) return false;
+    counts = counts || tokens.is(at, "range");
+    members = members || tokens.is(at, "self");
+    if (!tokens.is(at, "self") && !tokens.is(at + 1, "(")) return false;
+  }
+  if (!members) return false;
+  bool used = false;
+  for (auto inner = loop + 1; inner < node.last; ++inner) {
+    const auto range = function_.nodes[inner].tokens;
+    for (Position at = range.begin; at < range.end; ++at) {
+      const bool variable =
+          tokens.is_name(at) && std::find(variables.begin(), variables.end(), tokens.list[at].text) != variables.end();
+      if (variable && counts && !tokens.is(at - 1, "[")) return false;
+      used = used || variable;
+      if (!variable || !tokens.is(at - 1, "[")) continue;
+      Position base = at - 1;
+      while (base > range.begin && (tokens.is_name(base - 1) || tokens.is(base - 1, "."))) --base;
+      if (!tokens.is(base, "self") || changing.count(tokens.list[base + 2].text) != 0) return false;
     }
   }
-  return loops;
+  return used;
 }
 
 }  // namespace detect

@@ -26,6 +26,27 @@ class LoopFlow {
     return std::nullopt;
   }
 
+  /// Whether what a kernel makes goes, perhaps through others, into the same kernel of the next iteration.
+  bool carries_launches() {
+    collect();
+    if (edges_.empty()) return false;
+    compact();
+    find_components();
+    find_data();
+    find_induction();
+    for (std::uint32_t component = 0; component < components_; ++component) {
+      const bool carried = std::any_of(members_[component].begin(), members_[component].end(),
+                                       [&](std::uint32_t value) { return exposed_[value] && assigned_[value]; });
+      if (!carried) continue;
+      for (const auto i : incoming_[component]) {
+        const auto& edge = edges_[i];
+        if (component_[edge.from] != component || !edge.launched || edge.address) continue;
+        if (!edge.own || !chosen_by_iteration(flow_.facts_[edge.fact])) return true;
+      }
+    }
+    return false;
+  }
+
  private:
   using Edge = FunctionFlow::Edge;
 
@@ -37,7 +58,7 @@ class LoopFlow {
     first_ = static_cast<std::uint32_t>(std::lower_bound(facts.begin(), facts.end(), loop_, by_node) - facts.begin());
     end_ = static_cast<std::uint32_t>(std::lower_bound(facts.begin(), facts.end(), last_, by_node) - facts.begin());
     for (auto i = first_; i < end_; ++i) {
-      if (inside(facts[i])) flow_.add_edges(i, edges_);
+      if (inside(facts[i])) flow_.add_edges(i, edges_, decisions_);
     }
   }
 
@@ -47,9 +68,13 @@ class LoopFlow {
       ids_.push_back(edge.from);
       ids_.push_back(edge.to);
     }
+    for (const auto& [from, to] : decisions_) {
+      ids_.push_back(from);
+      ids_.push_back(to);
+    }
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
-      ids_.push_back(fact.memory ? flow_.memory_of(fact.target) : fact.target);
+      ids_.push_back(flow_.node_of(fact.target, fact.memory));
     }
     std::sort(ids_.begin(), ids_.end());
     ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
@@ -58,6 +83,10 @@ class LoopFlow {
       edge.to = local(edge.to);
     }
     std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
+    for (auto& [from, to] : decisions_) {
+      from = local(from);
+      to = local(to);
+    }
     start_.assign(ids_.size() + 1, 0);
     for (const auto& edge : edges_) ++start_[edge.from + 1];
     for (std::size_t i = 1; i < start_.size(); ++i) start_[i] += start_[i - 1];
@@ -74,19 +103,22 @@ class LoopFlow {
     exposed_.assign(ids_.size(), false);
     assigned_.assign(ids_.size(), false);
     std::unordered_map<NameId, std::uint32_t> defined_until;
-    const auto memory_name = [&](NameId name) { return name + static_cast<NameId>(flow_.count_); };
+    const auto memory_name = [&](NameId name) {
+      return flow_.side_ == Side::Host ? name : name + static_cast<NameId>(flow_.count_);
+    };
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact)) continue;
       for (const auto& use : fact.uses) {
+        if (use.decides) continue;
         const auto defined = defined_until.find(use.memory ? memory_name(use.name) : use.name);
         if (defined != defined_until.end() && fact.node < defined->second) continue;
-        exposed_[local(use.memory ? flow_.memory_of(use.name) : use.name)] = true;
+        exposed_[local(flow_.node_of(use.name, use.memory))] = true;
       }
-      assigned_[local(fact.memory ? flow_.memory_of(fact.target) : fact.target)] = true;
+      assigned_[local(flow_.node_of(fact.target, fact.memory))] = true;
       const auto until = conditional(fact) ? flow_.branch_end_[fact.node] : last_;
       auto& defined = defined_until[fact.memory ? memory_name(fact.target) : fact.target];
-      if (!fact.swaps) defined = std::max(defined, until);
+      if (!fact.swaps && !fact.gathers) defined = std::max(defined, until);
       if (fact.declares && !flow_.aliased_[fact.target]) defined_until[memory_name(fact.target)] = last_;
     }
   }
@@ -149,7 +181,7 @@ class LoopFlow {
       queue.pop_back();
       for (auto i = start_[at]; i < start_[at + 1]; ++i) {
         const auto& edge = edges_[i];
-        if (reached[edge.to] || (edge.address && !through_addresses)) continue;
+        if (reached[edge.to] || edge.of_target || (edge.address && !through_addresses)) continue;
         reached[edge.to] = true;
         queue.push_back(edge.to);
       }
@@ -170,6 +202,11 @@ class LoopFlow {
                        [&](std::uint32_t i) { return component_[edges_[i].from] == component; });
   }
 
+  [[nodiscard]] bool launches(std::uint32_t component) const {
+    return std::any_of(incoming_[component].begin(), incoming_[component].end(),
+                       [&](std::uint32_t i) { return edges_[i].launched; });
+  }
+
   [[nodiscard]] bool fed_by_data(std::uint32_t component) const {
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
@@ -187,9 +224,9 @@ class LoopFlow {
       if (found != ids_.end() && *found == name) roots.push_back(static_cast<std::uint32_t>(found - ids_.begin()));
     };
     for (auto i = first_; i < end_; ++i)
-      if (flow_.facts_[i].node == loop_) add(flow_.facts_[i].target);
+      if (flow_.facts_[i].node == loop_) add(flow_.node_of(flow_.facts_[i].target, false));
     for (std::uint32_t component = 0; component < components_; ++component) {
-      if (!cyclic(component) || fed_by_data(component)) continue;
+      if (!cyclic(component) || fed_by_data(component) || launches(component)) continue;
       for (const auto value : members_[component])
         if (!is_memory(value) && assigned_[value] && exposed_[value]) roots.push_back(value);
     }
@@ -198,9 +235,12 @@ class LoopFlow {
 
   [[nodiscard]] bool chosen_by_iteration(const Fact& fact) const {
     if (!fact.memory) return false;
-    if (induction_[local(fact.target)]) return true;
-    return std::any_of(fact.uses.begin(), fact.uses.end(),
-                       [&](const Use& use) { return use.address && !use.memory && induction_[local(use.name)]; });
+    const auto pointer = std::lower_bound(ids_.begin(), ids_.end(), flow_.node_of(fact.target, false));
+    const bool known = pointer != ids_.end() && *pointer == flow_.node_of(fact.target, false);
+    if (known && induction_[static_cast<std::size_t>(pointer - ids_.begin())]) return true;
+    return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
+      return use.of_target && use.address && !use.memory && induction_[local(flow_.node_of(use.name, false))];
+    });
   }
 
   /// Memory is carried unless every iteration has places of its own, and reads only those that it writes.
@@ -214,7 +254,7 @@ class LoopFlow {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact)) continue;
       // What is read for something else takes nothing from one iteration to the next.
-      const auto target = local(fact.memory ? flow_.memory_of(fact.target) : fact.target);
+      const auto target = local(flow_.node_of(fact.target, fact.memory));
       for (const auto& use : fact.uses)
         if (use.memory && flow_.memory_of(use.name) == id && component_[target] == component_[value])
           read.push_back(use.access);
@@ -245,7 +285,11 @@ class LoopFlow {
     if (!carried) return std::nullopt;
     state.rank = rank_of(component);
     if (state.rank == Rank::Scaled && contracts(component)) state.rank = Rank::Operand;
-    if (state.rank != Rank::Operand && !written_each_step(component)) return std::nullopt;
+    if (!written_each_step(component)) {
+      const bool recurs =
+          state.rank == Rank::Operand ? !passes_layers(component) : state.rank == Rank::Scaled && decays(component);
+      if (!recurs) return std::nullopt;
+    }
     describe(component, state);
     return state;
   }
@@ -311,18 +355,121 @@ class LoopFlow {
     std::uint32_t update = 0;
     for (const auto i : incoming_[component])
       if (component_[edges_[i].from] == component) update = std::max(update, flow_.facts_[edges_[i].fact].node);
-    const auto seen = reachable(members_[component], false);
+    auto seen = reachable(members_[component], false);
+    follow_decisions(seen);
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact) || !fact.memory || !chosen_by_iteration(fact)) continue;
-      if (conditional(fact) && !(update > flow_.branch_begin_[fact.node] && update < flow_.branch_end_[fact.node]))
+      const auto branch = flow_.branch_begin_[fact.node];
+      if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
+          chooses_iterations(branch))
         continue;
       const bool value = std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
-        return !use.address && seen[local(use.memory ? flow_.memory_of(use.name) : use.name)];
+        return !use.address && seen[local(flow_.node_of(use.name, use.memory))];
       });
       if (value) return true;
     }
     return false;
+  }
+
+  /// What is chosen by a value of the loop belongs to it: y = h > 1 ? 1 : 0.
+  void follow_decisions(std::vector<bool>& seen) const {
+    for (bool changed = true; changed;) {
+      changed = false;
+      std::vector<std::uint32_t> queue;
+      for (const auto& [from, to] : decisions_)
+        if (seen[from] && !seen[to]) queue.push_back(to);
+      if (queue.empty()) return;
+      const auto more = reachable(std::move(queue), false);
+      for (std::size_t i = 0; i < seen.size(); ++i) {
+        changed = changed || (more[i] && !seen[i]);
+        seen[i] = seen[i] || more[i];
+      }
+    }
+  }
+
+  /// Whether a branch takes some iterations and not, like the guard of a partial tile, some threads.
+  [[nodiscard]] bool chooses_iterations(std::uint32_t branch) const {
+    const auto& tokens = *flow_.function_.tokens;
+    const auto range = flow_.function_.nodes[branch].tokens;
+    for (Position at = range.begin; at < range.end; ++at)
+      for (const auto* word : {"<", ">", "<=", ">=", "!="})
+        if (tokens.is(at, word)) return false;
+    return true;
+  }
+
+  /// Values that are made of carried ones or that count: a factor among them rescales a reduction.
+  [[nodiscard]] std::vector<bool> running() const {
+    std::vector<std::uint32_t> roots;
+    for (std::uint32_t component = 0; component < components_; ++component) {
+      if (!cyclic(component)) continue;
+      for (const auto value : members_[component])
+        if (exposed_[value] && assigned_[value]) roots.push_back(value);
+    }
+    for (auto i = first_; i < end_; ++i)
+      if (flow_.facts_[i].node == loop_ && !flow_.facts_[i].memory)
+        roots.push_back(local(flow_.node_of(flow_.facts_[i].target, false)));
+    return reachable(std::move(roots), false);
+  }
+
+  /// h = a * h + b, where a is data or stays the same: an average or a filter over time, also if only its end is kept.
+  [[nodiscard]] bool decays(std::uint32_t component) const {
+    const auto run = running();
+    bool scaled = false;
+    bool fed = false;
+    for (const auto i : incoming_[component]) {
+      const auto& edge = edges_[i];
+      if (component_[edge.from] != component) {
+        fed = fed || (!edge.address && edge.rank != Rank::Operand && (edge.from_memory || data_[edge.from]));
+        continue;
+      }
+      if (edge.rank != Rank::Scaled) continue;
+      if (edge.term == 0) return false;
+      scaled = true;
+      for (const auto& other : flow_.facts_[edge.fact].uses) {
+        const bool factor = other.term == edge.term && other.factor != edge.factor && !other.address;
+        if (factor && run[local(node_of(other))]) return false;
+      }
+    }
+    return scaled && fed && sums(component);
+  }
+
+  /// Whether data is added, and not only multiplied: p = p * x is a product.
+  [[nodiscard]] bool sums(std::uint32_t component) const {
+    return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
+      const auto& edge = edges_[i];
+      if (component_[edge.from] == component || edge.address || !(edge.from_memory || data_[edge.from])) return false;
+      return std::none_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t k) {
+        const auto& own = edges_[k];
+        return component_[own.from] == component && own.fact == edge.fact && own.term == edge.term && own.term != 0;
+      });
+    });
+  }
+
+  [[nodiscard]] NameId node_of(const Use& use) const { return flow_.node_of(use.name, use.memory); }
+
+  /// Whether the state goes through other weights in every iteration: the layers of a network, and not its steps.
+  [[nodiscard]] bool passes_layers(std::uint32_t component) const {
+    bool weights = false;
+    for (const auto i : incoming_[component]) {
+      const auto& edge = edges_[i];
+      if (component_[edge.from] != component || edge.address || edge.term == 0) continue;
+      const auto& fact = flow_.facts_[edge.fact];
+      for (const auto& other : fact.uses) {
+        const auto node = local(node_of(other));
+        if (other.address || other.term != edge.term || other.factor == edge.factor || component_[node] == component)
+          continue;
+        const bool varies = other.memory ? std::any_of(fact.uses.begin(), fact.uses.end(),
+                                                       [&](const Use& place) {
+                                                         return place.address && place.group == other.group &&
+                                                                induction_[local(node_of(place))];
+                                                       })
+                                         : induction_[node];
+        if (!varies) return false;
+        weights = true;
+      }
+    }
+    return weights;
   }
 
   /// How the places that a fact writes, or that one of its uses reads, tell programs apart.
@@ -374,8 +521,19 @@ class LoopFlow {
         counts = counts || std::any_of(fact.uses.begin(), fact.uses.end(),
                                        [&](const Use& use) { return use.of_target && use.name == header.target; });
       }
-      if (counts && owners == 0) state.serial_loop = node;
+      if (counts && owners == 0 && value_varies(fact, node)) state.serial_loop = node;
     }
+  }
+
+  /// Whether what a fact writes differs between the iterations of a loop inside: sending one value to all is no work.
+  [[nodiscard]] bool value_varies(const Fact& fact, std::uint32_t loop) const {
+    std::vector<std::uint32_t> roots;
+    for (auto i = first_; i < end_ && flow_.facts_[i].node <= loop; ++i)
+      if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory)
+        roots.push_back(local(flow_.node_of(flow_.facts_[i].target, false)));
+    const auto varies = reachable(std::move(roots), true);
+    return std::any_of(fact.uses.begin(), fact.uses.end(),
+                       [&](const Use& use) { return !use.of_target && varies[local(node_of(use))]; });
   }
 
   const FunctionFlow& flow_;
@@ -384,6 +542,8 @@ class LoopFlow {
   std::uint32_t first_ = 0;
   std::uint32_t end_ = 0;
   std::vector<Edge> edges_;
+  /// From what is asked to what is chosen.
+  std::vector<std::pair<NameId, NameId>> decisions_;
   std::vector<NameId> ids_;
   std::vector<std::uint32_t> start_;
   std::vector<bool> exposed_;
@@ -397,6 +557,8 @@ class LoopFlow {
 };
 
 std::optional<CarriedState> FunctionFlow::carried_by(std::uint32_t loop) const { return LoopFlow(*this, loop).run(); }
+
+bool FunctionFlow::carries_launches(std::uint32_t loop) const { return LoopFlow(*this, loop).carries_launches(); }
 
 }  // namespace detect
 }  // namespace v0

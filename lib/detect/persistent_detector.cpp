@@ -55,7 +55,7 @@ class Inspector {
       add(EvidenceKind::Launch, launch.line, s_.functions[launch.kernel].name,
           quoted(s_.functions[launch.function].name) + " starts the kernel" +
               (launch.one_program ? " with a grid of one program." : "."));
-    decide(find_launch_loops(s_));
+    decide(find_launch_loops(s_, summaries_));
     const auto by_line = [](const auto& a, const auto& b) { return a.line < b.line; };
     std::stable_sort(report_.evidence.begin(), report_.evidence.end(), by_line);
     std::stable_sort(report_.warnings.begin(), report_.warnings.end(), by_line);
@@ -109,7 +109,7 @@ class Inspector {
     const auto& function = s_.functions[index];
     const auto& loop = function.nodes[node];
     add(EvidenceKind::DeviceLoop, loop.line, loop_name(function, loop), "A loop inside " + quoted(function.name) + ".");
-    if (loop.depth >= k_max_loop_depth || flow.is_short(node)) return;
+    if (loop.depth >= k_max_loop_depth || flow.is_short(node) || flow.is_geometric(node)) return;
     const auto state = flow.carried_by(node);
     if (!state) return;
     const std::string name(flow.name(state->name));
@@ -146,7 +146,10 @@ class Inspector {
   void decide(const std::vector<LaunchLoop>& launch_loops) {
     for (const auto& loop : launch_loops)
       add(EvidenceKind::HostLoop, loop.line, loop.through,
-          "The host starts kernels in every iteration, through " + quoted(loop.through) + '.');
+          "The host starts kernels in every iteration, through " + quoted(loop.through) +
+              (loop.carries ? ", and the next one takes what this one makes." : ", each independent of the others."));
+    const auto carried =
+        std::find_if(launch_loops.begin(), launch_loops.end(), [](const LaunchLoop& loop) { return loop.carries; });
     const bool kernels = std::find(s_.roles.begin(), s_.roles.end(), Role::Kernel) != s_.roles.end();
     if (!kernels) {
       report_.reason = target_ == Target::Cpp ? "There is no function kgen_run." : "No device kernel was found.";
@@ -158,9 +161,9 @@ class Inspector {
       report_.reason = "The loop in line " + std::to_string(first.loop_line) + ", inside device function " +
                        quoted(s_.functions[first.function].name) + ", carries the state " + quoted(first.name) + '.';
       warn_single_programs();
-    } else if (!launch_loops.empty()) {
+    } else if (carried != launch_loops.end()) {
       report_.verdict = Recurrence::PerStep;
-      report_.reason = "The host loop in line " + std::to_string(launch_loops.front().line) +
+      report_.reason = "The host loop in line " + std::to_string(carried->line) +
                        " starts kernels in every iteration, and no kernel carries state through a loop of its own.";
     } else {
       report_.verdict = Recurrence::NotRecurrent;

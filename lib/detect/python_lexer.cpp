@@ -117,7 +117,7 @@ class PythonLexer {
   }
 
   Cursor cursor_;
-  Tokens tokens_{Language::Python, {}, {}};
+  Tokens tokens_{.language = Language::Python};
   std::vector<std::size_t> indents_{0};
   int depth_ = 0;
   bool at_line_start_ = true;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "detect/source_texts.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 namespace detect {
@@ -34,9 +36,11 @@ class StructureReader {
     s_.roles.assign(count, Role::Host);
     s_.calls.resize(count);
     for (std::size_t i = 0; i < count; ++i) s_.meanings[s_.functions[i].name].push_back(i);
-    read_aliases();
+    read_aliases(s_);
+    s_.recursive.assign(count, false);
     for (std::size_t i = 0; i < count; ++i) read_calls(i);
     find_kernels();
+    find_reachable();
     for (std::size_t i = 0; i < count; ++i)
       if (s_.roles[i] == Role::Host) read_launches(i);
     spread_roles();
@@ -46,14 +50,13 @@ class StructureReader {
  private:
   void read_texts(std::string_view source) {
     const bool python = target_ == Target::Triton || target_ == Target::Torch;
-    add(python ? lex_python(source, 1) : lex_c(source, 1));
-    if (!python) return;
-    const auto strings = s_.texts.front().list;
-    for (const auto& token : strings) {
-      const bool device_code =
-          token.kind == TokenKind::String && token.text.find('{') != token.text.npos &&
-          (token.text.find("__global__") != token.text.npos || token.text.find("<<<") != token.text.npos);
-      if (device_code) add(lex_c(token.text, token.line));
+    auto tokens = python ? lex_python(source, 1) : lex_c(source, 1);
+    auto texts = inline_texts(tokens, source);
+    if (python) read_imports(tokens);
+    add(std::move(tokens));
+    for (auto& text : texts) {
+      s_.sources.push_back(std::move(text.source));
+      add(lex_c(s_.sources.back(), text.line));
     }
   }
 
@@ -70,42 +73,6 @@ class StructureReader {
     return found == s_.meanings.end() ? k_none : found->second;
   }
 
-  /// Other names of functions: an object of a class stands for its forward, m.def("name", &function) for the function.
-  void read_aliases() {
-    std::unordered_map<std::string_view, std::vector<std::size_t>> classes;
-    for (std::size_t i = 0; i < s_.functions.size(); ++i) {
-      const auto& function = s_.functions[i];
-      if (!function.scope.empty() && (function.name == "forward" || function.name == "__call__"))
-        classes[function.scope].push_back(i);
-    }
-    for (const auto& tokens : s_.texts) {
-      for (Position at = 0; at + 2 < tokens.size(); ++at) {
-        if (tokens.is(at, "def") && tokens.is(at + 1, "(") && tokens.list[at + 2].kind == TokenKind::String) {
-          const Position end = tokens.after_group(at + 1, tokens.size());
-          for (Position p = at + 3; p < end; ++p)
-            if (tokens.is_name(p) && s_.meanings.count(tokens.list[p].text) != 0)
-              alias(tokens.list[at + 2].text, named(tokens.list[p].text));
-        }
-        if (!tokens.is_name(at) || !tokens.is(at + 1, "=") || !tokens.is_name(at + 2)) continue;
-        Position value = at + 2;
-        const auto found = classes.find(tokens.list[value].text);
-        if (found != classes.end()) alias(tokens.list[at].text, found->second);
-        if (tokens.list[at].text != tokens.list[value].text)
-          kernel_aliases_[tokens.list[at].text] = tokens.list[value].text;
-      }
-    }
-    for (const auto& [name, functions] : classes) alias(name, functions);
-  }
-
-  void alias(std::string_view name, const std::vector<std::size_t>& functions) {
-    // The list may move when the name is a new one, and `functions` may lie in another name's list.
-    const auto copy = functions;  // NOLINT(performance-unnecessary-copy-initialization)
-    auto& list = s_.meanings[name];
-    for (const auto function : copy)
-      if (list.size() < k_max_meanings && std::find(list.begin(), list.end(), function) == list.end())
-        list.push_back(function);
-  }
-
   void read_calls(std::size_t index) {
     auto& calls = s_.calls[index];
     const auto& function = s_.functions[index];
@@ -114,10 +81,66 @@ class StructureReader {
         const auto& meanings = named(call.name == "apply" && call.first != call.name ? call.first : call.name);
         for (std::size_t i = 0; i < std::min(meanings.size(), k_max_meanings); ++i)
           if (meanings[i] != index) calls.push_back(meanings[i]);
+        if (calls_itself(index, call)) s_.recursive[index] = true;
       }
+      read_mentions(index, node.tokens);
     }
     std::sort(calls.begin(), calls.end());
     calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
+  }
+
+  /// What is handed over by its name may be called: reduce(step, xs).
+  void read_mentions(std::size_t index, Range range) {
+    const auto& tokens = *s_.functions[index].tokens;
+    if (has_jit(s_.functions[index]) || is_device_code(s_.functions[index], "__global__") ||
+        is_device_code(s_.functions[index], "__device__"))
+      return;
+    for (Position at = range.begin; at < range.end; ++at) {
+      if (!tokens.is_name(at) || tokens.is(at + 1, "(") || tokens.is(at + 1, "=")) continue;
+      if (at > range.begin && tokens.is(at - 1, ".") && !tokens.is(at - 2, "self")) continue;
+      for (const auto function : named(tokens.list[at].text))
+        if (function != index && !s_.functions[function].name.empty()) s_.calls[index].push_back(function);
+    }
+  }
+
+  [[nodiscard]] bool calls_itself(std::size_t index, const Call& call) const {
+    const auto& function = s_.functions[index];
+    return !function.name.empty() && call.name == function.name &&
+           (function.scope.empty() ? call.first == call.name : call.first == "self");
+  }
+
+  /// @triton.jit, @jit(...): the decorator's own name, whatever it is called after an import.
+  static bool has_jit(const Function& function) {
+    const auto& tokens = *function.tokens;
+    for (Position at = function.specifiers.begin; at < function.specifiers.end; ++at) {
+      if (!tokens.is(at, "@") || !tokens.is_name(at + 1)) continue;
+      Position last = at + 1;
+      while (tokens.is(last + 1, ".") && tokens.is_name(last + 2)) last += 2;
+      if (is_jit(tokens, at + 1, last)) return true;
+    }
+    return false;
+  }
+
+  static bool is_jit(const Tokens& tokens, Position first, Position last) {
+    const auto has = [](const std::vector<std::string_view>& list, std::string_view name) {
+      return std::find(list.begin(), list.end(), name) != list.end();
+    };
+    const auto name = tokens.list[last].text;
+    if (first == last) return has(tokens.jit_names, name) && !has(tokens.foreign, name);
+    return name == "jit" && !tokens.is(first, "torch") && !tokens.is(first, "numba") && !tokens.is(first, "jax");
+  }
+
+  /// kernel = triton.jit(function)
+  void read_jit_calls() {
+    const auto& tokens = s_.texts.front();
+    if (tokens.language != Language::Python) return;
+    for (Position at = 1; at + 2 < tokens.size(); ++at) {
+      if (!tokens.is(at, "jit") || !tokens.is(at - 1, ".") || !tokens.is(at + 1, "(") || !tokens.is_name(at + 2))
+        continue;
+      if (!is_jit(tokens, at - 2, at)) continue;
+      for (const auto index : named(tokens.list[at + 2].text))
+        if (s_.functions[index].name == tokens.list[at + 2].text) s_.roles[index] = Role::Kernel;
+    }
   }
 
   [[nodiscard]] bool is_device_code(const Function& function, std::string_view mark) const {
@@ -125,13 +148,15 @@ class StructureReader {
   }
 
   void find_kernels() {
+    read_jit_calls();
     std::vector<bool> called(s_.functions.size(), false);
     for (std::size_t i = 0; i < s_.functions.size(); ++i) {
       const auto& function = s_.functions[i];
       const bool python = function.tokens->language == Language::Python;
+      if (s_.roles[i] == Role::Kernel) continue;
       if (target_ == Target::Cpp)
         s_.roles[i] = function.name == "kgen_run" ? Role::Kernel : Role::Host;
-      else if (is_device_code(function, python ? "jit" : "__global__"))
+      else if (python ? has_jit(function) : is_device_code(function, "__global__"))
         s_.roles[i] = Role::Kernel;
       else if (!python && is_device_code(function, "__device__"))
         s_.roles[i] = Role::DeviceFunction;
@@ -142,39 +167,86 @@ class StructureReader {
       if (called[i] && s_.roles[i] == Role::Kernel) s_.roles[i] = Role::DeviceFunction;
   }
 
-  [[nodiscard]] std::size_t kernel_named(std::string_view name) const {
-    for (int hop = 0; hop < 3; ++hop) {
-      for (const auto index : named(name))
-        if (s_.roles[index] != Role::Host && s_.functions[index].name == name) return index;
-      const auto other = kernel_aliases_.find(name);
-      if (other == kernel_aliases_.end()) break;
-      name = other->second;
+  /// From the class ModelNew of a Python file, or from the ABI's kgen_run, through every function that is named.
+  void find_reachable() {
+    std::vector<std::size_t> queue;
+    for (std::size_t i = 0; i < s_.functions.size(); ++i)
+      if (s_.functions[i].scope == "ModelNew" || s_.functions[i].name == "kgen_run") queue.push_back(i);
+    s_.reachable.assign(s_.functions.size(), queue.empty());
+    for (std::size_t i = 0; i < s_.functions.size() && !queue.empty(); ++i)
+      if (s_.functions[i].name.empty() || s_.functions[i].name.substr(0, 5) == "kgen_") queue.push_back(i);
+    std::vector<bool> inside(s_.functions.size(), false);
+    while (!queue.empty()) {
+      const auto at = queue.back();
+      queue.pop_back();
+      if (inside[at]) continue;
+      inside[at] = s_.reachable[at] = true;
+      const auto& function = s_.functions[at];
+      const auto skipped = find_script_nodes(function);
+      for (std::uint32_t node = 0; node < function.nodes.size(); ++node) {
+        const auto range = function.nodes[node].tokens;
+        if (skipped[node]) continue;
+        for (Position p = range.begin; p < range.end; ++p)
+          if (function.tokens->list[p].kind == TokenKind::Name)
+            for (const auto next : named(function.tokens->list[p].text))
+              if (!inside[next]) queue.push_back(next);
+      }
     }
+  }
+
+  [[nodiscard]] std::size_t kernel_named(std::string_view name) const {
+    for (const bool own : {true, false})
+      for (const auto index : named(name))
+        if (s_.roles[index] != Role::Host && (!own || s_.functions[index].name == name)) return index;
     return s_.functions.size();
   }
 
   void read_launches(std::size_t index) {
     const auto& function = s_.functions[index];
     const auto& tokens = *function.tokens;
+    if (!s_.reachable[index]) return;
+    const auto skipped = find_script_nodes(function);
     for (std::uint32_t node = 0; node < function.nodes.size(); ++node) {
       const Range range = function.nodes[node].tokens;
+      if (skipped[node]) continue;
       for (Position at = range.begin; at < range.end; ++at) {
         if (tokens.language == Language::Python)
           python_launch(index, node, at, range.end);
         else if (tokens.is(at, "<<<"))
           chevron_launch(index, node, at, range);
       }
-      if (tokens.language == Language::Python) continue;
-      for (const auto& call : calls_in(tokens, range)) api_launch(index, node, call);
+      for (const auto& call : calls_in(tokens, range)) {
+        if (call.name == "replay" || call.name.find("GraphLaunch") != call.name.npos)
+          s_.replays.emplace_back(index, node);
+        if (tokens.language == Language::C) api_launch(index, node, call);
+      }
     }
   }
 
   void python_launch(std::size_t index, std::uint32_t node, Position at, Position end) {
     const auto& tokens = *s_.functions[index].tokens;
-    if (!tokens.is_name(at) || !tokens.is(at + 1, "[")) return;
+    if (!tokens.is_name(at)) return;
+    const auto name = tokens.list[at].text;
+    if (tokens.is(at + 1, "(")) return python_call(index, node, at, end);
+    if (tokens.is(at + 1, ".") && tokens.is(at + 2, "run") && tokens.is(at + 3, "("))
+      return launch(index, node, name, tokens.list[at].line, {});
+    if (!tokens.is(at + 1, "[")) return;
     const Position after = tokens.after_group(at + 1, end);
     if (!tokens.is(after, "(")) return;
     launch(index, node, tokens.list[at].text, tokens.list[at].line, {at + 2, after - 1});
+  }
+
+  /// Of something that stands for a kernel with its grid, or for a kernel that was loaded: kernel((grid,), (block,),
+  /// ...).
+  void python_call(std::size_t index, std::uint32_t node, Position at, Position end) {
+    const auto& tokens = *s_.functions[index].tokens;
+    const auto name = tokens.list[at].text;
+    const auto kernel = kernel_named(name);
+    if (kernel == s_.functions.size() || s_.functions[kernel].name == name) return;
+    const auto after = std::max(tokens.after_group(at + 1, end), at + 3);
+    const auto arguments = split_tokens(tokens, {at + 2, after - 1}, ",");
+    const bool loaded = s_.functions[kernel].tokens->language == Language::C && !arguments.empty();
+    launch(index, node, name, tokens.list[at].line, loaded ? arguments[0] : Range{});
   }
 
   void chevron_launch(std::size_t index, std::uint32_t node, Position at, Range range) {
@@ -279,12 +351,23 @@ class StructureReader {
   static constexpr std::size_t k_max_meanings = 8;
   Target target_;
   Structure s_;
-  std::unordered_map<std::string_view, std::string_view> kernel_aliases_;
 };
 
 }  // namespace
 
 Structure read_structure(std::string_view source, Target target) { return StructureReader(source, target).run(); }
+
+std::vector<bool> find_script_nodes(const Function& function) {
+  std::vector<bool> found(function.nodes.size(), false);
+  if (!function.name.empty() || function.tokens->language != Language::Python) return found;
+  for (std::uint32_t i = 0; i < function.nodes.size(); ++i) {
+    const auto& node = function.nodes[i];
+    if (node.kind != NodeKind::Branch || !contains(*function.tokens, node.tokens, "__name__")) continue;
+    for (; i + 1 < node.last; ++i) found[i] = true;
+    found[i] = true;
+  }
+  return found;
+}
 
 std::vector<BarrierSite> find_barriers(const Function& function) {
   const auto& tokens = *function.tokens;

@@ -3,8 +3,12 @@
 /// \file
 /// Source text as tokens: comments are gone, strings are one token, and brackets know their partners.
 
+#include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <limits>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,9 +41,17 @@ inline constexpr Position k_nowhere = std::numeric_limits<Position>::max();
 /// The tokens of one text. Borrows the text.
 struct Tokens {
   Language language = Language::C;
-  std::vector<Token> list;
+  std::vector<Token> list{};
+  /// Python: names of the modules whose functions are operations of the device, and such functions that stand alone.
+  std::vector<std::string_view> modules{"tl", "gl", "triton"};
+  std::vector<std::string_view> operations{};
+  /// Python: the decorator of kernels, and decorators of that name from elsewhere.
+  std::vector<std::string_view> jit_names{"jit"};
+  std::vector<std::string_view> foreign{};
+  /// Names that macros have made; tokens borrow them.
+  std::shared_ptr<std::deque<std::string>> made{};
   /// For each bracket its partner; k_nowhere for everything else and for brackets without one.
-  std::vector<Position> partner;
+  std::vector<Position> partner{};
 
   [[nodiscard]] Position size() const { return static_cast<Position>(list.size()); }
   /// Whether the token at `at` is this name or operator; false past the end.
@@ -47,6 +59,12 @@ struct Tokens {
     return at < size() && list[at].kind != TokenKind::String && list[at].text == text;
   }
   [[nodiscard]] bool is_name(Position at) const { return at < size() && list[at].kind == TokenKind::Name; }
+  [[nodiscard]] bool is_module(std::string_view name) const {
+    return std::find(modules.begin(), modules.end(), name) != modules.end();
+  }
+  [[nodiscard]] bool is_operation(std::string_view name) const {
+    return std::find(operations.begin(), operations.end(), name) != operations.end();
+  }
   /// The place after the bracket group that opens at `at`; `at` + 1 when it has no partner below `end`.
   [[nodiscard]] Position after_group(Position at, Position end) const {
     const Position close = partner[at];
