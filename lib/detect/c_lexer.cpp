@@ -22,7 +22,7 @@ class CLexer {
   CLexer(std::string_view text, int first_line) : cursor_(text, first_line) {}
 
   Tokens run() && {
-    lex();
+    while (!cursor_.done()) step();
     tokens_.made = std::make_shared<std::deque<std::string>>();
     expand_macros(tokens_, macros_);
     match_brackets(tokens_);
@@ -30,9 +30,9 @@ class CLexer {
   }
 
   /// Without macros and brackets.
-  std::vector<Token> lex() {
+  std::vector<Token> lex() && {
     while (!cursor_.done()) step();
-    return tokens_.list;
+    return std::move(tokens_.list);
   }
 
  private:
@@ -74,7 +74,8 @@ class CLexer {
       cursor_.advance_number();
       return add(TokenKind::Number, cursor_.since(start), line);
     }
-    for (const auto text : k_operators) {
+    for (std::size_t i = stands_alone(c) ? k_operators.size() : 0; i < k_operators.size(); ++i) {
+      const auto text = k_operators[i];
       if (!cursor_.starts_with(text)) continue;
       cursor_.advance(text.size());
       return add(TokenKind::Operator, text, line);

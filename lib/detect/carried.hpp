@@ -65,6 +65,8 @@ class FunctionFlow {
 
  private:
   void find_aliases();
+  template <class Join>
+  void join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const;
   void find_owners();
   [[nodiscard]] bool carves_out(const Fact& fact) const;
   [[nodiscard]] bool overwrites(NameId name) const;

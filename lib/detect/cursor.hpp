@@ -17,6 +17,12 @@ namespace detect {
 }
 [[nodiscard]] inline bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 
+/// Whether an operator of both languages stands alone: it begins no longer one.
+[[nodiscard]] inline bool stands_alone(char c) {
+  return c == '(' || c == ')' || c == '[' || c == ']' || c == '{' || c == '}' || c == ',' || c == ';' || c == '~' ||
+         c == '?';
+}
+
 class Cursor {
  public:
   Cursor(std::string_view text, int line) : text_(text), line_(line) {}
@@ -32,7 +38,12 @@ class Cursor {
     return text_.compare(at_, prefix.size(), prefix) == 0;
   }
 
-  void advance(std::size_t count = 1) {
+  void advance() {
+    if (at_ >= text_.size()) return;
+    line_ += text_[at_] == '\n' ? 1 : 0;
+    ++at_;
+  }
+  void advance(std::size_t count) {
     const std::size_t end = std::min(at_ + count, text_.size());
     line_ += static_cast<int>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(at_),
                                          text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));

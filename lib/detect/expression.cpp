@@ -290,6 +290,8 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   const auto& tokens = tokens_;
   const Position first = at;
   if (one_of(tokens.list[at].text, k_constants)) return at + 1;
+  const bool member = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
+  if (member && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32
   Position last = at;
   ++at;
   while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->") || tokens.is(at, "::")) && tokens.is_name(at + 1)) {

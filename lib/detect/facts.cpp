@@ -500,7 +500,7 @@ class FactReader {
   void gather(const Call& call, Range statement) {
     if (call.first == call.name || call.at < 2 || call.arguments.end + 1 < statement.end) return;
     const Range object = receiver(call);
-    if (empty(object) || object.begin < statement.begin || tokens_.is_module(call.first)) return;
+    if (empty(object) || object.begin != statement.begin || tokens_.is_module(call.first)) return;
     std::vector<Use> address;
     const auto target = target_of(object, address);
     auto& fact = add(target.name);

@@ -65,6 +65,23 @@ NameId FunctionFlow::root(NameId name) const {
   return name;
 }
 
+/// Joins a pointer with what it is made of: p = q + n, p = odd ? q : r, and a pointer out of a table with the table.
+template <class Join>
+void FunctionFlow::join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const {
+  const bool chosen =
+      std::any_of(fact.uses.begin(), fact.uses.end(), [](const Use& use) { return use.decides && !use.address; });
+  // p += n only moves.
+  bool first =
+      std::none_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) { return use.name == fact.target; });
+  for (const auto& use : fact.uses) {
+    if (use.address || use.decides || use.rank != Rank::Additive || use.name == fact.target) continue;
+    if (pointer[use.name] || fact.swaps || chosen || first) join(fact.target, use.name);
+    const bool only = first && !pointer[use.name] && !fact.swaps && !chosen;
+    first = false;
+    if (only) break;
+  }
+}
+
 void FunctionFlow::find_aliases() {
   std::vector<bool> pointer(count_, false);
   aliased_.assign(count_, false);
@@ -86,14 +103,7 @@ void FunctionFlow::find_aliases() {
   for (const auto& fact : facts_) {
     if (fact.memory || fact.target == k_return || !pointer[fact.target]) continue;
     if (carves_out(fact)) continue;
-    for (const auto& use : fact.uses) {
-      // A pointer out of a table stands for the table.
-      const bool source = !use.address && use.rank == Rank::Additive && use.name != fact.target;
-      if (!source || (!pointer[use.name] && fact.uses.size() > 1 && !fact.swaps && use.name != fact.uses.front().name))
-        continue;
-      join(fact.target, use.name);
-      if (!fact.swaps && !pointer[use.name]) break;
-    }
+    join_sources(fact, pointer, join);
   }
 }
 

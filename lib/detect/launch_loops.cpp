@@ -19,6 +19,9 @@ class LaunchLoopFinder {
   std::vector<LaunchLoop> run() && {
     find_launching();
     find_changing_members();
+    names_of_.resize(s_.functions.size());
+    for (const auto& [name, functions] : s_.meanings)
+      for (const auto function : functions) names_of_[function].push_back(name);
     for (const auto& launch : s_.launches) sites_[launch.function][launch.node] = s_.functions[launch.kernel].name;
     for (const auto& [function, node] : s_.replays) sites_[function][node] = "replay";
     for (const auto index : callees_first()) inspect(index);
@@ -100,11 +103,7 @@ class LaunchLoopFinder {
     const bool method = !function.scope.empty() && !function.parameters.empty() &&
                         (function.parameters.front().name == "self" || function.parameters.front().name == "ctx");
     if (method) drop_first(summary);
-    for (const auto& [name, functions] : s_.meanings) {
-      // As many names as functions: an alias is looked for once a function.
-      if (s_.meanings.size() > k_max_names && name != function.name) continue;
-      if (std::find(functions.begin(), functions.end(), index) != functions.end()) merge(summaries_[name], summary);
-    }
+    for (const auto name : names_of_[index]) merge(summaries_[name], summary);
   }
 
   static void drop_first(Summary& summary) {
@@ -252,10 +251,10 @@ class LaunchLoopFinder {
   static constexpr std::uint8_t k_carries = 1;
   static constexpr std::uint8_t k_independent = 2;
   static constexpr int k_max_loops = 4;
-  static constexpr std::size_t k_max_names = 400;
   const Structure& s_;
   Summaries summaries_;
   std::vector<bool> launching_;
+  std::vector<std::vector<std::string_view>> names_of_;  // by function
   std::unordered_set<std::string_view> changing_members_;
   std::unordered_map<std::size_t, std::unordered_map<std::uint32_t, std::string_view>> sites_;
   std::vector<LaunchLoop> loops_;

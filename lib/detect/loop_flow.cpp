@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "detect/carried.hpp"
 
@@ -21,8 +22,14 @@ class LoopFlow {
     find_components();
     find_data();
     find_induction();
-    for (std::uint32_t component = 0; component < components_; ++component)
+    find_places();
+    // A real loop has a few values that go around; a hostile one is not worth more.
+    int candidates = 64;
+    for (std::uint32_t component = 0; component < components_ && candidates > 0; ++component) {
+      if (!cyclic(component) || !fed_by_data(component)) continue;
+      --candidates;
       if (auto state = judge(component)) return state;
+    }
     return std::nullopt;
   }
 
@@ -149,7 +156,9 @@ class LoopFlow {
           stack.push_back(at);
         }
         if (next[at] < start_[at + 1]) {
-          const auto to = edges_[next[at]++].to;
+          const auto& edge = edges_[next[at]++];
+          const auto to = edge.to;
+          if (edge.of_target) continue;  // where something goes is not what it is
           if (index[to] == k_none)
             path.push_back(to);
           else if (component_[to] == k_none)
@@ -174,6 +183,8 @@ class LoopFlow {
   }
 
   std::vector<bool> reachable(std::vector<std::uint32_t> queue, bool through_addresses) const {
+    std::sort(queue.begin(), queue.end());
+    queue.erase(std::unique(queue.begin(), queue.end()), queue.end());
     std::vector<bool> reached(ids_.size(), false);
     for (const auto at : queue) reached[at] = true;
     while (!queue.empty()) {
@@ -198,8 +209,9 @@ class LoopFlow {
   }
 
   [[nodiscard]] bool cyclic(std::uint32_t component) const {
-    return std::any_of(incoming_[component].begin(), incoming_[component].end(),
-                       [&](std::uint32_t i) { return component_[edges_[i].from] == component; });
+    return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
+      return component_[edges_[i].from] == component && !edges_[i].of_target;
+    });
   }
 
   [[nodiscard]] bool launches(std::uint32_t component) const {
@@ -246,31 +258,36 @@ class LoopFlow {
   /// Memory is carried unless every iteration has places of its own, and reads only those that it writes.
   [[nodiscard]] bool carries_memory(std::uint32_t value) const {
     if (!exposed_[value] || !assigned_[value]) return false;
-    const NameId id = ids_[value];
-    std::vector<std::uint64_t> read;
+    const auto& places = places_[value];
     std::vector<std::uint64_t> written;
     bool chosen = true;
-    for (auto i = first_; i < end_; ++i) {
-      const auto& fact = flow_.facts_[i];
-      if (!inside(fact)) continue;
-      // What is read for something else takes nothing from one iteration to the next.
-      const auto target = local(flow_.node_of(fact.target, fact.memory));
-      for (const auto& use : fact.uses)
-        if (use.memory && flow_.memory_of(use.name) == id && component_[target] == component_[value])
-          read.push_back(use.access);
-      if (!fact.memory || flow_.memory_of(fact.target) != id) continue;
-      written.push_back(fact.access);
-      chosen = chosen && chosen_by_iteration(fact);
+    for (const auto index : places.writers) {
+      written.push_back(flow_.facts_[index].access);
+      chosen = chosen && chosen_by_iteration(flow_.facts_[index]);
     }
     std::sort(written.begin(), written.end());
-    const bool own = std::all_of(read.begin(), read.end(), [&](std::uint64_t place) {
-      return std::binary_search(written.begin(), written.end(), place);
+    // What is read for something else takes nothing from one iteration to the next.
+    const bool own = std::all_of(places.reads.begin(), places.reads.end(), [&](const auto& read) {
+      return component_[read.first] != component_[value] ||
+             std::binary_search(written.begin(), written.end(), read.second);
     });
     return !(own && chosen);
   }
 
+  /// Who reads and writes each piece of memory.
+  void find_places() {
+    places_.resize(ids_.size());
+    for (auto i = first_; i < end_; ++i) {
+      const auto& fact = flow_.facts_[i];
+      if (!inside(fact)) continue;
+      const auto target = local(flow_.node_of(fact.target, fact.memory));
+      for (const auto& use : fact.uses)
+        if (use.memory) places_[local(flow_.memory_of(use.name))].reads.emplace_back(target, use.access);
+      if (fact.memory) places_[target].writers.push_back(i);
+    }
+  }
+
   std::optional<CarriedState> judge(std::uint32_t component) {
-    if (!cyclic(component) || !fed_by_data(component)) return std::nullopt;
     CarriedState state;
     state.loop = loop_;
     bool carried = false;
@@ -309,7 +326,7 @@ class LoopFlow {
     std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> products;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] != component) continue;
+      if (component_[edge.from] != component || edge.of_target) continue;
       rank = std::max(rank, edge.rank);
       if (edge.term != 0) products.emplace_back(edge.fact, edge.term, edge.factor);
     }
@@ -325,29 +342,25 @@ class LoopFlow {
 
   /// Elements made of products of other elements, as in h = W h: more than a sum that is rescaled in place.
   [[nodiscard]] bool contracts(std::uint32_t component) const {
+    std::unordered_map<std::uint32_t, bool> known;
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (!is_memory(edge.from) || component_[edge.from] != component || !carries_memory(edge.from)) return false;
-      return edge.rank == Rank::Scaled && !reads_where_written(ids_[edge.from]);
+      if (edge.rank != Rank::Scaled || !is_memory(edge.from) || component_[edge.from] != component) return false;
+      const auto [entry, added] = known.try_emplace(edge.from, false);
+      if (added) entry->second = carries_memory(edge.from) && !reads_where_written(edge.from);
+      return entry->second;
     });
   }
 
   /// Whether all that is read of some memory is read where it is written.
-  [[nodiscard]] bool reads_where_written(NameId memory) const {
-    std::uint64_t place = 0;
-    bool same = true;
-    const auto see = [&](std::uint64_t access) {
-      same = same && (place == 0 || place == access);
-      place = access;
-    };
-    for (auto i = first_; i < end_; ++i) {
-      const auto& fact = flow_.facts_[i];
-      if (!inside(fact)) continue;
-      if (fact.memory && flow_.memory_of(fact.target) == memory) see(fact.access);
-      for (const auto& use : fact.uses)
-        if (use.memory && flow_.memory_of(use.name) == memory) see(use.access);
-    }
-    return same;
+  [[nodiscard]] bool reads_where_written(std::uint32_t value) const {
+    const auto& places = places_[value];
+    if (places.writers.empty()) return false;
+    const auto place = flow_.facts_[places.writers.front()].access;
+    return std::all_of(places.reads.begin(), places.reads.end(),
+                       [&](const auto& read) { return read.second == place; }) &&
+           std::all_of(places.writers.begin(), places.writers.end(),
+                       [&](std::uint32_t i) { return flow_.facts_[i].access == place; });
   }
 
   /// A sum is a scan, and not a reduction, when each step keeps its value in a place of its own.
@@ -374,17 +387,14 @@ class LoopFlow {
 
   /// What is chosen by a value of the loop belongs to it: y = h > 1 ? 1 : 0.
   void follow_decisions(std::vector<bool>& seen) const {
-    for (bool changed = true; changed;) {
-      changed = false;
+    // Two decisions in a row are enough; the work stays linear.
+    for (int hop = 0; hop < 2; ++hop) {
       std::vector<std::uint32_t> queue;
       for (const auto& [from, to] : decisions_)
         if (seen[from] && !seen[to]) queue.push_back(to);
       if (queue.empty()) return;
       const auto more = reachable(std::move(queue), false);
-      for (std::size_t i = 0; i < seen.size(); ++i) {
-        changed = changed || (more[i] && !seen[i]);
-        seen[i] = seen[i] || more[i];
-      }
+      for (std::size_t i = 0; i < seen.size(); ++i) seen[i] = seen[i] || more[i];
     }
   }
 
@@ -412,73 +422,103 @@ class LoopFlow {
     return reachable(std::move(roots), false);
   }
 
+  /// Up to two different factors of a product: enough to ask for one other than a given.
+  struct Factors {
+    std::uint32_t first = 0;
+    std::uint32_t second = 0;
+    void add(std::uint32_t factor) {
+      if (first == 0 || first == factor)
+        first = factor;
+      else
+        second = factor;
+    }
+    [[nodiscard]] bool has_other_than(std::uint32_t factor) const {
+      return (first != 0 && first != factor) || (second != 0 && second != factor);
+    }
+  };
+  using Products = std::unordered_map<std::uint64_t, Factors>;
+  static std::uint64_t product(std::uint32_t fact, std::uint32_t term) { return (std::uint64_t{fact} << 32) | term; }
+
+  /// The factors that `wanted` says yes to, by product.
+  template <class Wanted>
+  [[nodiscard]] Products products_of(std::uint32_t component, Wanted wanted) const {
+    Products products;
+    std::uint32_t seen = std::numeric_limits<std::uint32_t>::max();
+    for (const auto i : incoming_[component]) {
+      const auto index = edges_[i].fact;
+      if (index == seen) continue;
+      seen = index;
+      const auto& fact = flow_.facts_[index];
+      const auto varying = varying_groups(fact);
+      for (const auto& use : fact.uses)
+        if (use.term != 0 && !use.address && !use.decides && wanted(use, varying))
+          products[product(index, use.term)].add(use.factor);
+    }
+    return products;
+  }
+
+  /// Places that the iteration chooses, among those that a fact reads.
+  [[nodiscard]] std::unordered_set<std::uint32_t> varying_groups(const Fact& fact) const {
+    std::unordered_set<std::uint32_t> groups;
+    for (const auto& use : fact.uses)
+      if (use.address && use.group != 0 && induction_[local(node_of(use))]) groups.insert(use.group);
+    return groups;
+  }
+
   /// h = a * h + b, where a is data or stays the same: an average or a filter over time, also if only its end is kept.
   [[nodiscard]] bool decays(std::uint32_t component) const {
     const auto run = running();
+    const auto rescaled = products_of(component, [&](const Use& use, const auto&) { return run[local(node_of(use))]; });
+    std::unordered_set<std::uint64_t> own;  // products that the state is a factor of
     bool scaled = false;
-    bool fed = false;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] != component) {
-        fed = fed || (!edge.address && edge.rank != Rank::Operand && (edge.from_memory || data_[edge.from]));
-        continue;
-      }
+      if (component_[edge.from] != component) continue;
+      if (edge.term != 0) own.insert(product(edge.fact, edge.term));
       if (edge.rank != Rank::Scaled) continue;
-      if (edge.term == 0) return false;
+      const auto factors = rescaled.find(product(edge.fact, edge.term));
+      if (edge.term == 0 || (factors != rescaled.end() && factors->second.has_other_than(edge.factor))) return false;
       scaled = true;
-      for (const auto& other : flow_.facts_[edge.fact].uses) {
-        const bool factor = other.term == edge.term && other.factor != edge.factor && !other.address;
-        if (factor && run[local(node_of(other))]) return false;
-      }
     }
-    return scaled && fed && sums(component);
-  }
-
-  /// Whether data is added, and not only multiplied: p = p * x is a product.
-  [[nodiscard]] bool sums(std::uint32_t component) const {
-    return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
-      const auto& edge = edges_[i];
-      if (component_[edge.from] == component || edge.address || !(edge.from_memory || data_[edge.from])) return false;
-      return std::none_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t k) {
-        const auto& own = edges_[k];
-        return component_[own.from] == component && own.fact == edge.fact && own.term == edge.term && own.term != 0;
-      });
-    });
+    // Data must be added, and not only multiplied: p = p * x is a product.
+    return scaled && std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
+             const auto& edge = edges_[i];
+             return component_[edge.from] != component && !edge.address && (edge.from_memory || data_[edge.from]) &&
+                    (edge.term == 0 || own.count(product(edge.fact, edge.term)) == 0);
+           });
   }
 
   [[nodiscard]] NameId node_of(const Use& use) const { return flow_.node_of(use.name, use.memory); }
 
   /// Whether the state goes through other weights in every iteration: the layers of a network, and not its steps.
   [[nodiscard]] bool passes_layers(std::uint32_t component) const {
+    const auto outside = [&](const Use& use) { return component_[local(node_of(use))] != component; };
+    const auto varies = [&](const Use& use, const auto& groups) {
+      return use.memory ? groups.count(use.group) != 0 : static_cast<bool>(induction_[local(node_of(use))]);
+    };
+    const auto other =
+        products_of(component, [&](const Use& use, const auto& g) { return outside(use) && varies(use, g); });
+    const auto same =
+        products_of(component, [&](const Use& use, const auto& g) { return outside(use) && !varies(use, g); });
     bool weights = false;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
       if (component_[edge.from] != component || edge.address || edge.term == 0) continue;
-      const auto& fact = flow_.facts_[edge.fact];
-      for (const auto& other : fact.uses) {
-        const auto node = local(node_of(other));
-        if (other.address || other.term != edge.term || other.factor == edge.factor || component_[node] == component)
-          continue;
-        const bool varies = other.memory ? std::any_of(fact.uses.begin(), fact.uses.end(),
-                                                       [&](const Use& place) {
-                                                         return place.address && place.group == other.group &&
-                                                                induction_[local(node_of(place))];
-                                                       })
-                                         : induction_[node];
-        if (!varies) return false;
-        weights = true;
-      }
+      const auto key = product(edge.fact, edge.term);
+      const auto kept = same.find(key);
+      if (kept != same.end() && kept->second.has_other_than(edge.factor)) return false;
+      const auto changed = other.find(key);
+      weights = weights || (changed != other.end() && changed->second.has_other_than(edge.factor));
     }
     return weights;
   }
 
-  /// How the places that a fact writes, or that one of its uses reads, tell programs apart.
-  template <class Belongs>
-  [[nodiscard]] std::uint32_t owners_of(const Fact& fact, Belongs belongs) const {
-    std::uint32_t mask = 0;
+  /// How the places that a fact reads tell programs apart: by the number of the place.
+  [[nodiscard]] std::unordered_map<std::uint32_t, std::uint32_t> owners_by_group(const Fact& fact) const {
+    std::unordered_map<std::uint32_t, std::uint32_t> masks;
     for (const auto& use : fact.uses)
-      if (use.address && !use.memory && belongs(use)) mask |= flow_.owners_[use.name];
-    return mask;
+      if (use.address && !use.memory && use.group != 0) masks[use.group] |= flow_.owners_[use.name];
+    return masks;
   }
 
   void describe(std::uint32_t component, CarriedState& state) const {
@@ -488,52 +528,73 @@ class LoopFlow {
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact)) continue;
+      const auto masks = owners_by_group(fact);
       for (const auto& use : fact.uses) {
         if (use.name == state.name && !use.address && state.line == 0) state.line = line_of(fact);
         if (!use.memory || use.address || component_[local(flow_.memory_of(use.name))] != component) continue;
-        always_read &=
-            owners_of(fact, [&](const Use& place) { return place.group == use.group; }) | flow_.owners_[use.name];
+        const auto mask = masks.find(use.group);
+        always_read &= (mask == masks.end() ? 0 : mask->second) | flow_.owners_[use.name];
         reads = true;
       }
       if (!fact.memory || component_[local(flow_.memory_of(fact.target))] != component) continue;
-      written |= owners_of(fact, [](const Use& place) { return place.of_target; });
-      find_serial(fact, state);
+      for (const auto& use : fact.uses)
+        if (use.of_target && use.address && !use.memory) written |= flow_.owners_[use.name];
     }
     if (state.line == 0) state.line = flow_.function_.nodes[loop_].line;
     constexpr std::uint32_t k_programs = 0x7FFFFFFFU;
     state.shared_by_programs = reads && (written & ~always_read & k_programs) != 0;
+    find_serial(component, state);
   }
 
   [[nodiscard]] int line_of(const Fact& fact) const { return flow_.function_.nodes[fact.node].line; }
 
-  /// Whether a loop between this one and the write goes over the units of the state.
-  void find_serial(const Fact& fact, CarriedState& state) const {
+  /// A loop inside this one, with what its header says.
+  struct Inner {
+    std::uint32_t node;
+    bool split;  ///< over programs or threads
+  };
+
+  /// Whether a loop between this one and a write goes over the units of the state.
+  void find_serial(std::uint32_t component, CarriedState& state) const {
     const auto& nodes = flow_.function_.nodes;
-    for (auto node = loop_ + 1; node < fact.node && !state.serial_loop; ++node) {
-      if (nodes[node].kind != NodeKind::Loop || nodes[node].last <= fact.node || flow_.is_short(node)) continue;
-      std::uint32_t owners = 0;
-      bool counts = false;
-      for (auto i = first_; i < end_ && flow_.facts_[i].node <= node; ++i) {
-        const auto& header = flow_.facts_[i];
-        if (header.node != node) continue;
-        owners |= flow_.owners_[header.target];
-        for (const auto& use : header.uses) owners |= flow_.owners_[use.name];
-        counts = counts || std::any_of(fact.uses.begin(), fact.uses.end(),
-                                       [&](const Use& use) { return use.of_target && use.name == header.target; });
+    std::vector<Inner> open;
+    int attempts = 32;
+    for (auto i = first_; i < end_ && attempts > 0; ++i) {
+      const auto& fact = flow_.facts_[i];
+      if (!inside(fact)) continue;
+      while (!open.empty() && nodes[open.back().node].last <= fact.node) open.pop_back();
+      if (nodes[fact.node].kind == NodeKind::Loop && !flow_.is_short(fact.node)) {
+        if (open.empty() || open.back().node != fact.node) open.push_back({fact.node, false});
+        auto& inner = open.back();
+        inner.split = inner.split || flow_.owners_[fact.target] != 0;
+        for (const auto& use : fact.uses) inner.split = inner.split || flow_.owners_[use.name] != 0;
       }
-      if (counts && owners == 0 && value_varies(fact, node)) state.serial_loop = node;
+      if (!fact.memory || component_[local(flow_.memory_of(fact.target))] != component) continue;
+      for (const auto& inner : open) {
+        if (inner.split || inner.node == fact.node || --attempts < 0) continue;
+        if (!goes_over_units(fact, inner.node)) continue;
+        state.serial_loop = inner.node;
+        return;
+      }
     }
   }
 
-  /// Whether what a fact writes differs between the iterations of a loop inside: sending one value to all is no work.
-  [[nodiscard]] bool value_varies(const Fact& fact, std::uint32_t loop) const {
+  /// Whether a loop inside chooses both the place that a fact writes and the value: sending one value to all is no
+  /// work.
+  [[nodiscard]] bool goes_over_units(const Fact& fact, std::uint32_t loop) const {
     std::vector<std::uint32_t> roots;
     for (auto i = first_; i < end_ && flow_.facts_[i].node <= loop; ++i)
       if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory)
         roots.push_back(local(flow_.node_of(flow_.facts_[i].target, false)));
+    const auto counted = reachable(roots, false);
     const auto varies = reachable(std::move(roots), true);
-    return std::any_of(fact.uses.begin(), fact.uses.end(),
-                       [&](const Use& use) { return !use.of_target && varies[local(node_of(use))]; });
+    bool place = false;
+    bool value = false;
+    for (const auto& use : fact.uses) {
+      place = place || (use.of_target && use.name != fact.target && counted[local(node_of(use))]);
+      value = value || (!use.of_target && varies[local(node_of(use))]);
+    }
+    return place && value;
   }
 
   const FunctionFlow& flow_;
@@ -553,6 +614,11 @@ class LoopFlow {
   std::vector<std::vector<std::uint32_t>> members_;
   std::vector<std::vector<std::uint32_t>> incoming_;
   std::vector<bool> data_;
+  struct Places {
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> reads;  // for what, and where
+    std::vector<std::uint32_t> writers;                          // facts
+  };
+  std::vector<Places> places_;
   std::vector<bool> induction_;
 };
 

@@ -93,7 +93,8 @@ class PythonLexer {
       cursor_.advance_number();
       return add(TokenKind::Number, cursor_.since(start), line);
     }
-    for (const auto text : k_operators) {
+    for (std::size_t i = stands_alone(c) ? k_operators.size() : 0; i < k_operators.size(); ++i) {
+      const auto text = k_operators[i];
       if (!cursor_.starts_with(text)) continue;
       cursor_.advance(text.size());
       return add(TokenKind::Operator, text, line);

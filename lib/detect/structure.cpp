@@ -254,7 +254,7 @@ class StructureReader {
     Position name = at;
     int depth = 0;
     // Back over template arguments.
-    while (name > range.begin) {
+    while (name > range.begin && at - name < k_longest_name) {
       --name;
       if (tokens.is(name, ">")) ++depth;
       if (tokens.is(name, "<"))
@@ -262,7 +262,11 @@ class StructureReader {
       else if (depth == 0 && tokens.is_name(name))
         break;
     }
-    const auto parts = split_tokens(tokens, {at + 1, range.end}, ",");
+    constexpr Position k_longest = 256;
+    Position end = at + 1;
+    while (end < std::min(range.end, at + k_longest) && !tokens.is(end, ">>>"))
+      end = tokens.after_group(end, range.end);
+    const auto parts = split_tokens(tokens, {at + 1, std::min(end, range.end)}, ",");
     if (!parts.empty() && tokens.is_name(name))
       launch(index, node, tokens.list[name].text, tokens.list[at].line, parts[0]);
   }
@@ -349,6 +353,7 @@ class StructureReader {
   }
 
   static constexpr std::size_t k_max_meanings = 8;
+  static constexpr Position k_longest_name = 64;  // tokens, with template arguments
   Target target_;
   Structure s_;
 };
