@@ -84,6 +84,14 @@ bool multiplies_matrices(std::string_view name) {
   return name == "dot" || name == "dot_scaled" || name.find("mfma") != name.npos || name.find("wmma") != name.npos;
 }
 
+/// Words of casts: (const float*)p.
+bool is_type(std::string_view name) {
+  constexpr std::array<std::string_view, 15> k_names{"const", "volatile", "float",    "double", "int",
+                                                     "long",  "short",    "unsigned", "signed", "char",
+                                                     "void",  "bool",     "half",     "struct", "__half"};
+  return one_of(name, k_names) || (name.size() > 2 && name.substr(name.size() - 2) == "_t");
+}
+
 bool loads(std::string_view name) {
   constexpr std::array<std::string_view, 6> k_names{"__ldg", "__ldcg", "__ldcs", "__ldca", "__ldcv", "__ldlu"};
   return one_of(name, k_names);
@@ -290,8 +298,11 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   const auto& tokens = tokens_;
   const Position first = at;
   if (one_of(tokens.list[at].text, k_constants)) return at + 1;
-  const bool member = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
-  if (member && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32
+  const bool of_result = at > 0 && (tokens.is(at - 1, ".") || tokens.is(at - 1, "->"));
+  if (of_result && !tokens.is(arguments_at(tokens, at + 1, end), "(")) return at + 1;  // f(x)->data
+  if (tokens.language == Language::C && is_type(tokens.list[at].text) && !tokens.is(at + 1, "(")) return at + 1;
+  const bool constant = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
+  if (constant && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32
   Position last = at;
   ++at;
   while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->") || tokens.is(at, "::")) && tokens.is_name(at + 1)) {

@@ -480,12 +480,30 @@ class LoopFlow {
       if (edge.term == 0 || (factors != rescaled.end() && factors->second.has_other_than(edge.factor))) return false;
       scaled = true;
     }
+    if (!scaled) return false;
+    // A factor that stays the same may be that of a polynomial: then the data must be weighted, as an average's is.
+    const bool gated = has_varying_factor(component);
     // Data must be added, and not only multiplied: p = p * x is a product.
-    return scaled && std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
-             const auto& edge = edges_[i];
-             return component_[edge.from] != component && !edge.address && (edge.from_memory || data_[edge.from]) &&
-                    (edge.term == 0 || own.count(product(edge.fact, edge.term)) == 0);
-           });
+    return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
+      const auto& edge = edges_[i];
+      if (component_[edge.from] == component || edge.address || !(edge.from_memory || data_[edge.from])) return false;
+      if (edge.term == 0) return gated;
+      return own.count(product(edge.fact, edge.term)) == 0;
+    });
+  }
+
+  /// Whether a product of the state has a factor that the iteration chooses.
+  [[nodiscard]] bool has_varying_factor(std::uint32_t component) const {
+    const auto factors = products_of(component, [&](const Use& use, const auto& groups) {
+      return component_[local(node_of(use))] != component &&
+             (use.memory ? groups.count(use.group) != 0 : static_cast<bool>(induction_[local(node_of(use))]));
+    });
+    return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
+      const auto& edge = edges_[i];
+      if (component_[edge.from] != component || edge.term == 0) return false;
+      const auto found = factors.find(product(edge.fact, edge.term));
+      return found != factors.end() && found->second.has_other_than(edge.factor);
+    });
   }
 
   [[nodiscard]] NameId node_of(const Use& use) const { return flow_.node_of(use.name, use.memory); }

@@ -31,5 +31,6 @@ class ModelNew(torch.nn.Module):
 
 
 def drive(x):
+    torch.manual_seed(1)
     with torch.no_grad():
         return ModelNew(x.shape[2], 18)(x.reshape(-1, x.shape[2])).reshape(x.shape)

@@ -72,7 +72,55 @@ TEST_CASE("the corpus and its index name the same files", "[detect][corpus]") {
   for (const auto& entry : std::filesystem::directory_iterator(KERNELGEN_TEST_DATA "/detect"))
     if (entry.path().filename() != "index.txt") found.insert(entry.path().filename().string());
   CHECK(listed == found);
-  CHECK(found.size() >= 30);
+  CHECK(found.size() >= 80);
+}
+
+TEST_CASE("the page of the detector has the table of its corpus", "[detect][corpus]") {
+  std::string table = "| file | verdict | warnings |\n|---|---|---|\n";
+  for (const auto& each : read_cases()) {
+    const auto report = inspect(read_test_data("detect/" + each.file), each.target);
+    const auto warnings = warnings_of(report);
+    table += "| `" + each.file + "` | `" + std::string(to_string(report.verdict)) + "` |" +
+             (warnings.empty() ? "" : " " + warnings) + " |\n";
+  }
+  const auto page = read_test_data("../../docs/detector.md");
+  INFO("the end of docs/detector.md should read:\n" << table);
+  CHECK(page.size() > table.size());
+  CHECK(page.substr(page.size() - std::min(page.size(), table.size())) == table);
+}
+
+TEST_CASE("what macros make stands where they are used", "[detect]") {
+  const auto report = inspect(read_test_data("detect/cuda_macro_kernel.cu"), Target::Cuda);
+  const auto line = [&](EvidenceKind kind) {
+    const auto found = std::find_if(report.evidence.begin(), report.evidence.end(),
+                                    [&](const Evidence& item) { return item.kind == kind; });
+    return found == report.evidence.end() ? 0 : found->line;
+  };
+  CHECK(line(EvidenceKind::DeviceKernel) == 11);
+  CHECK(line(EvidenceKind::DeviceLoop) == 15);
+  CHECK(report.evidence.front().name == "rnn_forward");
+}
+
+TEST_CASE("warnings have their lines", "[detect]") {
+  const auto line = [](const std::string& file, Target target, std::string_view name) {
+    const auto report = inspect(read_test_data("detect/" + file), target);
+    const auto found = std::find_if(report.warnings.begin(), report.warnings.end(),
+                                    [&](const DetectorWarning& warning) { return warning.name == name; });
+    return found == report.warnings.end() ? 0 : found->line;
+  };
+  CHECK(line("triton_serial_hidden_scalar.py", Target::Triton, "serial_hidden") == 10);
+  CHECK(line("cuda_serial_hidden_one_thread_per_row.cu", Target::Cuda, "serial_hidden") == 7);
+  CHECK(line("cuda_missing_barrier_two_buffers.cu", Target::Cuda, "unsynchronized_state") != 0);
+  CHECK(line("cuda_macro_kernel.cu", Target::Cuda, "single_program") == 25);
+}
+
+TEST_CASE("a loop around independent launches is no loop over steps", "[detect]") {
+  const auto report = inspect(read_test_data("detect/cuda_batch_loop_launches.cu"), Target::Cuda);
+  const auto found = std::find_if(report.evidence.begin(), report.evidence.end(),
+                                  [](const Evidence& item) { return item.kind == EvidenceKind::HostLoop; });
+  REQUIRE(found != report.evidence.end());
+  CHECK(found->line == 12);
+  CHECK(found->detail.find("independent") != std::string::npos);
 }
 
 TEST_CASE("the example kernels are understood", "[detect][corpus]") {
