@@ -83,6 +83,7 @@ class FunctionFlow {
                  std::vector<std::pair<NameId, NameId>>& decisions) const;
   void find_conditions();
 
+  friend class LoopGraph;
   friend class LoopFlow;
   const Function& function_;
   Side side_;
