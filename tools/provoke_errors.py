@@ -307,13 +307,13 @@ def without_paths(text: str) -> str:
     """A kept message says nothing about where this machine keeps things."""
     text = text.replace(str(ROOT) + "/", "").replace(sys.prefix, "/usr")
     text = re.sub(r"/usr/lib/python3[.\d]*/site-packages", "/usr/lib/python3/site-packages", text)
-    return re.sub(r"(/tmp|/work)/[\w./-]*?(?=/?(?:candidate|tmpxft|triton/|kernelgen_candidate|main\b|cc\w{6}\.))", "/tmp", text)
+    return re.sub(r"/(?:tmp|work)/(?:[\w.-]+/)*(?=candidate|tmpxft|kernelgen_candidate|main\b|cc\w{6}\.)", "/tmp/", text)
 
 
 def comparable(text: str) -> str:
     """Without what differs from run to run: addresses, temporary names."""
-    text = re.sub(r"/tmp/[\w./-]+|tmpxft_[\w.-]+|0x[0-9a-f]{6,}|\bcc\w{6}\.o\b", "*", text)
-    return re.sub(r"candidate-\w+", "candidate", text)
+    text = re.sub(r"\bcc\w{6}\.(?=[os]\b)|tmpxft_[\w.-]+|0x[0-9a-f]{6,}|Compile time = [\d.]+", "*", text)
+    return re.sub(r"candidate-[\w-]+", "candidate", text)
 
 
 def sources() -> list[pathlib.Path]:
