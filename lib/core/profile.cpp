@@ -49,6 +49,8 @@ std::size_t end_of_brackets(std::string_view text, std::size_t at) {
 }
 
 constexpr std::string_view k_anonymous = "(anonymous namespace)";
+/// What Nsight Compute calls it.
+constexpr std::string_view k_unnamed = "<unnamed>";
 
 }  // namespace
 
@@ -64,9 +66,10 @@ KernelOrigin origin_of_kernel(std::string_view name) {
 std::string function_of_kernel(std::string_view name) {
   std::string function;
   for (std::size_t at = 0; at < name.size();) {
-    if (name.substr(at).starts_with(k_anonymous)) {
+    const auto rest = name.substr(at);
+    if (rest.starts_with(k_anonymous) || rest.starts_with(k_unnamed)) {
       function += k_anonymous;
-      at += k_anonymous.size();
+      at += rest.starts_with(k_unnamed) ? k_unnamed.size() : k_anonymous.size();
     } else if (name[at] == '(') {
       // Parameters end a name; "operator()" has two pairs of parentheses, of which the first one belongs to it.
       if (!function.ends_with("operator")) break;

@@ -87,7 +87,7 @@ def check_counters(checks: Checks) -> None:
         checks.check("why there are no counters, and what to do", code == 69 and bool(why["remedy"]), why)
         return
     found = metrics_of(kernel_of(profile, "relu_kernel"))
-    checks.check("counters of a Triton kernel", code == 0 and set(found) == BRIEF, found or said)
+    checks.check("counters of a Triton kernel", code == 0 and set(found) >= BRIEF, found or said)
     checks.check("it reads and writes memory", found.get("dram_throughput_pct", 0) > 10)
     checks.check("its grid", found.get("grid_blocks") == 4096)
     code, profile, said = checks.profile(*candidate("relu", "relu.cu"), "--set", "full")

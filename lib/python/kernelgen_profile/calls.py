@@ -33,8 +33,11 @@ class TorchDevice(GpuDevice):
 
     def __init__(self, name: str):
         self.torch = torch.device(name)
-        self.label = f"profiled {name}"
         self._on_cuda = self.torch.type == "cuda"
+        if self._on_cuda and self.torch.index is None:
+            # As tensors have it: "cuda" is another device than "cuda:0" where the two are compared.
+            self.torch = torch.device("cuda", torch.cuda.current_device())
+        self.label = f"profiled {name}"
 
     def synchronize(self) -> None:
         if self._on_cuda:

@@ -26,6 +26,8 @@ TEST_CASE("the function of a kernel is its name without types", "[core][profile]
         "at::native::vectorized_elementwise_kernel");
   CHECK(function_of_kernel("(anonymous namespace)::softmax(float const*, float*, int)") ==
         "(anonymous namespace)::softmax");
+  CHECK(function_of_kernel("<unnamed>::softmax(const float *, <unnamed>::Part *, int)") ==
+        "(anonymous namespace)::softmax");
   CHECK(function_of_kernel("void ns::Op<int>::operator()<float>(float)") == "ns::Op::operator()");
 }
 
