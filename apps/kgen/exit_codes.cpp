@@ -29,6 +29,7 @@ ExitCode exit_code_for(const Error& error) {
     case ErrorCode::Timeout:
     case ErrorCode::Unavailable:
     case ErrorCode::Unsupported:
+    case ErrorCode::OutOfMemory:
       return ExitCode::MachineLacks;
     case ErrorCode::Pending:
       return ExitCode::Waiting;

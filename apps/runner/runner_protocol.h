@@ -36,7 +36,8 @@ enum {
   KGEN_OP_PREPARE = 5, /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
   KGEN_OP_RUN = 6,     /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags. See below */
   KGEN_OP_DESTROY = 7, /**< native: arg[0] = set */
-  KGEN_OP_ECHO = 9,    /**< answered at once; tells the worker what an exchange costs before a candidate is loaded */
+  KGEN_OP_ECHO = 9,    /**< answered at once; tells the worker what an exchange costs before a candidate is loaded.
+                              arg[0] = 1: on a device with everything that stands around a call, but without one */
   KGEN_OP_CRASH = 8    /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
 };
 

@@ -307,7 +307,7 @@ class Evaluation {
 
   /// One staged, run and fully compared call.
   Result<Ended> call(const std::string& distribution, Freshness freshness) {
-    KERNELGEN_TRY(auto staged, judge().stage(distribution, freshness, CallMode::Eager));
+    KERNELGEN_TRY(auto staged, judge().stage(distribution, freshness, CallMode::Eager, ReferenceTurn::Before));
     const auto answer =
         runner_->run(weight_set_, staged.forward_seed, Allocations::Poisoned, CallMode::Eager, options_.call_timeout);
     CaseResult result{.distribution = distribution, .seed = staged.seed, .weight_set = weight_set_, .call = ++call_};
@@ -376,7 +376,8 @@ class Evaluation {
 
   Result<std::optional<std::string>> replay_once() {
     using Refused = std::optional<std::string>;
-    KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own), Freshness::New, CallMode::Graph));
+    KERNELGEN_TRY(auto staged,
+                  judge().stage(std::string(k_own), Freshness::New, CallMode::Graph, ReferenceTurn::Before));
     const auto answer = run(staged, CallMode::Graph);
     if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
     if (const auto* death = std::get_if<RunnerDeath>(&answer)) {
@@ -404,7 +405,9 @@ class Evaluation {
 
   Result<std::variant<TimedPair, Outcome>> timed_pair(int number, CallMode reference, CallMode candidate) {
     using Answer = std::variant<TimedPair, Outcome>;
-    KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own), Freshness::Canary, reference));
+    // There and back: ABBA takes out what being second costs.
+    const auto turn = number % 2 == 0 ? ReferenceTurn::After : ReferenceTurn::Before;
+    KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own), Freshness::Canary, reference, turn));
     const auto answer = run(staged, candidate);
     KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
     if (ended) return Answer(*std::move(ended));
@@ -417,13 +420,14 @@ class Evaluation {
       checked.outcome.message = fmt::format("timed call {}: {}", number, checked.outcome.message);
       return Answer(std::move(checked.outcome));
     }
-    return Answer(TimedPair{.reference_ns = staged.reference_ns,
+    // One of the two is zero.
+    return Answer(TimedPair{.reference_ns = staged.reference_ns + checked.reference_ns,
                             .candidate_ns = std::max<std::int64_t>(call_ns(reply), 1),
                             .host_ns = reply.host_ns,
                             .late_ns = on_device() ? reply.late_ns() : 0,
                             .fresh = staged.fresh,
                             .full = full,
-                            .throttled = staged.throttled});
+                            .throttled = staged.throttled || checked.throttled});
   }
 
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
@@ -542,6 +546,7 @@ JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options, c
     asked.device = JudgeDevice{.vendor = gpu->vendor,
                                .uuid = gpu->uuid,
                                .l2_bytes = gpu->l2_bytes,
+                               .memory_bytes = gpu->memory_bytes,
                                .bytes_per_second = gpu->measured_bytes_per_second.value_or(0)};
   return asked;
 }

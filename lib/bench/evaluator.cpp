@@ -10,6 +10,7 @@
 #include "bench/evaluation.hpp"
 #include "bench/judge_pool.hpp"
 #include "bench/shared_memory.hpp"
+#include "bench/verdict.hpp"
 #include "support/clock.hpp"
 #include "support/random_id.hpp"
 #include "support/try.hpp"
@@ -68,6 +69,44 @@ class Evaluator final : public LocalBenchmarker {
 
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                     std::stop_token stop) override {
+    auto record = evaluate_once(request, progress, stop);
+    KERNELGEN_TRY(const auto reason, reason_for_another_try(record, stop));
+    if (reason.empty()) return record;
+    if (progress) progress({"again", reason});
+    record = evaluate_once(request, progress, std::move(stop));
+    if (record) record->labels.push_back("second try: " + reason);
+    return record;
+  }
+
+  Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
+                                   std::stop_token stop) override {
+    auto description = describe_once(task, options, stop);
+    KERNELGEN_TRY(const auto reason, reason_for_another_try(description, stop));
+    return reason.empty() ? std::move(description) : describe_once(task, options, std::move(stop));
+  }
+
+  std::string device() const override { return cpu_.to_line(); }
+
+  Result<void> check_able(std::stop_token stop) override {
+    KERNELGEN_CHECK(judges_->environment(std::move(stop)));
+    return {};
+  }
+
+ private:
+  /// Why something went as it did that has nothing to do with the candidate and may be otherwise now; else empty.
+  template <class Value>
+  Result<std::string> reason_for_another_try(const Result<Value>& result, std::stop_token stop) {
+    if (!result && result.error().code == ErrorCode::OutOfMemory) {
+      KERNELGEN_TRY(const bool made, judges_->make_room(std::move(stop)));
+      return std::string(made ? "other tasks held the memory" : "");
+    }
+    if constexpr (std::is_same_v<Value, EvaluationRecord>)
+      if (result && is_disturbance(result->outcome)) return result->outcome.detail;
+    return std::string();
+  }
+
+  Result<EvaluationRecord> evaluate_once(const EvaluationRequest& request, const ProgressCallback& progress,
+                                         std::stop_token stop) {
     auto resolved = request;
     resolve_threads(resolved.options);
     KERNELGEN_TRY(auto* device, devices_->choose(request.candidate.target, request.options.device, stop));
@@ -85,8 +124,8 @@ class Evaluator final : public LocalBenchmarker {
                               progress, std::move(stop));
   }
 
-  Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
-                                   std::stop_token stop) override {
+  Result<TaskDescription> describe_once(const TaskSource& task, const EvaluationOptions& options,
+                                        std::stop_token stop) {
     auto resolved = options;
     resolve_threads(resolved);
     KERNELGEN_TRY(auto* device, devices_->choose(Target::Torch, options.device, stop));
@@ -96,14 +135,6 @@ class Evaluator final : public LocalBenchmarker {
     return description;
   }
 
-  std::string device() const override { return cpu_.to_line(); }
-
-  Result<void> check_able(std::stop_token stop) override {
-    KERNELGEN_CHECK(judges_->environment(std::move(stop)));
-    return {};
-  }
-
- private:
   Result<EvaluationRecord> begin_record(const EvaluationRequest& request, const Device& device, std::stop_token stop) {
     EvaluationRecord record;
     record.id = random_id();

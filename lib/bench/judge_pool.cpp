@@ -33,6 +33,9 @@ std::uint64_t free_memory() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
+/// Judges that wait keep this share of a device's memory at most while another one starts there.
+constexpr std::uint64_t k_idle_part = 8;
+
 /// What makes two tasks the same to a judge, as sorted lines that a person can read.
 std::string key_text(const JudgeTask& task) {
   std::string text = fmt::format("precision {}\ntask {}\nthreads {}\n", to_string(task.precision),
@@ -47,13 +50,15 @@ std::string key_text(const JudgeTask& task) {
 /// A judge with its task. Members are in the order in which they depend on each other.
 struct WarmJudge {
   std::string key;
+  /// UUID; empty: the processor.
+  std::string device;
   bool busy = true;
   std::unique_ptr<SharedMemorySource::Block> exchange;
   std::unique_ptr<Judge> judge;
   TaskDescription description;
   Admission admission;
   ExchangeLayout layout;
-  std::optional<int> device_fd;
+  std::optional<DeviceArena> device_arena;
 };
 
 class ProcessJudgePool final : public JudgePool {
@@ -78,6 +83,17 @@ class ProcessJudgePool final : public JudgePool {
     return report;
   }
 
+  Result<bool> make_room(std::stop_token stop) override {
+    std::unique_lock lock(mutex_);
+    while (!judges_.empty()) {
+      if (std::erase_if(judges_, [](const auto& judge) { return !judge->busy; }) > 0) return true;
+      const auto version = version_;
+      if (!changed_.wait(lock, stop, [&] { return version_ != version; }))
+        return Error{ErrorCode::Cancelled, "cancelled while waiting for memory"};
+    }
+    return false;
+  }
+
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) override {
     const auto key = key_text(task);
     std::unique_lock lock(mutex_);
@@ -98,7 +114,8 @@ class ProcessJudgePool final : public JudgePool {
     judges_.push_front(std::make_unique<WarmJudge>());
     auto& judge = *judges_.front();
     judge.key = key;
-    trim();
+    if (task.device) judge.device = task.device->uuid;
+    trim(task.device);
     lock.unlock();
     if (auto started = start(judge, task, gate, stop); !started) {
       give_back(judge, Health::Broken);
@@ -129,7 +146,7 @@ class ProcessJudgePool final : public JudgePool {
     session->admission = judge.admission;
     session->layout = judge.layout;
     session->exchange_fd = judge.exchange->fd();
-    session->device_fd = judge.device_fd;
+    if (judge.device_arena) session->device_fd = judge.device_arena->fd;
     session->threads = task.threads;
     return session;
   }
@@ -148,12 +165,20 @@ class ProcessJudgePool final : public JudgePool {
     changed_.notify_all();
   }
 
-  /// Ends the judges that were used least recently. Requires: the mutex is held.
-  void trim() {
+  /// Ends the judges that were used least recently, and those that leave too little of a device to the one that starts
+  /// there. Requires: the mutex is held.
+  void trim(const std::optional<JudgeDevice>& device) {
     for (auto judge = judges_.end(); judges_.size() > options_.max_warm && judge != judges_.begin();) {
       --judge;
       if (!(*judge)->busy) judge = judges_.erase(judge);
     }
+    if (!device || device->memory_bytes == 0) return;
+    std::uint64_t kept = 0;
+    std::erase_if(judges_, [&](const auto& judge) {
+      if (judge->busy || judge->device != device->uuid || !judge->device_arena) return false;
+      kept += judge->device_arena->kept_bytes;
+      return kept > device->memory_bytes / k_idle_part;
+    });
   }
 
   Result<void> start(WarmJudge& warm, const JudgeTask& task, DeviceGate& gate, const std::stop_token& stop) {
@@ -176,7 +201,7 @@ class ProcessJudgePool final : public JudgePool {
       const auto written = write_file_atomic(file, warm.admission.cached, {.durability = Durability::Rename});
     KERNELGEN_TRY(warm.layout, warm.judge->layout());
     KERNELGEN_TRY(warm.exchange, memory_.allocate("kernelgen-exchange", warm.layout.bytes));
-    KERNELGEN_TRY(warm.device_fd, warm.judge->attach(warm.exchange->memory()));
+    KERNELGEN_TRY(warm.device_arena, warm.judge->attach(warm.exchange->memory()));
     return {};
   }
 

@@ -30,6 +30,9 @@ class JudgePool {
   /// A judge shares its device, through `gate`, while it is started, and never while somebody waits for one: whoever
   /// has the judge may be waiting to have the device alone.
   virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) = 0;
+  /// Ends every judge that nobody uses, after waiting for one if all are in use. False: there is none but the caller's
+  /// own, so that more memory will not come from here.
+  virtual Result<bool> make_room(std::stop_token stop) = 0;
   /// Versions of Python, torch and triton; waits for the imports.
   virtual Result<EnvironmentReport> environment(std::stop_token stop) = 0;
 };

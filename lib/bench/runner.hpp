@@ -94,7 +94,8 @@ enum class Allocations { Plain, Poisoned };
 class Runner {
  public:
   virtual ~Runner() = default;
-  /// An exchange in which nothing is done: what the worker's clock shows for one besides the candidate.
+  /// An exchange in which nothing is called: what the worker's clock shows for one besides the candidate. On a device
+  /// its cache is flushed, and its clock started and stopped, as around a call.
   virtual RunnerAnswer echo(std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer load(const RunnerJob& job, std::chrono::milliseconds timeout) = 0;
   /// ModelNew only: builds the module under a seed; arg[0] is the size of its state.

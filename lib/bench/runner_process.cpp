@@ -106,7 +106,7 @@ class SandboxedRunner final : public RunnerProcess {
     return !dead_ && (count > 0 || (count < 0 && errno == EAGAIN));
   }
 
-  RunnerAnswer echo(milliseconds timeout) override { return ask(KGEN_OP_ECHO, {}, timeout); }
+  RunnerAnswer echo(milliseconds timeout) override { return ask(KGEN_OP_ECHO, {1}, timeout); }
   RunnerAnswer load(const RunnerJob& job, milliseconds timeout) override {
     if (builds_) builds_->bring(job.builds_key);
     std::vector<int> fds{job.description_fd, job.exchange_fd, job.code_fd};

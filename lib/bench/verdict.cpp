@@ -87,6 +87,9 @@ constexpr double k_memory_share = 0.9;
 /// on every core it is 95 %, and a PyTorch GRU of two threads was seen to take twenty times as long, its candidate not.
 constexpr double k_max_contention = 0.25;
 
+constexpr std::string_view k_busy = "busy machine";
+constexpr std::string_view k_disturbed = "baseline disturbed";
+
 }  // namespace
 
 Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, std::chrono::milliseconds timeout) {
@@ -202,6 +205,10 @@ std::optional<Outcome> doubt_device_time(const TimingReport& timing, const Memor
                              fastest_ns / 1e3, floor.bytes / 1e9, floor.bytes / floor.bytes_per_second * 1e6)};
 }
 
+bool is_disturbance(const Outcome& outcome) {
+  return outcome.kind == OutcomeKind::Suspect && (outcome.detail == k_busy || outcome.detail == k_disturbed);
+}
+
 bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {
   if (clean_ns.empty() || interleaved_ns.empty()) return false;
   return median(interleaved_ns) > k_disturbed_ratio * median(clean_ns) &&
@@ -239,7 +246,7 @@ double ClockAllowance::in_total(double candidate_ns) const {
 std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance) {
   // First: it explains what the other checks would see.
   if (timing.contention && *timing.contention > k_max_contention)
-    return Outcome{OutcomeKind::Suspect, "busy machine",
+    return Outcome{OutcomeKind::Suspect, std::string(k_busy),
                    fmt::format("other work kept the processors busy during {:.0f} % of the measurement; repeat it when "
                                "the machine is idle",
                                100 * *timing.contention)};
@@ -255,7 +262,7 @@ std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllow
   if (auto doubtful = doubt_repeats(timing)) return doubtful;
   if (baseline_disturbed(timing.clean_before_ns, timing.reference_ns) &&
       (timing.clean_after_ns.empty() || baseline_disturbed(timing.clean_after_ns, timing.reference_ns)))
-    return Outcome{OutcomeKind::Suspect, "baseline disturbed",
+    return Outcome{OutcomeKind::Suspect, std::string(k_disturbed),
                    fmt::format("the reference took {:.3f} ms beside the candidate and {:.3f} ms without it",
                                median(timing.reference_ns) / 1e6, median(timing.clean_before_ns) / 1e6)};
   return std::nullopt;

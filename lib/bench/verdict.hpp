@@ -60,6 +60,9 @@ struct MemoryFloor {
 /// Whether the times that the device's own clock gave are possible; the reason when not.
 [[nodiscard]] std::optional<Outcome> doubt_device_time(const TimingReport& timing, const MemoryFloor& floor);
 
+/// Whether a suspicion is about the machine as much as about the candidate: it may be gone at the next try.
+[[nodiscard]] bool is_disturbance(const Outcome& outcome);
+
 /// Whether the interleaved reference is slower than the clean baseline by more than 3 % beyond what noise explains,
 /// so that a second clean baseline has to tell drift of the machine from disturbance by the candidate.
 [[nodiscard]] bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns,

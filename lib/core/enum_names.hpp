@@ -38,6 +38,7 @@ inline constexpr auto names_of<ErrorCode> = make_names<ErrorCode>({
     {ErrorCode::Unavailable, "unavailable"},
     {ErrorCode::Unsupported, "unsupported"},
     {ErrorCode::InvalidTask, "invalid_task"},
+    {ErrorCode::OutOfMemory, "out_of_memory"},
     {ErrorCode::Busy, "busy"},
     {ErrorCode::Pending, "pending"},
     {ErrorCode::Internal, "internal"},

@@ -142,14 +142,16 @@ class JudgeProcess final : public Judge {
     return layout;
   }
 
-  Result<std::optional<int>> attach(const SharedMemory& exchange) override {
+  Result<std::optional<DeviceArena>> attach(const SharedMemory& exchange) override {
     KERNELGEN_TRY(auto reply, call("attach", {{"path", exchange.path}, {"bytes", exchange.bytes}}));
     auto fds = channel_.take_fds();
     const auto* announced = reply.if_contains("device_fd");
-    if (announced == nullptr || announced->is_null()) return std::optional<int>();
+    if (announced == nullptr || announced->is_null()) return std::optional<DeviceArena>();
     if (fds.size() != 1) return malformed("attach", "device_fd");
     device_arena_ = std::move(fds.front());
-    return std::optional(device_arena_.get());
+    DeviceArena arena{.fd = device_arena_.get()};
+    KERNELGEN_TRY(arena.kept_bytes, read_u64(reply, "attach", "device_bytes"));
+    return std::optional(arena);
   }
 
   Result<std::uint64_t> use_weights(int set) override {
@@ -162,10 +164,12 @@ class JudgeProcess final : public Judge {
     return read<WeightReport>(reply, "state", "weights");
   }
 
-  Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode) override {
+  Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode,
+                           ReferenceTurn turn) override {
     KERNELGEN_TRY(auto reply, call("stage", {{"distribution", distribution},
                                              {"seed", nullptr},
                                              {"graph", mode == CallMode::Graph},
+                                             {"reference_after", turn == ReferenceTurn::After},
                                              {"repeat", freshness == Freshness::Repeat},
                                              {"canary", freshness == Freshness::Canary}}));
     StagedCase staged;
@@ -184,6 +188,10 @@ class JudgeProcess final : public Judge {
     CheckResult result;
     KERNELGEN_TRY(result.outcome, read<Outcome>(reply, "check", "outcome"));
     KERNELGEN_TRY(result.outputs, read<std::vector<OutputError>>(reply, "check", "outputs"));
+    if (reply.contains("reference_ns")) {
+      KERNELGEN_TRY(result.reference_ns, read<std::int64_t>(reply, "check", "reference_ns"));
+      KERNELGEN_TRY(result.throttled, read<bool>(reply, "check", "throttled"));
+    }
     return result;
   }
 
@@ -231,7 +239,7 @@ class JudgeProcess final : public Judge {
     if (error.code == ErrorCode::Unavailable) {
       const auto status = wait_for_end();
       const bool killed = status.signal == SIGKILL;
-      return {ErrorCode::InvalidTask,
+      return {killed ? ErrorCode::OutOfMemory : ErrorCode::InvalidTask,
               fmt::format("task {}: its process ended during \"{}\" ({}){}", task_name_, op, status.to_line(),
                           killed ? "; it probably needs more memory than there is" : "")};
     }

@@ -179,13 +179,19 @@ class PlanTest(unittest.TestCase):
             self.sets(22 * GIB, 6 * GIB, 6 * GIB)
 
     def test_a_runner_is_left_its_outputs_and_a_quarter(self) -> None:
-        plan = MemoryPlan(free=100, runner=25, least=10, ample=40, per_set=20)
+        plan = MemoryPlan(free=100, runner=25, runner_ample=25, least=10, ample=40, per_set=20)
         self.assertEqual(plan.sets, 1)
         self.assertEqual(replace(plan, free=55).sets, 1)
         self.assertEqual(replace(plan, free=125).sets, 3)
         with self.assertRaises(TaskError):
             _ = replace(plan, free=54).sets
 
+    def test_a_runner_is_left_more_before_the_judge_takes_a_second_set(self) -> None:
+        plan = MemoryPlan(free=125, runner=25, runner_ample=45, least=10, ample=40, per_set=20)
+        self.assertEqual((plan.sets, plan.kept, plan.judge), (2, 80, 80))
+        self.assertEqual(replace(plan, free=145).sets, 3)
+        scarce = replace(plan, free=55)
+        self.assertEqual((scarce.sets, scarce.judge), (1, 30))
 
 class QuickTest(unittest.TestCase):
     def accepted(self, wanted: torch.Tensor, given: torch.Tensor, chunk: int = 1000) -> Any:

@@ -66,6 +66,8 @@ class ProcessTest(unittest.TestCase):
         frames.send(self.judge.connection, request)
         reply = frames.receive(self.judge.connection)
         assert reply is not None
+        kept = reply.body.pop("device_bytes")
+        self.assertGreater(kept, self.layout["device_bytes"])
         self.assertEqual(reply.body, {"id": 77, "ok": True, "device_fd": True})
         self.assertEqual(len(reply.descriptors), 1)
         address = self.gpu.import_shared(reply.descriptors[0], self.layout["device_bytes"])
@@ -125,6 +127,19 @@ class ProcessTest(unittest.TestCase):
         self.assertTrue(len(samples["samples_ns"]) >= 5 and samples["flushed"])
         graph = self.judge.must("baseline", seconds=0.1, min_samples=5, max_samples=20, graph=True)
         self.assertEqual((graph["samples_ns"], graph["reason"]), ([], "no graphs on this device"))
+
+    def test_a_reference_that_is_called_after_the_candidate(self) -> None:
+        self.attach()
+        self.judge.must("weights", set=1)
+        for canary in (False, True, True):
+            reply = self.judge.must("stage", distribution="own", canary=canary, reference_after=True)
+            self.assertEqual(reply["reference_ns"], 0)
+            self.tensor("output", "output").copy_(self.answer())
+            found = self.judge.must("check", mode="full")
+            self.assertEqual(found["outcome"]["kind"], "correct")
+            self.assertGreater(found["reference_ns"], 0)
+            self.assertIs(found["throttled"], False)
+            self.assertNotIn("reference_ns", self.judge.must("check", mode="full"))
 
     def test_what_a_runner_writes_elsewhere_is_seen(self) -> None:
         self.attach()
@@ -226,7 +241,7 @@ class FailureTest(unittest.TestCase):
         with mock.patch.object(self.session, "stage", side_effect=RuntimeError("CUDA error: device-side assert triggered")):
             self.fails(self.ask("stage"), "invalid_task", "device fault: CUDA error")
         with mock.patch.object(self.session, "stage", side_effect=GpuError("allocating memory: out of memory (2)", 2)):
-            self.fails(self.ask("stage"), "invalid_task", "needs more device memory than there is")
+            self.fails(self.ask("stage"), "out_of_memory", "needs more device memory than there is")
 
     def test_an_arena_that_does_not_fit(self) -> None:
         self.session.load(load_request())
@@ -237,7 +252,7 @@ class FailureTest(unittest.TestCase):
 
     def test_a_judge_that_does_not_fit_beside_the_arena(self) -> None:
         with mock.patch.object(GpuDevice, "free_bytes", lambda self: 1000):
-            self.fails(self.attach(), "invalid_task", "needs [0-9]+ bytes of device memory beside .*, 1000 are free")
+            self.fails(self.attach(), "out_of_memory", "needs [0-9]+ bytes of device memory beside .*, 1000 are free; smaller")
 
     def test_outputs_are_judged_in_place_where_there_is_no_memory_for_a_copy(self) -> None:
         self.attach()

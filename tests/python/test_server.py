@@ -110,7 +110,7 @@ class ServerTest(unittest.TestCase):
 
     def test_a_task_that_needs_too_much_memory(self) -> None:
         greedy = TASK.replace("torch.randn(16, 8)", "torch.randn(1 << 34)")
-        self.assertIn("memory", self.fails("invalid_task", "load", task=task(greedy), memory_bytes=2 << 30))
+        self.assertIn("memory", self.fails("out_of_memory", "load", task=task(greedy), memory_bytes=2 << 30))
 
     def test_a_task_that_floods_its_output(self) -> None:
         noisy = "import os\nprint('x' * 10_000_000)\nos.write(1, b'y' * 10_000_000)\n" + TASK

@@ -131,6 +131,25 @@ class StagerTest(unittest.TestCase):
         answer(self.judge)
         self.assertEqual(self.kind(), "correct")
 
+    def test_the_reference_may_be_called_after_the_candidate(self) -> None:
+        judge = self.judge
+        for canary in (False, True, True, True):
+            staged = judge.stage({"distribution": "own", "canary": canary, "reference_after": True})
+            self.assertEqual(staged["reference_ns"], 0)
+            self.assertIsNone(judge._stager.current.expected)
+            checked = judge.check({"mode": "canary"})
+            self.assertEqual(checked["outcome"]["kind"], "accuracy")
+            self.assertGreater(checked["reference_ns"], 0)
+            answer(judge)
+            self.assertEqual(judge.check({"mode": "full"})["outcome"]["kind"], "correct")
+
+    def test_draws_that_a_candidate_needs_cannot_wait(self) -> None:
+        judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
+        self.addCleanup(os.close, arena)
+        staged = judge.stage({"distribution": "own", "reference_after": True})
+        self.assertGreater(staged["reference_ns"], 0)
+        self.assertNotIn("reference_ns", judge.check({"mode": "full"}))
+
     def test_the_arena_holds_what_the_expected_answer_belongs_to(self) -> None:
         for _ in range(30):
             self.judge.stage({"canary": True})

@@ -277,7 +277,7 @@ class Errors(unittest.TestCase):
         self.failing(model("return self.l(x)", "[torch.rand(3, 3)]", "self.l = nn.LazyLinear(4)"), "l.weight: lazily", "unsupported")
 
     def test_more_memory_than_there_is(self):
-        self.failing(model("return x", "[torch.empty(1 << 50)]"), "needs more memory than there is")
+        self.failing(model("return x", "[torch.empty(1 << 50)]"), "needs more memory than there is", "out_of_memory")
 
     def test_shapes_that_depend_on_the_seed(self):
         task = task_from(model("return x", "[torch.rand(int(torch.randint(2, 99, (1,))))]"))

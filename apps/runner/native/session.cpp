@@ -103,7 +103,11 @@ kgen_tensor_list Session::Lists::list(Role role) const {
 
 kgen_reply Session::handle(const Command& command) {
   kgen_reply reply = make_reply(command.record.op, command.record.sequence);
-  if (command.record.op == KGEN_OP_ECHO) return reply;
+  if (command.record.op == KGEN_OP_ECHO) {
+    if (command.record.arg[0] != 0 && options_.device != nullptr && options_.device->begin(reply))
+      options_.device->end(reply);
+    return reply;
+  }
   if (command.record.op != KGEN_OP_LOAD && !loaded_) {
     refuse(reply, KGEN_STATUS_PROTOCOL, "nothing is loaded");
     return reply;

@@ -30,6 +30,7 @@ enum class ErrorCode {
   Unavailable,       ///< a helper process died or does not answer; trying again may work
   Unsupported,       ///< not built yet, or not possible with this version
   InvalidTask,       ///< the task file cannot be used; the message says why
+  OutOfMemory,       ///< the task needs more memory, of the machine or of its device, than there is
   Busy,              ///< another process holds the resource
   Pending,           ///< work done elsewhere is not finished, and waiting was not wanted
   Internal,          ///< a bug in kernelgen

@@ -25,6 +25,7 @@ struct JudgeDevice {
   std::string vendor;
   std::string uuid;
   std::uint64_t l2_bytes = 0;
+  std::uint64_t memory_bytes = 0;
   /// What its memory does, measured; 0: unknown.
   double bytes_per_second = 0;
 };
@@ -97,12 +98,19 @@ enum class Freshness {
 struct StagedCase {
   std::uint64_t seed = 0;
   std::uint64_t forward_seed = 0;
-  /// The reference call that gave the expected answer. 0 when it was known already.
+  /// The reference call that gave the expected answer. 0 when it was known already, or comes after.
   std::int64_t reference_ns = 0;
   /// Whether all inputs are new. A judge draws new ones in a secret share of the canary calls, too.
   bool fresh = true;
   /// Whether the device runs slower now than it could: heat, power.
   bool throttled = false;
+};
+
+/// When the reference is called for the expected answer. Whoever is called second finds the device warmer: a heavy call
+/// throttles the next one.
+enum class ReferenceTurn {
+  Before,  ///< the candidate
+  After,   ///< the candidate, where nothing of the answer is needed before it
 };
 
 /// How a call is made.
@@ -125,6 +133,18 @@ enum class CheckMode { Full, Canary };
 struct CheckResult {
   Outcome outcome;
   std::vector<OutputError> outputs;
+  /// The reference call, where it came after; else 0.
+  std::int64_t reference_ns = 0;
+  /// As StagedCase has it, at that call.
+  bool throttled = false;
+};
+
+/// The exchange buffers on a device.
+struct DeviceArena {
+  /// Stays the judge's.
+  int fd = -1;
+  /// Bytes of device memory that the judge keeps while nobody uses it.
+  std::uint64_t kept_bytes = 0;
 };
 
 /// One task on one device. One thread at a time. Errors mean that the task or the machinery failed.
@@ -134,14 +154,15 @@ class Judge {
   virtual Result<TaskDescription> load(const JudgeTask& task, std::stop_token stop) = 0;
   virtual Result<Admission> admit(const std::optional<std::string>& cached, std::stop_token stop) = 0;
   virtual Result<ExchangeLayout> layout() = 0;
-  /// On a device, the answer is a descriptor of the exchange buffers there; it stays the judge's.
-  virtual Result<std::optional<int>> attach(const SharedMemory& exchange) = 0;
+  /// Nothing on a processor.
+  virtual Result<std::optional<DeviceArena>> attach(const SharedMemory& exchange) = 0;
   /// Makes a weight set (1 or 2) the current one and writes it into the exchange buffers; gives its construction seed.
   virtual Result<std::uint64_t> use_weights(int set) = 0;
   /// Matches what a ModelNew exported for a weight set. The report is complete after the second set.
   virtual Result<WeightReport> match_state(int set, const SharedMemory& state) = 0;
   /// The reference is called, and timed, in that mode.
-  virtual Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode) = 0;
+  virtual Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode,
+                                   ReferenceTurn turn) = 0;
   virtual Result<CheckResult> check(CheckMode mode) = 0;
   /// Times the reference with nothing else running.
   virtual Result<Baseline> baseline(CallMode mode, int min_samples, int max_samples,

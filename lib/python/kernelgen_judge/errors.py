@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+#: The code of a TaskError for memory that ran out: elsewhere, or a little later, the task may work.
+OUT_OF_MEMORY = "out_of_memory"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _ALLOCATION = re.compile(r"(can't allocate memory|not enough memory|out of memory|Cannot allocate memory)", re.I)
 
@@ -26,6 +28,13 @@ class TaskError(Exception):
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an exception says that memory ran out (torch raises RuntimeError for it on the CPU)."""
     return isinstance(error, MemoryError) or bool(_ALLOCATION.search(str(error)))
+
+
+def lacking_memory(doing: str, error: object) -> TaskError:
+    """For memory that ran out: how much was asked for and was free, without the allocator's advice."""
+    told = str(error).split(" is free.")
+    text = told[0] + " is free" if len(told) > 1 else told[0]
+    return TaskError(f"{doing}: needs more memory than there is: {text}", OUT_OF_MEMORY)
 
 
 def describe_exception(error: BaseException, filename: str | None = None) -> str:

@@ -9,7 +9,7 @@ from kernelgen_common.gpu import GpuError, tensor_at
 
 from .device import GpuDevice
 from .device_memory import DeviceMemory, Secret
-from .errors import TaskError
+from .errors import OUT_OF_MEMORY, TaskError
 from .exchange import Layout, Memory
 from .gpu_check import GpuChecker
 from .gpu_stage import GpuStager, plan_memory
@@ -35,11 +35,14 @@ class GpuArena:
             if not error.out_of_memory:
                 raise
             needed = layout.total_bytes
-            raise TaskError(f"needs {needed} bytes of device memory for what is exchanged, {free} are free") from None
+            text = f"needs {needed} bytes of device memory for what is exchanged, {free} are free"
+            raise TaskError(f"{text}; smaller inputs: --shrink NAME=VALUE", OUT_OF_MEMORY) from None
         self.memory = DeviceMemory(layout, tensor_at(address, layout.total_bytes, device.torch), Secret(device))
         self._plan = plan_memory(device, task, layout)
         # Nobody is left waiting for memory that the judge keeps: a runner's share is its own.
-        device.limit_torch(self._plan.free - self._plan.runner)
+        device.limit_torch(self._plan.judge)
+        #: Bytes of device memory that this judge keeps while nobody uses it.
+        self.kept_bytes = layout.total_bytes + self._plan.kept
 
     def weights(self) -> GpuWeights:
         return GpuWeights(self._task, self._layout, self.memory)

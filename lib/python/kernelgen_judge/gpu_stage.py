@@ -10,7 +10,7 @@ import torch
 from .arithmetic import DEVICE_CHUNK
 from .device import PROCESS_BYTES, GpuDevice
 from .device_memory import DeviceMemory, DevicePadding, Mirror
-from .errors import TaskError
+from .errors import OUT_OF_MEMORY, TaskError
 from .exchange import Layout, Segment
 from .gpu_timing import GpuTimedReference, ReferenceGraph
 from .stage import POOL_SETS, InputSet, Stager, StageReply, _Changes
@@ -29,8 +29,10 @@ class MemoryPlan:
 
     #: Free when the arena was there and nothing else.
     free: int
-    #: What a runner is left.
+    #: What a runner cannot do without.
     runner: int
+    #: What it is left where there is enough: a candidate may work in more steps than the reference, one copy each.
+    runner_ample: int
     #: What the judge cannot do without, beside one input set.
     least: int
     #: What it should have before there is a second one.
@@ -43,9 +45,20 @@ class MemoryPlan:
         """Input sets that fit, at most POOL_SETS. Raises TaskError where none does."""
         needed = self.runner + self.least + self.per_set
         if needed > self.free:
-            raise TaskError(f"needs {needed} bytes of device memory beside the exchanged tensors, {self.free} are free")
-        fitting = (self.free - self.runner - self.ample) // max(1, self.per_set)
+            text = f"needs {needed} bytes of device memory beside the exchanged tensors, {self.free} are free"
+            raise TaskError(f"{text}; smaller inputs: --shrink NAME=VALUE", OUT_OF_MEMORY)
+        fitting = (self.free - self.runner_ample - self.ample) // max(1, self.per_set)
         return max(1, min(POOL_SETS, fitting))
+
+    @property
+    def kept(self) -> int:
+        """What the judge has once it has worked."""
+        return self.ample + self.sets * self.per_set
+
+    @property
+    def judge(self) -> int:
+        """What the judge may have at most."""
+        return min(max(self.kept, self.free - self.runner_ample), self.free - self.runner)
 
 
 def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
@@ -61,7 +74,7 @@ def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
     ample = least + 2 * weights + inputs + call + outputs
     # A ModelNew has weights of its own, and may keep another form of them.
     runner = int(outputs * _RUNNER_OUTPUTS) + 2 * weights + (PROCESS_BYTES if device.torch.type == "cuda" else 0)
-    return MemoryPlan(device.free_bytes(), runner, least, ample, inputs + outputs)
+    return MemoryPlan(device.free_bytes(), runner, runner + 2 * (inputs + call), least, ample, inputs + outputs)
 
 
 class GpuStager(Stager):

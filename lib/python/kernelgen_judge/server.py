@@ -17,7 +17,7 @@ from typing import Any
 from kernelgen_common import frames
 from kernelgen_common.gpu import GpuError
 
-from .errors import TaskError, is_out_of_memory, one_line
+from .errors import OUT_OF_MEMORY, TaskError, is_out_of_memory, lacking_memory, one_line
 from .session import RequestError, Session
 
 
@@ -43,11 +43,11 @@ def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
         return _device_failure(operation, error)
     except OSError as error:
         if error.errno == errno.ENOMEM:
-            return _failure("invalid_task", f"{operation}: the task needs more memory than there is")
+            return _failure(OUT_OF_MEMORY, f"{operation}: the task needs more memory than there is")
         return _failure("no_space" if error.errno == errno.ENOSPC else "io", f"{operation}: {error}")
     except Exception as error:  # noqa: BLE001 - the worker decides what becomes of the evaluation
         if is_out_of_memory(error):
-            return _failure("invalid_task", f"{operation}: the reference needs more memory than there is: {error}")
+            return _failure(OUT_OF_MEMORY, lacking_memory(f"{operation}: the reference", error).message)
         if "CUDA error" in str(error):
             return _device_failure(operation, error)
         place = traceback.extract_tb(error.__traceback__)[-1:]
@@ -58,7 +58,7 @@ def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
 def _device_failure(operation: Any, error: Exception) -> dict[str, Any]:
     """What a device says about work that the task's own code queued: nobody else's runs in this process."""
     if is_out_of_memory(error):
-        return _failure("invalid_task", f"{operation}: the reference needs more device memory than there is: {error}")
+        return _failure(OUT_OF_MEMORY, f"{operation}: the reference needs more device memory than there is: {error}")
     return _failure("invalid_task", f"{operation}: device fault: {error}")
 
 

@@ -58,6 +58,8 @@ class Session:
         self._checker: Checker | None = None
         self._matcher: StateMatcher | None = None
         self._flusher = CacheFlusher(None)
+        #: Calls the reference for the staged call, where that was put off; gives its nanoseconds.
+        self._owed: Callable[[], int] | None = None
         #: (address, bytes) of what candidates read and write in every call.
         self._exchanged: list[tuple[int, int]] = []
         self._admission: Admission | None = None
@@ -205,7 +207,7 @@ class Session:
         self._stager = made.stager(self._draw, host)
         self._checker = made.checker(self._stager, self._weights, self._request, host)
         self._matcher = StateMatcher(self._weights)
-        return {"device_fd": True}
+        return {"device_fd": True, "device_bytes": made.kept_bytes}
 
     def take_descriptors(self) -> list[int]:
         """What goes with the reply to the request just handled; the caller closes them."""
@@ -257,9 +259,17 @@ class Session:
             _optional_seed(request.get("seed")),
             bool(request.get("repeat")),
             bool(request.get("canary")),
+            bool(request.get("reference_after")),
         )
-        if request.get("graph"):
-            reply = stager.stage_graph(timed, weights.current, reply)
+        as_graph, weight_set = bool(request.get("graph")), weights.current
+        if as_graph and not reply.owed:
+            reply = stager.stage_graph(timed, weight_set, reply)
+
+        def call_reference() -> int:
+            called = stager.call_reference(timed, weight_set, reply)
+            return (stager.stage_graph(timed, weight_set, called) if as_graph else called).reference_ns
+
+        self._owed = call_reference if reply.owed else None
         # Here and not in the runner: what a runner does beside the call would have to be allowed for by its clock.
         self._flusher.flush(self._exchanged)
         device = self._loaded().device
@@ -269,14 +279,18 @@ class Session:
         return {**seeds, "reference_ns": reply.reference_ns, "fresh": reply.fresh, "throttled": device.throttled()}
 
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Compares what the candidate left in the arena."""
+        """Compares what the candidate left in the arena; before that, calls the reference if it was to come after."""
         _, stager, checker = self._ready()
         if stager.current is None:
             raise RequestError("check comes after stage")
         mode = request.get("mode") or "full"
         if mode not in _MODES:
             raise RequestError(f"unknown mode: {mode!r:.40}")
-        return checker.check(mode)
+        if self._owed is None:
+            return checker.check(mode)
+        owed, self._owed = self._owed, None
+        timed = {"reference_ns": owed(), "throttled": self._loaded().device.throttled()}
+        return {**checker.check(mode), **timed}
 
     def compare_again(self, request: dict[str, Any]) -> dict[str, Any]:
         """A digest of the outputs in the arena, to tell whether two calls agree bit by bit."""

@@ -17,7 +17,7 @@ from typing import Any, Iterator, Sequence
 
 import torch
 
-from .errors import TaskError, describe_exception, is_out_of_memory, one_line
+from .errors import TaskError, describe_exception, is_out_of_memory, lacking_memory, one_line
 
 OUTPUT_CAP = 64 * 1024
 
@@ -79,7 +79,7 @@ def task_errors(doing: str, filename: str | None = None) -> Iterator[None]:
         raise
     except BaseException as error:  # SystemExit of a task must not end the judge
         if is_out_of_memory(error):
-            raise TaskError(f"{doing}: needs more memory than there is: {describe_exception(error, filename)}") from error
+            raise lacking_memory(doing, describe_exception(error, filename)) from error
         raise TaskError(f"{doing}: {describe_exception(error, filename)}") from error
 
 

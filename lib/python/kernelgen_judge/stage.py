@@ -56,6 +56,8 @@ class StageReply:
     reference_ns: int
     #: Whether all inputs are new.
     fresh: bool = True
+    #: Whether the expected answer is still to be computed: `Stager.call_reference`.
+    owed: bool = False
 
 
 class InputSet:
@@ -166,8 +168,12 @@ class Stager:
         seed: int | None,
         repeat: bool,
         canary: bool,
+        later: bool = False,
     ) -> StageReply:
-        """Fills the arena for one call. Raises TaskError for what the task's own code does."""
+        """Fills the arena for one call. Raises TaskError for what the task's own code does.
+
+        `later`: the reference is called after the candidate, if nothing of its answer is needed before.
+        """
         previous = self.current.expected if self.current is not None else None
         changes = _Changes()
         if repeat and self.current is not None:
@@ -181,7 +187,10 @@ class Stager:
             changes = _Changes(None)
             forward_seed = secret_seed()
         known = self._known(chosen, weight_set, forward_seed)
-        if not known:
+        owed = later and not known and self._task.randomness != "traced"
+        if owed:
+            chosen.expected = None
+        elif not known:
             chosen.expected = self._expect(chosen, reference, weight_set, forward_seed)
         if previous is not None and previous is not chosen.expected:
             self.previous = previous.outputs
@@ -189,10 +198,15 @@ class Stager:
         self._write_draws(chosen)
         self.poison()
         self.current = chosen
-        assert chosen.expected is not None
-        return StageReply(
-            chosen.seed, forward_seed, 0 if known else chosen.expected.nanoseconds, changes.ranges is None
-        )
+        nanoseconds = 0 if known or chosen.expected is None else chosen.expected.nanoseconds
+        return StageReply(chosen.seed, forward_seed, nanoseconds, changes.ranges is None, owed)
+
+    def call_reference(self, reference: TimedReference, weight_set: int, reply: StageReply) -> StageReply:
+        """Computes the answer that is owed for the staged call; the reply with its time."""
+        assert self.current is not None
+        expected = self._expect(self.current, reference, weight_set, reply.forward_seed)
+        self.current.expected = expected
+        return StageReply(reply.seed, reply.forward_seed, expected.nanoseconds, reply.fresh)
 
     @staticmethod
     def _known(chosen: InputSet, weight_set: int, forward_seed: int) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from . import protocol
-from .candidate import seed_everything
+from .candidate import make_seeder, seed_everything
 from .device import Device
 from .graphs import Captured, make_capture
 from .outputs import Place, make_addresses, make_describer, make_settler, make_writer
@@ -102,7 +102,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
     models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
     describe, settle = make_describer(outputs, work.report, device.torch), make_settler()
     addresses, copy_all, check = make_addresses(), device.make_copier(), device.check
-    now, seed, inference = time.monotonic_ns, seed_everything, torch.inference_mode
+    now, seed, inference = time.monotonic_ns, make_seeder(), torch.inference_mode
     clock_of, forget, refused_launch = device.clock, device.forget_errors, device.refused_launch
     capture, poison = make_capture(device), device.make_poisoner([place.nbytes for place in outputs])
     # Where the device's memory is the processor's.

@@ -157,6 +157,14 @@ class Device:
             found = self._clocks[stream] = self.gpu.timed_call(stream)
         return found
 
+    def rehearse(self) -> None:
+        """Everything that stands around a call. Raises Failure."""
+        clock = self.clock()
+        self.forget_errors()
+        self.check(clock.begin())
+        self.check(clock.end())
+        self.refused_launch()
+
     def check(self, status: int) -> None:
         """Raises Failure for a status of a clock's that is one."""
         if status:

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "bench/runner.hpp"
+#include "bench/verdict.hpp"
 #include "support/catch.hpp"
 
 using namespace kernelgen;
@@ -28,23 +29,28 @@ class FakeJudge final : public Judge {
   Result<TaskDescription> load(const JudgeTask&, std::stop_token) override { return TaskDescription{}; }
   Result<Admission> admit(const std::optional<std::string>&, std::stop_token) override { return Admission{}; }
   Result<ExchangeLayout> layout() override { return ExchangeLayout{}; }
-  Result<std::optional<int>> attach(const SharedMemory&) override { return std::optional<int>(); }
+  Result<std::optional<DeviceArena>> attach(const SharedMemory&) override { return std::optional<DeviceArena>(); }
   Result<std::uint64_t> use_weights(int set) override {
     calls.push_back("weights " + std::to_string(set));
     return std::uint64_t{100} + static_cast<std::uint64_t>(set);
   }
   Result<WeightReport> match_state(int, const SharedMemory&) override { return weights; }
-  Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode) override {
+  Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode,
+                           ReferenceTurn turn) override {
     if (mode == CallMode::Graph) ++graphs;
+    after_ = turn == ReferenceTurn::After;
+    turns += after_ ? 'a' : 'b';
     distribution_ = distribution;
     if (freshness == Freshness::Canary) ++canaries;
     return StagedCase{.seed = ++seed_,
                       .forward_seed = 1,
-                      .reference_ns = reference_ns,
+                      .reference_ns = after_ ? 0 : reference_ns,
                       .fresh = fresh(canaries),
                       .throttled = throttled(canaries)};
   }
-  Result<CheckResult> check(CheckMode) override { return CheckResult{answer(distribution_, ++checks), {}}; }
+  Result<CheckResult> check(CheckMode) override {
+    return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns : 0};
+  }
   Result<Baseline> baseline(CallMode mode, int, int, std::chrono::milliseconds) override {
     calls.push_back(mode == CallMode::Graph ? "graph baseline" : "baseline");
     return mode == CallMode::Graph ? clean_graph : Baseline{clean_ns, ""};
@@ -54,8 +60,11 @@ class FakeJudge final : public Judge {
   std::function<bool(int canary)> throttled = [](int) { return false; };
   int canaries = 0;
   int checks = 0;
+  /// When the reference was called for each staged case: 'b'efore the candidate or 'a'fter it.
+  std::string turns;
 
  private:
+  bool after_ = false;
   std::string distribution_;
   std::uint64_t seed_ = 0;
 };
@@ -366,6 +375,25 @@ TEST_CASE("a reference that is slower beside the candidate only is suspect", "[b
   REQUIRE(record);
   CHECK(record->outcome.to_class() == "suspect:baseline disturbed");
   CHECK_FALSE(record->timing->clean_after_ns.empty());
+}
+
+TEST_CASE("who is called first in a timed pair takes turns", "[bench][evaluation]") {
+  Scene scene;
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  const auto timed = scene.judge.turns.substr(scene.judge.turns.size() - 6);
+  CHECK((timed == "bababa" || timed == "ababab"));
+  CHECK(record->timing->reference_ns ==
+        std::vector<std::int64_t>(record->timing->candidate_ns.size(), scene.judge.reference_ns));
+}
+
+TEST_CASE("only suspicions about the machine are worth another try", "[bench][evaluation]") {
+  CHECK(is_disturbance({OutcomeKind::Suspect, "busy machine", ""}));
+  CHECK(is_disturbance({OutcomeKind::Suspect, "baseline disturbed", ""}));
+  CHECK_FALSE(is_disturbance({OutcomeKind::Suspect, "clock", ""}));
+  CHECK_FALSE(is_disturbance({OutcomeKind::Accuracy, "mismatch", ""}));
+  CHECK_FALSE(is_disturbance({OutcomeKind::Correct, "", ""}));
 }
 
 TEST_CASE("a machine that got slower altogether is not the candidate's doing", "[bench][evaluation]") {
