@@ -11,7 +11,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
+#include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/compile/kernel_compiler.hpp>
@@ -22,6 +24,14 @@
 
 namespace kernelgen {
 inline namespace v0 {
+
+/// Times of the reference with no runner alive. They stay with the judge: where later verdicts see it slower beside their
+/// candidates, it is timed anew.
+struct CleanBaselines {
+  std::vector<std::int64_t> calls_ns;
+  /// Unset until it was tried.
+  std::optional<Baseline> replays;
+};
 
 /// An admitted task with its judge and its exchange buffers, for one evaluation at a time.
 struct JudgeSession {
@@ -34,6 +44,8 @@ struct JudgeSession {
   /// The exchange buffers on the device, where there is one.
   std::optional<int> device_fd;
   int threads = 1;
+  /// Borrowed like the judge.
+  CleanBaselines* clean = nullptr;
   /// Set to false when the judge answered with an error: it is then not used again.
   bool healthy = true;
   /// Gives the judge back.

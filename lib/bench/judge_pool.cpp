@@ -59,6 +59,7 @@ struct WarmJudge {
   Admission admission;
   ExchangeLayout layout;
   std::optional<DeviceArena> device_arena;
+  CleanBaselines clean;
 };
 
 class ProcessJudgePool final : public JudgePool {
@@ -148,6 +149,7 @@ class ProcessJudgePool final : public JudgePool {
     session->exchange_fd = judge.exchange->fd();
     if (judge.device_arena) session->device_fd = judge.device_arena->fd;
     session->threads = task.threads;
+    session->clean = &judge.clean;
     return session;
   }
 

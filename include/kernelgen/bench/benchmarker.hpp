@@ -24,7 +24,8 @@ inline namespace v0 {
 struct MeasureOptions {
   /// Stop once the 95 % confidence interval of the ratio is narrower than this fraction of it.
   double max_relative_interval = 0.01;
-  /// Timed calls that are compared in full. Fewer than 44 marks the record "reduced verification".
+  /// Timed calls, replays of graphs among them, that are compared in full. Fewer than 44 marks the record "reduced
+  /// verification".
   int full_comparisons = 44;
   int max_samples = 100;
   /// Wall-clock limit of the timing phase. Wins over every other criterion.

@@ -71,6 +71,7 @@ class FakeJudge final : public Judge {
 
 struct Scene {
   FakeJudge judge;
+  CleanBaselines clean;
   std::vector<std::string> runner_calls;
   std::function<RunnerAnswer(const std::string& op, int count)> runner = [](const std::string&, int) {
     return RunnerReply{.start_ns = 0, .end_ns = 1'000'000, .host_ns = 1'100'000};
@@ -122,6 +123,7 @@ class FakeWorld final : public JudgeSource,
     if (scene_.judge_refuses) return *scene_.judge_refuses;
     auto session = std::make_unique<JudgeSession>();
     session->judge = &scene_.judge;
+    session->clean = &scene_.clean;
     session->admission = scene_.admission;
     session->layout.output_bytes = scene_.output_bytes;
     return session;
@@ -519,8 +521,31 @@ TEST_CASE("on a GPU, the device's clock counts, for calls and for graphs", "[ben
   REQUIRE(record->timing->speedup_device);
   CHECK(record->timing->speedup_device->value == 4);
   CHECK(score_of(*record) == 4);
+  CHECK(record->timing->candidate_ns.size() >= 22);
   CHECK(record->timing->candidate_graph_ns.size() >= 22);
-  CHECK(record->timing->full_comparisons >= 66);
+  CHECK(record->timing->full_comparisons >= 44);
+}
+
+TEST_CASE("clean baselines stay with the judge until it is slower beside a candidate", "[bench][evaluation]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  const auto taken = [&](std::string_view what) {
+    return std::count(scene.judge.calls.begin(), scene.judge.calls.end(), what);
+  };
+  for (int verdict = 0; verdict < 2; ++verdict) {
+    const auto record = evaluate(scene, Target::Cuda);
+    REQUIRE(record);
+    CHECK(record->timing->clean_before_ns == scene.judge.clean_ns);
+    CHECK(record->timing->clean_graph_ns == scene.judge.clean_graph.samples_ns);
+  }
+  CHECK((taken("baseline") == 1 && taken("graph baseline") == 1));
+  scene.judge.reference_ns = 2'400'000;
+  scene.judge.clean_ns.assign(20, 2'400'000);
+  const auto drifted = evaluate(scene, Target::Cuda);
+  REQUIRE(drifted);
+  CHECK(drifted->outcome.correct());
+  CHECK((taken("baseline") == 2 && taken("graph baseline") == 1));
+  CHECK(evaluate(scene, Target::Cuda)->timing->clean_before_ns == scene.judge.clean_ns);
 }
 
 TEST_CASE("a reference that cannot be captured leaves the speedup of calls", "[bench][evaluation][gpu]") {
