@@ -248,7 +248,7 @@ class FailureTest(unittest.TestCase):
         task, device = self.session._task, self.session._device
         layout = Layout((), 1 << 40)
         with self.assertRaisesRegex(TaskError, f"needs {1 << 40} bytes of device memory for what is exchanged, [0-9]+ are free"):
-            GpuArena(task, device, layout)
+            GpuArena(task, device, layout, "/nonexistent")
 
     def test_a_judge_that_does_not_fit_beside_the_arena(self) -> None:
         with mock.patch.object(GpuDevice, "free_bytes", lambda self: 1000):

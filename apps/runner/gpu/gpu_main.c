@@ -4,16 +4,21 @@
  *
  *   kgen-gpu facts            one JSON object a line for each device: the members of kgen_gpu_facts
  *   kgen-gpu bandwidth UUID   {"copy_bytes_per_second": N}: bytes read plus bytes written by the best of some copies
+ *   kgen-gpu turns UUID       says "r" when ready; then does a little work of its own for each byte of its input, and
+ *                             answers it with the same byte. Whoever calls next finds the device as another process left it
  *
  * Ends with 0; with 69 and one line on standard error where there is no driver, no such device, or it does not work;
  * with 64 for anything else on the command line.
  */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu.h"
 
 enum { k_usage = 64, k_machine_lacks = 69, k_cannot_write = 74 };
+/* Enough for a kernel of many blocks. */
+enum { k_turn_bytes = 1 << 24 };
 
 static int complain(const char* why) {
   fprintf(stderr, "kgen-gpu: %s\n", why);
@@ -95,14 +100,33 @@ static int tell_bandwidth(const char* uuid) {
   return bandwidth > 0 ? 0 : k_machine_lacks;
 }
 
+/* The bytes go by write() and read(): stdio would keep them back. */
+static int take_turns(const char* uuid) {
+  char error[256] = "";
+  char byte = 'r';
+  void* place = NULL;
+  struct kgen_gpu* gpu = kgen_gpu_open(uuid, error, sizeof error);
+  if (gpu == NULL) return complain(error);
+  int failed = kgen_gpu_allocate(gpu, k_turn_bytes, &place);
+  while (failed == 0 && write(STDOUT_FILENO, &byte, 1) == 1 && read(STDIN_FILENO, &byte, 1) == 1) {
+    failed = kgen_gpu_fill(gpu, place, byte, k_turn_bytes, kgen_gpu_stream(gpu));
+    if (failed == 0) failed = kgen_gpu_synchronize(gpu);
+  }
+  if (failed != 0) complain(kgen_gpu_error(gpu));
+  kgen_gpu_close(gpu);
+  return failed != 0 ? k_machine_lacks : 0;
+}
+
 int main(int argc, char** argv) {
   int status = k_usage;
   if (argc == 2 && strcmp(argv[1], "facts") == 0) {
     status = tell_facts();
   } else if (argc == 3 && strcmp(argv[1], "bandwidth") == 0 && argv[2][0] != '\0') {
     status = tell_bandwidth(argv[2]);
+  } else if (argc == 3 && strcmp(argv[1], "turns") == 0 && argv[2][0] != '\0') {
+    status = take_turns(argv[2]);
   } else {
-    fputs("usage: kgen-gpu facts\n       kgen-gpu bandwidth UUID\n", stderr);
+    fputs("usage: kgen-gpu facts\n       kgen-gpu bandwidth UUID\n       kgen-gpu turns UUID\n", stderr);
   }
   if (fflush(stdout) != 0 && status == 0) return k_cannot_write;
   return status;

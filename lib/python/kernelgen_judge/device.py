@@ -19,6 +19,7 @@ from kernelgen_common.gpu import Gpu, GpuError, use_only
 from . import precision as precision_class
 from .errors import TaskError
 from .module_state import state_tensors
+from .turns import Turns
 from .values import move_with_strides
 
 #: What a process on the device needs before it has allocated anything: its context, and torch's kernels.
@@ -89,6 +90,7 @@ class GpuDevice(Device):
         self._on_cuda = self.torch.type == "cuda"
         self._throttled = (float("-inf"), False)
         self._graph_place: tuple[Any, Any] | None = None
+        self._turns: Turns | None = None
         self.has_fast_float64 = not self._on_cuda or gpu.facts.architecture in _FULL_RATE_FLOAT64
 
     def drawing(self) -> contextlib.AbstractContextManager[Any]:
@@ -118,6 +120,16 @@ class GpuDevice(Device):
     def stream(self) -> int:
         """The stream that torch queues on now; 0 is the legacy default stream."""
         return int(torch.cuda.current_stream().cuda_stream) if self._on_cuda else 0
+
+    def start_turns(self, program: str) -> None:
+        """From now on take_turn() does something. Its process starts beside whatever comes next."""
+        self._turns = Turns(program, self.gpu.facts.uuid)
+
+    def take_turn(self) -> None:
+        """Lets another process use the device, which is what a candidate finds as well; see turns."""
+        if self._turns is not None:
+            self.gpu.synchronize()
+            self._turns.take()
 
     # -- memory ---------------------------------------------------------------------------------------------------
 

@@ -22,8 +22,11 @@ from .weights import Weights
 class GpuArena:
     """The exchange arena of one session. `descriptor` is what maps it in another process; the taker closes it."""
 
-    def __init__(self, task: Task, device: GpuDevice, layout: Layout):
-        """Raises TaskError where the device has not enough memory for the arena, the judge and a runner."""
+    def __init__(self, task: Task, device: GpuDevice, layout: Layout, program: str):
+        """`program` is the path of kgen-gpu.
+
+        Raises TaskError where the device has not enough memory for the arena, the judge and a runner.
+        """
         self._task = task
         self._layout = layout
         # Whatever torch keeps for later counts as taken.
@@ -40,6 +43,7 @@ class GpuArena:
         self.memory = DeviceMemory(layout, tensor_at(address, layout.total_bytes, device.torch), Secret(device))
         self._plan = plan_memory(device, task, layout)
         # Nobody is left waiting for memory that the judge keeps: a runner's share is its own.
+        device.start_turns(program)
         device.limit_torch(self._plan.judge)
         #: Bytes of device memory that this judge keeps while nobody uses it.
         self.kept_bytes = layout.total_bytes + self._plan.kept

@@ -15,6 +15,7 @@ from .exchange import Layout, Segment
 from .gpu_timing import GpuTimedReference, ReferenceGraph
 from .stage import POOL_SETS, InputSet, Stager, StageReply, _Changes
 from .task import Task
+from .turns import TURNS_BYTES
 from .timing import TimedReference
 
 #: A runner's own outputs, and a part of them again for what its allocator cannot use.
@@ -74,7 +75,13 @@ def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
     ample = least + 2 * weights + inputs + call + outputs
     # A ModelNew has weights of its own, and may keep another form of them.
     runner = int(outputs * _RUNNER_OUTPUTS) + 2 * weights + (PROCESS_BYTES if device.torch.type == "cuda" else 0)
-    return MemoryPlan(device.free_bytes(), runner, runner + 2 * (inputs + call), least, ample, inputs + outputs)
+    return MemoryPlan(_free_bytes(device), runner, runner + 2 * (inputs + call), least, ample, inputs + outputs)
+
+
+def _free_bytes(device: GpuDevice) -> int:
+    """What is free once the process of the turns runs as well."""
+    free = device.free_bytes()
+    return free - TURNS_BYTES if device.torch.type == "cuda" else free
 
 
 class GpuStager(Stager):

@@ -84,6 +84,7 @@ class GpuTimedReference(TimedReference):
                 # What was done since the last call has put this one's code out of the processor's caches; a user's calls
                 # follow each other. Where the launches take longer than the kernels, that was seen to cost half the call.
                 module(*arguments)
+            self._device.take_turn()
             gpu.begin_call(stream)
             value = module(*arguments)
             call = gpu.end_call(stream)
@@ -194,6 +195,7 @@ class GpuTimedReference(TimedReference):
         self.reference.restore()
         graph.refresh()
         stream = self._device.stream()
+        self._device.take_turn()
         self._gpu.begin_replay(stream)
         self._gpu.replay(graph.handle, stream)
         return self._gpu.end_call(stream).device_ns

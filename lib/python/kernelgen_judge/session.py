@@ -201,7 +201,9 @@ class Session:
 
     def _attach_device(self, task: Task, device: GpuDevice, host: Memory) -> dict[str, Any]:
         assert self._layout is not None
-        made = GpuArena(task, device, self._layout)
+        # The two lie side by side, installed or not.
+        program = os.path.join(os.path.dirname(str(self._request["support_library"])), "kgen-gpu")
+        made = GpuArena(task, device, self._layout, program)
         self._descriptors.append(made.descriptor)
         self._weights = made.weights()
         self._stager = made.stager(self._draw, host)

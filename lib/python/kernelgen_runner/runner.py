@@ -34,6 +34,17 @@ def apply_precision(name: str) -> None:
     torch.backends.cudnn.allow_tf32 = name != "strict"
 
 
+def _grouped(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> list[tuple[list[torch.Tensor], list[torch.Tensor]]]:
+    """(tensors, copies) of equal dtype and device, which one call copies: a network of a hundred norms has 300 buffers, and
+    one by one they would take milliseconds on a device."""
+    groups: dict[tuple[torch.dtype, torch.device], tuple[list[torch.Tensor], list[torch.Tensor]]] = {}
+    for tensor, copy in pairs:
+        tensors, copies = groups.setdefault((tensor.dtype, tensor.device), ([], []))
+        tensors.append(tensor)
+        copies.append(copy)
+    return list(groups.values())
+
+
 class Runner:
     """State of one runner. Commands are handled in the order they come."""
 
@@ -47,7 +58,7 @@ class Runner:
         self._candidate: Candidate | None = None
         self._models: dict[int, torch.nn.Module] = {}
         self._exports: dict[int, StateExport] = {}
-        self._restored: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        self._restored: dict[int, list[tuple[list[torch.Tensor], list[torch.Tensor]]]] = {}
         self._arguments: list[Any] = []
         self._held: list[Any] = []
         self._run: Run | None = None
@@ -202,7 +213,7 @@ class Runner:
         self._models[index] = model
         wanted = set(self._job.get("mutated_buffers", []))
         buffers = [buffer for name, buffer in model.named_buffers() if name in wanted]
-        self._restored[index] = [(buffer, buffer.detach().clone()) for buffer in buffers]
+        self._restored[index] = _grouped([(buffer, buffer.detach().clone()) for buffer in buffers])
         return Reply(start_ns=started, end_ns=ended, arguments=(export.total, 0, 0, 0))
 
     def _export_state(self, command: Command) -> Reply:
@@ -239,8 +250,8 @@ class Runner:
 
     def _restore_buffers(self, index: int) -> None:
         """Puts back what the reference's forward() changes as well, such as BatchNorm's running statistics."""
-        pairs = self._restored.get(index)
-        if pairs:
+        groups = self._restored.get(index)
+        if groups:
             with torch.no_grad():
-                # A network of a hundred norms has 300 of them: one by one they would take milliseconds on a device.
-                _copy_each([buffer for buffer, _ in pairs], [value for _, value in pairs])
+                for buffers, kept in groups:
+                    _copy_each(buffers, kept)
