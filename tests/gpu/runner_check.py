@@ -288,7 +288,7 @@ def extensions(check: Check, relu: Any) -> None:
 def main() -> int:
     """Runs everything that was asked for."""
     parser = argparse.ArgumentParser(description="The Python runner on a real GPU.")
-    parser.add_argument("--support", help="path of libkgen_runner_support.so")
+    parser.add_argument("--support", default=os.environ.get("KGEN_RUNNER_SUPPORT"), help="path of libkgen_runner_support.so")
     parser.add_argument("--uuid", help="the GPU; default: the first")
     parser.add_argument("--only", default="", help="candidates whose name contains this")
     parser.add_argument("--no-extension", action="store_true", help="without load_inline")
