@@ -25,8 +25,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Times of the reference with no runner alive. They stay with the judge: where later verdicts see it slower beside their
-/// candidates, it is timed anew.
+/// Times of the reference with no runner alive. They stay with the judge: where later verdicts see it slower beside
+/// their candidates, it is timed anew.
 struct CleanBaselines {
   std::vector<std::int64_t> calls_ns;
   /// Unset until it was tried.

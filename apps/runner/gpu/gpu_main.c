@@ -5,7 +5,8 @@
  *   kgen-gpu facts            one JSON object a line for each device: the members of kgen_gpu_facts
  *   kgen-gpu bandwidth UUID   {"copy_bytes_per_second": N}: bytes read plus bytes written by the best of some copies
  *   kgen-gpu turns UUID       says "r" when ready; then does a little work of its own for each byte of its input, and
- *                             answers it with the same byte. Whoever calls next finds the device as another process left it
+ *                             answers it with the same byte. Whoever calls next finds the device as another process
+ * left it
  *
  * Ends with 0; with 69 and one line on standard error where there is no driver, no such device, or it does not work;
  * with 64 for anything else on the command line.
