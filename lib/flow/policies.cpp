@@ -143,7 +143,7 @@ class ReflectPolicy final : public Policy {
 
 class RepairPolicy final : public Policy {
  public:
-  explicit RepairPolicy(RepairOptions options) : options_(options) {}
+  explicit RepairPolicy(RepairOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] std::string name() const override { return "repair"; }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> options() const override {
@@ -177,7 +177,9 @@ std::unique_ptr<Policy> make_reflect_policy(ReflectOptions options) {
   return std::make_unique<ReflectPolicy>(options);
 }
 
-std::unique_ptr<Policy> make_repair_policy(RepairOptions options) { return std::make_unique<RepairPolicy>(options); }
+std::unique_ptr<Policy> make_repair_policy(RepairOptions options) {
+  return std::make_unique<RepairPolicy>(std::move(options));
+}
 
 }  // namespace v0
 }  // namespace kernelgen

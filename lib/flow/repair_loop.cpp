@@ -21,7 +21,8 @@ FlowRequest flow_request(const RepairRequest& request) {
 
 }  // namespace
 
-RepairLoop::RepairLoop(const Backends& backends, RepairOptions options) : backends_(backends), options_(options) {}
+RepairLoop::RepairLoop(const Backends& backends, RepairOptions options)
+    : backends_(backends), options_(std::move(options)) {}
 
 Result<FlowOutcome> RepairLoop::run(const RepairRequest& request, const FlowObserver& observer, std::stop_token stop) {
   ActionResult start;

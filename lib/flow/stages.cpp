@@ -1,6 +1,7 @@
 #include <kernelgen/flow/stages.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include "flow/option_text.hpp"
 
@@ -49,7 +50,7 @@ const char* words_of(BoundSide side) {
 /// "sm_throughput_pct is 72.5".
 std::string measured(const MetricBound& bound, double value) {
   constexpr double k_tenth = 10;
-  const auto rounded = static_cast<double>(static_cast<long long>(value * k_tenth + 0.5)) / k_tenth;
+  const auto rounded = std::round(value * k_tenth) / k_tenth;
   return std::string(bound.metric) + " is " + to_text(rounded);
 }
 
@@ -111,17 +112,17 @@ Result<std::vector<std::string>> choose_stages(std::string_view text) {
   }
 }
 
-std::optional<std::string> reason_to_skip(std::string_view name, const Profile& profile, EarlyExit early_exit) {
-  const auto* stage = find_stage(name);
-  if (stage == nullptr) return std::nullopt;
-  for (const auto& bound : stage->needs) {
+std::optional<std::string> reason_to_skip(std::string_view stage, const Profile& profile, EarlyExit early_exit) {
+  const auto* found = find_stage(stage);
+  if (found == nullptr) return std::nullopt;
+  for (const auto& bound : found->needs) {
     const auto value = profile.metric(bound.metric);
     if (value && !holds(bound, *value))
       return measured(bound, *value) + ", worth a try only " + words_of(bound.side) + ' ' + to_text(bound.limit);
   }
-  if (early_exit == EarlyExit::No || stage->enough.empty()) return std::nullopt;
+  if (early_exit == EarlyExit::No || found->enough.empty()) return std::nullopt;
   std::string reason;
-  for (const auto& bound : stage->enough) {
+  for (const auto& bound : found->enough) {
     const auto value = profile.metric(bound.metric);
     if (!value || !holds(bound, *value)) return std::nullopt;
     reason += (reason.empty() ? "" : ", ") + measured(bound, *value);

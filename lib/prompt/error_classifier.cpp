@@ -110,7 +110,7 @@ bool is_item_assignment(std::string_view pointed) {
   if (!is_subscript(pointed) || close == pointed.npos) return false;
   const auto rest = trim(pointed.substr(close + 1));
   const auto equal = rest.find('=');
-  return equal != rest.npos && equal <= 2 && rest.substr(equal, 2) != "==";
+  return equal <= 2 && rest.substr(equal, 2) != "==";
 }
 
 /// "twice(x)": a call of something by its own name.
@@ -137,7 +137,7 @@ std::string refine_in_kernel(const PythonFailure& failure) {
     if (!is_launch(failure.place) || contains(reason, "'grid_idx'")) return "triton.outside_kernel";
     if (contains(reason, "'int' object is not iterable")) return "triton.tensor_index";
   }
-  const std::string found(first_match(triton_rules(), reason));
+  std::string found(first_match(triton_rules(), reason));
   if (found == "triton.block_shape" && is_access(failure.pointed)) return "triton.pointer_mask";
   if (found == "triton.global_variable" && is_call(failure.pointed)) return "triton.host_function";
   if (found == "triton.decorator_order") return "triton.host_function";
@@ -164,7 +164,7 @@ std::string refine_host(const PythonFailure& failure, std::string_view source) {
                  contains(reason, "has no len()")))
     return "triton.grid";
   if (lacks_import(reason)) return "python.missing_import";
-  const std::string triton(first_match(triton_rules(), reason));
+  std::string triton(first_match(triton_rules(), reason));
   // Nobody else says such things.
   for (const std::string_view sure :
        {"triton.autotune_conflict", "triton.autotune_key", "triton.decorator_order", "triton.cpu_tensor",

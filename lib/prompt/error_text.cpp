@@ -43,11 +43,10 @@ bool is_caret(std::string_view line) {
 
 /// "CompilationError: at 7:8:" of "a call failed: CompilationError: at 7:8:"; the type ends with the first colon.
 std::string_view without_step(std::string_view line) {
-  for (const std::string_view step : {"failed: "}) {
-    const auto found = line.find(step);
-    if (found != line.npos && found < 40) return line.substr(found + step.size());
-  }
-  return line;
+  constexpr std::string_view k_failed = "failed: ";
+  constexpr std::size_t k_longest_step = 40;
+  const auto found = line.find(k_failed);
+  return found < k_longest_step ? line.substr(found + k_failed.size()) : line;
 }
 
 bool is_type_name(std::string_view text) {

@@ -51,6 +51,23 @@ TEST_CASE("ncu: units row, thousands separators, quoted names, several kernels",
   CHECK(report.launches[1].kernel.find("std::array<char *, (unsigned long)1>>(int, T2, T3)") != std::string::npos);
 }
 
+TEST_CASE("ncu: a report as Nsight Compute 2025.3 wrote it on an H200", "[profile][ncu]") {
+  const auto report = read("ncu_recorded_h200.csv");
+  CHECK(report.errors.empty());
+  REQUIRE(report.launches.size() == 1);
+  const auto& launch = report.launches[0];
+  CHECK(launch.kernel == "relu_kernel");
+  CHECK(launch.duration_ns == Approx(9536));
+  const auto value_of = [&](std::string_view name) {
+    for (const auto& metric : launch.metrics)
+      if (metric.name == name) return metric.value;
+    return -1.0;
+  };
+  CHECK(value_of("grid_blocks") == 4096);
+  CHECK(value_of("dram_throughput_pct") == Approx(37.89));
+  CHECK(value_of("registers_per_thread") == 17);
+}
+
 TEST_CASE("ncu: what was not read is not there", "[profile][ncu]") {
   const auto report = read("ncu_brief.csv");
   CHECK(report.launches[1].metrics.size() == 5);
