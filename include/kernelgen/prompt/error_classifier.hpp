@@ -36,7 +36,7 @@ struct ErrorReport {
 };
 
 /// Classifies what a record says of its candidate. Pure and thread-safe; any text will do, and a megabyte takes
-/// milliseconds. `source` is the candidate's; with it, advice on resources names the constants to change.
+/// about a tenth of a second. `source` is the candidate's; with it, advice on resources names the constants to change.
 [[nodiscard]] ErrorReport classify_error(const EvaluationRecord& record, std::string_view source = {});
 
 /// Every class that classify_error() knows, sorted.
