@@ -150,7 +150,7 @@ class Bench {
 
 }  // namespace
 
-TEST_CASE("the example of the kernel ABI compiles and is understood as a reply", "[prompt][process]") {
+TEST_CASE("the example of the kernel ABI compiles and is understood as a reply", "[compile][prompt][process]") {
   Bench bench;
   const auto blocks = blocks_of("examples/cpp");
   REQUIRE(blocks.size() == 1);
@@ -166,7 +166,7 @@ TEST_CASE("the Python examples define what a reply must define", "[prompt][proce
   }
 }
 
-TEST_CASE("of the recurrences in C++, the right one is right and the wrong one wrong", "[prompt][process]") {
+TEST_CASE("of the recurrences in C++, the right one is right and the wrong one wrong", "[compile][prompt][process]") {
   Bench bench;
   const std::string head = "#include <cmath>\n#include <cstdint>\nusing std::int64_t;\n";
   const auto right = bench.compile(head + "extern \"C\" " + block_with(k_recurrence, "const float* recur("));
@@ -188,7 +188,7 @@ TEST_CASE("of the recurrences in C++, the right one is right and the wrong one w
 }
 
 TEST_CASE("of the recurrences for GPUs, the right ones are right in any order and the wrong one in none",
-          "[prompt][process]") {
+          "[compile][prompt][process]") {
   Bench bench;
   using Launch = void(const float*, float*, int, int);
   const Steps task;
