@@ -10,8 +10,6 @@
 namespace kernelgen::cli {
 namespace {
 
-constexpr std::size_t k_max_source_bytes = 16u << 20;
-
 struct DetectOptions {
   std::string file;
   std::string target;

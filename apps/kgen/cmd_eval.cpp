@@ -16,8 +16,6 @@
 namespace kernelgen::cli {
 namespace {
 
-constexpr std::size_t k_max_source_bytes = 16u << 20;
-
 struct EvalOptions {
   std::string code;
   std::string problem;
@@ -26,13 +24,6 @@ struct EvalOptions {
   bool json = false;
   EvaluationFlags evaluation;
 };
-
-Result<Target> choose_target(const EvalOptions& options, const std::string& source) {
-  if (!options.target.empty()) return parse_built_target(options.target);
-  if (const auto guess = guess_target(options.code, source)) return parse_built_target(std::string(to_string(*guess)));
-  return Error{ErrorCode::InvalidArgument,
-               "cannot tell the target of " + options.code + " from its name; pass --target"};
-}
 
 /// Before any work is done: whether the record will find a place.
 Result<void> check_output(const std::string& output) {
@@ -49,7 +40,7 @@ Result<void> check_output(const std::string& output) {
 Result<EvaluationRequest> make_request(const EvalOptions& options, const Environment& environment) {
   EvaluationRequest request;
   KERNELGEN_TRY(auto source, read_file(options.code, k_max_source_bytes));
-  KERNELGEN_TRY(const auto target, choose_target(options, source));
+  KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
   KERNELGEN_TRY(request.options, evaluation_options(options.evaluation));
   KERNELGEN_TRY(request.task, load_task_source(options.problem, {.kernelbench_dir = environment.kernelbench_dir}));
   request.candidate = make_candidate(target, std::move(source));

@@ -31,14 +31,6 @@ struct GenerateOptions {
   EvaluationFlags evaluation;
 };
 
-Result<Target> choose_target(const GenerateOptions& options) {
-  if (!options.target.empty()) return parse_built_target(options.target);
-  // A Python file can be either; a ModelNew without Triton is the weaker claim.
-  if (const auto guess = guess_target(options.output, "")) return parse_built_target(std::string(to_string(*guess)));
-  return Error{ErrorCode::InvalidArgument,
-               "cannot tell the target of " + options.output + " from its name; pass --target"};
-}
-
 /// The file's text with the reference after it; a model that does not see the reference cannot be right.
 Result<Prompt> read_prompt(const std::string& file, const TaskSource& task) {
   KERNELGEN_TRY(auto text, read_file(file));
@@ -51,7 +43,8 @@ Result<Prompt> make_prompt(const GenerateOptions& options, Context& context) {
   KERNELGEN_TRY(auto task, load_task_source(options.problem, {.kernelbench_dir = context.environment.kernelbench_dir}));
   if (!options.prompt.empty()) return read_prompt(options.prompt, task);
   PromptRequest request;
-  KERNELGEN_TRY(request.target, choose_target(options));
+  // Without a source, a Python file can be either; a ModelNew without Triton is the weaker claim.
+  KERNELGEN_TRY(request.target, choose_built_target(options.target, options.output, ""));
   KERNELGEN_TRY(const auto evaluation, evaluation_options(options.evaluation));
   KERNELGEN_TRY(const auto cpu, read_cpu_facts());
   KERNELGEN_TRY(const auto installation, context.find_installation());
@@ -91,7 +84,7 @@ Result<void> keep(const GenerateOptions& options, Target target, const Reply& re
 }
 
 Result<ExitCode> generate(const GenerateOptions& options, Context& context) {
-  KERNELGEN_TRY(const auto target, choose_target(options));
+  KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.output, ""));
   KERNELGEN_TRY(const auto client, context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict));
   KERNELGEN_TRY(const auto prompt, make_prompt(options, context));
   std::vector<std::optional<Result<Reply>>> replies(static_cast<std::size_t>(options.samples));

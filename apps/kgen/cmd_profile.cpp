@@ -19,7 +19,6 @@
 namespace kernelgen::cli {
 namespace {
 
-constexpr std::size_t k_max_source_bytes = 16u << 20;
 constexpr std::size_t k_max_report_bytes = 256u << 20;
 constexpr double k_default_timeout_s = 180;
 
@@ -41,15 +40,7 @@ struct ProfileOptions {
 Result<std::optional<Candidate>> read_candidate(const ProfileOptions& options) {
   if (options.code.empty()) return std::optional<Candidate>();
   KERNELGEN_TRY(auto source, read_file(options.code, k_max_source_bytes));
-  auto name = options.target;
-  if (name.empty()) {
-    const auto guess = guess_target(options.code, source);
-    if (!guess)
-      return Error{ErrorCode::InvalidArgument,
-                   "cannot tell the target of " + options.code + " from its name; pass --target"};
-    name = to_string(*guess);
-  }
-  KERNELGEN_TRY(const auto target, parse_built_target(name));
+  KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
   return std::optional(make_candidate(target, std::move(source)));
 }
 

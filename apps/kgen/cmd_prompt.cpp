@@ -20,8 +20,6 @@
 namespace kernelgen::cli {
 namespace {
 
-constexpr std::size_t k_max_source_bytes = 16u << 20;
-
 struct PromptOptions {
   std::string task;
   std::string phase;

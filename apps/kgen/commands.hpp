@@ -22,6 +22,9 @@
 
 namespace kernelgen::cli {
 
+/// Of a kernel's source file.
+inline constexpr std::size_t k_max_source_bytes = 16u << 20;
+
 /// The world a command works in. Borrowed by it; tests bring their own.
 struct Context {
   Environment environment;

@@ -105,4 +105,10 @@ Result<Target> parse_built_target(const std::string& name) {
   return Error{ErrorCode::Unsupported, "target " + name + " is not built yet; cpp, cuda, torch and triton are"};
 }
 
+Result<Target> choose_built_target(const std::string& name, const std::string& path, const std::string& source) {
+  if (!name.empty()) return parse_built_target(name);
+  if (const auto guess = guess_target(path, source)) return parse_built_target(std::string(to_string(*guess)));
+  return Error{ErrorCode::InvalidArgument, "cannot tell the target of " + path + " from its name; pass --target"};
+}
+
 }  // namespace kernelgen::cli

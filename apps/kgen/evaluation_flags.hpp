@@ -40,6 +40,11 @@ void bind_evaluation_flags(CLI::App& command, EvaluationFlags& flags);
 /// A target by its name; the error names the known ones, or says that it is not built yet.
 [[nodiscard]] Result<Target> parse_built_target(const std::string& name);
 
+/// The target that --target names, else the one that the file's name, or its source, tells; the error as
+/// parse_built_target(), or what to pass.
+[[nodiscard]] Result<Target> choose_built_target(const std::string& name, const std::string& path,
+                                                 const std::string& source);
+
 /// A validator without its description, which would make the help unreadable.
 [[nodiscard]] inline CLI::Validator quiet(CLI::Validator validator) { return validator.description(""); }
 

@@ -66,8 +66,6 @@ struct Found {
   std::vector<std::string> lines;
 };
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 std::string_view first_match(std::span<const ErrorRule> rules, std::string_view text) {
   const auto found =
@@ -88,13 +86,13 @@ std::string_view quoted(std::string_view text, int n) {
 
 /// "NameError: name 'math' is not defined" of something that everybody imports.
 bool lacks_import(std::string_view reason) {
-  return starts_with(reason, "NameError") && is_imported_name(quoted(reason, 0));
+  return reason.starts_with("NameError") && is_imported_name(quoted(reason, 0));
 }
 
 // -- Python, torch, Triton -------------------------------------------------------------------------------------------
 
 bool is_access(std::string_view pointed) {
-  return starts_with(pointed, "tl.load(") || starts_with(pointed, "tl.store(") || starts_with(pointed, "tl.atomic_");
+  return pointed.starts_with("tl.load(") || pointed.starts_with("tl.store(") || pointed.starts_with("tl.atomic_");
 }
 
 /// "x[0]" at the place that Triton points at: an index, not a call.
@@ -154,13 +152,13 @@ std::string refine_host(const PythonFailure& failure, std::string_view source) {
       contains(reason, "outside of the scope of a kernel"))
     return "triton.outside_kernel";
   const bool tuned = contains(failure.place, "triton.autotune(");
-  if (tuned && starts_with(reason, "NameError")) return "triton.autotune_key";
+  if (tuned && reason.starts_with("NameError")) return "triton.autotune_key";
   const bool launch = is_launch(failure.place);
   // A configuration of autotune gives the argument a second time; the launcher does not know of it.
   if (launch && contains(reason, "got multiple values for") && contains(source, "triton.autotune("))
     return "triton.autotune_conflict";
   if (launch && contains(reason, "was specified but unrecognised")) return "triton.arguments";
-  if (launch && (starts_with(reason, "KeyError") || contains(reason, "object is not iterable") ||
+  if (launch && (reason.starts_with("KeyError") || contains(reason, "object is not iterable") ||
                  contains(reason, "has no len()")))
     return "triton.grid";
   if (lacks_import(reason)) return "python.missing_import";
@@ -274,7 +272,7 @@ Found classify_compiler_log(std::string_view log) {
       name = "cxx.call";
     } else if (name == "cxx.no_member" && contains(failure.reason, "std") && !std_header_of(failure.reason).empty()) {
       name = "cxx.undeclared";
-    } else if (starts_with(failure.reason, "expected ") && contains(failure.others, "in namespace '")) {
+    } else if (failure.reason.starts_with("expected ") && contains(failure.others, "in namespace '")) {
       // clang reads on before it says that the type does not exist.
       name = "cxx.undeclared";
     }
@@ -333,7 +331,7 @@ Found classify_crash(const Outcome& outcome) {
   if (contains(detail, "SIGSEGV") || contains(detail, "SIGBUS")) return say("crash.segfault", outcome.message);
   if (contains(detail, "SIGABRT")) return say("crash.abort", outcome.message);
   if (contains(detail, "SIGILL") || contains(detail, "SIGFPE")) return say("crash.illegal", outcome.message);
-  if (starts_with(detail, "exit")) return say("crash.exit", outcome.message);
+  if (detail.starts_with("exit")) return say("crash.exit", outcome.message);
   return say("crash.other", outcome.message);
 }
 
@@ -382,7 +380,7 @@ Found classify_outcome(const EvaluationRecord& record, std::string_view source) 
       if (outcome.detail == "workspace") return say("resource.workspace", outcome.message);
       if (record.compile && native) {
         auto found = classify_compiler_log(log_of(record));
-        if (starts_with(found.error_class, "resource.")) return found;
+        if (found.error_class.starts_with("resource.")) return found;
       }
       if (auto found = lacking_resource(outcome.message)) return say(*found, outcome.message);
       return say("resource." + (outcome.detail.empty() ? "registers" : outcome.detail), outcome.message);

@@ -18,8 +18,6 @@ constexpr std::size_t k_max_note_lines = 12;
 constexpr std::size_t k_max_errors = 4;
 constexpr std::string_view k_caused_by = "caused by ";
 
-bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
 void keep(std::vector<std::string>& lines, std::string_view line) {
   if (lines.size() < k_max_lines && !trim(line).empty()) lines.emplace_back(line.substr(0, k_max_line));
@@ -27,7 +25,7 @@ void keep(std::vector<std::string>& lines, std::string_view line) {
 
 /// "  line 24, in forward: kernel[grid](x)": where in the candidate's file.
 bool is_place(std::string_view line) {
-  return starts_with(line, "  line ") && line.size() > 7 && std::isdigit(static_cast<unsigned char>(line[7])) != 0;
+  return line.starts_with("  line ") && line.size() > 7 && std::isdigit(static_cast<unsigned char>(line[7])) != 0;
 }
 
 std::string_view code_of_place(std::string_view line) {
@@ -56,7 +54,7 @@ bool is_type_name(std::string_view text) {
 
 /// "at 7:8:" begins a quotation of the kernel.
 bool is_position(std::string_view text) {
-  return starts_with(text, "at ") && text.size() > 3 && std::isdigit(static_cast<unsigned char>(text[3])) != 0;
+  return text.starts_with("at ") && text.size() > 3 && std::isdigit(static_cast<unsigned char>(text[3])) != 0;
 }
 
 /// One exception of a chain: its own lines, without the places in the candidate.
@@ -127,8 +125,8 @@ std::size_t begin_of_error(std::string_view line) {
     if (found != head.npos) begin = std::min(begin, found + mark.size());
   }
   if (begin != head.npos) return begin;
-  if (starts_with(head, "error: ")) return 7;
-  if (starts_with(head, "LLVM ERROR: ")) return 12;
+  if (head.starts_with("error: ")) return 7;
+  if (head.starts_with("LLVM ERROR: ")) return 12;
   for (const std::string_view words : {"undefined reference to ", "undefined symbol: ", "multiple definition of ",
                                        "cannot find -l", "relocation R_"}) {
     const auto found = head.find(words);
@@ -161,7 +159,7 @@ std::string plain_quotes(std::string_view text) {
 }
 
 /// The source's line and its mark, in the ways that g++, clang and nvcc show them.
-bool is_quotation(std::string_view line) { return starts_with(line, " ") || is_caret(line); }
+bool is_quotation(std::string_view line) { return line.starts_with(" ") || is_caret(line); }
 
 }  // namespace
 
@@ -182,7 +180,7 @@ PythonFailure read_python_failure(std::string_view text) {
   std::vector<std::vector<std::string_view>> chain(1);
   std::vector<std::string_view> places;
   for (const auto line : split_lines(text.substr(0, k_max_text))) {
-    if (starts_with(line, k_caused_by)) {
+    if (line.starts_with(k_caused_by)) {
       chain.push_back({line.substr(k_caused_by.size())});
     } else if (is_place(line)) {
       places.push_back(line);

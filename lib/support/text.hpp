@@ -20,6 +20,9 @@ inline namespace v0 {
 /// The same in one line: runs of whitespace become one space.
 [[nodiscard]] std::string sanitize_line(std::string_view text, std::size_t max_bytes);
 
+[[nodiscard]] inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
 [[nodiscard]] std::string_view trim(std::string_view text);
 [[nodiscard]] std::string join(std::span<const std::string> parts, std::string_view separator);
 /// Between separators, empty parts included: "a,,b" has three.

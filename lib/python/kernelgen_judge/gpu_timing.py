@@ -9,11 +9,12 @@ from typing import Any
 import torch
 
 from kernelgen_common.gpu import GpuError
+from kernelgen_common.seeding import seed_everything
 
 from .compare import Expected
 from .device import GpuDevice
 from .errors import TaskError, describe_exception, one_line
-from .source import quiet, seed_everything, task_errors
+from .source import quiet, task_errors
 from .task import CallInputs, Reference
 from .timing import CacheFlusher, TimedReference
 from .values import Flat, assign, flatten_output, writable_base

@@ -12,11 +12,13 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from kernelgen_common.seeding import seed_everything
+
 from .device import Device
 from .errors import describe_exception, is_out_of_memory, one_line
 from .module_state import state_tensors
 from .randomness import replaying
-from .source import quiet, seed_everything
+from .source import quiet
 from .task import CallInputs, Reference
 from .values import flatten_output, unflatten
 

@@ -19,12 +19,14 @@ from typing import Any, Sequence
 import torch
 from torch import nn
 
+from kernelgen_common.seeding import seed_everything
+
 from . import precision as precision_class
 from .device import CPU, Device
 from .errors import TaskError
 from .module_state import StateSnapshot, StateTensor, state_tensors
 from .randomness import CallTrace, draw_name, replaying, tracing
-from .source import CappedText, TaskSource, load_module, quiet, seed_everything, task_errors
+from .source import CappedText, TaskSource, load_module, quiet, task_errors
 from .values import (
     Flat,
     ScalarSpec,

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from .source import seed_everything
+from kernelgen_common.seeding import seed_everything
+
 from .task import Reference
 from .values import Flat, flatten_output
 

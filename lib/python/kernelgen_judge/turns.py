@@ -45,9 +45,3 @@ class Turns:
     def _expect(self, answer: bytes) -> None:
         if os.read(self._told, 1) != answer:
             raise GpuError(f"kgen-gpu turns ended with status {self._process.wait()}")
-
-    def close(self) -> None:
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                stream.close()
-        self._process.wait()

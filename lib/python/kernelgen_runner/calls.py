@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 
+from kernelgen_common.seeding import make_seeder, seed_everything
+
 from . import protocol
-from .candidate import make_seeder, seed_everything
 from .device import Device
 from .graphs import Captured, make_capture
 from .outputs import Place, make_addresses, make_describer, make_settler, make_writer

@@ -7,18 +7,17 @@ import importlib.util
 import json
 import linecache
 import os
-import random
 import re
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from kernelgen_common import dtypes
+from kernelgen_common.seeding import seed_everything
 from kernelgen_common.values import child_name
 
 from . import protocol
@@ -40,38 +39,6 @@ _INTERNAL = frozenset(
 #: Kinds of memory whose contents can be exported.
 _READABLE = frozenset({"cpu", "cuda"})
 _EXHAUSTED = ("can't allocate memory", "not enough memory", "out of memory", "cannot allocate memory")
-
-
-def seed_everything(seed: int) -> None:
-    """As the judge does before it builds or calls the reference."""
-    if torch.cuda.is_initialized():
-        torch.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
-    else:
-        torch.default_generator.manual_seed(seed & 0xFFFFFFFFFFFFFFFF)
-    random.seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed & 0xFFFFFFFF)
-
-
-def make_seeder() -> Callable[[int], None]:
-    """seed_everything() for every call, once the device is in use, with everything bound.
-
-    Not torch.manual_seed, which also queues the seed for kinds of device that are not there: 0.3 ms a call.
-    """
-    generators = [torch.default_generator, *(torch.cuda.default_generators if torch.cuda.is_initialized() else ())]
-    seed_torch, seed_python = [generator.manual_seed for generator in generators], random.seed
-    modules = sys.modules
-
-    def seed_all(seed: int) -> None:
-        for seed_one in seed_torch:
-            seed_one(seed & 0xFFFFFFFFFFFFFFFF)
-        seed_python(seed)
-        numpy = modules.get("numpy")
-        if numpy is not None:
-            numpy.random.seed(seed & 0xFFFFFFFF)
-
-    return seed_all
 
 
 def decisive(text: str, limit: int) -> str:
