@@ -53,6 +53,7 @@ constexpr Hostile k_hostile[] = {
     {"open launches", kernelgen::Target::Cuda, k_host, "k<<<n ", ""},
     {"macros in macros", kernelgen::Target::Cuda, "#define A(x) x x\n", "A(A(A(A(A(A(q))))))\n", ""},
     {"open templates", kernelgen::Target::Cuda, k_cuda, "f<a<b<", ""},
+    {"quotes", kernelgen::Target::Cuda, k_cuda, "'", ""},
     {"questions", kernelgen::Target::Cuda, k_loop, "b?", ""},
     {"one loop body", kernelgen::Target::Triton, k_triton, "        h = tl.sigmoid(h + tl.load(a + t))\n", ""},
     {"launch loops", kernelgen::Target::Triton,

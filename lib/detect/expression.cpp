@@ -142,7 +142,7 @@ std::vector<Range> by_position(const Tokens& tokens, const Summary& summary, std
 
 /// Where the arguments of a call begin that may have template arguments or a launch configuration before them.
 Position arguments_at(const Tokens& tokens, Position at, Position end) {
-  constexpr Position k_longest = 256;
+  constexpr Position k_longest = 96;
   if (tokens.language == Language::Python) {
     const bool launch = tokens.is(at, "[") && at < end;
     return launch ? tokens.after_group(at, end) : at;

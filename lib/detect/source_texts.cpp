@@ -19,7 +19,7 @@ struct Literal {
 Literal literal_of(const Token& token, std::string_view source) {
   Literal literal{token.text, token.line};
   auto at = static_cast<std::size_t>(token.text.data() - source.data());
-  while (at > 0 && (source[at - 1] == '"' || source[at - 1] == '\'')) --at;
+  for (int quotes = 0; quotes < 3 && at > 0 && (source[at - 1] == '"' || source[at - 1] == '\''); ++quotes) --at;
   for (int letters = 0; at > 0 && letters < 2; --at, ++letters) {
     const char letter = source[at - 1];
     if (letter != 'r' && letter != 'R' && letter != 'f' && letter != 'F' && letter != 'b' && letter != 'B') break;

@@ -262,7 +262,7 @@ class StructureReader {
       else if (depth == 0 && tokens.is_name(name))
         break;
     }
-    constexpr Position k_longest = 256;
+    constexpr Position k_longest = 96;
     Position end = at + 1;
     while (end < std::min(range.end, at + k_longest) && !tokens.is(end, ">>>"))
       end = tokens.after_group(end, range.end);
