@@ -198,6 +198,15 @@ class Rejected(unittest.TestCase):
         self.refused(comparison, "mismatch")
         self.assertIn("float64", comparison.message)
 
+    def test_a_reference_that_is_right_by_luck(self):
+        """One number that the reference has right to the last bit does not ask for as much; TF32 it still tells."""
+        truth = torch.tensor(1.0, dtype=torch.float64)
+        expected = one(truth.float(), truth)
+        self.assertTrue(expected.compare(answer(torch.tensor(1 + 3e-6))).correct)
+        self.refused(expected.compare(answer(torch.tensor(1 + 3e-5))), "mismatch")
+        many = torch.ones(64, dtype=torch.float64)
+        self.refused(one(many.float(), many).compare(answer(torch.full((64,), 1 + 3e-6))), "mismatch")
+
     def test_half_precision_accumulation(self):
         """A product of halves that also accumulates in that type."""
         for dtype in (torch.float16, torch.bfloat16):
