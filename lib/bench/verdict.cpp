@@ -87,6 +87,14 @@ constexpr double k_memory_share = 0.9;
 /// on every core it is 95 %, and a PyTorch GRU of two threads was seen to take twenty times as long, its candidate not.
 constexpr double k_max_contention = 0.25;
 
+/// What waking takes: cold caches, sleeping cores. On a machine of two cores the fast tenth of native calls took 25 to
+/// 200 us more than an exchange; of Python calls, with seeding before and the description of outputs after them, 350
+/// to 440 us.
+constexpr double k_native_waking_ns = 300e3;
+constexpr double k_python_waking_ns = 500e3;
+/// On a device also: flushing its cache, waking its driver, and launches that wait for it.
+constexpr double k_device_waking_ns = 500e3;
+
 constexpr std::string_view k_busy = "busy machine";
 constexpr std::string_view k_disturbed = "baseline disturbed";
 
@@ -241,6 +249,18 @@ std::optional<Outcome> doubt_repeats(const TimingReport& timing) {
 
 double ClockAllowance::in_total(double candidate_ns) const {
   return exchange_ns + std::max(waking_ns, k_clock_share * candidate_ns) + copied_bytes / bytes_per_ns;
+}
+
+ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::optional<GpuFacts>& gpu) {
+  ClockAllowance allowance{.exchange_ns = median(exchanges.echoes_ns),
+                           .waking_ns = exchanges.native ? k_native_waking_ns : k_python_waking_ns,
+                           .copied_bytes = static_cast<double>(exchanges.copied_bytes)};
+  if (!gpu) return allowance;
+  allowance.waking_ns += k_device_waking_ns;
+  const auto bandwidth = gpu->measured_bytes_per_second.value_or(0);
+  // Read and written, at three quarters of what the device can do.
+  if (bandwidth > 0) allowance.bytes_per_ns = bandwidth / 1e9 * 3 / 8;
+  return allowance;
 }
 
 std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance) {

@@ -9,6 +9,7 @@
 
 #include <kernelgen/core/outcome.hpp>
 #include <kernelgen/core/record.hpp>
+#include <kernelgen/device/gpu.hpp>
 
 #include "bench/runner.hpp"
 
@@ -46,6 +47,18 @@ struct ClockAllowance {
   /// For calls that take this long by the runner's clock.
   [[nodiscard]] double in_total(double candidate_ns) const;
 };
+
+/// What was seen of the exchanges with a runner besides its calls.
+struct ExchangeFacts {
+  bool native = false;
+  /// By the worker's clock, of exchanges in which nothing was called.
+  std::vector<std::int64_t> echoes_ns;
+  /// As in ClockAllowance.
+  std::uint64_t copied_bytes = 0;
+};
+
+/// `gpu`: where the candidate ran, if that was not the processor.
+[[nodiscard]] ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::optional<GpuFacts>& gpu);
 
 /// Whether the clocks and baselines of a measurement add up; the reason when not.
 [[nodiscard]] std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance);

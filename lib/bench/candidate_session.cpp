@@ -1,0 +1,196 @@
+#include "bench/candidate_session.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+/// On a processor, comparing more than this in full costs more than the calls themselves; then every second one, chosen
+/// by lot.
+constexpr std::uint64_t k_always_full_output_bytes = 64u << 20;
+constexpr int k_echoes = 16;
+constexpr int k_tried_replays = 2;
+
+}  // namespace
+
+CandidateSession::CandidateSession(RunnerKind kind, const EvaluationOptions& options,
+                                   const EvaluationBackends& backends, JudgeSession& task, std::stop_token stop)
+    : kind_(kind), options_(options), backends_(backends), task_(task), stop_(std::move(stop)) {}
+
+Result<Ended> CandidateSession::load(const Artifact& artifact, std::string builds_key) {
+  KERNELGEN_TRY(runner_, backends_.runners.take(kind_, stop_));
+  for (int i = 0; i < k_echoes; ++i) {
+    const auto echo = runner_->echo(options_.call_timeout);
+    if (const auto* reply = std::get_if<RunnerReply>(&echo)) echoes_ns_.push_back(reply->host_ns);
+  }
+  KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact.path));
+  const auto& description = native() ? task_.layout.native_job : task_.layout.python_job;
+  KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", description));
+  return ended_by(runner_->load({.code = native() ? CodeKind::SharedObject : CodeKind::PythonSource,
+                                 .description_fd = job->fd(),
+                                 .exchange_fd = task_.exchange_fd,
+                                 .code_fd = code->fd(),
+                                 .device_fd = task_.device_fd,
+                                 .builds_key = std::move(builds_key),
+                                 .memory_limit = options_.memory_limit,
+                                 .exchange_bytes = task_.layout.bytes,
+                                 .outputs = task_.layout.outputs},
+                                options_.call_timeout),
+                  RunnerStep::Load);
+}
+
+Result<Ended> CandidateSession::check_weights(std::optional<WeightReport>& report) {
+  if (native()) return Ended();
+  for (int set : {1, 2}) {
+    KERNELGEN_TRY(auto seed, judge().use_weights(set));
+    const auto constructed = runner_->construct(set, seed, options_.call_timeout);
+    KERNELGEN_TRY(auto ended, ended_by(constructed, RunnerStep::Construct));
+    if (ended) return ended;
+    const auto& reply = std::get<RunnerReply>(constructed);
+    note_prepare_time(reply);
+    KERNELGEN_TRY(ended, match_state(set, reply.arg[0], report));
+    if (ended) return ended;
+  }
+  if (report->unmapped.empty()) return Ended();
+  return Ended(Outcome{OutcomeKind::WeightSync, "",
+                       fmt::format("{} of the reference's tensors are not in ModelNew under the same seed: {}",
+                                   report->unmapped.size(), fmt::join(report->unmapped, ", "))});
+}
+
+Result<Ended> CandidateSession::match_state(int set, std::uint64_t bytes, std::optional<WeightReport>& report) {
+  const auto limit = options_.memory_limit;
+  if (bytes > limit)
+    return Ended(Outcome{OutcomeKind::OutOfMemory, "",
+                         fmt::format("its weights take {} bytes, more than the limit of {}", bytes, limit)});
+  KERNELGEN_TRY(auto state, backends_.memory.allocate("kernelgen-state", bytes));
+  KERNELGEN_TRY(auto ended,
+                ended_by(runner_->export_state(set, state->fd(), bytes, options_.call_timeout), RunnerStep::Export));
+  if (ended) return ended;
+  KERNELGEN_TRY(report, judge().match_state(set, state->memory()));
+  return Ended();
+}
+
+Result<Ended> CandidateSession::switch_weights(int set) {
+  if (native() && prepared_set_ != 0) {
+    KERNELGEN_TRY(auto ended, ended_by(runner_->destroy(prepared_set_, options_.call_timeout), RunnerStep::Destroy));
+    if (ended) return ended;
+  }
+  KERNELGEN_TRY([[maybe_unused]] auto seed, judge().use_weights(set));
+  weight_set_ = set;
+  call_ = 0;
+  if (!native()) return Ended();
+  const auto prepared = runner_->prepare(set, options_.call_timeout);
+  KERNELGEN_TRY(auto ended, ended_by(prepared, RunnerStep::Prepare));
+  if (ended) return ended;
+  prepared_set_ = set;
+  note_prepare_time(std::get<RunnerReply>(prepared));
+  return Ended();
+}
+
+Result<CaseResult> CandidateSession::call(const std::string& distribution, Freshness freshness) {
+  KERNELGEN_TRY(auto staged, judge().stage(distribution, freshness, CallMode::Eager, ReferenceTurn::Before));
+  const auto answer = run(staged, Allocations::Poisoned, CallMode::Eager);
+  CaseResult result{.distribution = distribution, .seed = staged.seed, .weight_set = weight_set_, .call = ++call_};
+  KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
+  if (ended) {
+    result.outcome = *std::move(ended);
+    return result;
+  }
+  const auto& reply = std::get<RunnerReply>(answer);
+  if (first_call_ns_ == 0) first_call_ns_ = reply.end_ns - reply.start_ns;
+  KERNELGEN_TRY(auto checked, judge().check(CheckMode::Full));
+  result.outcome = std::move(checked.outcome);
+  result.outputs = std::move(checked.outputs);
+  return result;
+}
+
+Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number, CallMode reference,
+                                                                      CallMode candidate) {
+  using Answer = std::variant<TimedPair, Outcome>;
+  // There and back: ABBA takes out what being second costs.
+  const auto turn = number % 2 == 0 ? ReferenceTurn::After : ReferenceTurn::Before;
+  KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own_distribution), Freshness::Canary, reference, turn));
+  const auto answer = run(staged, Allocations::Plain, candidate);
+  KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
+  if (ended) return Answer(*std::move(ended));
+  const auto& reply = std::get<RunnerReply>(answer);
+  // Decided only now, when the answer is there: the candidate cannot know which calls count.
+  const bool full = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes || coin_(entropy_) == 0;
+  KERNELGEN_TRY(auto checked, judge().check(full ? CheckMode::Full : CheckMode::Canary));
+  if (!checked.outcome.correct()) {
+    checked.outcome.message = fmt::format("timed call {}: {}", number, checked.outcome.message);
+    return Answer(std::move(checked.outcome));
+  }
+  // One of the two times of the reference is zero.
+  return Answer(TimedPair{.reference_ns = staged.reference_ns + checked.reference_ns,
+                          .candidate_ns = std::max<std::int64_t>(call_ns(reply), 1),
+                          .host_ns = reply.host_ns,
+                          .late_ns = on_device() ? reply.late_ns() : 0,
+                          .fresh = staged.fresh,
+                          .full = full,
+                          .throttled = staged.throttled || checked.throttled});
+}
+
+Result<std::optional<std::string>> CandidateSession::try_replay() {
+  // What a capture misses runs while it is captured, so that the first replay looks right.
+  for (int i = 0; i < k_tried_replays; ++i) {
+    KERNELGEN_TRY(auto refused, replay_once());
+    if (refused) return refused;
+  }
+  return std::optional<std::string>();
+}
+
+Result<std::optional<std::string>> CandidateSession::replay_once() {
+  using Refused = std::optional<std::string>;
+  KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own_distribution), Freshness::New, CallMode::Graph,
+                                           ReferenceTurn::Before));
+  const auto answer = run(staged, Allocations::Plain, CallMode::Graph);
+  if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+  if (const auto* death = std::get_if<RunnerDeath>(&answer)) {
+    lost_ = true;
+    return Refused(outcome_of_death(*death, RunnerStep::Run, options_.call_timeout).message);
+  }
+  const auto& reply = std::get<RunnerReply>(answer);
+  lost_ = reply.status == RunnerStatus::DeviceFault;
+  if (reply.status != RunnerStatus::Ok) return Refused(reply.text);
+  KERNELGEN_TRY(const auto checked, judge().check(CheckMode::Full));
+  if (checked.outcome.correct()) return Refused();
+  return Refused("its replay gives other outputs than its calls; what it starts on the default stream is not captured");
+}
+
+ExchangeFacts CandidateSession::end() {
+  ExchangeFacts facts{.native = native(), .echoes_ns = echoes_ns_};
+  // Of a Python runner that copies its outputs itself, after the call; a native candidate wrote them there.
+  if (runner_ && !native() && !runner_->fetches_outputs()) facts.copied_bytes = task_.layout.output_bytes;
+  runner_.reset();
+  return facts;
+}
+
+RunnerAnswer CandidateSession::run(const StagedCase& staged, Allocations allocations, CallMode mode) {
+  return runner_->run(weight_set_, staged.forward_seed, allocations, mode, options_.call_timeout);
+}
+
+std::int64_t CandidateSession::call_ns(const RunnerReply& reply) const {
+  return on_device() ? reply.device_ns() : reply.end_ns - reply.start_ns;
+}
+
+Result<Ended> CandidateSession::ended_by(const RunnerAnswer& answer, RunnerStep step) const {
+  if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+  if (const auto* death = std::get_if<RunnerDeath>(&answer))
+    return Ended(outcome_of_death(*death, step, options_.call_timeout));
+  auto outcome = outcome_of_reply(std::get<RunnerReply>(answer), step);
+  return outcome.correct() ? Ended() : Ended(std::move(outcome));
+}
+
+void CandidateSession::note_prepare_time(const RunnerReply& reply) {
+  if (prepare_ns_ == 0) prepare_ns_ = reply.end_ns - reply.start_ns;
+}
+
+}  // namespace v0
+}  // namespace kernelgen
