@@ -148,8 +148,8 @@ Result<std::optional<std::string>> CandidateSession::try_replay() {
 
 Result<std::optional<std::string>> CandidateSession::replay_once() {
   using Refused = std::optional<std::string>;
-  KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own_distribution), Freshness::New, CallMode::Graph,
-                                           ReferenceTurn::Before));
+  KERNELGEN_TRY(auto staged,
+                judge().stage(std::string(k_own_distribution), Freshness::New, CallMode::Graph, ReferenceTurn::Before));
   const auto answer = run(staged, Allocations::Plain, CallMode::Graph);
   if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
   if (const auto* death = std::get_if<RunnerDeath>(&answer)) {

@@ -66,7 +66,6 @@ struct Found {
   std::vector<std::string> lines;
 };
 
-
 std::string_view first_match(std::span<const ErrorRule> rules, std::string_view text) {
   const auto found =
       std::find_if(rules.begin(), rules.end(), [&](const ErrorRule& rule) { return matches(text, rule.pattern); });

@@ -18,7 +18,6 @@ constexpr std::size_t k_max_note_lines = 12;
 constexpr std::size_t k_max_errors = 4;
 constexpr std::string_view k_caused_by = "caused by ";
 
-
 void keep(std::vector<std::string>& lines, std::string_view line) {
   if (lines.size() < k_max_lines && !trim(line).empty()) lines.emplace_back(line.substr(0, k_max_line));
 }
