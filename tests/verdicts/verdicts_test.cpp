@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <sstream>
+#include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/task/task_source.hpp>
@@ -283,6 +285,25 @@ TEST_CASE("a worker that is killed in mid-evaluation is replaced", "[verdicts]")
   const auto next = own->evaluate(request_for("relu", "zeros.py"), {}, {});
   REQUIRE(next);
   CHECK(next->outcome.to_class() == "accuracy:mismatch");
+}
+
+TEST_CASE("candidates for one task that come at once wait for each other, and each gets its verdict", "[verdicts]") {
+  // Whoever has the task's judge waits to have the device alone; whoever waits for that judge must not share the
+  // device.
+  constexpr auto k_patience = 120s;
+  std::stop_source stop;
+  std::vector<std::future<std::string>> verdicts;
+  for (const char* candidate : {"right.cpp", "zeros.py", "constant.py", "echo.py"})
+    verdicts.push_back(std::async(std::launch::async, [&stop, request = request_for("relu", candidate)] {
+      const auto record = benchmarker().evaluate(request, {}, stop.get_token());
+      return record ? record->outcome.to_class() : record.error().to_line();
+    }));
+  for (auto& waiting : verdicts)
+    if (waiting.wait_for(k_patience) != std::future_status::ready) stop.request_stop();
+  CHECK_FALSE(stop.stop_requested());
+  const auto right = verdicts[0].get();
+  CHECK((right == "correct" || right.starts_with("suspect:")));
+  for (std::size_t i = 1; i < verdicts.size(); ++i) CHECK(verdicts[i].get() == "accuracy:mismatch");
 }
 
 TEST_CASE("a cancelled evaluation returns soon and leaves the worker usable", "[verdicts]") {
