@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include <kernelgen/prompt/error_classifier.hpp>
+
 #include "core/json.hpp"
 #include "exit_codes.hpp"
 #include "support/text.hpp"
@@ -116,6 +118,14 @@ std::string error_line(const EvaluationRecord& record) {
                      worst->max_abs, worst->max_scaled, record.tolerance.rtol, record.tolerance.atol);
 }
 
+/// What is wrong with the code, where that says more than the verdict; docs/errors.md lists the classes.
+std::string error_class_line(const EvaluationRecord& record) {
+  auto verdict = record.outcome.to_class();
+  std::replace(verdict.begin(), verdict.end(), ':', '.');
+  const auto found = classify_error(record).error_class;
+  return found == verdict ? "" : found;
+}
+
 void add_times(const EvaluationRecord& record, Block& block) {
   if (!record.timing) return;
   const auto& timing = *record.timing;
@@ -158,6 +168,7 @@ std::string render_record(const EvaluationRecord& record, const RenderOptions& o
   block.fact("task", task_line(record));
   block.fact("candidate", std::string(to_string(record.target)) + ' ' + record.candidate_id.substr(0, k_id_digits));
   block.fact("verdict", record.outcome.to_class());
+  block.fact("error class", error_class_line(record));
   block.fact("message", record.outcome.message);
   add_times(record, block);
   block.fact("compared", compared_line(record));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <utility>
 
@@ -28,10 +29,15 @@ json::value recurrence_json(const std::optional<Recurrence>& recurrence) {
 }
 
 json::object attempt_json(const AttemptReport& attempt) {
-  return {{"number", attempt.number},        {"id", attempt.id},
-          {"kind", to_string(attempt.kind)}, {"status", attempt.status ? to_string(*attempt.status) : "unfinished"},
-          {"class", attempt.result_class},   {"score", or_null(attempt.score)},
-          {"message", attempt.message},      {"recurrence", recurrence_json(attempt.recurrence)},
+  return {{"number", attempt.number},
+          {"id", attempt.id},
+          {"kind", to_string(attempt.kind)},
+          {"status", attempt.status ? to_string(*attempt.status) : "unfinished"},
+          {"class", attempt.result_class},
+          {"error_class", attempt.error_class},
+          {"score", or_null(attempt.score)},
+          {"message", attempt.message},
+          {"recurrence", recurrence_json(attempt.recurrence)},
           {"code_file", attempt.code_file}};
 }
 
@@ -98,7 +104,12 @@ std::string attempt_text(const AttemptReport& attempt) {
                   fit_right(score_text(attempt.score), 8), attempt.code_file);
   line.erase(line.find_last_not_of(' ') + 1);
   line += '\n';
-  return attempt.message.empty() ? line : line + wrap_text(attempt.message, k_message_indent, k_columns);
+  auto known = attempt.result_class;
+  std::replace(known.begin(), known.end(), ':', '.');
+  const std::string error =
+      attempt.error_class.empty() || attempt.error_class == known ? "" : attempt.error_class + ": ";
+  const std::string said = error + attempt.message;
+  return said.empty() ? line : line + wrap_text(said, k_message_indent, k_columns);
 }
 
 std::string run_text(const RunReport& run) {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include <kernelgen/prompt/error_classifier.hpp>
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/journal.hpp>
 
@@ -40,6 +41,8 @@ AttemptReport report_attempt(const ActionResult& result) {
   attempt.kind = result.action.kind;
   attempt.status = result.status;
   attempt.result_class = result.record ? result.record->outcome.to_class() : std::string(to_string(result.status));
+  if (result.record)
+    attempt.error_class = classify_error(*result.record, result.candidate ? result.candidate->source : "").error_class;
   attempt.score = result.score();
   attempt.message = result.message;
   if (attempt.message.empty() && result.record) attempt.message = result.record->outcome.message;

@@ -59,6 +59,15 @@ TEST_CASE("a verdict as text is its golden file", "[cli][render]") {
   check_golden("verdict_correct.txt", render_record(correct_record(), {.color = true}));
 }
 
+TEST_CASE("a verdict names the class of its error where that says more", "[cli][render]") {
+  EvaluationRecord record;
+  record.outcome = {OutcomeKind::Compile, "undeclared_identifier",
+                    "candidate.cpp:2: error: 'x' was not declared in this scope"};
+  CHECK(render_record(record, {}).find("\nerror class cxx.undeclared\n") != std::string::npos);
+  record.outcome = {OutcomeKind::Accuracy, "nan", "output[0] is nan, expected 1"};
+  CHECK(render_record(record, {}).find("error class") == std::string::npos);
+}
+
 TEST_CASE("a record with nothing in it can be shown", "[cli][render]") {
   const auto text = render_record(EvaluationRecord{}, {});
   CHECK(text.find("correct, without a time that counts\n") == 0);

@@ -66,6 +66,8 @@ struct AttemptReport {
   std::optional<ActionStatus> status;
   /// "correct", "accuracy:mismatch"; without a record the status: "no_code", "analyzed", "unfinished".
   std::string result_class;
+  /// "triton.arange_bounds", as docs/errors.md lists them. Empty without an error.
+  std::string error_class;
   std::optional<double> score;
   std::string message;
   std::optional<Recurrence> recurrence;

@@ -127,7 +127,7 @@ inline std::vector<Event> failed_events() {
   RunScript run("10_Relu", "mailbox:box");
   run.ask(1, "seed1", PromptKind::Seed);
   run.answer(1, {.input_tokens = 10, .output_tokens = 20});
-  run.finish_wrong(1, {OutcomeKind::Compile, "undeclared", "line 3: 'x' was not declared"});
+  run.finish_wrong(1, {OutcomeKind::Compile, "undeclared", "line 3: error: 'x' was not declared in this scope"});
   run.ask(2, "seed1/repair1", PromptKind::Repair);
   run.answer(2, {.input_tokens = 10, .output_tokens = 20});
   auto empty = run.result(2, ActionStatus::NoCode);
