@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   FlowRequest request;
   request.task = need(load_task_source(argv[1], {}));
   // Those of the recording: it has no replies to other steps.
-  const auto policy = make_hybrid_policy({.strategies = prompts->strategies(Target::Cpp),
+  const auto policy = make_hybrid_policy({.strategies = prompts->variants(PromptKind::Seed, Target::Cpp),
                                           .stages = {"block_tiling"},
                                           .threshold = 100,
                                           .stop_at_score = 1.5});

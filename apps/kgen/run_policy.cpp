@@ -8,25 +8,38 @@
 #include <kernelgen/flow/stages.hpp>
 
 #include "evaluation_flags.hpp"
+#include "support/text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
 namespace {
 
-Result<void> check_stages(const std::vector<std::string>& stages, const std::vector<std::string>& known) {
-  for (const auto& stage : stages)
-    if (std::find(known.begin(), known.end(), stage) == known.end())
+/// `sets` says what else could have been said.
+Result<void> check_names(const std::vector<std::string>& names, const std::vector<std::string>& known,
+                         std::string_view kind, std::string_view sets) {
+  for (const auto& name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
       return Error{ErrorCode::InvalidArgument,
-                   fmt::format("unknown stage {}; stages are {}; sets of them three, four, none", stage,
-                               fmt::join(known, ", "))};
+                   fmt::format("unknown {0} {1}; {0}s are {2}; {3}", kind, name, fmt::join(known, ", "), sets)};
   return {};
+}
+
+Result<std::vector<std::string>> choose_rescues(std::string_view asked, const PromptBuilder& prompts, Target target) {
+  std::vector<std::string> names;
+  if (asked == "none") return names;
+  for (const auto name : split(asked, ',')) names.emplace_back(name);
+  auto known = prompts.variants(PromptKind::Repair, target);
+  known.emplace_back(k_restart);
+  KERNELGEN_CHECK(check_names(names, known, "rescue", "or none"));
+  return names;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const PromptBuilder& prompts, Target target) {
   const auto profiles = options.profile == "none" ? ProfileUse::Never : ProfileUse::BeforeAdvice;
-  const auto strategies = prompts.strategies(target);
+  const auto strategies = prompts.variants(PromptKind::Seed, target);
+  KERNELGEN_TRY(const auto rescues, choose_rescues(options.rescues, prompts, target));
   if (options.policy == "one-shot")
     return make_one_shot_policy({.samples = options.samples, .temperature = options.temperature});
   if (options.policy == "reflect") {
@@ -40,6 +53,7 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
     auto rounds = options.rounds;
     rounds.temperature = options.temperature;
     rounds.goal = options.stop_at_score;
+    rounds.rescues = rescues;
     if (!strategies.empty()) rounds.strategy = strategies.front();
     rounds.floor_ratio = options.floor_ratio;
     rounds.profiles = profiles;
@@ -52,11 +66,13 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
   hybrid.strategies = strategies;
   hybrid.temperature = options.temperature;
   hybrid.stop_at_score = options.stop_at_score;
+  hybrid.rescues = rescues;
   hybrid.floor_ratio = options.floor_ratio;
   hybrid.profiles = profiles;
   hybrid.early_exit = options.early_exit ? EarlyExit::Yes : EarlyExit::No;
   KERNELGEN_TRY(hybrid.stages, choose_stages(options.stages));
-  KERNELGEN_CHECK(check_stages(hybrid.stages, prompts.stages(target)));
+  KERNELGEN_CHECK(check_names(hybrid.stages, prompts.variants(PromptKind::Stage, target), "stage",
+                              "sets of them three, four, none"));
   return make_hybrid_policy(std::move(hybrid));
 }
 
@@ -76,6 +92,11 @@ void bind_search(CLI::App& command, SearchOptions& options) {
   count("--stage-repairs", options.hybrid.stage_repairs, "hybrid: attempts to mend a stage");
   command.add_option("--stages", options.stages, "hybrid: three, four, none, or stages in their order: A,B,C")
       ->type_name("SET")
+      ->capture_default_str();
+  command
+      .add_option("--rescues", options.rescues,
+                  "hybrid, rounds: what is tried when an error comes back, each once, in this order; or none")
+      ->type_name("LIST")
       ->capture_default_str();
   number("--threshold", options.hybrid.threshold, "hybrid: no stages for a persistent kernel with this score");
   number("--epsilon", options.hybrid.epsilon, "hybrid: a stage must be faster by this fraction");

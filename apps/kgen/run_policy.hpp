@@ -7,6 +7,8 @@
 #include <kernelgen/flow/policy.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
 
+#include "support/text.hpp"
+
 namespace kernelgen::cli {
 
 /// How `kgen run` searches.
@@ -15,6 +17,8 @@ struct SearchOptions {
   HybridOptions hybrid;
   RoundsOptions rounds;
   std::string stages = "three";
+  /// Names with commas between them, or "none".
+  std::string rescues = join(default_rescues(), ",");
   int samples = 3;
   int attempts = 3;
   double temperature = 0.7;

@@ -23,9 +23,6 @@ struct LineStatus {
   const ActionResult* last = nullptr;
 };
 
-/// The rescue that is no repair: from the task alone, with another strategy hint.
-inline constexpr const char* k_restart = "restart";
-
 /// Follows `root` and its repairs ("root/repair1", ...) through the history. Points into `history`.
 ///
 /// A reply that cannot be used (no code, no answer) is asked for again from the last candidate that can. An error that

@@ -45,8 +45,14 @@ class MustachePromptBuilder final : public PromptBuilder {
  public:
   explicit MustachePromptBuilder(TemplateSet templates) : templates_(std::move(templates)) {}
 
-  std::vector<std::string> strategies(Target target) const override { return variants("strategies", target); }
-  std::vector<std::string> stages(Target target) const override { return variants("stages", target); }
+  std::vector<std::string> variants(PromptKind kind, Target target) const override {
+    if (kind == PromptKind::Critic) return {std::string(k_correctness), std::string(k_optimization)};
+    const auto directory = variant_directory(kind, target);
+    if (!directory) return {};
+    auto names = templates_.names_under(*directory);
+    std::transform(names.begin(), names.end(), names.begin(), without_order);
+    return names;
+  }
 
   Result<Prompt> build(const PromptRequest& request) const override {
     KERNELGEN_CHECK(check(request));
@@ -106,36 +112,23 @@ class MustachePromptBuilder final : public PromptBuilder {
       if (request.kind == PromptKind::Stage) return invalid("a stage prompt needs a variant: the name of the stage");
       return std::string();
     }
-    if (request.kind == PromptKind::Critic) return find_critic(request);
-    const auto directory = variant_directory(request);
-    std::vector<std::string> known;
-    for (const auto& file : directory ? templates_.names_under(*directory) : std::vector<std::string>{}) {
-      known.push_back(without_order(file));
-      if (known.back() == request.variant) return *directory + file;
+    const auto known = variants(request.kind, request.target);
+    const auto found = std::find(known.begin(), known.end(), request.variant);
+    if (found != known.end()) {
+      const auto directory = variant_directory(request.kind, request.target);
+      // A critic has no advice, only something to look at.
+      if (!directory) return std::string();
+      return *directory + templates_.names_under(*directory)[std::size_t(found - known.begin())];
     }
     if (known.empty()) return invalid(fmt::format("{} has no variants", describe(request.kind)));
     return invalid(fmt::format("unknown variant {} of {} for {}; there are {}", request.variant, describe(request.kind),
                                to_string(request.target), fmt::join(known, ", ")));
   }
 
-  /// A critic has no advice, only something to look at.
-  static Result<std::string> find_critic(const PromptRequest& request) {
-    if (request.variant == k_correctness || request.variant == k_optimization) return std::string();
-    return invalid(fmt::format("unknown variant {} of a critic prompt; there are {}, {}", request.variant,
-                               k_correctness, k_optimization));
-  }
-
-  std::vector<std::string> variants(const char* directory, Target target) const {
-    auto names = templates_.names_under(fmt::format("{}/{}/", directory, to_string(target)));
-    std::transform(names.begin(), names.end(), names.begin(), without_order);
-    return names;
-  }
-
-  static std::optional<std::string> variant_directory(const PromptRequest& request) {
-    const std::string target(to_string(request.target));
-    if (request.kind == PromptKind::Seed) return "strategies/" + target + "/";
-    if (request.kind == PromptKind::Stage) return "stages/" + target + "/";
-    if (request.kind == PromptKind::Repair) return "repairs/";
+  static std::optional<std::string> variant_directory(PromptKind kind, Target target) {
+    if (kind == PromptKind::Seed) return fmt::format("strategies/{}/", to_string(target));
+    if (kind == PromptKind::Stage) return fmt::format("stages/{}/", to_string(target));
+    if (kind == PromptKind::Repair) return "repairs/";
     return std::nullopt;
   }
 

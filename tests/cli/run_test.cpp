@@ -142,6 +142,8 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
        "kgen: unknown stage no_such_stage; stages are advanced_memory, block_tiling, grid_and_parallel, "
        "memory_access, memory_and_tuning; sets of them three, four, none\n"},
       {{"--stages", "block_tiling,,"}, "kgen: a stage has no name"},
+      {{"--rescues", "rethink,pray"},
+       "kgen: unknown rescue pray; rescues are other_algorithm, rethink, simplify, restart; or none\n"},
       {{"--max-cost", "5"}, "--max-cost and --price-cached need --price-input and --price-output\n"},
       {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA GPU of this machine\n"},
       {{"--profile", "counters", "--launch-prefix", "ssh node"}, "kgen: --profile needs the device on this machine"},

@@ -41,8 +41,10 @@ class Policy {
   [[nodiscard]] virtual Decision next(const History& history) const = 0;
 };
 
-/// What a repair is asked for when the same error, or the same code, came back: one after the other, each once. The
-/// names of repair prompts; "restart" begins anew from the task instead, with another strategy hint.
+/// The rescue that is no repair: it begins anew from the task alone, with another strategy hint.
+inline constexpr const char* k_restart = "restart";
+/// What a repair is asked for when the same error, or the same code, came back: one after the other, each once. Names
+/// of repair prompts, and k_restart.
 [[nodiscard]] std::vector<std::string> default_rescues();
 
 /// How often and how a failed candidate is repaired.

@@ -60,7 +60,7 @@ struct PromptRequest {
   /// How far the base is from what no kernel can beat, in a sentence. Empty: unknown.
   std::string headroom;
   /// Name of a strategy hint (Seed), of a stage (Stage), of a way to repair (Repair), or of what a critic looks at
-  /// (Critic: "correctness", "optimization"); see strategies() and stages(). Empty: none.
+  /// (Critic: "correctness", "optimization"); see variants(). Empty: none.
   std::string variant;
   /// Optional parts are left out until the estimate fits; the reference never is.
   std::optional<std::int64_t> max_tokens;
@@ -73,10 +73,9 @@ class PromptBuilder {
   /// InvalidArgument when something required is missing, the variant is unknown, or max_tokens cannot hold what is
   /// never left out.
   [[nodiscard]] virtual Result<Prompt> build(const PromptRequest& request) const = 0;
-  /// Hints that make seeds different on purpose, in the order in which they are used.
-  [[nodiscard]] virtual std::vector<std::string> strategies(Target target) const = 0;
-  /// The stages that there are prompts for, sorted.
-  [[nodiscard]] virtual std::vector<std::string> stages(Target target) const = 0;
+  /// What PromptRequest::variant can be. Strategy hints, which make seeds different on purpose, come in the order in
+  /// which they are used; others are sorted.
+  [[nodiscard]] virtual std::vector<std::string> variants(PromptKind kind, Target target) const = 0;
 };
 
 /// Where templates lie.

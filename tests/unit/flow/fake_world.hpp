@@ -64,8 +64,7 @@ class FakePromptBuilder final : public PromptBuilder {
     prompt.fingerprint = prompt.text;
     return prompt;
   }
-  [[nodiscard]] std::vector<std::string> strategies(Target) const override { return {"a", "b"}; }
-  [[nodiscard]] std::vector<std::string> stages(Target) const override { return HybridOptions{}.stages; }
+  [[nodiscard]] std::vector<std::string> variants(PromptKind, Target) const override { return {"a", "b"}; }
 };
 
 /// Every kernel is what the test says.

@@ -354,7 +354,7 @@ TEST_CASE("a user's template replaces the shipped one, and may add variants", "[
   overrides.write("seed.mustache", "Mine for {{task_name}}:\n{{reference}}\n{{>variant_advice}}\n");
   overrides.write("strategies/cpp/9_mine.mustache", "Do it my way.\n");
   const auto prompts = builder(overrides.path());
-  CHECK(prompts->strategies(Target::Cpp).back() == "mine");
+  CHECK(prompts->variants(PromptKind::Seed, Target::Cpp).back() == "mine");
   auto request = sample_prompt_request(PromptKind::Seed);
   request.variant = "mine";
   CHECK(prompts->build(request).value().text == "Mine for gru_hidden:\n" + request.task.text + "Do it my way.\n");

@@ -12,7 +12,7 @@ using namespace kernelgen::testing;
 
 TEST_CASE("each target has strategies that differ", "[prompt][builder][variants]") {
   for (const auto target : k_targets) {
-    const auto names = builder()->strategies(target);
+    const auto names = builder()->variants(PromptKind::Seed, target);
     CHECK(names.size() >= 4);
     std::set<std::string> texts;
     auto request = sample_prompt_request(PromptKind::Seed, target);
@@ -24,7 +24,7 @@ TEST_CASE("each target has strategies that differ", "[prompt][builder][variants]
     CHECK(texts.count(built(request).text) == 0);
     CHECK(texts.size() == names.size());
   }
-  CHECK(builder()->strategies(Target::Cpp).front() == "vectorized_packed");
+  CHECK(builder()->variants(PromptKind::Seed, Target::Cpp).front() == "vectorized_packed");
 }
 
 TEST_CASE("strategies for GPUs fit the kind of work", "[prompt][builder][variants]") {
@@ -33,7 +33,7 @@ TEST_CASE("strategies for GPUs fit the kind of work", "[prompt][builder][variant
     auto request = sample_prompt_request(PromptKind::Seed, target);
     const auto advice = [&](const std::string& source, std::size_t index) {
       request.task.text = source;
-      request.variant = builder()->strategies(target)[index];
+      request.variant = builder()->variants(PromptKind::Seed, target)[index];
       const auto text = built(request).text;
       return text.substr(text.find("## Strategy for this attempt"));
     };
@@ -64,7 +64,7 @@ TEST_CASE("each target has the stages of the sets of three and of four", "[promp
 TEST_CASE("stages of fusion tasks have hints of their own", "[prompt][builder][variants]") {
   for (const auto target : {Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton}) {
     std::string all;
-    for (const auto& stage : builder()->stages(target)) {
+    for (const auto& stage : builder()->variants(PromptKind::Stage, target)) {
       auto request = sample_prompt_request(PromptKind::Stage, target);
       request.variant = stage;
       CHECK_FALSE(holds(built(request).text, "More than 128 registers"));
@@ -161,7 +161,7 @@ TEST_CASE("a critic looks at what its variant says", "[prompt][builder][critic]"
   request.variant = "optimization";
   CHECK(holds(built(request).text, "costs it most time"));
   request.variant = "style";
-  CHECK(refusal(request) == "unknown variant style of a critic prompt; there are correctness, optimization");
+  CHECK(refusal(request) == "unknown variant style of a critic prompt for cpp; there are correctness, optimization");
 }
 
 TEST_CASE("prompts for code quote what a critic said", "[prompt][builder][critic]") {
