@@ -73,14 +73,21 @@ class CParser {
     function.name = tokens_.list[name].text;
     function.specifiers = specifiers;
     function.line = tokens_.list[name].line;
+    function.parameters = parameters(group);
+    functions_.push_back(std::move(function));
+    block(body, 0, 0);
+  }
+
+  /// Of the list that opens at `group`.
+  [[nodiscard]] std::vector<Parameter> parameters(Position group) const {
+    std::vector<Parameter> found;
     const Position end = tokens_.after_group(group, tokens_.size()) - 1;
     for (Position at = group + 1; at < end;) {
       const Position next = parameter_end(at, end);
-      parameter({at, next}, function);
+      found.push_back(parameter({at, next}));
       at = next + 1;
     }
-    functions_.push_back(std::move(function));
-    block(body, 0, 0);
+    return found;
   }
 
   [[nodiscard]] Position parameter_end(Position at, Position end) const {
@@ -91,7 +98,7 @@ class CParser {
     return at;
   }
 
-  void parameter(Range range, Function& function) const {
+  [[nodiscard]] Parameter parameter(Range range) const {
     Parameter parameter;
     for (Position at = range.begin; at < range.end && !tokens_.is(at, "="); ++at) {
       if (tokens_.is(at, "&") || tokens_.is(at, "*") || tokens_.is(at, "&&")) parameter.by_reference = true;
@@ -102,7 +109,7 @@ class CParser {
         parameter.name = tokens_.list[at].text;
       }
     }
-    function.parameters.push_back(parameter);
+    return parameter;
   }
 
   std::vector<Node>& nodes() { return functions_.back().nodes; }
@@ -177,6 +184,27 @@ class CParser {
     return after;
   }
 
+  /// The last bracket of what makes the brace at `open` the body of a lambda: [&](int t) mutable -> float {.
+  [[nodiscard]] Position lambda_head(Position open, Position begin) const {
+    constexpr Position k_longest = 12;  // tokens of a return type
+    Position at = open;
+    for (Position back = 1; back <= k_longest && open >= begin + back; ++back)
+      if (tokens_.is(open - back, "->")) at = open - back;
+    while (at > begin && (tokens_.is(at - 1, "mutable") || tokens_.is(at - 1, "noexcept"))) --at;
+    return at > begin && (tokens_.is(at - 1, ")") || tokens_.is(at - 1, "]")) ? at - 1 : k_nowhere;
+  }
+
+  /// auto name = [...](...): `definition` ends before the body, `head` is the last bracket of the lambda.
+  void name_lambda(Range definition, Position head, std::uint32_t node) {
+    for (Position at = definition.begin + 1; at + 1 < definition.end; ++at) {
+      if (!tokens_.is(at, "=") || !tokens_.is(at + 1, "[") || !tokens_.is_name(at - 1)) continue;
+      Lambda lambda{tokens_.list[at - 1].text, node, {}};
+      if (tokens_.is(head, ")") && tokens_.partner[head] != k_nowhere)
+        lambda.parameters = parameters(tokens_.partner[head]);
+      return functions_.back().lambdas.push_back(std::move(lambda));
+    }
+  }
+
   /// Up to the semicolon. The bodies of lambdas inside are read as statements below this one.
   Position plain(Range range, int loops, int nesting) {
     const auto node = add({range.begin, range.end}, NodeKind::Plain, LoopKind::None, loops);
@@ -189,9 +217,11 @@ class CParser {
       if (tokens_.is(at, ")") && parentheses > 0) --parentheses;
       if (!tokens_.is(at, "{")) continue;
       const Position after = tokens_.after_group(at, range.end);
-      const bool lambda = at > range.begin && (tokens_.is(at - 1, ")") || tokens_.is(at - 1, "]") ||
-                                               tokens_.is(at - 1, "mutable") || tokens_.is(at - 1, "noexcept"));
-      if (lambda && after > at + 1 && nesting <= k_max_nesting) block({at + 1, after - 1}, loops, nesting + 1);
+      const Position head = lambda_head(at, range.begin);
+      if (head != k_nowhere && after > at + 1 && nesting <= k_max_nesting) {
+        name_lambda({range.begin, at}, head, node);
+        block({at + 1, after - 1}, loops, nesting + 1);
+      }
       at = after - 1;
     }
     nodes()[node].tokens.end = at;

@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -26,6 +27,15 @@ struct CarriedState {
   /// The loop inside, not split over threads or programs, that writes the state unit by unit.
   std::optional<std::uint32_t> serial_loop;
 };
+
+/// Pointers that are made of each other lead to one buffer. Inside a loop, those that were set to different places
+/// before it lead to regions that have nothing in common, such as this step's state and the next one's: by name, the
+/// region.
+using Regions = std::unordered_map<NameId, NameId>;
+
+/// A function that calls itself once, for the rest of its work, as a loop around its statements; nothing for others,
+/// such as those that halve what they are given.
+[[nodiscard]] std::optional<Function> as_loop(const Function& function);
 
 /// All the facts of a function, in a form that loops and summaries are computed from.
 class FunctionFlow {
@@ -61,6 +71,8 @@ class FunctionFlow {
     /// A kernel makes the one of the other; `own`: at the same place, as in y[b] = f(y[b]).
     bool launched;
     bool own;
+    /// Host: goes into one member of an object.
+    bool partial;
   };
 
  private:
@@ -75,12 +87,18 @@ class FunctionFlow {
   [[nodiscard]] NameId memory_of(NameId name) const {
     return side_ == Side::Host ? root(name) : static_cast<NameId>(count_) + root(name);
   }
+  [[nodiscard]] NameId memory_of(NameId name, const Regions& regions) const {
+    const auto region = regions.empty() ? regions.end() : regions.find(name);
+    return region == regions.end() ? memory_of(name) : static_cast<NameId>(count_) + region->second;
+  }
   [[nodiscard]] NameId node_of(NameId name, bool memory) const {
     return memory || side_ == Side::Host ? memory_of(name) : name;
   }
   [[nodiscard]] bool has_side_effects() const;
-  void add_edges(std::uint32_t index, std::vector<Edge>& edges,
+  void add_edges(std::uint32_t index, const Regions& regions, std::vector<Edge>& edges,
                  std::vector<std::pair<NameId, NameId>>& decisions) const;
+  void find_places();  // on the device: the host has whole tensors
+  [[nodiscard]] Regions regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const;
   void find_conditions();
 
   friend class LoopGraph;
@@ -88,12 +106,20 @@ class FunctionFlow {
   const Function& function_;
   Side side_;
   Names names_;
-  std::vector<NameId> parameters_;
+  /// By parameter: its name, and its members where they are told apart.
+  std::vector<std::vector<NameId>> parameters_;
+  std::unordered_set<NameId> given_;  ///< all of them
   std::vector<Fact> facts_;
   std::size_t count_;
   std::vector<NameId> parent_;
   /// By name: it points into what another name stands for.
   std::vector<bool> aliased_;
+  /// A pointer that one statement of a loop sets: where, and the first name that is set to the same place.
+  struct SetOnce {
+    std::uint32_t node = 0;
+    NameId place = 0;
+  };
+  std::unordered_map<NameId, SetOnce> set_once_;
   /// By node: where the innermost branch around it ends.
   std::vector<std::uint32_t> branch_end_;
   std::vector<std::uint32_t> branch_begin_;

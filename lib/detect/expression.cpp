@@ -99,75 +99,75 @@ bool loads(std::string_view name) {
 
 }  // namespace
 
-std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_view separator) {
-  std::vector<Range> parts;
-  Position start = range.begin;
-  for (Position at = range.begin; at < range.end; at = tokens.after_group(at, range.end)) {
-    if (!tokens.is(at, separator)) continue;
-    parts.push_back({start, at});
-    start = at + 1;
-  }
-  if (start < range.end) parts.push_back({start, range.end});
-  return parts;
+ExpressionReader::ExpressionReader(const Function& function, const Summaries& summaries, Names& names)
+    : tokens_(*function.tokens), summaries_(summaries), names_(names), function_(function.name) {
+  for (const auto& each : function.lambdas) lambdas_.emplace(each.name, &each);
+  if (tokens_.language == Language::C) find_bundles(function);
 }
 
-bool is_device_operation(const Tokens& tokens, const Call& call) {
-  return tokens.is_module(call.first) || (call.first == call.name && tokens.is_operation(call.name));
-}
-
-std::string_view name_at(const Tokens& tokens, Position at) {
-  const auto text = tokens.list[at].text;
-  if (text != "self" || !tokens.is(at + 1, ".") || !tokens.is_name(at + 2)) return text;
-  const auto member = tokens.list[at + 2].text;
-  return {text.data(), static_cast<std::size_t>(member.data() + member.size() - text.data())};
-}
-
-std::vector<Range> by_position(const Tokens& tokens, const Summary& summary, std::vector<Range> given) {
-  if (tokens.language == Language::C) return given;
-  std::vector<Range> arguments;
-  for (const auto range : given) {
-    if (!(tokens.is_name(range.begin) && tokens.is(range.begin + 1, "="))) {
-      arguments.push_back(range);
-      continue;
+void ExpressionReader::find_bundles(const Function& function) {
+  std::unordered_set<std::string_view> parameters;
+  for (const auto& parameter : function.parameters) parameters.insert(parameter.name);
+  std::unordered_set<std::string_view> whole;  // passed on, copied, or asked to do something
+  for (const auto& node : function.nodes) {
+    for (Position at = node.tokens.begin; at < node.tokens.end; ++at) {
+      if (!tokens_.is_name(at) || parameters.count(tokens_.list[at].text) == 0) continue;
+      if (at > 0 && (tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"))) continue;
+      const bool member = (tokens_.is(at + 1, ".") || tokens_.is(at + 1, "->")) && tokens_.is_name(at + 2);
+      (member && !tokens_.is(at + 3, "(") ? bundles_ : whole).insert(tokens_.list[at].text);
     }
-    const auto& names = summary.parameters;
-    const auto found = std::find(names.begin(), names.end(), tokens.list[range.begin].text);
-    if (found == names.end()) continue;
-    const auto index = static_cast<std::size_t>(found - names.begin());
-    if (arguments.size() <= index) arguments.resize(index + 1);
-    arguments[index] = {range.begin + 2, range.end};
   }
-  return arguments;
+  for (const auto name : whole) bundles_.erase(name);
 }
 
-/// Where the arguments of a call begin that may have template arguments or a launch configuration before them.
-Position arguments_at(const Tokens& tokens, Position at, Position end) {
-  constexpr Position k_longest = 96;
-  if (tokens.language == Language::Python) {
-    const bool launch = tokens.is(at, "[") && at < end;
-    return launch ? tokens.after_group(at, end) : at;
-  }
-  if (tokens.is(at, "<")) at = tokens.after_template(at, end);
-  if (!tokens.is(at, "<<<")) return at;
-  const Position limit = std::min(end, at + k_longest);
-  while (at < limit && !tokens.is(at, ">>>")) at = tokens.after_group(at, limit);
-  return at + 1;
+void ExpressionReader::refer(std::string_view name, Range range) {
+  constexpr Position k_longest = 32;  // tokens: they are read wherever the name is used
+  if (range.end - range.begin <= k_longest) references_.insert_or_assign(name, range);
 }
 
-std::vector<Call> calls_in(const Tokens& tokens, Range range) {
-  std::vector<Call> calls;
-  std::string_view first;
-  for (Position at = range.begin; at < range.end; ++at) {
-    if (!tokens.is_name(at)) continue;
-    const bool continued =
-        at > range.begin && (tokens.is(at - 1, ".") || tokens.is(at - 1, "->") || tokens.is(at - 1, "::"));
-    if (!continued) first = tokens.list[at].text;
-    const Position open = arguments_at(tokens, at + 1, range.end);
-    if (!tokens.is(open, "(") || open >= range.end) continue;
-    const Position after = tokens.after_group(open, range.end);
-    calls.push_back({tokens.list[at].text, at, {open + 1, std::max(after - 1, open + 1)}, first});
+std::optional<Range> ExpressionReader::referred(Position at) const {
+  const auto found =
+      references_.empty() || inside_reference_ ? references_.end() : references_.find(tokens_.list[at].text);
+  if (found == references_.end()) return std::nullopt;
+  return found->second;
+}
+
+Position ExpressionReader::read_reference(Range referred, Position at, Position end, Place place,
+                                          std::vector<Use>& uses) {
+  inside_reference_ = true;
+  read_memory(referred, place, uses);
+  inside_reference_ = false;
+  for (++at; at < end;) {
+    if (tokens_.is(at, ".") && tokens_.is_name(at + 1))
+      at += 2;
+    else if (tokens_.is(at, "["))
+      at = tokens_.after_group(at, end);
+    else
+      break;
   }
-  return calls;
+  return at;
+}
+
+const Lambda* ExpressionReader::lambda(const Call& call) const {
+  const auto found = call.first == call.name ? lambdas_.find(call.name) : lambdas_.end();
+  return found == lambdas_.end() ? nullptr : found->second;
+}
+
+bool ExpressionReader::is_own_call(const Call& call) const {
+  return call.name == function_ && call.first == call.name && tokens_.language == Language::C &&
+         !tokens_.is(call.at + 1, "<") && summaries_.count(call.name) == 0;
+}
+
+bool ExpressionReader::names_member(Range place) const {
+  if (tokens_.language != Language::C || place.end < place.begin + 3) return false;
+  return tokens_.is_name(place.begin) && (tokens_.is(place.begin + 1, ".") || tokens_.is(place.begin + 1, "->")) &&
+         bundles_.count(tokens_.list[place.begin].text) == 0;
+}
+
+NameId ExpressionReader::name(Position at) {
+  const auto text = name_at(tokens_, at);
+  if (bundles_.count(text) == 0) return names_.id(text);
+  return names_.member(names_.id(text), tokens_.list[at + 2].text);
 }
 
 bool ExpressionReader::binary(Position at, Position begin) const {
@@ -301,6 +301,8 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   const bool of_result = at > 0 && (tokens.is(at - 1, ".") || tokens.is(at - 1, "->"));
   if (of_result && !tokens.is(arguments_at(tokens, at + 1, end), "(")) return at + 1;  // f(x)->data
   if (tokens.language == Language::C && is_type(tokens.list[at].text) && !tokens.is(at + 1, "(")) return at + 1;
+  if (const auto place_of_name = referred(at); place_of_name && !of_result && !tokens.is(at + 1, "("))
+    return read_reference(*place_of_name, at, end, place, uses);
   const bool constant = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
   if (constant && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32
   Position last = at;
@@ -317,7 +319,7 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) &&
         call.name != "map_shared_rank") {
       const Rank rank = passes_through(call.name) ? place.rank : Rank::Operand;
-      uses.push_back({.name = names_.id(name_at(tokens, first)),
+      uses.push_back({.name = name(first),
                       .rank = rank,
                       .address = place.address,
                       .term = place.term,
@@ -328,12 +330,9 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     return std::max(after, open + 1);
   }
   // blockIdx.x and blockIdx.y are different things; members of other objects are not told apart.
-  std::string_view text = name_at(tokens, first);
-  if (last != first && (text == "blockIdx" || text == "threadIdx")) {
-    const auto& member = tokens.list[last].text;
-    text = {text.data(), static_cast<std::size_t>(member.data() + member.size() - text.data())};
-  }
-  Use use{.name = names_.id(text),
+  const auto text = tokens.list[first].text;
+  const bool index_of = last != first && (text == "blockIdx" || text == "threadIdx");
+  Use use{.name = index_of ? names_.member(names_.id(text), tokens.list[last].text) : name(first),
           .rank = place.rank,
           .memory = dereferenced,
           .address = place.address,
@@ -392,16 +391,18 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
   // Index expressions come before the name they belong to: the object is the first name of the text.
   Position at = range.begin;
   while (at < range.end && (!tokens_.is_name(at) || tokens_.is(at + 1, "(") || tokens_.is(at + 1, "<") ||
-                            tokens_.list[at].text == "const" || tokens_.is(at + 1, "*")))
+                            tokens_.list[at].text == "const" || tokens_.is(at + 1, "*") ||
+                            (tokens_.is(at + 1, "&") && tokens_.is(at + 2, ")"))))
     ++at;
   if (at >= range.end) return result;
   result.found = true;
-  result.name = names_.id(name_at(tokens_, at));
+  result.name = name(at);
   result.memory = !(address_of && !tokens_.is(at + 1, "["));
   result.access = hash(range);
   for (auto use : inside) {
     use.memory = false;
     use.address = true;
+    use.group = 0;  // all of them choose this place
     address_uses.push_back(use);
   }
   return result;
@@ -410,6 +411,16 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
 void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>& uses) {
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
   const bool qualified = is_device_operation(tokens_, call);
+  const bool own = is_own_call(call);
+  if (own || lambda(call) != nullptr) {  // its statements stand elsewhere, and its value has a name
+    uses.push_back({.name = own ? k_return : names_.id(call.name),
+                    .rank = place.rank,
+                    .address = place.address,
+                    .term = place.term,
+                    .factor = place.factor,
+                    .decides = place.decides});
+    return;
+  }
   const auto known = summaries_.find(call.name);
   if (!qualified && known != summaries_.end()) return read_summary(known->second, arguments, place, uses);
   Place strong = place;
@@ -454,7 +465,7 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
 
 void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, Place place,
                                     std::vector<Use>& uses) {
-  const auto arguments = by_position(tokens_, summary, given);
+  const auto arguments = by_position(tokens_, summary.parameters, given);
   const std::size_t first = uses.size();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     // Each argument is read once, however many ways lead from it: the work stays linear in nested calls.

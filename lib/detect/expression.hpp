@@ -1,5 +1,12 @@
 #pragma once
 
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "detect/calls.hpp"
 #include "detect/facts.hpp"
 
 namespace kernelgen {
@@ -19,8 +26,7 @@ struct Place {
 /// Reads expressions of one function.
 class ExpressionReader {
  public:
-  ExpressionReader(const Tokens& tokens, const Summaries& summaries, Names& names)
-      : tokens_(tokens), summaries_(summaries), names_(names) {}
+  ExpressionReader(const Function& function, const Summaries& summaries, Names& names);
 
   /// Appends what `range` uses.
   void read(Range range, Place place, std::vector<Use>& uses);
@@ -33,14 +39,28 @@ class ExpressionReader {
     std::uint64_t access = 0;
   };
   Object object(Range range, std::vector<Use>& address_uses, int depth = 0);
+  /// From here on `name` is another name of the place that `range` leads to: float& s = state[j].
+  void refer(std::string_view name, Range range);
+  /// What such a name refers to.
+  [[nodiscard]] std::optional<Range> referred(Position at) const;
+  /// The lambda of this function that is called.
+  [[nodiscard]] const Lambda* lambda(const Call& call) const;
+  /// Whether the function calls itself there.
+  [[nodiscard]] bool is_own_call(const Call& call) const;
+  /// Whether a place is a member that shares the name of its object.
+  [[nodiscard]] bool names_member(Range place) const;
+  /// The name that begins at `at`, with a member where members are told apart.
+  NameId name(Position at);
 
  private:
+  void find_bundles(const Function& function);
   void read_sum(Range range, Place place, std::vector<Use>& uses);
   void read_product(Range range, Place place, std::vector<Use>& uses);
   void read_factor(Range range, Place place, std::vector<Use>& uses);
   Position read_name(Position at, Position end, bool dereferenced, Place place, std::vector<Use>& uses);
   void read_call(const Call& call, Place place, std::vector<Use>& uses);
   void read_summary(const Summary& summary, const std::vector<Range>& given, Place place, std::vector<Use>& uses);
+  Position read_reference(Range referred, Position at, Position end, Place place, std::vector<Use>& uses);
   void read_memory(Range pointer, Place place, std::vector<Use>& uses);
   /// Marks the uses from `first` on that have no group, and gives its number.
   std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);
@@ -50,6 +70,12 @@ class ExpressionReader {
   const Tokens& tokens_;
   const Summaries& summaries_;
   Names& names_;
+  std::string_view function_;  ///< its name
+  std::unordered_map<std::string_view, const Lambda*> lambdas_;
+  /// Parameters of which only members are used: as many things as there are members.
+  std::unordered_set<std::string_view> bundles_;
+  std::unordered_map<std::string_view, Range> references_;
+  bool inside_reference_ = false;  // one leads to a place, and not to another one: the work stays linear
   std::uint32_t terms_ = 0;
   std::uint32_t groups_ = 0;
 };

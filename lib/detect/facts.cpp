@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
-#include <unordered_set>
+#include <utility>
 
-#include "detect/expression.hpp"
+#include "detect/call_effects.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -14,6 +13,8 @@ namespace {
 
 /// Effects of calls that are arguments of calls, so deep and no deeper: keeps the work linear.
 constexpr int k_max_call_nesting = 6;
+/// Tokens of lambdas that are read once more where they are called, in one function.
+constexpr Position k_max_expanded = 50'000;
 
 bool assigns(std::string_view text) {
   constexpr std::array<std::string_view, 14> k_operators{
@@ -21,30 +22,41 @@ bool assigns(std::string_view text) {
   return std::find(k_operators.begin(), k_operators.end(), text) != k_operators.end();
 }
 
+/// Reads statements: what they assign, in either language.
 class FactReader {
  public:
   FactReader(const Function& function, const Summaries& summaries, Names& names, Side side)
       : function_(function),
         side_(side),
         tokens_(*function.tokens),
-        summaries_(summaries),
         names_(names),
-        expressions_(tokens_, summaries, names) {}
+        writer_(function, summaries, names),
+        effects_(tokens_, summaries, side, writer_) {}
 
   std::vector<Fact> run() && {
-    for (node_ = 0; node_ < function_.nodes.size(); ++node_) {
-      const auto& node = function_.nodes[node_];
-      if (node.kind == NodeKind::Loop && node.loop == LoopKind::For)
-        for_header(node.tokens);
-      else if (node.kind == NodeKind::Plain)
-        plain(node);
-      else
-        header(node.tokens);
+    std::vector<const Lambda*> open;
+    auto next = function_.lambdas.begin();
+    for (std::uint32_t node = 0; node < function_.nodes.size(); ++node) {
+      while (!open.empty() && function_.nodes[open.back()->node].last <= node) open.pop_back();
+      for (; next != function_.lambdas.end() && next->node < node; ++next) open.push_back(&*next);
+      returned_ = open.empty() ? k_return : names_.id(open.back()->name);
+      writer_.stand_at(node);
+      read(node);
     }
-    return std::move(facts_);
+    return std::move(writer_.facts());
   }
 
  private:
+  void read(std::uint32_t index) {
+    const auto& node = function_.nodes[index];
+    if (node.kind == NodeKind::Loop && node.loop == LoopKind::For)
+      for_header(node.tokens);
+    else if (node.kind == NodeKind::Plain)
+      plain(index);
+    else
+      header(node.tokens);
+  }
+
   void for_header(Range header) {
     if (tokens_.language == Language::C) {
       for (const auto part : split_tokens(tokens_, header, ";")) statement(part);
@@ -54,8 +66,8 @@ class FactReader {
     while (in < header.end && !tokens_.is(in, "in")) ++in;
     for (Position at = header.begin; at < in; ++at) {
       if (!tokens_.is_name(at)) continue;
-      auto& fact = add(names_.id(tokens_.list[at].text));
-      expressions_.read({in + 1, header.end}, {.rank = Rank::Operand}, fact.uses);
+      auto& fact = writer_.add(writer_.id(at));
+      writer_.expressions().read({in + 1, header.end}, {.rank = Rank::Operand}, fact.uses);
     }
   }
 
@@ -65,10 +77,10 @@ class FactReader {
     if (tokens_.language == Language::C) embedded(range);
   }
 
-  void plain(const Node& node) {
+  void plain(std::uint32_t index) {
     // The bodies of lambdas are statements of their own.
-    Range range = node.tokens;
-    if (node.last > node_ + 1) {
+    Range range = function_.nodes[index].tokens;
+    if (function_.nodes[index].last > index + 1) {
       Position at = range.begin;
       while (at < range.end &&
              !(tokens_.is(at, "{") && at > range.begin && (tokens_.is(at - 1, ")") || tokens_.is(at - 1, "]"))))
@@ -82,7 +94,7 @@ class FactReader {
     if (range.begin >= range.end) return;
     effects(range);
     if (tokens_.is(range.begin, "return")) {
-      expressions_.read({range.begin + 1, range.end}, {}, add(k_return).uses);
+      writer_.expressions().read({range.begin + 1, range.end}, {}, writer_.add(returned_).uses);
       return;
     }
     if (tokens_.language == Language::Python) return python_assignment(range);
@@ -114,18 +126,19 @@ class FactReader {
       const auto targets = split_tokens(tokens_, group ? Range{side.begin + 1, side.end - 1} : side, ",");
       const bool each = targets.size() == values.size() && targets.size() > 1;
       // A tuple is evaluated before anything is assigned: exchanged names must not look assigned already.
-      const std::size_t base = facts_.size();
-      for (std::size_t i = 0; i < targets.size(); ++i) assign(targets[i], operation, each ? values[i] : value);
+      const std::size_t base = writer_.facts().size();
+      for (std::size_t i = 0; i < targets.size(); ++i) writer_.assign(targets[i], operation, each ? values[i] : value);
       if (each) order_tuple(base);
     }
   }
 
   /// a, b = b, f(a): b's fact must come before a's; with a cycle both directions are kept by a swap.
   void order_tuple(std::size_t base) {
-    for (std::size_t i = base; i < facts_.size(); ++i)
-      for (std::size_t later = i + 1; later < std::min(facts_.size(), i + 8); ++later)
-        for (const auto& use : facts_[later].uses)
-          if (use.name == facts_[i].target) facts_[i].swaps = true;
+    auto& facts = writer_.facts();
+    for (std::size_t i = base; i < facts.size(); ++i)
+      for (std::size_t later = i + 1; later < std::min(facts.size(), i + 8); ++later)
+        for (const auto& use : facts[later].uses)
+          if (use.name == facts[i].target) facts[i].swaps = true;
   }
 
   /// wmma::fragment<...> a, b;
@@ -134,7 +147,7 @@ class FactReader {
     for (Position at = range.begin; at < limit; ++at) {
       if (!tokens_.is(at, "fragment") || !tokens_.is(at + 1, "<")) continue;
       for (Position p = tokens_.after_template(at + 1, range.end); p < range.end; ++p)
-        if (tokens_.is_name(p) && !tokens_.is(p + 1, "[")) fragments_.insert(names_.id(tokens_.list[p].text));
+        if (tokens_.is_name(p) && !tokens_.is(p + 1, "[")) writer_.is_fragment(writer_.id(p));
       return;
     }
   }
@@ -147,8 +160,9 @@ class FactReader {
     if (first) declares = is_declaration(left);
     if (at < range.end) {
       Range value{at + 1, range.end};
+      if (declares && refers(left, value)) return writer_.expressions().refer(tokens_.list[left.end - 1].text, value);
       chained(at, value);
-      auto& fact = assign(left, tokens_.list[at].text, value);
+      auto& fact = writer_.assign(left, tokens_.list[at].text, value);
       fact.declares = declares && !has_static(left);
       return;
     }
@@ -164,7 +178,7 @@ class FactReader {
     if (operators.size() == 1 || operators.size() > k_longest) return;
     value.begin = operators.back() + 1;
     for (auto i = operators.size() - 1; i > 0; --i)
-      assign({operators[i - 1] + 1, operators[i]}, tokens_.list[operators[i]].text, value);
+      writer_.assign({operators[i - 1] + 1, operators[i]}, tokens_.list[operators[i]].text, value);
   }
 
   /// Assignments inside of an expression: f(sum += x), i++, --n.
@@ -179,38 +193,14 @@ class FactReader {
         ends.push_back(tokens_.after_group(at, range.end) - 1);
       } else if (token.text == "++" || token.text == "--") {
         const bool before = at > range.begin && (tokens_.is_name(at - 1) || tokens_.is(at - 1, "]"));
-        assign(before ? place_before(at, range.begin) : place_after(at + 1, range.end), "+=", {at, at});
+        writer_.assign(before ? writer_.place_before(at, range.begin) : writer_.place_after(at + 1, range.end),
+                       "+=", {at, at});
       } else if (assigns(token.text) && !ends.empty() && ends.size() <= k_max_depth && !tokens_.is(at - 1, "[")) {
         Position end = at + 1;
         while (end < ends.back() && !tokens_.is(end, ",")) end = tokens_.after_group(end, ends.back());
-        assign(place_before(at, range.begin), token.text, {at + 1, std::min(end, ends.back())});
+        writer_.assign(writer_.place_before(at, range.begin), token.text, {at + 1, std::min(end, ends.back())});
       }
     }
-  }
-
-  /// name, name[i], a.b->c[i] that ends before `end`.
-  [[nodiscard]] Range place_before(Position end, Position begin) const {
-    Position at = end;
-    while (at > begin) {
-      const Position last = at - 1;
-      const Position open = tokens_.is(last, "]") ? tokens_.partner[last] : k_nowhere;
-      if (open != k_nowhere && open >= begin) {
-        at = open;
-        continue;
-      }
-      if (!tokens_.is_name(last)) break;
-      at = last;
-      if (at <= begin + 1 || !(tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"))) break;
-      --at;
-    }
-    return {at, end};
-  }
-
-  [[nodiscard]] Range place_after(Position begin, Position end) const {
-    Position at = begin;
-    while (at < end && (tokens_.is_name(at) || tokens_.is(at, ".") || tokens_.is(at, "->"))) ++at;
-    while (at < end && tokens_.is(at, "[") && tokens_.after_group(at, end) > at + 1) at = tokens_.after_group(at, end);
-    return {begin, at};
   }
 
   [[nodiscard]] bool has_static(Range range) const {
@@ -230,65 +220,20 @@ class FactReader {
     return false;
   }
 
+  /// float& name = place: not a value of its own. One that is only read may as well be a copy.
+  [[nodiscard]] bool refers(Range left, Range value) const {
+    if (left.end < left.begin + 3 || !tokens_.is(left.end - 2, "&") || tokens_.is(left.begin, "const")) return false;
+    for (Position at = value.begin; at < value.end; ++at)
+      if (tokens_.is(at, "[")) return true;
+    return tokens_.is(value.begin, "*");
+  }
+
   void declare(Range left) {
     if (has_static(left)) return;
     Position name = k_nowhere;
     for (Position at = left.begin; at < left.end && !tokens_.is(at, "[") && !tokens_.is(at, "("); ++at)
       if (tokens_.is_name(at)) name = at;
-    if (name != k_nowhere) add(names_.id(tokens_.list[name].text)).declares = true;
-  }
-
-  Fact& assign(Range left, std::string_view operation, Range right) {
-    std::vector<Use> address;
-    const auto target = target_of(left, address);
-    for (auto& use : address) use.of_target = true;
-    auto& fact = add(target.name);
-    fact.memory = target.memory;
-    fact.access = target.access;
-    fact.uses = std::move(address);
-    expressions_.read(right, {.rank = compound_rank(operation)}, fact.uses);
-    if (operation != "=") {
-      Rank own = Rank::Operand;
-      if (operation == "+=" || operation == "-=") own = Rank::Additive;
-      if (operation == "*=" || operation == "/=") own = Rank::Scaled;
-      fact.uses.push_back({.name = fact.target, .rank = own, .memory = fact.memory, .access = fact.access});
-    }
-    return fact;
-  }
-
-  static Rank compound_rank(std::string_view operation) {
-    if (operation == "=" || operation == "+=" || operation == "-=") return Rank::Additive;
-    return operation == "*=" ? Rank::Scaled : Rank::Operand;
-  }
-
-  ExpressionReader::Object target_of(Range left, std::vector<Use>& address) {
-    ExpressionReader::Object target;
-    const bool python = tokens_.language == Language::Python;
-    if (python) {
-      target.memory = false;
-      if (tokens_.is_name(left.begin)) target.name = names_.id(name_at(tokens_, left.begin));
-      if (target.name == k_return) target.name = names_.id("_");
-      return target;
-    }
-    if (tokens_.is(left.begin, "*")) return pointed({left.begin + 1, left.end}, address);
-    Position name = left.begin;
-    for (Position at = left.begin; at < left.end; ++at) {
-      const bool member = at > left.begin && (tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"));
-      if (tokens_.is(at, "[") || tokens_.is(at, "(")) break;
-      if (tokens_.is_name(at) && !member) name = at;
-    }
-    target = expressions_.object({name, left.end}, address);
-    if (!target.found) target.name = names_.id("_");
-    target.memory = false;
-    for (Position at = name; at < left.end; ++at) target.memory = target.memory || tokens_.is(at, "[");
-    if (!target.memory) address.clear();
-    return target;
-  }
-
-  ExpressionReader::Object pointed(Range range, std::vector<Use>& address) {
-    auto target = expressions_.object(range, address);
-    if (!target.found) target.name = names_.id("_");
-    return target;
+    if (name != k_nowhere) writer_.add(writer_.id(name)).declares = true;
   }
 
   /// What the calls in a statement write.
@@ -299,231 +244,55 @@ class FactReader {
       while (nesting > 0 && call.at >= shallow_end[nesting - 1]) --nesting;
       if (nesting >= k_max_call_nesting) continue;
       shallow_end[nesting++] = call.arguments.end;
-      if (nesting == 1 && side_ == Side::Host) gather(call, range);
-      effect(call);
+      if (nesting == 1 && side_ == Side::Host) effects_.gather(call, range);
+      if (const auto* lambda = writer_.expressions().lambda(call))
+        expand(*lambda, call);
+      else if (writer_.expressions().is_own_call(call))
+        recurse(call);
+      else
+        effects_.read(call);
     }
   }
 
-  void effect(const Call& call) {
-    if (is_assembly(call)) return assembly(call);
-    if (side_ == Side::Host && host_effect(call)) return;
+  /// A lambda works on the names around it: its statements take the place of the call.
+  void expand(const Lambda& lambda, const Call& call) {
+    constexpr int k_max_depth = 3;
+    if (depth_ >= k_max_depth) return;
     const auto arguments = split_tokens(tokens_, call.arguments, ",");
-    const bool qualified = is_device_operation(tokens_, call);
-    const auto known = summaries_.find(call.name);
-    if (!qualified && known != summaries_.end()) return apply(known->second, arguments);
-    if (call.name == "swap" && arguments.size() == 1 && call.first != call.name)
-      return swap({receiver(call), arguments[0]});
-    if (arguments.size() < 2) return;
-    if (call.name == "memset") return write(arguments[0], {}, Rank::Additive, false);
-    const bool copies = call.name == "memcpy" || call.name == "memmove" || call.name == "memcpy_async" ||
-                        call.name == "__pipeline_memcpy_async" || call.name == "load_matrix_sync";
-    if (copies || (qualified && call.name == "store") || call.name == "store_matrix_sync" || starts(call, "__st"))
-      return write(arguments[0], {arguments[1]}, Rank::Additive, copies);
-    if (call.name == "fill_fragment") return write(arguments[0], {arguments[1]}, Rank::Additive, false);
-    if (starts(call, "atomic")) return accumulate(arguments, call.name != "atomicExch" && call.name != "atomic_xchg");
-    if (call.name == "swap") return swap(arguments);
-    if (call.name == "mma_sync" && arguments.size() > 3) {
-      write(arguments[0], {arguments[3]}, Rank::Additive, false);
-      auto& fact = facts_.back();
-      for (const auto factor : {arguments[1], arguments[2]})
-        expressions_.read(factor, {.rank = Rank::Operand}, fact.uses);
-      return;
+    const auto count = std::min(arguments.size(), lambda.parameters.size());
+    for (std::size_t i = 0; i < count; ++i)
+      writer_.expressions().read(arguments[i], {}, writer_.add(names_.id(lambda.parameters[i].name)).uses);
+    const auto returned = std::exchange(returned_, names_.id(lambda.name));
+    ++depth_;
+    for (auto node = lambda.node + 1; node < function_.nodes[lambda.node].last && expanded_ < k_max_expanded; ++node) {
+      expanded_ += 1 + function_.nodes[node].tokens.end - function_.nodes[node].tokens.begin;
+      read(node);
     }
-    for (const auto argument : arguments) {
-      if (!tokens_.is(argument.begin, "&") || tokens_.language != Language::C) continue;
-      std::vector<Range> others;
-      for (const auto other : arguments)
-        if (other.begin != argument.begin) others.push_back(other);
-      write(argument, others, Rank::Operand, false);
-    }
+    --depth_;
+    returned_ = returned;
+    for (std::size_t i = 0; i < count; ++i)
+      if (lambda.parameters[i].by_reference)
+        writer_.assign(arguments[i], "=", {}).uses.push_back({.name = names_.id(lambda.parameters[i].name)});
   }
 
-  static bool starts(const Call& call, std::string_view prefix) { return call.name.substr(0, prefix.size()) == prefix; }
-
-  void write(Range pointer, const std::vector<Range>& values, Rank rank, bool from_memory) {
-    std::vector<Use> uses;
-    const auto target = pointed(pointer, uses);
-    if (holds_value(pointer)) uses.clear();
-    for (auto& use : uses) use.of_target = true;
-    for (const auto value : values) {
-      if (from_memory) {
-        const auto source = expressions_.object(value, uses);
-        if (source.found)
-          uses.push_back({.name = source.name, .rank = rank, .memory = source.memory, .access = source.access});
-      } else {
-        expressions_.read(value, {.rank = rank}, uses);
-      }
-    }
-    auto& fact = add(target.name);
-    fact.memory = target.memory && !holds_value(pointer);
-    fact.access = target.access;
-    fact.uses = std::move(uses);
-  }
-
-  /// A fragment of a matrix, given by its name, is a value like any other.
-  [[nodiscard]] bool holds_value(Range pointer) const {
-    return tokens_.language == Language::C && pointer.end == pointer.begin + 1 &&
-           fragments_.count(names_.id(tokens_.list[pointer.begin].text)) != 0;
-  }
-
-  /// Launches by functions of the runtime, and copies.
-  bool host_effect(const Call& call) {
-    auto arguments = split_tokens(tokens_, call.arguments, ",");
-    const bool generic = call.name == "hipLaunchKernelGGL";
-    if (generic || call.name.find("LaunchKernelEx") != call.name.npos) {
-      const std::size_t kernel = generic ? 0 : 1;
-      const std::size_t first = generic ? 5 : 2;
-      if (arguments.size() <= first) return true;
-      for (Position at = arguments[kernel].begin; at < arguments[kernel].end; ++at) {
-        const auto known = summaries_.find(tokens_.list[at].text);
-        if (known == summaries_.end()) continue;
-        arguments.erase(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(first));
-        apply(known->second, arguments);
-        return true;
-      }
-      return true;
-    }
-    if (call.name.find("Memcpy") == call.name.npos || arguments.size() < 2) return false;
-    write(arguments[0], {arguments[1]}, Rank::Additive, true);
-    return true;
-  }
-
-  static bool is_assembly(const Call& call) {
-    return call.name == "asm" || call.name == "__asm__" || call.name == "volatile" || call.name == "__volatile__" ||
-           call.name == "__asm";
-  }
-
-  /// Extended assembly: "text" : outputs : inputs : what else it changes.
-  void assembly(const Call& call) {
-    std::string_view text;
-    std::vector<Range> outputs;
-    std::vector<Range> inputs;
-    int section = 0;
-    bool keeps = false;
-    for (Position at = call.arguments.begin; at < call.arguments.end;
-         at = tokens_.after_group(at, call.arguments.end)) {
-      const auto& token = tokens_.list[at];
-      if (tokens_.is(at, ":") || tokens_.is(at, "::")) section += static_cast<int>(token.text.size());
-      if (token.kind == TokenKind::String && section == 0 && text.empty()) text = token.text;
-      if (token.kind == TokenKind::String && section == 1) keeps = keeps || token.text.find('+') != token.text.npos;
-      if (!tokens_.is(at, "(")) continue;
-      const Range operand{at + 1, std::max(tokens_.after_group(at, call.arguments.end) - 1, at + 1)};
-      if (section == 1) outputs.push_back(operand);
-      if (section == 2) inputs.push_back(operand);
-    }
-    const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
-    if (outputs.empty() && !inputs.empty() && (has("st.") || has("red.") || has("atom"))) {
-      std::vector<Range> values;  // and not further places, such as a barrier's
-      for (std::size_t i = 1; i < inputs.size(); ++i)
-        if (!has("[%" + std::to_string(i) + "]")) values.push_back(inputs[i]);
-      return write(inputs[0], values, Rank::Additive, false);
-    }
-    constexpr std::size_t k_most = 64;  // operands; more are no instruction
-    if (outputs.size() * inputs.size() > k_most * k_most) return;
-    for (const auto output : outputs) {
-      auto& fact = assign(output, keeps ? "+=" : "=", {output.end, output.end});
-      for (const auto input : inputs)
-        operand(input, output, has("ld.") || has("ldmatrix"), has("mapa") || has("mov"), fact);
-    }
-  }
-
-  void operand(Range input, Range output, bool loads, bool moves, Fact& fact) {
-    if (loads) {
-      const auto source = expressions_.object(input, fact.uses);
-      if (source.found) fact.uses.push_back({.name = source.name, .memory = source.memory, .access = source.access});
-      return;
-    }
-    const bool same = input.end - input.begin == output.end - output.begin &&
-                      std::equal(tokens_.list.begin() + input.begin, tokens_.list.begin() + input.end,
-                                 tokens_.list.begin() + output.begin,
-                                 [](const Token& a, const Token& b) { return a.text == b.text; });
-    expressions_.read(input, {.rank = moves || same ? Rank::Additive : Rank::Operand}, fact.uses);
-  }
-
-  /// What stands before the dot of a method call.
-  [[nodiscard]] Range receiver(const Call& call) const {
-    const Position end = call.at - 1;
-    return place_before(end, end > 16 ? end - 16 : 0);
-  }
-
-  void accumulate(const std::vector<Range>& arguments, bool reads) {
-    write(arguments[0], {arguments[1]}, Rank::Additive, false);
-    auto& fact = facts_.back();
-    if (reads) fact.uses.push_back({.name = fact.target, .memory = fact.memory, .access = fact.access});
-  }
-
-  void swap(const std::vector<Range>& arguments) {
-    std::vector<Use> unused;
-    const auto a = pointed(arguments[0], unused);
-    const auto b = pointed(arguments[1], unused);
-    for (const auto& [to, from] : {std::pair(a.name, b.name), std::pair(b.name, a.name)}) {
-      auto& fact = add(to);
-      fact.swaps = true;
-      fact.uses.push_back({.name = from});
-    }
-  }
-
-  /// One fact for each argument that the function writes: it reads all its arguments before.
-  void apply(const Summary& summary, const std::vector<Range>& given) {
-    const auto arguments = by_position(tokens_, summary, given);
-    for (std::size_t to = 0; to < arguments.size(); ++to) {
-      for (const bool memory : {false, true}) {
-        std::vector<Use> uses;
-        for (const auto& effect : summary.effects) {
-          const bool mine = !effect.returns && effect.to == to && effect.to_memory == memory;
-          if (!mine || effect.from >= arguments.size() || empty(arguments[to]) || empty(arguments[effect.from]))
-            continue;
-          if (uses.empty()) {
-            write(arguments[to], {}, Rank::Additive, false);
-            facts_.back().memory = facts_.back().memory && memory;
-            uses = std::move(facts_.back().uses);
-          }
-          const std::size_t first = uses.size();
-          argument(arguments[effect.from], effect, uses);
-          for (std::size_t i = first; i < uses.size(); ++i) uses[i].launched = summary.launches;
-        }
-        if (!uses.empty()) facts_.back().uses = std::move(uses);
-      }
-    }
-  }
-
-  static bool empty(Range range) { return range.begin >= range.end; }
-
-  void argument(Range range, const Effect& effect, std::vector<Use>& uses) {
-    if (!effect.from_memory) return expressions_.read(range, {.rank = effect.rank}, uses);
-    const auto source = expressions_.object(range, uses);
-    if (source.found)
-      uses.push_back({.name = source.name, .rank = effect.rank, .memory = source.memory, .access = source.access});
-  }
-
-  /// list.append(h), total.add_(x): on the host, what a method is given becomes part of its object.
-  void gather(const Call& call, Range statement) {
-    if (call.first == call.name || call.at < 2 || call.arguments.end + 1 < statement.end) return;
-    const Range object = receiver(call);
-    if (empty(object) || object.begin != statement.begin || tokens_.is_module(call.first)) return;
-    std::vector<Use> address;
-    const auto target = target_of(object, address);
-    auto& fact = add(target.name);
-    fact.gathers = true;
-    expressions_.read(call.arguments, {.rank = Rank::Operand}, fact.uses);
-  }
-
-  Fact& add(NameId target) {
-    facts_.push_back({});
-    facts_.back().node = static_cast<std::uint32_t>(node_);
-    facts_.back().target = target;
-    return facts_.back();
+  /// A function that calls itself goes on with other parameters.
+  void recurse(const Call& call) {
+    const auto arguments = split_tokens(tokens_, call.arguments, ",");
+    const auto count = std::min(arguments.size(), function_.parameters.size());
+    for (std::size_t i = 0; i < count; ++i)
+      writer_.expressions().read(arguments[i], {}, writer_.add(names_.id(function_.parameters[i].name)).uses);
   }
 
   const Function& function_;
   const Side side_;
   const Tokens& tokens_;
-  const Summaries& summaries_;
   Names& names_;
-  ExpressionReader expressions_;
-  std::vector<Fact> facts_;
-  std::unordered_set<NameId> fragments_;
-  std::size_t node_ = 0;
+  FactWriter writer_;
+  CallEffects effects_;
+  /// What return statements assign.
+  NameId returned_ = k_return;
+  int depth_ = 0;
+  Position expanded_ = 0;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 /// What the statements of a function assign, and from what: the input of the search for carried state.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -36,6 +37,20 @@ class Names {
     if (added) texts_.push_back(name);
     return entry->second;
   }
+  /// Of a member of an object, where the members of that object are told apart.
+  NameId member(NameId object, std::string_view name) {
+    auto& members = members_[object];
+    const auto [entry, added] = members.try_emplace(name, static_cast<NameId>(texts_.size()));
+    if (added) texts_.push_back(name);
+    return entry->second;
+  }
+  /// The object, and its members that are told apart.
+  [[nodiscard]] std::vector<NameId> parts(NameId object) const {
+    std::vector<NameId> all{object};
+    if (const auto found = members_.find(object); found != members_.end())
+      for (const auto& [name, id] : found->second) all.push_back(id);
+    return all;
+  }
   /// The number of a name that may not have one.
   [[nodiscard]] std::optional<NameId> find(std::string_view name) const {
     const auto found = ids_.find(name);
@@ -47,6 +62,7 @@ class Names {
 
  private:
   std::unordered_map<std::string_view, NameId> ids_;
+  std::unordered_map<NameId, std::map<std::string_view, NameId>> members_;
   std::vector<std::string_view> texts_;
 };
 
@@ -86,6 +102,10 @@ struct Fact {
   bool swaps = false;
   /// Adds to the target, which keeps what it had.
   bool gathers = false;
+  /// Sets a member of the target and leaves the others.
+  bool partial = false;
+  /// The expression that is assigned.
+  Range value;
   std::vector<Use> uses;
 };
 
@@ -119,26 +139,6 @@ using Summaries = std::unordered_map<std::string_view, Summary>;
 /// The facts of a function in source order.
 [[nodiscard]] std::vector<Fact> read_facts(const Function& function, const Summaries& summaries, Names& names,
                                            Side side);
-/// The name at `at`; of Python's self, together with its member.
-[[nodiscard]] std::string_view name_at(const Tokens& tokens, Position at);
-
-/// The names in [range] that are called, each with its place. Dotted and qualified names give their last part.
-struct Call {
-  std::string_view name;
-  Position at = 0;         ///< of the name
-  Range arguments;         ///< between the parentheses
-  std::string_view first;  ///< first part of a dotted name; else the name
-};
-[[nodiscard]] std::vector<Call> calls_in(const Tokens& tokens, Range range);
-
-/// Whether it calls an operation of the device language: tl.load, or load after `from triton.language import load`.
-[[nodiscard]] bool is_device_operation(const Tokens& tokens, const Call& call);
-
-/// Arguments in the order of the parameters; those that are given by name find their places.
-[[nodiscard]] std::vector<Range> by_position(const Tokens& tokens, const Summary& summary, std::vector<Range> given);
-
-/// Parts of `range` between `separator`s outside of brackets.
-[[nodiscard]] std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_view separator);
 
 }  // namespace detect
 }  // namespace v0

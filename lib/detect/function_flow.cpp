@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <functional>
+#include <iterator>
 #include <numeric>
 #include <unordered_set>
 
+#include "detect/calls.hpp"
 #include "detect/carried.hpp"
 
 namespace kernelgen {
@@ -21,12 +23,54 @@ bool names_group(const Tokens& tokens, Range range) {
   return false;
 }
 
+/// A number for the place that an expression leads to, where it is more than another pointer: buffer + n, &buffer[n],
+/// odd ? a : b. Brackets and casts do not count.
+std::optional<std::uint64_t> place_of(const Tokens& tokens, Range value) {
+  std::uint64_t number = 1469598103934665603U;
+  bool moves = false;
+  for (Position at = value.begin; at < value.end; ++at) {
+    const auto text = tokens.list[at].text;
+    const bool plain = text == "(" || text == ")" || text == "]" || text == "&" || text == "const" || text == "float";
+    const bool offset = text == "+" || text == "[";
+    moves = moves || offset || text == "-" || text == "?" || text == "if";
+    if (!plain && !offset) number = (number ^ std::hash<std::string_view>{}(text)) * 1099511628211U;
+  }
+  return moves ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace
+
+std::optional<Function> as_loop(const Function& function) {
+  const auto& tokens = *function.tokens;
+  if (tokens.language != Language::C) return std::nullopt;
+  int calls = 0;
+  for (const auto& node : function.nodes) {
+    for (const auto& call : calls_in(tokens, node.tokens)) {
+      if (call.name != function.name || call.first != call.name) continue;
+      ++calls;
+      for (Position at = call.at; at < call.arguments.end; ++at)
+        for (const auto* word : {"/", ">>", "<<", "<"})
+          if (tokens.is(at, word)) return std::nullopt;
+    }
+  }
+  if (calls != 1) return std::nullopt;
+  Function loop = function;
+  loop.nodes.insert(loop.nodes.begin(), Node{NodeKind::Loop, LoopKind::While, {}, 0, function.line, 0});
+  for (auto& node : loop.nodes) ++node.last;
+  loop.nodes.front().last = static_cast<std::uint32_t>(loop.nodes.size());
+  for (auto node = loop.nodes.begin() + 1; node != loop.nodes.end(); ++node) ++node->depth;
+  for (auto& lambda : loop.lambdas) ++lambda.node;
+  return loop;
+}
 
 FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries, Side side)
     : function_(function), side_(side) {
-  for (const auto& parameter : function.parameters) parameters_.push_back(names_.id(parameter.name));
+  for (const auto& parameter : function.parameters) (void)names_.id(parameter.name);
   facts_ = read_facts(function, summaries, names_, side);
+  for (const auto& parameter : function.parameters) {
+    parameters_.push_back(names_.parts(names_.id(parameter.name)));
+    given_.insert(parameters_.back().begin(), parameters_.back().end());
+  }
   count_ = names_.size();
   parent_.resize(count_);
   std::iota(parent_.begin(), parent_.end(), NameId{0});
@@ -44,6 +88,7 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
   }
   find_conditions();
   find_aliases();
+  if (side_ == Side::Device) find_places();
   find_owners();
 }
 
@@ -116,9 +161,8 @@ bool FunctionFlow::carves_out(const Fact& fact) const {
   for (Position at = range.begin; at < range.end; ++at)
     moved = moved || tokens.is(at, "+") || (tokens.is(at, "[") && at > range.begin && tokens.is_name(at - 1));
   if (!moved || fact.uses.empty()) return false;
-  return std::none_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
-    return std::find(parameters_.begin(), parameters_.end(), use.name) != parameters_.end() && !use.address;
-  });
+  return std::none_of(fact.uses.begin(), fact.uses.end(),
+                      [&](const Use& use) { return !use.address && given_.count(use.name) != 0; });
 }
 
 void FunctionFlow::find_owners() {
@@ -133,9 +177,13 @@ void FunctionFlow::find_owners() {
   for (NameId name = 0; name < count_; ++name) {
     const auto text = names_.text(name);
     const auto starts = [&](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
-    if (starts("blockIdx.") || starts("hipBlockIdx_")) owners_[name] = fresh();
-    if (starts("threadIdx.") || starts("hipThreadIdx_")) owners_[name] = k_thread_bit;
+    if (starts("hipBlockIdx_")) owners_[name] = fresh();
+    if (starts("hipThreadIdx_")) owners_[name] = k_thread_bit;
   }
+  if (const auto block = names_.find("blockIdx"))
+    for (const auto axis : names_.parts(*block)) owners_[axis] = fresh();
+  if (const auto thread = names_.find("threadIdx"))
+    for (const auto axis : names_.parts(*thread)) owners_[axis] = k_thread_bit;
   std::unordered_set<std::string_view> grids;
   for (const auto& fact : facts_)
     if (!fact.memory && fact.declares && function_.tokens->language == Language::C &&
@@ -169,21 +217,66 @@ void FunctionFlow::find_owners() {
   }
 }
 
-void FunctionFlow::add_edges(std::uint32_t index, std::vector<Edge>& edges,
+/// Pointers into buffers that the statement of a loop sets, and nothing else does. Equal expressions are equal places.
+void FunctionFlow::find_places() {
+  std::vector<std::uint32_t> times(count_, 0);
+  for (const auto& fact : facts_)
+    if (!fact.memory) ++times[fact.target];
+  std::unordered_map<std::uint64_t, NameId> places;
+  for (const auto& fact : facts_) {
+    if (fact.memory || times[fact.target] != 1 || !aliased_[fact.target] || given_.count(fact.target) != 0) continue;
+    if (function_.nodes[fact.node].depth == 0) continue;
+    if (const auto place = place_of(*function_.tokens, fact.value))
+      set_once_[fact.target] = {fact.node, places.try_emplace(*place, fact.target).first->second};
+  }
+}
+
+/// Of the facts `first` to `end`, which are those of the loop. A buffer that is also used by another name stays one.
+Regions FunctionFlow::regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const {
+  Regions regions;
+  if (set_once_.empty()) return regions;
+  std::unordered_set<NameId> whole;
+  const auto see = [&](NameId name) {
+    const auto found = set_once_.find(name);
+    if (found != set_once_.end() && (found->second.node < loop || found->second.node >= function_.nodes[loop].last))
+      regions.emplace(name, found->second.place);
+    else
+      whole.insert(root(name));
+  };
+  for (auto i = first; i < end; ++i) {
+    if (facts_[i].memory) see(facts_[i].target);
+    for (const auto& use : facts_[i].uses)
+      if (use.memory) see(use.name);
+  }
+  for (auto region = regions.begin(); region != regions.end();)
+    region = whole.count(root(region->first)) != 0 ? regions.erase(region) : std::next(region);
+  return regions;
+}
+
+void FunctionFlow::add_edges(std::uint32_t index, const Regions& regions, std::vector<Edge>& edges,
                              std::vector<std::pair<NameId, NameId>>& decisions) const {
   const auto& fact = facts_[index];
-  const NameId target = node_of(fact.target, fact.memory);
+  const auto node = [&](NameId name, bool memory) { return memory ? memory_of(name, regions) : node_of(name, false); };
+  const NameId target = node(fact.target, fact.memory);
+  // What also chooses the place that is read or written only guards it, as in i < n ? x[i] : 0.
+  std::vector<NameId> guards;
+  for (const auto& use : fact.uses)
+    if (use.address && !use.memory) guards.push_back(use.name);
+  std::sort(guards.begin(), guards.end());
+  const auto decide = [&](NameId name, NameId from) {
+    if (!std::binary_search(guards.begin(), guards.end(), name)) decisions.emplace_back(from, target);
+  };
   const auto branch = branch_begin_[fact.node];
   if (branch_end_[fact.node] <= asked_.size())
-    for (const auto name : asked_[branch]) decisions.emplace_back(node_of(name, false), target);
+    for (const auto name : asked_[branch]) decide(name, node(name, false));
   for (const auto& use : fact.uses) {
-    const NameId from = node_of(use.name, use.memory);
+    const NameId from = node(use.name, use.memory);
     if (use.decides) {
-      decisions.emplace_back(from, target);
+      decide(use.name, from);
       continue;
     }
     edges.push_back({from, target, use.rank, use.address, use.memory, index, use.term, use.factor, use.of_target,
-                     use.launched, use.access != 0 && use.access == fact.access});
+                     use.launched, use.access != 0 && use.access == fact.access, fact.partial && side_ == Side::Host});
   }
 }
 
@@ -202,12 +295,19 @@ bool FunctionFlow::overwrites(NameId name) const {
 /// Whether the function writes, or has kernels write, what is neither its own nor given to it.
 bool FunctionFlow::has_side_effects() const {
   std::vector<bool> own(count_, false);
-  for (const auto parameter : parameters_) own[parameter] = true;
+  for (const auto parameter : given_) own[parameter] = true;
   const bool python = function_.tokens->language == Language::Python;
   for (const auto& fact : facts_)
     own[fact.target] = own[fact.target] || fact.declares ||
                        (python && !fact.memory && !fact.gathers && names_.text(fact.target).substr(0, 5) != "self.");
   own[k_return] = true;
+  for (const auto& node : function_.nodes) {  // nonlocal h: the h of the function around it
+    const auto& tokens = *function_.tokens;
+    const Position at = node.tokens.begin;
+    if (!python || node.kind != NodeKind::Plain || !(tokens.is(at, "nonlocal") || tokens.is(at, "global"))) continue;
+    for (Position p = at + 1; p < node.tokens.end; ++p)
+      if (const auto name = names_.find(tokens.list[p].text)) own[*name] = false;
+  }
   return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return !own[fact.target]; });
 }
 
@@ -219,18 +319,19 @@ Summary FunctionFlow::summarize() const {
   summary.side_effects = side_ == Side::Host && has_side_effects();
   std::vector<Edge> edges;
   std::vector<std::pair<NameId, NameId>> decisions;
-  for (std::uint32_t i = 0; i < facts_.size(); ++i) add_edges(i, edges, decisions);
+  for (std::uint32_t i = 0; i < facts_.size(); ++i) add_edges(i, {}, edges, decisions);
   std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
   const auto parameters = std::min(function_.parameters.size(), k_max_parameters);
-  const auto& ids = parameters_;
   for (std::size_t i = 0; i < parameters; ++i) {
     for (const bool memory : {false, true}) {
-      if (memory && overwrites(ids[i])) continue;
+      if (memory && overwrites(parameters_[i].front())) continue;
       std::vector<std::uint8_t> reached(2 * count_, 0);  // 1 + rank
       std::vector<NameId> queue;
-      const NameId start = node_of(ids[i], memory);
-      reached[start] = 1;
-      queue.push_back(start);
+      for (const auto part : parameters_[i]) {
+        queue.push_back(node_of(part, memory));
+        reached[queue.back()] = 1;
+      }
+      const NameId start = queue.front();
       while (!queue.empty()) {
         const NameId at = queue.back();
         queue.pop_back();
@@ -254,8 +355,10 @@ Summary FunctionFlow::summarize() const {
       };
       add(k_return, {.returns = true});
       for (std::size_t to = 0; to < parameters; ++to) {
-        if (memory_of(ids[to]) != start) add(memory_of(ids[to]), {.to = to, .to_memory = true});
-        if (ids[to] != start && function_.parameters[to].by_reference) add(ids[to], {.to = to, .to_memory = false});
+        for (const auto part : parameters_[to]) {
+          if (memory_of(part) != start) add(memory_of(part), {.to = to, .to_memory = true});
+          if (part != start && function_.parameters[to].by_reference) add(part, {.to = to, .to_memory = false});
+        }
       }
       // Onto itself, or onto a parameter that shares its memory: only when the memory really is written from itself.
       if (!memory) continue;
@@ -265,94 +368,14 @@ Summary FunctionFlow::summarize() const {
       for (; edge != edges.end() && edge->from == start; ++edge)
         itself = itself || (edge->to == start && !edge->address);
       for (std::size_t to = 0; itself && to < parameters; ++to)
-        if (memory_of(ids[to]) == start) add(start, {.to = to, .to_memory = true});
+        if (memory_of(parameters_[to].front()) == start) add(start, {.to = to, .to_memory = true});
     }
   }
   return summary;
 }
 
 bool FunctionFlow::is_parameter(NameId id) const {
-  return std::any_of(parameters_.begin(), parameters_.end(), [&](NameId p) { return root(p) == root(id); });
-}
-
-bool FunctionFlow::is_geometric(std::uint32_t loop) const {
-  const auto& node = function_.nodes[loop];
-  const auto& tokens = *function_.tokens;
-  const auto scales = [&](Position at) {
-    for (const auto* word : {"<<=", ">>=", "*=", "/=", "//="})
-      if (tokens.is(at, word)) return true;
-    const bool binary = tokens.is(at, "<<") || tokens.is(at, ">>") || tokens.is(at, "*") || tokens.is(at, "/");
-    // i = i * 2
-    return binary && at >= 3 && tokens.is(at - 2, "=") && tokens.is_name(at - 1) &&
-           tokens.is(at - 3, tokens.list[at - 1].text);
-  };
-  if (node.loop == LoopKind::For && tokens.language == Language::C) {
-    const auto parts = split_tokens(tokens, node.tokens, ";");
-    for (Position at = parts.size() == 3 ? parts[2].begin : node.tokens.end; at < node.tokens.end; ++at)
-      if (scales(at)) return true;
-  }
-  // The variable is what a power of two is made of: 1 << step.
-  std::vector<std::string_view> variables;
-  const Position in = node.tokens.begin;
-  for (Position at = in; at < std::min(node.tokens.end, in + 12); ++at)
-    if (tokens.is_name(at)) variables.push_back(tokens.list[at].text);
-  const auto is_variable = [&](Position at) {
-    return tokens.is_name(at) && std::find(variables.begin(), variables.end(), tokens.list[at].text) != variables.end();
-  };
-  for (auto i = loop; i < node.last; ++i) {
-    const auto& inner = function_.nodes[i];
-    const Position end = std::min(inner.tokens.end, inner.tokens.begin + 64);
-    for (Position at = inner.tokens.begin; at < end; ++at) {
-      if (tokens.is(at, "<<") && at > 0 && tokens.is(at - 1, "1") && is_variable(at + 1)) return true;
-      const bool loops = node.loop != LoopKind::For && inner.depth == node.depth + 1 && inner.kind == NodeKind::Plain;
-      if (loops && at == inner.tokens.begin + 1 && is_variable(at - 1) &&
-          (scales(at) || (tokens.is(at, "=") && scales(at + 2))))
-        return true;
-    }
-  }
-  return false;
-}
-
-bool FunctionFlow::is_short(std::uint32_t loop) const {
-  constexpr int k_few = 16;
-  const auto& node = function_.nodes[loop];
-  const auto& tokens = *function_.tokens;
-  if (node.loop != LoopKind::For) return false;
-  int largest = 0;
-  bool counts = false;
-  const auto number = [&](Position at) {
-    int value = 0;
-    const auto text = tokens.list[at].text;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc()) value = k_few + 1;
-    largest = std::max(largest, value);
-    counts = true;
-  };
-  if (tokens.language == Language::Python) {
-    for (const auto& call : calls_in(tokens, node.tokens)) {
-      if (call.name != "range" && call.name != "static_range") return false;
-      for (Position at = call.arguments.begin; at < call.arguments.end; ++at) {
-        if (tokens.list[at].kind == TokenKind::Number) number(at);
-        if (tokens.list[at].kind == TokenKind::Name) return false;
-      }
-    }
-    return counts && largest <= k_few;
-  }
-  // Both ends must be literal: for (t = n - 1; t >= 0; --t) is as long as n.
-  const auto parts = split_tokens(tokens, node.tokens, ";");
-  if (parts.size() < 2) return false;
-  const auto count = [&](Range range, TokenKind kind) {
-    return std::count_if(tokens.list.begin() + range.begin, tokens.list.begin() + range.end,
-                         [&](const Token& token) { return token.kind == kind; });
-  };
-  Range start = parts[0];
-  while (start.begin < start.end && !tokens.is(start.begin, "=")) ++start.begin;
-  if (count(start, TokenKind::Number) != 1 || count(start, TokenKind::Name) != 0) return false;
-  if (count(parts[1], TokenKind::Name) > 1) return false;
-  for (const auto part : {start, parts[1]})
-    for (Position at = part.begin; at < part.end; ++at)
-      if (tokens.list[at].kind == TokenKind::Number) number(at);
-  return counts && largest <= k_few;
+  return std::any_of(given_.begin(), given_.end(), [&](NameId p) { return root(p) == root(id); });
 }
 
 }  // namespace detect

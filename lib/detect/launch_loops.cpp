@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "detect/calls.hpp"
 #include "detect/carried.hpp"
 #include "detect/structure.hpp"
 
@@ -14,6 +15,7 @@ class LaunchLoopFinder {
  public:
   LaunchLoopFinder(const Structure& structure, const Summaries& device) : s_(structure), summaries_(device) {
     for (auto& [name, summary] : summaries_) summary.launches = true;
+    name_kernels();
   }
 
   std::vector<LaunchLoop> run() && {
@@ -30,6 +32,20 @@ class LaunchLoopFinder {
   }
 
  private:
+  /// A kernel out of a table, or one of several under one name: the launch does what any of them does.
+  void name_kernels() {
+    for (const auto& [name, functions] : s_.meanings) {
+      for (const auto index : functions) {
+        const auto& kernel = s_.functions[index];
+        if (s_.roles[index] != Role::Kernel || kernel.name == name) continue;
+        const auto known = summaries_.find(kernel.name);
+        if (known == summaries_.end()) continue;
+        const auto summary = known->second;  // the table may grow
+        merge(summaries_[name], summary);
+      }
+    }
+  }
+
   /// Functions that launch, themselves or through what they call.
   void find_launching() {
     launching_.assign(s_.functions.size(), false);
@@ -138,6 +154,7 @@ class LaunchLoopFinder {
     const auto skipped = find_script_nodes(function);
     std::vector<std::uint32_t> open;
     std::vector<std::uint8_t> carries(function.nodes.size(), k_unknown);
+    find_lambdas(index);
     for (std::uint32_t node = 0; node < function.nodes.size(); ++node) {
       while (!open.empty() && function.nodes[open.back()].last <= node) open.pop_back();
       if (skipped[node]) continue;
@@ -163,6 +180,28 @@ class LaunchLoopFinder {
     }
   }
 
+  /// Lambdas of a function that launch: to call one is to launch.
+  void find_lambdas(std::size_t index) {
+    lambdas_.clear();
+    const auto& function = s_.functions[index];
+    for (const auto& lambda : function.lambdas) {
+      for (auto node = lambda.node + 1; node < function.nodes[lambda.node].last; ++node) {
+        auto site = site_of(index, node);
+        if (site.through.empty()) continue;
+        lambdas_.emplace(lambda.name, site);
+        break;
+      }
+    }
+    // launch = lambda t: kernel[grid](x[t], h): an expression of its own, whose effects are not followed.
+    const auto& tokens = *function.tokens;
+    for (std::uint32_t node = 0; tokens.language == Language::Python && node < function.nodes.size(); ++node) {
+      const Position at = function.nodes[node].tokens.begin;
+      if (!tokens.is_name(at) || !tokens.is(at + 1, "=") || !tokens.is(at + 2, "lambda")) continue;
+      const auto site = site_of(index, node);
+      if (!site.through.empty()) lambdas_.emplace(tokens.list[at].text, Site{site.through, false, false});
+    }
+  }
+
   [[nodiscard]] Site site_of(std::size_t index, std::uint32_t node) const {
     const auto& function = s_.functions[index];
     const auto& tokens = *function.tokens;
@@ -174,6 +213,8 @@ class LaunchLoopFinder {
         site.certain = site.through != "replay" && !has_argument_array(tokens, range);
       }
     for (const auto& call : calls_in(tokens, range)) {
+      if (const auto lambda = lambdas_.find(call.first); lambda != lambdas_.end() && site.through.empty())
+        site = lambda->second;
       const auto name = call.name == "apply" ? call.first : call.name;
       const bool launches = names_launching(name, index);
       if (launches && site.through.empty()) site.through = call.name;
@@ -257,6 +298,7 @@ class LaunchLoopFinder {
   std::vector<std::vector<std::string_view>> names_of_;  // by function
   std::unordered_set<std::string_view> changing_members_;
   std::unordered_map<std::size_t, std::unordered_map<std::uint32_t, std::string_view>> sites_;
+  std::unordered_map<std::string_view, Site> lambdas_;  // of the function that is looked at
   std::vector<LaunchLoop> loops_;
 };
 

@@ -83,7 +83,7 @@ class LoopFlow : private LoopGraph {
     // The name that the source writes to, not the root of its aliases.
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
-      if (inside(fact) && fact.memory && flow_.memory_of(fact.target) == ids_[value]) return fact.target;
+      if (inside(fact) && fact.memory && memory_of(fact.target) == ids_[value]) return fact.target;
     }
     return ids_[value] - static_cast<NameId>(flow_.count_);
   }
@@ -144,9 +144,8 @@ class LoopFlow : private LoopGraph {
       if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
           chooses_iterations(branch))
         continue;
-      const bool value = std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
-        return !use.address && seen[local(flow_.node_of(use.name, use.memory))];
-      });
+      const bool value = std::any_of(fact.uses.begin(), fact.uses.end(),
+                                     [&](const Use& use) { return !use.address && seen[local(node_of(use))]; });
       if (value) return true;
     }
     return false;
@@ -185,7 +184,7 @@ class LoopFlow : private LoopGraph {
     }
     for (auto i = first_; i < end_; ++i)
       if (flow_.facts_[i].node == loop_ && !flow_.facts_[i].memory)
-        roots.push_back(local(flow_.node_of(flow_.facts_[i].target, false)));
+        roots.push_back(local(node_of(flow_.facts_[i].target, false)));
     return reachable(std::move(roots), false);
   }
 
@@ -314,12 +313,12 @@ class LoopFlow : private LoopGraph {
       const auto masks = owners_by_group(fact);
       for (const auto& use : fact.uses) {
         if (use.name == state.name && !use.address && state.line == 0) state.line = line_of(fact);
-        if (!use.memory || use.address || component_[local(flow_.memory_of(use.name))] != component) continue;
+        if (!use.memory || use.address || component_[local(memory_of(use.name))] != component) continue;
         const auto mask = masks.find(use.group);
         always_read &= (mask == masks.end() ? 0 : mask->second) | flow_.owners_[use.name];
         reads = true;
       }
-      if (!fact.memory || component_[local(flow_.memory_of(fact.target))] != component) continue;
+      if (!fact.memory || component_[local(memory_of(fact.target))] != component) continue;
       for (const auto& use : fact.uses)
         if (use.of_target && use.address && !use.memory) written |= flow_.owners_[use.name];
     }
@@ -352,7 +351,7 @@ class LoopFlow : private LoopGraph {
         inner.split = inner.split || flow_.owners_[fact.target] != 0;
         for (const auto& use : fact.uses) inner.split = inner.split || flow_.owners_[use.name] != 0;
       }
-      if (!fact.memory || component_[local(flow_.memory_of(fact.target))] != component) continue;
+      if (!fact.memory || component_[local(memory_of(fact.target))] != component) continue;
       for (const auto& inner : open) {
         if (inner.split || inner.node == fact.node || --attempts < 0) continue;
         if (!goes_over_units(fact, inner.node)) continue;
@@ -362,14 +361,37 @@ class LoopFlow : private LoopGraph {
     }
   }
 
+  /// Whether a loop inside reads the state only at places that it chooses: rows, or values that are updated each for
+  /// itself, are independent of each other. Units are made of all units.
+  [[nodiscard]] bool owns_what_it_reads(std::uint32_t component, std::uint32_t loop,
+                                        const std::vector<bool>& counted) const {
+    const auto last = flow_.function_.nodes[loop].last;
+    const auto before = [](const Fact& fact, std::uint32_t node) { return fact.node < node; };
+    auto at = std::lower_bound(flow_.facts_.begin() + first_, flow_.facts_.begin() + end_, loop + 1, before);
+    bool reads = false;
+    for (; at != flow_.facts_.begin() + end_ && at->node < last; ++at) {
+      const auto& fact = *at;
+      std::unordered_set<std::uint32_t> chosen;
+      for (const auto& use : fact.uses)
+        if (use.address && use.group != 0 && counted[local(node_of(use))]) chosen.insert(use.group);
+      for (const auto& use : fact.uses) {
+        if (!use.memory || use.address || component_[local(node_of(use))] != component) continue;
+        if (chosen.count(use.group) == 0) return false;
+        reads = true;
+      }
+    }
+    return reads;
+  }
+
   /// Whether a loop inside chooses both the place that a fact writes and the value: sending one value to all is no
   /// work.
   [[nodiscard]] bool goes_over_units(const Fact& fact, std::uint32_t loop) const {
     std::vector<std::uint32_t> roots;
     for (auto i = first_; i < end_ && flow_.facts_[i].node <= loop; ++i)
       if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory)
-        roots.push_back(local(flow_.node_of(flow_.facts_[i].target, false)));
+        roots.push_back(local(node_of(flow_.facts_[i].target, false)));
     const auto counted = reachable(roots, false);
+    if (owns_what_it_reads(component_[local(node_of(fact))], loop, counted)) return false;
     const auto varies = reachable(std::move(roots), true);
     bool place = false;
     bool value = false;

@@ -31,9 +31,9 @@ class LoopGraph {
     const auto by_node = [](const Fact& fact, std::uint32_t node) { return fact.node < node; };
     first_ = static_cast<std::uint32_t>(std::lower_bound(facts.begin(), facts.end(), loop_, by_node) - facts.begin());
     end_ = static_cast<std::uint32_t>(std::lower_bound(facts.begin(), facts.end(), last_, by_node) - facts.begin());
-    for (auto i = first_; i < end_; ++i) {
-      if (inside(facts[i])) flow_.add_edges(i, edges_, decisions_);
-    }
+    regions_ = flow_.regions_in(loop_, first_, end_);
+    for (auto i = first_; i < end_; ++i)
+      if (inside(facts[i])) flow_.add_edges(i, regions_, edges_, decisions_);
   }
 
   /// Numbers the values that occur, so that the work is linear in the loop and not in the program.
@@ -48,7 +48,7 @@ class LoopGraph {
     }
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
-      ids_.push_back(flow_.node_of(fact.target, fact.memory));
+      ids_.push_back(node_of(fact));
     }
     std::sort(ids_.begin(), ids_.end());
     ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
@@ -87,12 +87,13 @@ class LoopGraph {
         if (use.decides) continue;
         const auto defined = defined_until.find(use.memory ? memory_name(use.name) : use.name);
         if (defined != defined_until.end() && fact.node < defined->second) continue;
-        exposed_[local(flow_.node_of(use.name, use.memory))] = true;
+        exposed_[local(node_of(use))] = true;
       }
-      assigned_[local(flow_.node_of(fact.target, fact.memory))] = true;
+      assigned_[local(node_of(fact))] = true;
       const auto until = conditional(fact) ? flow_.branch_end_[fact.node] : last_;
       auto& defined = defined_until[fact.memory ? memory_name(fact.target) : fact.target];
-      if (!fact.swaps && !fact.gathers) defined = std::max(defined, until);
+      const bool partial = fact.partial && flow_.side_ == Side::Host;
+      if (!fact.swaps && !fact.gathers && !partial) defined = std::max(defined, until);
       if (fact.declares && !flow_.aliased_[fact.target]) defined_until[memory_name(fact.target)] = last_;
     }
   }
@@ -160,6 +161,7 @@ class LoopGraph {
       for (auto i = start_[at]; i < start_[at + 1]; ++i) {
         const auto& edge = edges_[i];
         if (reached[edge.to] || edge.of_target || (edge.address && !through_addresses)) continue;
+        if (edge.partial && through_addresses) continue;  // an object does not move with one of its members
         reached[edge.to] = true;
         queue.push_back(edge.to);
       }
@@ -203,7 +205,7 @@ class LoopGraph {
       if (found != ids_.end() && *found == name) roots.push_back(static_cast<std::uint32_t>(found - ids_.begin()));
     };
     for (auto i = first_; i < end_; ++i)
-      if (flow_.facts_[i].node == loop_) add(flow_.node_of(flow_.facts_[i].target, false));
+      if (flow_.facts_[i].node == loop_) add(node_of(flow_.facts_[i].target, false));
     for (std::uint32_t component = 0; component < components_; ++component) {
       if (!cyclic(component) || fed_by_data(component) || launches(component)) continue;
       for (const auto value : members_[component])
@@ -214,11 +216,11 @@ class LoopGraph {
 
   [[nodiscard]] bool chosen_by_iteration(const Fact& fact) const {
     if (!fact.memory) return false;
-    const auto pointer = std::lower_bound(ids_.begin(), ids_.end(), flow_.node_of(fact.target, false));
-    const bool known = pointer != ids_.end() && *pointer == flow_.node_of(fact.target, false);
+    const auto pointer = std::lower_bound(ids_.begin(), ids_.end(), node_of(fact.target, false));
+    const bool known = pointer != ids_.end() && *pointer == node_of(fact.target, false);
     if (known && induction_[static_cast<std::size_t>(pointer - ids_.begin())]) return true;
     return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
-      return use.of_target && use.address && !use.memory && induction_[local(flow_.node_of(use.name, false))];
+      return use.of_target && use.address && !use.memory && induction_[local(node_of(use.name, false))];
     });
   }
 
@@ -247,16 +249,22 @@ class LoopGraph {
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact)) continue;
-      const auto target = local(flow_.node_of(fact.target, fact.memory));
+      const auto target = local(node_of(fact));
       for (const auto& use : fact.uses)
-        if (use.memory) places_[local(flow_.memory_of(use.name))].reads.emplace_back(target, use.access);
+        if (use.memory) places_[local(memory_of(use.name))].reads.emplace_back(target, use.access);
       if (fact.memory) places_[target].writers.push_back(i);
     }
   }
 
-  [[nodiscard]] NameId node_of(const Use& use) const { return flow_.node_of(use.name, use.memory); }
+  [[nodiscard]] NameId memory_of(NameId name) const { return flow_.memory_of(name, regions_); }
+  [[nodiscard]] NameId node_of(NameId name, bool memory) const {
+    return memory ? memory_of(name) : flow_.node_of(name, false);
+  }
+  [[nodiscard]] NameId node_of(const Use& use) const { return node_of(use.name, use.memory); }
+  [[nodiscard]] NameId node_of(const Fact& fact) const { return node_of(fact.target, fact.memory); }
 
   const FunctionFlow& flow_;
+  Regions regions_;
   std::uint32_t loop_;
   std::uint32_t last_;
   std::uint32_t first_ = 0;

@@ -5,6 +5,7 @@
 
 #include "core/json.hpp"
 #include "core/names.hpp"
+#include "detect/calls.hpp"
 #include "detect/carried.hpp"
 #include "detect/structure.hpp"
 #include "support/text.hpp"
@@ -66,7 +67,6 @@ class Inspector {
   struct Found {
     std::size_t function;
     int loop_line;
-    CarriedState state;
     std::string name;
   };
 
@@ -97,11 +97,23 @@ class Inspector {
     const FunctionFlow flow(function, summaries_);
     for (std::uint32_t node = 0; node < function.nodes.size(); ++node)
       if (function.nodes[node].kind == NodeKind::Loop) inspect_loop(index, flow, node, barriers);
+    if (s_.recursive[index]) inspect_recursion(index, barriers);
     auto& summary = summaries_[function.name];
     auto effects = flow.summarize().effects;
     summary.effects.insert(summary.effects.end(), effects.begin(), effects.end());
     constexpr std::size_t k_max_effects = 64;
     if (summary.effects.size() > k_max_effects) summary.effects.resize(k_max_effects);
+  }
+
+  /// A function that goes on by calling itself, once and with no half of the work, is a loop over its parameters.
+  void inspect_recursion(std::size_t index, const std::vector<BarrierSite>& barriers) {
+    const auto loop = as_loop(s_.functions[index]);
+    if (!loop) return;
+    const FunctionFlow flow(*loop, summaries_);
+    const auto state = flow.carried_by(0);
+    if (!state) return;
+    const bool meets = std::any_of(barriers.begin(), barriers.end(), [](const BarrierSite& site) { return site.grid; });
+    report_state(index, *loop, flow, 0, *state, meets);
   }
 
   void inspect_loop(std::size_t index, const FunctionFlow& flow, std::uint32_t node,
@@ -111,21 +123,25 @@ class Inspector {
     add(EvidenceKind::DeviceLoop, loop.line, loop_name(function, loop), "A loop inside " + quoted(function.name) + ".");
     if (loop.depth >= k_max_loop_depth || flow.is_short(node) || flow.is_geometric(node)) return;
     const auto state = flow.carried_by(node);
-    if (!state) return;
-    const std::string name(flow.name(state->name));
-    found_.push_back({index, loop.line, *state, name});
-    add(EvidenceKind::CarriedState, state->line, name,
-        "The loop in line " + std::to_string(loop.line) + " makes it from its value of the iteration before.");
+    if (state) report_state(index, function, flow, node, *state, meets_inside(index, node, barriers));
+  }
+  /// `function` has the loop `node` that carries `state`; `meets`: all programs wait for each other in it.
+  void report_state(std::size_t index, const Function& function, const FunctionFlow& flow, std::uint32_t node,
+                    const CarriedState& state, bool meets) {
+    const auto line = function.nodes[node].line;
+    const std::string name(flow.name(state.name));
+    found_.push_back({index, line, name});
+    add(EvidenceKind::CarriedState, state.line, name,
+        "The loop in line " + std::to_string(line) + " makes it from its value of the iteration before.");
     if (target_ == Target::Cpp) return;
-    if (state->serial_loop)
-      warn(function.nodes[*state->serial_loop].line, "serial_hidden",
+    if (state.serial_loop)
+      warn(function.nodes[*state.serial_loop].line, "serial_hidden",
            "This loop goes over the units of " + quoted(name) + " one after the other inside the time loop of line " +
-               std::to_string(loop.line) +
-               "; compute them in parallel: by the lanes of a block, or by the threads of it.");
-    if (state->shared_by_programs && flow.is_parameter(state->name) && !meets_inside(index, node, barriers))
-      warn(state->line, "unsynchronized_state",
+               std::to_string(line) + "; compute them in parallel: by the lanes of a block, or by the threads of it.");
+    if (state.shared_by_programs && flow.is_parameter(state.name) && !meets)
+      warn(state.line, "unsynchronized_state",
            "Programs read parts of " + quoted(name) + " that other programs write in the loop of line " +
-               std::to_string(loop.line) +
+               std::to_string(line) +
                ", and nothing makes them wait: let one program own all units of its rows, or "
                "let all programs meet at a grid barrier every step and keep two copies of the state.");
   }

@@ -39,6 +39,13 @@ struct Parameter {
   bool by_reference = false;
 };
 
+/// A lambda that has a name: its body are the nodes inside the statement that defines it.
+struct Lambda {
+  std::string_view name;
+  std::uint32_t node = 0;
+  std::vector<Parameter> parameters;
+};
+
 struct Function {
   std::string_view name;
   /// The class it stands in; empty outside.
@@ -48,6 +55,7 @@ struct Function {
   Range specifiers;
   std::vector<Parameter> parameters;
   std::vector<Node> nodes;
+  std::vector<Lambda> lambdas;  ///< C, in source order
   int line = 0;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "detect/calls.hpp"
 #include "detect/source_texts.hpp"
 
 namespace kernelgen {
@@ -61,6 +62,7 @@ class StructureReader {
   }
 
   void add(Tokens tokens) {
+    find_constants(tokens);
     s_.texts.push_back(std::move(tokens));
     const auto& kept = s_.texts.back();
     auto functions = kept.language == Language::Python ? parse_python(kept) : parse_c(kept);
@@ -374,6 +376,31 @@ std::vector<bool> find_script_nodes(const Function& function) {
   return found;
 }
 
+namespace {
+
+bool looks_at_memory(const Call& call) {
+  return call.name.find("atomic") != call.name.npos || call.name == "load" || call.name.substr(0, 2) == "ld";
+}
+
+/// while (seen < goal) { seen = load(flag); sleep(); }: whether the body of a loop looks at memory and does no work.
+bool only_looks(const Function& function, std::uint32_t loop) {
+  const auto& tokens = *function.tokens;
+  bool looks = false;
+  for (auto node = loop + 1; node < function.nodes[loop].last; ++node) {
+    const auto& statement = function.nodes[node];
+    if (statement.kind != NodeKind::Plain) return false;
+    bool idle = true;
+    for (const auto& call : calls_in(tokens, statement.tokens)) {
+      looks = looks || looks_at_memory(call);
+      idle = idle && (looks_at_memory(call) || call.name.find("sleep") != call.name.npos || call.name == "asm");
+    }
+    if (!idle) return false;
+  }
+  return looks;
+}
+
+}  // namespace
+
 std::vector<BarrierSite> find_barriers(const Function& function) {
   const auto& tokens = *function.tokens;
   std::vector<BarrierSite> sites;
@@ -395,12 +422,13 @@ std::vector<BarrierSite> find_barriers(const Function& function) {
           all = all || grids.count(tokens.list[at].text) != 0;
         sites.push_back({node, tokens.list[call.at].line, call.name, all});
       }
-      waits = waits || call.name.substr(0, 6) == "atomic" || call.name == "load" || call.name.substr(0, 2) == "ld";
+      waits = waits || looks_at_memory(call);
     }
     // A loop that does little but look at memory until somebody else has written it.
     const bool loop = statement.kind == NodeKind::Loop && statement.loop != LoopKind::For;
     if (loop && statement.last <= node + 3 &&
-        (waits || contains(tokens, statement.tokens, "*") || contains(tokens, statement.tokens, "[")))
+        (waits || contains(tokens, statement.tokens, "*") || contains(tokens, statement.tokens, "[") ||
+         only_looks(function, node)))
       sites.push_back({node, statement.line, "spin", true});
   }
   return sites;

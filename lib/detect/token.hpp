@@ -8,8 +8,10 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace kernelgen {
@@ -48,6 +50,8 @@ struct Tokens {
   /// Python: the decorator of kernels, and decorators of that name from elsewhere.
   std::vector<std::string_view> jit_names{"jit"};
   std::vector<std::string_view> foreign{};
+  /// Names that the text sets once, to a number.
+  std::unordered_map<std::string_view, long> constants{};
   /// Names that macros have made; tokens borrow them.
   std::shared_ptr<std::deque<std::string>> made{};
   /// For each bracket its partner; k_nowhere for everything else and for brackets without one.
@@ -59,6 +63,8 @@ struct Tokens {
     return at < size() && list[at].kind != TokenKind::String && list[at].text == text;
   }
   [[nodiscard]] bool is_name(Position at) const { return at < size() && list[at].kind == TokenKind::Name; }
+  /// What the token at `at` counts: a number, or a name that stands for one.
+  [[nodiscard]] std::optional<long> number(Position at) const;
   [[nodiscard]] bool is_module(std::string_view name) const {
     return std::find(modules.begin(), modules.end(), name) != modules.end();
   }
@@ -80,6 +86,8 @@ struct Tokens {
 
 /// Fills in Tokens::partner.
 void match_brackets(Tokens& tokens);
+/// Fills in Tokens::constants: constexpr int layers = 4, and LAYERS = 4 outside of functions in Python.
+void find_constants(Tokens& tokens);
 
 }  // namespace detect
 }  // namespace v0

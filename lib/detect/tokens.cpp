@@ -1,6 +1,7 @@
 #include "detect/token.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -38,6 +39,40 @@ void match_brackets(Tokens& tokens) {
       open.erase(first, open.end());
     }
   }
+}
+
+void find_constants(Tokens& tokens) {
+  int depth = 0;
+  bool constant = false;
+  for (Position at = 0; at < tokens.size(); ++at) {
+    const auto& token = tokens.list[at];
+    depth += token.kind == TokenKind::Indent ? 1 : token.kind == TokenKind::Dedent ? -1 : 0;
+    if (tokens.language == Language::C)
+      constant = tokens.is(at, "constexpr") || (constant && !tokens.is(at, ";"));
+    else
+      constant = depth == 0 && (at == 0 || tokens.list[at - 1].kind >= TokenKind::Newline);
+    const bool one = at > 1 && tokens.is(at - 2, "const") && tokens.is(at + 3, ";");  // and no default of a parameter
+    if (!(constant || one) || !tokens.is_name(at) || !tokens.is(at + 1, "=") || at + 3 >= tokens.size()) continue;
+    const bool ends =
+        tokens.list[at + 3].kind == TokenKind::Newline || tokens.is(at + 3, ";") || tokens.is(at + 3, ",");
+    const auto value = ends && tokens.list[at + 2].kind == TokenKind::Number ? tokens.number(at + 2) : std::nullopt;
+    const auto [known, added] = tokens.constants.try_emplace(token.text, value.value_or(0));
+    if (!value || (!added && known->second != *value)) tokens.constants.erase(known);
+  }
+}
+
+std::optional<long> Tokens::number(Position at) const {
+  if (at >= size()) return std::nullopt;
+  const auto text = list[at].text;
+  if (list[at].kind == TokenKind::Name) {
+    const auto known = constants.find(text);
+    return known == constants.end() ? std::nullopt : std::optional(known->second);
+  }
+  if (list[at].kind != TokenKind::Number) return std::nullopt;
+  long value = 0;
+  const auto error = std::from_chars(text.data(), text.data() + text.size(), value).ec;
+  // One that is too long to read is large.
+  return error == std::errc() ? value : std::numeric_limits<long>::max() / 4;
 }
 
 Position Tokens::after_template(Position at, Position end) const {

@@ -1,0 +1,202 @@
+#include "detect/call_effects.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+namespace {
+
+/// More than any function or instruction has; keeps the work linear where arguments meet each other.
+constexpr std::size_t k_most_arguments = 64;
+
+constexpr std::array<std::string_view, 5> k_copies{"memcpy", "memmove", "memcpy_async", "__pipeline_memcpy_async",
+                                                   "load_matrix_sync"};
+constexpr std::array<std::string_view, 2> k_stores{"store_matrix_sync", "fill_fragment"};
+
+template <std::size_t N>
+bool one_of(std::string_view text, const std::array<std::string_view, N>& list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+bool starts(const Call& call, std::string_view prefix) { return call.name.substr(0, prefix.size()) == prefix; }
+
+bool is_assembly(const Call& call) {
+  return call.name == "asm" || call.name == "__asm__" || call.name == "volatile" || call.name == "__volatile__" ||
+         call.name == "__asm";
+}
+
+bool empty(Range range) { return range.begin >= range.end; }
+
+}  // namespace
+
+void CallEffects::read(const Call& call) {
+  if (is_assembly(call)) return assembly(call);
+  if (side_ == Side::Host && host_effect(call)) return;
+  const auto arguments = split_tokens(tokens_, call.arguments, ",");
+  const bool qualified = is_device_operation(tokens_, call);
+  const auto known = summaries_.find(call.name);
+  if (!qualified && known != summaries_.end()) return apply(known->second, arguments);
+  if (call.name == "swap" && arguments.size() == 1 && call.first != call.name)
+    return writer_.swap(receiver(call), arguments[0]);
+  if (arguments.size() < 2) return;
+  const bool copies = one_of(call.name, k_copies);
+  if (call.name == "memset") {
+    writer_.write(arguments[0], {}, Rank::Additive, false);
+  } else if (copies || (qualified && call.name == "store") || one_of(call.name, k_stores) || starts(call, "__st")) {
+    writer_.write(arguments[0], {arguments[1]}, Rank::Additive, copies);
+  } else if (starts(call, "atomic")) {
+    accumulate(arguments, call.name != "atomicExch" && call.name != "atomic_xchg");
+  } else if (call.name == "swap") {
+    writer_.swap(arguments[0], arguments[1]);
+  } else if (call.name == "mma_sync" && arguments.size() > 3) {
+    multiply_matrices(arguments);
+  } else if (tokens_.language == Language::C) {
+    write_through_addresses(arguments);
+  }
+}
+
+/// fragment d = a b + c
+void CallEffects::multiply_matrices(const std::vector<Range>& arguments) {
+  auto& fact = writer_.write(arguments[0], {arguments[3]}, Rank::Additive, false);
+  for (const auto factor : {arguments[1], arguments[2]})
+    writer_.expressions().read(factor, {.rank = Rank::Operand}, fact.uses);
+}
+
+/// f(a, &b): an unknown function makes b of everything that it is given.
+void CallEffects::write_through_addresses(const std::vector<Range>& arguments) {
+  if (arguments.size() > k_most_arguments) return;
+  for (const auto argument : arguments) {
+    if (!tokens_.is(argument.begin, "&")) continue;
+    std::vector<Range> others;
+    for (const auto other : arguments)
+      if (other.begin != argument.begin) others.push_back(other);
+    writer_.write(argument, others, Rank::Operand, false);
+  }
+}
+
+/// Launches by functions of the runtime, and copies.
+bool CallEffects::host_effect(const Call& call) {
+  auto arguments = split_tokens(tokens_, call.arguments, ",");
+  const bool generic = call.name == "hipLaunchKernelGGL";
+  if (generic || call.name.find("LaunchKernelEx") != call.name.npos) {
+    const std::size_t kernel = generic ? 0 : 1;
+    const std::size_t first = generic ? 5 : 2;
+    if (arguments.size() <= first) return true;
+    for (Position at = arguments[kernel].begin; at < arguments[kernel].end; ++at) {
+      const auto known = summaries_.find(tokens_.list[at].text);
+      if (known == summaries_.end()) continue;
+      arguments.erase(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(first));
+      apply(known->second, arguments);
+      return true;
+    }
+    return true;
+  }
+  if (call.name.find("Memcpy") == call.name.npos || arguments.size() < 2) return false;
+  writer_.write(arguments[0], {arguments[1]}, Rank::Additive, true);
+  return true;
+}
+
+/// Extended assembly: "text" : outputs : inputs : what else it changes.
+void CallEffects::assembly(const Call& call) {
+  std::string_view text;
+  std::vector<Range> outputs;
+  std::vector<Range> inputs;
+  int section = 0;
+  bool keeps = false;
+  for (Position at = call.arguments.begin; at < call.arguments.end; at = tokens_.after_group(at, call.arguments.end)) {
+    const auto& token = tokens_.list[at];
+    if (tokens_.is(at, ":") || tokens_.is(at, "::")) section += static_cast<int>(token.text.size());
+    if (token.kind == TokenKind::String && section == 0 && text.empty()) text = token.text;
+    if (token.kind == TokenKind::String && section == 1) keeps = keeps || token.text.find('+') != token.text.npos;
+    if (!tokens_.is(at, "(")) continue;
+    const Range operand{at + 1, std::max(tokens_.after_group(at, call.arguments.end) - 1, at + 1)};
+    if (section == 1) outputs.push_back(operand);
+    if (section == 2) inputs.push_back(operand);
+  }
+  if (outputs.size() > k_most_arguments || inputs.size() > k_most_arguments) return;  // no instruction has so many
+  const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
+  if (outputs.empty() && !inputs.empty() && (has("st.") || has("red.") || has("atom"))) {
+    std::vector<Range> values;  // and not further places, such as a barrier's
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+      if (!has("[%" + std::to_string(i) + "]")) values.push_back(inputs[i]);
+    writer_.write(inputs[0], values, Rank::Additive, false);
+    return;
+  }
+  for (const auto output : outputs) {
+    auto& fact = writer_.assign(output, keeps ? "+=" : "=", {output.end, output.end});
+    for (const auto input : inputs)
+      operand(input, output, has("ld.") || has("ldmatrix"), has("mapa") || has("mov"), fact);
+  }
+}
+
+void CallEffects::operand(Range input, Range output, bool loads, bool moves, Fact& fact) {
+  if (loads) {
+    const auto source = writer_.expressions().object(input, fact.uses);
+    if (source.found) fact.uses.push_back({.name = source.name, .memory = source.memory, .access = source.access});
+    return;
+  }
+  const bool same =
+      input.end - input.begin == output.end - output.begin &&
+      std::equal(tokens_.list.begin() + input.begin, tokens_.list.begin() + input.end,
+                 tokens_.list.begin() + output.begin, [](const Token& a, const Token& b) { return a.text == b.text; });
+  writer_.expressions().read(input, {.rank = moves || same ? Rank::Additive : Rank::Operand}, fact.uses);
+}
+
+/// What stands before the dot of a method call.
+Range CallEffects::receiver(const Call& call) const {
+  const Position end = call.at - 1;
+  return writer_.place_before(end, end > 16 ? end - 16 : 0);
+}
+
+void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {
+  auto& fact = writer_.write(arguments[0], {arguments[1]}, Rank::Additive, false);
+  if (reads) fact.uses.push_back({.name = fact.target, .memory = fact.memory, .access = fact.access});
+}
+
+/// One fact for each argument that the function writes: it reads all its arguments before.
+void CallEffects::apply(const Summary& summary, const std::vector<Range>& given) {
+  const auto arguments = by_position(tokens_, summary.parameters, given);
+  for (std::size_t to = 0; to < std::min(arguments.size(), k_most_arguments); ++to) {
+    for (const bool memory : {false, true}) {
+      std::vector<Use> uses;
+      for (const auto& effect : summary.effects) {
+        const bool mine = !effect.returns && effect.to == to && effect.to_memory == memory;
+        if (!mine || effect.from >= arguments.size() || empty(arguments[to]) || empty(arguments[effect.from])) continue;
+        if (uses.empty()) {
+          auto& fact = writer_.write(arguments[to], {}, Rank::Additive, false);
+          fact.memory = fact.memory && memory;
+          uses = std::move(fact.uses);
+        }
+        const std::size_t first = uses.size();
+        argument(arguments[effect.from], effect, uses);
+        for (std::size_t i = first; i < uses.size(); ++i) uses[i].launched = summary.launches;
+      }
+      if (!uses.empty()) writer_.facts().back().uses = std::move(uses);
+    }
+  }
+}
+
+void CallEffects::argument(Range range, const Effect& effect, std::vector<Use>& uses) {
+  if (!effect.from_memory) return writer_.expressions().read(range, {.rank = effect.rank}, uses);
+  const auto source = writer_.expressions().object(range, uses);
+  if (source.found)
+    uses.push_back({.name = source.name, .rank = effect.rank, .memory = source.memory, .access = source.access});
+}
+
+void CallEffects::gather(const Call& call, Range statement) {
+  if (call.first == call.name || call.at < 2 || call.arguments.end + 1 < statement.end) return;
+  const Range object = receiver(call);
+  if (empty(object) || object.begin != statement.begin || tokens_.is_module(call.first)) return;
+  std::vector<Use> address;
+  const auto target = writer_.target_of(object, address);
+  auto& fact = writer_.add(target.name);
+  fact.gathers = true;
+  writer_.expressions().read(call.arguments, {.rank = Rank::Operand}, fact.uses);
+}
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,43 @@
+#pragma once
+
+/// \file
+/// What calls write: known functions, operations of the device, copies, launches, assembly.
+
+#include <vector>
+
+#include "detect/fact_writer.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+
+/// Writes down the effects of calls. Borrows the writer and the summaries.
+class CallEffects {
+ public:
+  CallEffects(const Tokens& tokens, const Summaries& summaries, Side side, FactWriter& writer)
+      : tokens_(tokens), summaries_(summaries), side_(side), writer_(writer) {}
+
+  void read(const Call& call);
+  /// list.append(h), total.add_(x): on the host, what a method is given becomes part of its object.
+  void gather(const Call& call, Range statement);
+
+ private:
+  bool host_effect(const Call& call);
+  void assembly(const Call& call);
+  void operand(Range input, Range output, bool loads, bool moves, Fact& fact);
+  void multiply_matrices(const std::vector<Range>& arguments);
+  void write_through_addresses(const std::vector<Range>& arguments);
+  void accumulate(const std::vector<Range>& arguments, bool reads);
+  void apply(const Summary& summary, const std::vector<Range>& given);
+  void argument(Range range, const Effect& effect, std::vector<Use>& uses);
+  [[nodiscard]] Range receiver(const Call& call) const;
+
+  const Tokens& tokens_;
+  const Summaries& summaries_;
+  Side side_;
+  FactWriter& writer_;
+};
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,81 @@
+#include "detect/calls.hpp"
+
+#include <algorithm>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+
+std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_view separator) {
+  std::vector<Range> parts;
+  Position start = range.begin;
+  for (Position at = range.begin; at < range.end; at = tokens.after_group(at, range.end)) {
+    if (!tokens.is(at, separator)) continue;
+    parts.push_back({start, at});
+    start = at + 1;
+  }
+  if (start < range.end) parts.push_back({start, range.end});
+  return parts;
+}
+
+bool is_device_operation(const Tokens& tokens, const Call& call) {
+  return tokens.is_module(call.first) || (call.first == call.name && tokens.is_operation(call.name));
+}
+
+std::string_view name_at(const Tokens& tokens, Position at) {
+  const auto text = tokens.list[at].text;
+  if (text != "self" || !tokens.is(at + 1, ".") || !tokens.is_name(at + 2)) return text;
+  const auto member = tokens.list[at + 2].text;
+  return {text.data(), static_cast<std::size_t>(member.data() + member.size() - text.data())};
+}
+
+std::vector<Range> by_position(const Tokens& tokens, const std::vector<std::string_view>& names,
+                               std::vector<Range> given) {
+  if (tokens.language == Language::C) return given;
+  std::vector<Range> arguments;
+  for (const auto range : given) {
+    if (!(tokens.is_name(range.begin) && tokens.is(range.begin + 1, "="))) {
+      arguments.push_back(range);
+      continue;
+    }
+    const auto found = std::find(names.begin(), names.end(), tokens.list[range.begin].text);
+    if (found == names.end()) continue;
+    const auto index = static_cast<std::size_t>(found - names.begin());
+    if (arguments.size() <= index) arguments.resize(index + 1);
+    arguments[index] = {range.begin + 2, range.end};
+  }
+  return arguments;
+}
+
+Position arguments_at(const Tokens& tokens, Position at, Position end) {
+  constexpr Position k_longest = 96;
+  if (tokens.language == Language::Python) {
+    const bool launch = tokens.is(at, "[") && at < end;
+    return launch ? tokens.after_group(at, end) : at;
+  }
+  if (tokens.is(at, "<")) at = tokens.after_template(at, end);
+  if (!tokens.is(at, "<<<")) return at;
+  const Position limit = std::min(end, at + k_longest);
+  while (at < limit && !tokens.is(at, ">>>")) at = tokens.after_group(at, limit);
+  return at + 1;
+}
+
+std::vector<Call> calls_in(const Tokens& tokens, Range range) {
+  std::vector<Call> calls;
+  std::string_view first;
+  for (Position at = range.begin; at < range.end; ++at) {
+    if (!tokens.is_name(at)) continue;
+    const bool continued =
+        at > range.begin && (tokens.is(at - 1, ".") || tokens.is(at - 1, "->") || tokens.is(at - 1, "::"));
+    if (!continued) first = tokens.list[at].text;
+    const Position open = arguments_at(tokens, at + 1, range.end);
+    if (!tokens.is(open, "(") || open >= range.end) continue;
+    const Position after = tokens.after_group(open, range.end);
+    calls.push_back({tokens.list[at].text, at, {open + 1, std::max(after - 1, open + 1)}, first});
+  }
+  return calls;
+}
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,139 @@
+#include "detect/fact_writer.hpp"
+
+#include <utility>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+namespace {
+
+Rank compound_rank(std::string_view operation) {
+  if (operation == "=" || operation == "+=" || operation == "-=") return Rank::Additive;
+  return operation == "*=" ? Rank::Scaled : Rank::Operand;
+}
+
+}  // namespace
+
+Fact& FactWriter::add(NameId target) {
+  facts_.push_back({});
+  facts_.back().node = node_;
+  facts_.back().target = target;
+  return facts_.back();
+}
+
+Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
+  std::vector<Use> address;
+  const auto target = target_of(left, address);
+  for (auto& use : address) use.of_target = true;
+  auto& fact = add(target.name);
+  fact.memory = target.memory;
+  fact.access = target.access;
+  fact.value = right;
+  fact.partial = expressions_.names_member(left);
+  fact.uses = std::move(address);
+  expressions_.read(right, {.rank = compound_rank(operation)}, fact.uses);
+  if (operation != "=") {
+    Rank own = Rank::Operand;
+    if (operation == "+=" || operation == "-=") own = Rank::Additive;
+    if (operation == "*=" || operation == "/=") own = Rank::Scaled;
+    fact.uses.push_back({.name = fact.target, .rank = own, .memory = fact.memory, .access = fact.access});
+  }
+  return fact;
+}
+
+ExpressionReader::Object FactWriter::target_of(Range left, std::vector<Use>& address) {
+  ExpressionReader::Object target;
+  const bool python = tokens_.language == Language::Python;
+  if (python) {
+    target.memory = false;
+    if (tokens_.is_name(left.begin)) target.name = expressions_.name(left.begin);
+    if (target.name == k_return) target.name = names_.id("_");
+    return target;
+  }
+  if (tokens_.is(left.begin, "*")) return pointed({left.begin + 1, left.end}, address);
+  Position name = left.begin;
+  for (Position at = left.begin; at < left.end; ++at) {
+    const bool member = at > left.begin && (tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"));
+    if (tokens_.is(at, "[") || tokens_.is(at, "(")) break;
+    if (tokens_.is_name(at) && !member) name = at;
+  }
+  if (const auto place = expressions_.referred(name)) return pointed(*place, address);
+  target = expressions_.object({name, left.end}, address);
+  if (!target.found) target.name = names_.id("_");
+  target.memory = false;
+  for (Position at = name; at < left.end; ++at) target.memory = target.memory || tokens_.is(at, "[");
+  if (!target.memory) address.clear();
+  return target;
+}
+
+ExpressionReader::Object FactWriter::pointed(Range range, std::vector<Use>& address) {
+  auto target = expressions_.object(range, address);
+  if (!target.found) target.name = names_.id("_");
+  return target;
+}
+
+Fact& FactWriter::write(Range pointer, const std::vector<Range>& values, Rank rank, bool from_memory) {
+  std::vector<Use> uses;
+  const auto target = pointed(pointer, uses);
+  if (holds_value(pointer)) uses.clear();
+  for (auto& use : uses) use.of_target = true;
+  for (const auto value : values) {
+    if (from_memory) {
+      const auto source = expressions_.object(value, uses);
+      if (source.found)
+        uses.push_back({.name = source.name, .rank = rank, .memory = source.memory, .access = source.access});
+    } else {
+      expressions_.read(value, {.rank = rank}, uses);
+    }
+  }
+  auto& fact = add(target.name);
+  fact.memory = target.memory && !holds_value(pointer);
+  fact.access = target.access;
+  fact.uses = std::move(uses);
+  return fact;
+}
+
+/// A fragment of a matrix, given by its name, is a value like any other.
+bool FactWriter::holds_value(Range pointer) const {
+  return tokens_.language == Language::C && pointer.end == pointer.begin + 1 &&
+         fragments_.count(names_.id(tokens_.list[pointer.begin].text)) != 0;
+}
+
+void FactWriter::swap(Range first, Range second) {
+  std::vector<Use> unused;
+  const auto a = pointed(first, unused);
+  const auto b = pointed(second, unused);
+  for (const auto& [to, from] : {std::pair(a.name, b.name), std::pair(b.name, a.name)}) {
+    auto& fact = add(to);
+    fact.swaps = true;
+    fact.uses.push_back({.name = from});
+  }
+}
+
+Range FactWriter::place_before(Position end, Position begin) const {
+  Position at = end;
+  while (at > begin) {
+    const Position last = at - 1;
+    const Position open = tokens_.is(last, "]") ? tokens_.partner[last] : k_nowhere;
+    if (open != k_nowhere && open >= begin) {
+      at = open;
+      continue;
+    }
+    if (!tokens_.is_name(last)) break;
+    at = last;
+    if (at <= begin + 1 || !(tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"))) break;
+    --at;
+  }
+  return {at, end};
+}
+
+Range FactWriter::place_after(Position begin, Position end) const {
+  Position at = begin;
+  while (at < end && (tokens_.is_name(at) || tokens_.is(at, ".") || tokens_.is(at, "->"))) ++at;
+  while (at < end && tokens_.is(at, "[") && tokens_.after_group(at, end) > at + 1) at = tokens_.after_group(at, end);
+  return {begin, at};
+}
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "detect/calls.hpp"
+#include "detect/carried.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+namespace {
+
+/// Loops of so few iterations, by literals, are layers, directions or passes, and not steps of time.
+constexpr long k_few = 16;
+
+/// The numbers that say how often a loop runs.
+struct Bounds {
+  long start = 0;
+  long end = 0;
+  long step = 1;
+  [[nodiscard]] bool few() const {
+    const long size = std::labs(step);
+    return size != 0 && (std::labs(end - start) + size - 1) / size <= k_few;
+  }
+};
+
+/// A number or a name that stands for one, with a sign.
+std::optional<long> literal(const Tokens& tokens, Range range) {
+  const bool negative = range.begin < range.end && tokens.is(range.begin, "-");
+  if (negative) ++range.begin;
+  if (range.end != range.begin + 1) return std::nullopt;
+  const auto value = tokens.number(range.begin);
+  return value ? std::optional(negative ? -*value : *value) : std::nullopt;
+}
+
+/// for i in range(4), also of several ranges.
+bool is_short_range(const Tokens& tokens, Range header) {
+  bool counts = false;
+  for (const auto& call : calls_in(tokens, header)) {
+    if (call.name != "range" && call.name != "static_range") return false;
+    std::vector<long> numbers;
+    for (const auto argument : split_tokens(tokens, call.arguments, ",")) {
+      if (tokens.is(argument.begin + 1, "=")) continue;  // num_stages=2
+      const auto number = literal(tokens, argument);
+      if (!number) return false;
+      numbers.push_back(*number);
+    }
+    if (numbers.empty()) return false;
+    Bounds bounds;
+    if (numbers.size() == 1) bounds.end = numbers[0];
+    if (numbers.size() > 1) bounds = {numbers[0], numbers[1], numbers.size() > 2 ? numbers[2] : 1};
+    if (!bounds.few()) return false;
+    counts = true;
+  }
+  return counts;
+}
+
+/// The one number in `range`; nothing where there are others, or more than `names` names.
+std::optional<long> only_number(const Tokens& tokens, Range range, int names) {
+  std::optional<long> found;
+  for (Position at = range.begin; at < range.end; ++at) {
+    const auto number = tokens.number(at);
+    if (number && found) return std::nullopt;
+    if (number)
+      found = number;
+    else if (tokens.is_name(at) && --names < 0)
+      return std::nullopt;
+  }
+  return found;
+}
+
+}  // namespace
+
+bool FunctionFlow::is_geometric(std::uint32_t loop) const {
+  const auto& node = function_.nodes[loop];
+  const auto& tokens = *function_.tokens;
+  const auto scales = [&](Position at) {
+    for (const auto* word : {"<<=", ">>=", "*=", "/=", "//="})
+      if (tokens.is(at, word)) return true;
+    const bool binary = tokens.is(at, "<<") || tokens.is(at, ">>") || tokens.is(at, "*") || tokens.is(at, "/");
+    // i = i * 2
+    return binary && at >= 3 && tokens.is(at - 2, "=") && tokens.is_name(at - 1) &&
+           tokens.is(at - 3, tokens.list[at - 1].text);
+  };
+  if (node.loop == LoopKind::For && tokens.language == Language::C) {
+    const auto parts = split_tokens(tokens, node.tokens, ";");
+    for (Position at = parts.size() == 3 ? parts[2].begin : node.tokens.end; at < node.tokens.end; ++at)
+      if (scales(at)) return true;
+  }
+  // The variable is what a power of two is made of: 1 << step.
+  std::vector<std::string_view> variables;
+  const Position in = node.tokens.begin;
+  for (Position at = in; at < std::min(node.tokens.end, in + 12); ++at)
+    if (tokens.is_name(at)) variables.push_back(tokens.list[at].text);
+  const auto is_variable = [&](Position at) {
+    return tokens.is_name(at) && std::find(variables.begin(), variables.end(), tokens.list[at].text) != variables.end();
+  };
+  for (auto i = loop; i < node.last; ++i) {
+    const auto& inner = function_.nodes[i];
+    const Position end = std::min(inner.tokens.end, inner.tokens.begin + 64);
+    for (Position at = inner.tokens.begin; at < end; ++at) {
+      if (tokens.is(at, "<<") && at > 0 && tokens.is(at - 1, "1") && is_variable(at + 1)) return true;
+      const bool loops = node.loop != LoopKind::For && inner.depth == node.depth + 1 && inner.kind == NodeKind::Plain;
+      if (loops && at == inner.tokens.begin + 1 && is_variable(at - 1) &&
+          (scales(at) || (tokens.is(at, "=") && scales(at + 2))))
+        return true;
+    }
+  }
+  return false;
+}
+
+/// Both ends must be literal: for (t = n - 1; t >= 0; --t) is as long as n.
+bool FunctionFlow::is_short(std::uint32_t loop) const {
+  const auto& node = function_.nodes[loop];
+  const auto& tokens = *function_.tokens;
+  if (node.loop != LoopKind::For) return false;
+  if (tokens.language == Language::Python) return is_short_range(tokens, node.tokens);
+  const auto parts = split_tokens(tokens, node.tokens, ";");
+  if (parts.size() < 2) return false;
+  Range start = parts[0];
+  while (start.begin < start.end && !tokens.is(start.begin, "=")) ++start.begin;
+  const auto first = only_number(tokens, start, 0);
+  const auto last = only_number(tokens, parts[1], 1);
+  if (!first || !last) return false;
+  const auto step = parts.size() > 2 ? only_number(tokens, parts[2], 1) : std::nullopt;
+  return Bounds{*first, *last, step.value_or(1)}.few();
+}
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen
