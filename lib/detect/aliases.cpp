@@ -7,9 +7,10 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-constexpr std::size_t k_max_meanings = 8;
 /// An expression is searched for functions this far.
 constexpr Position k_longest = 96;
+/// Values inside of values are read again, so often on average and no more.
+constexpr std::size_t k_readings = 4;
 
 using Functions = std::vector<std::size_t>;
 
@@ -22,7 +23,10 @@ class AliasReader {
     read_returns();
     // A name may stand for one that is defined further down.
     for (int pass = 0; pass < 2; ++pass)
-      for (const auto& tokens : s_.texts) read_text(tokens);
+      for (const auto& tokens : s_.texts) {
+        left_ = k_readings * tokens.list.size();
+        read_text(tokens);
+      }
     for (const auto& [name, functions] : classes_) alias(name, functions);
   }
 
@@ -84,7 +88,7 @@ class AliasReader {
   /// All functions that the expression at `begin` names without calling them: f, partial(f, 1), {"a": f}, kernel[grid].
   void value(const Tokens& tokens, std::string_view name, Position begin) {
     const Position limit = std::min(tokens.size(), begin + k_longest);
-    for (Position at = begin; at < limit; ++at) {
+    for (Position at = begin; at < limit && left_ > 0; ++at, --left_) {
       const auto& token = tokens.list[at];
       if (token.kind == TokenKind::Newline || tokens.is(at, ";") || tokens.is(at, ":=")) return;
       if (token.kind == TokenKind::String && tokens.language == Language::Python)
@@ -122,6 +126,7 @@ class AliasReader {
   }
 
   Structure& s_;
+  std::size_t left_ = 0;  // tokens that may still be read in this pass
   std::unordered_map<std::string_view, Functions> classes_;
   std::unordered_map<std::string_view, Functions> makes_;
 };

@@ -19,13 +19,16 @@ bool ends_line(char c) { return c == '\n' || c == '\r'; }
 /// The C family. Of `#if` / `#else` the first branch that is not `#if 0` is read, so that braces stay in balance.
 class CLexer {
  public:
-  CLexer(std::string_view text, int first_line) : cursor_(text, first_line) {}
+  CLexer(std::string_view text, int first_line) : cursor_(text, first_line) {
+    tokens_.list.reserve(text.size() / k_bytes_per_token);
+  }
 
   Tokens run() && {
     while (!cursor_.done()) step();
     tokens_.made = std::make_shared<std::deque<std::string>>();
     expand_macros(tokens_, macros_);
     match_brackets(tokens_);
+    match_angles(tokens_);
     return std::move(tokens_);
   }
 
@@ -76,7 +79,7 @@ class CLexer {
     }
     for (std::size_t i = stands_alone(c) ? k_operators.size() : 0; i < k_operators.size(); ++i) {
       const auto text = k_operators[i];
-      if (!cursor_.starts_with(text)) continue;
+      if (text.front() != c || !cursor_.starts_with(text)) continue;
       cursor_.advance(text.size());
       return add(TokenKind::Operator, text, line);
     }

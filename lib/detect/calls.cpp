@@ -48,16 +48,13 @@ std::vector<Range> by_position(const Tokens& tokens, const std::vector<std::stri
 }
 
 Position arguments_at(const Tokens& tokens, Position at, Position end) {
-  constexpr Position k_longest = 96;
   if (tokens.language == Language::Python) {
     const bool launch = tokens.is(at, "[") && at < end;
     return launch ? tokens.after_group(at, end) : at;
   }
   if (tokens.is(at, "<")) at = tokens.after_template(at, end);
   if (!tokens.is(at, "<<<")) return at;
-  const Position limit = std::min(end, at + k_longest);
-  while (at < limit && !tokens.is(at, ">>>")) at = tokens.after_group(at, limit);
-  return at + 1;
+  return tokens.launch_end(at, end) + 1;
 }
 
 std::vector<Call> calls_in(const Tokens& tokens, Range range) {

@@ -3,11 +3,13 @@
 /// \file
 /// Which loops carry recurrent state, and what functions do with what they are given.
 
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "detect/facts.hpp"
 
@@ -51,6 +53,8 @@ class FunctionFlow {
   /// Host: whether the loop goes over members of the object, such as layers, and over nothing else. `changing` are not
   /// layers.
   [[nodiscard]] bool is_over_members(std::uint32_t loop, const std::unordered_set<std::string_view>& changing) const;
+  /// How many facts a loop has: what it costs to look at it.
+  [[nodiscard]] std::size_t facts_in(std::uint32_t loop) const;
   [[nodiscard]] std::string_view name(NameId id) const { return names_.text(id); }
   [[nodiscard]] bool is_parameter(NameId id) const;
   /// Whether the loop doubles or halves its variable: stages of a tree, and not steps of time.
@@ -120,6 +124,9 @@ class FunctionFlow {
     NameId place = 0;
   };
   std::unordered_map<NameId, SetOnce> set_once_;
+  /// By value: its number in the loop that is looked at, one loop at a time.
+  static constexpr NameId k_no_number = std::numeric_limits<NameId>::max();
+  mutable std::vector<NameId> numbers_;
   /// By node: where the innermost branch around it ends.
   std::vector<std::uint32_t> branch_end_;
   std::vector<std::uint32_t> branch_begin_;

@@ -17,6 +17,9 @@ namespace detect {
 }
 [[nodiscard]] inline bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 
+/// Less than ordinary source has, comments and spaces included; for reserving.
+inline constexpr std::size_t k_bytes_per_token = 2;
+
 /// Whether an operator of both languages stands alone: it begins no longer one.
 [[nodiscard]] inline bool stands_alone(char c) {
   return c == '(' || c == ')' || c == '[' || c == ']' || c == '{' || c == '}' || c == ',' || c == ';' || c == '~' ||

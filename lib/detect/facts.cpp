@@ -22,6 +22,21 @@ bool assigns(std::string_view text) {
   return std::find(k_operators.begin(), k_operators.end(), text) != k_operators.end();
 }
 
+/// A value that several targets get. It is read for each of them, but not without end.
+class Shares {
+ public:
+  explicit Shares(Range value) : value_(value) {}
+  Range next() {
+    const bool affordable = left_ > 0;
+    left_ -= 1 + static_cast<std::int64_t>(value_.end) - value_.begin;
+    return affordable ? value_ : Range{value_.end, value_.end};
+  }
+
+ private:
+  Range value_;
+  std::int64_t left_ = 20'000;  // tokens
+};
+
 /// Reads statements: what they assign, in either language.
 class FactReader {
  public:
@@ -64,10 +79,11 @@ class FactReader {
     }
     Position in = header.begin;
     while (in < header.end && !tokens_.is(in, "in")) ++in;
+    Shares shares({in + 1, header.end});
     for (Position at = header.begin; at < in; ++at) {
       if (!tokens_.is_name(at)) continue;
       auto& fact = writer_.add(writer_.id(at));
-      writer_.expressions().read({in + 1, header.end}, {.rank = Rank::Operand}, fact.uses);
+      writer_.expressions().read(shares.next(), {.rank = Rank::Operand}, fact.uses);
     }
   }
 
@@ -121,13 +137,15 @@ class FactReader {
     if (sides.empty()) return;
     const Range value{start, range.end};
     const auto values = split_tokens(tokens_, value, ",");
+    Shares shares(value);
     for (const auto side : sides) {
       const bool group = tokens_.is(side.begin, "(") && tokens_.after_group(side.begin, side.end) == side.end;
       const auto targets = split_tokens(tokens_, group ? Range{side.begin + 1, side.end - 1} : side, ",");
       const bool each = targets.size() == values.size() && targets.size() > 1;
       // A tuple is evaluated before anything is assigned: exchanged names must not look assigned already.
       const std::size_t base = writer_.facts().size();
-      for (std::size_t i = 0; i < targets.size(); ++i) writer_.assign(targets[i], operation, each ? values[i] : value);
+      for (std::size_t i = 0; i < targets.size(); ++i)
+        writer_.assign(targets[i], operation, each ? values[i] : shares.next());
       if (each) order_tuple(base);
     }
   }

@@ -72,6 +72,7 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
     given_.insert(parameters_.back().begin(), parameters_.back().end());
   }
   count_ = names_.size();
+  numbers_.assign(2 * count_, k_no_number);
   parent_.resize(count_);
   std::iota(parent_.begin(), parent_.end(), NameId{0});
   const auto nodes = function_.nodes.size();
@@ -372,6 +373,12 @@ Summary FunctionFlow::summarize() const {
     }
   }
   return summary;
+}
+
+std::size_t FunctionFlow::facts_in(std::uint32_t loop) const {
+  const auto before = [](const Fact& fact, std::uint32_t node) { return fact.node < node; };
+  const auto first = std::lower_bound(facts_.begin(), facts_.end(), loop, before);
+  return static_cast<std::size_t>(std::lower_bound(first, facts_.end(), function_.nodes[loop].last, before) - first);
 }
 
 bool FunctionFlow::is_parameter(NameId id) const {

@@ -20,6 +20,11 @@ class LoopGraph {
  public:
   LoopGraph(const FunctionFlow& flow, std::uint32_t loop)
       : flow_(flow), loop_(loop), last_(flow.function_.nodes[loop].last) {}
+  ~LoopGraph() {
+    for (const auto id : ids_) flow_.numbers_[id] = FunctionFlow::k_no_number;
+  }
+  LoopGraph(const LoopGraph&) = delete;
+  LoopGraph& operator=(const LoopGraph&) = delete;
 
  protected:
   using Edge = FunctionFlow::Edge;
@@ -38,38 +43,51 @@ class LoopGraph {
 
   /// Numbers the values that occur, so that the work is linear in the loop and not in the program.
   void compact() {
+    const auto see = [&](NameId id) {
+      if (flow_.numbers_[id] == FunctionFlow::k_no_number) ids_.push_back(id);
+      flow_.numbers_[id] = 0;
+    };
     for (const auto& edge : edges_) {
-      ids_.push_back(edge.from);
-      ids_.push_back(edge.to);
+      see(edge.from);
+      see(edge.to);
     }
     for (const auto& [from, to] : decisions_) {
-      ids_.push_back(from);
-      ids_.push_back(to);
+      see(from);
+      see(to);
     }
     for (auto i = first_; i < end_; ++i) {
-      const auto& fact = flow_.facts_[i];
-      ids_.push_back(node_of(fact));
+      see(node_of(flow_.facts_[i]));
+      for (const auto& use : flow_.facts_[i].uses)
+        if (use.decides) see(node_of(use));  // has no edge, and may have no decision
     }
     std::sort(ids_.begin(), ids_.end());
-    ids_.erase(std::unique(ids_.begin(), ids_.end()), ids_.end());
-    for (auto& edge : edges_) {
-      edge.from = local(edge.from);
-      edge.to = local(edge.to);
-    }
-    std::stable_sort(edges_.begin(), edges_.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
+    for (NameId i = 0; i < ids_.size(); ++i) flow_.numbers_[ids_[i]] = i;
     for (auto& [from, to] : decisions_) {
       from = local(from);
       to = local(to);
     }
-    start_.assign(ids_.size() + 1, 0);
-    for (const auto& edge : edges_) ++start_[edge.from + 1];
-    for (std::size_t i = 1; i < start_.size(); ++i) start_[i] += start_[i - 1];
+    sort_edges();
     find_carried();
   }
 
-  [[nodiscard]] NameId local(NameId id) const {
-    return static_cast<NameId>(std::lower_bound(ids_.begin(), ids_.end(), id) - ids_.begin());
+  /// By where they begin; those that begin together keep their order.
+  void sort_edges() {
+    start_.assign(ids_.size() + 1, 0);
+    for (auto& edge : edges_) {
+      edge.from = local(edge.from);
+      edge.to = local(edge.to);
+      ++start_[edge.from + 1];
+    }
+    for (std::size_t i = 1; i < start_.size(); ++i) start_[i] += start_[i - 1];
+    std::vector<Edge> sorted(edges_.size());
+    auto next = start_;
+    for (const auto& edge : edges_) sorted[next[edge.from]++] = edge;
+    edges_ = std::move(sorted);
   }
+
+  /// The number of a value that occurs in the loop.
+  [[nodiscard]] NameId local(NameId id) const { return flow_.numbers_[id]; }
+  [[nodiscard]] bool occurs(NameId id) const { return flow_.numbers_[id] != FunctionFlow::k_no_number; }
 
   /// Which values an iteration may take from the one before. What is written through one pointer says nothing about
   /// its aliases, so definitions count by the name in the text.
@@ -201,8 +219,7 @@ class LoopGraph {
   void find_induction() {
     std::vector<std::uint32_t> roots;
     const auto add = [&](NameId name) {
-      const auto found = std::lower_bound(ids_.begin(), ids_.end(), name);
-      if (found != ids_.end() && *found == name) roots.push_back(static_cast<std::uint32_t>(found - ids_.begin()));
+      if (occurs(name)) roots.push_back(local(name));
     };
     for (auto i = first_; i < end_; ++i)
       if (flow_.facts_[i].node == loop_) add(node_of(flow_.facts_[i].target, false));
@@ -216,9 +233,8 @@ class LoopGraph {
 
   [[nodiscard]] bool chosen_by_iteration(const Fact& fact) const {
     if (!fact.memory) return false;
-    const auto pointer = std::lower_bound(ids_.begin(), ids_.end(), node_of(fact.target, false));
-    const bool known = pointer != ids_.end() && *pointer == node_of(fact.target, false);
-    if (known && induction_[static_cast<std::size_t>(pointer - ids_.begin())]) return true;
+    const auto pointer = node_of(fact.target, false);
+    if (occurs(pointer) && induction_[local(pointer)]) return true;
     return std::any_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) {
       return use.of_target && use.address && !use.memory && induction_[local(node_of(use.name, false))];
     });
@@ -229,10 +245,9 @@ class LoopGraph {
     if (!exposed_[value] || !assigned_[value]) return false;
     const auto& places = places_[value];
     std::vector<std::uint64_t> written;
-    bool chosen = true;
     for (const auto index : places.writers) {
       written.push_back(flow_.facts_[index].access);
-      chosen = chosen && chosen_by_iteration(flow_.facts_[index]);
+      if (!chosen_by_iteration(flow_.facts_[index])) return true;
     }
     std::sort(written.begin(), written.end());
     // What is read for something else takes nothing from one iteration to the next.
@@ -240,7 +255,7 @@ class LoopGraph {
       return component_[read.first] != component_[value] ||
              std::binary_search(written.begin(), written.end(), read.second);
     });
-    return !(own && chosen);
+    return !own;
   }
 
   /// Who reads and writes each piece of memory.

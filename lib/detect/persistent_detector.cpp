@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <unordered_set>
 
 #include "core/json.hpp"
 #include "core/names.hpp"
@@ -31,6 +32,8 @@ std::string json_text(std::string_view text) { return sanitize_line(text, 1000);
 
 /// Loops inside this many others are not looked at: keeps the work linear in the length of the source.
 constexpr int k_max_loop_depth = 12;
+/// Facts that loops are made of, each counted for every loop around it: several times what a megabyte of kernels has.
+constexpr std::size_t k_max_work = 200'000;
 /// Enough for any kernel; a hostile text cannot make the report larger than this.
 constexpr std::size_t k_max_evidence = 500;
 
@@ -91,9 +94,8 @@ class Inspector {
       add(EvidenceKind::Barrier, barrier.line, barrier.name,
           barrier.grid ? "Programs wait for each other." : "Threads of one block wait for each other.");
     }
-    for (const auto callee : s_.calls[index])
-      meets = meets || std::find(meeting_.begin(), meeting_.end(), callee) != meeting_.end();
-    if (meets) meeting_.push_back(index);
+    for (const auto callee : s_.calls[index]) meets = meets || meeting_.count(s_.functions[callee].name) != 0;
+    if (meets) meeting_.insert(function.name);
     const FunctionFlow flow(function, summaries_);
     for (std::uint32_t node = 0; node < function.nodes.size(); ++node)
       if (function.nodes[node].kind == NodeKind::Loop) inspect_loop(index, flow, node, barriers);
@@ -122,6 +124,9 @@ class Inspector {
     const auto& loop = function.nodes[node];
     add(EvidenceKind::DeviceLoop, loop.line, loop_name(function, loop), "A loop inside " + quoted(function.name) + ".");
     if (loop.depth >= k_max_loop_depth || flow.is_short(node) || flow.is_geometric(node)) return;
+    const auto work = flow.facts_in(node);
+    if (work > work_left_) return;
+    work_left_ -= work;
     const auto state = flow.carried_by(node);
     if (state) report_state(index, function, flow, node, *state, meets_inside(index, node, barriers));
   }
@@ -154,8 +159,7 @@ class Inspector {
       if (barrier.grid && barrier.node >= loop && barrier.node < last) return true;
     for (auto node = loop; node < last; ++node)
       for (const auto& call : calls_in(*function.tokens, function.nodes[node].tokens))
-        for (const auto callee : meeting_)
-          if (s_.functions[callee].name == call.name) return true;
+        if (meeting_.count(call.name) != 0) return true;
     return false;
   }
 
@@ -199,8 +203,9 @@ class Inspector {
   Target target_;
   Structure s_;
   Summaries summaries_;
-  std::vector<std::size_t> meeting_;  // functions in which programs wait for each other
+  std::unordered_set<std::string_view> meeting_;  // functions in which programs wait for each other
   std::vector<Found> found_;
+  std::size_t work_left_ = k_max_work;
   PersistenceReport report_;
 };
 

@@ -22,7 +22,9 @@ bool is_string_prefix(std::string_view name) {
 
 class PythonLexer {
  public:
-  PythonLexer(std::string_view text, int first_line) : cursor_(text, first_line) {}
+  PythonLexer(std::string_view text, int first_line) : cursor_(text, first_line) {
+    tokens_.list.reserve(text.size() / k_bytes_per_token);
+  }
 
   Tokens run() && {
     while (!cursor_.done()) {
@@ -95,7 +97,7 @@ class PythonLexer {
     }
     for (std::size_t i = stands_alone(c) ? k_operators.size() : 0; i < k_operators.size(); ++i) {
       const auto text = k_operators[i];
-      if (!cursor_.starts_with(text)) continue;
+      if (text.front() != c || !cursor_.starts_with(text)) continue;
       cursor_.advance(text.size());
       return add(TokenKind::Operator, text, line);
     }

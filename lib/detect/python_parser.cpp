@@ -59,13 +59,14 @@ class PythonParser {
   }
 
   void statements(Range range) {
+    colon_ = range.begin;
     while (range.begin < range.end) {
       if (tokens_.is(range.begin, "@")) {
         if (decorators_.begin == decorators_.end) decorators_.begin = range.begin;
         decorators_.end = range.end;
         return;
       }
-      if (is_compound(range.begin)) {
+      if (is_compound(range)) {
         const Position colon = header_end(range);
         compound({range.begin, colon});
         if (colon + 1 >= range.end) return;
@@ -89,16 +90,15 @@ class PythonParser {
     }
   }
 
-  [[nodiscard]] bool is_compound(Position at) const {
+  [[nodiscard]] bool is_compound(Range line) {
     for (const auto* word : {"for", "while", "if", "elif", "else", "def", "class", "with", "try", "except", "finally",
-                             "async", "match", "case"})
-      if (tokens_.is(at, word)) return part_end(at, line_end(at), ":") < line_end(at);
+                             "async", "match", "case"}) {
+      if (!tokens_.is(line.begin, word)) continue;
+      // The next one of the line, so that each is looked for once.
+      if (colon_ <= line.begin) colon_ = part_end(line.begin, line.end, ":");
+      return colon_ < line.end;
+    }
     return false;
-  }
-
-  [[nodiscard]] Position line_end(Position at) const {
-    while (at < tokens_.size() && tokens_.list[at].kind != TokenKind::Newline) ++at;
-    return at;
   }
 
   [[nodiscard]] Position header_end(Range range) const {
@@ -167,6 +167,7 @@ class PythonParser {
   std::vector<Open> open_;
   Range decorators_;
   int indent_ = 0;
+  Position colon_ = 0;
 };
 
 }  // namespace

@@ -28,6 +28,20 @@ bool is_one(const Tokens& tokens, Range range) {
   return one;
 }
 
+/// Far more than any kernel has. What a function has beyond is left out, so that no text takes long.
+constexpr std::size_t k_max_statements = 10'000;
+constexpr Position k_max_statement = 10'000;  // tokens
+
+void clip(Function& function) {
+  if (function.nodes.size() > k_max_statements) function.nodes.resize(k_max_statements);
+  const auto count = static_cast<std::uint32_t>(function.nodes.size());
+  for (auto& node : function.nodes) {
+    node.last = std::min(node.last, count);
+    node.tokens.end = std::min(node.tokens.end, node.tokens.begin + k_max_statement);
+  }
+  while (!function.lambdas.empty() && function.lambdas.back().node >= count) function.lambdas.pop_back();
+}
+
 class StructureReader {
  public:
   StructureReader(std::string_view source, Target target) : target_(target) { read_texts(source); }
@@ -36,7 +50,9 @@ class StructureReader {
     const auto count = s_.functions.size();
     s_.roles.assign(count, Role::Host);
     s_.calls.resize(count);
-    for (std::size_t i = 0; i < count; ++i) s_.meanings[s_.functions[i].name].push_back(i);
+    for (std::size_t i = 0; i < count; ++i)
+      if (auto& functions = s_.meanings[s_.functions[i].name]; functions.size() < k_max_meanings)
+        functions.push_back(i);
     read_aliases(s_);
     s_.recursive.assign(count, false);
     for (std::size_t i = 0; i < count; ++i) read_calls(i);
@@ -66,6 +82,7 @@ class StructureReader {
     s_.texts.push_back(std::move(tokens));
     const auto& kept = s_.texts.back();
     auto functions = kept.language == Language::Python ? parse_python(kept) : parse_c(kept);
+    for (auto& function : functions) clip(function);
     std::move(functions.begin(), functions.end(), std::back_inserter(s_.functions));
   }
 
@@ -81,8 +98,8 @@ class StructureReader {
     for (const auto& node : function.nodes) {
       for (const auto& call : calls_in(*function.tokens, node.tokens)) {
         const auto& meanings = named(call.name == "apply" && call.first != call.name ? call.first : call.name);
-        for (std::size_t i = 0; i < std::min(meanings.size(), k_max_meanings); ++i)
-          if (meanings[i] != index) calls.push_back(meanings[i]);
+        for (const auto callee : meanings)
+          if (callee != index) calls.push_back(callee);
         if (calls_itself(index, call)) s_.recursive[index] = true;
       }
       read_mentions(index, node.tokens);
@@ -264,11 +281,9 @@ class StructureReader {
       else if (depth == 0 && tokens.is_name(name))
         break;
     }
-    constexpr Position k_longest = 96;
-    Position end = at + 1;
-    while (end < std::min(range.end, at + k_longest) && !tokens.is(end, ">>>"))
-      end = tokens.after_group(end, range.end);
-    const auto parts = split_tokens(tokens, {at + 1, std::min(end, range.end)}, ",");
+    const Position end = tokens.launch_end(at, range.end);
+    if (end == range.end) return;
+    const auto parts = split_tokens(tokens, {at + 1, end}, ",");
     if (!parts.empty() && tokens.is_name(name))
       launch(index, node, tokens.list[name].text, tokens.list[at].line, parts[0]);
   }
@@ -295,16 +310,24 @@ class StructureReader {
   }
 
   /// Literally one, or a name that this function sets to one and to nothing else.
-  [[nodiscard]] bool one_program(std::size_t index, Range grid) const {
-    const auto& function = s_.functions[index];
-    const auto& tokens = *function.tokens;
+  [[nodiscard]] bool one_program(std::size_t index, Range grid) {
+    const auto& tokens = *s_.functions[index].tokens;
     if (is_one(tokens, grid)) return true;
     if (grid.end != grid.begin + 1 || !tokens.is_name(grid.begin)) return false;
-    const auto name = tokens.list[grid.begin].text;
-    bool one = false;
+    if (ones_of_ != index) find_ones(index);
+    const auto found = ones_.find(tokens.list[grid.begin].text);
+    return found != ones_.end() && found->second;
+  }
+
+  /// What a function sets: to one, and to nothing else, or not.
+  void find_ones(std::size_t index) {
+    const auto& function = s_.functions[index];
+    const auto& tokens = *function.tokens;
+    ones_of_ = index;
+    ones_.clear();
     for (const auto& node : function.nodes) {
       for (Position at = node.tokens.begin; at + 1 < node.tokens.end; ++at) {
-        if (!tokens.is(at, name)) continue;
+        if (!tokens.is_name(at)) continue;
         Range value{at + 1, node.tokens.end};
         if (tokens.is(at + 1, "="))
           ++value.begin;
@@ -313,11 +336,12 @@ class StructureReader {
         if (tokens.is(value.begin, "lambda"))
           while (value.begin < value.end && !tokens.is(value.begin++, ":")) {
           }
-        one = is_one(tokens, value);
-        if (!one) return false;
+        constexpr Position k_longest = 32;  // tokens; a longer value is not one
+        const bool one = value.end - value.begin <= k_longest && is_one(tokens, value);
+        const auto [known, added] = ones_.try_emplace(tokens.list[at].text, one);
+        known->second = known->second && one;
       }
     }
-    return one;
   }
 
   /// Kernels that a launch leads to, or all when no launch is seen; then everything that they call.
@@ -354,10 +378,11 @@ class StructureReader {
     }
   }
 
-  static constexpr std::size_t k_max_meanings = 8;
   static constexpr Position k_longest_name = 64;  // tokens, with template arguments
   Target target_;
   Structure s_;
+  std::size_t ones_of_ = std::numeric_limits<std::size_t>::max();  ///< the function that ones_ is about
+  std::unordered_map<std::string_view, bool> ones_;
 };
 
 }  // namespace

@@ -17,6 +17,9 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
+/// Functions that one name may stand for; more are not told apart.
+inline constexpr std::size_t k_max_meanings = 16;
+
 enum class Role : std::uint8_t { Host, Kernel, DeviceFunction };
 
 struct Launch {

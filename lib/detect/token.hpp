@@ -56,11 +56,17 @@ struct Tokens {
   std::shared_ptr<std::deque<std::string>> made{};
   /// For each bracket its partner; k_nowhere for everything else and for brackets without one.
   std::vector<Position> partner{};
+  /// C: for < the end of the template arguments that open there, for <<< its >>>; k_nowhere where there is none.
+  std::vector<Position> angle{};
 
   [[nodiscard]] Position size() const { return static_cast<Position>(list.size()); }
   /// Whether the token at `at` is this name or operator; false past the end.
   [[nodiscard]] bool is(Position at, std::string_view text) const {
-    return at < size() && list[at].kind != TokenKind::String && list[at].text == text;
+    if (at >= size()) return false;
+    const auto& token = list[at];
+    // Asked for every token many times over: most differ in their length or first letter.
+    if (token.text.size() != text.size() || token.kind == TokenKind::String) return false;
+    return text.empty() || (token.text.front() == text.front() && token.text == text);
   }
   [[nodiscard]] bool is_name(Position at) const { return at < size() && list[at].kind == TokenKind::Name; }
   /// What the token at `at` counts: a number, or a name that stands for one.
@@ -77,7 +83,11 @@ struct Tokens {
     return close == k_nowhere || close >= end || close < at ? at + 1 : close + 1;
   }
   /// The place after template arguments `<...>` that open at `at`; `at` when this is no such list.
-  [[nodiscard]] Position after_template(Position at, Position end) const;
+  [[nodiscard]] Position after_template(Position at, Position end) const {
+    return is(at, "<") && angle[at] < end ? angle[at] + 1 : at;
+  }
+  /// The >>> that ends the configuration of a launch which opens at `at`; `end` when there is none.
+  [[nodiscard]] Position launch_end(Position at, Position end) const { return std::min(angle[at], end); }
 };
 
 /// Any bytes; `first_line` is the line of the first one. Linear in the length.
@@ -86,6 +96,8 @@ struct Tokens {
 
 /// Fills in Tokens::partner.
 void match_brackets(Tokens& tokens);
+/// Fills in Tokens::angle.
+void match_angles(Tokens& tokens);
 /// Fills in Tokens::constants: constexpr int layers = 4, and LAYERS = 4 outside of functions in Python.
 void find_constants(Tokens& tokens);
 

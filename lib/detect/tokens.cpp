@@ -10,6 +10,12 @@ namespace {
 
 bool opens(std::string_view text) { return text == "(" || text == "[" || text == "{"; }
 
+/// Angle brackets between two brackets of other kinds.
+struct Level {
+  std::vector<Position> templates;  ///< open <
+  std::vector<Position> launches;   ///< open <<<
+};
+
 bool fits(std::string_view open, std::string_view close) {
   return (open == "(" && close == ")") || (open == "[" && close == "]") || (open == "{" && close == "}");
 }
@@ -37,6 +43,41 @@ void match_brackets(Tokens& tokens) {
         tokens.partner[at] = *first;
       }
       open.erase(first, open.end());
+    }
+  }
+}
+
+void match_angles(Tokens& tokens) {
+  // Longer lists are comparisons, not template arguments, and no configurations of launches.
+  constexpr Position k_longest_template = 64;
+  constexpr Position k_longest_launch = 96;
+  tokens.angle.assign(tokens.list.size(), k_nowhere);
+  std::vector<Level> levels(1);
+  for (Position at = 0; at < tokens.size(); ++at) {
+    const auto& token = tokens.list[at];
+    if (token.kind != TokenKind::Operator) continue;
+    const auto text = token.text;
+    auto& level = levels.back();
+    if (text == "(" && tokens.partner[at] != k_nowhere) {
+      levels.emplace_back();
+    } else if (text == ")" && tokens.partner[at] != k_nowhere && levels.size() > 1) {
+      levels.pop_back();
+    } else if (text == "<") {
+      level.templates.push_back(at);
+    } else if (text == "<<<") {
+      level.launches.push_back(at);
+    } else if (text == ">" || text == ">>" || text == ">>>") {
+      for (auto count = text.size(); count > 0 && !level.templates.empty(); --count) {
+        const auto open = level.templates.back();
+        if (at - open < k_longest_template) tokens.angle[open] = at;
+        level.templates.pop_back();
+      }
+      for (const auto open : text == ">>>" ? level.launches : std::vector<Position>())
+        if (at - open < k_longest_launch) tokens.angle[open] = at;
+      if (text == ">>>") level.launches.clear();
+    } else if (text == ";" || text == "{" || text == "&&" || text == "||") {
+      level.templates.clear();
+      if (text == ";") level.launches.clear();
     }
   }
 }
@@ -73,22 +114,6 @@ std::optional<long> Tokens::number(Position at) const {
   const auto error = std::from_chars(text.data(), text.data() + text.size(), value).ec;
   // One that is too long to read is large.
   return error == std::errc() ? value : std::numeric_limits<long>::max() / 4;
-}
-
-Position Tokens::after_template(Position at, Position end) const {
-  // Longer lists are comparisons, not template arguments.
-  constexpr Position k_longest = 64;
-  const Position limit = std::min(end, at + k_longest);
-  int depth = 0;
-  for (Position p = at; p < limit; p = is(p, "(") ? after_group(p, limit) : p + 1) {
-    const auto& token = list[p];
-    if (token.kind != TokenKind::Operator) continue;
-    if (token.text == "<") ++depth;
-    if (token.text == ">" || token.text == ">>" || token.text == ">>>") depth -= static_cast<int>(token.text.size());
-    if (depth <= 0) return p + 1;
-    if (token.text == ";" || token.text == "{" || token.text == "&&" || token.text == "||") break;
-  }
-  return at;
 }
 
 }  // namespace detect
