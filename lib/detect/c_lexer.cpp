@@ -77,15 +77,7 @@ class CLexer {
       cursor_.advance_number();
       return add(TokenKind::Number, cursor_.since(start), line);
     }
-    for (std::size_t i = stands_alone(c) ? k_operators.size() : 0; i < k_operators.size(); ++i) {
-      const auto text = k_operators[i];
-      if (text.front() != c || !cursor_.starts_with(text)) continue;
-      cursor_.advance(text.size());
-      return add(TokenKind::Operator, text, line);
-    }
-    const bool assigns = (c == '|' || c == '^') && cursor_.peek(1) == '=';
-    cursor_.advance(assigns ? 2 : 1);
-    add(TokenKind::Operator, cursor_.since(start), line);
+    add(TokenKind::Operator, cursor_.advance_operator(k_operators), line);
   }
 
   void raw_string(int line) {

@@ -4,6 +4,7 @@
 /// What the two lexers share: a place in a text that counts lines.
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 
 namespace kernelgen {
@@ -67,6 +68,20 @@ class Cursor {
       const bool exponent = (peek() == 'e' || peek() == 'E' || peek() == 'p') && (peek(1) == '+' || peek(1) == '-');
       advance(exponent ? 2 : 1);
     }
+  }
+  /// The operator that begins here: one of `operators`, longer ones first, or a character that is one by itself.
+  template <std::size_t N>
+  std::string_view advance_operator(const std::array<std::string_view, N>& operators) {
+    const std::size_t start = at_;
+    const char c = peek();
+    std::size_t length = (c == '|' || c == '^') && peek(1) == '=' ? 2 : 1;
+    for (std::size_t i = stands_alone(c) ? N : 0; i < N; ++i) {
+      if (operators[i].front() != c || !starts_with(operators[i])) continue;
+      length = operators[i].size();
+      break;
+    }
+    advance(length);
+    return since(start);
   }
   /// From an opening quote past the closing one, or to the end of the line. Returns what stands between.
   std::string_view quoted(char quote) {

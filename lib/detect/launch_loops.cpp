@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include "detect/calls.hpp"
 #include "detect/carried.hpp"
@@ -52,6 +53,8 @@ class LaunchLoopFinder {
     std::vector<std::vector<std::size_t>> callers(s_.functions.size());
     for (std::size_t i = 0; i < s_.calls.size(); ++i)
       for (const auto callee : s_.calls[i]) callers[callee].push_back(i);
+    called_.resize(s_.functions.size());
+    for (std::size_t i = 0; i < callers.size(); ++i) called_[i] = !callers[i].empty();
     std::vector<std::size_t> queue;
     for (const auto& launch : s_.launches) queue.push_back(launch.function);
     for (const auto& replay : s_.replays) queue.push_back(replay.first);
@@ -105,10 +108,13 @@ class LaunchLoopFinder {
   }
 
   void inspect(std::size_t index) {
-    const auto& function = s_.functions[index];
-    const FunctionFlow flow(function, summaries_, Side::Host);
-    if (s_.reachable[index]) find_loops(index, flow);
-    publish(index, flow);
+    const auto& nodes = s_.functions[index].nodes;
+    const bool loops =
+        std::any_of(nodes.begin(), nodes.end(), [](const Node& node) { return node.kind == NodeKind::Loop; });
+    std::optional<FunctionFlow> flow;
+    if (loops || called_[index]) flow.emplace(s_.functions[index], summaries_, Side::Host);
+    if (s_.reachable[index]) find_loops(index, flow ? &*flow : nullptr);
+    if (called_[index]) publish(index, *flow);
   }
 
   /// What callers see, under every name that the function has.
@@ -149,7 +155,8 @@ class LaunchLoopFinder {
     bool iterates = false;     // a function that calls what it is given in a loop
   };
 
-  void find_loops(std::size_t index, const FunctionFlow& flow) {
+  /// `flow` may be missing where there are no loops.
+  void find_loops(std::size_t index, const FunctionFlow* flow) {
     const auto& function = s_.functions[index];
     const auto skipped = find_script_nodes(function);
     std::vector<std::uint32_t> open;
@@ -159,7 +166,7 @@ class LaunchLoopFinder {
       while (!open.empty() && function.nodes[open.back()].last <= node) open.pop_back();
       if (skipped[node]) continue;
       const auto& statement = function.nodes[node];
-      if (statement.kind == NodeKind::Loop && !flow.is_short(node) && !flow.is_geometric(node)) open.push_back(node);
+      if (statement.kind == NodeKind::Loop && !flow->is_short(node) && !flow->is_geometric(node)) open.push_back(node);
       const auto site = site_of(index, node);
       if (site.through.empty()) continue;
       if (s_.recursive[index]) loops_.push_back({index, function.line, function.name, true});
@@ -169,11 +176,11 @@ class LaunchLoopFinder {
             {index, statement.line, site.through, !site.certain || walks(*function.tokens, statement.tokens)});
       for (auto loop = open.rbegin(); loop != open.rend() && loop != open.rbegin() + k_max_loops; ++loop) {
         if (carries[*loop] == k_unknown)
-          carries[*loop] = flow.carries_launches(*loop) && !flow.is_over_members(*loop, changing_members_)
+          carries[*loop] = flow->carries_launches(*loop) && !flow->is_over_members(*loop, changing_members_)
                                ? k_carries
                                : k_independent;
         const bool carried =
-            carries[*loop] == k_carries || (!site.certain && !flow.is_over_members(*loop, changing_members_));
+            carries[*loop] == k_carries || (!site.certain && !flow->is_over_members(*loop, changing_members_));
         loops_.push_back({index, function.nodes[*loop].line, site.through, carried});
         if (carried || loops_.size() > k_max_effects) break;
       }
@@ -295,6 +302,7 @@ class LaunchLoopFinder {
   const Structure& s_;
   Summaries summaries_;
   std::vector<bool> launching_;
+  std::vector<bool> called_;
   std::vector<std::vector<std::string_view>> names_of_;  // by function
   std::unordered_set<std::string_view> changing_members_;
   std::unordered_map<std::size_t, std::unordered_map<std::uint32_t, std::string_view>> sites_;
@@ -305,6 +313,7 @@ class LaunchLoopFinder {
 }  // namespace
 
 std::vector<LaunchLoop> find_launch_loops(const Structure& structure, const Summaries& device) {
+  if (structure.launches.empty() && structure.replays.empty()) return {};
   return LaunchLoopFinder(structure, device).run();
 }
 

@@ -73,6 +73,7 @@ class Inspector {
     std::string name;
   };
 
+  [[nodiscard]] bool is_full() const { return report_.evidence.size() >= k_max_evidence; }
   void add(EvidenceKind kind, int line, std::string_view name, std::string detail) {
     if (report_.evidence.size() < k_max_evidence)
       report_.evidence.push_back({kind, line, std::string(name), std::move(detail)});
@@ -122,7 +123,9 @@ class Inspector {
                     const std::vector<BarrierSite>& barriers) {
     const auto& function = s_.functions[index];
     const auto& loop = function.nodes[node];
-    add(EvidenceKind::DeviceLoop, loop.line, loop_name(function, loop), "A loop inside " + quoted(function.name) + ".");
+    if (!is_full())
+      add(EvidenceKind::DeviceLoop, loop.line, loop_name(function, loop),
+          "A loop inside " + quoted(function.name) + ".");
     if (loop.depth >= k_max_loop_depth || flow.is_short(node) || flow.is_geometric(node)) return;
     const auto work = flow.facts_in(node);
     if (work > work_left_) return;
@@ -136,6 +139,7 @@ class Inspector {
     const auto line = function.nodes[node].line;
     const std::string name(flow.name(state.name));
     found_.push_back({index, line, name});
+    if (is_full()) return;
     add(EvidenceKind::CarriedState, state.line, name,
         "The loop in line " + std::to_string(line) + " makes it from its value of the iteration before.");
     if (target_ == Target::Cpp) return;

@@ -95,17 +95,9 @@ class PythonLexer {
       cursor_.advance_number();
       return add(TokenKind::Number, cursor_.since(start), line);
     }
-    for (std::size_t i = stands_alone(c) ? k_operators.size() : 0; i < k_operators.size(); ++i) {
-      const auto text = k_operators[i];
-      if (text.front() != c || !cursor_.starts_with(text)) continue;
-      cursor_.advance(text.size());
-      return add(TokenKind::Operator, text, line);
-    }
-    const bool assigns = (c == '|' || c == '^') && cursor_.peek(1) == '=';
-    cursor_.advance(assigns ? 2 : 1);
     if (c == '(' || c == '[' || c == '{') ++depth_;
     if ((c == ')' || c == ']' || c == '}') && depth_ > 0) --depth_;
-    add(TokenKind::Operator, cursor_.since(start), line);
+    add(TokenKind::Operator, cursor_.advance_operator(k_operators), line);
   }
 
   /// `line` is where the text between the quotes begins: inline sources count their lines from there.

@@ -28,9 +28,11 @@ bool is_one(const Tokens& tokens, Range range) {
   return one;
 }
 
-/// Far more than any kernel has. What a function has beyond is left out, so that no text takes long.
-constexpr std::size_t k_max_statements = 10'000;
-constexpr Position k_max_statement = 10'000;  // tokens
+/// Far more than any kernel has. What a text has beyond is left out, so that none takes long.
+constexpr std::size_t k_max_texts = 1'000;
+constexpr std::size_t k_max_functions = 10'000;
+constexpr std::size_t k_max_statements = 10'000;  // of a function
+constexpr Position k_max_statement = 10'000;      // tokens
 
 void clip(Function& function) {
   if (function.nodes.size() > k_max_statements) function.nodes.resize(k_max_statements);
@@ -69,6 +71,7 @@ class StructureReader {
     const bool python = target_ == Target::Triton || target_ == Target::Torch;
     auto tokens = python ? lex_python(source, 1) : lex_c(source, 1);
     auto texts = inline_texts(tokens, source);
+    if (texts.size() > k_max_texts) texts.resize(k_max_texts);
     if (python) read_imports(tokens);
     add(std::move(tokens));
     for (auto& text : texts) {
@@ -82,6 +85,8 @@ class StructureReader {
     s_.texts.push_back(std::move(tokens));
     const auto& kept = s_.texts.back();
     auto functions = kept.language == Language::Python ? parse_python(kept) : parse_c(kept);
+    const auto room = k_max_functions - std::min(k_max_functions, s_.functions.size());
+    if (functions.size() > room) functions.resize(room);
     for (auto& function : functions) clip(function);
     std::move(functions.begin(), functions.end(), std::back_inserter(s_.functions));
   }

@@ -1,6 +1,7 @@
 #include <kernelgen/detect/persistent_detector.hpp>
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -72,7 +73,7 @@ TEST_CASE("the corpus and its index name the same files", "[detect][corpus]") {
   for (const auto& entry : std::filesystem::directory_iterator(KERNELGEN_TEST_DATA "/detect"))
     if (entry.path().filename() != "index.txt") found.insert(entry.path().filename().string());
   CHECK(listed == found);
-  CHECK(found.size() >= 80);
+  CHECK(found.size() >= 200);
 }
 
 TEST_CASE("the page of the detector has the table of its corpus", "[detect][corpus]") {
@@ -172,6 +173,26 @@ TEST_CASE("the name of a kernel decides nothing", "[detect]") {
   for (auto at = source.find("persistent_gru_kernel"); at != source.npos; at = source.find("persistent_gru_kernel"))
     source.replace(at, 21, "elementwise_add");
   CHECK(inspect(source, Target::Triton).verdict == before);
+}
+
+TEST_CASE("a megabyte of one thing takes no longer than a megabyte of many", "[detect]") {
+  // What takes a time that grows with the square of the length takes a minute for each of these; bench/detector.cpp has
+  // the times, and more shapes.
+  const auto seconds = [](const std::string& start, const std::string& part, Target target) {
+    std::string text = start;
+    while (text.size() < (std::size_t{1} << 20)) text += part;
+    const auto begin = std::clock();
+    (void)inspect(text, target);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  constexpr double k_limit = 3.0;  // for slow machines and builds that check themselves
+  CHECK(seconds("", "__device__ void f(){g();}void h(){x=f;f();}", Target::Cuda) < k_limit);
+  CHECK(seconds("__global__ void k(){}void r(){", "g=1;k<<<g,1>>>();", Target::Cuda) < k_limit);
+  CHECK(seconds("__global__ void k(){", "f<a<b<", Target::Cuda) < k_limit);
+  CHECK(seconds("__global__ void k(){for(;;)f(", "&a,", Target::Cuda) < k_limit);
+  CHECK(seconds("__global__ void k(int a){", "auto f=[&](int i){a+=i;};f(1);", Target::Cuda) < k_limit);
+  CHECK(seconds("", "if a;", Target::Triton) < k_limit);
+  CHECK(seconds("@triton.jit\ndef k(a):\n    ", "a=", Target::Triton) < k_limit);
 }
 
 TEST_CASE("neither random nor mutated nor deeply nested text hurts the detector", "[detect][fuzz]") {
