@@ -1,11 +1,17 @@
 #include "support/error_corpus.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <fstream>
+#include <map>
 #include <sstream>
+#include <stdexcept>
+
+#include <kernelgen/prompt/error_classifier.hpp>
 
 #include "bench/verdict.hpp"
 #include "compile/diagnostics.hpp"
-#include "support/golden.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::testing {
@@ -76,20 +82,41 @@ Target target_of(const std::string& tool, const std::string& source, const std::
   return Target::Torch;
 }
 
+std::string read_corpus_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error(path + " cannot be read");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+struct Share {
+  int right = 0;
+  int all = 0;
+  void count(bool is_right) {
+    right += is_right ? 1 : 0;
+    ++all;
+  }
+};
+
+std::string cell(const Share& share) { return fmt::format("{}/{}", share.right, share.all); }
+
 }  // namespace
 
-std::vector<CorpusMessage> read_error_corpus() {
+std::vector<CorpusMessage> read_error_corpus(const std::string& directory, const std::string& only_half) {
   std::vector<CorpusMessage> corpus;
-  const auto index = read_test_data("errors/index.txt");
+  const auto index = read_corpus_file(directory + "/index.txt");
   for (const auto line : split_lines(index)) {
     if (line.empty() || line.front() == '#') continue;
     const auto columns = split(line, ' ');
+    if (!only_half.empty() && columns[0] != only_half) continue;
+    const std::string source(columns[1]);
+    const auto code = read_corpus_file(directory + "/sources/" + source);
+    auto file = source;
+    std::replace(file.begin(), file.end(), '/', '_');
     for (std::size_t i = 3; i < columns.size(); ++i) {
-      CorpusMessage one{
-          std::string(columns[i]), std::string(columns[1]), std::string(columns[2]), std::string(columns[0]), {}};
-      auto file = one.source;
-      std::replace(file.begin(), file.end(), '/', '_');
-      const auto text = read_test_data("errors/messages/" + one.tool + "/" + file + ".txt");
+      CorpusMessage one{std::string(columns[i]), source, std::string(columns[2]), std::string(columns[0]), {}, code};
+      const auto text = read_corpus_file(directory + "/messages/" + one.tool + "/" + file + ".txt");
       one.record.target = target_of(one.tool, one.source, text);
       if (one.tool == "g++" || one.tool == "clang++" || one.tool == "nvcc" || one.tool == "hipcc") {
         one.record.outcome = outcome_of_log(text, one.record.compile.emplace());
@@ -100,6 +127,35 @@ std::vector<CorpusMessage> read_error_corpus() {
     }
   }
   return corpus;
+}
+
+CorpusShares measure_error_corpus(const std::vector<CorpusMessage>& corpus) {
+  std::vector<std::string> halves;
+  std::map<std::string, std::map<std::string, Share>> by_tool;
+  std::map<std::string, Share> by_half;
+  CorpusShares shares;
+  for (const auto& message : corpus) {
+    if (std::find(halves.begin(), halves.end(), message.half) == halves.end()) halves.push_back(message.half);
+    const auto found = classify_error(message.record, message.code).error_class;
+    const bool right = found == message.expected;
+    by_tool[message.tool][message.half].count(right);
+    by_half[message.half].count(right);
+    if (!right)
+      shares.missed += fmt::format("{:<19} {:<36} {:<26} {}\n", message.tool, message.source, message.expected, found);
+  }
+  std::sort(halves.begin(), halves.end());
+  shares.table = fmt::format("{:<18}", "tool");
+  for (const auto& half : halves) shares.table += fmt::format(" {:>9}", half);
+  for (auto& [tool, row] : by_tool) {
+    shares.table += fmt::format("\n{:<18}", tool);
+    for (const auto& half : halves) shares.table += fmt::format(" {:>9}", cell(row[half]));
+  }
+  shares.table += "\n";
+  for (const auto& [half, share] : by_half) {
+    shares.percent[half] = 100.0 * share.right / share.all;
+    shares.table += fmt::format("{}: {} = {:.1f} %\n", half, cell(share), shares.percent[half]);
+  }
+  return shares;
 }
 
 }  // namespace kernelgen::testing
