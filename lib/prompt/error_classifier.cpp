@@ -8,6 +8,7 @@
 
 #include <kernelgen/prompt/error_classifier.hpp>
 
+#include "prompt/error_kinds.hpp"
 #include "prompt/error_rules.hpp"
 #include "prompt/error_text.hpp"
 #include "prompt/known_names.hpp"
@@ -59,227 +60,6 @@ constexpr auto k_own_classes = std::to_array<std::string_view>({"accuracy.dtype"
                                                                 "triton.grid",
                                                                 "weight_sync"});
 
-/// A class and the text that its fingerprint is made of.
-struct Found {
-  std::string error_class;
-  std::string reason;
-  std::vector<std::string> lines;
-};
-
-std::string_view first_match(std::span<const ErrorRule> rules, std::string_view text) {
-  const auto found =
-      std::find_if(rules.begin(), rules.end(), [&](const ErrorRule& rule) { return matches(text, rule.pattern); });
-  return found == rules.end() ? std::string_view() : found->error_class;
-}
-
-/// The text in the n-th pair of quotes, which are ' or ".
-std::string_view quoted(std::string_view text, int n) {
-  while (true) {
-    const auto open = text.find_first_of("'\"");
-    const auto close = open == text.npos ? text.npos : text.find(text[open], open + 1);
-    if (close == text.npos) return {};
-    if (n-- == 0) return text.substr(open + 1, close - open - 1);
-    text.remove_prefix(close + 1);
-  }
-}
-
-/// "NameError: name 'math' is not defined" of something that everybody imports.
-bool lacks_import(std::string_view reason) {
-  return reason.starts_with("NameError") && is_imported_name(quoted(reason, 0));
-}
-
-// -- Python, torch, Triton -------------------------------------------------------------------------------------------
-
-bool is_access(std::string_view pointed) {
-  return pointed.starts_with("tl.load(") || pointed.starts_with("tl.store(") || pointed.starts_with("tl.atomic_");
-}
-
-/// "x[0]" at the place that Triton points at: an index, not a call.
-bool is_subscript(std::string_view pointed) {
-  const auto name_end =
-      std::find_if(pointed.begin(), pointed.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '_'; });
-  return name_end != pointed.begin() && name_end != pointed.end() && *name_end == '[';
-}
-
-/// "acc[k] += 1.0": the index stands on the left.
-bool is_item_assignment(std::string_view pointed) {
-  const auto close = pointed.find(']');
-  if (!is_subscript(pointed) || close == pointed.npos) return false;
-  const auto rest = trim(pointed.substr(close + 1));
-  const auto equal = rest.find('=');
-  return equal <= 2 && rest.substr(equal, 2) != "==";
-}
-
-/// "twice(x)": a call of something by its own name.
-bool is_call(std::string_view pointed) {
-  const auto open = pointed.find('(');
-  return open != pointed.npos && open > 0 &&
-         std::all_of(pointed.begin(), pointed.begin() + static_cast<long>(open),
-                     [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-}
-
-/// A line that launches a kernel: kernel[grid](x).
-bool is_launch(std::string_view place) { return contains(place, "]("); }
-
-std::string refine_in_kernel(const PythonFailure& failure) {
-  const std::string_view reason = failure.reason;
-  // A tl function that was asked for what only a compiler has: in a kernel, an operator of Python's made the call.
-  if (contains(reason, "argument must be provided outside of JIT functions")) {
-    if (is_item_assignment(failure.pointed)) return "triton.item_assignment";
-    return is_subscript(failure.pointed) ? "triton.tensor_index" : "triton.constexpr";
-  }
-  if (is_subscript(failure.pointed) && contains(reason, "AssertionError()")) return "triton.item_assignment";
-  if (failure.type == "InterpreterError") {
-    // The interpreter replaces what tl's functions do; it does not know whether a kernel called them.
-    if (!is_launch(failure.place) || contains(reason, "'grid_idx'")) return "triton.outside_kernel";
-    if (contains(reason, "'int' object is not iterable")) return "triton.tensor_index";
-  }
-  std::string found(first_match(triton_rules(), reason));
-  if (found == "triton.block_shape" && is_access(failure.pointed)) return "triton.pointer_mask";
-  if (found == "triton.global_variable" && is_call(failure.pointed)) return "triton.host_function";
-  if (found == "triton.decorator_order") return "triton.host_function";
-  if (!found.empty()) return found;
-  if (failure.type == "CompileTimeAssertionFailure") return "triton.static_assert";
-  if (failure.type == "UnsupportedLanguageConstruct") return "triton.unsupported_syntax";
-  if (contains(reason, "AssertionError")) return "triton.static_assert";
-  return "triton.other";
-}
-
-std::string refine_host(const PythonFailure& failure, std::string_view source) {
-  const std::string_view reason = failure.reason;
-  if (contains(reason, "argument must be provided outside of JIT functions") ||
-      contains(reason, "outside of the scope of a kernel"))
-    return "triton.outside_kernel";
-  const bool tuned = contains(failure.place, "triton.autotune(");
-  if (tuned && reason.starts_with("NameError")) return "triton.autotune_key";
-  const bool launch = is_launch(failure.place);
-  // A configuration of autotune gives the argument a second time; the launcher does not know of it.
-  if (launch && contains(reason, "got multiple values for") && contains(source, "triton.autotune("))
-    return "triton.autotune_conflict";
-  if (launch && contains(reason, "was specified but unrecognised")) return "triton.arguments";
-  if (launch && (reason.starts_with("KeyError") || contains(reason, "object is not iterable") ||
-                 contains(reason, "has no len()")))
-    return "triton.grid";
-  if (lacks_import(reason)) return "python.missing_import";
-  std::string triton(first_match(triton_rules(), reason));
-  // Nobody else says such things.
-  for (const std::string_view sure :
-       {"triton.autotune_conflict", "triton.autotune_key", "triton.decorator_order", "triton.cpu_tensor",
-        "triton.missing_tanh", "triton.missing_function", "triton.missing_module_function", "triton.thread_index"})
-    if (triton == sure) return triton;
-  // The line that launches also makes tensors and sizes: what else is said there may be torch's or Python's.
-  for (const std::string_view launched : {"triton.arguments", "triton.value", "triton.power_of_two",
-                                          "triton.not_jitted", "triton.too_large", "triton.internal", "triton.grid"})
-    if (triton == launched && (launch || tuned)) return triton;
-  if (contains(reason, "Unsupported function referenced")) return "triton.host_function";
-  const std::string python(first_match(python_rules(), reason));
-  return python.empty() ? "python.other" : python;
-}
-
-bool is_runtime_error(std::string_view reason) {
-  return contains(reason, "CUDA error:") || contains(reason, "HIP error:") || contains(reason, "Triton Error [") ||
-         contains(reason, "hipError") || contains(reason, "CUDA driver error") || contains(reason, "cudaError");
-}
-
-std::optional<std::string> lacking_resource(std::string_view text) {
-  if (!contains(text, "out of resource")) return std::nullopt;
-  for (const auto& [words, name] : {std::pair{"out of resource: shared memory", "resource.shared_memory"},
-                                    std::pair{"out of resource: tensor memory", "resource.tensor_memory"},
-                                    std::pair{"out of resource: threads", "resource.threads"}})
-    if (contains(text, words)) return name;
-  return "resource.registers";
-}
-
-Found classify_compiler_log(std::string_view log);
-
-Found classify_python(std::string_view text, std::string_view source) {
-  auto failure = read_python_failure(text);
-  Found found{"", failure.reason, failure.lines};
-  if (auto resource = lacking_resource(failure.reason)) {
-    found.error_class = *std::move(resource);
-  } else if (contains(failure.reason, "Error building extension") ||
-             contains(failure.reason, "Error compiling objects for extension")) {
-    // What the compiler said decides, not who started it.
-    found = classify_compiler_log(text);
-  } else if (is_runtime_error(failure.reason)) {
-    // torch goes on with advice about other errors.
-    found.reason = failure.reason.substr(0, failure.reason.find('\n'));
-    found.error_class = first_match(runtime_rules(), found.reason);
-    if (found.error_class.empty()) found.error_class = "device.other";
-  } else if (failure.in_kernel) {
-    found.error_class = refine_in_kernel(failure);
-  } else {
-    found.error_class = refine_host(failure, source);
-  }
-  return found;
-}
-
-// -- compilers -------------------------------------------------------------------------------------------------------
-
-std::string without_const(std::string_view type) {
-  std::string kept(type.substr(0, 200));
-  for (auto at = kept.find("const"); at != kept.npos; at = kept.find("const")) kept.erase(at, 5);
-  kept.erase(std::remove_if(kept.begin(), kept.end(), [](unsigned char c) { return std::isspace(c) != 0; }),
-             kept.end());
-  return kept;
-}
-
-/// "invalid conversion from 'const float*' to 'float*'": two types that only a const keeps apart.
-bool only_const_differs(std::string_view message) {
-  const auto first = quoted(message, 0);
-  const auto second = quoted(message, 1);
-  return !first.empty() && first != second && (contains(first, "const") || contains(second, "const")) &&
-         without_const(first) == without_const(second);
-}
-
-bool notes_lose_const(std::string_view notes) {
-  const auto found = notes.find("no known conversion from ");
-  return found != notes.npos && only_const_differs(notes.substr(found));
-}
-
-/// "'thread' is not a member of 'std'": the header of the name that the message is about.
-std::string_view std_header_of(std::string_view reason) {
-  for (int i = 0; i < 2; ++i) {
-    const auto header = header_of(quoted(reason, i));
-    if (!header.empty()) return header;
-  }
-  return {};
-}
-
-/// Messages that say little: what they are about stands in their notes.
-bool is_vague(std::string_view reason) {
-  return contains(reason, "no matching ") || contains(reason, "no instance of");
-}
-
-Found classify_compiler_log(std::string_view log) {
-  const auto failure = read_compiler_failure(log);
-  Found found{"cxx.other", failure.reason, failure.lines};
-  // A crash is often preceded by ordinary errors, and follows from none of them.
-  if (contains(log, ": internal compiler error: ") || contains(log, "died due to signal")) {
-    found.error_class = "compiler.crashed";
-  } else if (failure.reason.empty()) {
-    found.reason = std::string(log.substr(0, k_max_fingerprint));
-  } else {
-    auto name = first_match(compiler_rules(), failure.reason);
-    if (is_vague(failure.reason)) {
-      const auto noted = first_match(compiler_note_rules(), failure.notes + failure.others);
-      if (!noted.empty()) name = noted;
-      if (notes_lose_const(failure.notes)) name = "cxx.const";
-    } else if ((name == "cxx.conversion" || name == "cxx.call") && only_const_differs(failure.reason)) {
-      name = "cxx.const";
-    } else if (name == "cxx.conversion" && contains(failure.notes, "initializing argument")) {
-      name = "cxx.call";
-    } else if (name == "cxx.no_member" && contains(failure.reason, "std") && !std_header_of(failure.reason).empty()) {
-      name = "cxx.undeclared";
-    } else if (failure.reason.starts_with("expected ") && contains(failure.others, "in namespace '")) {
-      // clang reads on before it says that the type does not exist.
-      name = "cxx.undeclared";
-    }
-    if (!name.empty()) found.error_class = name;
-  }
-  return found;
-}
-
 /// A record's log, or what stands for one where only diagnostics were kept.
 std::string log_of(const EvaluationRecord& record) {
   if (!record.compile) return record.outcome.message;
@@ -311,8 +91,8 @@ std::string class_of_detail(std::string_view detail) {
 
 Found classify_compile(const EvaluationRecord& record, std::string_view source) {
   const auto& outcome = record.outcome;
-  if (outcome.detail == "triton") return classify_python(outcome.message, source);
-  auto found = classify_compiler_log(log_of(record));
+  if (outcome.detail == "triton") return classify_python(outcome.message, source, record.target);
+  auto found = classify_compiler_log(log_of(record), record.target);
   if (found.error_class == "cxx.other") found.error_class = class_of_detail(outcome.detail);
   return found;
 }
@@ -334,8 +114,14 @@ Found classify_crash(const Outcome& outcome) {
   return say("crash.other", outcome.message);
 }
 
+/// A runtime names its error in a sentence; what is longer is somebody else's text behind it.
+std::string_view class_of_runtime(std::string_view message) {
+  constexpr std::size_t k_longest = 1u << 16;
+  return first_match(runtime_rules(), message.substr(0, k_longest));
+}
+
 Found classify_device_fault(const Outcome& outcome) {
-  const auto found = first_match(runtime_rules(), outcome.message);
+  const auto found = class_of_runtime(outcome.message);
   if (!found.empty()) return say(std::string(found), outcome.message);
   const auto known = error_classes();
   const auto named = "device." + outcome.detail;
@@ -345,15 +131,17 @@ Found classify_device_fault(const Outcome& outcome) {
 Found classify_launch(const EvaluationRecord& record, std::string_view source) {
   const auto& outcome = record.outcome;
   if (outcome.detail == "not_capturable") return say("launch.not_capturable", outcome.message);
-  if (!is_native(record.target)) return classify_python(outcome.message, source);
-  const auto runtime = first_match(runtime_rules(), outcome.message);
+  if (!is_native(record.target)) return classify_python(outcome.message, source, record.target);
+  const auto runtime = class_of_runtime(outcome.message);
   if (!runtime.empty()) return say(std::string(runtime), outcome.message);
   return say(outcome.detail == "exception" ? "native.exception" : "native.error", outcome.message);
 }
 
 /// A module that cannot be imported; a shared object that cannot be loaded.
-Found classify_import(const Outcome& outcome, bool native, std::string_view source) {
-  auto found = native ? classify_compiler_log("error: " + outcome.message) : classify_python(outcome.message, source);
+Found classify_import(const EvaluationRecord& record, std::string_view source) {
+  const auto& outcome = record.outcome;
+  auto found = is_native(record.target) ? classify_compiler_log("error: " + outcome.message, record.target)
+                                        : classify_python(outcome.message, source, record.target);
   if (found.error_class == "cxx.other") return {"interface", outcome.message, {}};
   if (outcome.message.empty()) found.error_class = "python.import";
   return found;
@@ -374,11 +162,11 @@ Found classify_outcome(const EvaluationRecord& record, std::string_view source) 
       }
       return {"python.syntax", outcome.message, read_python_failure(outcome.message).lines};
     case OutcomeKind::Import:
-      return classify_import(outcome, native, source);
+      return classify_import(record, source);
     case OutcomeKind::Resource:
       if (outcome.detail == "workspace") return say("resource.workspace", outcome.message);
       if (record.compile && native) {
-        auto found = classify_compiler_log(log_of(record));
+        auto found = classify_compiler_log(log_of(record), record.target);
         if (found.error_class.starts_with("resource.")) return found;
       }
       if (auto found = lacking_resource(outcome.message)) return say(*found, outcome.message);
@@ -397,10 +185,12 @@ Found classify_outcome(const EvaluationRecord& record, std::string_view source) 
 }
 
 /// "`thread` is declared in <thread>."
-std::string include_advice(std::string_view reason) {
-  for (int i = 0; i < 2; ++i) {
+std::string include_advice(std::string_view reason, Target target) {
+  // 'namespace "cooperative_groups" has no member "reduce"': the scope is named first, and is there.
+  const int named = reason.starts_with("namespace ") ? 1 : 0;
+  for (const int i : {named, 1 - named}) {
     const auto name = quoted(reason, i);
-    const auto header = header_of(name);
+    const auto header = header_of(name, target);
     if (!header.empty()) return fmt::format("`{}` is declared in {}.", name, header);
   }
   return "";
@@ -466,14 +256,15 @@ ErrorReport classify_error(const EvaluationRecord& record, std::string_view sour
   }
   report.fingerprint = report.error_class + "|" + normalized(found.reason);
   read_resource_numbers(found.reason, report);
-  report.advice = report.error_class == "cxx.undeclared" ? include_advice(found.reason)
+  report.advice = report.error_class == "cxx.undeclared" ? include_advice(found.reason, record.target)
                                                          : resource_advice(report, record.target, source);
   return report;
 }
 
 std::vector<std::string> error_classes() {
   std::set<std::string> names(k_own_classes.begin(), k_own_classes.end());
-  for (const auto rules : {triton_rules(), python_rules(), compiler_rules(), compiler_note_rules(), runtime_rules()})
+  for (const auto rules :
+       {triton_rules(), python_rules(), exception_rules(), compiler_rules(), compiler_note_rules(), runtime_rules()})
     for (const auto& rule : rules) names.emplace(rule.error_class);
   return {names.begin(), names.end()};
 }

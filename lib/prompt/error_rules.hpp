@@ -20,6 +20,8 @@ struct ErrorRule {
 [[nodiscard]] std::span<const ErrorRule> triton_rules();
 /// Whole reasons of Python and torch, with the type in front.
 [[nodiscard]] std::span<const ErrorRule> python_rules();
+/// Types of exceptions, for those whose words are the candidate's own.
+[[nodiscard]] std::span<const ErrorRule> exception_rules();
 /// Messages of compilers, assemblers and linkers, without their place.
 [[nodiscard]] std::span<const ErrorRule> compiler_rules();
 /// Notes that say what an unspecific message of a compiler is about.

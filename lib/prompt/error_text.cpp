@@ -16,7 +16,18 @@ constexpr std::size_t k_max_line = 400;
 constexpr std::size_t k_max_reason = 4000;
 constexpr std::size_t k_max_note_lines = 12;
 constexpr std::size_t k_max_errors = 4;
+// More lines than a kernel has that anybody wrote.
+constexpr std::size_t k_max_link_lines = 4096;
 constexpr std::string_view k_caused_by = "caused by ";
+
+/// Takes the first line off `text`: a text of a million empty lines needs no list of them.
+std::string_view take_line(std::string_view& text) {
+  const auto end = std::min(text.find('\n'), text.size());
+  auto line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
 
 void keep(std::vector<std::string>& lines, std::string_view line) {
   if (lines.size() < k_max_lines && !trim(line).empty()) lines.emplace_back(line.substr(0, k_max_line));
@@ -157,8 +168,20 @@ std::string plain_quotes(std::string_view text) {
   return plain;
 }
 
-/// The source's line and its mark, in the ways that g++, clang and nvcc show them.
-bool is_quotation(std::string_view line) { return line.starts_with(" ") || is_caret(line); }
+/// gas, ptxas, and clang's own assembler.
+bool is_of_assembler(std::string_view line) {
+  const auto head = line.substr(0, k_max_line * 4);
+  return contains(head, ": Error: ") || contains(head, "; error   : ") || contains(head, "; fatal   : ") ||
+         head.starts_with("ptxas ") || head.starts_with("<inline asm>:") ||
+         contains(head, "instantiated into assembly here");
+}
+
+/// The source's line and its mark, in the ways that g++, clang and nvcc show them. clang does not indent the line,
+/// which comes right after the message.
+bool is_quotation(std::string_view line, bool after_error) {
+  if (line.starts_with(" ") || is_caret(line)) return true;
+  return after_error && !contains(line, ": ") && !contains(line, " generated") && !contains(line, "compilation ");
+}
 
 }  // namespace
 
@@ -178,12 +201,14 @@ PythonFailure read_python_failure(std::string_view text) {
   PythonFailure failure;
   std::vector<std::vector<std::string_view>> chain(1);
   std::vector<std::string_view> places;
-  for (const auto line : split_lines(text.substr(0, k_max_text))) {
+  text = text.substr(0, k_max_text);
+  while (!text.empty()) {
+    const auto line = take_line(text);
     if (line.starts_with(k_caused_by)) {
       chain.push_back({line.substr(k_caused_by.size())});
     } else if (is_place(line)) {
       places.push_back(line);
-    } else {
+    } else if (chain.back().size() < k_max_link_lines) {
       chain.back().push_back(line);
     }
   }
@@ -210,8 +235,13 @@ CompilerFailure read_compiler_failure(std::string_view log) {
   std::size_t errors = 0;
   std::size_t notes = 0;
   std::size_t quoted = 0;
-  for (const auto line : split_lines(log.substr(0, k_max_text))) {
+  bool after_error = false;
+  log = log.substr(0, k_max_text);
+  while (!log.empty()) {
+    const auto line = take_line(log);
     const auto begin = begin_of_error(line);
+    const bool quotes = begin == line.npos && is_quotation(line, after_error);
+    after_error = begin != line.npos;
     if (begin != line.npos && !is_summary(line)) {
       ++errors;
       const auto message = plain_quotes(trim(line.substr(begin, k_max_line)));
@@ -222,9 +252,13 @@ CompilerFailure read_compiler_failure(std::string_view log) {
       }
       if (errors <= k_max_errors) keep(failure.lines, line);
       quoted = 0;
-    } else if (errors > 0 && errors <= k_max_errors && quoted < 2 && is_quotation(line)) {
+    } else if (errors > 0 && errors <= k_max_errors && quoted < 2 && quotes) {
       keep(failure.lines, line);
       ++quoted;
+    }
+    if (errors == 1 && quoted < 3) {
+      failure.by_assembler = failure.by_assembler || is_of_assembler(line);
+      if (quotes && failure.code.size() < k_max_reason) failure.code.append(line.substr(0, k_max_line)).push_back('\n');
     }
     if (begin == line.npos && errors == 1 && notes < k_max_note_lines) {
       failure.notes.append(plain_quotes(line.substr(0, k_max_line))).push_back('\n');

@@ -36,6 +36,10 @@ struct CompilerFailure {
   std::string notes;
   /// Of the other errors, a line each.
   std::string others;
+  /// The lines of the source that are quoted below the first error.
+  std::string code;
+  /// An assembler speaks, of the host or of a device: every word is about an instruction.
+  bool by_assembler = false;
   std::vector<std::string> lines;
 };
 

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-using Name = std::pair<std::string_view, std::string_view>;
+struct Name {
+  std::string_view name;
+  std::string_view header;
+};
 
 constexpr auto k_headers = std::to_array<Name>({
     {"FLT_MAX", "<cfloat>"},
@@ -91,13 +93,61 @@ constexpr auto k_headers = std::to_array<Name>({
     {"__m256i", "<immintrin.h>"},
     {"__m512", "<immintrin.h>"},
     {"__m512i", "<immintrin.h>"},
-    {"half", "<cuda_fp16.h>"},
-    {"__half", "<cuda_fp16.h>"},
-    {"__half2", "<cuda_fp16.h>"},
-    {"__nv_bfloat16", "<cuda_bf16.h>"},
-    {"cooperative_groups", "<cooperative_groups.h>"},
-    {"nvcuda", "<mma.h>"},
-    {"wmma", "<mma.h>"},
+});
+
+/// A name of a GPU toolkit, and where CUDA and HIP have it; empty where one has not.
+struct DeviceName {
+  std::string_view name;
+  std::string_view cuda;
+  std::string_view hip;
+};
+
+constexpr auto k_device_headers = std::to_array<DeviceName>({
+    {"half", "<cuda_fp16.h>", "<hip/hip_fp16.h>"},
+    {"half2", "<cuda_fp16.h>", "<hip/hip_fp16.h>"},
+    {"__half", "<cuda_fp16.h>", "<hip/hip_fp16.h>"},
+    {"__half2", "<cuda_fp16.h>", "<hip/hip_fp16.h>"},
+    {"__float2half", "<cuda_fp16.h>", "<hip/hip_fp16.h>"},
+    {"__half2float", "<cuda_fp16.h>", "<hip/hip_fp16.h>"},
+    {"__nv_bfloat16", "<cuda_bf16.h>", ""},
+    {"__nv_bfloat162", "<cuda_bf16.h>", ""},
+    {"nv_bfloat16", "<cuda_bf16.h>", ""},
+    {"__bfloat162float", "<cuda_bf16.h>", "<hip/hip_bfloat16.h>"},
+    {"__float2bfloat16", "<cuda_bf16.h>", "<hip/hip_bfloat16.h>"},
+    {"hip_bfloat16", "", "<hip/hip_bfloat16.h>"},
+    {"__hip_bfloat16", "", "<hip/hip_bf16.h>"},
+    {"__nv_fp8_e4m3", "<cuda_fp8.h>", ""},
+    {"__nv_fp8_e5m2", "<cuda_fp8.h>", ""},
+    {"cooperative_groups", "<cooperative_groups.h>", "<hip/hip_cooperative_groups.h>"},
+    {"cg", "<cooperative_groups.h>", "<hip/hip_cooperative_groups.h>"},
+    {"this_grid", "<cooperative_groups.h>", "<hip/hip_cooperative_groups.h>"},
+    {"this_thread_block", "<cooperative_groups.h>", "<hip/hip_cooperative_groups.h>"},
+    {"tiled_partition", "<cooperative_groups.h>", "<hip/hip_cooperative_groups.h>"},
+    {"reduce", "<cooperative_groups/reduce.h>", ""},
+    {"plus", "<cooperative_groups/reduce.h>", ""},
+    {"inclusive_scan", "<cooperative_groups/scan.h>", ""},
+    {"exclusive_scan", "<cooperative_groups/scan.h>", ""},
+    {"memcpy_async", "<cooperative_groups/memcpy_async.h>", ""},
+    {"nvcuda", "<mma.h>", ""},
+    {"wmma", "<mma.h>", ""},
+    {"cub", "<cub/cub.cuh>", ""},
+    {"BlockReduce", "<cub/cub.cuh>", ""},
+    {"WarpReduce", "<cub/cub.cuh>", ""},
+    {"__global__", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"__device__", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"__shared__", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"__launch_bounds__", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"__syncthreads", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"threadIdx", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"blockIdx", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"blockDim", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"gridDim", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"dim3", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"float4", "<cuda_runtime.h>", "<hip/hip_runtime.h>"},
+    {"hipStream_t", "", "<hip/hip_runtime.h>"},
+    {"hipError_t", "", "<hip/hip_runtime.h>"},
+    {"hipGetLastError", "", "<hip/hip_runtime.h>"},
+    {"hipMalloc", "", "<hip/hip_runtime.h>"},
 });
 
 constexpr auto k_imports = std::to_array<std::string_view>(
@@ -108,10 +158,15 @@ constexpr auto k_imports = std::to_array<std::string_view>(
 
 }  // namespace
 
-std::string_view header_of(std::string_view name) {
-  const auto found =
-      std::find_if(k_headers.begin(), k_headers.end(), [&](const Name& one) { return one.first == name; });
-  return found == k_headers.end() ? std::string_view() : found->second;
+std::string_view header_of(std::string_view name, Target target) {
+  const auto is_it = [&](const auto& one) { return one.name == name; };
+  if (target != Target::Cpp) {
+    const auto device = std::find_if(k_device_headers.begin(), k_device_headers.end(), is_it);
+    const bool hip = target == Target::Hip || target == Target::Hipkittens;
+    if (device != k_device_headers.end()) return hip ? device->hip : device->cuda;
+  }
+  const auto found = std::find_if(k_headers.begin(), k_headers.end(), is_it);
+  return found == k_headers.end() ? std::string_view() : found->header;
 }
 
 bool is_imported_name(std::string_view name) {

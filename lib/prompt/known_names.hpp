@@ -5,12 +5,14 @@
 
 #include <string_view>
 
+#include <kernelgen/core/candidate.hpp>
+
 namespace kernelgen {
 inline namespace v0 {
 
 /// The header that declares a name of the C or C++ library or of a toolkit, "std::" left out: "thread" is "<thread>".
-/// Empty for any other name.
-[[nodiscard]] std::string_view header_of(std::string_view name);
+/// Empty for any other name. What CUDA and HIP both have comes from the header of the target's own toolkit.
+[[nodiscard]] std::string_view header_of(std::string_view name, Target target);
 
 /// Whether a Python file has to import this name before it uses it: "math", "torch", "tl", "Optional".
 [[nodiscard]] bool is_imported_name(std::string_view name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <ctime>
 #include <string>
 #include <utility>
 
@@ -31,7 +32,8 @@ void check(const ErrorReport& report) {
 
 }  // namespace
 
-void fuzz_error(const std::uint8_t* data, std::size_t size) {
+double fuzz_error(const std::uint8_t* data, std::size_t size) {
+  double slowest = 0;
   const std::string text(reinterpret_cast<const char*>(data), size);
   for (const auto& [kind, detail] : k_kinds) {
     for (const auto target : {Target::Cuda, Target::Triton}) {
@@ -39,9 +41,13 @@ void fuzz_error(const std::uint8_t* data, std::size_t size) {
       record.target = target;
       record.outcome = {kind, detail, text};
       if (is_native(target) && kind != OutcomeKind::Launch) record.compile.emplace().log = text;
-      check(classify_error(record, text));
+      const auto begin = std::clock();
+      const auto report = classify_error(record, text);
+      slowest = std::max(slowest, 1000.0 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+      check(report);
     }
   }
+  return slowest;
 }
 
 #ifdef KERNELGEN_LIBFUZZER

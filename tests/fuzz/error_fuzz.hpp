@@ -4,5 +4,6 @@
 #include <cstdint>
 
 /// Reads bytes as the message, the log and the source of failed candidates of every kind. Aborts when a report breaks
-/// its promise. Run by libFuzzer (KERNELGEN_FUZZERS, clang) and, bounded, by a unit test.
-void fuzz_error(const std::uint8_t* data, std::size_t size);
+/// its promise. Returns the processor time of the slowest report, in milliseconds. Run by libFuzzer (KERNELGEN_FUZZERS,
+/// clang) and, bounded, by a unit test.
+double fuzz_error(const std::uint8_t* data, std::size_t size);

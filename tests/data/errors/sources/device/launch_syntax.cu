@@ -1,4 +1,4 @@
-// expect: cxx.syntax
+// expect: device.launch_syntax
 // tools: nvcc hipcc
 #include <cmath>
 #include <cstdint>
