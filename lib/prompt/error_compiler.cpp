@@ -42,17 +42,37 @@ std::vector<std::string_view> quoted_types(std::string_view message) {
   return types;
 }
 
-/// "invalid conversion from 'const float*' to 'float*'": two types that only a const keeps apart.
-bool only_const_differs(std::string_view message) {
+/// What a message says is converted, and into what.
+struct Conversion {
+  std::string_view from, to;
+};
+
+/// Of "invalid conversion from 'A' to 'B'" and of clang's "cannot initialize a variable of type 'B' with an lvalue of
+/// type 'A'", which names the target first.
+Conversion conversion_of(std::string_view message) {
   const auto types = quoted_types(message);
-  return types.size() >= 2 && types[0] != types[1] && (contains(types[0], "const") || contains(types[1], "const")) &&
-         !bare_type(types[0]).empty() && bare_type(types[0]) == bare_type(types[1]);
+  if (types.size() < 2) return {};
+  const bool target_first = contains(message, "cannot initialize") || contains(message, "assigning to");
+  return target_first ? Conversion{types[1], types[0]} : Conversion{types[0], types[1]};
 }
 
-bool notes_lose_const(std::string_view notes) {
-  const auto found = notes.find("no known conversion ");
-  return found != notes.npos && only_const_differs(notes.substr(found, notes.find('\n', found) - found));
+/// "invalid conversion from 'const float*' to 'float*'": what only a const keeps apart. Everything else about pointers
+/// converts into void*.
+bool only_const_differs(std::string_view message) {
+  const auto [from, to] = conversion_of(message);
+  const auto bare_from = bare_type(from), bare_to = bare_type(to);
+  if (from == to || bare_from.empty() || !(contains(from, "const") || contains(to, "const"))) return false;
+  return bare_from == bare_to || (bare_to == "void*" && contains(from, "const") && bare_from.back() == '*');
 }
+
+/// What a note says of the argument that no overload takes.
+std::string_view refused_argument(std::string_view notes) {
+  const auto found = notes.find("no known conversion ");
+  return found == notes.npos ? std::string_view() : notes.substr(found, notes.find('\n', found) - found);
+}
+
+/// A pointer to void that is taken for one to something else: a cast is missing, whether it is handed over or assigned.
+bool is_from_void(std::string_view message) { return bare_type(conversion_of(message).from) == "void*"; }
 
 /// Whether the name that a message is about has a header of its own: "'thread' is not a member of 'std'".
 bool has_header(std::string_view reason) {
@@ -123,11 +143,16 @@ std::string refine(std::string_view name, const CompilerFailure& failure, Target
   if (target != Target::Cpp && is_broken_launch(name, failure)) return "device.launch_syntax";
   if (contains(failure.code, "#error")) return "cxx.static_assert";
   if (is_vague(reason)) {
-    if (notes_lose_const(failure.notes)) return "cxx.const";
+    const auto argument = refused_argument(failure.notes);
+    if (only_const_differs(argument)) return "cxx.const";
+    if (is_from_void(argument)) return "cxx.conversion";
     const auto noted = first_match(compiler_note_rules(), failure.notes + failure.others);
+    if (contains(reason, "instance of function template") && contains(failure.notes, "failed deduction"))
+      return "cxx.template";
     return std::string(noted.empty() ? name : noted);
   }
   if ((name == "cxx.conversion" || name == "cxx.call") && only_const_differs(reason)) return "cxx.const";
+  if ((name == "cxx.conversion" || name == "cxx.call") && is_from_void(reason)) return "cxx.conversion";
   if (name == "cxx.conversion" && contains(failure.notes, "initializing argument")) return "cxx.call";
   if (name == "cxx.no_member" && (lacks_name_of_namespace(reason) || (contains(reason, "std") && has_header(reason))))
     return "cxx.undeclared";

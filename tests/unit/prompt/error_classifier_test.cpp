@@ -162,6 +162,46 @@ TEST_CASE("two types that only a const keeps apart are known in every spelling",
   CHECK(class_of_log("candidate.cpp:3:5: error: cannot convert 'const float*' to 'int*'\n") == "cxx.conversion");
 }
 
+TEST_CASE("a pointer to void is cast, wherever it goes", "[prompt][errors]") {
+  const auto class_of = [](const std::string& message) {
+    return class_of_log("candidate.cu:3:5: error: " + message + "\n");
+  };
+  const auto noted = [&](const std::string& types) {
+    return class_of(
+        "no matching function for call to 'f'\n  f(x);\n  ^\ncandidate.cu:1:6: note: candidate function not "
+        "viable: no known conversion from " +
+        types + " for 1st argument");
+  };
+  CHECK(class_of("cannot initialize a parameter of type 'hipStream_t' (aka 'ihipStream_t *') with an lvalue of type "
+                 "'void *const'") == "cxx.conversion");
+  CHECK(class_of("argument of type \"void *\" is incompatible with parameter of type \"float *\"") == "cxx.conversion");
+  CHECK(noted("'void *const' to 'const float *'") == "cxx.conversion");
+  // What becomes a pointer to void needs no cast: it is const, or no pointer.
+  CHECK(noted("'const float *' to 'void *'") == "cxx.const");
+  CHECK(class_of("cannot initialize a parameter of type 'void *' with an lvalue of type 'const float *'") ==
+        "cxx.const");
+  CHECK(noted("'const kgen_tensor' to 'void *'") == "cxx.call");
+}
+
+TEST_CASE("a template whose arguments no call tells", "[prompt][errors]") {
+  const std::string vague =
+      "candidate.cu(42): error: no instance of function template \"rows\" matches the argument list\n"
+      "            argument types are: (const float *, int)\n    rows<<<1, 2>>>(x, n);\n    ^\n";
+  CHECK(class_of_log(vague) == "cxx.call");
+  CHECK(
+      class_of_log(vague + "candidate.cu(14): note #3327-D: candidate function template \"rows\" failed deduction\n") ==
+      "cxx.template");
+}
+
+TEST_CASE("tensor descriptors and autotune say what they lack", "[prompt][errors]") {
+  CHECK(classify_error(triton_error("expected 2 offsets, but got 1")).error_class == "triton.block_pointer");
+  CHECK(classify_error(triton_error("x offsets must be 1D, but got (4, 4)")).error_class == "triton.block_pointer");
+  CHECK(classify_error(record_of(OutcomeKind::Launch, "exception",
+                                 "loading it failed: TypeError: autotune() missing 1 required positional "
+                                 "argument: 'key'\n  line 8, in <module>: @triton.autotune("))
+            .error_class == "triton.autotune_key");
+}
+
 TEST_CASE("an assembler speaks of instructions, in whatever words", "[prompt][errors]") {
   const std::string ptxas =
       "ptxas candidate.ptx, line 70; error   : Argument 2 of instruction 'cp.async': unexpected value '8', expected to "
