@@ -1,0 +1,18 @@
+// expect: cxx.undeclared
+// tools: hipcc
+#include <math.h>
+#include <kernelgen/abi.h>
+KGEN_EXPORT_ABI_VERSION
+
+__global__ void softplus(const float* x, float* y, int n) {
+  int i = hipBlockIdx_x * hipBlockDim_x + hipThreadIdx_x;
+  if (i < n) y[i] = x[i] > 20.f ? x[i] : log1pf(expf(x[i]));
+}
+
+KGEN_API int kgen_prepare(const kgen_prepare_args* args, kgen_prepare_result* result) {
+  if (args->device == KGEN_DEVICE_CPU) return kgen_fail(&args->error, "needs a GPU");
+  result->state = nullptr;
+  return 0;
+}
+KGEN_API int kgen_run(void*, const kgen_run_args* args) { return kgen_fail(&args->error, "not wired up yet"); }
+KGEN_API void kgen_destroy(void*) {}

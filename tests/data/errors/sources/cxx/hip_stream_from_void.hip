@@ -1,0 +1,27 @@
+// expect: cxx.conversion
+// tools: hipcc
+#include <hip/hip_runtime.h>
+#include <kernelgen/abi.h>
+KGEN_EXPORT_ABI_VERSION
+
+__global__ void swish(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] / (1.f + __expf(-x[i]));
+}
+
+KGEN_API int kgen_prepare(const kgen_prepare_args* args, kgen_prepare_result* result) {
+  (void)args;
+  result->state = nullptr;
+  result->workspace_bytes = 0;
+  return 0;
+}
+
+KGEN_API void kgen_destroy(void* state) { (void)state; }
+
+KGEN_API int kgen_run(void* state, const kgen_run_args* args) {
+  const kgen_tensor* x = kgen_at(&args->inputs, 0);
+  const kgen_tensor* y = kgen_at(&args->outputs, 0);
+  const int n = (int)x->element_count;
+  swish<<<dim3((n + 255) / 256), dim3(256), 0, args->stream>>>((const float*)x->data, (float*)y->data, n);
+  return hipGetLastError() == hipSuccess ? 0 : kgen_fail(&args->error, "launch failed");
+}

@@ -1,0 +1,20 @@
+// expect: cxx.missing_header
+// tools: nvcc
+#include <torch/extension.h>
+#include <cuda_runtime.h>
+#include <kernelgen/abi.h>
+
+KGEN_EXPORT_ABI_VERSION
+
+__global__ void elu(const float* x, float* y, int n, float alpha) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = x[i] > 0 ? x[i] : alpha * (expf(x[i]) - 1.f);
+}
+
+KGEN_API int kgen_prepare(const kgen_prepare_args* args, kgen_prepare_result* result) {
+  if (args->device == KGEN_DEVICE_CPU) return kgen_fail(&args->error, "needs a GPU");
+  result->state = nullptr;
+  return 0;
+}
+KGEN_API int kgen_run(void*, const kgen_run_args* args) { return kgen_fail(&args->error, "not wired up yet"); }
+KGEN_API void kgen_destroy(void*) {}

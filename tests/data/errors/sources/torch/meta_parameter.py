@@ -1,0 +1,13 @@
+# expect: torch.device
+# tools: torch
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(128, 64, device="meta")
+
+    def forward(self, x):
+        return self.fc(x)
