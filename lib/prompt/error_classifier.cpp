@@ -185,13 +185,17 @@ Found classify_outcome(const EvaluationRecord& record, std::string_view source) 
 }
 
 /// "`thread` is declared in <thread>."
-std::string include_advice(std::string_view reason, Target target) {
+std::string name_advice(std::string_view reason, Target target) {
   // 'namespace "cooperative_groups" has no member "reduce"': the scope is named first, and is there.
   const int named = reason.starts_with("namespace ") ? 1 : 0;
   for (const int i : {named, 1 - named}) {
     const auto name = quoted(reason, i);
     const auto header = header_of(name, target);
     if (!header.empty()) return fmt::format("`{}` is declared in {}.", name, header);
+    const auto function = vector_math_function(name);
+    if (!function.empty())
+      return fmt::format("`{}` is no instruction but a function of Intel's compiler: call `std::{}` in a loop.", name,
+                         function);
   }
   return "";
 }
@@ -256,7 +260,7 @@ ErrorReport classify_error(const EvaluationRecord& record, std::string_view sour
   }
   report.fingerprint = report.error_class + "|" + normalized(found.reason);
   read_resource_numbers(found.reason, report);
-  report.advice = report.error_class == "cxx.undeclared" ? include_advice(found.reason, record.target)
+  report.advice = report.error_class == "cxx.undeclared" ? name_advice(found.reason, record.target)
                                                          : resource_advice(report, record.target, source);
   return report;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -167,6 +168,21 @@ std::string_view header_of(std::string_view name, Target target) {
   }
   const auto found = std::find_if(k_headers.begin(), k_headers.end(), is_it);
   return found == k_headers.end() ? std::string_view() : found->header;
+}
+
+std::string_view vector_math_function(std::string_view name) {
+  static constexpr std::string_view k_functions[] = {"exp",   "exp2", "expm1", "log",  "log2", "log10",
+                                                     "log1p", "sin",  "cos",   "tan",  "tanh", "sinh",
+                                                     "cosh",  "atan", "erf",   "erfc", "pow",  "cbrt"};
+  const auto found = std::find_if(std::begin(k_functions), std::end(k_functions), [&](std::string_view function) {
+    for (const std::string_view width : {"_mm_", "_mm256_", "_mm512_"})
+      if (name.starts_with(width) && name.substr(width.size()).starts_with(function)) {
+        const auto type = name.substr(width.size() + function.size());
+        if (type == "_ps" || type == "_pd") return true;
+      }
+    return false;
+  });
+  return found == std::end(k_functions) ? std::string_view() : *found;
 }
 
 bool is_imported_name(std::string_view name) {

@@ -14,6 +14,10 @@ inline namespace v0 {
 /// Empty for any other name. What CUDA and HIP both have comes from the header of the target's own toolkit.
 [[nodiscard]] std::string_view header_of(std::string_view name, Target target);
 
+/// What `_mm256_exp_ps` computes, "exp": its like are no instructions but functions that only Intel's compiler has.
+/// Empty for any other name.
+[[nodiscard]] std::string_view vector_math_function(std::string_view name);
+
 /// Whether a Python file has to import this name before it uses it: "math", "torch", "tl", "Optional".
 [[nodiscard]] bool is_imported_name(std::string_view name);
 

@@ -148,6 +148,19 @@ TEST_CASE("a name of the library comes with its header", "[prompt][errors]") {
   CHECK(class_of_log("candidate.cpp:3:5: error: 'clampf' is not a member of 'std'\n") == "cxx.no_member");
 }
 
+TEST_CASE("a function that only Intel's compiler has is told as such", "[prompt][errors]") {
+  const auto advice = [](const std::string& name) {
+    return classify_error(
+               refused(Target::Cpp, "candidate.cpp:3:5: error: '" + name + "' was not declared in this scope\n"))
+        .advice;
+  };
+  CHECK(advice("_mm256_exp_ps") ==
+        "`_mm256_exp_ps` is no instruction but a function of Intel's compiler: call `std::exp` in a loop.");
+  CHECK(advice("_mm512_log10_pd").find("`std::log10`") != std::string::npos);
+  CHECK(advice("_mm256_expand_ps").empty());
+  CHECK(advice("_mm256_rcp_ps").empty());
+}
+
 TEST_CASE("two types that only a const keeps apart are known in every spelling", "[prompt][errors]") {
   for (const std::string message :
        {"invalid conversion from 'const int64_t*' {aka 'const long int*'} to 'int64_t*' {aka 'long int*'} "
