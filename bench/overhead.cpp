@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -79,12 +80,14 @@ class Bench {
     const auto small = request("small_relu", "small_relu");
     (void)evaluate(small);  // compiles, admits, starts what is kept warm
     Samples beyond, machinery, wall, pairs, per_pair;
+    std::map<std::string, Samples> phases;
     for (int i = 0; i < repetitions_; ++i) {
       const auto start = Clock::now();
       const auto record = evaluate(small);
       const double elapsed = since(start);
       const double own = elapsed - phase(record, "compile") - work(record);
       wall.push_back(elapsed);
+      for (const auto& each : record.phases) phases[each.name].push_back(each.milliseconds);
       beyond.push_back(own);
       machinery.push_back(own - phase(record, "timing") + timing_work(record));
       if (!record.timing || record.timing->candidate_ns.empty()) continue;
@@ -96,6 +99,7 @@ class Bench {
     print("  of that, outside the timing phase", machinery, "ms", "");
     print("  each timed pair: fresh inputs, checks, switching", per_pair, "ms", "");
     print("  timed pairs until the criterion stopped", pairs, "", "");
+    for (auto& [name, samples] : phases) print(("  phase: " + name).c_str(), std::move(samples), "ms", "");
   }
 
   void crash() {

@@ -58,7 +58,7 @@ class Evaluation {
     if (refused) return finish(*std::move(refused));
     KERNELGEN_TRY(auto alone, timed("wait for the device", [&] { return backends_.gate.alone(stop_); }));
     KERNELGEN_TRY(auto verdict, judge_candidate());
-    const auto exchanges = candidate_->end();
+    const auto exchanges = timed("end", [&] { return candidate_->end(); });
     KERNELGEN_TRY(auto checked, doubt(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
     return finish(std::move(checked));
   }
@@ -280,7 +280,8 @@ class Evaluation {
   Result<PairSamples> sample(const MeasureOptions& options, CallMode reference, CallMode candidate) {
     int number = 0;
     const auto next = [&] { return candidate_->timed_pair(++number, reference, candidate); };
-    return sample_pairs(options, next, {.now = backends_.now, .waiting = backends_.waiting}, stop_);
+    return sample_pairs(options, next,
+                        {.now = backends_.now, .reference_time = [&] { return judge().processor_time(); }}, stop_);
   }
 
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }

@@ -99,8 +99,6 @@ struct EvaluationBackends {
   DeviceGate& gate;
   SharedMemorySource& memory;
   std::function<std::chrono::steady_clock::time_point()> now;
-  /// How long processes have waited for the device in all; see read_cpu_waiting().
-  std::function<std::optional<std::chrono::microseconds>()> waiting;
 };
 
 /// What a judge is asked for on behalf of an evaluation with these options. Requires: options.threads is resolved.

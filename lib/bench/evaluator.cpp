@@ -119,8 +119,7 @@ class Evaluator final : public LocalBenchmarker {
                                .runners = *device->runners,
                                .gate = *device->gate,
                                .memory = *memory_,
-                               .now = std::chrono::steady_clock::now,
-                               .waiting = [] { return read_cpu_waiting(); }},
+                               .now = std::chrono::steady_clock::now},
                               progress, std::move(stop));
   }
 

@@ -28,6 +28,14 @@ void count_comparisons(TimingReport& timing, const PairSamples& samples) {
   timing.discarded += samples.discarded;
 }
 
+/// The part of the time in which it wanted a processor. Threads that ended meanwhile take theirs with them.
+std::optional<double> contention(const ProcessorTime& before, const ProcessorTime& after) {
+  const auto waited = std::max(after.waiting - before.waiting, std::chrono::nanoseconds::zero());
+  const auto wanted = waited + (after.running - before.running);
+  if (wanted <= waited) return std::nullopt;
+  return std::chrono::duration<double>(waited) / std::chrono::duration<double>(wanted);
+}
+
 }  // namespace
 
 Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& next, const MeasurementClock& clock,
@@ -35,7 +43,7 @@ Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& 
   PairSamples samples;
   const auto criterion = make_ratio_criterion(options);
   const auto start = clock.now();
-  const auto waited = clock.waiting();
+  const auto before = clock.reference_time();
   int full = 0;
   std::optional<StopReason> finished;
   while (!(finished = criterion->is_finished(clock.now() - start)) ||
@@ -57,8 +65,7 @@ Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& 
     samples.pairs.push_back(pair);
   }
   samples.stop_reason = *finished;
-  if (const auto now_waited = clock.waiting(); waited && now_waited)
-    samples.contention = std::chrono::duration<double>(*now_waited - *waited) / (clock.now() - start);
+  if (const auto after = clock.reference_time(); before && after) samples.contention = contention(*before, *after);
   return samples;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/device/cpu.hpp>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -35,7 +36,9 @@ using NextPair = std::function<Result<std::variant<TimedPair, Outcome>>()>;
 /// What the phase needs of the world.
 struct MeasurementClock {
   std::function<std::chrono::steady_clock::time_point()> now;
-  std::function<std::optional<std::chrono::microseconds>()> waiting;
+  /// Of the process that calls the reference. It does so while the candidate's is stopped, so that what it waits for
+  /// is other work.
+  std::function<std::optional<ProcessorTime>()> reference_time;
 };
 
 /// Pairs in the order in which they were taken.

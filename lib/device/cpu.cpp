@@ -239,16 +239,25 @@ Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options) {
   return facts;
 }
 
-std::optional<std::chrono::microseconds> read_cpu_waiting(const CpuFactsOptions& options) {
-  // "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345": Documentation/accounting/psi.rst of the kernel.
-  const auto text = read_file(std::filesystem::path(options.root) / "proc/pressure/cpu");
-  constexpr std::string_view k_total = "total=";
-  const auto at = text ? text->find(k_total) : std::string::npos;
-  if (at == std::string::npos) return std::nullopt;
-  const char* number = text->data() + at + k_total.size();
-  std::int64_t microseconds = 0;
-  if (std::from_chars(number, text->data() + text->size(), microseconds).ec != std::errc{}) return std::nullopt;
-  return std::chrono::microseconds(microseconds);
+std::optional<ProcessorTime> read_processor_time(int pid, const CpuFactsOptions& options) {
+  ProcessorTime total;
+  std::error_code failed;
+  const auto threads = fs::path(options.root) / fmt::format("proc/{}/task", pid);
+  for (fs::directory_iterator thread(threads, failed), end; !failed && thread != end; thread.increment(failed)) {
+    // "running waiting timeslices", in nanoseconds: Documentation/scheduler/sched-stats.rst of the kernel.
+    const auto text = read_trimmed(thread->path() / "schedstat");
+    // It ended since the directory was read.
+    if (!text) continue;
+    const auto fields = split(*text, ' ');
+    if (fields.size() != 3) return std::nullopt;
+    const auto running = parse_number<std::int64_t>(fields[0]);
+    const auto waiting = parse_number<std::int64_t>(fields[1]);
+    if (!running || !waiting) return std::nullopt;
+    total.running += std::chrono::nanoseconds(*running);
+    total.waiting += std::chrono::nanoseconds(*waiting);
+  }
+  if (total.running.count() == 0) return std::nullopt;
+  return total;
 }
 
 }  // namespace v0

@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <cctype>
+#include <condition_variable>
 #include <exception>
 #include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <kernelgen/core/version.hpp>
 
+#include "bench/verdict.hpp"
 #include "flow/run_state.hpp"
 #include "flow/steps.hpp"
 #include "flow/worker_threads.hpp"
@@ -18,7 +22,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// A busy machine makes a verdict suspect that a quiet one would not; it is asked again before a model is blamed.
+/// A suspicion may come from the machine; it is asked again before a model is blamed.
 constexpr int k_suspect_evaluations = 3;
 /// A candidate may have taken the worker down with it; the second time it stays unjudged.
 constexpr int k_failed_evaluations = 2;
@@ -32,6 +36,14 @@ struct Completion {
   /// Of a profile.
   std::string action_id{};
 };
+
+/// Ends early when everything has to stop.
+void sleep(std::chrono::milliseconds duration, std::stop_token stop) {
+  std::mutex mutex;
+  std::unique_lock lock(mutex);
+  std::condition_variable_any nobody;
+  nobody.wait_for(lock, stop, duration, [&] { return stop.stop_requested(); });
+}
 
 /// Nothing more can be asked, for this action or any other, before a person has mended something.
 bool ends_run(ErrorCode code) {
@@ -306,13 +318,28 @@ class Engine {
   Result<EvaluationRecord> evaluate(const Candidate& candidate, const std::string& action_id) {
     const auto progress = [&](const EvaluationProgress& step) { notify(EvaluationStep{action_id, step}); };
     int suspects = 0, failures = 0;
+    auto pause = request_.busy_pauses.begin();
     while (true) {
       auto record = guarded<EvaluationRecord>("the benchmarker", [&] {
         return backends_.benchmarker.evaluate({request_.task, candidate, request_.evaluation}, progress, stop_);
       });
-      const bool again = record ? record->outcome.kind == OutcomeKind::Suspect && ++suspects < k_suspect_evaluations
-                                : !ends_run(record.error().code) && ++failures < k_failed_evaluations;
-      if (!again || stop_.stop_requested()) return record;
+      bool again = false;
+      if (!record) {
+        again = !ends_run(record.error().code) && ++failures < k_failed_evaluations;
+      } else if (is_busy_machine(record->outcome)) {
+        if (pause == request_.busy_pauses.end())
+          return Error{ErrorCode::Pending, "the machine is too busy to time a kernel: " + record->outcome.message +
+                                               "; the same command goes on from here"};
+        progress(
+            {fmt::format("again in {:.0f} s", std::chrono::duration<double>(*pause).count()), record->outcome.message});
+        sleep(*pause++, stop_);
+        again = true;
+      } else {
+        again = record->outcome.kind == OutcomeKind::Suspect && ++suspects < k_suspect_evaluations;
+      }
+      if (!again) return record;
+      // A resumed run judges it anew.
+      if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "interrupted between two evaluations"};
     }
   }
 

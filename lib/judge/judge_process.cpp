@@ -84,6 +84,8 @@ class JudgeProcess final : public Judge {
   JudgeProcess& operator=(const JudgeProcess&) = delete;
   ~JudgeProcess() override { end(); }
 
+  std::optional<ProcessorTime> processor_time() const override { return read_processor_time(pid_); }
+
   Result<TaskDescription> load(const JudgeTask& task, std::stop_token stop) override {
     task_name_ = task.source.name;
     task_timeout_ = task.timeout;

@@ -106,7 +106,8 @@ struct TimingReport {
   std::int64_t full_comparisons = 0;
   std::int64_t canary_comparisons = 0;
   std::int64_t discarded = 0;
-  /// Share of the time of sampling in which some process waited for a processor; absent where the kernel does not tell.
+  /// How much of its time the reference's process waited for a processor while sampling, 0 to 1; absent where the
+  /// kernel does not tell.
   std::optional<double> contention;
   /// ABI prepare() or ModelNew construction, and the first call.
   std::int64_t prepare_ns = 0;

@@ -57,10 +57,15 @@ struct CpuFactsOptions {
 /// there is no proc/cpuinfo at all.
 [[nodiscard]] Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options = {});
 
-/// How long, since the machine started, some process that could run had to wait for a processor: the kernel's pressure
-/// stall information. The difference of two readings over the time between them tells how contended the machine was.
-/// Nothing where the kernel does not keep it.
-[[nodiscard]] std::optional<std::chrono::microseconds> read_cpu_waiting(const CpuFactsOptions& options = {});
+/// What the threads of a process have got of the processors, and waited for them, since they started.
+struct ProcessorTime {
+  std::chrono::nanoseconds running{};
+  std::chrono::nanoseconds waiting{};
+};
+
+/// Of all threads that live; the kernel's scheduler statistics. Nothing where it does not keep them, or there is no
+/// such process.
+[[nodiscard]] std::optional<ProcessorTime> read_processor_time(int pid, const CpuFactsOptions& options = {});
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -83,6 +83,10 @@ struct FlowRequest {
   std::optional<std::int64_t> max_prompt_tokens;
   std::optional<std::int64_t> max_output_tokens;
   std::chrono::milliseconds request_timeout{600'000};
+  /// A verdict that other work on the machine spoiled is asked for again after each of these. Then the run waits for a
+  /// quieter time: it ends with Pending, and goes on from there.
+  std::vector<std::chrono::milliseconds> busy_pauses{std::chrono::seconds{5}, std::chrono::seconds{30},
+                                                     std::chrono::seconds{120}};
   /// Requests in flight at once. Evaluations are done one at a time, beside them.
   int parallel_requests = 4;
 };

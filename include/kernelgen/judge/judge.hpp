@@ -15,6 +15,7 @@
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
+#include <kernelgen/device/cpu.hpp>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -164,6 +165,8 @@ class Judge {
   virtual Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode,
                                    ReferenceTurn turn) = 0;
   virtual Result<CheckResult> check(CheckMode mode) = 0;
+  /// What it has got of the processors so far. Nothing where nobody knows.
+  [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() const = 0;
   /// Times the reference with nothing else running.
   virtual Result<Baseline> baseline(CallMode mode, int min_samples, int max_samples,
                                     std::chrono::milliseconds budget) = 0;

@@ -25,7 +25,15 @@ class FakeJudge final : public Judge {
   std::vector<std::int64_t> clean_ns = std::vector<std::int64_t>(20, 2'000'000);
   Baseline clean_graph{std::vector<std::int64_t>(20, 2'000'000), ""};
   int graphs = 0;
+  mutable ProcessorTime processor_time_;
+  /// Added at each reading, beside a second of running.
+  std::chrono::nanoseconds waits{0};
 
+  std::optional<ProcessorTime> processor_time() const override {
+    processor_time_.running += 1s;
+    processor_time_.waiting += waits;
+    return processor_time_;
+  }
   Result<TaskDescription> load(const JudgeTask&, std::stop_token) override { return TaskDescription{}; }
   Result<Admission> admit(const std::optional<std::string>&, std::stop_token) override { return Admission{}; }
   Result<ExchangeLayout> layout() override { return ExchangeLayout{}; }
@@ -83,9 +91,6 @@ struct Scene {
   bool fetches_outputs = true;
   std::uint64_t output_bytes = 0;
   std::optional<GpuFacts> gpu;
-  std::chrono::microseconds waiting{0};
-  /// Added at each reading.
-  std::chrono::microseconds waits{0};
 };
 
 class FakeRunner final : public Runner {
@@ -165,8 +170,7 @@ Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std
                              .runners = world,
                              .gate = world,
                              .memory = world,
-                             .now = std::chrono::steady_clock::now,
-                             .waiting = [&] { return std::optional(scene.waiting += scene.waits); }},
+                             .now = std::chrono::steady_clock::now},
                             {}, stop);
 }
 
@@ -475,11 +479,11 @@ TEST_CASE("processes left beside the runner are a cheat", "[bench][evaluation]")
 
 TEST_CASE("a measurement on a busy machine is suspect", "[bench][evaluation]") {
   Scene scene;
-  scene.waits = 10s;
+  scene.judge.waits = 500ms;
   const auto record = evaluate(scene);
   REQUIRE(record);
   CHECK(record->outcome.to_class() == "suspect:busy machine");
-  CHECK(record->timing->contention.value() > 0.1);
+  CHECK(record->timing->contention.value() == Approx(1.0 / 3));
 }
 
 TEST_CASE("a cancelled evaluation is an error", "[bench][evaluation]") {

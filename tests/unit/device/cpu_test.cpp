@@ -149,12 +149,14 @@ TEST_CASE("this machine can be read", "[device][cpu]") {
   CHECK(facts.memory_bytes > 0);
 }
 
-TEST_CASE("waiting for the processor is read from the kernel's pressure file", "[device][cpu]") {
-  const Machine root(Files{{"proc/pressure/cpu",
-                            "some avg10=21.32 avg60=37.65 avg300=55.80 total=2946244311\n"
-                            "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n"}});
-  CHECK(read_cpu_waiting({.root = root.path()}) == std::chrono::microseconds(2946244311));
-  CHECK_FALSE(read_cpu_waiting({.root = "/no/such/root"}));
-  const Machine torn(Files{{"proc/pressure/cpu", "some avg10=0.00 total="}});
-  CHECK_FALSE(read_cpu_waiting({.root = torn.path()}));
+TEST_CASE("what a process got of the processors is added up over its threads", "[device][cpu]") {
+  const Machine root(Files{{"proc/7/task/7/schedstat", "35419053 4390409 23\n"},
+                           {"proc/7/task/8/schedstat", "1000000 2000000 5\n"},
+                           {"proc/9/task/9/schedstat", "0 0 0\n"},
+                           {"proc/10/task/10/schedstat", "no numbers\n"}});
+  const auto found = read_processor_time(7, {.root = root.path()});
+  REQUIRE(found);
+  CHECK(found->running.count() == 36419053);
+  CHECK(found->waiting.count() == 6390409);
+  for (const int pid : {8, 9, 10}) CHECK_FALSE(read_processor_time(pid, {.root = root.path()}));
 }

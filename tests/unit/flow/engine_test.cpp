@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "unit/flow/fake_world.hpp"
 
+using namespace std::chrono_literals;
 using namespace kernelgen;
 using namespace kernelgen::testing;
 
@@ -347,6 +348,59 @@ TEST_CASE("a suspect verdict is asked for again before it counts", "[flow][engin
                                 {world.model, world.prompts, benchmarker, world.detector}, *journal, {}, {});
   REQUIRE(outcome);
   CHECK(outcome->history.at("seed2").correct());
+}
+
+TEST_CASE("a machine that is busy for a while blames nobody", "[flow][engine]") {
+  World world;
+  int calls = 0;
+  FakeBenchmarker benchmarker(
+      [&](const EvaluationRequest& request) { return judge_source(++calls <= 2 ? "busy" : request.candidate.source); });
+  auto request = fake_request();
+  request.busy_pauses.assign(2, 1ms);
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome =
+      run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector}, *journal, {}, {});
+  REQUIRE(outcome);
+  for (const auto& [id, result] : outcome->history)
+    if (result.record) CHECK(result.record->outcome.kind != OutcomeKind::Suspect);
+}
+
+TEST_CASE("a machine that stays busy ends the run, which goes on later", "[flow][engine][resume]") {
+  World world;
+  bool busy = true;
+  FakeBenchmarker benchmarker(
+      [&](const EvaluationRequest& request) { return judge_source(busy ? "busy" : request.candidate.source); });
+  auto request = fake_request();
+  request.busy_pauses.assign(1, 1ms);
+  const auto journal = make_memory_journal(real_time());
+  const auto run = [&] {
+    return run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector}, *journal, {},
+                    {});
+  };
+  const auto first = run();
+  REQUIRE_FALSE(first);
+  CHECK(first.error().code == ErrorCode::Pending);
+  CHECK(first.error().message.find("too busy to time a kernel: others work") != std::string::npos);
+  busy = false;
+  REQUIRE(run());
+  for (const auto& [id, times] : world.model.asked()) CHECK(times == 1);
+}
+
+TEST_CASE("a pause for a busy machine ends with the run", "[flow][engine]") {
+  World world;
+  FakeBenchmarker benchmarker([](const EvaluationRequest&) { return judge_source("busy"); });
+  auto request = fake_request();
+  request.busy_pauses.assign(1, 1h);
+  std::stop_source stop;
+  const auto observe = [&](const std::variant<Event, EvaluationStep>& seen) {
+    const auto* step = std::get_if<EvaluationStep>(&seen);
+    if (step != nullptr && step->progress.phase == "again in 3600 s") stop.request_stop();
+  };
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome = run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector},
+                                *journal, observe, stop.get_token());
+  REQUIRE_FALSE(outcome);
+  CHECK(outcome.error().code == ErrorCode::Cancelled);
 }
 
 TEST_CASE("the same code again is not judged again", "[flow][engine]") {

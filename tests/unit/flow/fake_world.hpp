@@ -30,10 +30,11 @@ inline EvaluationRecord failed_record(OutcomeKind kind, std::string detail, std:
   return record;
 }
 
-/// Judges a source by what its one line says: "score 1.5", "wrong", "broken", "suspect".
+/// Judges a source by what its one line says: "score 1.5", "wrong", "broken", "suspect", "busy".
 inline EvaluationRecord judge_source(const std::string& source) {
   if (const auto at = source.find("score "); at != source.npos) return correct_record(std::stod(source.substr(at + 6)));
-  if (source.find("suspect") != source.npos) return failed_record(OutcomeKind::Suspect, "busy machine", "busy");
+  if (source.find("suspect") != source.npos) return failed_record(OutcomeKind::Suspect, "clock", "hidden");
+  if (source.find("busy") != source.npos) return failed_record(OutcomeKind::Suspect, "busy machine", "others work");
   if (source.find("wrong") != source.npos)
     return failed_record(OutcomeKind::Accuracy, "mismatch", "output: error 0.5 at " + std::to_string(source.size()));
   return failed_record(OutcomeKind::Compile, "other", "line 1: " + source);
