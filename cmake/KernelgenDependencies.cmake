@@ -1,7 +1,7 @@
 # Everything kernelgen is built with, with the oldest versions that work. All private: no public header includes them.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-find_package(Boost 1.81 REQUIRED COMPONENTS json filesystem regex)
+find_package(Boost 1.81 REQUIRED COMPONENTS json regex)
 find_package(fmt 9 REQUIRED)
 find_package(CURL 7.68 REQUIRED)
 find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)
