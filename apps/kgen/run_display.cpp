@@ -47,6 +47,8 @@ void RunDisplay::see(const std::variant<Event, EvaluationStep>& seen) {
     auto& text = running_[step->action_id];
     text = step->progress.phase;
     if (!step->progress.detail.empty()) text += ": " + step->progress.detail;
+    if (step->progress.phase == k_pause_phase)
+      line(fmt::format("{:<24} {}", step->action_id, sanitize_line(text, k_max_message)));
   } else {
     note(std::get<Event>(seen));
   }

@@ -330,8 +330,8 @@ class Engine {
         if (pause == request_.busy_pauses.end())
           return Error{ErrorCode::Pending, "the machine is too busy to time a kernel: " + record->outcome.message +
                                                "; the same command goes on from here"};
-        progress(
-            {fmt::format("again in {:.0f} s", std::chrono::duration<double>(*pause).count()), record->outcome.message});
+        progress({std::string(k_pause_phase),
+                  fmt::format("{:.0f} s; {}", std::chrono::duration<double>(*pause).count(), record->outcome.message)});
         sleep(*pause++, stop_);
         again = true;
       } else {

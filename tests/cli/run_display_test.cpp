@@ -68,6 +68,13 @@ TEST_CASE("into a pipe a search is a line for each step that ended", "[cli][run_
   CHECK(text.back() == '\n');
 }
 
+TEST_CASE("a pause for a busy machine is a line, too", "[cli][run_display]") {
+  std::string text;
+  RunDisplay display({}, [&](std::string_view piece) { text += piece; });
+  display.see(EvaluationStep{"seed1", {std::string(k_pause_phase), "30 s; other work"}});
+  CHECK(text == "seed1                    pause: 30 s; other work\n");
+}
+
 TEST_CASE("on a terminal the bottom line says what runs, the best and the tokens", "[cli][run_display]") {
   for (const std::size_t width : {std::size_t{80}, std::size_t{200}}) {
     const auto pieces = shown({.interactive = true, .color = true, .width = width});

@@ -12,6 +12,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -90,6 +91,9 @@ struct FlowRequest {
   /// Requests in flight at once. Evaluations are done one at a time, beside them.
   int parallel_requests = 4;
 };
+
+/// The phase of an evaluation in which the engine waits for a quieter machine.
+inline constexpr std::string_view k_pause_phase = "pause";
 
 /// An evaluation went a step further; not journaled.
 struct EvaluationStep {

@@ -394,7 +394,7 @@ TEST_CASE("a pause for a busy machine ends with the run", "[flow][engine]") {
   std::stop_source stop;
   const auto observe = [&](const std::variant<Event, EvaluationStep>& seen) {
     const auto* step = std::get_if<EvaluationStep>(&seen);
-    if (step != nullptr && step->progress.phase == "again in 3600 s") stop.request_stop();
+    if (step != nullptr && step->progress.phase == k_pause_phase) stop.request_stop();
   };
   const auto journal = make_memory_journal(real_time());
   const auto outcome = run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector},
