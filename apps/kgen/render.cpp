@@ -123,7 +123,7 @@ std::string error_class_line(const EvaluationRecord& record) {
   auto verdict = record.outcome.to_class();
   std::replace(verdict.begin(), verdict.end(), ':', '.');
   const auto found = classify_error(record).error_class;
-  return found == verdict ? "" : found;
+  return verdict.starts_with(found) ? "" : found;
 }
 
 void add_times(const EvaluationRecord& record, Block& block) {

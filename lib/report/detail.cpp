@@ -107,7 +107,7 @@ std::string attempt_text(const AttemptReport& attempt) {
   auto known = attempt.result_class;
   std::replace(known.begin(), known.end(), ':', '.');
   const std::string error =
-      attempt.error_class.empty() || attempt.error_class == known ? "" : attempt.error_class + ": ";
+      known.starts_with(attempt.error_class) ? "" : attempt.error_class + ": ";
   const std::string said = error + attempt.message;
   return said.empty() ? line : line + wrap_text(said, k_message_indent, k_columns);
 }

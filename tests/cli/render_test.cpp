@@ -66,6 +66,8 @@ TEST_CASE("a verdict names the class of its error where that says more", "[cli][
   CHECK(render_record(record, {}).find("\nerror class cxx.undeclared\n") != std::string::npos);
   record.outcome = {OutcomeKind::Accuracy, "nan", "output[0] is nan, expected 1"};
   CHECK(render_record(record, {}).find("error class") == std::string::npos);
+  record.outcome = {OutcomeKind::Suspect, "busy machine", "for other work"};
+  CHECK(render_record(record, {}).find("error class") == std::string::npos);
 }
 
 TEST_CASE("a record with nothing in it can be shown", "[cli][render]") {
