@@ -27,7 +27,7 @@ class FactWriter {
   /// What `pointer` leads to gets `values`, or, with `from_memory`, what they lead to.
   Fact& write(Range pointer, const std::vector<Range>& values, Rank rank, bool from_memory);
   /// Two pointers or values change places.
-  void swap(Range a, Range b);
+  void swap(Range first, Range second);
   /// What stands on the left of an assignment, with the uses that choose the place.
   ExpressionReader::Object target_of(Range left, std::vector<Use>& address);
 
