@@ -12,6 +12,15 @@ Rank compound_rank(std::string_view operation) {
   return operation == "*=" ? Rank::Scaled : Rank::Operand;
 }
 
+/// now ^ 1, step & 1, step % 2
+bool takes_turns(const Tokens& tokens, Range place) {
+  for (Position at = place.begin; at < place.end; ++at)
+    if (tokens.is(at, "^") || (tokens.is(at, "&") && tokens.is(at + 1, "1")) ||
+        (tokens.is(at, "%") && tokens.is(at + 1, "2")))
+      return true;
+  return false;
+}
+
 }  // namespace
 
 Fact& FactWriter::add(NameId target) {
@@ -30,6 +39,7 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   fact.access = target.access;
   fact.value = right;
   fact.partial = expressions_.names_member(left);
+  fact.turns = fact.memory && takes_turns(tokens_, left);
   fact.uses = std::move(address);
   expressions_.read(right, {.rank = compound_rank(operation)}, fact.uses);
   if (operation != "=") {

@@ -102,6 +102,8 @@ struct Fact {
   bool swaps = false;
   /// Adds to the target, which keeps what it had.
   bool gathers = false;
+  /// Writes one of two places in turn: buffer[step & 1].
+  bool turns = false;
   /// Sets a member of the target and leaves the others.
   bool partial = false;
   /// The expression that is assigned.

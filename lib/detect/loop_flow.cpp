@@ -140,6 +140,8 @@ class LoopFlow : private LoopGraph {
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact) || !fact.memory || !chosen_by_iteration(fact)) continue;
+      // Two halves of one buffer are the state itself, and nothing is kept in them.
+      if (fact.turns && component_[local(node_of(fact))] == component) continue;
       const auto branch = flow_.branch_begin_[fact.node];
       if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
           chooses_iterations(branch))
@@ -258,11 +260,17 @@ class LoopFlow : private LoopGraph {
     });
   }
 
+  /// Whether the iteration chooses a value: an element by its place, or by a pointer that moves.
+  [[nodiscard]] bool varies(const Use& use, const std::unordered_set<std::uint32_t>& groups) const {
+    if (!use.memory) return induction_[local(node_of(use))];
+    const auto pointer = node_of(use.name, false);
+    return groups.count(use.group) != 0 || (occurs(pointer) && pointer != node_of(use) && induction_[local(pointer)]);
+  }
+
   /// Whether a product of the state has a factor that the iteration chooses.
   [[nodiscard]] bool has_varying_factor(std::uint32_t component) const {
     const auto factors = products_of(component, [&](const Use& use, const auto& groups) {
-      return component_[local(node_of(use))] != component &&
-             (use.memory ? groups.count(use.group) != 0 : static_cast<bool>(induction_[local(node_of(use))]));
+      return component_[local(node_of(use))] != component && varies(use, groups);
     });
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
@@ -275,9 +283,6 @@ class LoopFlow : private LoopGraph {
   /// Whether the state goes through other weights in every iteration: the layers of a network, and not its steps.
   [[nodiscard]] bool passes_layers(std::uint32_t component) const {
     const auto outside = [&](const Use& use) { return component_[local(node_of(use))] != component; };
-    const auto varies = [&](const Use& use, const auto& groups) {
-      return use.memory ? groups.count(use.group) != 0 : static_cast<bool>(induction_[local(node_of(use))]);
-    };
     const auto other =
         products_of(component, [&](const Use& use, const auto& g) { return outside(use) && varies(use, g); });
     const auto same =
