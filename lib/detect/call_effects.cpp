@@ -4,6 +4,8 @@
 #include <array>
 #include <string>
 
+#include "detect/vocabulary.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 namespace detect {
@@ -15,11 +17,6 @@ constexpr std::size_t k_most_arguments = 64;
 constexpr std::array<std::string_view, 5> k_copies{"memcpy", "memmove", "memcpy_async", "__pipeline_memcpy_async",
                                                    "load_matrix_sync"};
 constexpr std::array<std::string_view, 2> k_stores{"store_matrix_sync", "fill_fragment"};
-
-template <std::size_t N>
-bool one_of(std::string_view text, const std::array<std::string_view, N>& list) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
 
 bool starts(const Call& call, std::string_view prefix) { return call.name.substr(0, prefix.size()) == prefix; }
 

@@ -1,0 +1,32 @@
+#pragma once
+
+/// \file
+/// What operators and operations are called that matter for how a value goes into another one.
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace detect {
+
+template <std::size_t N>
+[[nodiscard]] bool one_of(std::string_view text, const std::array<std::string_view, N>& list) {
+  return std::find(list.begin(), list.end(), text) != list.end();
+}
+
+/// Operators after which a value is neither a sum nor a product of what stood there.
+[[nodiscard]] bool mixes(std::string_view text);
+/// Calls whose value is one of their arguments, or the greatest or smallest of them.
+[[nodiscard]] bool passes_through(std::string_view name);
+[[nodiscard]] bool is_exponent(std::string_view name);
+/// a b + c, for matrices: the third argument is a sum.
+[[nodiscard]] bool multiplies_matrices(std::string_view name);
+/// Words of casts: (const float*)p.
+[[nodiscard]] bool is_type(std::string_view name);
+[[nodiscard]] bool loads(std::string_view name);
+
+}  // namespace detect
+}  // namespace v0
+}  // namespace kernelgen
