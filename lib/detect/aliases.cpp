@@ -11,6 +11,8 @@ namespace {
 constexpr Position k_longest = 96;
 /// Values inside of values are read again, so often on average and no more.
 constexpr std::size_t k_readings = 4;
+/// Names that functions may have besides their own; far more than any source gives them.
+constexpr std::size_t k_max_aliases = 20'000;
 
 using Functions = std::vector<std::size_t>;
 
@@ -119,6 +121,7 @@ class AliasReader {
     if (functions.empty()) return;
     // The list may move when the name is a new one, and `functions` may lie in another name's list.
     const auto copy = functions;  // NOLINT(performance-unnecessary-copy-initialization)
+    if (s_.meanings.size() >= s_.functions.size() + k_max_aliases) return;
     auto& list = s_.meanings[name];
     for (const auto function : copy)
       if (list.size() < k_max_meanings && std::find(list.begin(), list.end(), function) == list.end())

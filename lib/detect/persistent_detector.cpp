@@ -33,7 +33,7 @@ std::string json_text(std::string_view text) { return sanitize_line(text, 1000);
 /// Loops inside this many others are not looked at: keeps the work linear in the length of the source.
 constexpr int k_max_loop_depth = 12;
 /// Facts that loops are made of, each counted for every loop around it: several times what a megabyte of kernels has.
-constexpr std::size_t k_max_work = 200'000;
+constexpr std::size_t k_max_work = 150'000;
 /// Enough for any kernel; a hostile text cannot make the report larger than this.
 constexpr std::size_t k_max_evidence = 500;
 
