@@ -95,7 +95,6 @@ constexpr double k_python_waking_ns = 500e3;
 /// On a device also: flushing its cache, waking its driver, and launches that wait for it.
 constexpr double k_device_waking_ns = 500e3;
 
-constexpr std::string_view k_busy = "busy machine";
 constexpr std::string_view k_disturbed = "baseline disturbed";
 
 }  // namespace
@@ -214,11 +213,7 @@ std::optional<Outcome> doubt_device_time(const TimingReport& timing, const Memor
 }
 
 bool is_disturbance(const Outcome& outcome) {
-  return is_busy_machine(outcome) || (outcome.kind == OutcomeKind::Suspect && outcome.detail == k_disturbed);
-}
-
-bool is_busy_machine(const Outcome& outcome) {
-  return outcome.kind == OutcomeKind::Suspect && outcome.detail == k_busy;
+  return outcome.is_busy_machine() || (outcome.kind == OutcomeKind::Suspect && outcome.detail == k_disturbed);
 }
 
 bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {
@@ -271,7 +266,7 @@ std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllow
   // First: it explains what the other checks would see.
   if (timing.contention && *timing.contention > k_max_contention)
     return Outcome{
-        OutcomeKind::Suspect, std::string(k_busy),
+        OutcomeKind::Suspect, std::string(k_busy_machine),
         fmt::format("for other work, the reference had to wait for a processor in {:.0f} % of its time; repeat it "
                     "when the machine is idle",
                     100 * *timing.contention)};

@@ -76,9 +76,6 @@ struct MemoryFloor {
 /// Whether a suspicion is about the machine as much as about the candidate: it may be gone at the next try.
 [[nodiscard]] bool is_disturbance(const Outcome& outcome);
 
-/// Whether other work on the machine spoiled a measurement: that says nothing about the candidate.
-[[nodiscard]] bool is_busy_machine(const Outcome& outcome);
-
 /// Whether the interleaved reference is slower than the clean baseline by more than 3 % beyond what noise explains,
 /// so that a second clean baseline has to tell drift of the machine from disturbance by the candidate.
 [[nodiscard]] bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns,

@@ -13,7 +13,6 @@
 
 #include <kernelgen/core/version.hpp>
 
-#include "bench/verdict.hpp"
 #include "flow/run_state.hpp"
 #include "flow/steps.hpp"
 #include "flow/worker_threads.hpp"
@@ -326,7 +325,7 @@ class Engine {
       bool again = false;
       if (!record) {
         again = !ends_run(record.error().code) && ++failures < k_failed_evaluations;
-      } else if (is_busy_machine(record->outcome)) {
+      } else if (record->outcome.is_busy_machine()) {
         if (pause == request_.busy_pauses.end())
           return Error{ErrorCode::Pending, "the machine is too busy to time a kernel: " + record->outcome.message +
                                                "; the same command goes on from here"};

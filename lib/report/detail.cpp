@@ -106,8 +106,7 @@ std::string attempt_text(const AttemptReport& attempt) {
   line += '\n';
   auto known = attempt.result_class;
   std::replace(known.begin(), known.end(), ':', '.');
-  const std::string error =
-      known.starts_with(attempt.error_class) ? "" : attempt.error_class + ": ";
+  const std::string error = known.starts_with(attempt.error_class) ? "" : attempt.error_class + ": ";
   const std::string said = error + attempt.message;
   return said.empty() ? line : line + wrap_text(said, k_message_indent, k_columns);
 }

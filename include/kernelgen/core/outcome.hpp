@@ -37,6 +37,9 @@ enum class OutcomeKind {
 [[nodiscard]] std::string_view to_string(OutcomeKind kind);
 [[nodiscard]] std::optional<OutcomeKind> parse_outcome_kind(std::string_view name);
 
+/// The detail of a Suspect whose measurement other work on the machine spoiled.
+inline constexpr std::string_view k_busy_machine = "busy machine";
+
 /// One answer: a class, its detail, and one line for a person or a model.
 struct Outcome {
   OutcomeKind kind = OutcomeKind::Correct;
@@ -46,6 +49,8 @@ struct Outcome {
   std::string message;
 
   [[nodiscard]] bool correct() const { return kind == OutcomeKind::Correct; }
+  /// Other work on the machine spoiled the measurement: that says nothing about the candidate.
+  [[nodiscard]] bool is_busy_machine() const { return kind == OutcomeKind::Suspect && detail == k_busy_machine; }
   /// "accuracy:mismatch", "timeout".
   [[nodiscard]] std::string to_class() const;
 };
