@@ -39,12 +39,11 @@ Result<Prompt> read_prompt(const std::string& file, const TaskSource& task) {
   return Prompt{.kind = PromptKind::Seed, .text = std::move(text)};
 }
 
-Result<Prompt> make_prompt(const GenerateOptions& options, Context& context) {
+Result<Prompt> make_prompt(const GenerateOptions& options, Target target, Context& context) {
   KERNELGEN_TRY(auto task, load_task_source(options.problem, {.kernelbench_dir = context.environment.kernelbench_dir}));
   if (!options.prompt.empty()) return read_prompt(options.prompt, task);
   PromptRequest request;
-  // Without a source, a Python file can be either; a ModelNew without Triton is the weaker claim.
-  KERNELGEN_TRY(request.target, choose_built_target(options.target, options.output, ""));
+  request.target = target;
   KERNELGEN_TRY(const auto evaluation, evaluation_options(options.evaluation));
   KERNELGEN_TRY(const auto cpu, read_cpu_facts());
   KERNELGEN_TRY(const auto installation, context.find_installation());
@@ -84,9 +83,10 @@ Result<void> keep(const GenerateOptions& options, Target target, const Reply& re
 }
 
 Result<ExitCode> generate(const GenerateOptions& options, Context& context) {
+  // Without a source, a Python file can be either; a ModelNew without Triton is the weaker claim.
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.output, ""));
   KERNELGEN_TRY(const auto client, context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict));
-  KERNELGEN_TRY(const auto prompt, make_prompt(options, context));
+  KERNELGEN_TRY(const auto prompt, make_prompt(options, target, context));
   std::vector<std::optional<Result<Reply>>> replies(static_cast<std::size_t>(options.samples));
   {
     std::vector<std::jthread> threads;

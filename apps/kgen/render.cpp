@@ -120,10 +120,8 @@ std::string error_line(const EvaluationRecord& record) {
 
 /// What is wrong with the code, where that says more than the verdict; docs/errors.md lists the classes.
 std::string error_class_line(const EvaluationRecord& record) {
-  auto verdict = record.outcome.to_class();
-  std::replace(verdict.begin(), verdict.end(), ':', '.');
   const auto found = classify_error(record).error_class;
-  return verdict.starts_with(found) ? "" : found;
+  return says_more(found, record.outcome.to_class()) ? found : "";
 }
 
 void add_times(const EvaluationRecord& record, Block& block) {

@@ -277,9 +277,7 @@ class FactReader {
     constexpr int k_max_depth = 3;
     if (depth_ >= k_max_depth) return;
     const auto arguments = split_tokens(tokens_, call.arguments, ",");
-    const auto count = std::min(arguments.size(), lambda.parameters.size());
-    for (std::size_t i = 0; i < count; ++i)
-      writer_.expressions().read(arguments[i], {}, writer_.add(names_.id(lambda.parameters[i].name)).uses);
+    const auto count = bind(lambda.parameters, arguments);
     const auto returned = std::exchange(returned_, names_.id(lambda.name));
     ++depth_;
     for (auto node = lambda.node + 1; node < function_.nodes[lambda.node].last && expanded_ < k_max_expanded; ++node) {
@@ -294,11 +292,14 @@ class FactReader {
   }
 
   /// A function that calls itself goes on with other parameters.
-  void recurse(const Call& call) {
-    const auto arguments = split_tokens(tokens_, call.arguments, ",");
-    const auto count = std::min(arguments.size(), function_.parameters.size());
+  void recurse(const Call& call) { bind(function_.parameters, split_tokens(tokens_, call.arguments, ",")); }
+
+  /// The parameters get what is given for them. Returns how many do.
+  std::size_t bind(const std::vector<Parameter>& parameters, const std::vector<Range>& arguments) {
+    const auto count = std::min(arguments.size(), parameters.size());
     for (std::size_t i = 0; i < count; ++i)
-      writer_.expressions().read(arguments[i], {}, writer_.add(names_.id(function_.parameters[i].name)).uses);
+      writer_.expressions().read(arguments[i], {}, writer_.add(names_.id(parameters[i].name)).uses);
+    return count;
   }
 
   const Function& function_;

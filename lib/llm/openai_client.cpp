@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
 #include <random>
 #include <utility>
 
@@ -13,6 +11,7 @@
 #include "llm/http.hpp"
 #include "llm/retry.hpp"
 #include "support/random_id.hpp"
+#include "support/sleep.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
 
@@ -25,15 +24,6 @@ using Clock = std::chrono::steady_clock;
 
 /// Longer than anybody waits, and far from what a clock can hold.
 constexpr milliseconds k_forever = std::chrono::hours(24 * 365);
-
-/// False when `stop` was triggered meanwhile.
-bool sleep_for(milliseconds time, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, time, [] { return false; });
-  return !stop.stop_requested();
-}
 
 /// Holds options and nothing that changes: each request has handles, clocks and a random engine of its own.
 class OpenAIClient final : public LLMClient {

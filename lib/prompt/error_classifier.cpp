@@ -265,6 +265,12 @@ ErrorReport classify_error(const EvaluationRecord& record, std::string_view sour
   return report;
 }
 
+bool says_more(std::string_view error_class, std::string_view outcome_class) {
+  std::string dotted(outcome_class);
+  std::replace(dotted.begin(), dotted.end(), ':', '.');
+  return !dotted.starts_with(error_class);
+}
+
 std::vector<std::string> error_classes() {
   std::set<std::string> names(k_own_classes.begin(), k_own_classes.end());
   for (const auto rules :

@@ -146,13 +146,14 @@ std::string refine(std::string_view name, const CompilerFailure& failure, Target
     const auto argument = refused_argument(failure.notes);
     if (only_const_differs(argument)) return "cxx.const";
     if (is_from_void(argument)) return "cxx.conversion";
-    const auto noted = first_match(compiler_note_rules(), failure.notes + failure.others);
     if (contains(reason, "instance of function template") && contains(failure.notes, "failed deduction"))
       return "cxx.template";
+    const auto noted = first_match(compiler_note_rules(), failure.notes + failure.others);
     return std::string(noted.empty() ? name : noted);
   }
-  if ((name == "cxx.conversion" || name == "cxx.call") && only_const_differs(reason)) return "cxx.const";
-  if ((name == "cxx.conversion" || name == "cxx.call") && is_from_void(reason)) return "cxx.conversion";
+  const bool converts = name == "cxx.conversion" || name == "cxx.call";
+  if (converts && only_const_differs(reason)) return "cxx.const";
+  if (converts && is_from_void(reason)) return "cxx.conversion";
   if (name == "cxx.conversion" && contains(failure.notes, "initializing argument")) return "cxx.call";
   if (name == "cxx.no_member" && (lacks_name_of_namespace(reason) || (contains(reason, "std") && has_header(reason))))
     return "cxx.undeclared";

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <boost/json.hpp>
 #include <utility>
 
+#include <kernelgen/prompt/error_classifier.hpp>
 #include <kernelgen/report/report.hpp>
 
 #include "core/json.hpp"
@@ -104,9 +104,7 @@ std::string attempt_text(const AttemptReport& attempt) {
                   fit_right(score_text(attempt.score), 8), attempt.code_file);
   line.erase(line.find_last_not_of(' ') + 1);
   line += '\n';
-  auto known = attempt.result_class;
-  std::replace(known.begin(), known.end(), ':', '.');
-  const std::string error = known.starts_with(attempt.error_class) ? "" : attempt.error_class + ": ";
+  const std::string error = says_more(attempt.error_class, attempt.result_class) ? attempt.error_class + ": " : "";
   const std::string said = error + attempt.message;
   return said.empty() ? line : line + wrap_text(said, k_message_indent, k_columns);
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -12,6 +11,7 @@
 
 #include "bench/verdict.hpp"
 #include "compile/diagnostics.hpp"
+#include "support/files.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::testing {
@@ -83,11 +83,9 @@ Target target_of(const std::string& tool, const std::string& source, const std::
 }
 
 std::string read_corpus_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(path + " cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  auto text = read_file(path);
+  if (!text) throw std::runtime_error(text.error().to_line());
+  return *std::move(text);
 }
 
 struct Share {

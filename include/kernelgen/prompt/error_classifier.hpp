@@ -39,6 +39,10 @@ struct ErrorReport {
 /// about a tenth of a second. `source` is the candidate's; with it, advice on resources names the constants to change.
 [[nodiscard]] ErrorReport classify_error(const EvaluationRecord& record, std::string_view source = {});
 
+/// Whether an error class says more than the class of its outcome: "cxx.undeclared" does beside "compile:syntax",
+/// "accuracy.nan" does not beside "accuracy:nan".
+[[nodiscard]] bool says_more(std::string_view error_class, std::string_view outcome_class);
+
 /// Every class that classify_error() knows, sorted.
 [[nodiscard]] std::vector<std::string> error_classes();
 
