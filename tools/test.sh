@@ -20,6 +20,8 @@ esac
 export LC_ALL=C
 passed=0 failed=0 skipped=0
 workers=$(jobs_here)
+# Seconds after which a test hangs, rather than that the machine is slow: the longest takes 110 here.
+hung=900
 
 # check NAME COMMAND...: one step that counts as one test.
 check() {
@@ -43,9 +45,10 @@ tests() {
 run_ctest() {
   local build=$1 log=$2 status=0
   shift 2
-  ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$workers" -LE 'timing|serial' "$@" | tee "$log" |
+  set -- --output-on-failure --timeout "$hung" "$@"
+  ctest --test-dir "$build" --no-tests=error -j "$workers" -LE 'timing|serial' "$@" | tee "$log" |
     hide_passed || status=1
-  ctest --test-dir "$build" --output-on-failure --no-tests=ignore -j 1 -L 'timing|serial' "$@" | tee -a "$log" |
+  ctest --test-dir "$build" --no-tests=ignore -j 1 -L 'timing|serial' "$@" | tee -a "$log" |
     hide_passed || status=1
   return "$status"
 }
