@@ -14,8 +14,19 @@ namespace {
 /// On a processor, comparing more than this in full costs more than the calls themselves; then every second one, chosen
 /// by lot.
 constexpr std::uint64_t k_always_full_output_bytes = 64u << 20;
+/// Calls of the reference up to here are staged before anybody asks for them: the messages that it saves in a hundred
+/// pairs cost more than one call in vain.
+constexpr std::int64_t k_short_call_ns = 5'000'000;
 constexpr int k_echoes = 16;
 constexpr int k_tried_replays = 2;
+
+/// There and back: ABBA takes out what being second costs.
+StageRequest timed_call(int number, CallMode mode) {
+  return {.distribution = std::string(k_own_distribution),
+          .freshness = Freshness::Canary,
+          .mode = mode,
+          .turn = number % 2 == 0 ? ReferenceTurn::After : ReferenceTurn::Before};
+}
 
 }  // namespace
 
@@ -94,7 +105,7 @@ Result<Ended> CandidateSession::switch_weights(int set) {
 }
 
 Result<CaseResult> CandidateSession::call(const std::string& distribution, Freshness freshness) {
-  KERNELGEN_TRY(auto staged, judge().stage(distribution, freshness, CallMode::Eager, ReferenceTurn::Before));
+  KERNELGEN_TRY(auto staged, judge().stage({.distribution = distribution, .freshness = freshness}));
   const auto answer = run(staged, Allocations::Poisoned, CallMode::Eager);
   CaseResult result{.distribution = distribution, .seed = staged.seed, .weight_set = weight_set_, .call = ++call_};
   KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
@@ -104,7 +115,7 @@ Result<CaseResult> CandidateSession::call(const std::string& distribution, Fresh
   }
   const auto& reply = std::get<RunnerReply>(answer);
   if (first_call_ns_ == 0) first_call_ns_ = reply.end_ns - reply.start_ns;
-  KERNELGEN_TRY(auto checked, judge().check(CheckMode::Full));
+  KERNELGEN_TRY(auto checked, judge().check(CheckMode::Full, std::nullopt));
   result.outcome = std::move(checked.outcome);
   result.outputs = std::move(checked.outputs);
   return result;
@@ -113,22 +124,25 @@ Result<CaseResult> CandidateSession::call(const std::string& distribution, Fresh
 Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number, CallMode reference,
                                                                       CallMode candidate) {
   using Answer = std::variant<TimedPair, Outcome>;
-  // There and back: ABBA takes out what being second costs.
-  const auto turn = number % 2 == 0 ? ReferenceTurn::After : ReferenceTurn::Before;
-  KERNELGEN_TRY(auto staged, judge().stage(std::string(k_own_distribution), Freshness::Canary, reference, turn));
+  KERNELGEN_TRY(auto staged, judge().stage(timed_call(number, reference)));
   const auto answer = run(staged, Allocations::Plain, candidate);
   KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
   if (ended) return Answer(*std::move(ended));
   const auto& reply = std::get<RunnerReply>(answer);
   // Decided only now, when the answer is there: the candidate cannot know which calls count.
   const bool full = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes || coin_(entropy_) == 0;
-  KERNELGEN_TRY(auto checked, judge().check(full ? CheckMode::Full : CheckMode::Canary));
+  // In vain after the last pair: only where calls are short.
+  const auto next = reference_ns_ > 0 && reference_ns_ < k_short_call_ns
+                        ? std::optional(timed_call(number + 1, reference))
+                        : std::nullopt;
+  KERNELGEN_TRY(auto checked, judge().check(full ? CheckMode::Full : CheckMode::Canary, next));
   if (!checked.outcome.correct()) {
     checked.outcome.message = fmt::format("timed call {}: {}", number, checked.outcome.message);
     return Answer(std::move(checked.outcome));
   }
-  // One of the two times of the reference is zero.
-  return Answer(TimedPair{.reference_ns = staged.reference_ns + checked.reference_ns,
+  // One of the two is zero.
+  reference_ns_ = staged.reference_ns + checked.reference_ns;
+  return Answer(TimedPair{.reference_ns = reference_ns_,
                           .candidate_ns = std::max<std::int64_t>(call_ns(reply), 1),
                           .host_ns = reply.host_ns,
                           .late_ns = on_device() ? reply.late_ns() : 0,
@@ -148,8 +162,7 @@ Result<std::optional<std::string>> CandidateSession::try_replay() {
 
 Result<std::optional<std::string>> CandidateSession::replay_once() {
   using Refused = std::optional<std::string>;
-  KERNELGEN_TRY(auto staged,
-                judge().stage(std::string(k_own_distribution), Freshness::New, CallMode::Graph, ReferenceTurn::Before));
+  KERNELGEN_TRY(auto staged, judge().stage({.distribution = std::string(k_own_distribution), .mode = CallMode::Graph}));
   const auto answer = run(staged, Allocations::Plain, CallMode::Graph);
   if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
   if (const auto* death = std::get_if<RunnerDeath>(&answer)) {
@@ -159,7 +172,7 @@ Result<std::optional<std::string>> CandidateSession::replay_once() {
   const auto& reply = std::get<RunnerReply>(answer);
   lost_ = reply.status == RunnerStatus::DeviceFault;
   if (reply.status != RunnerStatus::Ok) return Refused(reply.text);
-  KERNELGEN_TRY(const auto checked, judge().check(CheckMode::Full));
+  KERNELGEN_TRY(const auto checked, judge().check(CheckMode::Full, std::nullopt));
   if (checked.outcome.correct()) return Refused();
   return Refused("its replay gives other outputs than its calls; what it starts on the default stream is not captured");
 }

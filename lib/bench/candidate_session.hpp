@@ -88,6 +88,8 @@ class CandidateSession {
   bool lost_ = false;
   std::int64_t prepare_ns_ = 0;
   std::int64_t first_call_ns_ = 0;
+  /// Of the last timed call.
+  std::int64_t reference_ns_ = 0;
   std::vector<std::int64_t> echoes_ns_;
   std::random_device entropy_;
   std::uniform_int_distribution<int> coin_{0, 1};

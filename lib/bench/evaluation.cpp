@@ -291,7 +291,7 @@ class Evaluation {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return verdict;
     auto& timing = *record_.timing;
     if (baseline_disturbed(timing.clean_before_ns, timing.reference_ns)) {
-      KERNELGEN_TRY(auto after, baseline(CallMode::Eager));
+      KERNELGEN_TRY(auto after, timed("baseline again", [&] { return baseline(CallMode::Eager); }));
       session_->clean->calls_ns = after.samples_ns;
       timing.clean_after_ns = std::move(after.samples_ns);
     }

@@ -8,6 +8,8 @@
 #include <boost/json.hpp>
 #include <cerrno>
 #include <charconv>
+#include <optional>
+#include <utility>
 
 #include <kernelgen/exec/child.hpp>
 
@@ -166,14 +168,8 @@ class JudgeProcess final : public Judge {
     return read<WeightReport>(reply, "state", "weights");
   }
 
-  Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode,
-                           ReferenceTurn turn) override {
-    KERNELGEN_TRY(auto reply, call("stage", {{"distribution", distribution},
-                                             {"seed", nullptr},
-                                             {"graph", mode == CallMode::Graph},
-                                             {"reference_after", turn == ReferenceTurn::After},
-                                             {"repeat", freshness == Freshness::Repeat},
-                                             {"canary", freshness == Freshness::Canary}}));
+  Result<StagedCase> stage(const StageRequest& request) override {
+    KERNELGEN_TRY(auto reply, begun_ && begun_->request == request ? take_begun() : call("stage", stage_body(request)));
     StagedCase staged;
     KERNELGEN_TRY(staged.seed, read_u64(reply, "stage", "seed"));
     KERNELGEN_TRY(staged.forward_seed, read_u64(reply, "stage", "forward_seed"));
@@ -185,8 +181,14 @@ class JudgeProcess final : public Judge {
     return staged;
   }
 
-  Result<CheckResult> check(CheckMode mode) override {
-    KERNELGEN_TRY(auto reply, call("check", {{"mode", mode == CheckMode::Full ? "full" : "canary"}}));
+  Result<CheckResult> check(CheckMode mode, const std::optional<StageRequest>& next) override {
+    KERNELGEN_CHECK(drop_begun());
+    KERNELGEN_TRY(const auto asked, ask("check", {{"mode", mode == CheckMode::Full ? "full" : "canary"}}));
+    if (next) {
+      KERNELGEN_TRY(const auto id, ask("stage", stage_body(*next)));
+      begun_ = Begun{*next, id};
+    }
+    KERNELGEN_TRY(auto reply, answer_to("check", asked));
     CheckResult result;
     KERNELGEN_TRY(result.outcome, read<Outcome>(reply, "check", "outcome"));
     KERNELGEN_TRY(result.outputs, read<std::vector<OutputError>>(reply, "check", "outputs"));
@@ -211,12 +213,61 @@ class JudgeProcess final : public Judge {
   }
 
  private:
+  /// A stage request that is on its way without anybody waiting for its answer.
+  struct Begun {
+    StageRequest request;
+    std::int64_t id = 0;
+  };
+
+  static json::object stage_body(const StageRequest& request) {
+    return {{"distribution", request.distribution},
+            {"seed", nullptr},
+            {"graph", request.mode == CallMode::Graph},
+            {"reference_after", request.turn == ReferenceTurn::After},
+            {"repeat", request.freshness == Freshness::Repeat},
+            {"canary", request.freshness == Freshness::Canary}};
+  }
+
+  Result<json::object> take_begun() {
+    const auto id = std::exchange(begun_, std::nullopt)->id;
+    return answer_to("stage", id);
+  }
+
+  /// A guess that was wrong is thrown away; so is what the task made of it, which its next call will tell again.
+  Result<void> drop_begun() {
+    if (!begun_) return {};
+    const auto id = std::exchange(begun_, std::nullopt)->id;
+    KERNELGEN_CHECK(frame_for("stage", id, k_step_timeout, {}));
+    return {};
+  }
+
   Result<json::object> call(std::string_view op, json::object request, milliseconds timeout = k_step_timeout,
                             const std::stop_token& stop = {}) {
+    KERNELGEN_CHECK(drop_begun());
+    KERNELGEN_TRY(const auto id, ask(op, std::move(request)));
+    return answer_to(op, id, timeout, stop);
+  }
+
+  /// Sends a request and gives its id.
+  Result<std::int64_t> ask(std::string_view op, json::object request) {
     const auto id = next_id_++;
     request["op"] = op;
     request["id"] = id;
     if (auto sent = channel_.send(json::serialize(request)); !sent) return explain(op, std::move(sent).error());
+    return id;
+  }
+
+  Result<json::object> answer_to(std::string_view op, std::int64_t id, milliseconds timeout = k_step_timeout,
+                                 const std::stop_token& stop = {}) {
+    KERNELGEN_TRY(auto reply, frame_for(op, id, timeout, stop));
+    const auto* ok = reply.if_contains("ok");
+    if (ok == nullptr || !ok->is_bool()) return malformed(op, "ok");
+    if (!ok->get_bool()) return error_from(reply);
+    return reply;
+  }
+
+  Result<json::object> frame_for(std::string_view op, std::int64_t id, milliseconds timeout,
+                                 const std::stop_token& stop) {
     auto frame = channel_.receive(timeout, stop);
     if (!frame) return explain(op, std::move(frame).error());
     KERNELGEN_TRY(auto parsed, parse_json(*frame));
@@ -224,9 +275,6 @@ class JudgeProcess final : public Judge {
     auto& reply = parsed.get_object();
     const auto* answered = reply.if_contains("id");
     if (answered == nullptr || !answered->is_int64() || answered->get_int64() != id) return malformed(op, "id");
-    const auto* ok = reply.if_contains("ok");
-    if (ok == nullptr || !ok->is_bool()) return malformed(op, "ok");
-    if (!ok->get_bool()) return error_from(reply);
     return std::move(reply);
   }
 
@@ -280,6 +328,7 @@ class JudgeProcess final : public Judge {
   std::string task_name_;
   milliseconds task_timeout_{0};
   std::int64_t next_id_ = 1;
+  std::optional<Begun> begun_;
 };
 
 }  // namespace

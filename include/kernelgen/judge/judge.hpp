@@ -120,6 +120,15 @@ enum class CallMode {
   Graph,  ///< as a captured graph that is replayed: device time without the host's
 };
 
+/// A call to be made ready: the reference is called, and timed, in that mode.
+struct StageRequest {
+  std::string distribution;
+  Freshness freshness = Freshness::New;
+  CallMode mode = CallMode::Eager;
+  ReferenceTurn turn = ReferenceTurn::Before;
+  friend bool operator==(const StageRequest&, const StageRequest&) = default;
+};
+
 /// Times of the reference with nothing else running.
 struct Baseline {
   std::vector<std::int64_t> samples_ns;
@@ -161,10 +170,9 @@ class Judge {
   virtual Result<std::uint64_t> use_weights(int set) = 0;
   /// Matches what a ModelNew exported for a weight set. The report is complete after the second set.
   virtual Result<WeightReport> match_state(int set, const SharedMemory& state) = 0;
-  /// The reference is called, and timed, in that mode.
-  virtual Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode,
-                                   ReferenceTurn turn) = 0;
-  virtual Result<CheckResult> check(CheckMode mode) = 0;
+  virtual Result<StagedCase> stage(const StageRequest& request) = 0;
+  /// `next` is what will most likely be staged now: a judge may begin with it while the caller reads the result.
+  virtual Result<CheckResult> check(CheckMode mode, const std::optional<StageRequest>& next) = 0;
   /// What it has got of the processors so far. Nothing where nobody knows.
   [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() const = 0;
   /// Times the reference with nothing else running.

@@ -43,20 +43,22 @@ class FakeJudge final : public Judge {
     return std::uint64_t{100} + static_cast<std::uint64_t>(set);
   }
   Result<WeightReport> match_state(int, const SharedMemory&) override { return weights; }
-  Result<StagedCase> stage(const std::string& distribution, Freshness freshness, CallMode mode,
-                           ReferenceTurn turn) override {
-    if (mode == CallMode::Graph) ++graphs;
-    after_ = turn == ReferenceTurn::After;
+  Result<StagedCase> stage(const StageRequest& request) override {
+    if (request.mode == CallMode::Graph) ++graphs;
+    after_ = request.turn == ReferenceTurn::After;
     turns += after_ ? 'a' : 'b';
-    distribution_ = distribution;
-    if (freshness == Freshness::Canary) ++canaries;
+    if (announced && *announced == request) ++right_guesses;
+    announced.reset();
+    distribution_ = request.distribution;
+    if (request.freshness == Freshness::Canary) ++canaries;
     return StagedCase{.seed = ++seed_,
                       .forward_seed = 1,
                       .reference_ns = after_ ? 0 : reference_ns,
                       .fresh = fresh(canaries),
                       .throttled = throttled(canaries)};
   }
-  Result<CheckResult> check(CheckMode) override {
+  Result<CheckResult> check(CheckMode, const std::optional<StageRequest>& next) override {
+    announced = next;
     return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns : 0};
   }
   Result<Baseline> baseline(CallMode mode, int, int, std::chrono::milliseconds) override {
@@ -68,6 +70,9 @@ class FakeJudge final : public Judge {
   std::function<bool(int canary)> throttled = [](int) { return false; };
   int canaries = 0;
   int checks = 0;
+  /// What the last check was told to come next, and how often it came.
+  std::optional<StageRequest> announced;
+  int right_guesses = 0;
   /// When the reference was called for each staged case: 'b'efore the candidate or 'a'fter it.
   std::string turns;
 
@@ -392,6 +397,23 @@ TEST_CASE("who is called first in a timed pair takes turns", "[bench][evaluation
   CHECK((timed == "bababa" || timed == "ababab"));
   CHECK(record->timing->reference_ns ==
         std::vector<std::int64_t>(record->timing->candidate_ns.size(), scene.judge.reference_ns));
+}
+
+TEST_CASE("the next timed pair is announced where calls are short", "[bench][evaluation]") {
+  Scene scene;
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  const auto pairs = static_cast<int>(record->timing->candidate_ns.size());
+  // All but the first, whose cost nobody knows, and the one that did not come.
+  CHECK(scene.judge.right_guesses == pairs - 2);
+  CHECK(scene.judge.announced);
+
+  Scene slow;
+  slow.judge.reference_ns = 20'000'000;
+  slow.judge.clean_ns = std::vector<std::int64_t>(20, 20'000'000);
+  REQUIRE(evaluate(slow));
+  CHECK(slow.judge.right_guesses == 0);
+  CHECK_FALSE(slow.judge.announced);
 }
 
 TEST_CASE("only suspicions about the machine are worth another try", "[bench][evaluation]") {

@@ -1,0 +1,119 @@
+#include "judge/judge_process.hpp"
+
+#include <sys/socket.h>
+
+#include <boost/json.hpp>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/frame_channel.hpp"
+
+using namespace kernelgen;
+using namespace std::chrono_literals;
+namespace json = boost::json;
+
+namespace {
+
+using Answer = std::function<json::object(const std::string& op, const json::object& request)>;
+
+/// The judge's end of the socket: answers in the order of the requests, as a judge does.
+class ScriptedJudge {
+ public:
+  explicit ScriptedJudge(Answer answer) {
+    int ends[2];
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    judge_ = make_judge_process({.socket = UniqueFd(ends[0])});
+    thread_ = std::jthread([this, channel = FrameChannel(UniqueFd(ends[1])), answer = std::move(answer)]() mutable {
+      while (auto frame = channel.receive(10s, {})) {
+        const auto request = json::parse(*frame).as_object();
+        const std::string op(request.at("op").as_string());
+        ops.push_back(op);
+        auto reply = answer(op, request);
+        reply["id"] = request.at("id");
+        reply.emplace("ok", true);
+        if (!channel.send(json::serialize(reply))) return;
+      }
+    });
+  }
+  ScriptedJudge(const ScriptedJudge&) = delete;
+  ScriptedJudge& operator=(const ScriptedJudge&) = delete;
+  ~ScriptedJudge() { finish(); }
+
+  Judge& operator*() { return *judge_; }
+  /// Closes the connection; `ops` may be read now.
+  void finish() {
+    judge_.reset();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  std::vector<std::string> ops;
+
+ private:
+  std::unique_ptr<Judge> judge_;
+  std::jthread thread_;
+};
+
+json::object right_answer(const std::string& op, const json::object& request) {
+  if (op == "check")
+    return {{"outcome", {{"kind", "correct"}, {"detail", ""}, {"message", ""}}}, {"outputs", json::array()}};
+  if (op == "weights") return {{"seed", "7"}};
+  const bool after = request.contains("reference_after") && request.at("reference_after").as_bool();
+  return {
+      {"seed", "1"}, {"forward_seed", "2"}, {"reference_ns", after ? 0 : 1000}, {"fresh", true}, {"throttled", false}};
+}
+
+const StageRequest k_before{.distribution = "own", .freshness = Freshness::Canary};
+const StageRequest k_after{.distribution = "own", .freshness = Freshness::Canary, .turn = ReferenceTurn::After};
+
+}  // namespace
+
+TEST_CASE("a call that was announced is staged once", "[judge]") {
+  ScriptedJudge judge(right_answer);
+  REQUIRE((*judge).stage(k_before));
+  REQUIRE((*judge).check(CheckMode::Full, k_after));
+  const auto staged = (*judge).stage(k_after);
+  REQUIRE(staged);
+  CHECK(staged->reference_ns == 0);
+  REQUIRE((*judge).check(CheckMode::Full, std::nullopt));
+  judge.finish();
+  CHECK(judge.ops == std::vector<std::string>{"stage", "check", "stage", "check"});
+}
+
+TEST_CASE("a call that was announced and did not come changes nothing else", "[judge]") {
+  ScriptedJudge judge(right_answer);
+  REQUIRE((*judge).check(CheckMode::Full, k_after));
+  const auto other = (*judge).stage(k_before);
+  REQUIRE(other);
+  CHECK(other->reference_ns == 1000);
+  REQUIRE((*judge).check(CheckMode::Full, k_after));
+  CHECK((*judge).use_weights(2).value() == 7);
+  REQUIRE((*judge).check(CheckMode::Full, k_after));
+  REQUIRE((*judge).check(CheckMode::Full, std::nullopt));
+  judge.finish();
+  CHECK(judge.ops ==
+        std::vector<std::string>{"check", "stage", "stage", "check", "stage", "weights", "check", "stage", "check"});
+}
+
+TEST_CASE("a task that fails while it is staged ahead fails when that call comes", "[judge]") {
+  ScriptedJudge judge([](const std::string& op, const json::object& request) {
+    if (op != "stage") return right_answer(op, request);
+    return json::object{{"ok", false}, {"error", {{"code", "invalid_task"}, {"message", "no more inputs"}}}};
+  });
+  REQUIRE((*judge).check(CheckMode::Full, k_after));
+  const auto staged = (*judge).stage(k_after);
+  REQUIRE_FALSE(staged);
+  CHECK(staged.error().code == ErrorCode::InvalidTask);
+  CHECK(staged.error().message == "no more inputs");
+  // Nobody asked for this one.
+  REQUIRE((*judge).check(CheckMode::Full, k_after));
+  CHECK((*judge).use_weights(1));
+}
+
+TEST_CASE("a seed that is no number is an error of the protocol", "[judge]") {
+  ScriptedJudge judge([](const std::string&, const json::object&) { return json::object{{"seed", "none"}}; });
+  const auto seed = (*judge).use_weights(1);
+  REQUIRE_FALSE(seed);
+  CHECK(seed.error().code == ErrorCode::Protocol);
+}
