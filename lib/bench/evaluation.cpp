@@ -33,6 +33,11 @@ constexpr int k_replay_share = 2;
 /// A clock that could hide more than this share of a call is worth a label.
 constexpr double k_loose_share = 0.1;
 
+/// Whether a Python candidate may compile something. One that calls torch's own kernels is not worth a process.
+bool builds_kernels(std::string_view source) {
+  return source.find("triton") != std::string_view::npos || source.find("cpp_extension") != std::string_view::npos;
+}
+
 class Evaluation {
  public:
   Evaluation(const EvaluationRequest& request, EvaluationRecord record, EvaluationBackends backends,
@@ -56,6 +61,7 @@ class Evaluation {
   Result<EvaluationRecord> evaluate() {
     KERNELGEN_TRY(auto refused, compile_and_open());
     if (refused) return finish(*std::move(refused));
+    KERNELGEN_CHECK(build_ahead());
     KERNELGEN_TRY(auto alone, timed("wait for the device", [&] { return backends_.gate.alone(stop_); }));
     KERNELGEN_TRY(auto verdict, judge_candidate());
     const auto exchanges = timed("end", [&] { return candidate_->end(); });
@@ -115,6 +121,12 @@ class Evaluation {
     record_.compile = std::move(success.report);
     artifact_ = std::move(success.artifact);
     return Ended();
+  }
+
+  /// What a Python candidate compiles, it compiles before the device is its own.
+  Result<void> build_ahead() {
+    if (!on_device() || kind_ != RunnerKind::Python || !builds_kernels(request_.candidate.source)) return {};
+    return timed("build ahead", [&] { return candidate_->build_ahead(artifact_, builds_key()); });
   }
 
   /// The steps in order; the first that ends the evaluation gives the verdict.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include <filesystem>
+
 #include <kernelgen/core/version.hpp>
 #include <kernelgen/device/cpu.hpp>
 
@@ -55,6 +57,10 @@ class Evaluator final : public LocalBenchmarker {
   Evaluator(const WorkerOptions& options, CpuFacts cpu) : options_(options), cpu_(std::move(cpu)) {}
 
   Result<void> start() {
+    // It is mounted into sandboxes by processes that work elsewhere.
+    std::error_code error;
+    if (!options_.cache_dir.empty()) options_.cache_dir = std::filesystem::absolute(options_.cache_dir, error).string();
+    if (error) return Error{ErrorCode::InvalidArgument, "the cache directory: " + error.message()};
     const auto environment = with_equal_terms(options_.environment);
     memory_ = make_shared_memory_source();
     processes_ = make_process_runner();

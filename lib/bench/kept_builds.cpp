@@ -1,6 +1,10 @@
 #include "bench/kept_builds.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -18,6 +22,7 @@ namespace fs = std::filesystem;
 /// An extension of torch's takes about 1 MB, a Triton kernel 100 kB.
 constexpr std::uintmax_t k_max_bytes = 256u << 20;
 constexpr std::size_t k_max_keys = 512;
+constexpr std::chrono::minutes k_new{1};
 
 std::uintmax_t bytes_below(const fs::path& directory) {
   std::uintmax_t bytes = 0;
@@ -44,13 +49,40 @@ void make_room(const fs::path& kept) {
   for (std::size_t i = 0; i + k_max_keys < keys.size(); ++i) fs::remove_all(keys[i].second, error);
 }
 
+/// Held as long as its place is somebody's. Where directories cannot be locked (some network file systems), no place is
+/// ever taken for an orphan.
+UniqueFd open_place(const fs::path& place) {
+  return UniqueFd(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+void remove_orphans(const fs::path& places) {
+  std::error_code error;
+  const auto now = fs::file_time_type::clock::now();
+  for (const auto& entry : fs::directory_iterator(places, error)) {
+    std::error_code gone;
+    const auto time = entry.last_write_time(gone);
+    // One that was just made may not be locked yet.
+    if (gone || now - time < k_new) continue;
+    const auto lock = open_place(entry.path());
+    if (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), gone);
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<BuildPlace>> BuildPlace::make(const fs::path& directory) {
   auto path = directory / "places" / random_id();
   KERNELGEN_CHECK(make_directories(path));
   KERNELGEN_CHECK(make_directories(directory / "kept"));
-  return std::unique_ptr<BuildPlace>(new BuildPlace(directory, std::move(path)));
+  auto lock = open_place(path);
+  if (lock.valid()) ::flock(lock.get(), LOCK_EX | LOCK_NB);
+  remove_orphans(directory / "places");
+  return std::unique_ptr<BuildPlace>(new BuildPlace(directory, std::move(path), std::move(lock)));
+}
+
+bool BuildPlace::is_kept(const fs::path& directory, const std::string& key) {
+  std::error_code error;
+  return fs::is_directory(directory / "kept" / key, error);
 }
 
 BuildPlace::~BuildPlace() {

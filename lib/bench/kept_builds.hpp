@@ -5,7 +5,7 @@
 /// the very same candidate. A runner can write to its own place only, so a candidate can spoil nobody's builds but its
 /// own.
 ///
-///     DIR/places/RANDOM/kept    one runner's, mounted into its sandbox
+///     DIR/places/RANDOM/kept    one runner's, mounted into its sandbox; locked by its worker
 ///     DIR/kept/KEY              moved there before its LOAD, and back when it has ended
 
 #include <filesystem>
@@ -14,14 +14,18 @@
 
 #include <kernelgen/core/result.hpp>
 
+#include "support/unique_fd.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 
 /// The place of one runner. The destructor removes it with what is in it.
 class BuildPlace {
  public:
-  /// Made empty below `directory`.
+  /// Made empty below `directory`. Places of workers that were killed are removed on the way.
   [[nodiscard]] static Result<std::unique_ptr<BuildPlace>> make(const std::filesystem::path& directory);
+  /// Whether something was kept for this key.
+  [[nodiscard]] static bool is_kept(const std::filesystem::path& directory, const std::string& key);
   ~BuildPlace();
   BuildPlace(const BuildPlace&) = delete;
   BuildPlace& operator=(const BuildPlace&) = delete;
@@ -34,11 +38,12 @@ class BuildPlace {
   void keep() noexcept;
 
  private:
-  BuildPlace(std::filesystem::path directory, std::filesystem::path path)
-      : directory_(std::move(directory)), path_(std::move(path)) {}
+  BuildPlace(std::filesystem::path directory, std::filesystem::path path, UniqueFd lock)
+      : directory_(std::move(directory)), path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::filesystem::path directory_;
   std::filesystem::path path_;
+  UniqueFd lock_;
   std::string key_;
 };
 

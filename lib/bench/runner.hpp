@@ -117,10 +117,20 @@ class Runner {
 /// How a candidate's code is run.
 enum class RunnerKind { Native, Python, PythonInterpreter };
 
+/// A Python candidate that is to be built ahead: as RunnerJob has it.
+struct BuildJob {
+  int description_fd = -1;
+  int code_fd = -1;
+  std::string builds_key;
+};
+
 /// Hands out standby runners.
 class RunnerSource {
  public:
   virtual ~RunnerSource() = default;
+  /// Compiles what a Python candidate on a device will need, in a process that does not see the device, so that its
+  /// runner, which holds the device alone, finds it. What fails here is done again, and told, there.
+  virtual void build_ahead(const BuildJob& job, std::chrono::milliseconds timeout, std::stop_token stop) = 0;
   /// A runner of this kind will soon be taken: starts what takes long and returns at once.
   virtual void expect(RunnerKind kind) = 0;
   virtual Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) = 0;

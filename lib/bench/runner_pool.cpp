@@ -7,12 +7,15 @@
 #include <kernelgen/exec/child.hpp>
 
 #include "bench/runner_process.hpp"
+#include "device/gpu_json.hpp"
 #include "exec/zygote.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
+
+namespace json = boost::json;
 
 constexpr std::chrono::milliseconds k_start_timeout{30'000};
 /// Importing torch from a cold disk or a network file system.
@@ -32,6 +35,20 @@ class RunnerPool final : public RunnerSource {
     if (auto started = start_zygote(kind)) zygote = *std::move(started);
   }
 
+  void build_ahead(const BuildJob& job, std::chrono::milliseconds timeout, std::stop_token stop) override {
+    if (!builds() || BuildPlace::is_kept(options_.builds_dir, job.builds_key)) return;
+    std::unique_ptr<RunnerProcess> builder;
+    {
+      const std::scoped_lock lock(mutex_);
+      auto started = start(RunnerKind::Python, Role::Builder, stop);
+      if (!started) return;
+      builder = *std::move(started);
+    }
+    if (!builder->wait_ready(k_start_timeout)) return;
+    builder->cancel_with(std::move(stop));
+    [[maybe_unused]] const auto answer = builder->build(job, timeout);
+  }
+
   Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) override {
     std::unique_ptr<RunnerProcess> runner;
     {
@@ -39,10 +56,10 @@ class RunnerPool final : public RunnerSource {
       auto& standby = standby_[static_cast<std::size_t>(kind)];
       if (standby && standby->alive()) runner = std::move(standby);
       if (!runner) {
-        KERNELGEN_TRY(runner, start(kind, stop));
+        KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
       }
       // The next one gets ready while this one loads its candidate. If it cannot start, the next take() says why.
-      auto next = start(kind, stop);
+      auto next = start(kind, Role::Runner, stop);
       standby = next ? *std::move(next) : nullptr;
     }
     KERNELGEN_CHECK(runner->wait_ready(k_start_timeout));
@@ -51,20 +68,25 @@ class RunnerPool final : public RunnerSource {
   }
 
  private:
-  Result<std::unique_ptr<RunnerProcess>> start(RunnerKind kind, const std::stop_token& stop) {
+  enum class Role { Runner, Builder };
+
+  /// Whether candidates' builds are kept.
+  [[nodiscard]] bool builds() const { return options_.gpu && !options_.builds_dir.empty(); }
+
+  Result<std::unique_ptr<RunnerProcess>> start(RunnerKind kind, Role role, const std::stop_token& stop) {
     KERNELGEN_TRY(auto ends, make_runner_ends());
     if (kind == RunnerKind::Native) {
       auto runner = make_runner_process(std::move(ends.ours));
       KERNELGEN_CHECK(start_native(ends));
       return runner;
     }
-    std::unique_ptr<BuildPlace> builds;
-    if (options_.gpu && !options_.builds_dir.empty()) {
-      KERNELGEN_TRY(builds, BuildPlace::make(options_.builds_dir));
+    std::unique_ptr<BuildPlace> place;
+    if (builds()) {
+      KERNELGEN_TRY(place, BuildPlace::make(options_.builds_dir));
     }
-    const std::string place = builds ? builds->path().string() : std::string();
-    auto runner = make_runner_process(std::move(ends.ours), std::move(builds));
-    KERNELGEN_CHECK(fork_python(kind, ends, place, stop));
+    const ForkOptions fork{.builds = place ? place->path().string() : std::string(), .builder = role == Role::Builder};
+    auto runner = make_runner_process(std::move(ends.ours), std::move(place));
+    KERNELGEN_CHECK(fork_python(kind, ends, fork, stop));
     return runner;
   }
 
@@ -84,7 +106,7 @@ class RunnerPool final : public RunnerSource {
     return {};
   }
 
-  Result<void> fork_python(RunnerKind kind, const RunnerEnds& ends, const std::string& builds,
+  Result<void> fork_python(RunnerKind kind, const RunnerEnds& ends, const ForkOptions& options,
                            const std::stop_token& stop) {
     auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
     const std::array<int, 2> fds{ends.control.get(), ends.status.get()};
@@ -94,7 +116,7 @@ class RunnerPool final : public RunnerSource {
         KERNELGEN_TRY(zygote, start_zygote(kind));
       }
       auto ready = zygote->wait_ready(k_import_timeout, stop);
-      if (ready && zygote->fork(fds, builds)) return {};
+      if (ready && zygote->fork(fds, options)) return {};
       zygote.reset();
       if (!ready && (last_try || ready.error().code == ErrorCode::Cancelled)) return std::move(ready).error();
     }
@@ -111,7 +133,8 @@ class RunnerPool final : public RunnerSource {
     zygote.environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1";
     if (options_.gpu)
       zygote.arguments.insert(zygote.arguments.end(),
-                              {"--gpu", options_.gpu->uuid, "--gpu-vendor", options_.gpu->vendor});
+                              {"--gpu", options_.gpu->uuid, "--gpu-vendor", options_.gpu->vendor, "--gpu-facts",
+                               json::serialize(to_value(*options_.gpu))});
     if (kind == RunnerKind::PythonInterpreter) zygote.arguments.push_back("--interpreter");
     return Zygote::start(std::move(zygote));
   }

@@ -117,6 +117,10 @@ class SandboxedRunner final : public RunnerProcess {
         reader_ = *std::move(reader);
     return ask(KGEN_OP_LOAD, {code, job.memory_limit}, timeout, fds);
   }
+  RunnerAnswer build(const BuildJob& job, milliseconds timeout) override {
+    if (builds_) builds_->bring(job.builds_key);
+    return ask(KGEN_OP_BUILD, {}, timeout, std::array<int, 2>{job.description_fd, job.code_fd});
+  }
   RunnerAnswer construct(int set, std::uint64_t seed, milliseconds timeout) override {
     return ask(KGEN_OP_CONSTRUCT, {static_cast<std::uint64_t>(set), seed}, timeout);
   }

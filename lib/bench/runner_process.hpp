@@ -32,7 +32,7 @@ struct RunnerEnds {
 };
 [[nodiscard]] Result<RunnerEnds> make_runner_ends();
 
-/// A runner whose HELLO may still be on its way. The destructor ends it with all that it started.
+/// A runner, or a builder, whose HELLO may still be on its way. The destructor ends it with all that it started.
 class RunnerProcess : public Runner {
  public:
   /// Waits for the sandbox to stand. Unavailable with what is known when it never does.
@@ -41,6 +41,8 @@ class RunnerProcess : public Runner {
   virtual void cancel_with(std::stop_token stop) = 0;
   /// False when it died while it stood by.
   [[nodiscard]] virtual bool alive() = 0;
+  /// Of a builder, once: what it builds stays below the key.
+  virtual RunnerAnswer build(const BuildJob& job, std::chrono::milliseconds timeout) = 0;
 };
 /// `builds`: where its candidate may keep what it builds; nullptr: nowhere.
 [[nodiscard]] std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection,

@@ -66,11 +66,12 @@ Result<ZygoteFacts> Zygote::wait_ready(std::chrono::milliseconds timeout, const 
   return facts_;
 }
 
-Result<pid_t> Zygote::fork(std::span<const int> fds, const std::string& builds) {
+Result<pid_t> Zygote::fork(std::span<const int> fds, const ForkOptions& options) {
   const std::scoped_lock lock(mutex_);
   const auto id = next_id_++;
   json::object request{{"op", "fork"}, {"id", id}};
-  if (!builds.empty()) request["builds"] = builds;
+  if (!options.builds.empty()) request["builds"] = options.builds;
+  if (options.builder) request["builder"] = true;
   KERNELGEN_CHECK(channel_.send(json::serialize(request), fds));
   KERNELGEN_TRY(auto frame, channel_.receive(k_fork_timeout, std::stop_token{}));
   KERNELGEN_TRY(auto parsed, parse_json(frame));

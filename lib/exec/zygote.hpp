@@ -34,6 +34,14 @@ struct ZygoteOptions {
   std::map<std::string, std::string> environment;
 };
 
+/// What a fresh copy is for.
+struct ForkOptions {
+  /// A directory that the copy may write to, for what candidates build; empty: none.
+  std::string builds{};
+  /// It only builds there, and never sees a device.
+  bool builder = false;
+};
+
 /// What the zygote said of itself when it was ready.
 struct ZygoteFacts {
   std::string python;
@@ -50,8 +58,7 @@ class Zygote {
   [[nodiscard]] Result<ZygoteFacts> wait_ready(std::chrono::milliseconds timeout, const std::stop_token& stop);
   /// A fresh copy that owns `fds`; they are numbered as in the request. Gives its pid; it belongs to the caller's
   /// process if that is a child subreaper.
-  /// `builds`: a directory that the copy may write to, for what candidates build; empty: none.
-  [[nodiscard]] Result<pid_t> fork(std::span<const int> fds, const std::string& builds = {});
+  [[nodiscard]] Result<pid_t> fork(std::span<const int> fds, const ForkOptions& options = {});
   /// The last line that it or its children wrote to standard error; empty when there is none.
   [[nodiscard]] std::string last_words() const { return log_.last_line(); }
 

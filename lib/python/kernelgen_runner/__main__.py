@@ -2,12 +2,14 @@
 
 A fork request carries two descriptors: the runner's control socket (SOCK_SEQPACKET) and the write end of its status pipe.
 It may name a directory in "builds": the one place of the worker's where that runner may write, for what candidates build.
+With "builder" it is no runner, but compiles there what a candidate will need, without the device.
 The zygote never touches a GPU's driver: that does not survive a fork. Its children open the device.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import socket
@@ -27,6 +29,7 @@ def main() -> int:
     parser.add_argument("--log", help="where candidates' output goes; default: nowhere")
     parser.add_argument("--gpu", metavar="UUID", help="runners work on this GPU; default: on the processor")
     parser.add_argument("--gpu-vendor", default="nvidia", choices=("nvidia", "fake"), help="whose GPU that is")
+    parser.add_argument("--gpu-facts", metavar="JSON", default="{}", help="what is known of it, for building without it")
     options = parser.parse_args()
     connection = socket.socket(fileno=options.fd)
     os.environ.pop("TRITON_INTERPRET", None)
@@ -49,12 +52,16 @@ def main() -> int:
 
     prewarmed = prewarm.Prewarmed()
     support = Support(options.support)
-    settings = standby.Settings(support, options.hide, options.log, options.gpu, options.gpu_vendor, prewarmed)
+    settings = standby.Settings(
+        support, options.hide, options.log, options.gpu, options.gpu_vendor, json.loads(options.gpu_facts), prewarmed
+    )
     zygote.import_hidden_dependencies()
 
     def child(request: dict[str, Any], descriptors: list[int]) -> int:
         status = descriptors[1] if len(descriptors) > 1 else -1
         kept = request.get("builds")
+        if request.get("builder") and isinstance(kept, str):
+            return standby.build_ahead(descriptors[0], status, settings, kept)
         return standby.main(descriptors[0], status, settings, kept if isinstance(kept, str) else None)
 
     ready = {"python": platform.python_version(), "torch": str(torch.__version__), "triton": triton_version}

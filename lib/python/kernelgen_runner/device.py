@@ -38,6 +38,12 @@ def device_failure(error: GpuError, more: str = "") -> Failure:
     return failure
 
 
+def architecture_number(architecture: str) -> str:
+    """"sm_90" as TORCH_CUDA_ARCH_LIST has it: "9.0". Empty for anything else."""
+    number = re.fullmatch(r"sm_(\d+)(\d)", architecture)
+    return f"{number[1]}.{number[2]}" if number else ""
+
+
 class Device:
     """One device. `torch` is where torch's tensors of it live."""
 
@@ -67,9 +73,8 @@ class Device:
 
     @property
     def architecture(self) -> str:
-        """As TORCH_CUDA_ARCH_LIST has it: "9.0". Empty where there is none."""
-        number = re.fullmatch(r"sm_(\d+)(\d)", self.gpu.facts.architecture)
-        return f"{number[1]}.{number[2]}" if number else ""
+        """As TORCH_CUDA_ARCH_LIST has it."""
+        return architecture_number(self.gpu.facts.architecture)
 
     # -- memory ---------------------------------------------------------------------------------------------------
 

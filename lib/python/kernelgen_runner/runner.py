@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ from .support import Support
 
 MAX_JOB = 64 << 20
 _copy_each = torch._foreach_copy_
-_CASTS = {"fp16": torch.float16, "bf16": torch.bfloat16}
+CASTS = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 def apply_precision(name: str) -> None:
@@ -32,6 +33,26 @@ def apply_precision(name: str) -> None:
     torch.set_float32_matmul_precision("high" if name == "tf32" else "highest")
     torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
     torch.backends.cudnn.allow_tf32 = name != "strict"
+
+
+def read_job(descriptor: int) -> dict[str, Any]:
+    """What a candidate is to be called with. Raises Failure."""
+    size = os.fstat(descriptor).st_size
+    if size > MAX_JOB:
+        raise Failure(protocol.PROTOCOL, "the job is too long")
+    job: dict[str, Any] = json.loads(os.pread(descriptor, size, 0).rstrip(b"\0"))
+    return job
+
+
+def init_arguments(job: Mapping[str, Any]) -> list[Any]:
+    """What ModelNew is constructed with."""
+    tensors = {}
+    for entry in job.get("init_tensors", []):
+        data = bytearray.fromhex(entry["hex"])
+        dtype = dtypes.parse(entry["dtype"])
+        flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
+        tensors[entry["name"]] = flat.reshape(entry["shape"])
+    return list(values.decode(job["init"], tensors))
 
 
 def _grouped(pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> list[tuple[list[torch.Tensor], list[torch.Tensor]]]:
@@ -134,10 +155,7 @@ class Runner:
         return Reply(start_ns=started, end_ns=time.monotonic_ns())
 
     def _read_job(self, descriptor: int) -> None:
-        size = os.fstat(descriptor).st_size
-        if size > MAX_JOB:
-            raise Failure(protocol.PROTOCOL, "the job is too long")
-        job = json.loads(os.pread(descriptor, size, 0).rstrip(b"\0"))
+        job = read_job(descriptor)
         ours = self._device.gpu.facts.uuid if self._device is not None else None
         wanted = (job.get("device") or {}).get("uuid")
         if wanted != ours:
@@ -182,15 +200,6 @@ class Runner:
             return make_host_run(work, self._support)
         return make_device_run(work, self._support, self._device)
 
-    def _init_arguments(self) -> list[Any]:
-        tensors = {}
-        for entry in self._job.get("init_tensors", []):
-            data = bytearray.fromhex(entry["hex"])
-            dtype = dtypes.parse(entry["dtype"])
-            flat = torch.frombuffer(data, dtype=dtype) if data else torch.empty(0, dtype=dtype)
-            tensors[entry["name"]] = flat.reshape(entry["shape"])
-        return list(values.decode(self._job["init"], tensors))
-
     # -- the model ------------------------------------------------------------------------------------------------
 
     def _set_of(self, command: Command) -> int:
@@ -202,8 +211,8 @@ class Runner:
         index = self._set_of(command)
         assert self._candidate is not None
         started = time.monotonic_ns()
-        cast = _CASTS.get(self._job["precision"])
-        model = self._candidate.construct(self._init_arguments(), command.arguments[1], cast)
+        cast = CASTS.get(self._job["precision"])
+        model = self._candidate.construct(init_arguments(self._job), command.arguments[1], cast)
         # The state as it was drawn on the processor: moving a module keeps nothing of it there.
         export = self._exports[index] = prepare_export(model, self._candidate.declared())
         if self._device is not None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import resource
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kernelgen_common.gpu import GpuError
 
 from . import builds, protocol
-from .device import Device, device_failure, open_device
+from .ahead import Builder
+from .device import Device, architecture_number, device_failure, open_device
 from .prewarm import Prewarmed
 from .protocol import Channel
 from .runner import Runner
@@ -32,7 +34,37 @@ class Settings:
     #: The UUID of the GPU that they run on, and whose it is.
     gpu: str | None = None
     gpu_vendor: str = "nvidia"
+    #: What is known of it, GpuFacts as JSON; builders need it.
+    gpu_facts: Mapping[str, Any] = field(default_factory=dict)
     prewarmed: Prewarmed = field(default_factory=Prewarmed)
+
+
+def build_ahead(control: int, status: int, settings: Settings, kept: str) -> int:
+    """Goes into the sandbox without a device, and builds for one candidate what it will need on the device of the settings.
+
+    Returns in the sandboxed process only.
+    """
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    # Compilers need as much as a candidate with a device: files, scratch space.
+    channel, isolation = _enter_sandbox(control, status, settings, [], kept)
+    settings.support.refuse_sockets()
+    directory = builds.place(kept, private=bool(isolation & ISOLATION_MOUNT))
+    architecture = architecture_number(str(settings.gpu_facts.get("architecture")))
+    made = builds.Builds(directory, architecture, settings.prewarmed.triton_files)
+    return Builder(channel, made, settings.gpu_facts).serve(isolation)
+
+
+def _enter_sandbox(
+    control: int, status: int, settings: Settings, devices: Sequence[str] | None, kept: str | None
+) -> tuple[Channel, int]:
+    """The worker's channel, and what the sandbox has."""
+    _redirect_output(settings.log)
+    visible = [*library_paths(), *builds.toolchains()] if settings.gpu is not None else []
+    isolation = settings.support.enter_sandbox(status, [control], settings.hidden, devices, visible, kept)
+    if isolation & ISOLATION_MOUNT:
+        os.environ["HOME"] = os.environ["TMPDIR"] = "/tmp"
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return Channel(socket.socket(fileno=control)), isolation
 
 
 def main(control: int, status: int, settings: Settings, kept: str | None = None) -> int:
@@ -40,15 +72,9 @@ def main(control: int, status: int, settings: Settings, kept: str | None = None)
 
     kept: a directory of the worker's for what candidates build.
     """
-    _redirect_output(settings.log)
     on_gpu = settings.gpu is not None
     devices = gpu_devices(settings.gpu_vendor, settings.gpu or "") if on_gpu else None
-    visible = [*library_paths(), *builds.toolchains()] if on_gpu else []
-    isolation = settings.support.enter_sandbox(status, [control], settings.hidden, devices, visible, kept)
-    if isolation & ISOLATION_MOUNT:
-        os.environ["HOME"] = os.environ["TMPDIR"] = "/tmp"
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    channel = Channel(socket.socket(fileno=control))
+    channel, isolation = _enter_sandbox(control, status, settings, devices, kept)
     try:
         device = _start_device(settings) if on_gpu else None
     except GpuError as error:

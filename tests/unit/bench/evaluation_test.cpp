@@ -25,14 +25,14 @@ class FakeJudge final : public Judge {
   std::vector<std::int64_t> clean_ns = std::vector<std::int64_t>(20, 2'000'000);
   Baseline clean_graph{std::vector<std::int64_t>(20, 2'000'000), ""};
   int graphs = 0;
-  mutable ProcessorTime processor_time_;
+  mutable ProcessorTime got_so_far;
   /// Added at each reading, beside a second of running.
   std::chrono::nanoseconds waits{0};
 
   std::optional<ProcessorTime> processor_time() const override {
-    processor_time_.running += 1s;
-    processor_time_.waiting += waits;
-    return processor_time_;
+    got_so_far.running += 1s;
+    got_so_far.waiting += waits;
+    return got_so_far;
   }
   Result<TaskDescription> load(const JudgeTask&, std::stop_token) override { return TaskDescription{}; }
   Result<Admission> admit(const std::optional<std::string>&, std::stop_token) override { return Admission{}; }
@@ -92,7 +92,10 @@ struct Scene {
   CompileOutcome compiled = Compiled{};
   std::optional<Error> judge_refuses;
   Admission admission{.distributions = {"own", "negate"}};
+  std::string source = "code";
   bool exclusive = false;
+  /// The key of what was built ahead, and whether the device was held meanwhile.
+  std::optional<std::pair<std::string, bool>> built;
   bool fetches_outputs = true;
   std::uint64_t output_bytes = 0;
   std::optional<GpuFacts> gpu;
@@ -139,6 +142,9 @@ class FakeWorld final : public JudgeSource,
     return session;
   }
   void expect(RunnerKind) override {}
+  void build_ahead(const BuildJob& job, std::chrono::milliseconds, std::stop_token) override {
+    scene_.built = {job.builds_key, scene_.exclusive};
+  }
   Result<std::unique_ptr<Runner>> take(RunnerKind, std::stop_token) override {
     return std::unique_ptr<Runner>(std::make_unique<FakeRunner>(scene_));
   }
@@ -167,7 +173,7 @@ class FakeWorld final : public JudgeSource,
 Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std::stop_token stop = {}) {
   FakeWorld world(scene);
   EvaluationRequest request;
-  request.candidate = make_candidate(target, "code");
+  request.candidate = make_candidate(target, scene.source);
   return evaluate_candidate(request, {},
                             {.gpu = scene.gpu,
                              .judges = world,
@@ -550,6 +556,27 @@ TEST_CASE("on a GPU, the device's clock counts, for calls and for graphs", "[ben
   CHECK(record->timing->candidate_ns.size() >= 22);
   CHECK(record->timing->candidate_graph_ns.size() >= 22);
   CHECK(record->timing->full_comparisons >= 44);
+}
+
+TEST_CASE("Python candidates that compile are built before the device is held", "[bench][evaluation][gpu]") {
+  const auto built = [](Target target, const std::string& source, bool gpu = true) {
+    Scene scene;
+    scene.source = source;
+    if (gpu) put_on_gpu(scene, 1'000'000, 500'000);
+    REQUIRE(evaluate(scene, target));
+    CHECK(scene.exclusive);
+    return scene.built;
+  };
+  const auto triton = built(Target::Triton, "import triton");
+  REQUIRE(triton);
+  CHECK_FALSE(triton->second);
+  const auto extension = built(Target::Torch, "from torch.utils.cpp_extension import load_inline");
+  REQUIRE(extension);
+  CHECK_FALSE(extension->first.empty());
+  CHECK(extension->first != triton->first);
+  CHECK_FALSE(built(Target::Torch, "import torch"));
+  CHECK_FALSE(built(Target::Cuda, "// triton"));
+  CHECK_FALSE(built(Target::Triton, "import triton", false));
 }
 
 TEST_CASE("clean baselines stay with the judge until it is slower beside a candidate", "[bench][evaluation]") {

@@ -1,5 +1,6 @@
 #include "bench/kept_builds.hpp"
 
+#include <chrono>
 #include <fstream>
 
 #include "support/catch.hpp"
@@ -30,8 +31,10 @@ TEST_CASE("what a candidate built comes back to it, and to nobody else", "[bench
     auto place = BuildPlace::make(directory.path).value();
     place->bring("one");
     build(*place, "kernel.cubin");
+    CHECK_FALSE(BuildPlace::is_kept(directory.path, "one"));
     place->keep();
     CHECK_FALSE(has(*place, "kernel.cubin"));
+    CHECK(BuildPlace::is_kept(directory.path, "one"));
   }
   auto other = BuildPlace::make(directory.path).value();
   other->bring("two");
@@ -87,4 +90,21 @@ TEST_CASE("links that a candidate left do not count, and are not followed", "[be
     place->keep();
   }
   CHECK(fs::exists(directory.path / "kept" / "one" / "kernel.cubin"));
+}
+
+TEST_CASE("places of workers that were killed are removed, and nobody else's", "[bench][kept_builds]") {
+  const Directory directory;
+  const auto living = BuildPlace::make(directory.path).value();
+  const auto orphan = directory.path / "places" / "orphan";
+  const auto unborn = directory.path / "places" / "unborn";
+  fs::create_directories(orphan / "kept");
+  fs::create_directories(unborn);
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  fs::last_write_time(orphan, long_ago);
+  fs::last_write_time(living->path(), long_ago);
+
+  const auto next = BuildPlace::make(directory.path).value();
+  CHECK_FALSE(fs::exists(orphan));
+  CHECK(fs::exists(unborn));
+  CHECK(fs::exists(living->path()));
 }

@@ -1,0 +1,159 @@
+"""A GPU that is not there: its properties are known, tensors have shapes and no contents, and kernels are compiled, not launched.
+
+What a candidate does in forward() until it asks for a number decides which kernels its first call compiles, and with which
+arguments. Tensors lie on torch's "meta" device and say that they lie on the GPU.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .device import architecture_number
+
+_META = torch.device("meta")
+_GPU = torch.device("cuda", 0)
+_WARP = 32
+
+
+def _without_gpu(value: Any) -> Any:
+    """An argument with "meta" in place of the GPU."""
+    if isinstance(value, torch.device) and value.type == "cuda":
+        return _META
+    if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
+        return _META
+    return value
+
+
+class _Answers(TorchFunctionMode):
+    """While it is active, tensors on "meta" are the GPU's."""
+
+    _OF_TENSORS: Mapping[Any, Callable[[torch.Tensor], Any]] = {
+        torch.Tensor.device.__get__: lambda tensor: _GPU,  # type: ignore[attr-defined]
+        torch.Tensor.is_cuda.__get__: lambda tensor: True,  # type: ignore[attr-defined]
+        torch.Tensor.is_meta.__get__: lambda tensor: False,  # type: ignore[attr-defined]
+        torch.Tensor.get_device: lambda tensor: 0,
+        torch.Tensor.data_ptr: lambda tensor: 0,
+        torch.Tensor.cuda: lambda tensor: tensor,
+    }
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        answer = self._OF_TENSORS.get(func)
+        if answer is not None and args and isinstance(args[0], torch.Tensor):
+            if func is torch.Tensor.cuda:
+                return args[0].to(_META)
+            with torch._C.DisableTorchFunction():
+                is_ours = args[0].is_meta
+            if is_ours:
+                return answer(args[0])
+        kwargs = {name: _without_gpu(value) for name, value in (kwargs or {}).items()}
+        return func(*map(_without_gpu, args), **kwargs)
+
+
+def _properties(facts: Mapping[str, Any]) -> SimpleNamespace:
+    """As torch.cuda.get_device_properties() has them."""
+    major, minor = _capability(facts)
+    return SimpleNamespace(
+        name=facts["name"],
+        major=major,
+        minor=minor,
+        total_memory=facts["memory_bytes"],
+        multi_processor_count=facts["multiprocessors"],
+        warp_size=_WARP,
+        max_threads_per_multi_processor=facts["threads_per_multiprocessor"],
+        regs_per_multiprocessor=facts["registers_per_multiprocessor"],
+        shared_memory_per_block=facts["shared_bytes_per_block"],
+        shared_memory_per_block_optin=facts["shared_bytes_per_block_optin"],
+        shared_memory_per_multiprocessor=facts["shared_bytes_per_multiprocessor"],
+        L2_cache_size=facts["l2_bytes"],
+    )
+
+
+def _capability(facts: Mapping[str, Any]) -> tuple[int, int]:
+    major, _, minor = architecture_number(str(facts["architecture"])).partition(".")
+    return (int(major), int(minor)) if minor else (0, 0)
+
+
+def _pretend_in_torch(facts: Mapping[str, Any]) -> None:
+    """What candidates ask torch.cuda. This process has no other use of it."""
+    properties, capability = _properties(facts), _capability(facts)
+    stream = SimpleNamespace(cuda_stream=0, device=_GPU, synchronize=lambda: None, wait_stream=lambda other: None)
+    answers: dict[str, Callable[..., Any]] = {
+        "is_available": lambda: True,
+        "is_initialized": lambda: True,
+        "init": lambda: None,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": lambda device: None,
+        "synchronize": lambda device=None: None,
+        "is_current_stream_capturing": lambda: False,
+        "get_device_name": lambda device=None: properties.name,
+        "get_device_capability": lambda device=None: capability,
+        "get_device_properties": lambda device=None: properties,
+        "current_stream": lambda device=None: stream,
+        "default_stream": lambda device=None: stream,
+        "device": lambda device=None: contextlib.nullcontext(),
+        "stream": lambda stream=None: contextlib.nullcontext(),
+    }
+    for name, answer in answers.items():
+        setattr(torch.cuda, name, answer)
+
+
+def _pretend_in_triton(facts: Mapping[str, Any]) -> None:
+    """Kernels are compiled for the device; where an autotuner would measure, all its configurations are."""
+    from triton.backends.compiler import GPUTarget
+    from triton.runtime import autotuner, jit
+    from triton.runtime.driver import driver
+
+    major, minor = _capability(facts)
+    target = GPUTarget("cuda", 10 * major + minor, _WARP)
+    driver.set_active(
+        SimpleNamespace(
+            get_current_device=lambda: 0,
+            set_current_device=lambda device: None,
+            get_current_stream=lambda device=0: 0,
+            get_current_target=lambda: target,
+            get_active_torch_device=lambda: _GPU,
+            get_device_interface=lambda: torch.cuda,
+        )
+    )
+    run = jit.JITFunction.run
+
+    def described(value: Any) -> Any:
+        return jit.MockTensor(value.dtype) if isinstance(value, torch.Tensor) else value
+
+    def compile_only(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
+        kwargs = {name: described(value) for name, value in kwargs.items()}
+        return run(kernel, *map(described, args), grid=grid, warmup=True, **kwargs)
+
+    def compile_one(tuner: Any, *args: Any, config: Any, **meta: Any) -> list[float]:
+        tuner.fn.run(*args, **{**meta, **config.all_kwargs()})
+        return [1.0, 1.0, 1.0]
+
+    jit.JITFunction.run = compile_only
+    autotuner.Autotuner._bench = compile_one
+
+
+@contextlib.contextmanager
+def pretended_gpu(facts: Mapping[str, Any]) -> Iterator[None]:
+    """Candidates that run in it see a GPU with these facts (GpuFacts as JSON). For the rest of the process, torch.cuda does."""
+    _pretend_in_torch(facts)
+    with contextlib.suppress(ImportError, AttributeError):
+        _pretend_in_triton(facts)
+    with _Answers():
+        yield
+
+
+def without_contents(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor of the pretended GPU."""
+    return torch.empty_strided(shape, strides, dtype=dtype, device=_META)
+
+
+def moved(model: torch.nn.Module) -> torch.nn.Module:
+    """A module that was built on the processor, on the pretended GPU."""
+    return model.to(_META)

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Whole evaluations on the device of tests/support/fake_cuda.c: judge, builder, runner and worker as on a GPU.
+
+What it measures is no result, and a machine that runs tests is often busy, so a right candidate may come out as suspect.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+TASK = """
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+def get_inputs():
+    return [torch.randn(64, 256)]
+def get_init_inputs():
+    return []
+"""
+#: Only right if the extension "was built" where no device is to be seen.
+BUILT_AHEAD = """
+import os, pathlib
+import torch, torch.nn as nn
+# from torch.utils.cpp_extension import load_inline
+place = pathlib.Path(os.environ["TORCH_EXTENSIONS_DIR"]) / "built"
+if not place.exists():
+    place.write_text(repr(os.environ["CUDA_VISIBLE_DEVICES"]))
+BUILT = place.read_text()
+class ModelNew(nn.Module):
+    def forward(self, x):
+        assert BUILT == "''", BUILT
+        return torch.relu(x)
+"""
+NATIVE = """
+#include <kernelgen/abi.h>
+KGEN_EXPORT_ABI_VERSION
+KGEN_API int kgen_prepare(const struct kgen_prepare_args*, struct kgen_prepare_result*) { return 0; }
+KGEN_API int kgen_run(void*, const struct kgen_run_args* args) {
+  const struct kgen_tensor* in = kgen_at(&args->inputs, 0);
+  const float* x = (const float*)in->data;
+  float* y = (float*)kgen_at(&args->outputs, 0)->data;
+  for (uint64_t i = 0; i < in->element_count; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+  return 0;
+}
+KGEN_API void kgen_destroy(void*) {}
+"""
+
+
+class FakeGpu(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.root = pathlib.Path(cls.folder.name)
+        (cls.root / "relu.py").write_text(TASK)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def evaluate(self, code, name, target):
+        (self.root / name).write_text(code)
+        command = [options.kgen, "eval", "--problem", "relu.py", "--code", name, "--target", target, "--device", "0"]
+        done = subprocess.run(
+            [*command, "--cache-dir", "cache", "--json"],
+            cwd=self.root,
+            env={**os.environ, "LD_LIBRARY_PATH": options.fake_cuda},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+        self.assertIn("{", done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def assert_right(self, record):
+        self.assertIn(record["outcome"]["kind"], ("correct", "suspect"), record["outcome"])
+        self.assertTrue(record["cases"])
+        for case in record["cases"]:
+            self.assertEqual(case["outcome"]["kind"], "correct", case)
+        self.assertIn("fake device: a time is no result", record["labels"])
+
+    def test_what_an_extension_needs_is_built_before_the_device_is_held(self):
+        self.assert_right(self.evaluate(BUILT_AHEAD, "ahead.py", "torch"))
+        kept = list((self.root / "cache" / "builds" / "kept").glob("*/torch/built"))
+        self.assertTrue(kept)
+        self.assertEqual({built.read_text() for built in kept}, {"''"})
+        self.assertEqual(list((self.root / "cache" / "builds" / "places").iterdir()), [])
+
+    def test_an_import_that_fails_is_told_by_the_runner(self):
+        record = self.evaluate(BUILT_AHEAD + "raise RuntimeError('not here')\n", "broken.py", "torch")
+        self.assertEqual(record["outcome"]["kind"], "import")
+        self.assertIn("not here", record["outcome"]["message"])
+
+    def test_native_code(self):
+        self.assert_right(self.evaluate(NATIVE, "relu.cu", "cuda"))
+
+    def test_a_wrong_kernel(self):
+        record = self.evaluate(NATIVE.replace("x[i] > 0 ? x[i] : 0", "x[i]"), "echo.cu", "cuda")
+        self.assertEqual((record["outcome"]["kind"], record["outcome"]["detail"]), ("accuracy", "mismatch"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kgen", required=True)
+    parser.add_argument("--fake-cuda", required=True, help="the folder of the driver")
+    options, rest = parser.parse_known_args()
+    unittest.main(argv=["fake_gpu_test.py", *rest])
