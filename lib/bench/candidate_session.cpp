@@ -157,7 +157,8 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
                           .late_ns = on_device() ? reply.late_ns() : 0,
                           .fresh = staged.fresh,
                           .full = full,
-                          .throttled = staged.throttled || checked.throttled});
+                          .throttled = staged.throttled || checked.throttled,
+                          .clock_mhz = staged.clock_mhz});
 }
 
 Result<std::optional<std::string>> CandidateSession::try_replay() {

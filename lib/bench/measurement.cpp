@@ -20,6 +20,13 @@ auto column(const PairSamples& samples, Member member) {
   return values;
 }
 
+/// Empty where nobody told.
+std::vector<std::int64_t> known_clocks(const PairSamples& samples) {
+  auto clocks = column(samples, &TimedPair::clock_mhz);
+  if (std::all_of(clocks.begin(), clocks.end(), [](std::int64_t clock) { return clock == 0; })) clocks.clear();
+  return clocks;
+}
+
 void count_comparisons(TimingReport& timing, const PairSamples& samples) {
   const auto full =
       std::count_if(samples.pairs.begin(), samples.pairs.end(), [](const auto& pair) { return pair.full; });
@@ -75,6 +82,7 @@ void report_calls(TimingReport& timing, const PairSamples& samples) {
   timing.host_ns = column(samples, &TimedPair::host_ns);
   timing.late_ns = column(samples, &TimedPair::late_ns);
   timing.fresh = column(samples, &TimedPair::fresh);
+  timing.clock_mhz = known_clocks(samples);
   timing.stop_reason = samples.stop_reason;
   timing.contention = samples.contention;
   count_comparisons(timing, samples);

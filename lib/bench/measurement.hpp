@@ -28,6 +28,8 @@ struct TimedPair {
   bool full = true;
   /// The device was slowed down by heat or power: the pair does not count.
   bool throttled = false;
+  /// Of the device's multiprocessors, right before; 0: unknown.
+  std::int64_t clock_mhz = 0;
 };
 
 /// The next pair, or the verdict that ends the evaluation.

@@ -177,6 +177,7 @@ class JudgeProcess final : public Judge {
     KERNELGEN_TRY(staged.fresh, read<bool>(reply, "stage", "fresh"));
     if (reply.contains("throttled")) {
       KERNELGEN_TRY(staged.throttled, read<bool>(reply, "stage", "throttled"));
+      KERNELGEN_TRY(staged.clock_mhz, read<std::int64_t>(reply, "stage", "clock_mhz"));
     }
     return staged;
   }

@@ -12,7 +12,7 @@ import harness
 import torch
 from harness import SUPPORT, Judge, Zygote
 from kernelgen_common import frames
-from kernelgen_common.gpu import Gpu, GpuError, tensor_at
+from kernelgen_common.gpu import Clocks, Gpu, GpuError, tensor_at
 from kernelgen_judge import admission, server
 from kernelgen_judge.device import GpuDevice
 from kernelgen_judge.exchange import Layout
@@ -292,14 +292,15 @@ class FailureTest(unittest.TestCase):
         self.attach()
         with mock.patch.object(Gpu, "clocks", return_value=None) as asked:
             for _ in range(5):
-                self.session._device.throttled()
+                self.session._device.clocks()
         self.assertLessEqual(asked.call_count, 2)
 
     def test_throttling_is_reported(self) -> None:
         self.attach()
-        self.session._device._throttled = (0.0, False)
-        with mock.patch.object(Gpu, "clocks", lambda self: mock.Mock(throttled=True)):
-            self.assertIs(self.ask("stage")["throttled"], True)
+        self.session._device._clocks = (0.0, None)
+        with mock.patch.object(Gpu, "clocks", lambda self: Clocks(1755, 3201, 61, True)):
+            reply = self.ask("stage")
+        self.assertEqual((reply["throttled"], reply["clock_mhz"]), (True, 1755))
 
     def test_float64_that_does_not_fit_is_left_out(self) -> None:
         self.session.load(load_request())

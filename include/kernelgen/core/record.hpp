@@ -88,6 +88,8 @@ struct TimingReport {
   std::vector<std::int64_t> clean_after_ns;   ///< the reference again, runner gone; empty when not needed
   /// On a device: how long it went on when the candidate's stream was done. Work that the two events do not see.
   std::vector<std::int64_t> late_ns;
+  /// On a device: the clock of its multiprocessors before each pair in MHz, 0 where it was not told; empty if never.
+  std::vector<std::int64_t> clock_mhz;
   /// On a device: calls replayed as graphs, the reference's without a candidate alive first. Of a candidate that cannot
   /// be captured, calls as above.
   std::vector<std::int64_t> clean_graph_ns;

@@ -105,6 +105,8 @@ struct StagedCase {
   bool fresh = true;
   /// Whether the device runs slower now than it could: heat, power.
   bool throttled = false;
+  /// The clock of its multiprocessors; 0 where nobody tells, and on a processor.
+  std::int64_t clock_mhz = 0;
 };
 
 /// When the reference is called for the expected answer. Whoever is called second finds the device warmer: a heavy call

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from kernelgen_common.gpu import Gpu, GpuError, use_only
+from kernelgen_common.gpu import Clocks, Gpu, GpuError, use_only
 
 from . import precision as precision_class
 from .errors import TaskError
@@ -72,9 +72,9 @@ class Device:
     def release_cache(self) -> None:
         """Gives back what torch keeps for later."""
 
-    def throttled(self) -> bool:
-        """Whether heat or power slows the device down now; nobody asks a CPU."""
-        return False
+    def clocks(self) -> Clocks | None:
+        """How fast it runs now; None where nobody tells, such as of a CPU."""
+        return None
 
 
 CPU = Device()
@@ -88,7 +88,7 @@ class GpuDevice(Device):
         self.torch = gpu.torch_device
         self.label = f"{gpu.facts.vendor} {gpu.facts.name} {gpu.facts.architecture}"
         self._on_cuda = self.torch.type == "cuda"
-        self._throttled = (float("-inf"), False)
+        self._clocks: tuple[float, Clocks | None] = (float("-inf"), None)
         self._graph_place: tuple[Any, Any] | None = None
         self._turns: Turns | None = None
         self.has_fast_float64 = not self._on_cuda or gpu.facts.architecture in _FULL_RATE_FLOAT64
@@ -159,14 +159,13 @@ class GpuDevice(Device):
             share = (torch.cuda.memory_reserved() + more) / total
             torch.cuda.set_per_process_memory_fraction(min(1.0, max(0.0, share)))
 
-    def throttled(self) -> bool:
-        asked, answer = self._throttled
+    def clocks(self) -> Clocks | None:
+        asked, clocks = self._clocks
         now = time.monotonic()
         if now - asked > _CLOCKS_SECONDS:
             clocks = self.gpu.clocks()
-            answer = clocks is not None and clocks.throttled
-            self._throttled = (now, answer)
-        return answer
+            self._clocks = (now, clocks)
+        return clocks
 
     def graph_place(self) -> tuple[Any, Any]:
         """The stream on which graphs are recorded, and the pool of memory that they allocate from. All share both, since

@@ -283,7 +283,7 @@ class Session:
         # The runner's next call is on another stream of another process: everything must have arrived.
         device.synchronize()
         seeds = {"seed": str(reply.seed), "forward_seed": str(reply.forward_seed)}
-        return {**seeds, "reference_ns": reply.reference_ns, "fresh": reply.fresh, "throttled": device.throttled()}
+        return {**seeds, "reference_ns": reply.reference_ns, "fresh": reply.fresh, **_speed_of(device)}
 
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compares what the candidate left in the arena; before that, calls the reference if it was to come after."""
@@ -296,7 +296,7 @@ class Session:
         if self._owed is None:
             return checker.check(mode)
         owed, self._owed = self._owed, None
-        timed = {"reference_ns": owed(), "throttled": self._loaded().device.throttled()}
+        timed = {"reference_ns": owed(), **_speed_of(self._loaded().device)}
         return {**checker.check(mode), **timed}
 
     def compare_again(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -337,6 +337,14 @@ class Session:
         )
         flushed = self._flusher.active or self._loaded().device.is_gpu
         return {"samples_ns": samples, "threads": torch.get_num_threads(), "flushed": flushed}
+
+
+def _speed_of(device: Device) -> dict[str, Any]:
+    """Whether heat or power slows the device down now, and the clock of its multiprocessors; 0 where nobody tells."""
+    clocks = device.clocks()
+    if clocks is None:
+        return {"throttled": False, "clock_mhz": 0}
+    return {"throttled": clocks.throttled, "clock_mhz": clocks.multiprocessor_mhz}
 
 
 def _small_tensors(task: Task) -> list[dict[str, Any]]:

@@ -55,7 +55,8 @@ class FakeJudge final : public Judge {
                       .forward_seed = 1,
                       .reference_ns = after_ ? 0 : reference_ns,
                       .fresh = fresh(canaries),
-                      .throttled = throttled(canaries)};
+                      .throttled = throttled(canaries),
+                      .clock_mhz = clock_mhz};
   }
   Result<CheckResult> check(CheckMode, const std::optional<StageRequest>& next) override {
     announced = next;
@@ -68,6 +69,7 @@ class FakeJudge final : public Judge {
 
   std::function<bool(int canary)> fresh = [](int) { return true; };
   std::function<bool(int canary)> throttled = [](int) { return false; };
+  std::int64_t clock_mhz = 0;
   int canaries = 0;
   int checks = 0;
   /// What the last check was told to come next, and how often it came.
@@ -716,4 +718,13 @@ TEST_CASE("pairs of a throttled device are discarded and counted", "[bench][eval
   REQUIRE(record);
   CHECK(record->outcome.to_class() == "correct");
   CHECK(record->timing->discarded >= 40);
+}
+
+TEST_CASE("a device's clock before each pair is in the record, if it is told", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  CHECK(evaluate(scene, Target::Cuda)->timing->clock_mhz.empty());
+  scene.judge.clock_mhz = 1755;
+  const auto record = evaluate(scene, Target::Cuda);
+  CHECK(record->timing->clock_mhz == std::vector<std::int64_t>(record->timing->candidate_ns.size(), 1755));
 }

@@ -60,8 +60,8 @@ json::object right_answer(const std::string& op, const json::object& request) {
     return {{"outcome", {{"kind", "correct"}, {"detail", ""}, {"message", ""}}}, {"outputs", json::array()}};
   if (op == "weights") return {{"seed", "7"}};
   const bool after = request.contains("reference_after") && request.at("reference_after").as_bool();
-  return {
-      {"seed", "1"}, {"forward_seed", "2"}, {"reference_ns", after ? 0 : 1000}, {"fresh", true}, {"throttled", false}};
+  return {{"seed", "1"},   {"forward_seed", "2"}, {"reference_ns", after ? 0 : 1000},
+          {"fresh", true}, {"throttled", false},  {"clock_mhz", 1755}};
 }
 
 const StageRequest k_before{.distribution = "own", .freshness = Freshness::Canary};
@@ -76,6 +76,7 @@ TEST_CASE("a call that was announced is staged once", "[judge]") {
   const auto staged = (*judge).stage(k_after);
   REQUIRE(staged);
   CHECK(staged->reference_ns == 0);
+  CHECK(staged->clock_mhz == 1755);
   REQUIRE((*judge).check(CheckMode::Full, std::nullopt));
   judge.finish();
   CHECK(judge.ops == std::vector<std::string>{"stage", "check", "stage", "check"});
