@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -23,6 +22,7 @@
 #include "allocation_watch.h"
 #include "channel.hpp"
 #include "device.hpp"
+#include "gpu_nodes.hpp"
 #include "options.hpp"
 #include "session.hpp"
 
@@ -57,17 +57,6 @@ std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-/// What the drivers open: /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia-caps, ...
-std::vector<std::string> gpu_nodes() {
-  std::vector<std::string> nodes;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
-    std::string path = entry.path().string();
-    if (path.starts_with("/dev/nvidia")) nodes.push_back(std::move(path));
-  }
-  return nodes;
-}
-
 /// Where a driver may lie besides the system's folders; it is loaded in the sandbox.
 std::vector<std::string> library_folders() {
   std::vector<std::string> folders;
@@ -90,7 +79,7 @@ std::uint32_t enter_sandbox(const Options& options) {
   kgen_sandbox_options sandbox{};
   sandbox.struct_size = sizeof sandbox;
   sandbox.scratch_bytes = options.scratch_bytes;
-  const std::vector<std::string> nodes = options.gpu ? gpu_nodes() : std::vector<std::string>{};
+  const std::vector<std::string> nodes = options.gpu ? gpu_nodes(minor_of(*options.gpu)) : std::vector<std::string>{};
   const std::vector<const char*> devices = pointers(nodes);
   sandbox.devices = devices.data();
   sandbox.sockets_at_first = options.gpu ? 1 : 0;
