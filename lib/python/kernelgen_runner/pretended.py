@@ -107,6 +107,7 @@ def _pretend_in_torch(facts: Mapping[str, Any]) -> None:
 def _pretend_in_triton(facts: Mapping[str, Any]) -> None:
     """Kernels are compiled for the device; where an autotuner would measure, all its configurations are."""
     from triton.backends.compiler import GPUTarget
+    from triton.backends.nvidia.driver import CudaLauncher as launcher
     from triton.runtime import autotuner, jit
     from triton.runtime.driver import driver
 
@@ -129,7 +130,11 @@ def _pretend_in_triton(facts: Mapping[str, Any]) -> None:
 
     def compile_only(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         kwargs = {name: described(value) for name, value in kwargs.items()}
-        return run(kernel, *map(described, args), grid=grid, warmup=True, **kwargs)
+        compiled = run(kernel, *map(described, args), grid=grid, warmup=True, **kwargs)
+        # Older Tritons compile a function in C for each signature as well. It is kept before it is found not to load here.
+        with contextlib.suppress(Exception):
+            launcher(compiled.src, compiled.metadata)
+        return compiled
 
     def compile_one(tuner: Any, *args: Any, config: Any, **meta: Any) -> list[float]:
         tuner.fn.run(*args, **{**meta, **config.all_kwargs()})
