@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -85,6 +86,7 @@ void match_angles(Tokens& tokens) {
 void find_constants(Tokens& tokens) {
   int depth = 0;
   bool constant = false;
+  std::unordered_set<std::string_view> ambiguous;
   for (Position at = 0; at < tokens.size(); ++at) {
     const auto& token = tokens.list[at];
     depth += token.kind == TokenKind::Indent ? 1 : token.kind == TokenKind::Dedent ? -1 : 0;
@@ -98,8 +100,9 @@ void find_constants(Tokens& tokens) {
         tokens.list[at + 3].kind == TokenKind::Newline || tokens.is(at + 3, ";") || tokens.is(at + 3, ",");
     const auto value = ends && tokens.list[at + 2].kind == TokenKind::Number ? tokens.number(at + 2) : std::nullopt;
     const auto [known, added] = tokens.constants.try_emplace(token.text, value.value_or(0));
-    if (!value || (!added && known->second != *value)) tokens.constants.erase(known);
+    if (!value || (!added && known->second != *value)) ambiguous.insert(token.text);
   }
+  for (const auto name : ambiguous) tokens.constants.erase(name);
 }
 
 std::optional<long> Tokens::number(Position at) const {

@@ -160,6 +160,17 @@ TEST_CASE("inline sources keep the lines of the file", "[detect]") {
   CHECK(report.reason.find("line 12") != std::string::npos);
 }
 
+TEST_CASE("a name with several values is no constant", "[detect]") {
+  const auto kernel = [](const std::string& assignments) {
+    return "import triton, os\nimport triton.language as tl\n" + assignments +
+           "@triton.jit\ndef cell(x, y):\n  i = tl.program_id(0)\n  h = 0.0\n  for t in range(STEPS):\n"
+           "    h = tl.sigmoid(h * 0.5 + tl.load(x + i + t))\n  tl.store(y + i, h)\ncell[(1,)](x, y)\n";
+  };
+  CHECK(inspect(kernel("STEPS = 4\n"), Target::Triton).verdict == Recurrence::NotRecurrent);
+  CHECK(inspect(kernel("STEPS = 512\n"), Target::Triton).verdict == Recurrence::Persistent);
+  CHECK(inspect(kernel("STEPS = 4\nSTEPS = 512\nSTEPS = 4\n"), Target::Triton).verdict == Recurrence::Persistent);
+}
+
 TEST_CASE("a report as JSON has everything", "[detect]") {
   const auto text = to_json(inspect(read_test_data("detect/triton_serial_hidden.py"), Target::Triton));
   for (const auto* part : {"\"verdict\": \"persistent\"", "\"kind\": \"carried_state\"", "\"name\": \"serial_hidden\"",
