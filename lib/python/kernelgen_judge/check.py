@@ -235,6 +235,11 @@ class Checker:
             self._oracles[expected.weight_set] = Oracle(reference, self._budget, expected.nanoseconds * 1e-9)
         return self._oracles[expected.weight_set]
 
+    def compare_outputs(self, outputs: Flat) -> compare.Comparison:
+        """Outputs that somebody else than a candidate gave for the staged call, by the same rules."""
+        assert self._stager.current is not None and self._stager.current.expected is not None
+        return self._prepared(self._stager.current.expected).compare(outputs.tensors, outputs.structure)
+
     def _compare_in_full(self) -> dict[str, Any]:
         assert self._stager.current is not None and self._stager.current.expected is not None
         expected = self._stager.current.expected

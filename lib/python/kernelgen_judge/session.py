@@ -15,6 +15,7 @@ from kernelgen_common.limits import limit_memory
 
 from .admission import Admission, AdmissionBudget, admit
 from .check import Checker, oracle_budget, requested_tolerance
+from .compiled import MODES, CompiledReference, NoBaseline
 from .device import Device, GpuDevice, open_device
 from .device_memory import GUARD
 from .exchange import Layout, Memory, contiguous_spec, make_layout, native_job, python_job
@@ -22,7 +23,7 @@ from .gpu_session import GpuArena
 from .stage import Stager, secret_seed
 from .state_match import StateMatcher
 from .task import CallInputs, Task, TaskSource, load_task
-from .timing import CacheFlusher, sample, use_threads
+from .timing import CacheFlusher, TimedReference, sample, use_threads
 from .weights import Weights
 
 _MODES = ("full", "canary")
@@ -68,6 +69,7 @@ class Session:
         #: (address, bytes) of what candidates read and write in every call.
         self._exchanged: list[tuple[int, int]] = []
         self._admission: Admission | None = None
+        self._compiled: CompiledReference | None = None
 
     def operations(self) -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
         return {
@@ -81,6 +83,8 @@ class Session:
             "check": self.check,
             "compare_again": self.compare_again,
             "baseline": self.baseline,
+            "compile": self.compile,
+            "compiled_baseline": self.compiled_baseline,
         }
 
     # -- the task -------------------------------------------------------------------------------------------------
@@ -308,29 +312,58 @@ class Session:
         """Times the reference on inputs of its own, with nothing else running; with "graph", its replay as a graph."""
         weights, stager, _ = self._ready()
         timed = weights.get(weights.current).timed
-        as_graph = bool(request.get("graph"))
-        turns = itertools.count()
-        sleeps = not self._loaded().device.is_gpu
-
-        def call() -> int:
-            # Staged like the calls beside a candidate: what is compared must have been done alike.
-            weights.restore()
-            if sleeps:
-                time.sleep(_OTHERS_TURN_SECONDS)
-            after = sleeps and next(turns) % 2 == 0
-            reply = stager.stage(timed, weights.current, "own", None, False, True, after)
-            if reply.owed:
-                time.sleep(_OTHERS_TURN_SECONDS)
-                reply = stager.call_reference(timed, weights.current, reply)
-            return stager.stage_graph(timed, weights.current, reply).reference_ns if as_graph else reply.reference_ns
-
-        if as_graph:
-            call()
+        if request.get("graph"):
+            self._call_alone(timed, 0, True)
             reason = stager.no_graph(timed)
             if reason:
                 return {"samples_ns": [], "reason": reason}
+        return self._sample_alone(timed, request)
+
+    def compile(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Builds the reference as torch.compile does; the reason why that one cannot be timed, or "".
+
+        Nobody should ask this judge for anything but compiled_baseline afterwards.
+        """
+        kind = request["kind"]
+        if kind not in MODES:
+            raise RequestError(f"unknown kind of baseline: {kind!r:.40}", "invalid_argument")
+        compiled = CompiledReference(self._loaded(), *self._ready())
+        try:
+            compiled.build(MODES[kind], str(request["cache_dir"]), float(request["seconds"]))
+        except NoBaseline as error:
+            return {"reason": str(error)}
+        self._compiled = compiled
+        return {"reason": ""}
+
+    def compiled_baseline(self, request: dict[str, Any]) -> dict[str, Any]:
+        """As baseline, of the compiled reference."""
+        if self._compiled is None:
+            raise RequestError("compiled_baseline comes after compile")
+        reply = self._sample_alone(self._compiled.timed, request)
+        try:
+            self._compiled.check()
+        except NoBaseline as error:
+            return {"samples_ns": [], "reason": str(error)}
+        return reply
+
+    def _call_alone(self, timed: TimedReference, turn: int, as_graph: bool) -> int:
+        """The nanoseconds of one call, staged like the calls beside a candidate: what is compared must be done alike."""
+        weights, stager, _ = self._ready()
+        sleeps = not self._loaded().device.is_gpu
+        weights.restore()
+        if sleeps:
+            time.sleep(_OTHERS_TURN_SECONDS)
+        after = sleeps and turn % 2 == 0
+        reply = stager.stage(timed, weights.current, "own", None, False, True, after)
+        if reply.owed:
+            time.sleep(_OTHERS_TURN_SECONDS)
+            reply = stager.call_reference(timed, weights.current, reply)
+        return stager.stage_graph(timed, weights.current, reply).reference_ns if as_graph else reply.reference_ns
+
+    def _sample_alone(self, timed: TimedReference, request: dict[str, Any]) -> dict[str, Any]:
+        turns, as_graph = itertools.count(), bool(request.get("graph"))
         samples = sample(
-            call,
+            lambda: self._call_alone(timed, next(turns), as_graph),
             float(request.get("seconds") or 1.0),
             int(request.get("min_samples") or 1),
             int(request.get("max_samples") or 1000),

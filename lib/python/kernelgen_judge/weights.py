@@ -61,6 +61,10 @@ class Weights:
             self._sets[index] = WeightSet(seed, reference, self._time(reference))
         return self._sets[index]
 
+    def rebuilt(self, index: int) -> TimedReference:
+        """The reference of a weight set once more, with tensors of its own."""
+        return self._time(self._task.build(self.get(index).seed))
+
     def built(self, index: int) -> bool:
         return index in self._sets
 
