@@ -8,6 +8,7 @@
 
 #include <kernelgen/bench/statistics.hpp>
 
+#include "bench/baselines.hpp"
 #include "bench/candidate_session.hpp"
 #include "bench/measurement.hpp"
 #include "bench/verdict.hpp"
@@ -66,6 +67,7 @@ class Evaluation {
     KERNELGEN_TRY(auto verdict, judge_candidate());
     const auto exchanges = timed("end", [&] { return candidate_->end(); });
     KERNELGEN_TRY(auto checked, doubt(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
+    KERNELGEN_CHECK(compare_with_baselines(checked));
     return finish(std::move(checked));
   }
 
@@ -323,6 +325,24 @@ class Evaluation {
           fmt::format("its call takes {:.0f} us by its own word, and the worker's clock cannot tell {:.0f} us",
                       timing.candidate_median_ns / 1e3, loose_ns / 1e3)};
     return verdict;
+  }
+
+  /// With the runner gone, and only of what turned out correct: this may take minutes.
+  Result<void> compare_with_baselines(const Outcome& verdict) {
+    if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return {};
+    auto& timing = *record_.timing;
+    for (const auto kind : options_.baselines.kinds) {
+      const CompiledBaselineRequest asked{
+          .kind = kind,
+          .timeout = options_.baselines.timeout,
+          .sampling = {k_min_baseline_samples, k_max_baseline_samples, k_baseline_budget},
+          .machine = backends_.machine};
+      KERNELGEN_TRY(auto report, timed(fmt::format("baseline {}", to_string(kind)), [&] {
+                      return compare_with_baseline(*session_, asked, timing.candidate_median_ns, stop_);
+                    }));
+      timing.baselines.push_back(std::move(report));
+    }
+    return {};
   }
 
   /// What memory alone takes. Written outputs may stay in the cache; inputs were put out of it.

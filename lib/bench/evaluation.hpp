@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -31,6 +32,18 @@ struct CleanBaselines {
   std::vector<std::int64_t> calls_ns;
   /// Unset until it was tried.
   std::optional<Baseline> replays;
+  /// Those that were asked for, failures included.
+  std::map<BaselineKind, Baseline> compiled;
+};
+
+/// A time of the reference as torch.compile builds it.
+struct CompiledBaselineRequest {
+  BaselineKind kind = BaselineKind::Compile;
+  /// Of compiling and comparing.
+  std::chrono::milliseconds timeout{300'000};
+  BaselineSampling sampling;
+  /// EvaluationBackends::machine.
+  std::string machine;
 };
 
 /// An admitted task with its judge and its exchange buffers, for one evaluation at a time.
@@ -50,6 +63,10 @@ struct JudgeSession {
   bool healthy = true;
   /// Gives the judge back.
   virtual ~JudgeSession() = default;
+  /// The reference as torch.compile builds it, timed by a judge of its own that ends with the answer: nothing of it
+  /// reaches the one above. Known from earlier if the machine is the same.
+  /// Busy where other work disturbed it.
+  virtual Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token stop) = 0;
 };
 
 /// Opens sessions: warm ones when there are any.
@@ -99,6 +116,8 @@ struct EvaluationBackends {
   DeviceGate& gate;
   SharedMemorySource& memory;
   std::function<std::chrono::steady_clock::time_point()> now;
+  /// Lines that say on which machine and device a time is worth anything.
+  std::string machine{};
 };
 
 /// What a judge is asked for on behalf of an evaluation with these options. Requires: options.threads is resolved.

@@ -14,6 +14,7 @@
 #include "bench/shared_memory.hpp"
 #include "bench/verdict.hpp"
 #include "support/clock.hpp"
+#include "support/files.hpp"
 #include "support/random_id.hpp"
 #include "support/try.hpp"
 
@@ -37,6 +38,16 @@ std::map<std::string, std::string> with_equal_terms(std::map<std::string, std::s
 std::string system_line() {
   utsname name{};
   return ::uname(&name) == 0 ? fmt::format("{} {} {}", name.sysname, name.release, name.machine) : "unknown";
+}
+
+/// Where a time is worth anything: on this machine, until it is started anew, and on this device with this driver.
+std::string machine_text(const Device& device) {
+  // Not its name: containers make theirs up, and images of machines share one.
+  const auto boot = read_file("/proc/sys/kernel/random/boot_id");
+  utsname name{};
+  const std::string host = boot ? *boot : ::uname(&name) == 0 ? std::string(name.nodename) + '\n' : "unknown\n";
+  return fmt::format("boot {}system {}\non {}\ndriver {}\n", host, system_line(), device.line,
+                     device.gpu ? device.gpu->driver_version : 0);
 }
 
 /// The judges of one device.
@@ -125,7 +136,8 @@ class Evaluator final : public LocalBenchmarker {
                                .runners = *device->runners,
                                .gate = *device->gate,
                                .memory = *memory_,
-                               .now = std::chrono::steady_clock::now},
+                               .now = std::chrono::steady_clock::now,
+                               .machine = machine_text(*device)},
                               progress, std::move(stop));
   }
 

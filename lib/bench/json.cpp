@@ -6,13 +6,17 @@ namespace kernelgen {
 inline namespace v0 {
 
 BOOST_DESCRIBE_STRUCT(MeasureOptions, (), (max_relative_interval, full_comparisons, max_samples, deadline))
+BOOST_DESCRIBE_STRUCT(BaselineOptions, (), (kinds, timeout))
 BOOST_DESCRIBE_STRUCT(EvaluationOptions, (),
                       (precision, rtol, atol, measure, call_timeout, compile_timeout, task_timeout, memory_limit,
-                       threads, device, shrink))
+                       threads, device, shrink, baselines))
 BOOST_DESCRIBE_STRUCT(EvaluationRequest, (), (task, candidate, options))
 BOOST_DESCRIBE_STRUCT(EvaluationProgress, (), (phase, detail))
 BOOST_DESCRIBE_STRUCT(HelloMessage, (), (protocol, kernelgen_version, device, pid))
 BOOST_DESCRIBE_STRUCT(WireError, (), (code, message, context))
+
+template <>
+inline constexpr bool json_codec::left_out_when_empty<BaselineOptions> = true;
 
 KERNELGEN_JSON_TYPE_(, MeasureOptions)
 KERNELGEN_JSON_TYPE_(, EvaluationOptions)

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "bench/baselines.hpp"
 #include "exec/zygote.hpp"
 #include "judge/judge_process.hpp"
 #include "support/files.hpp"
@@ -23,6 +24,8 @@ namespace {
 constexpr std::chrono::milliseconds k_import_timeout{300'000};
 /// Part of every admission's key: raise it when the judge's admission changes meaning.
 constexpr int k_admission_format = 1;
+/// The same of the times of compiled references.
+constexpr int k_baseline_format = 1;
 
 /// The share of the memory that is free now which one task may take.
 constexpr double k_memory_share = 0.8;
@@ -65,7 +68,10 @@ struct WarmJudge {
 class ProcessJudgePool final : public JudgePool {
  public:
   ProcessJudgePool(JudgePoolOptions options, SharedMemorySource& memory, std::string harness)
-      : options_(std::move(options)), memory_(memory), harness_(std::move(harness)) {}
+      : options_(std::move(options)),
+        memory_(memory),
+        harness_(std::move(harness)),
+        baselines_(below_cache("baselines")) {}
 
   Result<void> start_zygote() {
     KERNELGEN_TRY(zygote_, Zygote::start({.python = options_.python,
@@ -130,18 +136,22 @@ class ProcessJudgePool final : public JudgePool {
 
   class Session final : public JudgeSession {
    public:
-    Session(ProcessJudgePool& pool, WarmJudge& warm) : pool_(pool), warm_(warm) {}
+    Session(ProcessJudgePool& pool, WarmJudge& warm, const JudgeTask& task) : pool_(pool), warm_(warm), task_(task) {}
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
     ~Session() override { pool_.give_back(warm_, healthy ? Health::Good : Health::Broken); }
+    Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token stop) override {
+      return pool_.compiled_baseline(task_, request, stop);
+    }
 
    private:
     ProcessJudgePool& pool_;
     WarmJudge& warm_;
+    JudgeTask task_;
   };
 
   std::unique_ptr<JudgeSession> lend(WarmJudge& judge, const JudgeTask& task) {
-    auto session = std::make_unique<Session>(*this, judge);
+    auto session = std::make_unique<Session>(*this, judge, task);
     session->judge = judge.judge.get();
     session->description = judge.description;
     session->admission = judge.admission;
@@ -185,6 +195,11 @@ class ProcessJudgePool final : public JudgePool {
 
   Result<void> start(WarmJudge& warm, const JudgeTask& task, DeviceGate& gate, const std::stop_token& stop) {
     KERNELGEN_TRY(const auto shared, gate.share(stop));
+    return start(warm, task, stop);
+  }
+
+  /// Requires: the caller shares the device, or has it alone.
+  Result<void> start(WarmJudge& warm, const JudgeTask& task, const std::stop_token& stop) {
     KERNELGEN_TRY(auto facts, zygote_->wait_ready(k_import_timeout, stop));
     KERNELGEN_TRY(auto sockets, make_stream_pair());
     KERNELGEN_TRY(const auto pid, zygote_->fork(std::array<int, 1>{sockets.theirs.get()}));
@@ -207,6 +222,34 @@ class ProcessJudgePool final : public JudgePool {
     return {};
   }
 
+  /// Under the caller's exclusive hold of the device. The judge that compiles ends with this.
+  Result<Baseline> compiled_baseline(const JudgeTask& task, const CompiledBaselineRequest& request,
+                                     const std::stop_token& stop) {
+    KERNELGEN_TRY(const auto facts, zygote_->wait_ready(k_import_timeout, stop));
+    const auto key = fmt::format("format {}\nbaseline {}\nharness {}\npython {}\ntorch {}\ntriton {}\n{}{}",
+                                 k_baseline_format, to_string(request.kind), harness_, facts.python, facts.torch,
+                                 facts.triton, key_text(task), request.machine);
+    if (auto known = baselines_.find(key)) return *std::move(known);
+    CompileReferenceRequest compile{
+        .kind = request.kind, .timeout = request.timeout, .cache_dir = below_cache("compiled")};
+    std::optional<TemporaryDirectory> passing;
+    if (compile.cache_dir.empty()) {
+      KERNELGEN_TRY(passing, TemporaryDirectory::create("/tmp", "kernelgen-compiled-"));
+      compile.cache_dir = passing->path().string();
+    }
+    WarmJudge own;
+    KERNELGEN_CHECK(start(own, task, stop));
+    KERNELGEN_TRY([[maybe_unused]] const auto seed, own.judge->use_weights(1));
+    KERNELGEN_TRY(auto measured, time_compiled_reference(*own.judge, compile, request.sampling, stop));
+    baselines_.keep(key, measured);
+    return measured;
+  }
+
+  /// Empty where there is no cache.
+  [[nodiscard]] std::string below_cache(std::string_view name) const {
+    return options_.cache_dir.empty() ? "" : (std::filesystem::path(options_.cache_dir) / name).string();
+  }
+
   /// Everything that can change an admission is in its name.
   std::string admission_file(const JudgeTask& task, const ZygoteFacts& facts) const {
     if (options_.cache_dir.empty()) return {};
@@ -220,6 +263,7 @@ class ProcessJudgePool final : public JudgePool {
   JudgePoolOptions options_;
   SharedMemorySource& memory_;
   std::string harness_;
+  BaselineStore baselines_;
   std::unique_ptr<Zygote> zygote_;
   std::mutex mutex_;
   std::condition_variable_any changed_;

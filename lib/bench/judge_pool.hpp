@@ -17,7 +17,7 @@ struct JudgePoolOptions {
   Installation installation;
   std::string python = "python3";
   std::map<std::string, std::string> environment;
-  /// Where admissions are remembered; empty: nowhere.
+  /// Where admissions and times of compiled references are remembered; empty: nowhere.
   std::string cache_dir;
   /// Judges kept warm when nobody uses them. Each holds a task's inputs and expected outputs in memory.
   std::size_t max_warm = 3;

@@ -35,15 +35,14 @@ void count_comparisons(TimingReport& timing, const PairSamples& samples) {
   timing.discarded += samples.discarded;
 }
 
-/// The part of the time in which it wanted a processor. Threads that ended meanwhile take theirs with them.
+}  // namespace
+
 std::optional<double> contention(const ProcessorTime& before, const ProcessorTime& after) {
   const auto waited = std::max(after.waiting - before.waiting, std::chrono::nanoseconds::zero());
   const auto wanted = waited + (after.running - before.running);
   if (wanted <= waited) return std::nullopt;
   return std::chrono::duration<double>(waited) / std::chrono::duration<double>(wanted);
 }
-
-}  // namespace
 
 Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& next, const MeasurementClock& clock,
                                  const std::stop_token& stop) {

@@ -53,6 +53,10 @@ struct PairSamples {
   std::optional<Outcome> ended;
 };
 
+/// How much of the time in which a process wanted a processor it waited for one. Threads that ended meanwhile take
+/// theirs with them.
+[[nodiscard]] std::optional<double> contention(const ProcessorTime& before, const ProcessorTime& after);
+
 [[nodiscard]] Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& next,
                                                const MeasurementClock& clock, const std::stop_token& stop);
 

@@ -262,14 +262,19 @@ ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::option
   return allowance;
 }
 
+std::string busy_message(std::optional<double> contention) {
+  if (!contention || *contention <= k_max_contention) return "";
+  return fmt::format(
+      "for other work, the reference had to wait for a processor in {:.0f} % of its time; repeat it when the machine "
+      "is "
+      "idle",
+      100 * *contention);
+}
+
 std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance) {
   // First: it explains what the other checks would see.
-  if (timing.contention && *timing.contention > k_max_contention)
-    return Outcome{
-        OutcomeKind::Suspect, std::string(k_busy_machine),
-        fmt::format("for other work, the reference had to wait for a processor in {:.0f} % of its time; repeat it "
-                    "when the machine is idle",
-                    100 * *timing.contention)};
+  if (auto busy = busy_message(timing.contention); !busy.empty())
+    return Outcome{OutcomeKind::Suspect, std::string(k_busy_machine), std::move(busy)};
   const auto unexplained = unexplained_ns(timing);
   const double allowed = allowance.in_total(timing.candidate_median_ns);
   // Hidden work would be there in every call; scheduling delays are not. So the fast tenth decides.

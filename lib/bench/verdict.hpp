@@ -60,6 +60,9 @@ struct ExchangeFacts {
 /// `gpu`: where the candidate ran, if that was not the processor.
 [[nodiscard]] ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::optional<GpuFacts>& gpu);
 
+/// What it means that the reference waited for a processor in this share of its time; "" for as much as is normal.
+[[nodiscard]] std::string busy_message(std::optional<double> contention);
+
 /// Whether the clocks and baselines of a measurement add up; the reason when not.
 [[nodiscard]] std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance);
 

@@ -133,6 +133,12 @@ inline constexpr auto names_of<StopReason> = make_names<StopReason>({
 });
 
 template <>
+inline constexpr auto names_of<BaselineKind> = make_names<BaselineKind>({
+    {BaselineKind::Compile, "compile"},
+    {BaselineKind::CompileMaxAutotune, "compile-max-autotune"},
+});
+
+template <>
 inline constexpr auto names_of<PromptKind> = make_names<PromptKind>({
     {PromptKind::Seed, "seed"},
     {PromptKind::Repair, "repair"},

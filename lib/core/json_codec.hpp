@@ -43,11 +43,13 @@ BOOST_DESCRIBE_STRUCT(OutputError, (),
 BOOST_DESCRIBE_STRUCT(CaseResult, (), (distribution, seed, weight_set, call, outcome, outputs))
 BOOST_DESCRIBE_STRUCT(WeightReport, (), (by_content, by_name, by_declaration, unmapped))
 BOOST_DESCRIBE_STRUCT(Ratio, (), (value, low, high))
+BOOST_DESCRIBE_STRUCT(BaselineReport, (), (name, samples_ns, median_ns, speedup, reason))
 BOOST_DESCRIBE_STRUCT(TimingReport, (),
                       (clean_before_ns, reference_ns, candidate_ns, host_ns, fresh, clean_after_ns, late_ns, clock_mhz,
                        clean_graph_ns, reference_graph_ns, candidate_graph_ns, graph_host_ns, reference_median_ns,
                        candidate_median_ns, speedup_call, speedup_device, speedup_device_reason, stop_reason,
-                       full_comparisons, canary_comparisons, discarded, contention, prepare_ns, first_call_ns))
+                       full_comparisons, canary_comparisons, discarded, contention, prepare_ns, first_call_ns,
+                       baselines))
 BOOST_DESCRIBE_STRUCT(EnvironmentReport, (),
                       (kernelgen_version, device, system, compiler, python, torch, triton, threads, isolation))
 BOOST_DESCRIBE_STRUCT(Phase, (), (name, milliseconds))
@@ -95,6 +97,13 @@ struct is_duration : std::false_type {};
 template <class Rep, class Period>
 struct is_duration<std::chrono::duration<Rep, Period>> : std::true_type {};
 
+/// Members of such a type are left out when they are empty(): what few ask for must not change what all others write,
+/// for instance the names of requests in a spool.
+template <class T>
+inline constexpr bool left_out_when_empty = false;
+template <>
+inline constexpr bool left_out_when_empty<std::vector<BaselineReport>> = true;
+
 /// A number of milliseconds must not look like a number of seconds: its unit is part of the member's name.
 template <class T>
 std::string member_name(const char* name) {
@@ -136,6 +145,8 @@ json::value write(const T& object) {
     json::object members;
     boost::mp11::mp_for_each<boost::describe::describe_members<T, boost::describe::mod_public>>([&](auto member) {
       using Member = std::remove_cvref_t<decltype(object.*member.pointer)>;
+      if constexpr (left_out_when_empty<Member>)
+        if ((object.*member.pointer).empty()) return;
       members.emplace(member_name<Member>(member.name), write(object.*member.pointer));
     });
     return members;

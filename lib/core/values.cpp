@@ -125,6 +125,9 @@ std::string Outcome::to_class() const {
 std::string_view to_string(StopReason reason) { return names_of<StopReason>.name(reason); }
 std::optional<StopReason> parse_stop_reason(std::string_view name) { return names_of<StopReason>.find(name); }
 
+std::string_view to_string(BaselineKind kind) { return names_of<BaselineKind>.name(kind); }
+std::optional<BaselineKind> parse_baseline_kind(std::string_view name) { return names_of<BaselineKind>.find(name); }
+
 std::string_view to_string(PromptKind kind) { return names_of<PromptKind>.name(kind); }
 std::optional<PromptKind> parse_prompt_kind(std::string_view name) { return names_of<PromptKind>.find(name); }
 

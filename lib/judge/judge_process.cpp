@@ -28,6 +28,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t k_message_bytes = 4000;
 /// Anything but loading and admitting a task; a reference call may take long on a small machine.
 constexpr milliseconds k_step_timeout{600'000};
+/// What a judge may take to notice that compiling took too long: a call of the eager reference comes before.
+constexpr milliseconds k_compile_grace{60'000};
 
 Error malformed(std::string_view op, std::string_view member) {
   return {ErrorCode::Protocol, fmt::format("the judge's answer to {} has no usable \"{}\"", op, member)};
@@ -205,12 +207,24 @@ class JudgeProcess final : public Judge {
                                                 {"min_samples", min_samples},
                                                 {"max_samples", max_samples},
                                                 {"seconds", std::chrono::duration<double>(budget).count()}}));
-    Baseline baseline;
-    KERNELGEN_TRY(baseline.samples_ns, read<std::vector<std::int64_t>>(reply, "baseline", "samples_ns"));
-    if (reply.contains("reason")) {
-      KERNELGEN_TRY(baseline.reason, read<std::string>(reply, "baseline", "reason"));
-    }
-    return baseline;
+    return read_baseline(reply, "baseline");
+  }
+
+  Result<std::string> compile_reference(const CompileReferenceRequest& request, std::stop_token stop) override {
+    json::object body{{"kind", to_string(request.kind)},
+                      {"cache_dir", request.cache_dir},
+                      {"seconds", std::chrono::duration<double>(request.timeout).count()}};
+    // It keeps the limit itself, unless it hangs where Python does not run.
+    KERNELGEN_TRY(auto reply, call("compile", std::move(body), request.timeout + k_compile_grace, stop));
+    return read<std::string>(reply, "compile", "reason");
+  }
+
+  Result<Baseline> compiled_baseline(const BaselineSampling& sampling, std::stop_token stop) override {
+    json::object body{{"min_samples", sampling.min_samples},
+                      {"max_samples", sampling.max_samples},
+                      {"seconds", std::chrono::duration<double>(sampling.budget).count()}};
+    KERNELGEN_TRY(auto reply, call("compiled_baseline", std::move(body), k_step_timeout, stop));
+    return read_baseline(reply, "compiled_baseline");
   }
 
  private:
@@ -219,6 +233,15 @@ class JudgeProcess final : public Judge {
     StageRequest request;
     std::int64_t id = 0;
   };
+
+  static Result<Baseline> read_baseline(const json::object& reply, std::string_view op) {
+    Baseline baseline;
+    KERNELGEN_TRY(baseline.samples_ns, read<std::vector<std::int64_t>>(reply, op, "samples_ns"));
+    if (reply.contains("reason")) {
+      KERNELGEN_TRY(baseline.reason, read<std::string>(reply, op, "reason"));
+    }
+    return baseline;
+  }
 
   static json::object stage_body(const StageRequest& request) {
     return {{"distribution", request.distribution},
@@ -254,7 +277,8 @@ class JudgeProcess final : public Judge {
     const auto id = next_id_++;
     request["op"] = op;
     request["id"] = id;
-    if (auto sent = channel_.send(json::serialize(request)); !sent) return explain(op, std::move(sent).error());
+    if (auto sent = channel_.send(json::serialize(request)); !sent)
+      return explain(op, std::move(sent).error(), k_step_timeout);
     return id;
   }
 
@@ -270,7 +294,7 @@ class JudgeProcess final : public Judge {
   Result<json::object> frame_for(std::string_view op, std::int64_t id, milliseconds timeout,
                                  const std::stop_token& stop) {
     auto frame = channel_.receive(timeout, stop);
-    if (!frame) return explain(op, std::move(frame).error());
+    if (!frame) return explain(op, std::move(frame).error(), timeout);
     KERNELGEN_TRY(auto parsed, parse_json(*frame));
     if (!parsed.is_object()) return malformed(op, "object");
     auto& reply = parsed.get_object();
@@ -280,12 +304,11 @@ class JudgeProcess final : public Judge {
   }
 
   /// A judge that does not answer is ended: what it was doing is the task's doing.
-  Error explain(std::string_view op, Error error) {
+  Error explain(std::string_view op, Error error, milliseconds timeout) {
     if (error.code == ErrorCode::Timeout) {
       end();
-      return {ErrorCode::InvalidTask,
-              fmt::format("task {}: no answer to \"{}\" within {:.0f} s; does it hang?", task_name_, op,
-                          std::chrono::duration<double>(task_timeout_).count())};
+      return {ErrorCode::InvalidTask, fmt::format("task {}: no answer to \"{}\" within {:.0f} s; does it hang?",
+                                                  task_name_, op, std::chrono::duration<double>(timeout).count())};
     }
     if (error.code == ErrorCode::Unavailable) {
       const auto status = wait_for_end();
@@ -310,6 +333,8 @@ class JudgeProcess final : public Judge {
   ExitStatus end() noexcept {
     if (pid_ <= 0) return {};
     int status = 0;
+    // One that compiles leads a group of its own, in which its compilers are.
+    ::kill(-pid_, SIGKILL);
     ::kill(pid_, SIGKILL);
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }

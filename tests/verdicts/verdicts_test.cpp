@@ -29,16 +29,18 @@ std::string read(const std::filesystem::path& path) {
   return text.str();
 }
 
+std::unique_ptr<Benchmarker> make_benchmarker() {
+  const char* python = std::getenv("KGEN_PYTHON");
+  auto installation = installation_at(KERNELGEN_BINARY_DIR);
+  return make_worker_benchmarker(
+             {.installation = installation.value(),
+              .python = python == nullptr ? "python3" : python,
+              .cache_dir = (std::filesystem::path(KERNELGEN_BINARY_DIR) / "verdicts-cache").string()})
+      .value();
+}
+
 Benchmarker& benchmarker() {
-  static const auto made = [] {
-    const char* python = std::getenv("KGEN_PYTHON");
-    auto installation = installation_at(KERNELGEN_BINARY_DIR);
-    return make_worker_benchmarker(
-               {.installation = installation.value(),
-                .python = python == nullptr ? "python3" : python,
-                .cache_dir = (std::filesystem::path(KERNELGEN_BINARY_DIR) / "verdicts-cache").string()})
-        .value();
-  }();
+  static const auto made = make_benchmarker();
   return *made;
 }
 
@@ -262,6 +264,28 @@ TEST_CASE("Triton under its interpreter: right or wrong, and never a time", "[ve
   CHECK_FALSE(right.timing);
   CHECK_THAT(right.labels.at(0), Catch::StartsWith("interpreter"));
   CHECK(verdict("relu", "triton_wrong.py") == "accuracy:mismatch");
+}
+
+TEST_CASE("a correct candidate is compared with torch.compile, which is timed once for a machine", "[verdicts]") {
+  auto request = request_for("big_relu", "right.cpp");
+  request.options.baselines.kinds = {BaselineKind::Compile};
+  const auto compiled = [](const EvaluationRecord& record) -> std::optional<BaselineReport> {
+    CHECK((record.outcome.correct() || record.outcome.kind == OutcomeKind::Suspect));
+    if (!record.outcome.correct()) return std::nullopt;
+    REQUIRE(record.timing);
+    REQUIRE(record.timing->baselines.size() == 1);
+    const auto& baseline = record.timing->baselines.front();
+    UNSCOPED_INFO(baseline.reason);
+    CHECK((baseline.speedup.has_value() || baseline.reason.find("for other work") == 0));
+    return baseline;
+  };
+  const auto first = compiled(record_of(request));
+  // A worker of its own: what this one knows comes from the cache.
+  const auto another = make_benchmarker();
+  const auto record = another->evaluate(request, {}, {});
+  REQUIRE(record);
+  const auto second = compiled(*record);
+  if (first && first->speedup && second) CHECK(second->samples_ns == first->samples_ns);
 }
 
 TEST_CASE("a worker that is killed in mid-evaluation is replaced", "[verdicts]") {

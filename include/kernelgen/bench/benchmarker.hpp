@@ -32,6 +32,17 @@ struct MeasureOptions {
   std::chrono::milliseconds deadline{20'000};
 };
 
+/// What to compare a correct candidate with besides the eager reference. The score does not change.
+struct BaselineOptions {
+  /// Each is compiled and timed once for a task, device and versions, and remembered; that may take minutes, during
+  /// which the device is held.
+  std::vector<BaselineKind> kinds;
+  /// Limit of compiling one and comparing it with the eager reference.
+  std::chrono::milliseconds timeout{300'000};
+
+  [[nodiscard]] bool empty() const { return kinds.empty(); }
+};
+
 /// How one evaluation is done. The defaults give a verdict that can be published.
 struct EvaluationOptions {
   PrecisionClass precision = PrecisionClass::Strict;
@@ -55,6 +66,8 @@ struct EvaluationOptions {
   /// Integer constants at the top of the task file to replace before it is loaded, to make it fit a small machine.
   /// A shrunk task is labelled.
   std::vector<std::pair<std::string, std::int64_t>> shrink;
+  /// None by default.
+  BaselineOptions baselines;
 };
 
 /// One candidate against one task.

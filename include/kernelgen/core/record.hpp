@@ -78,6 +78,27 @@ enum class StopReason { Criterion, MaxSamples, Deadline, Cancelled, Failed };
 [[nodiscard]] std::string_view to_string(StopReason reason);
 [[nodiscard]] std::optional<StopReason> parse_stop_reason(std::string_view name);
 
+/// What a candidate can be compared with besides the eager reference.
+enum class BaselineKind {
+  Compile,             ///< torch.compile(model)
+  CompileMaxAutotune,  ///< torch.compile(model, mode="max-autotune")
+};
+/// "compile", "compile-max-autotune".
+[[nodiscard]] std::string_view to_string(BaselineKind kind);
+[[nodiscard]] std::optional<BaselineKind> parse_baseline_kind(std::string_view name);
+
+/// How a candidate compares with such a baseline, which was timed alone, like the clean baseline of the eager
+/// reference. Not part of the score.
+struct BaselineReport {
+  BaselineKind name = BaselineKind::Compile;
+  std::vector<std::int64_t> samples_ns;
+  /// Absent where there is no time; the reason says why.
+  std::optional<double> median_ns;
+  /// median_ns over the candidate's median.
+  std::optional<double> speedup;
+  std::string reason;
+};
+
 /// Raw samples and what was computed from them. All times in nanoseconds.
 struct TimingReport {
   std::vector<std::int64_t> clean_before_ns;  ///< the reference, no candidate alive
@@ -114,6 +135,8 @@ struct TimingReport {
   /// ABI prepare() or ModelNew construction, and the first call.
   std::int64_t prepare_ns = 0;
   std::int64_t first_call_ns = 0;
+  /// Those that were asked for, in that order; of a correct candidate only.
+  std::vector<BaselineReport> baselines;
 };
 
 /// What ran where.

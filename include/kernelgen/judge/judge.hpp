@@ -134,8 +134,24 @@ struct StageRequest {
 /// Times of the reference with nothing else running.
 struct Baseline {
   std::vector<std::int64_t> samples_ns;
-  /// Why there are none: CallMode::Graph, and the reference cannot be captured.
+  /// Why there are none: the reference cannot be captured, or not be compiled, or gives other answers then.
   std::string reason;
+};
+
+/// How many calls to time.
+struct BaselineSampling {
+  int min_samples = 1;
+  int max_samples = 1000;
+  std::chrono::milliseconds budget{0};
+};
+
+/// The reference as torch.compile builds it.
+struct CompileReferenceRequest {
+  BaselineKind kind = BaselineKind::Compile;
+  /// Of compiling, and of comparing the first calls with the eager reference's.
+  std::chrono::milliseconds timeout{300'000};
+  /// Where compilers keep what they made; made when missing.
+  std::string cache_dir;
 };
 
 /// How much of the outputs to compare.
@@ -180,6 +196,11 @@ class Judge {
   /// Times the reference with nothing else running.
   virtual Result<Baseline> baseline(CallMode mode, int min_samples, int max_samples,
                                     std::chrono::milliseconds budget) = 0;
+  /// Compiles a copy of the reference and compares it with the eager one; gives the reason why there is none to be
+  /// timed, or "". From then on the judge's process is not what it was: good for compiled_baseline and nothing else.
+  virtual Result<std::string> compile_reference(const CompileReferenceRequest& request, std::stop_token stop) = 0;
+  /// Times the compiled reference like `baseline`, and compares it once more.
+  virtual Result<Baseline> compiled_baseline(const BaselineSampling& sampling, std::stop_token stop) = 0;
 };
 
 }  // namespace v0

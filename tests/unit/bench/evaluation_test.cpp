@@ -66,6 +66,8 @@ class FakeJudge final : public Judge {
     calls.push_back(mode == CallMode::Graph ? "graph baseline" : "baseline");
     return mode == CallMode::Graph ? clean_graph : Baseline{clean_ns, ""};
   }
+  Result<std::string> compile_reference(const CompileReferenceRequest&, std::stop_token) override { return Error{}; }
+  Result<Baseline> compiled_baseline(const BaselineSampling&, std::stop_token) override { return Error{}; }
 
   std::function<bool(int canary)> fresh = [](int) { return true; };
   std::function<bool(int canary)> throttled = [](int) { return false; };
@@ -101,11 +103,35 @@ struct Scene {
   bool fetches_outputs = true;
   std::uint64_t output_bytes = 0;
   std::optional<GpuFacts> gpu;
+  BaselineOptions baselines;
+  /// What compiled references were asked for, and what is answered.
+  std::vector<CompiledBaselineRequest> compiled_requests;
+  std::function<Result<Baseline>(BaselineKind kind)> compiled_reference = [](BaselineKind) {
+    return Baseline{{1'400'000, 1'600'000, 1'500'000}, ""};
+  };
+  int runners_alive = 0;
+};
+
+class FakeSession final : public JudgeSession {
+ public:
+  explicit FakeSession(Scene& scene) : scene_(scene) {}
+  Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token) override {
+    CHECK(scene_.runners_alive == 0);
+    CHECK(scene_.exclusive);
+    scene_.compiled_requests.push_back(request);
+    return scene_.compiled_reference(request.kind);
+  }
+
+ private:
+  Scene& scene_;
 };
 
 class FakeRunner final : public Runner {
  public:
-  explicit FakeRunner(Scene& scene) : scene_(scene) {}
+  explicit FakeRunner(Scene& scene) : scene_(scene) { ++scene_.runners_alive; }
+  FakeRunner(const FakeRunner&) = delete;
+  FakeRunner& operator=(const FakeRunner&) = delete;
+  ~FakeRunner() override { --scene_.runners_alive; }
   RunnerAnswer echo(std::chrono::milliseconds) override { return RunnerReply{.host_ns = 100'000}; }
   RunnerAnswer load(const RunnerJob&, std::chrono::milliseconds) override { return answer("load"); }
   RunnerAnswer construct(int, std::uint64_t, std::chrono::milliseconds) override { return answer("construct"); }
@@ -136,12 +162,12 @@ class FakeWorld final : public JudgeSource,
 
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask&, std::stop_token) override {
     if (scene_.judge_refuses) return *scene_.judge_refuses;
-    auto session = std::make_unique<JudgeSession>();
+    auto session = std::make_unique<FakeSession>(scene_);
     session->judge = &scene_.judge;
     session->clean = &scene_.clean;
     session->admission = scene_.admission;
     session->layout.output_bytes = scene_.output_bytes;
-    return session;
+    return std::unique_ptr<JudgeSession>(std::move(session));
   }
   void expect(RunnerKind) override {}
   void build_ahead(const BuildJob& job, std::chrono::milliseconds, std::stop_token) override {
@@ -176,6 +202,7 @@ Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std
   FakeWorld world(scene);
   EvaluationRequest request;
   request.candidate = make_candidate(target, scene.source);
+  request.options.baselines = scene.baselines;
   return evaluate_candidate(request, {},
                             {.gpu = scene.gpu,
                              .judges = world,
@@ -183,7 +210,8 @@ Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std
                              .runners = world,
                              .gate = world,
                              .memory = world,
-                             .now = std::chrono::steady_clock::now},
+                             .now = std::chrono::steady_clock::now,
+                             .machine = "this machine"},
                             {}, stop);
 }
 
@@ -727,4 +755,92 @@ TEST_CASE("a device's clock before each pair is in the record, if it is told", "
   scene.judge.clock_mhz = 1755;
   const auto record = evaluate(scene, Target::Cuda);
   CHECK(record->timing->clock_mhz == std::vector<std::int64_t>(record->timing->candidate_ns.size(), 1755));
+}
+
+TEST_CASE("no other baseline is measured unless it was asked for", "[bench][evaluation][baselines]") {
+  Scene scene;
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK(scene.compiled_requests.empty());
+  CHECK(record->timing->baselines.empty());
+}
+
+TEST_CASE("a correct candidate is compared with the baselines that were asked for", "[bench][evaluation][baselines]") {
+  Scene scene;
+  scene.baselines = {{BaselineKind::CompileMaxAutotune, BaselineKind::Compile}, 77s};
+  scene.compiled_reference = [](BaselineKind kind) {
+    return kind == BaselineKind::Compile ? Baseline{{1'400'000, 1'600'000, 1'500'000}, ""}
+                                         : Baseline{{}, "torch.compile failed: no\ncompiler"};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->timing->speedup_call.value == Approx(2.0));
+  const auto& baselines = record->timing->baselines;
+  REQUIRE(baselines.size() == 2);
+  CHECK(baselines[0].name == BaselineKind::CompileMaxAutotune);
+  CHECK_FALSE(baselines[0].median_ns);
+  CHECK_FALSE(baselines[0].speedup);
+  CHECK(baselines[0].reason == "torch.compile failed: no compiler");
+  CHECK(baselines[1].name == BaselineKind::Compile);
+  CHECK(baselines[1].samples_ns == std::vector<std::int64_t>{1'400'000, 1'600'000, 1'500'000});
+  CHECK(baselines[1].median_ns == 1'500'000);
+  CHECK(*baselines[1].speedup == Approx(1.5));
+  CHECK(baselines[1].reason.empty());
+  REQUIRE(scene.compiled_requests.size() == 2);
+  CHECK(scene.compiled_requests[0].timeout == 77s);
+  CHECK(scene.compiled_requests[0].machine == "this machine");
+  CHECK(scene.compiled_requests[0].sampling.min_samples > 1);
+}
+
+TEST_CASE("nothing is compiled for a candidate that gets no score", "[bench][evaluation][baselines]") {
+  const auto asked = [](Scene& scene, Target target) {
+    scene.baselines.kinds = {BaselineKind::Compile};
+    const auto record = evaluate(scene, target);
+    REQUIRE(record);
+    CHECK((!record->timing || record->timing->baselines.empty()));
+    return scene.compiled_requests.size();
+  };
+  Scene incorrect;
+  incorrect.judge.answer = [](const std::string&, int) { return wrong(); };
+  CHECK(asked(incorrect, Target::Cpp) == 0);
+  Scene busy;
+  busy.judge.waits = 500ms;
+  CHECK(asked(busy, Target::Cpp) == 0);
+  Scene interpreted;
+  CHECK(asked(interpreted, Target::Triton) == 0);
+}
+
+TEST_CASE("a compiled reference is timed once in the life of a judge", "[bench][evaluation][baselines]") {
+  Scene scene;
+  scene.baselines.kinds = {BaselineKind::Compile, BaselineKind::CompileMaxAutotune};
+  scene.compiled_reference = [](BaselineKind kind) -> Result<Baseline> {
+    if (kind == BaselineKind::Compile) return Baseline{{2'000'000}, ""};
+    return Error{ErrorCode::InvalidTask, "its process ended"};
+  };
+  REQUIRE(evaluate(scene));
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(scene.compiled_requests.size() == 2);
+  CHECK(*record->timing->baselines.at(0).speedup == Approx(2.0));
+  CHECK(record->timing->baselines.at(1).reason == "its process ended");
+}
+
+TEST_CASE("what other work disturbed is tried again with the next candidate", "[bench][evaluation][baselines]") {
+  Scene scene;
+  scene.baselines.kinds = {BaselineKind::Compile};
+  scene.compiled_reference = [](BaselineKind) { return Error{ErrorCode::Busy, "other work"}; };
+  CHECK(evaluate(scene)->timing->baselines.at(0).reason == "other work");
+  scene.compiled_reference = [](BaselineKind) { return Baseline{{3'000'000}, ""}; };
+  CHECK(*evaluate(scene)->timing->baselines.at(0).speedup == Approx(3.0));
+}
+
+TEST_CASE("an evaluation can be cancelled while a reference is compiled", "[bench][evaluation][baselines]") {
+  Scene scene;
+  scene.baselines.kinds = {BaselineKind::Compile};
+  scene.compiled_reference = [](BaselineKind) { return Error{ErrorCode::Cancelled, "cancelled"}; };
+  const auto record = evaluate(scene);
+  REQUIRE_FALSE(record);
+  CHECK(record.error().code == ErrorCode::Cancelled);
+  CHECK(scene.clean.compiled.empty());
 }

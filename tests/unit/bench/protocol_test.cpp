@@ -75,6 +75,23 @@ TEST_CASE("the spelling of the messages is a golden file", "[bench][protocol]") 
   kernelgen::testing::check_golden("protocol.jsonl", lines);
 }
 
+TEST_CASE("baselines are sent where they were asked for, and nothing of them otherwise", "[bench][protocol]") {
+  EvaluateMessage message{7, sample_request()};
+  CHECK(to_json(message).find("baselines") == std::string::npos);
+  message.request.options.baselines = {{BaselineKind::CompileMaxAutotune}, 20s};
+  const auto text = to_json(message);
+  CHECK_THAT(text, Catch::Contains(R"("baselines":{"kinds":["compile-max-autotune"],"timeout_ms":20000})"));
+  const auto read = parse_message(text);
+  REQUIRE(read);
+  const auto& options = std::get<EvaluateMessage>(*read).request.options;
+  CHECK(options.baselines.kinds == std::vector<BaselineKind>{BaselineKind::CompileMaxAutotune});
+  CHECK(options.baselines.timeout == 20s);
+  const auto unknown =
+      parse_message(R"({"type":"evaluate","id":1,"request":{"options":{"baselines":{"kinds":["quickly"]}}}})");
+  REQUIRE_FALSE(unknown);
+  CHECK_THAT(unknown.error().to_line(), Catch::Contains(R"(unknown name "quickly")"));
+}
+
 TEST_CASE("options arrive as they were sent, private parts do not", "[bench][protocol]") {
   const auto message = parse_message(to_json(Message{EvaluateMessage{7, sample_request()}}));
   REQUIRE(message);

@@ -27,6 +27,22 @@ TEST_CASE("a record reads back as it was written", "[core][json]") {
   CHECK(record->compile->duration == std::chrono::milliseconds(170));
 }
 
+TEST_CASE("baselines are in a record that has some, and in no other", "[core][json]") {
+  auto written = full_record();
+  CHECK(to_json(written).find("baselines") == std::string::npos);
+  written.timing->baselines = {{BaselineKind::CompileMaxAutotune, {900, 1000, 1100}, 1000.0, 1.25, ""},
+                               {.name = BaselineKind::Compile, .reason = "no compiler"}};
+  const auto text = to_json(written);
+  CHECK(text.find("\"name\": \"compile-max-autotune\"") != std::string::npos);
+  const auto record = parse_record(text);
+  REQUIRE(record);
+  CHECK(to_json(*record) == text);
+  REQUIRE(record->timing->baselines.size() == 2);
+  CHECK(record->timing->baselines[0].speedup == 1.25);
+  CHECK_FALSE(record->timing->baselines[1].median_ns);
+  CHECK(record->timing->baselines[1].reason == "no compiler");
+}
+
 TEST_CASE("absent parts of a record stay absent", "[core][json]") {
   const auto record = parse_record(to_json(EvaluationRecord{}));
   REQUIRE(record);

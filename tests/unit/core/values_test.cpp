@@ -29,6 +29,7 @@ TEST_CASE("every enum value is found by its name", "[core][values]") {
   check_table<Target>();
   check_table<OutcomeKind>();
   check_table<StopReason>();
+  check_table<BaselineKind>();
 }
 
 TEST_CASE("stored spellings do not change", "[core][values]") {
@@ -36,6 +37,7 @@ TEST_CASE("stored spellings do not change", "[core][values]") {
   CHECK(to_string(TaskLevel::SingleOperator) == "single_operator");
   CHECK(to_string(OutcomeKind::OffDistribution) == "off_distribution");
   CHECK(to_string(StopReason::MaxSamples) == "max_samples");
+  CHECK(parse_baseline_kind("compile-max-autotune") == BaselineKind::CompileMaxAutotune);
   CHECK(parse_target("hipkittens") == Target::Hipkittens);
   CHECK(parse_precision("tf32") == PrecisionClass::Tf32);
 }
