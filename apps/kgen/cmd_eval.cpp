@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
 
@@ -22,8 +23,23 @@ struct EvalOptions {
   std::string output;
   std::string target;
   bool json = false;
+  std::vector<std::string> baselines;
+  double baseline_timeout_seconds = 300;
   EvaluationFlags evaluation;
 };
+
+/// Each once, in the order in which they were named.
+Result<BaselineOptions> parse_baselines(const EvalOptions& options) {
+  BaselineOptions parsed{.timeout = milliseconds(options.baseline_timeout_seconds)};
+  for (const auto& name : options.baselines) {
+    const auto kind = parse_baseline_kind(name);
+    if (!kind)
+      return Error{ErrorCode::InvalidArgument,
+                   "unknown baseline " + name + "; there are compile and compile-max-autotune"};
+    if (std::find(parsed.kinds.begin(), parsed.kinds.end(), *kind) == parsed.kinds.end()) parsed.kinds.push_back(*kind);
+  }
+  return parsed;
+}
 
 /// Before any work is done: whether the record will find a place.
 Result<void> check_output(const std::string& output) {
@@ -42,6 +58,7 @@ Result<EvaluationRequest> make_request(const EvalOptions& options, const Environ
   KERNELGEN_TRY(auto source, read_file(options.code, k_max_source_bytes));
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
   KERNELGEN_TRY(request.options, evaluation_options(options.evaluation));
+  KERNELGEN_TRY(request.options.baselines, parse_baselines(options));
   KERNELGEN_TRY(request.task, load_task_source(options.problem, {.kernelbench_dir = environment.kernelbench_dir}));
   request.candidate = make_candidate(target, std::move(source));
   return request;
@@ -79,6 +96,16 @@ void bind_options(CLI::App& command, EvalOptions& options) {
   command.add_flag("--json", options.json, "Print the record, and nothing else, to standard output");
   command.add_option("--target", options.target, "cpp, torch or triton; guessed from the file when not given")
       ->type_name("NAME");
+  command.add_option("--baseline", options.baselines, "Compare with torch.compile too: compile, compile-max-autotune")
+      ->type_name("LIST")
+      ->expected(1)
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--baseline-timeout", options.baseline_timeout_seconds, "Limit of compiling and checking a baseline")
+      ->type_name("S")
+      ->check(quiet(CLI::Range(0.001, k_day_seconds)))
+      ->capture_default_str();
   bind_evaluation_flags(command, options.evaluation);
   command.add_flag("--no-wait", options.evaluation.no_wait, "Leave the request there; ask again later for the record")
       ->needs("--spool");

@@ -17,15 +17,14 @@ Result<std::pair<std::string, std::int64_t>> parse_shrink(const std::string& tex
   return std::pair{text.substr(0, equals), value};
 }
 
+}  // namespace
+
 std::chrono::milliseconds milliseconds(double seconds) {
   constexpr double k_per_second = 1000;
   return std::chrono::milliseconds(std::llround(seconds * k_per_second));
 }
 
-}  // namespace
-
 void bind_evaluation_flags(CLI::App& command, EvaluationFlags& flags) {
-  constexpr double k_day = 86400;
   command.add_option("--precision", flags.precision, "strict, default, tf32, fp16 or bf16")
       ->type_name("CLASS")
       ->capture_default_str();
@@ -37,11 +36,11 @@ void bind_evaluation_flags(CLI::App& command, EvaluationFlags& flags) {
       ->check(quiet(CLI::NonNegativeNumber));
   command.add_option("--timeout", flags.timeout_seconds, "Limit of one call of the kernel, in seconds")
       ->type_name("S")
-      ->check(quiet(CLI::Range(0.001, k_day)))
+      ->check(quiet(CLI::Range(0.001, k_day_seconds)))
       ->capture_default_str();
   command.add_option("--task-timeout", flags.task_timeout_seconds, "Limit of importing and admitting the task")
       ->type_name("S")
-      ->check(quiet(CLI::Range(0.001, k_day)))
+      ->check(quiet(CLI::Range(0.001, k_day_seconds)))
       ->capture_default_str();
   command.add_option("--threads", flags.options.threads, "Threads for kernel and reference; 0: one per core")
       ->type_name("N")

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +45,12 @@ void bind_evaluation_flags(CLI::App& command, EvaluationFlags& flags);
 /// parse_built_target(), or what to pass.
 [[nodiscard]] Result<Target> choose_built_target(const std::string& name, const std::string& path,
                                                  const std::string& source);
+
+/// The most that a flag in seconds takes.
+inline constexpr double k_day_seconds = 86400;
+
+/// Seconds of a flag.
+[[nodiscard]] std::chrono::milliseconds milliseconds(double seconds);
 
 /// A validator without its description, which would make the help unreadable.
 [[nodiscard]] inline CLI::Validator quiet(CLI::Validator validator) { return validator.description(""); }

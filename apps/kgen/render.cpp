@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <utility>
 
 #include <kernelgen/prompt/error_classifier.hpp>
 
@@ -136,6 +137,21 @@ void add_times(const EvaluationRecord& record, Block& block) {
                          timing.candidate_ns.size(), to_string(timing.stop_reason)));
 }
 
+/// "compile: 1.20 ms, speedup over it 0.850".
+std::string baseline_line(const BaselineReport& baseline) {
+  const std::string name(to_string(baseline.name));
+  if (!baseline.median_ns) return fmt::format("{}: no time; {}", name, baseline.reason);
+  std::string line = fmt::format("{}: {}", name, format_nanoseconds(*baseline.median_ns));
+  if (baseline.speedup) line += fmt::format(", speedup over it {:.3f}", *baseline.speedup);
+  return line;
+}
+
+void add_baselines(const EvaluationRecord& record, Block& block) {
+  if (!record.timing) return;
+  std::string_view name = "baselines";
+  for (const auto& baseline : record.timing->baselines) block.fact(std::exchange(name, ""), baseline_line(baseline));
+}
+
 std::string_view status_color(DoctorStatus status) {
   if (status == DoctorStatus::Ok) return k_green;
   return status == DoctorStatus::Limited ? k_yellow : k_red;
@@ -169,6 +185,7 @@ std::string render_record(const EvaluationRecord& record, const RenderOptions& o
   block.fact("error class", error_class_line(record));
   block.fact("message", record.outcome.message);
   add_times(record, block);
+  add_baselines(record, block);
   block.fact("compared", compared_line(record));
   block.fact("worst error", error_line(record));
   block.fact("labels", join(record.labels, "; "));

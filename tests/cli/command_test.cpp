@@ -94,6 +94,29 @@ TEST_CASE("options reach the benchmarker", "[cli][eval]") {
   CHECK(kgen.worker_options.cache_dir == kgen.path("cache"));
 }
 
+TEST_CASE("eval asks for each baseline once, however it was named", "[cli][eval]") {
+  const std::vector<BaselineKind> both{BaselineKind::CompileMaxAutotune, BaselineKind::Compile};
+  const std::vector<std::vector<std::string>> forms{
+      {"--baseline", "compile-max-autotune,compile", "--baseline-timeout", "1.5"},
+      {"--baseline", "compile-max-autotune", "--baseline", "compile", "--baseline", "compile", "--baseline-timeout",
+       "1.5"}};
+  for (const auto& form : forms) {
+    Fixture kgen;
+    CHECK(kgen.eval(form) == 1);
+    const auto asked = kgen.benchmarker->requests().at(0).options.baselines;
+    CHECK(asked.kinds == both);
+    CHECK(asked.timeout == std::chrono::milliseconds(1500));
+  }
+}
+
+TEST_CASE("an unknown baseline is wrong usage, before anything is judged", "[cli][eval]") {
+  Fixture kgen;
+  CHECK(kgen.eval({"--baseline", "compile,faster"}) == 64);
+  CHECK(kgen.err.str() == "kgen: unknown baseline faster; there are compile and compile-max-autotune\n");
+  CHECK(kgen.out.str().empty());
+  CHECK(kgen.eval({"--baseline-timeout", "0"}) == 64);
+}
+
 TEST_CASE("eval without its options keeps the library's defaults", "[cli][eval]") {
   Fixture kgen;
   CHECK(kgen.eval() == 1);
@@ -103,6 +126,8 @@ TEST_CASE("eval without its options keeps the library's defaults", "[cli][eval]"
   CHECK(options.memory_limit == defaults.memory_limit);
   CHECK(options.threads == defaults.threads);
   CHECK(options.precision == defaults.precision);
+  CHECK(options.baselines.empty());
+  CHECK(options.baselines.timeout == defaults.baselines.timeout);
 }
 
 TEST_CASE("eval writes the record for --output and prints nothing else for --json", "[cli][eval]") {

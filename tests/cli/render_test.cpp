@@ -70,6 +70,17 @@ TEST_CASE("a verdict names the class of its error where that says more", "[cli][
   CHECK(render_record(record, {}).find("error class") == std::string::npos);
 }
 
+TEST_CASE("each baseline has a line after the times", "[cli][render]") {
+  auto record = correct_record();
+  record.timing->baselines = {{BaselineKind::Compile, {1'500'000}, 1'500'000.0, 0.749, ""},
+                              {.name = BaselineKind::CompileMaxAutotune, .reason = "it took\ntoo long"}};
+  const auto text = render_record(record, {});
+  CHECK_THAT(text, Catch::Contains("stopped by max_samples)\n"
+                                   "baselines   compile: 1.50 ms, speedup over it 0.749\n"
+                                   "            compile-max-autotune: no time; it took too long\n"
+                                   "compared "));
+}
+
 TEST_CASE("a record with nothing in it can be shown", "[cli][render]") {
   const auto text = render_record(EvaluationRecord{}, {});
   CHECK(text.find("correct, without a time that counts\n") == 0);
