@@ -49,9 +49,50 @@ class CParser {
       group = at;
     }
     if (initializes || (group == k_nowhere && declares(declaration, "enum"))) return after;
-    if (group == k_nowhere) return open + 1;  // namespace, class, extern "C": look inside
+    if (group == k_nowhere) {  // namespace, class, extern "C": look inside
+      if (declares(declaration, "struct") || declares(declaration, "class")) open_class({open + 1, after});
+      return open + 1;
+    }
     define({declaration.begin, name}, name, group, {open + 1, after > open + 1 ? after - 1 : tokens_.size()});
     return after > open + 1 ? after : tokens_.size();
+  }
+
+  /// A class whose body is being read.
+  struct Class {
+    Position end = 0;
+    std::vector<std::string_view> members;
+  };
+
+  /// Reads which variables the class has: float h, w[4]; Pair pair{};
+  void open_class(Range body) {
+    constexpr std::size_t k_max_members = 32;
+    Class found{body.end, {}};
+    bool function = false;
+    for (Position at = body.begin; at + 1 < body.end && found.members.size() < k_max_members;) {
+      if (tokens_.is(at, "(")) function = true;
+      const bool ends = tokens_.is(at + 1, ";") || tokens_.is(at + 1, ",") || tokens_.is(at + 1, "[") ||
+                        tokens_.is(at + 1, "=") || tokens_.is(at + 1, "{");
+      const bool typed =
+          at > body.begin && (tokens_.is_name(at - 1) || tokens_.is(at - 1, "*") || tokens_.is(at - 1, "&") ||
+                              tokens_.is(at - 1, ">") || (tokens_.is(at - 1, ",") && !found.members.empty()));
+      if (!function && ends && typed && tokens_.is_name(at) && !declares({at > 1 ? at - 2 : at, at}, "struct"))
+        found.members.push_back(tokens_.list[at].text);
+      if (tokens_.is(at, ";") || tokens_.is(at, "{") || tokens_.is(at, ":")) function = false;
+      const Position after = tokens_.is(at, "<") ? tokens_.after_template(at, body.end) : at;
+      at = after > at ? after : tokens_.after_group(at, body.end);
+    }
+    std::sort(found.members.begin(), found.members.end());
+    classes_.push_back(std::move(found));
+  }
+
+  /// The object that a member function works on, where it runs on the device.
+  void belong(Function& function, Position name) {
+    while (!classes_.empty() && classes_.back().end <= name) classes_.pop_back();
+    if (classes_.empty() || classes_.back().members.empty() || declares(function.specifiers, "static")) return;
+    if (!declares(function.specifiers, "__device__")) return;
+    function.members = classes_.back().members;
+    for (const auto& parameter : function.parameters) std::erase(function.members, parameter.name);
+    function.parameters.insert(function.parameters.begin(), {"this", true});
   }
 
   [[nodiscard]] bool declares(Range range, std::string_view word) const {
@@ -74,6 +115,7 @@ class CParser {
     function.specifiers = specifiers;
     function.line = tokens_.list[name].line;
     function.parameters = parameters(group);
+    belong(function, name);
     functions_.push_back(std::move(function));
     block(body, 0, 0);
   }
@@ -231,6 +273,7 @@ class CParser {
 
   const Tokens& tokens_;
   std::vector<Function> functions_;
+  std::vector<Class> classes_;  ///< around the place that is read, the innermost last
 };
 
 }  // namespace

@@ -35,7 +35,7 @@ void CallEffects::read(const Call& call) {
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
   const bool qualified = is_device_operation(tokens_, call);
   const auto known = summaries_.find(call.name);
-  if (!qualified && known != summaries_.end()) return apply(known->second, arguments);
+  if (!qualified && known != summaries_.end()) return apply(known->second, with_object(known->second, call));
   if (call.name == "swap" && arguments.size() == 1 && call.first != call.name)
     return writer_.swap(receiver(call), arguments[0]);
   if (arguments.size() < 2) return;
@@ -146,6 +146,15 @@ void CallEffects::operand(Range input, Range output, bool loads, bool moves, Fac
 Range CallEffects::receiver(const Call& call) const {
   const Position end = call.at - 1;
   return writer_.place_before(end, end > 16 ? end - 16 : 0);
+}
+
+/// The arguments of a known function, the object of a member function first.
+std::vector<Range> CallEffects::with_object(const Summary& summary, const Call& call) const {
+  auto arguments = split_tokens(tokens_, call.arguments, ",");
+  if (!summary.method) return arguments;
+  const bool dotted = call.at > 1 && (tokens_.is(call.at - 1, ".") || tokens_.is(call.at - 1, "->"));
+  arguments.insert(arguments.begin(), dotted ? receiver(call) : Range{});
+  return arguments;
 }
 
 void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {

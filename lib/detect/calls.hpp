@@ -21,6 +21,7 @@ struct Call {
   Position at = 0;         ///< of the name
   Range arguments;         ///< between the parentheses
   std::string_view first;  ///< first part of a dotted name; else the name
+  Range object{};          ///< what stands before the dot, where somebody has looked
 };
 [[nodiscard]] std::vector<Call> calls_in(const Tokens& tokens, Range range);
 

@@ -80,6 +80,8 @@ class FunctionFlow {
   };
 
  private:
+  [[nodiscard]] std::vector<std::uint8_t> reached_from(NameId start, const std::vector<Edge>& edges) const;
+  void add_object_effects(const std::vector<Edge>& edges, Summary& summary) const;
   void find_aliases();
   template <class Join>
   void join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const;

@@ -20,6 +20,8 @@ ExpressionReader::ExpressionReader(const Function& function, const Summaries& su
     : tokens_(*function.tokens), summaries_(summaries), names_(names), function_(function.name) {
   for (const auto& each : function.lambdas) lambdas_.emplace(each.name, &each);
   if (tokens_.language == Language::C) find_bundles(function);
+  members_.insert(function.members.begin(), function.members.end());
+  if (!members_.empty()) bundles_.insert("this");
 }
 
 void ExpressionReader::find_bundles(const Function& function) {
@@ -83,8 +85,9 @@ bool ExpressionReader::names_member(Range place) const {
 
 NameId ExpressionReader::name(Position at) {
   const auto text = name_at(tokens_, at);
-  if (bundles_.count(text) == 0) return names_.id(text);
-  return names_.member(names_.id(text), tokens_.list[at + 2].text);
+  if (members_.count(text) != 0) return names_.member(names_.id("this"), text);
+  const bool member = bundles_.count(text) != 0 && (tokens_.is(at + 1, ".") || tokens_.is(at + 1, "->"));
+  return member ? names_.member(names_.id(text), tokens_.list[at + 2].text) : names_.id(text);
 }
 
 bool ExpressionReader::binary(Position at, Position begin) const {
@@ -231,9 +234,15 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   const Position open = arguments_at(tokens, at, end);
   if (open < end && tokens.is(open, "(")) {
     const Position after = tokens.after_group(open, end);
-    const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
+    const Call call{.name = tokens.list[last].text,
+                    .at = last,
+                    .arguments = {open + 1, std::max(after - 1, open + 1)},
+                    .first = tokens.list[first].text,
+                    .object = {first, last == first ? first : last - 1}};
+    const auto known = summaries_.find(call.name);
+    const bool method = known != summaries_.end() && known->second.method;
     // The object that a method belongs to takes part like an argument.
-    if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) &&
+    if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) && !method &&
         call.name != "map_shared_rank") {
       const Rank rank = passes_through(call.name) ? place.rank : Rank::Operand;
       uses.push_back({.name = name(first),
@@ -326,7 +335,7 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
 }
 
 void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>& uses) {
-  const auto arguments = split_tokens(tokens_, call.arguments, ",");
+  auto arguments = split_tokens(tokens_, call.arguments, ",");
   const bool qualified = is_device_operation(tokens_, call);
   const bool own = is_own_call(call);
   if (own || lambda(call) != nullptr) {  // its statements stand elsewhere, and its value has a name
@@ -339,7 +348,10 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
     return;
   }
   const auto known = summaries_.find(call.name);
-  if (!qualified && known != summaries_.end()) return read_summary(known->second, arguments, place, uses);
+  if (!qualified && known != summaries_.end()) {
+    if (known->second.method) arguments.insert(arguments.begin(), call.object);
+    return read_summary(known->second, arguments, place, uses);
+  }
   Place strong = place;
   strong.rank = Rank::Operand;
   if (loads(call.name) || (qualified && (call.name == "load" || call.name.substr(0, 7) == "atomic_"))) {

@@ -74,6 +74,8 @@ class ExpressionReader {
   std::unordered_map<std::string_view, const Lambda*> lambdas_;
   /// Parameters of which only members are used: as many things as there are members.
   std::unordered_set<std::string_view> bundles_;
+  /// Of the object whose member function this is.
+  std::unordered_set<std::string_view> members_;
   std::unordered_map<std::string_view, Range> references_;
   bool inside_reference_ = false;  // one leads to a place, and not to another one: the work stays linear
   std::uint32_t terms_ = 0;

@@ -126,6 +126,8 @@ struct Summary {
   std::vector<Effect> effects;
   /// Names of the parameters, for arguments that are given by name.
   std::vector<std::string_view> parameters;
+  /// Its first parameter is the object that it is a member function of.
+  bool method = false;
   /// Starts kernels, or is one that the host starts.
   bool launches = false;
   /// Keeps something in places that its arguments do not name.

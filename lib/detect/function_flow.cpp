@@ -312,17 +312,66 @@ bool FunctionFlow::has_side_effects() const {
   return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return !own[fact.target]; });
 }
 
+/// How strongly each node is made of `start`, which may be made of itself: 1 + rank, or 0. `edges` by where they begin.
+std::vector<std::uint8_t> FunctionFlow::reached_from(NameId start, const std::vector<Edge>& edges) const {
+  std::vector<std::uint8_t> reached(2 * count_, 0);
+  std::vector<NameId> queue{start};
+  for (bool first = true; !queue.empty(); first = false) {
+    const NameId at = queue.back();
+    queue.pop_back();
+    const std::uint8_t before = first ? 1 : reached[at];
+    auto edge = std::lower_bound(edges.begin(), edges.end(), at, [](const Edge& e, NameId n) { return e.from < n; });
+    for (; edge != edges.end() && edge->from == at; ++edge) {
+      const auto rank = std::max<std::uint8_t>(before, static_cast<std::uint8_t>(1 + static_cast<int>(edge->rank)));
+      if (edge->address || reached[edge->to] >= rank) continue;
+      reached[edge->to] = rank;
+      queue.push_back(edge->to);
+    }
+  }
+  return reached;
+}
+
+/// What a member function makes of its object. A member that goes on by itself, such as the counter of a running mean,
+/// says nothing of how the others go on.
+void FunctionFlow::add_object_effects(const std::vector<Edge>& edges, Summary& summary) const {
+  constexpr std::size_t k_most_edges = 2000;  // times as many members
+  if (edges.size() > k_most_edges) return;
+  std::array<std::uint8_t, 4> ranks{};  // by from_memory, to_memory
+  std::unordered_set<NameId> changed;
+  for (const auto& fact : facts_) changed.insert(node_of(fact.target, fact.memory));
+  for (const auto member : parameters_.front()) {
+    for (const bool from_memory : {false, true}) {
+      const NameId from = node_of(member, from_memory);
+      const auto reached = reached_from(from, edges);
+      for (const auto other : parameters_.front()) {
+        for (const bool to_memory : {false, true}) {
+          const NameId to = node_of(other, to_memory);
+          if (changed.count(to) == 0 || (to != from && reached[from] != 0)) continue;
+          auto& rank = ranks[(from_memory ? 2U : 0U) + (to_memory ? 1U : 0U)];
+          rank = std::max(rank, reached[to]);
+        }
+      }
+    }
+  }
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    if (ranks[i] != 0)
+      summary.effects.push_back(
+          {.from_memory = i > 1, .to_memory = i % 2 == 1, .rank = static_cast<Rank>(ranks[i] - 1)});
+}
+
 Summary FunctionFlow::summarize() const {
   constexpr std::size_t k_max_parameters = 24;
   constexpr std::size_t k_max_effects = 48;
   Summary summary;
   for (const auto& parameter : function_.parameters) summary.parameters.push_back(parameter.name);
+  summary.method = !function_.members.empty();
   summary.side_effects = side_ == Side::Host && has_side_effects();
   std::vector<Edge> edges;
   std::vector<std::pair<NameId, NameId>> decisions;
   for (std::uint32_t i = 0; i < facts_.size(); ++i) add_edges(i, {}, edges, decisions);
   std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return a.from < b.from; });
   const auto parameters = std::min(function_.parameters.size(), k_max_parameters);
+  if (summary.method) add_object_effects(edges, summary);
   for (std::size_t i = 0; i < parameters; ++i) {
     for (const bool memory : {false, true}) {
       if (memory && overwrites(parameters_[i].front())) continue;
@@ -357,6 +406,7 @@ Summary FunctionFlow::summarize() const {
       add(k_return, {.returns = true});
       for (std::size_t to = 0; to < parameters; ++to) {
         for (const auto part : parameters_[to]) {
+          if (summary.method && to == 0 && i == 0) continue;  // see add_object_effects
           if (memory_of(part) != start) add(memory_of(part), {.to = to, .to_memory = true});
           if (part != start && function_.parameters[to].by_reference) add(part, {.to = to, .to_memory = false});
         }

@@ -102,7 +102,11 @@ class Inspector {
       if (function.nodes[node].kind == NodeKind::Loop) inspect_loop(index, flow, node, barriers);
     if (s_.recursive[index]) inspect_recursion(index, barriers);
     auto& summary = summaries_[function.name];
-    auto effects = flow.summarize().effects;
+    const auto [effects, method] = [&] {
+      auto found = flow.summarize();
+      return std::pair(std::move(found.effects), found.method);
+    }();
+    summary.method = summary.method || method;
     summary.effects.insert(summary.effects.end(), effects.begin(), effects.end());
     constexpr std::size_t k_max_effects = 64;
     if (summary.effects.size() > k_max_effects) summary.effects.resize(k_max_effects);

@@ -53,7 +53,10 @@ struct Function {
   const Tokens* tokens = nullptr;
   /// Decorators (Python), or everything before the name (C).
   Range specifiers;
+  /// Of a member function of a class on the device, the object comes first: "this".
   std::vector<Parameter> parameters;
+  /// Then also the variables that the class has, in alphabetical order.
+  std::vector<std::string_view> members;
   std::vector<Node> nodes;
   std::vector<Lambda> lambdas;  ///< C, in source order
   int line = 0;

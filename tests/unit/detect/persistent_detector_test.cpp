@@ -171,6 +171,37 @@ TEST_CASE("a name with several values is no constant", "[detect]") {
   CHECK(inspect(kernel("STEPS = 4\nSTEPS = 512\nSTEPS = 4\n"), Target::Triton).verdict == Recurrence::Persistent);
 }
 
+TEST_CASE("a member function's object carries what the function makes of it", "[detect]") {
+  const auto loop = [](const std::string& object, const std::string& step) {
+    const auto report = inspect(object +
+                                    "__global__ void k(const float* x, float* y, int T) { Cell s{};\n"
+                                    "for (int t = 0; t < T; ++t) { " +
+                                    step +
+                                    " }\ny[0] = s.last(); }\n"
+                                    "void run(const float* x, float* y, int T) { k<<<9, 32>>>(x, y, T); }\n",
+                                Target::Cuda);
+    return to_string(report.verdict);
+  };
+  const auto cell = [](const std::string& members, const std::string& functions) {
+    return "struct Cell { " + members + "\n" + functions + "\n__device__ float last() const { return h; } };\n";
+  };
+  const std::string add = "__device__ void add(float v) ";
+  CHECK(loop(cell("float h;", add + "{ h = tanhf(h + v); }"), "s.add(x[t]);") == "persistent");
+  CHECK(loop(cell("float w[8], h;", add + "{ for (int i = 0; i < 8; ++i) w[i] = tanhf(w[i] * v); }"), "s.add(x[t]);") ==
+        "persistent");
+  CHECK(loop(cell("float c, h, w;", add + "{ c += tanhf(v + w * h); }\n__device__ void out() { h = tanhf(c); }"),
+             "s.add(x[t]); s.out(); y[t] = s.h;") == "persistent");
+  // Sums, Welford's moments, the softmax that goes along, and a generator of random numbers.
+  CHECK(loop(cell("float h;", add + "{ h += v * v; }"), "s.add(x[t]);") == "not-recurrent");
+  CHECK(loop(cell("float h, m2, n;", add + "{ n += 1.f; float d = v - h; h += d / n; m2 += d * (v - h); }"),
+             "s.add(x[t]);") == "not-recurrent");
+  CHECK(loop(cell("float m, h;",
+                  add + "{ float top = fmaxf(m, v); h = h * __expf(m - top) + __expf(v - top); m = top; }"),
+             "s.add(x[t]);") == "not-recurrent");
+  CHECK(loop(cell("unsigned h;", "__device__ unsigned next() { h ^= h << 13; h ^= h >> 17; return h; }"),
+             "y[t] = s.next() < 9u ? 0.f : x[t];") == "not-recurrent");
+}
+
 TEST_CASE("a report as JSON has everything", "[detect]") {
   const auto text = to_json(inspect(read_test_data("detect/triton_serial_hidden.py"), Target::Triton));
   for (const auto* part : {"\"verdict\": \"persistent\"", "\"kind\": \"carried_state\"", "\"name\": \"serial_hidden\"",
@@ -202,6 +233,8 @@ TEST_CASE("a megabyte of one thing takes no longer than a megabyte of many", "[d
   CHECK(seconds("__global__ void k(){", "f<a<b<", Target::Cuda) < k_limit);
   CHECK(seconds("__global__ void k(){for(;;)f(", "&a,", Target::Cuda) < k_limit);
   CHECK(seconds("__global__ void k(int a){", "auto f=[&](int i){a+=i;};f(1);", Target::Cuda) < k_limit);
+  CHECK(seconds("struct S{float a,b,c,d;", "__device__ void f(){a=b*c;d=a;}", Target::Cuda) < k_limit);
+  CHECK(seconds("struct S{float a,b;__device__ void f(){", "a=b;b=a*a;", Target::Cuda) < k_limit);
   CHECK(seconds("", "if a;", Target::Triton) < k_limit);
   CHECK(seconds("@triton.jit\ndef k(a):\n    ", "a=", Target::Triton) < k_limit);
 }
