@@ -264,9 +264,10 @@ ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::option
 
 std::string busy_message(std::optional<double> contention) {
   if (!contention || *contention <= k_max_contention) return "";
-  return fmt::format("for other work, the reference had to wait for a processor in {:.0f} % of its time; repeat it when "
-                     "the machine is idle",
-                     100 * *contention);
+  return fmt::format(
+      "for other work, the reference had to wait for a processor in {:.0f} % of its time; repeat it when "
+      "the machine is idle",
+      100 * *contention);
 }
 
 std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance) {

@@ -1,0 +1,167 @@
+#include "evaluation_scene.hpp"
+
+using namespace kernelgen;
+using namespace kernelgen::testing;
+using namespace std::chrono_literals;
+
+TEST_CASE("on a GPU, the device's clock counts, for calls and for graphs", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  CHECK(record->timing->speedup_call.value == 2);
+  REQUIRE(record->timing->speedup_device);
+  CHECK(record->timing->speedup_device->value == 4);
+  CHECK(score_of(*record) == 4);
+  CHECK(record->timing->candidate_ns.size() >= 22);
+  CHECK(record->timing->candidate_graph_ns.size() >= 22);
+  CHECK(record->timing->full_comparisons >= 44);
+}
+
+TEST_CASE("Python candidates that compile are built before the device is held", "[bench][evaluation][gpu]") {
+  const auto built = [](Target target, const std::string& source, bool gpu = true) {
+    Scene scene;
+    scene.source = source;
+    if (gpu) put_on_gpu(scene, 1'000'000, 500'000);
+    REQUIRE(evaluate(scene, target));
+    CHECK(scene.exclusive);
+    return scene.built;
+  };
+  const auto triton = built(Target::Triton, "import triton");
+  REQUIRE(triton);
+  CHECK_FALSE(triton->second);
+  const auto extension = built(Target::Torch, "from torch.utils.cpp_extension import load_inline");
+  REQUIRE(extension);
+  CHECK_FALSE(extension->first.empty());
+  CHECK(extension->first != triton->first);
+  CHECK_FALSE(built(Target::Torch, "import torch"));
+  CHECK_FALSE(built(Target::Cuda, "// triton"));
+  CHECK_FALSE(built(Target::Triton, "import triton", false));
+}
+
+TEST_CASE("a reference that cannot be captured leaves the speedup of calls", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.judge.clean_graph = {{}, "it synchronizes"};
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK_FALSE(record->timing->speedup_device);
+  CHECK(record->timing->speedup_device_reason == "the reference cannot be captured: it synchronizes");
+  CHECK(score_of(*record) == 2);
+}
+
+TEST_CASE("a candidate that cannot be captured is called instead", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 0);
+  const auto runs = scene.runner;
+  scene.runner = [runs](const std::string& op, int count) -> RunnerAnswer {
+    if (op == "replay") return RunnerReply{.status = RunnerStatus::NotCapturable, .text = "it allocates"};
+    return runs(op, count);
+  };
+  const auto record = evaluate(scene, Target::Triton);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  REQUIRE(record->timing->speedup_device);
+  CHECK(record->timing->speedup_device->value == 2);
+  CHECK(record->timing->speedup_device_reason == "the candidate cannot be replayed as a graph: it allocates");
+}
+
+TEST_CASE("a replay that gives other outputs than the calls did is no graph of the candidate",
+          "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 10'000);
+  scene.judge.answer = [&](const std::string&, int) { return scene.judge.graphs == 2 ? wrong() : Outcome{}; };
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  REQUIRE(record->timing->speedup_device);
+  CHECK(record->timing->speedup_device->value == 2);
+  CHECK(record->timing->speedup_device_reason.find("default stream") != std::string::npos);
+}
+
+TEST_CASE("a replay that ends the process leaves the speedup of calls", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 10'000);
+  const auto runs = scene.runner;
+  scene.runner = [runs](const std::string& op, int count) -> RunnerAnswer {
+    if (op == "replay") return RunnerDeath{.signal = 11};
+    return runs(op, count);
+  };
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  CHECK_FALSE(record->timing->speedup_device);
+}
+
+TEST_CASE("work that goes on beside the stream is a cheat", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000, 200'000);
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "cheat:side_stream");
+}
+
+TEST_CASE("what is faster than the memory did not read its inputs", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 1'000'000);
+  scene.admission.sensitive_bytes = std::uint64_t{8} << 30;
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "suspect:faster than memory");
+}
+
+TEST_CASE("a device that forges its clock is caught by the worker's", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 10'000, 10'000);
+  scene.runner = [](const std::string&, int) { return RunnerReply{.arg = {0, 2000, 0, 10'000}, .host_ns = 9'000'000}; };
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "suspect:clock");
+}
+
+TEST_CASE("a device fault is named", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.runner = [](const std::string& op, int) -> RunnerAnswer {
+    if (op != "run") return RunnerReply{.host_ns = 1};
+    return RunnerReply{.status = RunnerStatus::DeviceFault,
+                       .text = "waiting for the stream: an illegal memory access was encountered (700)"};
+  };
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "device_fault:illegal_address");
+}
+
+TEST_CASE("what Triton lacks is a resource", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.runner = [](const std::string& op, int) -> RunnerAnswer {
+    if (op != "run") return RunnerReply{.host_ns = 1};
+    return RunnerReply{
+        .status = RunnerStatus::Exception,
+        .text = "OutOfResources: out of resource: shared memory, Required: 102400, Hardware limit: 101376"};
+  };
+  const auto record = evaluate(scene, Target::Triton);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "resource:shared_memory");
+}
+
+TEST_CASE("pairs of a throttled device are discarded and counted", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.judge.throttled = [](int canary) { return canary % 2 == 0; };
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  CHECK(record->timing->discarded >= 40);
+}
+
+TEST_CASE("a device's clock before each pair is in the record, if it is told", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  CHECK(evaluate(scene, Target::Cuda)->timing->clock_mhz.empty());
+  scene.judge.clock_mhz = 1755;
+  const auto record = evaluate(scene, Target::Cuda);
+  CHECK(record->timing->clock_mhz == std::vector<std::int64_t>(record->timing->candidate_ns.size(), 1755));
+}

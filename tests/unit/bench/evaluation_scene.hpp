@@ -1,0 +1,241 @@
+#pragma once
+
+/// \file
+/// Whole evaluations with judge, runner, compiler and memory as told: tests say what each answers.
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/evaluation.hpp"
+#include "bench/runner.hpp"
+#include "bench/verdict.hpp"
+#include "support/catch.hpp"
+
+namespace kernelgen::testing {
+
+using namespace std::chrono_literals;
+
+/// Answers as told; remembers what it was asked.
+class FakeJudge final : public Judge {
+ public:
+  std::vector<std::string> calls;
+  WeightReport weights;
+  /// Decides each check; by default everything is right.
+  std::function<Outcome(const std::string& distribution, int check)> answer = [](const std::string&, int) {
+    return Outcome{};
+  };
+  std::int64_t reference_ns = 2'000'000;
+  std::vector<std::int64_t> clean_ns = std::vector<std::int64_t>(20, 2'000'000);
+  Baseline clean_graph{std::vector<std::int64_t>(20, 2'000'000), ""};
+  int graphs = 0;
+  mutable ProcessorTime got_so_far;
+  /// Added at each reading, beside a second of running.
+  std::chrono::nanoseconds waits{0};
+
+  std::optional<ProcessorTime> processor_time() const override {
+    got_so_far.running += 1s;
+    got_so_far.waiting += waits;
+    return got_so_far;
+  }
+  Result<TaskDescription> load(const JudgeTask&, std::stop_token) override { return TaskDescription{}; }
+  Result<Admission> admit(const std::optional<std::string>&, std::stop_token) override { return Admission{}; }
+  Result<ExchangeLayout> layout() override { return ExchangeLayout{}; }
+  Result<std::optional<DeviceArena>> attach(const SharedMemory&) override { return std::optional<DeviceArena>(); }
+  Result<std::uint64_t> use_weights(int set) override {
+    calls.push_back("weights " + std::to_string(set));
+    return std::uint64_t{100} + static_cast<std::uint64_t>(set);
+  }
+  Result<WeightReport> match_state(int, const SharedMemory&) override { return weights; }
+  Result<StagedCase> stage(const StageRequest& request) override {
+    if (request.mode == CallMode::Graph) ++graphs;
+    after_ = request.turn == ReferenceTurn::After;
+    turns += after_ ? 'a' : 'b';
+    if (announced && *announced == request) ++right_guesses;
+    announced.reset();
+    distribution_ = request.distribution;
+    if (request.freshness == Freshness::Canary) ++canaries;
+    return StagedCase{.seed = ++seed_,
+                      .forward_seed = 1,
+                      .reference_ns = after_ ? 0 : reference_ns,
+                      .fresh = fresh(canaries),
+                      .throttled = throttled(canaries),
+                      .clock_mhz = clock_mhz};
+  }
+  Result<CheckResult> check(CheckMode, const std::optional<StageRequest>& next) override {
+    announced = next;
+    return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns : 0};
+  }
+  Result<Baseline> baseline(CallMode mode, int, int, std::chrono::milliseconds) override {
+    calls.push_back(mode == CallMode::Graph ? "graph baseline" : "baseline");
+    return mode == CallMode::Graph ? clean_graph : Baseline{clean_ns, ""};
+  }
+  Result<std::string> compile_reference(const CompileReferenceRequest&, std::stop_token) override { return Error{}; }
+  Result<Baseline> compiled_baseline(const BaselineSampling&, std::stop_token) override { return Error{}; }
+
+  std::function<bool(int canary)> fresh = [](int) { return true; };
+  std::function<bool(int canary)> throttled = [](int) { return false; };
+  std::int64_t clock_mhz = 0;
+  int canaries = 0;
+  int checks = 0;
+  /// What the last check was told to come next, and how often it came.
+  std::optional<StageRequest> announced;
+  int right_guesses = 0;
+  /// When the reference was called for each staged case: 'b'efore the candidate or 'a'fter it.
+  std::string turns;
+
+ private:
+  bool after_ = false;
+  std::string distribution_;
+  std::uint64_t seed_ = 0;
+};
+
+struct Scene {
+  FakeJudge judge;
+  CleanBaselines clean;
+  std::vector<std::string> runner_calls;
+  std::function<RunnerAnswer(const std::string& op, int count)> runner = [](const std::string&, int) {
+    return RunnerReply{.start_ns = 0, .end_ns = 1'000'000, .host_ns = 1'100'000};
+  };
+  CompileOutcome compiled = Compiled{};
+  std::optional<Error> judge_refuses;
+  Admission admission{.distributions = {"own", "negate"}};
+  std::string source = "code";
+  bool exclusive = false;
+  /// The key of what was built ahead, and whether the device was held meanwhile.
+  std::optional<std::pair<std::string, bool>> built;
+  bool fetches_outputs = true;
+  std::uint64_t output_bytes = 0;
+  std::optional<GpuFacts> gpu;
+  BaselineOptions baselines;
+  /// What compiled references were asked for, and what is answered.
+  std::vector<CompiledBaselineRequest> compiled_requests;
+  std::function<Result<Baseline>(BaselineKind kind)> compiled_reference = [](BaselineKind) {
+    return Baseline{{1'400'000, 1'600'000, 1'500'000}, ""};
+  };
+  int runners_alive = 0;
+};
+
+class FakeSession final : public JudgeSession {
+ public:
+  explicit FakeSession(Scene& scene) : scene_(scene) {}
+  Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token) override {
+    CHECK(scene_.runners_alive == 0);
+    CHECK(scene_.exclusive);
+    scene_.compiled_requests.push_back(request);
+    return scene_.compiled_reference(request.kind);
+  }
+
+ private:
+  Scene& scene_;
+};
+
+class FakeRunner final : public Runner {
+ public:
+  explicit FakeRunner(Scene& scene) : scene_(scene) { ++scene_.runners_alive; }
+  FakeRunner(const FakeRunner&) = delete;
+  FakeRunner& operator=(const FakeRunner&) = delete;
+  ~FakeRunner() override { --scene_.runners_alive; }
+  RunnerAnswer echo(std::chrono::milliseconds) override { return RunnerReply{.host_ns = 100'000}; }
+  RunnerAnswer load(const RunnerJob&, std::chrono::milliseconds) override { return answer("load"); }
+  RunnerAnswer construct(int, std::uint64_t, std::chrono::milliseconds) override { return answer("construct"); }
+  RunnerAnswer export_state(int, int, std::uint64_t, std::chrono::milliseconds) override { return answer("export"); }
+  RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
+  RunnerAnswer run(int, std::uint64_t, Allocations, CallMode mode, std::chrono::milliseconds) override {
+    return answer(mode == CallMode::Graph ? "replay" : "run");
+  }
+  RunnerAnswer destroy(int set, std::chrono::milliseconds) override { return answer("destroy " + std::to_string(set)); }
+  bool fetches_outputs() const override { return scene_.fetches_outputs; }
+  std::string isolation() const override { return "full"; }
+
+ private:
+  RunnerAnswer answer(const std::string& op) {
+    scene_.runner_calls.push_back(op);
+    return scene_.runner(op, static_cast<int>(std::count(scene_.runner_calls.begin(), scene_.runner_calls.end(), op)));
+  }
+  Scene& scene_;
+};
+
+class FakeWorld final : public JudgeSource,
+                        public RunnerSource,
+                        public DeviceGate,
+                        public SharedMemorySource,
+                        public KernelCompiler {
+ public:
+  explicit FakeWorld(Scene& scene) : scene_(scene) {}
+
+  Result<std::unique_ptr<JudgeSession>> open(const JudgeTask&, std::stop_token) override {
+    if (scene_.judge_refuses) return *scene_.judge_refuses;
+    auto session = std::make_unique<FakeSession>(scene_);
+    session->judge = &scene_.judge;
+    session->clean = &scene_.clean;
+    session->admission = scene_.admission;
+    session->layout.output_bytes = scene_.output_bytes;
+    return std::unique_ptr<JudgeSession>(std::move(session));
+  }
+  void expect(RunnerKind) override {}
+  void build_ahead(const BuildJob& job, std::chrono::milliseconds, std::stop_token) override {
+    scene_.built = {job.builds_key, scene_.exclusive};
+  }
+  Result<std::unique_ptr<Runner>> take(RunnerKind, std::stop_token) override {
+    return std::unique_ptr<Runner>(std::make_unique<FakeRunner>(scene_));
+  }
+  Result<std::unique_ptr<Hold>> share(std::stop_token) override { return std::make_unique<Hold>(); }
+  Result<std::unique_ptr<Hold>> alone(std::stop_token) override {
+    scene_.exclusive = true;
+    return std::make_unique<Hold>();
+  }
+  class FakeBlock final : public Block {
+   public:
+    int fd() const override { return 0; }
+    SharedMemory memory() const override { return {}; }
+  };
+  Result<std::unique_ptr<Block>> allocate(const std::string&, std::uint64_t) override { return block(); }
+  Result<std::unique_ptr<Block>> publish(const std::string&, std::string_view) override { return block(); }
+  Result<std::unique_ptr<Block>> open_file(const std::string&) override { return block(); }
+  bool supports(Target) const override { return true; }
+  Result<CompileKey> key(const CompileRequest&, std::stop_token) override { return CompileKey{}; }
+  Result<CompileOutcome> compile(const CompileRequest&, std::stop_token) override { return scene_.compiled; }
+
+ private:
+  static Result<std::unique_ptr<Block>> block() { return std::unique_ptr<Block>(std::make_unique<FakeBlock>()); }
+  Scene& scene_;
+};
+
+inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std::stop_token stop = {}) {
+  FakeWorld world(scene);
+  EvaluationRequest request;
+  request.candidate = make_candidate(target, scene.source);
+  request.options.baselines = scene.baselines;
+  return evaluate_candidate(request, {},
+                            {.gpu = scene.gpu,
+                             .judges = world,
+                             .compiler = world,
+                             .runners = world,
+                             .gate = world,
+                             .memory = world,
+                             .now = std::chrono::steady_clock::now,
+                             .machine = "this machine"},
+                            {}, stop);
+}
+
+inline Outcome wrong() { return {OutcomeKind::Accuracy, "mismatch", "off by 3"}; }
+
+/// A scene on a GPU whose clock says `device_ns` for calls and `replay_ns` for graphs.
+inline void put_on_gpu(Scene& scene, std::uint64_t device_ns, std::uint64_t replay_ns, std::uint64_t late_ns = 2000) {
+  scene.gpu = GpuFacts{};
+  scene.gpu->vendor = "nvidia";
+  scene.gpu->measured_bytes_per_second = 4e12;
+  scene.runner = [=](const std::string& op, int) {
+    return RunnerReply{.start_ns = 0,
+                       .end_ns = 1'050'000,
+                       .arg = {0, late_ns, 0, op == "replay" ? replay_ns : device_ns},
+                       .host_ns = 1'100'000};
+  };
+}
+
+}  // namespace kernelgen::testing
