@@ -16,7 +16,7 @@ BOOST_DESCRIBE_STRUCT(HelloMessage, (), (protocol, kernelgen_version, device, pi
 BOOST_DESCRIBE_STRUCT(WireError, (), (code, message, context))
 
 template <>
-inline constexpr bool json_codec::left_out_when_empty<BaselineOptions> = true;
+inline constexpr bool json_codec::k_left_out_when_empty<BaselineOptions> = true;
 
 KERNELGEN_JSON_TYPE_(, MeasureOptions)
 KERNELGEN_JSON_TYPE_(, EvaluationOptions)

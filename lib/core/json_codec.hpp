@@ -100,9 +100,9 @@ struct is_duration<std::chrono::duration<Rep, Period>> : std::true_type {};
 /// Members of such a type are left out when they are empty(): what few ask for must not change what all others write,
 /// for instance the names of requests in a spool.
 template <class T>
-inline constexpr bool left_out_when_empty = false;
+inline constexpr bool k_left_out_when_empty = false;
 template <>
-inline constexpr bool left_out_when_empty<std::vector<BaselineReport>> = true;
+inline constexpr bool k_left_out_when_empty<std::vector<BaselineReport>> = true;
 
 /// A number of milliseconds must not look like a number of seconds: its unit is part of the member's name.
 template <class T>
@@ -145,7 +145,7 @@ json::value write(const T& object) {
     json::object members;
     boost::mp11::mp_for_each<boost::describe::describe_members<T, boost::describe::mod_public>>([&](auto member) {
       using Member = std::remove_cvref_t<decltype(object.*member.pointer)>;
-      if constexpr (left_out_when_empty<Member>)
+      if constexpr (k_left_out_when_empty<Member>)
         if ((object.*member.pointer).empty()) return;
       members.emplace(member_name<Member>(member.name), write(object.*member.pointer));
     });
