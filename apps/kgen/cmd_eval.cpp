@@ -94,7 +94,7 @@ void bind_options(CLI::App& command, EvalOptions& options) {
       ->type_name("TASK");
   command.add_option("--output", options.output, "Write the record there")->type_name("FILE");
   command.add_flag("--json", options.json, "Print the record, and nothing else, to standard output");
-  command.add_option("--target", options.target, "cpp, torch or triton; guessed from the file when not given")
+  command.add_option("--target", options.target, "cpp, cuda, torch or triton; guessed from the file when not given")
       ->type_name("NAME");
   command.add_option("--baseline", options.baselines, "Compare with torch.compile too: compile, compile-max-autotune")
       ->type_name("LIST")

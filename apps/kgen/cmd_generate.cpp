@@ -128,7 +128,7 @@ void bind_options(CLI::App& command, GenerateOptions& options) {
   command.add_option("--llm", options.llm, "Who writes: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE")
       ->required()
       ->type_name("SPEC");
-  command.add_option("--target", options.target, "cpp, torch or triton; guessed from the output when not given")
+  command.add_option("--target", options.target, "cpp, cuda, torch or triton; guessed from the output when not given")
       ->type_name("NAME");
   command.add_option("--prompt", options.prompt, "Send this text, and the reference, instead of the seed prompt")
       ->type_name("FILE");
