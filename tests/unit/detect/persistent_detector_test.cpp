@@ -227,7 +227,7 @@ TEST_CASE("a megabyte of one thing takes no longer than a megabyte of many", "[d
     (void)inspect(text, target);
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
-  constexpr double k_limit = 3.0;  // for slow machines and builds that check themselves
+  constexpr double k_limit = 20.0;  // builds that check themselves take up to 3 here, and machines differ
   CHECK(seconds("", "__device__ void f(){g();}void h(){x=f;f();}", Target::Cuda) < k_limit);
   CHECK(seconds("__global__ void k(){}void r(){", "g=1;k<<<g,1>>>();", Target::Cuda) < k_limit);
   CHECK(seconds("__global__ void k(){", "f<a<b<", Target::Cuda) < k_limit);
