@@ -12,15 +12,9 @@ using namespace kernelgen;
 
 namespace {
 
-// Processor time of one report. A sanitizer makes it many times more.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double k_allowed_milliseconds = 3000;
-#elif defined(__clang__)
-constexpr double k_allowed_milliseconds =
-    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ? 3000 : 100;
-#else
-constexpr double k_allowed_milliseconds = 100;
-#endif
+// Processor time of one report. It takes less than 100 here, and a sanitizer makes it many times more; what grows with
+// the square of the length takes a minute.
+constexpr double k_allowed_milliseconds = 10'000;
 
 EvaluationRecord record_of(OutcomeKind kind, const std::string& detail, const std::string& message,
                            Target target = Target::Triton) {
@@ -369,7 +363,7 @@ TEST_CASE("the manual lists every class", "[prompt][errors]") {
   }
 }
 
-TEST_CASE("a megabyte of anything is classified within a tenth of a second", "[prompt][errors]") {
+TEST_CASE("a megabyte of anything is classified in a time that grows with its length", "[prompt][errors]") {
   // Texts that make a search begin anew at every byte, lists of a million lines, chevrons and quotes without an end.
   const std::vector<std::string> units = {"candidate.cpp:1:1: error: no matching function for call to 'f'\n",
                                           "\ncaused by X: ",
