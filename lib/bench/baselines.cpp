@@ -1,6 +1,5 @@
 #include "bench/baselines.hpp"
 
-#include <boost/json.hpp>
 #include <filesystem>
 
 #include <kernelgen/bench/statistics.hpp>
@@ -16,8 +15,6 @@
 namespace kernelgen {
 inline namespace v0 {
 namespace {
-
-namespace json = boost::json;
 
 constexpr std::size_t k_reason_bytes = 1000;
 /// Timing takes less than a second, compiling a minute: worth another try on a machine that is busy now and then.

@@ -26,9 +26,7 @@ constexpr int k_own_sets_first_weights = 3;
 constexpr int k_own_sets_second_weights = 2;
 /// Enough repeats of a failing call to tell "wrong from now on" from "wrong now and then".
 constexpr int k_repeats_of_failure = 6;
-constexpr int k_min_baseline_samples = 10;
-constexpr int k_max_baseline_samples = 12;
-constexpr auto k_baseline_budget = 300ms;
+constexpr BaselineSampling k_baseline_sampling{.min_samples = 10, .max_samples = 12, .budget = 300ms};
 /// Where replays are timed as well, this part of the timed calls that are compared in full are replays.
 constexpr int k_replay_share = 2;
 /// A clock that could hide more than this share of a call is worth a label.
@@ -175,9 +173,7 @@ class Evaluation {
     return Ended();
   }
 
-  Result<Baseline> baseline(CallMode mode) {
-    return judge().baseline(mode, k_min_baseline_samples, k_max_baseline_samples, k_baseline_budget);
-  }
+  Result<Baseline> baseline(CallMode mode) { return judge().baseline(mode, k_baseline_sampling); }
 
   Result<Ended> load() {
     KERNELGEN_TRY(auto ended, candidate_->load(artifact_, builds_key()));
@@ -332,11 +328,10 @@ class Evaluation {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return {};
     auto& timing = *record_.timing;
     for (const auto kind : options_.baselines.kinds) {
-      const CompiledBaselineRequest asked{
-          .kind = kind,
-          .timeout = options_.baselines.timeout,
-          .sampling = {k_min_baseline_samples, k_max_baseline_samples, k_baseline_budget},
-          .machine = backends_.machine};
+      const CompiledBaselineRequest asked{.kind = kind,
+                                          .timeout = options_.baselines.timeout,
+                                          .sampling = k_baseline_sampling,
+                                          .machine = backends_.machine};
       KERNELGEN_TRY(auto report, timed(fmt::format("baseline {}", to_string(kind)), [&] {
                       return compare_with_baseline(*session_, asked, timing.candidate_median_ns, stop_);
                     }));

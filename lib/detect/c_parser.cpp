@@ -75,7 +75,7 @@ class CParser {
       const bool typed =
           at > body.begin && (tokens_.is_name(at - 1) || tokens_.is(at - 1, "*") || tokens_.is(at - 1, "&") ||
                               tokens_.is(at - 1, ">") || (tokens_.is(at - 1, ",") && !found.members.empty()));
-      if (!function && ends && typed && tokens_.is_name(at) && !declares({at > 1 ? at - 2 : at, at}, "struct"))
+      if (!function && ends && typed && tokens_.is_name(at) && !declares({at - 2, at}, "struct"))
         found.members.push_back(tokens_.list[at].text);
       if (tokens_.is(at, ";") || tokens_.is(at, "{") || tokens_.is(at, ":")) function = false;
       const Position after = tokens_.is(at, "<") ? tokens_.after_template(at, body.end) : at;

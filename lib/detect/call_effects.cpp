@@ -32,12 +32,13 @@ bool empty(Range range) { return range.begin >= range.end; }
 void CallEffects::read(const Call& call) {
   if (is_assembly(call)) return assembly(call);
   if (side_ == Side::Host && host_effect(call)) return;
-  const auto arguments = split_tokens(tokens_, call.arguments, ",");
   const bool qualified = is_device_operation(tokens_, call);
   const auto known = summaries_.find(call.name);
-  if (!qualified && known != summaries_.end()) return apply(known->second, with_object(known->second, call));
+  if (!qualified && known != summaries_.end())
+    return apply(known->second, arguments_of(tokens_, call, known->second.method));
+  const auto arguments = split_tokens(tokens_, call.arguments, ",");
   if (call.name == "swap" && arguments.size() == 1 && call.first != call.name)
-    return writer_.swap(receiver(call), arguments[0]);
+    return writer_.swap(object_of(tokens_, call), arguments[0]);
   if (arguments.size() < 2) return;
   const bool copies = one_of(call.name, k_copies);
   if (call.name == "memset") {
@@ -142,21 +143,6 @@ void CallEffects::operand(Range input, Range output, bool loads, bool moves, Fac
   writer_.expressions().read(input, {.rank = moves || same ? Rank::Additive : Rank::Operand}, fact.uses);
 }
 
-/// What stands before the dot of a method call.
-Range CallEffects::receiver(const Call& call) const {
-  const Position end = call.at - 1;
-  return writer_.place_before(end, end > 16 ? end - 16 : 0);
-}
-
-/// The arguments of a known function, the object of a member function first.
-std::vector<Range> CallEffects::with_object(const Summary& summary, const Call& call) const {
-  auto arguments = split_tokens(tokens_, call.arguments, ",");
-  if (!summary.method) return arguments;
-  const bool dotted = call.at > 1 && (tokens_.is(call.at - 1, ".") || tokens_.is(call.at - 1, "->"));
-  arguments.insert(arguments.begin(), dotted ? receiver(call) : Range{});
-  return arguments;
-}
-
 void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {
   auto& fact = writer_.write(arguments[0], {arguments[1]}, Rank::Additive, false);
   if (reads) fact.uses.push_back({.name = fact.target, .memory = fact.memory, .access = fact.access});
@@ -194,7 +180,7 @@ void CallEffects::argument(Range range, const Effect& effect, std::vector<Use>& 
 
 void CallEffects::gather(const Call& call, Range statement) {
   if (call.first == call.name || call.at < 2 || call.arguments.end + 1 < statement.end) return;
-  const Range object = receiver(call);
+  const Range object = object_of(tokens_, call);
   if (empty(object) || object.begin != statement.begin || tokens_.is_module(call.first)) return;
   std::vector<Use> address;
   const auto target = writer_.target_of(object, address);

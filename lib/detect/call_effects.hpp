@@ -30,8 +30,6 @@ class CallEffects {
   void accumulate(const std::vector<Range>& arguments, bool reads);
   void apply(const Summary& summary, const std::vector<Range>& given);
   void argument(Range range, const Effect& effect, std::vector<Use>& uses);
-  [[nodiscard]] Range receiver(const Call& call) const;
-  [[nodiscard]] std::vector<Range> with_object(const Summary& summary, const Call& call) const;
 
   const Tokens& tokens_;
   const Summaries& summaries_;

@@ -47,6 +47,36 @@ std::vector<Range> by_position(const Tokens& tokens, const std::vector<std::stri
   return arguments;
 }
 
+Range place_before(const Tokens& tokens, Position end, Position begin) {
+  Position at = end;
+  while (at > begin) {
+    const Position last = at - 1;
+    const Position open = tokens.is(last, "]") ? tokens.partner[last] : k_nowhere;
+    if (open != k_nowhere && open >= begin) {
+      at = open;
+      continue;
+    }
+    if (!tokens.is_name(last)) break;
+    at = last;
+    if (at <= begin + 1 || !(tokens.is(at - 1, ".") || tokens.is(at - 1, "->"))) break;
+    --at;
+  }
+  return {at, end};
+}
+
+Range object_of(const Tokens& tokens, const Call& call) {
+  constexpr Position k_longest = 16;  // tokens
+  const Position end = call.at - 1;
+  return place_before(tokens, end, end > k_longest ? end - k_longest : 0);
+}
+
+std::vector<Range> arguments_of(const Tokens& tokens, const Call& call, bool method) {
+  auto arguments = split_tokens(tokens, call.arguments, ",");
+  const bool dotted = call.at > 1 && (tokens.is(call.at - 1, ".") || tokens.is(call.at - 1, "->"));
+  if (method) arguments.insert(arguments.begin(), dotted ? object_of(tokens, call) : Range{});
+  return arguments;
+}
+
 Position arguments_at(const Tokens& tokens, Position at, Position end) {
   if (tokens.language == Language::Python) {
     const bool launch = tokens.is(at, "[") && at < end;

@@ -21,7 +21,6 @@ struct Call {
   Position at = 0;         ///< of the name
   Range arguments;         ///< between the parentheses
   std::string_view first;  ///< first part of a dotted name; else the name
-  Range object{};          ///< what stands before the dot, where somebody has looked
 };
 [[nodiscard]] std::vector<Call> calls_in(const Tokens& tokens, Range range);
 
@@ -34,6 +33,15 @@ struct Call {
 /// Arguments in the order of the parameters; those that are given by name find their places.
 [[nodiscard]] std::vector<Range> by_position(const Tokens& tokens, const std::vector<std::string_view>& names,
                                              std::vector<Range> given);
+
+/// name, name[i], a.b->c[i] that ends before `end`.
+[[nodiscard]] Range place_before(const Tokens& tokens, Position end, Position begin);
+
+/// What stands before the dot of a method call. Requires: the name is not the first of its text.
+[[nodiscard]] Range object_of(const Tokens& tokens, const Call& call);
+
+/// What a call gives; of a member function, its object first.
+[[nodiscard]] std::vector<Range> arguments_of(const Tokens& tokens, const Call& call, bool method);
 
 /// Parts of `range` between `separator`s outside of brackets.
 [[nodiscard]] std::vector<Range> split_tokens(const Tokens& tokens, Range range, std::string_view separator);

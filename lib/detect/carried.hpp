@@ -80,7 +80,7 @@ class FunctionFlow {
   };
 
  private:
-  [[nodiscard]] std::vector<std::uint8_t> reached_from(NameId start, const std::vector<Edge>& edges) const;
+  [[nodiscard]] std::vector<std::uint8_t> reached_from(std::vector<NameId> queue, const std::vector<Edge>& edges) const;
   void add_object_effects(const std::vector<Edge>& edges, Summary& summary) const;
   void find_aliases();
   template <class Join>

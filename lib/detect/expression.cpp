@@ -234,11 +234,7 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   const Position open = arguments_at(tokens, at, end);
   if (open < end && tokens.is(open, "(")) {
     const Position after = tokens.after_group(open, end);
-    const Call call{.name = tokens.list[last].text,
-                    .at = last,
-                    .arguments = {open + 1, std::max(after - 1, open + 1)},
-                    .first = tokens.list[first].text,
-                    .object = {first, last == first ? first : last - 1}};
+    const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
     const auto known = summaries_.find(call.name);
     const bool method = known != summaries_.end() && known->second.method;
     // The object that a method belongs to takes part like an argument.
@@ -335,7 +331,6 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
 }
 
 void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>& uses) {
-  auto arguments = split_tokens(tokens_, call.arguments, ",");
   const bool qualified = is_device_operation(tokens_, call);
   const bool own = is_own_call(call);
   if (own || lambda(call) != nullptr) {  // its statements stand elsewhere, and its value has a name
@@ -348,10 +343,9 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
     return;
   }
   const auto known = summaries_.find(call.name);
-  if (!qualified && known != summaries_.end()) {
-    if (known->second.method) arguments.insert(arguments.begin(), call.object);
-    return read_summary(known->second, arguments, place, uses);
-  }
+  if (!qualified && known != summaries_.end())
+    return read_summary(known->second, arguments_of(tokens_, call, known->second.method), place, uses);
+  const auto arguments = split_tokens(tokens_, call.arguments, ",");
   Place strong = place;
   strong.rank = Rank::Operand;
   if (loads(call.name) || (qualified && (call.name == "load" || call.name.substr(0, 7) == "atomic_"))) {

@@ -120,23 +120,6 @@ void FactWriter::swap(Range first, Range second) {
   }
 }
 
-Range FactWriter::place_before(Position end, Position begin) const {
-  Position at = end;
-  while (at > begin) {
-    const Position last = at - 1;
-    const Position open = tokens_.is(last, "]") ? tokens_.partner[last] : k_nowhere;
-    if (open != k_nowhere && open >= begin) {
-      at = open;
-      continue;
-    }
-    if (!tokens_.is_name(last)) break;
-    at = last;
-    if (at <= begin + 1 || !(tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"))) break;
-    --at;
-  }
-  return {at, end};
-}
-
 Range FactWriter::place_after(Position begin, Position end) const {
   Position at = begin;
   while (at < end && (tokens_.is_name(at) || tokens_.is(at, ".") || tokens_.is(at, "->"))) ++at;

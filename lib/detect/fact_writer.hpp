@@ -31,9 +31,7 @@ class FactWriter {
   /// What stands on the left of an assignment, with the uses that choose the place.
   ExpressionReader::Object target_of(Range left, std::vector<Use>& address);
 
-  /// name, name[i], a.b->c[i] that ends before `end`.
-  [[nodiscard]] Range place_before(Position end, Position begin) const;
-  /// The same, from `begin`.
+  /// As place_before finds it, from `begin`.
   [[nodiscard]] Range place_after(Position begin, Position end) const;
 
   /// From here on the name is a value, though it is given to functions like a pointer.

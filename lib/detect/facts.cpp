@@ -211,12 +211,12 @@ class FactReader {
         ends.push_back(tokens_.after_group(at, range.end) - 1);
       } else if (token.text == "++" || token.text == "--") {
         const bool before = at > range.begin && (tokens_.is_name(at - 1) || tokens_.is(at - 1, "]"));
-        writer_.assign(before ? writer_.place_before(at, range.begin) : writer_.place_after(at + 1, range.end),
+        writer_.assign(before ? place_before(tokens_, at, range.begin) : writer_.place_after(at + 1, range.end),
                        "+=", {at, at});
       } else if (assigns(token.text) && !ends.empty() && ends.size() <= k_max_depth && !tokens_.is(at - 1, "[")) {
         Position end = at + 1;
         while (end < ends.back() && !tokens_.is(end, ",")) end = tokens_.after_group(end, ends.back());
-        writer_.assign(writer_.place_before(at, range.begin), token.text, {at + 1, std::min(end, ends.back())});
+        writer_.assign(place_before(tokens_, at, range.begin), token.text, {at + 1, std::min(end, ends.back())});
       }
     }
   }

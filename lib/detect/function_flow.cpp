@@ -312,18 +312,19 @@ bool FunctionFlow::has_side_effects() const {
   return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return !own[fact.target]; });
 }
 
-/// How strongly each node is made of `start`, which may be made of itself: 1 + rank, or 0. `edges` by where they begin.
-std::vector<std::uint8_t> FunctionFlow::reached_from(NameId start, const std::vector<Edge>& edges) const {
+/// How strongly each node is made of those in the queue, which may be made of themselves: 1 + rank, or 0. `edges` are
+/// sorted by where they begin.
+std::vector<std::uint8_t> FunctionFlow::reached_from(std::vector<NameId> queue, const std::vector<Edge>& edges) const {
   std::vector<std::uint8_t> reached(2 * count_, 0);
-  std::vector<NameId> queue{start};
-  for (bool first = true; !queue.empty(); first = false) {
+  while (!queue.empty()) {
     const NameId at = queue.back();
     queue.pop_back();
-    const std::uint8_t before = first ? 1 : reached[at];
+    const auto before = std::max<std::uint8_t>(reached[at], 1);
     auto edge = std::lower_bound(edges.begin(), edges.end(), at, [](const Edge& e, NameId n) { return e.from < n; });
     for (; edge != edges.end() && edge->from == at; ++edge) {
+      if (edge->address && edge->to != k_return) continue;
       const auto rank = std::max<std::uint8_t>(before, static_cast<std::uint8_t>(1 + static_cast<int>(edge->rank)));
-      if (edge->address || reached[edge->to] >= rank) continue;
+      if (reached[edge->to] >= rank) continue;
       reached[edge->to] = rank;
       queue.push_back(edge->to);
     }
@@ -342,7 +343,7 @@ void FunctionFlow::add_object_effects(const std::vector<Edge>& edges, Summary& s
   for (const auto member : parameters_.front()) {
     for (const bool from_memory : {false, true}) {
       const NameId from = node_of(member, from_memory);
-      const auto reached = reached_from(from, edges);
+      const auto reached = reached_from({from}, edges);
       for (const auto other : parameters_.front()) {
         for (const bool to_memory : {false, true}) {
           const NameId to = node_of(other, to_memory);
@@ -375,27 +376,11 @@ Summary FunctionFlow::summarize() const {
   for (std::size_t i = 0; i < parameters; ++i) {
     for (const bool memory : {false, true}) {
       if (memory && overwrites(parameters_[i].front())) continue;
-      std::vector<std::uint8_t> reached(2 * count_, 0);  // 1 + rank
-      std::vector<NameId> queue;
-      for (const auto part : parameters_[i]) {
-        queue.push_back(node_of(part, memory));
-        reached[queue.back()] = 1;
-      }
-      const NameId start = queue.front();
-      while (!queue.empty()) {
-        const NameId at = queue.back();
-        queue.pop_back();
-        auto edge =
-            std::lower_bound(edges.begin(), edges.end(), at, [](const Edge& e, NameId n) { return e.from < n; });
-        for (; edge != edges.end() && edge->from == at; ++edge) {
-          if (edge->address && edge->to != k_return) continue;
-          const auto rank =
-              std::max<std::uint8_t>(reached[at], static_cast<std::uint8_t>(1 + static_cast<int>(edge->rank)));
-          if (reached[edge->to] >= rank) continue;
-          reached[edge->to] = rank;
-          queue.push_back(edge->to);
-        }
-      }
+      std::vector<NameId> starts;
+      for (const auto part : parameters_[i]) starts.push_back(node_of(part, memory));
+      const NameId start = starts.front();
+      auto reached = reached_from(starts, edges);
+      for (const auto each : starts) reached[each] = std::max<std::uint8_t>(reached[each], 1);
       const auto add = [&](NameId node, Effect effect) {
         if (reached[node] == 0 || summary.effects.size() >= k_max_effects) return;
         effect.from = i;

@@ -102,12 +102,9 @@ class Inspector {
       if (function.nodes[node].kind == NodeKind::Loop) inspect_loop(index, flow, node, barriers);
     if (s_.recursive[index]) inspect_recursion(index, barriers);
     auto& summary = summaries_[function.name];
-    const auto [effects, method] = [&] {
-      auto found = flow.summarize();
-      return std::pair(std::move(found.effects), found.method);
-    }();
-    summary.method = summary.method || method;
-    summary.effects.insert(summary.effects.end(), effects.begin(), effects.end());
+    const auto own = flow.summarize();
+    summary.method = summary.method || own.method;
+    summary.effects.insert(summary.effects.end(), own.effects.begin(), own.effects.end());
     constexpr std::size_t k_max_effects = 64;
     if (summary.effects.size() > k_max_effects) summary.effects.resize(k_max_effects);
   }

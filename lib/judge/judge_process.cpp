@@ -202,11 +202,10 @@ class JudgeProcess final : public Judge {
     return result;
   }
 
-  Result<Baseline> baseline(CallMode mode, int min_samples, int max_samples, milliseconds budget) override {
-    KERNELGEN_TRY(auto reply, call("baseline", {{"graph", mode == CallMode::Graph},
-                                                {"min_samples", min_samples},
-                                                {"max_samples", max_samples},
-                                                {"seconds", std::chrono::duration<double>(budget).count()}}));
+  Result<Baseline> baseline(CallMode mode, const BaselineSampling& sampling) override {
+    auto body = sampling_body(sampling);
+    body["graph"] = mode == CallMode::Graph;
+    KERNELGEN_TRY(auto reply, call("baseline", std::move(body)));
     return read_baseline(reply, "baseline");
   }
 
@@ -220,10 +219,7 @@ class JudgeProcess final : public Judge {
   }
 
   Result<Baseline> compiled_baseline(const BaselineSampling& sampling, std::stop_token stop) override {
-    json::object body{{"min_samples", sampling.min_samples},
-                      {"max_samples", sampling.max_samples},
-                      {"seconds", std::chrono::duration<double>(sampling.budget).count()}};
-    KERNELGEN_TRY(auto reply, call("compiled_baseline", std::move(body), k_step_timeout, stop));
+    KERNELGEN_TRY(auto reply, call("compiled_baseline", sampling_body(sampling), k_step_timeout, stop));
     return read_baseline(reply, "compiled_baseline");
   }
 
@@ -233,6 +229,12 @@ class JudgeProcess final : public Judge {
     StageRequest request;
     std::int64_t id = 0;
   };
+
+  static json::object sampling_body(const BaselineSampling& sampling) {
+    return {{"min_samples", sampling.min_samples},
+            {"max_samples", sampling.max_samples},
+            {"seconds", std::chrono::duration<double>(sampling.budget).count()}};
+  }
 
   static Result<Baseline> read_baseline(const json::object& reply, std::string_view op) {
     Baseline baseline;

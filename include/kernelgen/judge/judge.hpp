@@ -194,8 +194,7 @@ class Judge {
   /// What it has got of the processors so far. Nothing where nobody knows.
   [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() const = 0;
   /// Times the reference with nothing else running.
-  virtual Result<Baseline> baseline(CallMode mode, int min_samples, int max_samples,
-                                    std::chrono::milliseconds budget) = 0;
+  virtual Result<Baseline> baseline(CallMode mode, const BaselineSampling& sampling) = 0;
   /// Compiles a copy of the reference and compares it with the eager one; gives the reason why there is none to be
   /// timed, or "". From then on the judge's process is not what it was: good for compiled_baseline and nothing else.
   virtual Result<std::string> compile_reference(const CompileReferenceRequest& request, std::stop_token stop) = 0;

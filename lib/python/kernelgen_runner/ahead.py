@@ -7,8 +7,6 @@ foreseen without the contents of tensors, the candidate does again in its runner
 
 from __future__ import annotations
 
-import ctypes
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,9 +35,7 @@ class Builder:
 
     def serve(self, isolation: int) -> int:
         """Says hello, and builds once."""
-        probe = ctypes.c_uint64(protocol.PROBE_WORD)
-        hello = Reply(arguments=(protocol.ABI_VERSION, isolation, os.getpid(), ctypes.addressof(probe)))
-        self._channel.send(protocol.OP_HELLO, 0, hello)
+        self._channel.say_hello(isolation)
         command = self._channel.receive()
         if command is None:
             return 0

@@ -39,14 +39,13 @@ class _Answers(TorchFunctionMode):
         torch.Tensor.is_meta.__get__: lambda tensor: False,  # type: ignore[attr-defined]
         torch.Tensor.get_device: lambda tensor: 0,
         torch.Tensor.data_ptr: lambda tensor: 0,
-        torch.Tensor.cuda: lambda tensor: tensor,
     }
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.cuda:
+            return args[0].to(_META)
         answer = self._OF_TENSORS.get(func)
         if answer is not None and args and isinstance(args[0], torch.Tensor):
-            if func is torch.Tensor.cuda:
-                return args[0].to(_META)
             with torch._C.DisableTorchFunction():
                 is_ours = args[0].is_meta
             if is_ours:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import ctypes
 import os
 import socket
 import struct
@@ -87,6 +88,12 @@ class Channel:
         self._send = control.send
         self._space = socket.CMSG_SPACE(_MAX_DESCRIPTORS * array.array("i").itemsize)
         self.descriptor = control.fileno()
+        self._probe = ctypes.c_uint64(PROBE_WORD)
+
+    def say_hello(self, isolation: int) -> None:
+        """The first reply, unasked: the process stands by in a sandbox that has this."""
+        arguments = (ABI_VERSION, isolation, os.getpid(), ctypes.addressof(self._probe))
+        self.send(OP_HELLO, 0, Reply(arguments=arguments))
 
     def receive(self) -> Command | None:
         """The next command; None when the worker is gone. Packets that are no commands are ignored."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import time
@@ -98,9 +97,7 @@ class Runner:
 
     def serve(self, isolation: int) -> int:
         """Says hello, then answers until the worker closes the socket."""
-        probe = ctypes.c_uint64(protocol.PROBE_WORD)
-        hello = Reply(arguments=(protocol.ABI_VERSION, isolation, os.getpid(), ctypes.addressof(probe)))
-        self._channel.send(protocol.OP_HELLO, 0, hello)
+        self._channel.say_hello(isolation)
         receive, send, handlers, cpu = self._channel.receive, self._channel.send, self._handlers, time.process_time_ns
         forget, explain = self._held.clear, self._device.explain if self._device else lambda reply: reply
         while True:

@@ -37,7 +37,7 @@ class CompilingJudge final : public Judge {
   Result<WeightReport> match_state(int, const SharedMemory&) override { return Error{}; }
   Result<StagedCase> stage(const StageRequest&) override { return Error{}; }
   Result<CheckResult> check(CheckMode, const std::optional<StageRequest>&) override { return Error{}; }
-  Result<Baseline> baseline(CallMode, int, int, std::chrono::milliseconds) override { return Error{}; }
+  Result<Baseline> baseline(CallMode, const BaselineSampling&) override { return Error{}; }
 
  private:
   ProcessorTime time_;

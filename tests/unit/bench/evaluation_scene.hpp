@@ -70,7 +70,7 @@ class FakeJudge final : public Judge {
     announced = next;
     return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns : 0};
   }
-  Result<Baseline> baseline(CallMode mode, int, int, std::chrono::milliseconds) override {
+  Result<Baseline> baseline(CallMode mode, const BaselineSampling&) override {
     calls.push_back(mode == CallMode::Graph ? "graph baseline" : "baseline");
     return mode == CallMode::Graph ? clean_graph : Baseline{clean_ns, ""};
   }
