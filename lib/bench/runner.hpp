@@ -58,6 +58,7 @@ struct RunnerDeath {
   /// It was ended because processes of the candidate ran beside it.
   bool has_company = false;
   std::optional<int> exit_code;
+  /// As its crash handler said, else as the system says.
   std::optional<int> signal;
   /// Where it crashed, if its crash handler got to say so. Sanitized, not believed.
   std::string text;

@@ -240,7 +240,8 @@ class SandboxedRunner final : public RunnerProcess {
     if (reply.op == KGEN_OP_CRASH) {
       crash_text_ = std::move(text);
       allocation_failed_ = reply.arg[1] != 0;
-      return std::nullopt;
+      if (reply.detail == 0 || reply.detail >= NSIG) return forged();
+      return die_of(static_cast<int>(reply.detail));
     }
     if (reply.op != op || reply.sequence != sequence || reply.status > KGEN_STATUS_DEVICE_FAULT) return forged();
     if (op == KGEN_OP_RUN && reply.status == KGEN_STATUS_OK) {
@@ -281,6 +282,15 @@ class SandboxedRunner final : public RunnerProcess {
     dead_ = death;
     end();
     return death;
+  }
+
+  /// Of a signal that the runner told about itself: whoever lies about that fails all the same. Taking a process with a
+  /// device apart takes the driver a while; `end` waits for it, and not who wants to know what happened.
+  RunnerDeath die_of(int signal) {
+    if (dead_) return *dead_;
+    dead_ = RunnerDeath{.signal = signal, .text = crash_text_, .allocation_failed = allocation_failed_};
+    if (supervisor_ > 0) ::kill(supervisor_, SIGKILL);
+    return *dead_;
   }
 
   /// The connection closes before the supervisor has reaped the runner.

@@ -194,6 +194,12 @@ TEST_CASE("rejected: a forged clock of Python, of native code, and on the runner
   check_gains_nothing("big_relu", "forges_clock.cpp", "right.cpp");
   check_suspect("big_relu", "moves_start.cpp", "clock");
 }
+TEST_CASE("rejected: a crash that is only told, at once", "[verdicts]") {
+  const auto record = record_of("relu", "claims_crash.py");
+  CHECK(record.outcome.to_class() == "crash:signal 11 (SIGSEGV)");
+  CHECK_THAT(record.outcome.message, Catch::Contains("lie"));
+  CHECK(verdict("relu", "claims_impossible_signal.py") == "cheat:protocol");
+}
 TEST_CASE("rejected: outputs where there is no memory", "[verdicts]") {
   CHECK(verdict("relu", "forges_addresses.py") == "interface");
 }

@@ -7,7 +7,6 @@ before LOAD and out after the runner has ended.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shlex
 import shutil
@@ -74,10 +73,6 @@ class Builds:
             folders.append(os.path.join(home, "bin"))
         os.environ["PATH"] = ":".join(folder for folder in folders if folder)
         _put_compilers_in_front(home, Path(directory) / "compiler")
-        if "setuptools" in sys.modules:
-            # It reads CUDA_HOME now. A candidate that builds nothing does not wait for it: this is a standby.
-            with contextlib.suppress(Exception):
-                import torch.utils.cpp_extension  # noqa: F401
 
     def make_ready(self) -> None:
         """Before the candidate: directories exist, and no lock of a runner that was killed in a build is waited for."""

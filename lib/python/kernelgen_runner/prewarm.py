@@ -7,6 +7,7 @@ for each new cache (0.3 s). The first is remembered by every process that is for
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import shutil
 import signal
@@ -14,6 +15,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+import torch
+
+from .builds import cuda_home
 
 _MOST_BYTES = 8 << 20
 _SECONDS = 60.0
@@ -28,15 +33,36 @@ class Prewarmed:
 
     def warm(self) -> None:
         """Does it. What cannot be done here, a candidate will do, and hear of it if it fails."""
-        with contextlib.suppress(Exception):
-            import setuptools.command.build_ext  # noqa: F401 - most of what importing torch's cpp_extension costs
-        with contextlib.suppress(Exception):
-            _triton_key()
+        for prepare in (_import_extensions, _shape_tensors, _triton_key, _import_dialects):
+            with contextlib.suppress(Exception):
+                prepare()
         with contextlib.suppress(Exception):
             from triton.backends.nvidia import driver
 
             driver.library_dirs()
             self.triton_files = built_files(_build_triton_helper)
+
+
+def _import_extensions() -> None:
+    """load_inline's module. It reads CUDA_HOME while it is imported, and wants to know whether there is a GPU."""
+    asked, torch.cuda.is_available = torch.cuda.is_available, lambda: True
+    try:
+        home = cuda_home()
+        if home:
+            os.environ["CUDA_HOME"] = home
+        importlib.import_module("torch.utils.cpp_extension")
+    finally:
+        torch.cuda.is_available = asked
+
+
+def _shape_tensors() -> None:
+    """What builds ahead do with tensors that have no contents; the first time, torch imports sympy for it."""
+    torch.empty_like(torch.empty(2, 2, device="meta"))
+
+
+def _import_dialects() -> None:
+    """Triton imports these with the first kernel that is called."""
+    importlib.import_module("triton.experimental.gluon")
 
 
 def _triton_key() -> None:
