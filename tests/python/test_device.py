@@ -157,7 +157,9 @@ class CaptureTest(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
         self.broke = Failure(protocol.DEVICE_FAULT, "")
-        device: Any = SimpleNamespace(torch=torch.device("cuda"), broken=self.break_down)
+        self.marked: list[str] = []
+        marks = [lambda what=what: self.marked.append(f"{what} on {self.cuda.stream}") for what in ("start", "end")]
+        device: Any = SimpleNamespace(torch=torch.device("cuda"), broken=self.break_down, make_marks=lambda: marks)
         self.capture = graphs.make_capture(device)
         self.calls: list[str] = []
 
@@ -182,6 +184,7 @@ class CaptureTest(unittest.TestCase):
     def test_a_call_is_warmed_up_and_captured_once(self) -> None:
         captured = self.capture(self.call)
         self.assertEqual(self.calls, ["side", "side", "capture"])
+        self.assertEqual(self.marked, ["start on capture", "end on capture"])
         self.assertEqual((captured.value, self.cuda.stream), ("value", "default"))
         captured.replay()
         self.assertEqual(self.cuda.log, ["replay"])

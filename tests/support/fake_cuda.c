@@ -337,6 +337,14 @@ API int cuEventRecord(void* event, void* stream) {
   return fault;
 }
 
+static void stamp(void* event) { ((struct event*)event)->at_ns = now_ns(); }
+
+API int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {
+  (void)stream;
+  return flags == CU_EVENT_RECORD_EXTERNAL ? submit((struct operation){.function = stamp, .argument = event})
+                                           : k_invalid_value;
+}
+
 API int cuEventSynchronize(void* event) { return (void)event, fault; }
 
 API int cuEventElapsedTime(float* milliseconds, void* start, void* end) {

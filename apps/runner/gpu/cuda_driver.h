@@ -41,7 +41,8 @@ enum {
   CU_MEMORY_PINNED = 1,
   CU_HANDLE_FILE_DESCRIPTOR = 1,
   CU_ACCESS_READ_WRITE = 3,
-  CU_CAPTURE_RELAXED = 2
+  CU_CAPTURE_RELAXED = 2,
+  CU_EVENT_RECORD_EXTERNAL = 1
 };
 
 /* CUdevice_attribute */
@@ -105,6 +106,7 @@ enum {
   X(event_create, "cuEventCreate", (void**, unsigned))                                                          \
   X(event_destroy, "cuEventDestroy_v2", (void*))                                                                \
   X(event_record, "cuEventRecord", (void*, void*))                                                              \
+  X(event_record_with_flags, "cuEventRecordWithFlags", (void*, void*, unsigned))                                \
   X(event_synchronize, "cuEventSynchronize", (void*))                                                           \
   X(event_elapsed, "cuEventElapsedTime", (float*, void*, void*))
 

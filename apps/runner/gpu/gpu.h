@@ -83,7 +83,7 @@ void* kgen_gpu_stream(struct kgen_gpu* gpu);
 
 /** One timed call. All in nanoseconds. */
 struct kgen_gpu_call {
-  int64_t device_ns; /**< between the two events on the stream */
+  int64_t device_ns; /**< between the two events on the stream; of a graph, between its marks */
   int64_t host_ns;   /**< from the end of kgen_gpu_begin_call until the stream was done, on CLOCK_MONOTONIC */
   int64_t late_ns;   /**< from then until the whole device was done: more than a few microseconds is work elsewhere */
 };
@@ -96,9 +96,13 @@ int kgen_gpu_begin_replay(struct kgen_gpu* gpu, void* stream);
 /** Records the end, waits for the stream, then for the device. */
 int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* call);
 
-/** What is queued on the stream between the two is captured instead of run; for native candidates. */
+/** What is queued on the stream between the two is captured instead of run, between marks. */
 int kgen_gpu_begin_capture(struct kgen_gpu* gpu, void* stream);
 int kgen_gpu_end_capture(struct kgen_gpu* gpu, void* stream, void** graph);
+/** The marks by themselves, for who captures otherwise: first and last on a stream that is being captured. What a
+ * launch takes before the first is no part of a replay's time, as far as it is no more than a launch takes. */
+int kgen_gpu_mark_start(struct kgen_gpu* gpu, void* stream);
+int kgen_gpu_mark_end(struct kgen_gpu* gpu, void* stream);
 int kgen_gpu_replay(struct kgen_gpu* gpu, void* graph, void* stream);
 void kgen_gpu_free_graph(struct kgen_gpu* gpu, void* graph);
 

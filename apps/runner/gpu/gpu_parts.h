@@ -21,6 +21,8 @@ struct kgen_gpu {
   void* stream;
   void* start;
   void* end;
+  void* graph_start; /* recorded by graphs themselves */
+  void* graph_end;
   int64_t began_ns;
   int64_t launching_ns; /* what the host took to launch a graph, the longest of late */
   int replaying;

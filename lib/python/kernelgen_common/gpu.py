@@ -115,6 +115,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "kgen_gpu_end_call": (ctypes.c_int, [_POINTER, _POINTER, ctypes.POINTER(_Call)]),
     "kgen_gpu_begin_capture": (ctypes.c_int, [_POINTER, _POINTER]),
     "kgen_gpu_end_capture": (ctypes.c_int, [_POINTER, _POINTER, _ADDRESS_OUT]),
+    "kgen_gpu_mark_start": (ctypes.c_int, [_POINTER, _POINTER]),
+    "kgen_gpu_mark_end": (ctypes.c_int, [_POINTER, _POINTER]),
     "kgen_gpu_replay": (ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
     "kgen_gpu_free_graph": (None, [_POINTER, _POINTER]),
     "kgen_gpu_read_clocks": (ctypes.c_int, [_POINTER, ctypes.POINTER(_Clocks)]),
@@ -268,6 +270,12 @@ class Gpu:
         graph = ctypes.c_void_p()
         self.check(self._library.kgen_gpu_end_capture(self._gpu, stream, ctypes.byref(graph)))
         return int(graph.value or 0)
+
+    def marks(self) -> tuple[Callable[[int], int], Callable[[int], int]]:
+        """Functions that mark start and end of what is being captured on a stream by somebody else; statuses for check()."""
+        gpu = ctypes.c_void_p(self._gpu)
+        mark_start, mark_end = self._library.kgen_gpu_mark_start, self._library.kgen_gpu_mark_end
+        return functools.partial(mark_start, gpu), functools.partial(mark_end, gpu)
 
     def replay(self, graph: int, stream: int = 0) -> None:
         """Queues a graph."""

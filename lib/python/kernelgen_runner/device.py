@@ -123,6 +123,12 @@ class Device:
 
         return poison
 
+    def make_marks(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        """Functions for the start and the end of what is captured on torch's current stream. They raise Failure."""
+        start, end = self.gpu.marks()
+        check, stream = self.check, self._stream
+        return lambda: check(start(stream(0))), lambda: check(end(stream(0)))
+
     def make_replay_check(self) -> Callable[[Callable[[], None], Sequence[tuple[int, int]]], bool]:
         """A function that tells whether a replay writes each of some (address, bytes); it raises Failure.
 

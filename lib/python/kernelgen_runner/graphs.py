@@ -42,6 +42,7 @@ def make_capture(device: Device) -> Capture:
     new_graph, capturing, new_stream = torch.cuda.CUDAGraph, torch.cuda.graph, torch.cuda.Stream
     on_stream, current, use = torch.cuda.stream, torch.cuda.current_stream, torch.cuda.set_stream
     synchronize, rand, where = torch.cuda.synchronize, torch.rand, device.torch
+    mark_start, mark_end = device.make_marks()
 
     def warm_up(call: Callable[[], Any]) -> None:
         before, side = current(), new_stream()
@@ -57,7 +58,9 @@ def make_capture(device: Device) -> Capture:
         try:
             with capturing(graph, capture_error_mode="thread_local"):
                 try:
+                    mark_start()
                     value = call()
+                    mark_end()
                 except BaseException as error:
                     reasons.append(error)
                     raise

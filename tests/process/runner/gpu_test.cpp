@@ -4,9 +4,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "apps/runner/gpu/gpu.h"
 #include "support/catch.hpp"
@@ -130,6 +132,23 @@ TEST_CASE("what is captured runs when it is replayed", "[gpu]") {
   CHECK(*static_cast<unsigned char*>(memory) == 2);
   kgen_gpu_free_graph(gpu.get(), graph);
   CHECK(kgen_gpu_free(gpu.get(), memory) == 0);
+}
+
+TEST_CASE("a graph's own marks save no more than a launch takes", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  void* stream = kgen_gpu_stream(gpu.get());
+  void* graph = nullptr;
+  kgen_gpu_call call{};
+  REQUIRE(kgen_gpu_begin_capture(gpu.get(), stream) == 0);
+  REQUIRE(kgen_gpu_end_capture(gpu.get(), stream, &graph) == 0);
+  // Between the start of the clock and the first mark.
+  REQUIRE(kgen_gpu_begin_replay(gpu.get(), stream) == 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  REQUIRE(kgen_gpu_replay(gpu.get(), graph, stream) == 0);
+  REQUIRE(kgen_gpu_end_call(gpu.get(), stream, &call) == 0);
+  CHECK(call.device_ns >= 2'990'000);
+  CHECK(call.device_ns <= call.host_ns);
+  kgen_gpu_free_graph(gpu.get(), graph);
 }
 
 TEST_CASE("a fault of the device shows at the end of the call", "[gpu]") {
