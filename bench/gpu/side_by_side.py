@@ -244,7 +244,10 @@ def row_mixed(bench: Bench) -> None:
     with Utilization() as utilization:
         ids = [bench.worker.evaluate(tasks[c.problem], make_candidate(c.target, fresh(c.source, c.target)))
                for c in chosen]
-        answers = [bench.worker.wait(request) for request in ids]
+        answers = []
+        for request, candidate in zip(ids, chosen):
+            answers.append(bench.worker.wait(request))
+            say(f"  {candidate.name}: {answers[-1].outcome} after {answers[-1].seconds:.1f} s")
     busy, waiting = busy_and_waiting(answers, lambda phase: not phase.startswith(OFF_DEVICE))
     as_expected = 0
     listing = []

@@ -34,15 +34,6 @@ CandidateSession::CandidateSession(RunnerKind kind, const EvaluationOptions& opt
                                    const EvaluationBackends& backends, JudgeSession& task, std::stop_token stop)
     : kind_(kind), options_(options), backends_(backends), task_(task), stop_(std::move(stop)) {}
 
-Result<void> CandidateSession::build_ahead(const Artifact& artifact, std::string builds_key) {
-  KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact.path));
-  KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", task_.layout.python_job));
-  backends_.runners.build_ahead(
-      {.description_fd = job->fd(), .code_fd = code->fd(), .builds_key = std::move(builds_key)},
-      options_.compile_timeout, stop_);
-  return {};
-}
-
 Result<Ended> CandidateSession::load(const Artifact& artifact, std::string builds_key) {
   KERNELGEN_TRY(runner_, backends_.runners.take(kind_, stop_));
   for (int i = 0; i < k_echoes; ++i) {

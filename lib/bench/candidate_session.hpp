@@ -35,8 +35,6 @@ class CandidateSession {
   CandidateSession(RunnerKind kind, const EvaluationOptions& options, const EvaluationBackends& backends,
                    JudgeSession& task, std::stop_token stop);
 
-  /// Without the device: lets a Python candidate compile what it will need there.
-  Result<void> build_ahead(const Artifact& artifact, std::string builds_key);
   /// Takes a runner, measures what an exchange with it costs, and loads the candidate.
   Result<Ended> load(const Artifact& artifact, std::string builds_key);
   /// What the runner's sandbox lacks. Requires: load().

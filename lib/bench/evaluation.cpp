@@ -60,7 +60,6 @@ class Evaluation {
   Result<EvaluationRecord> evaluate() {
     KERNELGEN_TRY(auto refused, compile_and_open());
     if (refused) return finish(*std::move(refused));
-    KERNELGEN_CHECK(build_ahead());
     KERNELGEN_TRY(auto alone, timed("wait for the device", [&] { return backends_.gate.alone(stop_); }));
     KERNELGEN_TRY(auto verdict, judge_candidate());
     const auto exchanges = timed("end", [&] { return candidate_->end(); });
@@ -90,43 +89,77 @@ class Evaluation {
     return std::move(record_);
   }
 
-  /// The compiler runs while the judge admits the task: neither needs the other.
+  /// Who has a judge has its device, and must not let it idle: the judge comes when everything else is done. Only a
+  /// task that nobody knows is admitted while the compiler runs, where no one waits for the device.
   Result<Ended> compile_and_open() {
+    const auto task = judge_task(request_.task, options_, backends_.gpu);
+    const auto known = backends_.judges.known(task);
     backends_.runners.expect(kind_);
-    auto compiling = std::async(std::launch::async, [this]() -> Result<CompileOutcome> {
-      // A compiler disturbs what is measured on the processor, not what is measured on a device.
-      std::unique_ptr<DeviceGate::Hold> shared;
-      if (!on_device()) {
-        KERNELGEN_TRY(shared, backends_.gate.share(stop_));
-      }
-      return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.compile_timeout}, stop_);
-    });
-    // Without a share of the device: this may wait for an evaluation of the same task that waits to have it alone.
-    auto opened = timed(
-        "admit", [&] { return backends_.judges.open(judge_task(request_.task, options_, backends_.gpu), stop_); });
+    auto compiling = std::async(std::launch::async, [this] { return compile(); });
+    auto opened = known ? Result<std::unique_ptr<JudgeSession>>(nullptr)
+                        : timed("admit", [&] { return backends_.judges.try_open(task, stop_); });
     auto compiled = timed("compile", [&] { return compiling.get(); });
     if (!opened) return std::move(opened).error();
     if (!compiled) return std::move(compiled).error();
     session_ = *std::move(opened);
-    candidate_.emplace(kind_, options_, backends_, *session_, stop_);
-    record_.task = session_->description;
-    record_.tolerance = session_->admission.tolerance;
-    record_.labels = session_->admission.labels;
-    if (backends_.gpu && backends_.gpu->vendor == "fake") record_.labels.push_back("fake device: a time is no result");
-    if (auto* failed = std::get_if<CompileFailed>(&*compiled)) {
-      record_.compile = std::move(failed->report);
-      return Ended(std::move(failed->outcome));
+    auto refused = take(*std::move(compiled));
+    if (known && refused) {
+      describe(*known);
+      return refused;
     }
-    auto& success = std::get<Compiled>(*compiled);
-    record_.compile = std::move(success.report);
-    artifact_ = std::move(success.artifact);
+    if (known) KERNELGEN_CHECK(build_ahead(known->layout));
+    if (!session_) {
+      KERNELGEN_TRY(session_, timed("wait for the judge", [&] { return backends_.judges.open(task, stop_); }));
+    }
+    describe(*session_);
+    if (refused) return refused;
+    KERNELGEN_CHECK(build_ahead(session_->layout));
+    candidate_.emplace(kind_, options_, backends_, *session_, stop_);
     return Ended();
   }
 
-  /// What a Python candidate compiles, it compiles before the device is its own.
-  Result<void> build_ahead() {
+  Result<CompileOutcome> compile() {
+    const auto slot = backends_.compilers.take(stop_);
+    if (!slot) return Error{ErrorCode::Cancelled, "cancelled while waiting for a compiler"};
+    // A compiler disturbs what is measured on the processor, not what is measured on a device.
+    std::unique_ptr<DeviceGate::Hold> shared;
+    if (!on_device()) {
+      KERNELGEN_TRY(shared, backends_.gate.share(stop_));
+    }
+    return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.compile_timeout}, stop_);
+  }
+
+  Ended take(CompileOutcome outcome) {
+    if (auto* failed = std::get_if<CompileFailed>(&outcome)) {
+      record_.compile = std::move(failed->report);
+      return std::move(failed->outcome);
+    }
+    auto& success = std::get<Compiled>(outcome);
+    record_.compile = std::move(success.report);
+    artifact_ = std::move(success.artifact);
+    return std::nullopt;
+  }
+
+  void describe(const AdmittedTask& task) {
+    record_.task = task.description;
+    record_.tolerance = task.admission.tolerance;
+    record_.labels = task.admission.labels;
+    if (backends_.gpu && backends_.gpu->vendor == "fake") record_.labels.push_back("fake device: a time is no result");
+  }
+
+  /// What a Python candidate compiles, it compiles once, before the device is its own.
+  Result<void> build_ahead(const ExchangeLayout& layout) {
     if (!on_device() || kind_ != RunnerKind::Python || !builds_kernels(request_.candidate.source)) return {};
-    return timed("build ahead", [&] { return candidate_->build_ahead(artifact_, builds_key()); });
+    if (std::exchange(built_ahead_, true)) return {};
+    return timed("build ahead", [&]() -> Result<void> {
+      const auto slot = backends_.compilers.take(stop_);
+      if (!slot) return Error{ErrorCode::Cancelled, "cancelled while waiting for a compiler"};
+      KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact_.path));
+      KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", layout.python_job));
+      backends_.runners.build_ahead({.description_fd = job->fd(), .code_fd = code->fd(), .builds_key = builds_key()},
+                                    options_.compile_timeout, stop_);
+      return {};
+    });
   }
 
   /// The steps in order; the first that ends the evaluation gives the verdict.
@@ -360,6 +393,7 @@ class Evaluation {
 
   std::unique_ptr<JudgeSession> session_;
   Artifact artifact_;
+  bool built_ahead_ = false;
   std::optional<CandidateSession> candidate_;
 };
 

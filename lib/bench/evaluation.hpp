@@ -22,6 +22,7 @@
 #include <kernelgen/judge/judge.hpp>
 
 #include "bench/runner.hpp"
+#include "support/slots.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -46,13 +47,17 @@ struct CompiledBaselineRequest {
   std::string machine;
 };
 
-/// An admitted task with its judge and its exchange buffers, for one evaluation at a time.
-struct JudgeSession {
-  /// Borrowed from the session's owner.
-  Judge* judge = nullptr;
+/// What is known of a task once a judge has admitted it, and the same for every later judge of it.
+struct AdmittedTask {
   TaskDescription description;
   Admission admission;
   ExchangeLayout layout;
+};
+
+/// An admitted task with its judge and its exchange buffers, for one evaluation at a time.
+struct JudgeSession : AdmittedTask {
+  /// Borrowed from the session's owner.
+  Judge* judge = nullptr;
   int exchange_fd = -1;
   /// The exchange buffers on the device, where there is one.
   std::optional<int> device_fd;
@@ -69,11 +74,16 @@ struct JudgeSession {
   virtual Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token stop) = 0;
 };
 
-/// Opens sessions: warm ones when there are any.
+/// Opens sessions, one at a time for each device: warm ones when there are any.
 class JudgeSource {
  public:
   virtual ~JudgeSource() = default;
+  /// Waits for its turn.
   virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) = 0;
+  /// Null where somebody has a session, or waits for one.
+  virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) = 0;
+  /// Of a task that was opened before.
+  virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
 };
 
 /// Who may use the device now. Work that would disturb a measurement shares it; a measurement has it alone.
@@ -115,6 +125,8 @@ struct EvaluationBackends {
   RunnerSource& runners;
   DeviceGate& gate;
   SharedMemorySource& memory;
+  /// For compilers, of all devices: they leave some processors to what is measured.
+  Slots& compilers;
   std::function<std::chrono::steady_clock::time_point()> now;
   /// Lines that say on which machine and device a time is worth anything.
   std::string machine{};

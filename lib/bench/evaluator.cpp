@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include <kernelgen/core/version.hpp>
@@ -21,6 +22,10 @@
 namespace kernelgen {
 inline namespace v0 {
 namespace {
+
+/// Judge, runner and worker need processors while others compile.
+constexpr int k_spared_cores = 3;
+constexpr int k_least_compilers = 2;
 
 /// What judges and runners both get, so that the reference and the candidate are timed under the same rules.
 std::map<std::string, std::string> with_equal_terms(std::map<std::string, std::string> environment) {
@@ -57,6 +62,10 @@ class DeviceJudges final : public JudgeSource {
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) override {
     return pool_.open(task, gate_, std::move(stop));
   }
+  Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) override {
+    return pool_.try_open(task, gate_, std::move(stop));
+  }
+  std::optional<AdmittedTask> known(const JudgeTask& task) override { return pool_.known(task); }
 
  private:
   JudgePool& pool_;
@@ -65,7 +74,10 @@ class DeviceJudges final : public JudgeSource {
 
 class Evaluator final : public LocalBenchmarker {
  public:
-  Evaluator(const WorkerOptions& options, CpuFacts cpu) : options_(options), cpu_(std::move(cpu)) {}
+  Evaluator(const WorkerOptions& options, CpuFacts cpu)
+      : options_(options),
+        cpu_(std::move(cpu)),
+        compilers_(std::max(k_least_compilers, cpu_.usable_cores - k_spared_cores)) {}
 
   Result<void> start() {
     // It is mounted into sandboxes by processes that work elsewhere.
@@ -136,6 +148,7 @@ class Evaluator final : public LocalBenchmarker {
                                .runners = *device->runners,
                                .gate = *device->gate,
                                .memory = *memory_,
+                               .compilers = compilers_,
                                .now = std::chrono::steady_clock::now,
                                .machine = machine_text(*device)},
                               progress, std::move(stop));
@@ -175,6 +188,7 @@ class Evaluator final : public LocalBenchmarker {
 
   WorkerOptions options_;
   CpuFacts cpu_;
+  Slots compilers_;
   std::unique_ptr<SharedMemorySource> memory_;
   std::unique_ptr<ProcessRunner> processes_;
   std::unique_ptr<Devices> devices_;

@@ -9,8 +9,10 @@
 #include <list>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "bench/baselines.hpp"
+#include "bench/judge_turns.hpp"
 #include "exec/zygote.hpp"
 #include "judge/judge_process.hpp"
 #include "support/files.hpp"
@@ -36,6 +38,9 @@ std::uint64_t free_memory() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
+/// Tasks of which something is remembered beside their judges, some kilobytes each.
+constexpr std::size_t k_most_known = 1000;
+
 /// Judges that wait keep this share of a device's memory at most while another one starts there.
 constexpr std::uint64_t k_idle_part = 8;
 
@@ -58,9 +63,7 @@ struct WarmJudge {
   bool busy = true;
   std::unique_ptr<SharedMemorySource::Block> exchange;
   std::unique_ptr<Judge> judge;
-  TaskDescription description;
-  Admission admission;
-  ExchangeLayout layout;
+  AdmittedTask task;
   std::optional<DeviceArena> device_arena;
   CleanBaselines clean;
 };
@@ -102,33 +105,31 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) override {
-    const auto key = key_text(task);
     std::unique_lock lock(mutex_);
-    while (true) {
-      const auto found =
-          std::find_if(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->key == key; });
-      if (found == judges_.end()) break;
-      if (!(*found)->busy) {
-        (*found)->busy = true;
-        judges_.splice(judges_.begin(), judges_, found);
-        return lend(*judges_.front(), task);
-      }
-      // Somebody else uses the judge of this very task: one process per task is enough.
-      const auto version = version_;
-      if (!changed_.wait(lock, stop, [&] { return version_ != version; }))
-        return Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"};
-    }
-    judges_.push_front(std::make_unique<WarmJudge>());
-    auto& judge = *judges_.front();
-    judge.key = key;
-    if (task.device) judge.device = task.device->uuid;
-    trim(task.device);
-    lock.unlock();
-    if (auto started = start(judge, task, gate, stop); !started) {
-      give_back(judge, Health::Broken);
-      return std::move(started).error();
-    }
-    return lend(judge, task);
+    const auto place = waiting_.insert(waiting_.end(), {key_text(task), device_of(task)});
+    const bool mine = changed_.wait(lock, stop, [&] { return !in_use(place->device) && is_next(*place); });
+    for (auto earlier = waiting_.begin(); mine && earlier != place; ++earlier)
+      if (earlier->device == place->device) ++earlier->overtaken;
+    waiting_.erase(place);
+    if (mine) return take(std::move(lock), task, gate, std::move(stop));
+    changed_.notify_all();
+    return Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"};
+  }
+
+  Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, DeviceGate& gate,
+                                                 std::stop_token stop) override {
+    std::unique_lock lock(mutex_);
+    const auto device = device_of(task);
+    const bool queue =
+        std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& one) { return one.device == device; });
+    if (queue || in_use(device)) return std::unique_ptr<JudgeSession>();
+    return take(std::move(lock), task, gate, std::move(stop));
+  }
+
+  std::optional<AdmittedTask> known(const JudgeTask& task) override {
+    const std::scoped_lock lock(mutex_);
+    const auto found = known_.find(key_text(task));
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
   }
 
  private:
@@ -150,12 +151,73 @@ class ProcessJudgePool final : public JudgePool {
     JudgeTask task_;
   };
 
+  /// Somebody who waits for a judge.
+  struct Waiting {
+    std::string key;
+    /// As in WarmJudge.
+    std::string device;
+    int overtaken = 0;
+  };
+
+  static std::string device_of(const JudgeTask& task) { return task.device ? task.device->uuid : std::string(); }
+
+  /// Requires: the mutex is held, as for all that follow up to take().
+  [[nodiscard]] bool in_use(const std::string& device) const {
+    return std::any_of(judges_.begin(), judges_.end(),
+                       [&](const auto& judge) { return judge->busy && judge->device == device; });
+  }
+
+  [[nodiscard]] bool is_warm(const std::string& key) const {
+    return std::any_of(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->key == key; });
+  }
+
+  [[nodiscard]] bool is_next(const Waiting& who) const {
+    std::vector<const Waiting*> in_line;
+    std::vector<WaitingTurn> turns;
+    for (const auto& one : waiting_) {
+      if (one.device != who.device) continue;
+      in_line.push_back(&one);
+      turns.push_back({.warm = is_warm(one.key), .overtaken = one.overtaken});
+    }
+    return in_line.at(next_turn(turns)) == &who;
+  }
+
+  /// The judge of a task on a device that nobody uses.
+  Result<std::unique_ptr<JudgeSession>> take(std::unique_lock<std::mutex> lock, const JudgeTask& task, DeviceGate& gate,
+                                             std::stop_token stop) {
+    const auto key = key_text(task);
+    const auto found =
+        std::find_if(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->key == key; });
+    if (found != judges_.end()) {
+      (*found)->busy = true;
+      judges_.splice(judges_.begin(), judges_, found);
+      return lend(*judges_.front(), task);
+    }
+    judges_.push_front(std::make_unique<WarmJudge>());
+    auto& judge = *judges_.front();
+    judge.key = key;
+    judge.device = device_of(task);
+    trim(task.device);
+    lock.unlock();
+    if (auto started = start(judge, task, gate, stop); !started) {
+      give_back(judge, Health::Broken);
+      return std::move(started).error();
+    }
+    lock.lock();
+    remember(judge);
+    return lend(judge, task);
+  }
+
+  void remember(const WarmJudge& judge) {
+    if (known_.size() >= k_most_known) known_.erase(known_.begin());
+    auto& known = known_[judge.key] = judge.task;
+    known.admission.cached.clear();
+  }
+
   std::unique_ptr<JudgeSession> lend(WarmJudge& judge, const JudgeTask& task) {
     auto session = std::make_unique<Session>(*this, judge, task);
+    static_cast<AdmittedTask&>(*session) = judge.task;
     session->judge = judge.judge.get();
-    session->description = judge.description;
-    session->admission = judge.admission;
-    session->layout = judge.layout;
     session->exchange_fd = judge.exchange->fd();
     if (judge.device_arena) session->device_fd = judge.device_arena->fd;
     session->threads = task.threads;
@@ -209,15 +271,16 @@ class ProcessJudgePool final : public JudgePool {
          .pid = pid,
          .support_library = options_.installation.runner_support.string(),
          .memory_limit = static_cast<std::uint64_t>(k_memory_share * static_cast<double>(free_memory()))});
-    KERNELGEN_TRY(warm.description, warm.judge->load(task, stop));
+    KERNELGEN_TRY(warm.task.description, warm.judge->load(task, stop));
     const auto file = admission_file(task, facts);
     const auto cached = file.empty() ? Result<std::string>(Error{}) : read_file(file);
-    KERNELGEN_TRY(warm.admission, warm.judge->admit(cached ? std::optional<std::string>(*cached) : std::nullopt, stop));
+    auto& admission = warm.task.admission;
+    KERNELGEN_TRY(admission, warm.judge->admit(cached ? std::optional<std::string>(*cached) : std::nullopt, stop));
     // A cache that cannot be written costs time, not correctness.
-    if (!file.empty() && !cached && !warm.admission.cached.empty()) [[maybe_unused]]
-      const auto written = write_file_atomic(file, warm.admission.cached, {.durability = Durability::Rename});
-    KERNELGEN_TRY(warm.layout, warm.judge->layout());
-    KERNELGEN_TRY(warm.exchange, memory_.allocate("kernelgen-exchange", warm.layout.bytes));
+    if (!file.empty() && !cached && !admission.cached.empty()) [[maybe_unused]]
+      const auto written = write_file_atomic(file, admission.cached, {.durability = Durability::Rename});
+    KERNELGEN_TRY(warm.task.layout, warm.judge->layout());
+    KERNELGEN_TRY(warm.exchange, memory_.allocate("kernelgen-exchange", warm.task.layout.bytes));
     KERNELGEN_TRY(warm.device_arena, warm.judge->attach(warm.exchange->memory()));
     return {};
   }
@@ -268,6 +331,9 @@ class ProcessJudgePool final : public JudgePool {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::uint64_t version_ = 0;
+  /// In the order of arrival.
+  std::list<Waiting> waiting_;
+  std::map<std::string, AdmittedTask> known_;
   /// Most recently used first.
   std::list<std::unique_ptr<WarmJudge>> judges_;
 };

@@ -23,13 +23,19 @@ struct JudgePoolOptions {
   std::size_t max_warm = 3;
 };
 
-/// One judge per task, device, precision and options. Thread-safe. Use it in a child subreaper only.
+/// One judge per task, device, precision and options, of which one on each device is in use. Thread-safe. Use it in a
+/// child subreaper only.
 class JudgePool {
  public:
   virtual ~JudgePool() = default;
-  /// A judge shares its device, through `gate`, while it is started, and never while somebody waits for one: whoever
-  /// has the judge may be waiting to have the device alone.
+  /// Waits until nobody has a judge on the device, and its turn has come; see next_turn. A judge shares its device,
+  /// through `gate`, while it is started.
   virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) = 0;
+  /// Null where it would have to wait for a turn.
+  virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, DeviceGate& gate,
+                                                         std::stop_token stop) = 0;
+  /// Of a task that some judge here has admitted.
+  virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
   /// Ends every judge that nobody uses, after waiting for one if all are in use. False: there is none but the caller's
   /// own, so that more memory will not come from here.
   virtual Result<bool> make_room(std::stop_token stop) = 0;

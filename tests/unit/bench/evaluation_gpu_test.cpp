@@ -19,6 +19,39 @@ TEST_CASE("on a GPU, the device's clock counts, for calls and for graphs", "[ben
   CHECK(record->timing->full_comparisons >= 44);
 }
 
+TEST_CASE("a judge is asked for when everything else is done, unless nobody knows the task",
+          "[bench][evaluation][gpu]") {
+  using Order = std::vector<std::string>;
+  const auto prepared = [](bool known, bool queue) {
+    Scene scene;
+    put_on_gpu(scene, 1'000'000, 900'000);
+    scene.source = "import triton";
+    scene.known = known;
+    scene.queue = queue;
+    REQUIRE(evaluate(scene, Target::Triton));
+    return scene.prepared;
+  };
+  CHECK(prepared(false, false) == Order{"judge", "build"});
+  CHECK(prepared(false, true) == Order{"judge", "build"});
+  CHECK(prepared(true, false) == Order{"build", "judge"});
+  CHECK(prepared(true, true) == Order{"build", "judge"});
+}
+
+TEST_CASE("what does not compile waits for no judge of a task that is known", "[bench][evaluation]") {
+  Scene scene;
+  scene.compiled = CompileFailed{.outcome = {OutcomeKind::Compile, "syntax", "no"}, .report = {}};
+  scene.admission.labels = {"live dropout"};
+  scene.known = true;
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "compile:syntax");
+  CHECK(record->labels == std::vector<std::string>{"live dropout"});
+  CHECK(scene.prepared.empty());
+  scene.known = false;
+  CHECK(evaluate(scene)->outcome.to_class() == "compile:syntax");
+  CHECK(scene.prepared == std::vector<std::string>{"judge"});
+}
+
 TEST_CASE("Python candidates that compile are built before the device is held", "[bench][evaluation][gpu]") {
   const auto built = [](Target target, const std::string& source, bool gpu = true) {
     Scene scene;

@@ -108,6 +108,12 @@ struct Scene {
   bool exclusive = false;
   /// The key of what was built ahead, and whether the device was held meanwhile.
   std::optional<std::pair<std::string, bool>> built;
+  /// Whether somebody else has the judge when the evaluation begins, and whether another evaluation has opened the task
+  /// before.
+  bool queue = false;
+  bool known = false;
+  /// In the order in which it was asked for.
+  std::vector<std::string> prepared;
   bool fetches_outputs = true;
   std::uint64_t output_bytes = 0;
   std::optional<GpuFacts> gpu;
@@ -168,7 +174,16 @@ class FakeWorld final : public JudgeSource,
  public:
   explicit FakeWorld(Scene& scene) : scene_(scene) {}
 
+  std::optional<AdmittedTask> known(const JudgeTask&) override {
+    if (!scene_.known) return std::nullopt;
+    return AdmittedTask{.description = {}, .admission = scene_.admission, .layout = {}};
+  }
+  Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) override {
+    if (scene_.queue) return std::unique_ptr<JudgeSession>();
+    return open(task, std::move(stop));
+  }
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask&, std::stop_token) override {
+    scene_.prepared.emplace_back("judge");
     if (scene_.judge_refuses) return *scene_.judge_refuses;
     auto session = std::make_unique<FakeSession>(scene_);
     session->judge = &scene_.judge;
@@ -180,6 +195,7 @@ class FakeWorld final : public JudgeSource,
   void expect(RunnerKind) override {}
   void build_ahead(const BuildJob& job, std::chrono::milliseconds, std::stop_token) override {
     scene_.built = {job.builds_key, scene_.exclusive};
+    scene_.prepared.emplace_back("build");
   }
   Result<std::unique_ptr<Runner>> take(RunnerKind, std::stop_token) override {
     return std::unique_ptr<Runner>(std::make_unique<FakeRunner>(scene_));
@@ -208,6 +224,7 @@ class FakeWorld final : public JudgeSource,
 
 inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::Cpp, std::stop_token stop = {}) {
   FakeWorld world(scene);
+  Slots compilers(1);
   EvaluationRequest request;
   request.candidate = make_candidate(target, scene.source);
   request.options.baselines = scene.baselines;
@@ -218,6 +235,7 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
                              .runners = world,
                              .gate = world,
                              .memory = world,
+                             .compilers = compilers,
                              .now = std::chrono::steady_clock::now,
                              .machine = "this machine"},
                             {}, stop);

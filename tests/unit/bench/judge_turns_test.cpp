@@ -1,0 +1,41 @@
+#include "bench/judge_turns.hpp"
+
+#include <vector>
+
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+
+namespace {
+
+/// Tasks in the order in which they are judged, when all come at once and one judge is warm at a time.
+std::string judged(std::string tasks) {
+  std::string order;
+  std::vector<int> overtaken(tasks.size());
+  while (!tasks.empty()) {
+    std::vector<WaitingTurn> waiting;
+    for (std::size_t i = 0; i < tasks.size(); ++i)
+      waiting.push_back({.warm = !order.empty() && tasks[i] == order.back(), .overtaken = overtaken[i]});
+    const auto next = next_turn(waiting);
+    for (std::size_t i = 0; i < next; ++i) ++overtaken[i];
+    order += tasks[next];
+    tasks.erase(next, 1);
+    overtaken.erase(overtaken.begin() + static_cast<std::ptrdiff_t>(next));
+  }
+  return order;
+}
+
+}  // namespace
+
+TEST_CASE("whoever's judge is warm is next, in the order of arrival", "[bench][judge_turns]") {
+  CHECK(judged("") == "");
+  CHECK(judged("a") == "a");
+  CHECK(judged("abab") == "aabb");
+  CHECK(judged("abcabcabc") == "aaabbbccc");
+}
+
+TEST_CASE("nobody is overtaken forever", "[bench][judge_turns]") {
+  const auto many = static_cast<std::size_t>(3 * k_most_overtakes);
+  const auto order = judged("ab" + std::string(many, 'a'));
+  CHECK(order.find('b') == static_cast<std::size_t>(k_most_overtakes) + 1);
+}
