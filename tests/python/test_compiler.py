@@ -38,6 +38,28 @@ std::vector<torch::Tensor> forward(torch::Tensor x, double scale) {
 """
 
 
+#: In the form of torch's TensorBody.h.
+BODY = """#include <ATen/MethodOperators.h>
+class Tensor {};
+namespace at {
+// aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
+inline at::Tensor & Tensor::add_(const at::Tensor & other, const at::Scalar & alpha) const {
+    return at::_ops::add__Tensor::call(const_cast<Tensor&>(*this), other, alpha);
+}
+
+// aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor
+inline at::Tensor Tensor::cumsum(int64_t dim, ::std::optional<at::ScalarType> dtype) const {
+    return at::_ops::cumsum::call(const_cast<Tensor&>(*this), dim, dtype);
+}
+
+// aten::numel(Tensor self) -> int
+inline int64_t Tensor::__dispatch_numel() const {
+    return at::_ops::numel::call(const_cast<Tensor&>(*this));
+}
+} // namespace at
+"""
+
+
 class FakeCompilerTest(unittest.TestCase):
     """A script in place of the compiler, which keeps a log and does what the test says."""
 
@@ -129,6 +151,31 @@ class FakeCompilerTest(unittest.TestCase):
         self.assertNotIn("relu", arguments(text + "relu(x);"))
         self.assertIn("relu", arguments(text + "using namespace torch; relu(x);"))
 
+    def test_tensors_with_few_methods_come_first(self) -> None:
+        torch = self.folder / "torch"
+        (torch / "ATen" / "core").mkdir(parents=True)
+        for name in ("TensorOperators.h", "ScalarOps.h", "TensorIndexing.h"):
+            (torch / "ATen" / name).touch()
+        (torch / "ATen" / "core" / "TensorBody.h").write_text(BODY)
+        flags = ("-isystem", str(torch), "-c")
+        # This compiler makes no object that could be looked at, so the next attempt has all methods.
+        status, _, runs = self.compile(TORCH, "", "main.cpp", *flags)
+        few = f"-I{self.folder}/main.cpp.kernelgen"
+        self.assertEqual((status, [few in run for run in runs]), (0, [True, False]))
+        self.assertIn("-DKERNELGEN_NO_INDEXING", runs[0])
+        self.log.unlink()
+        _, _, runs = self.compile(TORCH + "y = x.index({0});", "", "main.cpp", *flags)
+        self.assertNotIn("-DKERNELGEN_NO_INDEXING", runs[0])
+
+    def test_methods_are_those_that_the_words_name(self) -> None:
+        trimmed = compiler.trimmed_body(BODY, {"add_", "numel"}, lambda header: header != "ATen/ops/add__ops.h")
+        self.assertIn("class Tensor", trimmed)
+        self.assertIn("#include <ATen/ops/add_ops.h>\n#include <ATen/ops/numel_ops.h>\n", trimmed)
+        self.assertIn("Tensor::add_(", trimmed)
+        self.assertIn("Tensor::__dispatch_numel(", trimmed)
+        self.assertNotIn("cumsum", trimmed)
+        self.assertTrue(trimmed.endswith("} // namespace at\n"), trimmed)
+
     def test_python_bindings_cost_nvcc_much_and_are_read_where_they_are_used(self) -> None:
         with_python = "-DKERNELGEN_LIGHT_PYTHON"
         self.assertNotIn(with_python, self.compile(TORCH, "")[2][-1])
@@ -139,7 +186,8 @@ class FakeCompilerTest(unittest.TestCase):
 class RealCompilerTest(unittest.TestCase):
     """What kernels usually use is there, so that their first attempt is the last."""
 
-    def light(self, real: str, name: str, text: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    def compiled(self, attempt: int, real: str, name: str, text: str, *flags: str) -> bool:
+        """Compiles a source; whether it lacks methods of tensors."""
         from torch.utils import cpp_extension
 
         folder = Path(tempfile.mkdtemp())
@@ -147,25 +195,33 @@ class RealCompilerTest(unittest.TestCase):
         (folder / name).write_text(text)
         python = sysconfig.get_path("include", scheme="posix_prefix")
         includes = [word for path in (*cpp_extension.include_paths(), python) for word in ("-isystem", path)]
-        front = compiler.light_arguments(text, name.endswith(".cu"), cpp_extension.include_paths())
-        assert front is not None
-        command = [real, *front, *includes, "-DTORCH_EXTENSION_NAME=probe", "-std=c++20", *flags, "-c"]
-        command += [str(folder / name), "-o", str(folder / "out.o")]
-        return subprocess.run(command, capture_output=True, text=True, timeout=240)
+        arguments = [*includes, "-DTORCH_EXTENSION_NAME=probe", "-std=c++20", *flags, "-c"]
+        arguments += [str(folder / name), "-o", str(folder / "out.o")]
+        attempts = list(compiler.attempts(arguments, cpp_extension.include_paths()))
+        self.assertEqual(len(attempts), 2)
+        front, defined = attempts[attempt]
+        done = subprocess.run([real, *front, *arguments], capture_output=True, text=True, timeout=240)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return defined is not None and compiler.lacks_methods(arguments, defined)
 
     @unittest.skipUnless(shutil.which("g++"), "there is no g++")
     def test_a_binding(self) -> None:
         text = TORCH + "torch::Tensor forward(torch::Tensor x, double scale);\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {\n"
         text += 'm.def("forward", torch::wrap_pybind_function(forward), "forward");\n}\n'
-        done = self.light("g++", "main.cpp", text, "-fsyntax-only")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(self.compiled(0, "g++", "main.cpp", text, "-fPIC"))
+        self.assertFalse(self.compiled(1, "g++", "main.cpp", text, "-fPIC"))
+
+    @unittest.skipUnless(shutil.which("g++"), "there is no g++")
+    def test_a_method_that_is_not_mentioned_is_missed(self) -> None:
+        text = TORCH + "#define HIDDEN(a, b) a##b\ntorch::Tensor forward(torch::Tensor x) { return x.HIDDEN(cumsu, m)(0); }\n"
+        self.assertTrue(self.compiled(0, "g++", "main.cpp", text))
+        self.assertFalse(self.compiled(1, "g++", "main.cpp", text))
 
     @unittest.skipUnless(builds.cuda_home(), "there is no nvcc")
     def test_a_kernel(self) -> None:
         flags = ["-gencode=arch=compute_90,code=sm_90", "--expt-relaxed-constexpr"]
         flags += ["-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__"]
-        done = self.light(f"{builds.cuda_home()}/bin/nvcc", "cuda.cu", RELU, *flags)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(self.compiled(0, f"{builds.cuda_home()}/bin/nvcc", "cuda.cu", RELU, *flags))
 
 
 class BuildsTest(unittest.TestCase):

@@ -4,8 +4,10 @@
 
 torch/extension.h costs nvcc most of a minute, whatever a kernel needs of it. So a source that includes it (or types.h, which
 load_inline puts in front, or a like one) is compiled with the headers of include/ in front, which have what kernels use.
-Where something is missing there, it is compiled as it would have been without us, and only that attempt is heard of; where
-the source itself is wrong, the first attempt says so. Anything else goes to the compiler unchanged.
+Of the 800 methods that a tensor has, only those whose names the source mentions are defined at first; that halves what is left.
+Where something is missing, the next attempt has all methods, and the last one is compiled as it would have been without us;
+only one attempt is heard of. Where the source itself is wrong, the first attempt says so. Anything else goes to the
+compiler unchanged.
 
 Started by ninja for each source, as a script: it imports nothing of the package.
 """
@@ -15,9 +17,10 @@ from __future__ import annotations
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 INCLUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
 _SOURCES = (".cu", ".cpp", ".cc", ".cxx")
@@ -48,6 +51,17 @@ _OWN = re.compile(
     re.MULTILINE,
 )
 _MOST_NAMES = 6
+_BODY = os.path.join("ATen", "core", "TensorBody.h")
+#: The definition of a tensor's method there, behind a comment that names its operator.
+_METHOD = re.compile(
+    r"// aten::(?P<operator>\w+)[^\n]*\ninline [^\n]*?Tensor::(?:__dispatch_)?(?P<name>\w+)\([^\n]*\{\n(?:[^}\n][^\n]*\n)*?\}\n"
+)
+_ALL_METHODS = "#include <ATen/MethodOperators.h>"
+#: Headers of light_torch.h whose own code uses methods.
+_USERS = ("ATen/TensorOperators.h", "ATen/ScalarOps.h")
+_INDEXING = re.compile(r"\bindexing\b|\bSlice\b|\bindex(?:_put_?)?\s*\(")
+#: A method of at::Tensor, as compilers name it: the length of its name, the name, and its parameters.
+_METHOD_SYMBOL = re.compile(r"\b_ZNK?2at6Tensor(\d+)(\w+)")
 
 
 def source_of(arguments: list[str]) -> str | None:
@@ -80,6 +94,59 @@ def called_operators(text: str, directories: list[str]) -> list[str]:
     return [name for name in names if any(os.path.exists(os.path.join(folder, name + ".h")) for folder in folders)]
 
 
+def trimmed_body(body: str, words: set[str], has_header: Callable[[str], bool]) -> str:
+    """torch's TensorBody.h with the methods that the words name, and the headers of these."""
+    headers = set()
+
+    def kept(method: re.Match[str]) -> str:
+        if method["name"] not in words:
+            return ""
+        # Operators that write in place, add_(), are declared beside the others.
+        own = f"ATen/ops/{method['operator']}_ops.h"
+        headers.add(own if has_header(own) else f"ATen/ops/{method['operator'][:-1]}_ops.h")
+        return method[0]
+
+    body = _METHOD.sub(kept, body)
+    return body.replace(_ALL_METHODS, "\n".join(f"#include <{header}>" for header in sorted(headers)))
+
+
+def trimmed_arguments(text: str, source: str, directories: list[str]) -> tuple[list[str], set[str]] | None:
+    """What to put in front of the light arguments for tensors with few methods, and words that all of these are among; None
+    where that cannot be.
+
+    The header is made beside the source, where it stays with what is built: ninja looks for it.
+    """
+    torch = next((path for path in directories if os.path.exists(os.path.join(path, _BODY))), None)
+    if torch is None or shutil.which("nm") is None:
+        return None
+    indexed = bool(_INDEXING.search(text))
+    texts = [text]
+    try:
+        for name in (*_USERS, *(["ATen/TensorIndexing.h"] if indexed else [])):
+            with open(os.path.join(torch, name), encoding="utf-8") as file:
+                texts.append(file.read())
+        with open(os.path.join(torch, _BODY), encoding="utf-8") as file:
+            body = file.read()
+        if _ALL_METHODS not in body:
+            return None
+        words = set(re.findall(r"\w+", "\n".join(texts)))
+        folder = f"{source}.kernelgen"
+        os.makedirs(os.path.join(folder, os.path.dirname(_BODY)), exist_ok=True)
+        with open(os.path.join(folder, _BODY), "w", encoding="utf-8") as file:
+            file.write(trimmed_body(body, words, lambda header: os.path.exists(os.path.join(torch, header))))
+    except OSError:
+        return None
+    return [f"-I{folder}", *([] if indexed else ["-DKERNELGEN_NO_INDEXING"])], words
+
+
+def lacks_methods(arguments: list[str], defined: set[str]) -> bool:
+    """Whether the object that was compiled needs a method of tensors beside these: no library has them all."""
+    target = next((value for flag, value in zip(arguments, arguments[1:]) if flag == "-o"), "")
+    done = subprocess.run(["nm", "-u", target], capture_output=True, text=True, errors="replace", check=False)
+    needed = {match[2][: int(match[1])] for match in _METHOD_SYMBOL.finditer(done.stdout)}
+    return done.returncode != 0 or not needed <= defined
+
+
 def undeclared(output: str) -> list[str]:
     """The names that a compiler did not know, each once."""
     found = [match[1] for pattern in _UNDECLARED for match in pattern.finditer(output)]
@@ -109,21 +176,34 @@ def is_in_headers(name: str, directories: list[str]) -> bool:
     return done.returncode != 1
 
 
+def attempts(arguments: list[str], directories: list[str]) -> Iterator[tuple[list[str], set[str] | None]]:
+    """What to put in front of the arguments, one attempt after the other; with words where only their methods are defined."""
+    source = source_of(arguments)
+    if source is None:
+        return
+    try:
+        with open(source, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+    except OSError:
+        return
+    light = light_arguments(text, source.endswith(".cu"), directories)
+    if light is None:
+        return
+    trimmed = trimmed_arguments(text, source, directories)
+    if trimmed is not None:
+        yield [*trimmed[0], *light], trimmed[1]
+    yield light, None
+
+
 def main(command: list[str]) -> int:
     """Compiles, or becomes the compiler."""
     compiler, arguments = command[0], command[1:]
-    source = source_of(arguments)
     directories = include_directories(arguments)
-    front: list[str] | None = None
-    if source is not None:
-        try:
-            with open(source, encoding="utf-8", errors="replace") as file:
-                front = light_arguments(file.read(), source.endswith(".cu"), directories)
-        except OSError:
-            pass
-    if front is not None:
+    for front, defined in attempts(arguments, directories):
         done = subprocess.run([compiler, *front, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         output = done.stdout.decode("utf-8", "replace")
+        if done.returncode == 0 and defined is not None and lacks_methods(arguments, defined):
+            continue
         if done.returncode == 0 or (done.returncode > 0 and is_final(output, lambda name: is_in_headers(name, directories))):
             sys.stdout.write(output)
             return done.returncode

@@ -46,7 +46,9 @@
 #endif
 #include <ATen/Dispatch.h>
 #include <ATen/ScalarOps.h>
+#ifndef KERNELGEN_NO_INDEXING
 #include <ATen/TensorIndexing.h>
+#endif
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Formatting.h>
 #include <ATen/core/Tensor.h>
