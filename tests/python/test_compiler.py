@@ -163,6 +163,9 @@ class FakeCompilerTest(unittest.TestCase):
         few = f"-I{self.folder}/main.cpp.kernelgen"
         self.assertEqual((status, [few in run for run in runs]), (0, [True, False]))
         self.assertIn("-DKERNELGEN_NO_INDEXING", runs[0])
+        # For ninja, what is newer than the start of a compilation is newer than its result.
+        source, header = (Path(self.folder, name) for name in ("main.cpp", "main.cpp.kernelgen/ATen/core/TensorBody.h"))
+        self.assertEqual(header.stat().st_mtime_ns, source.stat().st_mtime_ns)
         self.log.unlink()
         _, _, runs = self.compile(TORCH + "y = x.index({0});", "", "main.cpp", *flags)
         self.assertNotIn("-DKERNELGEN_NO_INDEXING", runs[0])

@@ -134,6 +134,9 @@ def trimmed_arguments(text: str, source: str, directories: list[str]) -> tuple[l
         os.makedirs(os.path.join(folder, os.path.dirname(_BODY)), exist_ok=True)
         with open(os.path.join(folder, _BODY), "w", encoding="utf-8") as file:
             file.write(trimmed_body(body, words, lambda header: os.path.exists(os.path.join(torch, header))))
+        # ninja builds again what depends on something newer than the start of its compilation.
+        written = os.stat(source)
+        os.utime(os.path.join(folder, _BODY), ns=(written.st_atime_ns, written.st_mtime_ns))
     except OSError:
         return None
     return [f"-I{folder}", *([] if indexed else ["-DKERNELGEN_NO_INDEXING"])], words
