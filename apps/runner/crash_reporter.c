@@ -23,6 +23,7 @@ struct region {
 static struct region* regions; /* mapped once: most runners need a page or two of it */
 static size_t region_count;
 static int crash_control_fd = -1;
+static pid_t crash_process;
 static const volatile uint64_t* crash_failed_allocation;
 static atomic_flag crash_reported = ATOMIC_FLAG_INIT;
 static const int k_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
@@ -125,7 +126,8 @@ static const char* signal_text(int number) {
 static void on_crash(int number, siginfo_t* info, void* context) {
   (void)context;
   static struct kgen_reply reply; /* too large for the little stack */
-  if (!atomic_flag_test_and_set(&crash_reported)) {
+  /* What a candidate has forked has these handlers, too, and may die without harm. */
+  if (getpid() == crash_process && !atomic_flag_test_and_set(&crash_reported)) {
     const uint64_t refused = crash_failed_allocation != NULL ? *crash_failed_allocation : 0;
     const int has_address = number == SIGSEGV || number == SIGBUS;
     memset(&reply, 0, sizeof reply);
@@ -155,12 +157,13 @@ static void on_crash(int number, siginfo_t* info, void* context) {
     reply.text_length = (uint32_t)writer.length;
     send(crash_control_fd, &reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
-  /* The wait status is what the worker believes: die of the same signal. The action is the default one by now. */
+  /* Where the report does not arrive, the wait status tells. The action is the default one by now. */
   raise(number);
 }
 
 int kgen_install_crash_reporter(int control_fd, const volatile uint64_t* failed_allocation) {
   crash_control_fd = control_fd;
+  crash_process = getpid();
   crash_failed_allocation = failed_allocation;
   static void* memory;
   if (memory == NULL) {

@@ -89,42 +89,46 @@ class Evaluation {
     return std::move(record_);
   }
 
-  /// Who has a judge has its device, and must not let it idle: the judge comes when everything else is done. Only a
-  /// task that nobody knows is admitted while the compiler runs, where no one waits for the device.
+  /// Who has a judge has its device, and must not let it idle: the judge comes when everything else is done.
   Result<Ended> compile_and_open() {
     const auto task = judge_task(request_.task, options_, backends_.gpu);
-    const auto known = backends_.judges.known(task);
+    auto known = backends_.judges.known(task);
     backends_.runners.expect(kind_);
     auto compiling = std::async(std::launch::async, [this] { return compile(); });
-    auto opened = known ? Result<std::unique_ptr<JudgeSession>>(nullptr)
-                        : timed("admit", [&] { return backends_.judges.try_open(task, stop_); });
+    // A task that nobody knows is admitted while the compiler runs, if nobody else needs the device.
+    auto admitted = known ? Result<void>() : timed("admit", [&] { return admit(task, known, Patience::None); });
     auto compiled = timed("compile", [&] { return compiling.get(); });
-    if (!opened) return std::move(opened).error();
+    if (!admitted) return std::move(admitted).error();
     if (!compiled) return std::move(compiled).error();
-    session_ = *std::move(opened);
-    auto refused = take(*std::move(compiled));
-    if (known && refused) {
-      describe(*known);
-      return refused;
-    }
-    if (known) KERNELGEN_CHECK(build_ahead(known->layout));
-    if (!session_) {
-      KERNELGEN_TRY(session_, timed("wait for the judge", [&] { return backends_.judges.open(task, stop_); }));
-    }
-    describe(*session_);
-    if (refused) return refused;
-    KERNELGEN_CHECK(build_ahead(session_->layout));
+    if (!known) known = backends_.judges.known(task);
+    if (!known) KERNELGEN_CHECK(timed("admit", [&] { return admit(task, known, Patience::Waits); }));
+    describe(*known);
+    if (auto refused = take(*std::move(compiled))) return refused;
+    KERNELGEN_CHECK(build_ahead(known->layout));
+    KERNELGEN_TRY(session_, timed("wait for the judge", [&] { return backends_.judges.open(task, stop_); }));
     candidate_.emplace(kind_, options_, backends_, *session_, stop_);
     return Ended();
   }
 
+  enum class Patience { None, Waits };
+
+  /// The judge that admits it stays warm.
+  Result<void> admit(const JudgeTask& task, std::optional<AdmittedTask>& known, Patience patience) {
+    auto opened =
+        patience == Patience::Waits ? backends_.judges.open(task, stop_) : backends_.judges.try_open(task, stop_);
+    if (!opened) return std::move(opened).error();
+    if (*opened) known = static_cast<const AdmittedTask&>(**opened);
+    return {};
+  }
+
   Result<CompileOutcome> compile() {
-    const auto slot = backends_.compilers.take(stop_);
-    if (!slot) return Error{ErrorCode::Cancelled, "cancelled while waiting for a compiler"};
     // A compiler disturbs what is measured on the processor, not what is measured on a device.
     std::unique_ptr<DeviceGate::Hold> shared;
+    std::unique_ptr<Slots::Slot> slot;
     if (!on_device()) {
       KERNELGEN_TRY(shared, backends_.gate.share(stop_));
+    } else if (slot = backends_.compilers.take(stop_); !slot) {
+      return Error{ErrorCode::Cancelled, "cancelled while waiting for a compiler"};
     }
     return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.compile_timeout}, stop_);
   }
@@ -147,10 +151,9 @@ class Evaluation {
     if (backends_.gpu && backends_.gpu->vendor == "fake") record_.labels.push_back("fake device: a time is no result");
   }
 
-  /// What a Python candidate compiles, it compiles once, before the device is its own.
+  /// What a Python candidate compiles, it compiles before the device is its own.
   Result<void> build_ahead(const ExchangeLayout& layout) {
     if (!on_device() || kind_ != RunnerKind::Python || !builds_kernels(request_.candidate.source)) return {};
-    if (std::exchange(built_ahead_, true)) return {};
     return timed("build ahead", [&]() -> Result<void> {
       const auto slot = backends_.compilers.take(stop_);
       if (!slot) return Error{ErrorCode::Cancelled, "cancelled while waiting for a compiler"};
@@ -217,8 +220,9 @@ class Evaluation {
   /// The very same text, built by the same versions for the same device.
   [[nodiscard]] std::string builds_key() const {
     const auto& environment = record_.environment;
-    return sha256_hex(fmt::format("{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python, environment.torch,
-                                  environment.triton, environment.device));
+    return sha256_hex(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python,
+                                  environment.torch, environment.triton, environment.device,
+                                  backends_.gpu ? backends_.gpu->uuid : ""));
   }
 
   Result<Ended> check_state() { return candidate_->check_weights(record_.weights); }
@@ -393,7 +397,6 @@ class Evaluation {
 
   std::unique_ptr<JudgeSession> session_;
   Artifact artifact_;
-  bool built_ahead_ = false;
   std::optional<CandidateSession> candidate_;
 };
 

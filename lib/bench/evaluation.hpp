@@ -5,8 +5,8 @@
 /// the decisions between them are tested without Python, compilers or devices.
 ///
 ///     compile ----+
-///                 +--> baseline -> load -> weights -> own inputs -> transforms -> second weights -> timing -> record
-///     open judge -+
+///                 +--> build ahead -> a judge -> the device -> baseline -> load -> weights -> own inputs
+///     admit task -+                               -> transforms -> second weights -> timing -> record
 
 #include <chrono>
 #include <functional>
@@ -125,7 +125,7 @@ struct EvaluationBackends {
   RunnerSource& runners;
   DeviceGate& gate;
   SharedMemorySource& memory;
-  /// For compilers, of all devices: they leave some processors to what is measured.
+  /// For those who compile for a device: what is measured needs some processors.
   Slots& compilers;
   std::function<std::chrono::steady_clock::time_point()> now;
   /// Lines that say on which machine and device a time is worth anything.

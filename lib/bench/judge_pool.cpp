@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <filesystem>
+#include <iterator>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -96,7 +97,11 @@ class ProcessJudgePool final : public JudgePool {
   Result<bool> make_room(std::stop_token stop) override {
     std::unique_lock lock(mutex_);
     while (!judges_.empty()) {
-      if (std::erase_if(judges_, [](const auto& judge) { return !judge->busy; }) > 0) return true;
+      if (std::erase_if(judges_, [](const auto& judge) { return !judge->busy; }) > 0) {
+        // Who is next depends on whose judges are there.
+        changed_.notify_all();
+        return true;
+      }
       const auto version = version_;
       if (!changed_.wait(lock, stop, [&] { return version_ != version; }))
         return Error{ErrorCode::Cancelled, "cancelled while waiting for memory"};
@@ -191,6 +196,7 @@ class ProcessJudgePool final : public JudgePool {
     if (found != judges_.end()) {
       (*found)->busy = true;
       judges_.splice(judges_.begin(), judges_, found);
+      remember(*judges_.front());
       return lend(*judges_.front(), task);
     }
     judges_.push_front(std::make_unique<WarmJudge>());
@@ -209,9 +215,12 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   void remember(const WarmJudge& judge) {
-    if (known_.size() >= k_most_known) known_.erase(known_.begin());
-    auto& known = known_[judge.key] = judge.task;
-    known.admission.cached.clear();
+    const auto [place, is_new] = known_.try_emplace(judge.key, judge.task);
+    if (!is_new) return;
+    place->second.admission.cached.clear();
+    if (known_.size() <= k_most_known) return;
+    // Any but this one: the tasks whose judges are warm are remembered again when they are taken.
+    known_.erase(place == known_.begin() ? std::next(place) : known_.begin());
   }
 
   std::unique_ptr<JudgeSession> lend(WarmJudge& judge, const JudgeTask& task) {
@@ -246,6 +255,7 @@ class ProcessJudgePool final : public JudgePool {
       --judge;
       if (!(*judge)->busy) judge = judges_.erase(judge);
     }
+    changed_.notify_all();
     if (!device || device->memory_bytes == 0) return;
     std::uint64_t kept = 0;
     std::erase_if(judges_, [&](const auto& judge) {

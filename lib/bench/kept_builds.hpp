@@ -33,7 +33,9 @@ class BuildPlace {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// Brings what was kept for this key. Nothing to bring, and what cannot be brought, costs time only.
   void bring(std::string key);
-  /// Keeps what is there for the key that was brought last, unless it is too large; the oldest keys make room.
+  /// For what is built anew under this key; what is kept stays for who needs it meanwhile.
+  void start(std::string key) { key_ = std::move(key); }
+  /// Keeps what is there for the key, unless it is too large or something is kept for it; the oldest keys make room.
   /// Requires: the runner has ended.
   void keep() noexcept;
 

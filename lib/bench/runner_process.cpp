@@ -118,7 +118,7 @@ class SandboxedRunner final : public RunnerProcess {
     return ask(KGEN_OP_LOAD, {code, job.memory_limit}, timeout, fds);
   }
   RunnerAnswer build(const BuildJob& job, milliseconds timeout) override {
-    if (builds_) builds_->bring(job.builds_key);
+    if (builds_) builds_->start(job.builds_key);
     return ask(KGEN_OP_BUILD, {}, timeout, std::array<int, 2>{job.description_fd, job.code_fd});
   }
   RunnerAnswer construct(int set, std::uint64_t seed, milliseconds timeout) override {
@@ -284,12 +284,13 @@ class SandboxedRunner final : public RunnerProcess {
     return death;
   }
 
-  /// Of a signal that the runner told about itself: whoever lies about that fails all the same. Taking a process with a
-  /// device apart takes the driver a while; `end` waits for it, and not who wants to know what happened.
+  /// Of a signal that the runner told about itself: whoever lies about that is ended all the same. Taking a process
+  /// with a device apart takes the driver a while; `end` waits for it, and not who wants to know what happened.
   RunnerDeath die_of(int signal) {
     if (dead_) return *dead_;
     dead_ = RunnerDeath{.signal = signal, .text = crash_text_, .allocation_failed = allocation_failed_};
-    if (supervisor_ > 0) ::kill(supervisor_, SIGKILL);
+    signal_runner(SIGKILL);
+    told_ = true;
     return *dead_;
   }
 
@@ -324,6 +325,8 @@ class SandboxedRunner final : public RunnerProcess {
   /// Killing pid 1 of a namespace kills all of it; the worker is a subreaper, so the supervisor is its child by now.
   void end() noexcept {
     connection_.control.reset();
+    // Where there are no namespaces, the supervisor ends what the candidate has left behind.
+    if (told_) await_status();
     if (supervisor_ > 0) {
       ::kill(supervisor_, SIGKILL);
       int status = 0;
@@ -350,6 +353,8 @@ class SandboxedRunner final : public RunnerProcess {
   std::string crash_text_;
   bool allocation_failed_ = false;
   std::optional<int> wait_status_;
+  /// It is dying by its own word, and nobody has waited for that.
+  bool told_ = false;
   std::optional<RunnerDeath> dead_;
 };
 

@@ -296,7 +296,7 @@ API int cuStreamBeginCapture_v2(void* stream, int mode) {
   (void)stream;
   (void)mode;
   if (capturing != NULL) return k_capture_invalid;
-  return (capturing = calloc(1, sizeof *capturing)) == NULL ? k_out_of_memory : fault;
+  return (capturing = calloc(1, sizeof *capturing)) == NULL ? k_out_of_memory : 0;
 }
 
 API int cuStreamEndCapture(void* stream, void** graph) {

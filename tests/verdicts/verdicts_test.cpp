@@ -240,6 +240,9 @@ TEST_CASE("accepted: the plain answer, in Python and in C++", "[verdicts]") {
   check_accepted("relu", "right.py");
   check_accepted("relu", "right.cpp");
 }
+TEST_CASE("accepted: a process of the candidate's that crashes, where the candidate copes with it", "[verdicts]") {
+  check_accepted("relu", "child_crashes.py");
+}
 TEST_CASE("accepted: packed weights drawn in the same order", "[verdicts]") {
   check_accepted("linear", "packed_weights.py");
 }
@@ -334,6 +337,29 @@ TEST_CASE("candidates for one task that come at once wait for each other, and ea
   const auto right = verdicts[0].get();
   CHECK((right == "correct" || right.starts_with("suspect:")));
   for (std::size_t i = 1; i < verdicts.size(); ++i) CHECK(verdicts[i].get() == "accuracy:mismatch");
+}
+
+TEST_CASE("candidates for several tasks that come at once, and one that does not wait for its turn", "[verdicts]") {
+  constexpr auto k_patience = 180s;
+  std::stop_source all, one;
+  const auto start = [&](const char* task, const char* candidate, std::stop_source& stop) {
+    return std::async(std::launch::async, [&stop, request = request_for(task, candidate)] {
+      const auto record = benchmarker().evaluate(request, {}, stop.get_token());
+      return record ? record->outcome.to_class() : record.error().to_line();
+    });
+  };
+  std::vector<std::future<std::string>> verdicts;
+  for (int i = 0; i < 2; ++i)
+    for (const char* task : {"relu", "gelu", "linear"}) verdicts.push_back(start(task, "empty.py", all));
+  verdicts.push_back(start("relu", "zeros.py", all));
+  verdicts.push_back(start("spread", "empty.py", one));
+  one.request_stop();
+  for (auto& waiting : verdicts)
+    if (waiting.wait_for(k_patience) != std::future_status::ready) all.request_stop();
+  CHECK_FALSE(all.stop_requested());
+  for (std::size_t i = 0; i < 6; ++i) CHECK(verdicts[i].get() == "interface");
+  CHECK(verdicts[6].get() == "accuracy:mismatch");
+  CHECK_THAT(verdicts[7].get(), Catch::StartsWith("cancelled"));
 }
 
 TEST_CASE("a cancelled evaluation returns soon and leaves the worker usable", "[verdicts]") {

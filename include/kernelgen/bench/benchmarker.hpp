@@ -79,7 +79,7 @@ struct EvaluationRequest {
 
 /// A step of an evaluation, for display only.
 struct EvaluationProgress {
-  std::string phase;  ///< "compile", "admit", "correctness", "timing"
+  std::string phase;  ///< "admit", "compile", "wait for the judge", "correctness", "timing"
   std::string detail;
 };
 

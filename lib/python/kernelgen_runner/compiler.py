@@ -192,7 +192,9 @@ def attempts(arguments: list[str], directories: list[str]) -> Iterator[tuple[lis
     light = light_arguments(text, source.endswith(".cu"), directories)
     if light is None:
         return
-    trimmed = trimmed_arguments(text, source, directories)
+    # nm sees nothing in objects for link-time optimization.
+    sees = not any(argument.startswith("-flto") for argument in arguments)
+    trimmed = trimmed_arguments(text, source, directories) if sees else None
     if trimmed is not None:
         yield [*trimmed[0], *light], trimmed[1]
     yield light, None

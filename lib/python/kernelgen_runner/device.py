@@ -127,7 +127,14 @@ class Device:
         """Functions for the start and the end of what is captured on torch's current stream. They raise Failure."""
         start, end = self.gpu.marks()
         check, stream = self.check, self._stream
-        return lambda: check(start(stream(0))), lambda: check(end(stream(0)))
+        # The end is where the start was: a candidate may leave another stream as torch's current one.
+        marked = [0]
+
+        def mark_start() -> None:
+            marked[0] = stream(0)
+            check(start(marked[0]))
+
+        return mark_start, lambda: check(end(marked[0]))
 
     def make_replay_check(self) -> Callable[[Callable[[], None], Sequence[tuple[int, int]]], bool]:
         """A function that tells whether a replay writes each of some (address, bytes); it raises Failure.

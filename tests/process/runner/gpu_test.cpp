@@ -151,6 +151,19 @@ TEST_CASE("a graph's own marks save no more than a launch takes", "[gpu]") {
   kgen_gpu_free_graph(gpu.get(), graph);
 }
 
+TEST_CASE("a capture that cannot be marked is over", "[gpu]") {
+  const Gpu gpu = open_gpu();
+  void* stream = kgen_gpu_stream(gpu.get());
+  void* graph = nullptr;
+  const auto break_device = fake<void (*)(int)>("kgen_fake_cuda_fault");
+  break_device(700);
+  CHECK(kgen_gpu_begin_capture(gpu.get(), stream) == 700);
+  break_device(0);
+  REQUIRE(kgen_gpu_begin_capture(gpu.get(), stream) == 0);
+  REQUIRE(kgen_gpu_end_capture(gpu.get(), stream, &graph) == 0);
+  kgen_gpu_free_graph(gpu.get(), graph);
+}
+
 TEST_CASE("a fault of the device shows at the end of the call", "[gpu]") {
   const Gpu gpu = open_gpu();
   kgen_gpu_call call{};

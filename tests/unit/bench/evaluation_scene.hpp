@@ -185,6 +185,7 @@ class FakeWorld final : public JudgeSource,
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask&, std::stop_token) override {
     scene_.prepared.emplace_back("judge");
     if (scene_.judge_refuses) return *scene_.judge_refuses;
+    scene_.known = true;
     auto session = std::make_unique<FakeSession>(scene_);
     session->judge = &scene_.judge;
     session->clean = &scene_.clean;

@@ -44,6 +44,21 @@ TEST_CASE("what a candidate built comes back to it, and to nobody else", "[bench
   CHECK(has(*same, "kernel.cubin"));
 }
 
+TEST_CASE("who builds anew takes nothing away", "[bench][kept_builds]") {
+  const Directory directory;
+  auto before = BuildPlace::make(directory.path).value();
+  before->bring("one");
+  build(*before, "kernel.cubin");
+  before->keep();
+  auto anew = BuildPlace::make(directory.path).value();
+  anew->start("one");
+  CHECK_FALSE(has(*anew, "kernel.cubin"));
+  CHECK(BuildPlace::is_kept(directory.path, "one"));
+  build(*anew, "kernel.cubin");
+  anew->keep();
+  CHECK(BuildPlace::is_kept(directory.path, "one"));
+}
+
 TEST_CASE("two runners of one candidate do not disturb each other", "[bench][kept_builds]") {
   const Directory directory;
   auto first = BuildPlace::make(directory.path).value();
