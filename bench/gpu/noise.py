@@ -169,7 +169,7 @@ class Bench:
     def next_is_loaded(self, task: dict, since: float) -> float:
         """Milliseconds until another candidate can be called."""
         answer = self.worker.judge(task, "cuda", mixed.edited("scale.cu", []))
-        loaded = next((at for at, phase in answer.phases if phase in LOADED), answer.answered)
+        loaded = answer.began(*LOADED, otherwise=answer.answered)
         return 1e3 * (loaded - since)
 
     def failures(self) -> None:
@@ -183,7 +183,7 @@ class Bench:
             seen, recorded, running = [], [], []
             for _ in range(self.repeat):
                 answer = self.worker.judge(task, "cuda", source)
-                known = next((at for at, phase in answer.phases if phase == "end"), answer.answered)
+                known = answer.began("end", otherwise=answer.answered)
                 died = known - known % BEAT_S
                 seen.append(1e3 * (known - died))
                 recorded.append(1e3 * (answer.answered - died))
@@ -200,7 +200,7 @@ class Bench:
         seen, running = [], []
         for _ in range(max(2, self.repeat // 5)):
             answer = self.worker.judge(task, "cuda", source, {"call_timeout_ms": int(1e3 * HANG_TIMEOUT_S)})
-            called = next((at for at, phase in answer.phases if phase == "correctness"), answer.sent)
+            called = answer.began("correctness", otherwise=answer.sent)
             seen.append(1e3 * (answer.answered - called - HANG_TIMEOUT_S))
             running.append(self.next_is_loaded(task, called + HANG_TIMEOUT_S))
             time.sleep(self.settle)

@@ -35,6 +35,10 @@ class Answer:
     def seconds(self) -> float:
         return self.answered - self.sent
 
+    def began(self, *phases: str, otherwise: float) -> float:
+        """When the first of these phases began."""
+        return next((at for at, phase in self.phases if phase in phases), otherwise)
+
     @property
     def outcome(self) -> str:
         """ "correct", "accuracy:mismatch"; "error: ..." where the machinery failed."""

@@ -96,12 +96,16 @@ class Evaluation {
     backends_.runners.expect(kind_);
     auto compiling = std::async(std::launch::async, [this] { return compile(); });
     // A task that nobody knows is admitted while the compiler runs, if nobody else needs the device.
-    auto admitted = known ? Result<void>() : timed("admit", [&] { return admit(task, known, Patience::None); });
+    auto admitted =
+        known ? Result<Known>(known) : timed("admit", [&] { return task_of(backends_.judges.try_open(task, stop_)); });
     auto compiled = timed("compile", [&] { return compiling.get(); });
     if (!admitted) return std::move(admitted).error();
     if (!compiled) return std::move(compiled).error();
+    known = *std::move(admitted);
     if (!known) known = backends_.judges.known(task);
-    if (!known) KERNELGEN_CHECK(timed("admit", [&] { return admit(task, known, Patience::Waits); }));
+    if (!known) {
+      KERNELGEN_TRY(known, timed("admit", [&] { return task_of(backends_.judges.open(task, stop_)); }));
+    }
     describe(*known);
     if (auto refused = take(*std::move(compiled))) return refused;
     KERNELGEN_CHECK(build_ahead(known->layout));
@@ -110,15 +114,12 @@ class Evaluation {
     return Ended();
   }
 
-  enum class Patience { None, Waits };
+  using Known = std::optional<AdmittedTask>;
 
-  /// The judge that admits it stays warm.
-  Result<void> admit(const JudgeTask& task, std::optional<AdmittedTask>& known, Patience patience) {
-    auto opened =
-        patience == Patience::Waits ? backends_.judges.open(task, stop_) : backends_.judges.try_open(task, stop_);
+  /// What a session knows, if there is one. It ends; its judge stays warm.
+  static Result<Known> task_of(Result<std::unique_ptr<JudgeSession>> opened) {
     if (!opened) return std::move(opened).error();
-    if (*opened) known = static_cast<const AdmittedTask&>(**opened);
-    return {};
+    return *opened ? Known(static_cast<const AdmittedTask&>(**opened)) : Known();
   }
 
   Result<CompileOutcome> compile() {

@@ -98,7 +98,6 @@ class ProcessJudgePool final : public JudgePool {
     std::unique_lock lock(mutex_);
     while (!judges_.empty()) {
       if (std::erase_if(judges_, [](const auto& judge) { return !judge->busy; }) > 0) {
-        // Who is next depends on whose judges are there.
         changed_.notify_all();
         return true;
       }
@@ -110,30 +109,34 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) override {
+    Waiting who{key_text(task), device_of(task)};
     std::unique_lock lock(mutex_);
-    const auto place = waiting_.insert(waiting_.end(), {key_text(task), device_of(task)});
+    const auto place = waiting_.insert(waiting_.end(), std::move(who));
     const bool mine = changed_.wait(lock, stop, [&] { return !in_use(place->device) && is_next(*place); });
     for (auto earlier = waiting_.begin(); mine && earlier != place; ++earlier)
       if (earlier->device == place->device) ++earlier->overtaken;
+    const auto me = std::move(*place);
     waiting_.erase(place);
-    if (mine) return take(std::move(lock), task, gate, std::move(stop));
+    if (mine) return take(std::move(lock), me.key, task, gate, std::move(stop));
     changed_.notify_all();
     return Error{ErrorCode::Cancelled, "cancelled while waiting for the judge"};
   }
 
   Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, DeviceGate& gate,
                                                  std::stop_token stop) override {
-    std::unique_lock lock(mutex_);
+    const auto key = key_text(task);
     const auto device = device_of(task);
+    std::unique_lock lock(mutex_);
     const bool queue =
         std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& one) { return one.device == device; });
     if (queue || in_use(device)) return std::unique_ptr<JudgeSession>();
-    return take(std::move(lock), task, gate, std::move(stop));
+    return take(std::move(lock), key, task, gate, std::move(stop));
   }
 
   std::optional<AdmittedTask> known(const JudgeTask& task) override {
+    const auto key = key_text(task);
     const std::scoped_lock lock(mutex_);
-    const auto found = known_.find(key_text(task));
+    const auto found = known_.find(key);
     return found == known_.end() ? std::nullopt : std::optional(found->second);
   }
 
@@ -172,8 +175,8 @@ class ProcessJudgePool final : public JudgePool {
                        [&](const auto& judge) { return judge->busy && judge->device == device; });
   }
 
-  [[nodiscard]] bool is_warm(const std::string& key) const {
-    return std::any_of(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->key == key; });
+  [[nodiscard]] auto find(const std::string& key) const {
+    return std::find_if(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->key == key; });
   }
 
   [[nodiscard]] bool is_next(const Waiting& who) const {
@@ -182,18 +185,15 @@ class ProcessJudgePool final : public JudgePool {
     for (const auto& one : waiting_) {
       if (one.device != who.device) continue;
       in_line.push_back(&one);
-      turns.push_back({.warm = is_warm(one.key), .overtaken = one.overtaken});
+      turns.push_back({.warm = find(one.key) != judges_.end(), .overtaken = one.overtaken});
     }
     return in_line.at(next_turn(turns)) == &who;
   }
 
   /// The judge of a task on a device that nobody uses.
-  Result<std::unique_ptr<JudgeSession>> take(std::unique_lock<std::mutex> lock, const JudgeTask& task, DeviceGate& gate,
-                                             std::stop_token stop) {
-    const auto key = key_text(task);
-    const auto found =
-        std::find_if(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->key == key; });
-    if (found != judges_.end()) {
+  Result<std::unique_ptr<JudgeSession>> take(std::unique_lock<std::mutex> lock, const std::string& key,
+                                             const JudgeTask& task, DeviceGate& gate, std::stop_token stop) {
+    if (const auto found = find(key); found != judges_.end()) {
       (*found)->busy = true;
       judges_.splice(judges_.begin(), judges_, found);
       remember(*judges_.front());
@@ -339,6 +339,7 @@ class ProcessJudgePool final : public JudgePool {
   BaselineStore baselines_;
   std::unique_ptr<Zygote> zygote_;
   std::mutex mutex_;
+  /// A judge is free, or gone: who is next depends on whose judges are there.
   std::condition_variable_any changed_;
   std::uint64_t version_ = 0;
   /// In the order of arrival.

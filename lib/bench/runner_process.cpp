@@ -238,10 +238,9 @@ class SandboxedRunner final : public RunnerProcess {
     const auto length = std::min<std::size_t>(reply.text_length, sizeof reply.text);
     auto text = sanitize_text({reply.text, length}, sizeof reply.text);
     if (reply.op == KGEN_OP_CRASH) {
-      crash_text_ = std::move(text);
-      allocation_failed_ = reply.arg[1] != 0;
       if (reply.detail == 0 || reply.detail >= NSIG) return forged();
-      return die_of(static_cast<int>(reply.detail));
+      return die_as_told(
+          {.signal = static_cast<int>(reply.detail), .text = std::move(text), .allocation_failed = reply.arg[1] != 0});
     }
     if (reply.op != op || reply.sequence != sequence || reply.status > KGEN_STATUS_DEVICE_FAULT) return forged();
     if (op == KGEN_OP_RUN && reply.status == KGEN_STATUS_OK) {
@@ -277,21 +276,18 @@ class SandboxedRunner final : public RunnerProcess {
     if (!death.timed_out && !death.has_company && !stop_.stop_requested()) await_status();
     if (wait_status_ && WIFSIGNALED(*wait_status_)) death.signal = WTERMSIG(*wait_status_);
     if (wait_status_ && WIFEXITED(*wait_status_)) death.exit_code = WEXITSTATUS(*wait_status_);
-    death.text = crash_text_;
-    death.allocation_failed = allocation_failed_;
     dead_ = death;
     end();
     return death;
   }
 
-  /// Of a signal that the runner told about itself: whoever lies about that is ended all the same. Taking a process
+  /// Of what the runner told about itself: whoever lies about that is ended all the same. Taking a process
   /// with a device apart takes the driver a while; `end` waits for it, and not who wants to know what happened.
-  RunnerDeath die_of(int signal) {
-    if (dead_) return *dead_;
-    dead_ = RunnerDeath{.signal = signal, .text = crash_text_, .allocation_failed = allocation_failed_};
+  RunnerDeath die_as_told(RunnerDeath death) {
     signal_runner(SIGKILL);
     told_ = true;
-    return *dead_;
+    dead_ = death;
+    return death;
   }
 
   /// The connection closes before the supervisor has reaped the runner.
@@ -350,8 +346,6 @@ class SandboxedRunner final : public RunnerProcess {
   std::vector<std::uint64_t> addresses_;
   std::uint64_t sequence_ = 0;
   std::string isolation_;
-  std::string crash_text_;
-  bool allocation_failed_ = false;
   std::optional<int> wait_status_;
   /// It is dying by its own word, and nobody has waited for that.
   bool told_ = false;

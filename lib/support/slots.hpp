@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <utility>
 
 namespace kernelgen {
 inline namespace v0 {

@@ -331,13 +331,13 @@ API int cuEventCreate(void** event, unsigned flags) {
 }
 API int cuEventDestroy_v2(void* event) { return free(event), 0; }
 
+static void stamp(void* event) { ((struct event*)event)->at_ns = now_ns(); }
+
 API int cuEventRecord(void* event, void* stream) {
   (void)stream;
-  ((struct event*)event)->at_ns = now_ns();
+  stamp(event);
   return fault;
 }
-
-static void stamp(void* event) { ((struct event*)event)->at_ns = now_ns(); }
 
 API int cuEventRecordWithFlags(void* event, void* stream, unsigned flags) {
   (void)stream;

@@ -131,14 +131,21 @@ static void note_launch(struct kgen_gpu* gpu) {
   gpu->launching_ns = taken > gpu->launching_ns ? taken : gpu->launching_ns - (gpu->launching_ns - taken) / 4;
 }
 
+/* Between two events that have happened. *ns is 0 where they cannot tell. */
+static int elapsed(const struct kgen_gpu* gpu, void* start, void* end, int64_t* ns) {
+  float milliseconds = 0;
+  const int status = gpu->driver->event_elapsed(&milliseconds, start, end);
+  *ns = status == CU_OK ? (int64_t)((double)milliseconds * 1e6) : 0;
+  return status;
+}
+
 /* A graph takes up to two microseconds until its first node runs, differently long in different processes: measured by
  * its own marks, that is no part of it. Whoever is captured might move these, so they save no more than that, and no
  * more than a quarter. */
 static int64_t without_launch(struct kgen_gpu* gpu, int64_t launched_ns) {
   enum { k_most_launch_ns = 2000, k_part = 4 };
-  float milliseconds = 0;
-  if (gpu->driver->event_elapsed(&milliseconds, gpu->graph_start, gpu->graph_end) != CU_OK) return launched_ns;
-  const int64_t marked_ns = (int64_t)((double)milliseconds * 1e6);
+  int64_t marked_ns = 0;
+  if (elapsed(gpu, gpu->graph_start, gpu->graph_end, &marked_ns) != CU_OK) return launched_ns;
   const int64_t most_ns = launched_ns / k_part < k_most_launch_ns ? launched_ns / k_part : k_most_launch_ns;
   if (marked_ns > launched_ns) return launched_ns;
   return marked_ns > launched_ns - most_ns ? marked_ns : launched_ns - most_ns;
@@ -146,7 +153,7 @@ static int64_t without_launch(struct kgen_gpu* gpu, int64_t launched_ns) {
 
 int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* call) {
   const struct kgen_cuda_driver* driver = gpu->driver;
-  float milliseconds = 0;
+  call->device_ns = 0;
   if (gpu->replaying) note_launch(gpu);
   int status = kgen_gpu_checked(gpu, driver->event_record(gpu->end, stream), "stopping the clock");
   if (status == 0) status = kgen_gpu_checked(gpu, driver->event_synchronize(gpu->end), "waiting for the stream");
@@ -154,9 +161,8 @@ int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* 
   if (status == 0) status = kgen_gpu_checked(gpu, driver->context_synchronize(), "waiting for the device");
   const int64_t device_done_ns = kgen_now_ns();
   if (status == 0) {
-    status = kgen_gpu_checked(gpu, driver->event_elapsed(&milliseconds, gpu->start, gpu->end), "reading the clock");
+    status = kgen_gpu_checked(gpu, elapsed(gpu, gpu->start, gpu->end, &call->device_ns), "reading the clock");
   }
-  call->device_ns = (int64_t)((double)milliseconds * 1e6);
   if (status == 0 && gpu->replaying) call->device_ns = without_launch(gpu, call->device_ns);
   call->host_ns = stream_done_ns - gpu->began_ns;
   call->late_ns = device_done_ns - stream_done_ns;
@@ -165,15 +171,14 @@ int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* 
 
 /* -- graphs ------------------------------------------------------------------------------------------------------- */
 
-int kgen_gpu_mark_start(struct kgen_gpu* gpu, void* stream) {
-  const int status = gpu->driver->event_record_with_flags(gpu->graph_start, stream, CU_EVENT_RECORD_EXTERNAL);
+static int mark(struct kgen_gpu* gpu, void* event, void* stream) {
+  const int status = gpu->driver->event_record_with_flags(event, stream, CU_EVENT_RECORD_EXTERNAL);
   return kgen_gpu_checked(gpu, status, "capturing");
 }
 
-int kgen_gpu_mark_end(struct kgen_gpu* gpu, void* stream) {
-  const int status = gpu->driver->event_record_with_flags(gpu->graph_end, stream, CU_EVENT_RECORD_EXTERNAL);
-  return kgen_gpu_checked(gpu, status, "capturing");
-}
+int kgen_gpu_mark_start(struct kgen_gpu* gpu, void* stream) { return mark(gpu, gpu->graph_start, stream); }
+
+int kgen_gpu_mark_end(struct kgen_gpu* gpu, void* stream) { return mark(gpu, gpu->graph_end, stream); }
 
 int kgen_gpu_begin_capture(struct kgen_gpu* gpu, void* stream) {
   void* captured = NULL;
@@ -215,13 +220,13 @@ void kgen_gpu_free_graph(struct kgen_gpu* gpu, void* graph) {
 
 static int64_t copy_once(struct kgen_gpu* gpu, void* to, const void* from, uint64_t bytes) {
   const struct kgen_cuda_driver* driver = gpu->driver;
-  float milliseconds = 0;
+  int64_t taken_ns = 0;
   if (driver->event_record(gpu->start, gpu->stream) != CU_OK) return 0;
   if (kgen_gpu_copy(gpu, to, from, bytes, gpu->stream) != 0) return 0;
   if (driver->event_record(gpu->end, gpu->stream) != CU_OK) return 0;
   if (driver->event_synchronize(gpu->end) != CU_OK) return 0;
-  if (driver->event_elapsed(&milliseconds, gpu->start, gpu->end) != CU_OK) return 0;
-  return (int64_t)((double)milliseconds * 1e6);
+  elapsed(gpu, gpu->start, gpu->end, &taken_ns);
+  return taken_ns;
 }
 
 double kgen_gpu_copy_bandwidth(struct kgen_gpu* gpu) {

@@ -60,6 +60,7 @@ _ALL_METHODS = "#include <ATen/MethodOperators.h>"
 #: Headers of light_torch.h whose own code uses methods.
 _USERS = ("ATen/TensorOperators.h", "ATen/ScalarOps.h")
 _INDEXING = re.compile(r"\bindexing\b|\bSlice\b|\bindex(?:_put_?)?\s*\(")
+_WORD = re.compile(r"\w+")
 #: A method of at::Tensor, as compilers name it: the length of its name, the name, and its parameters.
 _METHOD_SYMBOL = re.compile(r"\b_ZNK?2at6Tensor(\d+)(\w+)")
 
@@ -110,6 +111,12 @@ def trimmed_body(body: str, words: set[str], has_header: Callable[[str], bool]) 
     return body.replace(_ALL_METHODS, "\n".join(f"#include <{header}>" for header in sorted(headers)))
 
 
+def read(path: str) -> str:
+    """A source or header. Raises OSError."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
 def trimmed_arguments(text: str, source: str, directories: list[str]) -> tuple[list[str], set[str]] | None:
     """What to put in front of the light arguments for tensors with few methods, and words that all of these are among; None
     where that cannot be.
@@ -120,23 +127,20 @@ def trimmed_arguments(text: str, source: str, directories: list[str]) -> tuple[l
     if torch is None or shutil.which("nm") is None:
         return None
     indexed = bool(_INDEXING.search(text))
-    texts = [text]
+    users = [*_USERS, "ATen/TensorIndexing.h"] if indexed else _USERS
+    folder = f"{source}.kernelgen"
+    header = os.path.join(folder, _BODY)
     try:
-        for name in (*_USERS, *(["ATen/TensorIndexing.h"] if indexed else [])):
-            with open(os.path.join(torch, name), encoding="utf-8") as file:
-                texts.append(file.read())
-        with open(os.path.join(torch, _BODY), encoding="utf-8") as file:
-            body = file.read()
+        body = read(os.path.join(torch, _BODY))
         if _ALL_METHODS not in body:
             return None
-        words = set(re.findall(r"\w+", "\n".join(texts)))
-        folder = f"{source}.kernelgen"
-        os.makedirs(os.path.join(folder, os.path.dirname(_BODY)), exist_ok=True)
-        with open(os.path.join(folder, _BODY), "w", encoding="utf-8") as file:
-            file.write(trimmed_body(body, words, lambda header: os.path.exists(os.path.join(torch, header))))
+        words = {word for part in (text, *(read(os.path.join(torch, name)) for name in users)) for word in _WORD.findall(part)}
+        os.makedirs(os.path.dirname(header), exist_ok=True)
+        with open(header, "w", encoding="utf-8") as file:
+            file.write(trimmed_body(body, words, lambda name: os.path.exists(os.path.join(torch, name))))
         # ninja builds again what depends on something newer than the start of its compilation.
         written = os.stat(source)
-        os.utime(os.path.join(folder, _BODY), ns=(written.st_atime_ns, written.st_mtime_ns))
+        os.utime(header, ns=(written.st_atime_ns, written.st_mtime_ns))
     except OSError:
         return None
     return [f"-I{folder}", *([] if indexed else ["-DKERNELGEN_NO_INDEXING"])], words
@@ -185,8 +189,7 @@ def attempts(arguments: list[str], directories: list[str]) -> Iterator[tuple[lis
     if source is None:
         return
     try:
-        with open(source, encoding="utf-8", errors="replace") as file:
-            text = file.read()
+        text = read(source)
     except OSError:
         return
     light = light_arguments(text, source.endswith(".cu"), directories)
