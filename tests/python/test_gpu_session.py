@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import os
 import unittest
 from typing import Any
@@ -16,6 +17,7 @@ from kernelgen_common.gpu import Clocks, Gpu, GpuError, tensor_at
 from kernelgen_judge import admission, server
 from kernelgen_judge.device import GpuDevice
 from kernelgen_judge.exchange import Layout
+from kernelgen_judge.gpu_check import GpuChecker
 from kernelgen_judge.gpu_session import GpuArena
 from kernelgen_judge.session import Session
 from kernelgen_judge.errors import TaskError
@@ -301,6 +303,74 @@ class FailureTest(unittest.TestCase):
         with mock.patch.object(Gpu, "clocks", lambda self: Clocks(1755, 3201, 61, True)):
             reply = self.ask("stage")
         self.assertEqual((reply["throttled"], reply["clock_mhz"]), (True, 1755))
+
+    def test_the_device_recovers_before_it_is_timed(self) -> None:
+        self.attach()
+        device = self.session._device
+        slow, fast = Clocks(1700, 3201, 61, False), Clocks(1980, 3201, 61, False)
+        naps: list[float] = []
+        with mock.patch("kernelgen_judge.device.time.sleep", naps.append):
+            for seen, asked, slept in (([fast], 1, 0), ([slow, slow, slow, fast], 4, 2)):
+                device._clocks = (float("-inf"), None)
+                with mock.patch.object(Gpu, "clocks", side_effect=seen) as clocks:
+                    device.clocks()
+                    device.recover()
+                self.assertEqual((clocks.call_count, len(naps)), (asked, slept))
+
+    def test_a_device_that_stays_slow_is_not_waited_for_again(self) -> None:
+        self.attach()
+        device = self.session._device
+        device._fastest_mhz, device._slows_down = 1980, True
+        with mock.patch.object(Gpu, "clocks", return_value=Clocks(1700, 3201, 61, False)):
+            with mock.patch("kernelgen_judge.device.time.monotonic", itertools.count(0.0, 0.01).__next__):
+                with mock.patch("kernelgen_judge.device.time.sleep") as first:
+                    device.recover()
+                with mock.patch("kernelgen_judge.device.time.sleep") as second:
+                    device.recover()
+        self.assertGreater(first.call_count, 1)
+        self.assertEqual(second.call_count, 0)
+
+    def test_candidate_and_reference_find_a_recovered_device(self) -> None:
+        self.attach()
+        with mock.patch.object(GpuDevice, "recover") as recover:
+            self.ask("stage", reference_after=True, canary=True)
+            staged = recover.call_count
+            self.ask("check", mode="full")
+            checked = recover.call_count
+        self.assertGreaterEqual(staged, 1)
+        self.assertGreater(checked, staged)
+
+    def test_the_same_wrong_bytes_are_looked_at_thoroughly_once(self) -> None:
+        self.attach()
+        checker = self.session._checker
+        assert isinstance(checker, GpuChecker)
+        looked = mock.Mock(side_effect=checker._compare_thoroughly)
+        expected_looks = 0
+        with mock.patch.object(checker, "_compare_thoroughly", looked):
+            for repeat, value, new in ((False, 3.0, 1), (True, 3.0, 0), (True, 3.0, 0), (True, 4.0, 1), (True, 4.0, 0), (False, 4.0, 1)):
+                self.ask("stage", distribution="own", repeat=repeat)
+                checker._arena_views["output"].fill_(value)
+                found = self.ask("check", mode="full")
+                expected_looks += new
+                self.assertEqual(found["outcome"]["kind"], "accuracy")
+                self.assertEqual(looked.call_count, expected_looks)
+            self.ask("stage", distribution="own", repeat=True)
+            checker._arena_views["output"].copy_(self.session._stager.current.expected.outputs.tensors["output"])
+            self.assertEqual(self.ask("check", mode="full")["outcome"]["kind"], "correct")
+
+    def test_outputs_that_were_looked_at_in_place_are_looked_at_again(self) -> None:
+        self.attach()
+        checker = self.session._checker
+        assert isinstance(checker, GpuChecker)
+        refuse = torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 6.00 GiB.")
+        with mock.patch.object(checker, "_compare_thoroughly", side_effect=checker._compare_thoroughly) as looked:
+            for repeat in (False, True):
+                self.ask("stage", distribution="own", repeat=repeat)
+                checker._arena_views["output"].fill_(3.0)
+                with mock.patch("kernelgen_judge.gpu_check.torch.empty", side_effect=refuse):
+                    with mock.patch.object(checker, "_make_copy", return_value=checker._copy):
+                        self.assertEqual(self.ask("check", mode="full")["outcome"]["kind"], "accuracy")
+        self.assertEqual(looked.call_count, 2)
 
     def test_float64_that_does_not_fit_is_left_out(self) -> None:
         self.session.load(load_request())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -56,6 +58,26 @@ class Digest:
         return torch.stack([(wide * key).sum(dim=1) >> 32 for key in self._key], dim=1).contiguous()
 
 
+class LastJudgement:
+    """What became of the outputs that were looked at last: a failing call is repeated, and the same bytes for the same
+    inputs need no second thorough look. It takes a quarter of a second for gigabytes, a digest a tenth of that."""
+
+    def __init__(self) -> None:
+        #: Not kept alive: an answer may be gigabytes.
+        self._expected: Callable[[], Expected | None] = lambda: None
+        self._digest = ""
+        self._outcome: dict[str, Any] = {}
+
+    def note(self, expected: Expected, digest: str, outcome: dict[str, Any]) -> None:
+        self._expected, self._digest, self._outcome = weakref.ref(expected), digest, outcome
+
+    def about(self, expected: Expected) -> bool:
+        return self._expected() is expected
+
+    def of(self, digest: str) -> dict[str, Any] | None:
+        return self._outcome if digest == self._digest else None
+
+
 class GpuChecker(Checker):
     """A Checker whose arena is memory of a device."""
 
@@ -68,6 +90,7 @@ class GpuChecker(Checker):
         self._views = self._arena_views
         self._gpu_quick = GpuQuickComparer(self._tolerance)
         self._digest = Digest(self._task.device.torch)
+        self._last = LastJudgement()
 
     def _make_copy(self, private: Layout) -> Placed:
         """None is needed until the quick look has failed: see `_settle`."""
@@ -110,9 +133,18 @@ class GpuChecker(Checker):
             accepted = self._gpu_quick.accept(expected, self._arena_views)
             if accepted is not None:
                 return _outcome("correct", "", "", [error.to_json() for error in accepted])
+        known = self._last.of(self.digest()) if self._last.about(expected) else None
+        return known or self._look_thoroughly(expected)
+
+    def _look_thoroughly(self, expected: Expected) -> dict[str, Any]:
         try:
             self._settle()
-            return self._no_booleans(expected) or self._compare_thoroughly(expected)
+            outcome = self._no_booleans(expected) or self._compare_thoroughly(expected)
+            if self._copy is not self._arena:
+                # Of the copy: the arena may hold something else by now.
+                digest = self._digest.of([self._copy.raw(private) for _, private in self._pairs])
+                self._last.note(expected, digest, outcome)
+            return outcome
         finally:
             self._copy = self._make_copy(self._private)
             self._pairs = list(zip(self._segments, self._private.segments))

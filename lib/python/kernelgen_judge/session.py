@@ -286,6 +286,7 @@ class Session:
         device = self._loaded().device
         # The runner's next call is on another stream of another process: everything must have arrived.
         device.synchronize()
+        device.recover()
         seeds = {"seed": str(reply.seed), "forward_seed": str(reply.forward_seed)}
         return {**seeds, "reference_ns": reply.reference_ns, "fresh": reply.fresh, **_speed_of(device)}
 
