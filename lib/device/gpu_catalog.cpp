@@ -57,6 +57,14 @@ std::string list_of(const GpuReading& reading) {
   return text;
 }
 
+bool is_like(const GpuFacts& a, const GpuFacts& b) {
+  // A driver keeps a little more of one than of another; the next larger model has half as much again.
+  constexpr std::uint64_t k_memory_part = 64;
+  const auto [less, more] = std::minmax(a.memory_bytes, b.memory_bytes);
+  return a.vendor == b.vendor && a.name == b.name && a.architecture == b.architecture &&
+         a.multiprocessors == b.multiprocessors && more - less <= more / k_memory_part;
+}
+
 bool is_index(std::string_view text) {
   return !text.empty() && text.size() < 6 &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
@@ -145,6 +153,13 @@ Result<GpuFacts> choose_gpu(const GpuReading& reading, const GpuCatalog& catalog
   return Error{ErrorCode::MissingDevice,
                fmt::format("there is no GPU '{}' here; there is: {}", sanitize_line(asked, 100), list_of(reading)),
                {}};
+}
+
+std::vector<GpuFacts> gpus_like_first(const GpuReading& reading) {
+  std::vector<GpuFacts> found;
+  for (const auto& gpu : reading.gpus)
+    if (is_like(gpu, reading.gpus.front())) found.push_back(gpu);
+  return found;
 }
 
 }  // namespace v0

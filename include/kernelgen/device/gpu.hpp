@@ -129,5 +129,9 @@ struct GpuReading {
 /// MissingDevice, with what there is, when there is no such GPU.
 [[nodiscard]] Result<GpuFacts> choose_gpu(const GpuReading& reading, const GpuCatalog& catalog, std::string_view asked);
 
+/// The first GPU and those of the same model: what is measured on one of them may stand beside what is measured on
+/// another. Where nobody asks for a device, these are meant.
+[[nodiscard]] std::vector<GpuFacts> gpus_like_first(const GpuReading& reading);
+
 }  // namespace v0
 }  // namespace kernelgen

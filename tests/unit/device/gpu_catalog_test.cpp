@@ -155,3 +155,27 @@ TEST_CASE("a catalog that cannot be used says where it is wrong", "[device][gpu]
             .find("Tesla T4 is there twice") != std::string::npos);
   CHECK(read_gpu_catalog("/nonexistent").error().code == ErrorCode::NotFound);
 }
+
+TEST_CASE("only GPUs like the first are used when nobody asks for one", "[device][gpu]") {
+  const auto gpu = [](std::string uuid) {
+    return GpuFacts{.vendor = "nvidia",
+                    .name = "NVIDIA H200",
+                    .uuid = std::move(uuid),
+                    .architecture = "sm_90",
+                    .multiprocessors = 132,
+                    .memory_bytes = 150'000'000'000};
+  };
+  GpuReading reading{.gpus = {gpu("first"), gpu("same"), gpu("name"), gpu("arch"), gpu("slice"), gpu("half"),
+                              gpu("vendor"), gpu("a little less")},
+                     .reason = ""};
+  reading.gpus[2].name = "NVIDIA H100";
+  reading.gpus[3].architecture = "sm_100";
+  reading.gpus[4].multiprocessors = 60;
+  reading.gpus[5].memory_bytes = 75'000'000'000;
+  reading.gpus[6].vendor = "amd";
+  reading.gpus[7].memory_bytes = 149'000'000'000;
+  std::vector<std::string> uuids;
+  for (const auto& like : gpus_like_first(reading)) uuids.push_back(like.uuid);
+  CHECK(uuids == std::vector<std::string>{"first", "same", "a little less"});
+  CHECK(gpus_like_first({}).empty());
+}
