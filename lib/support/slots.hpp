@@ -16,7 +16,7 @@ inline namespace v0 {
 class Slots {
  public:
   /// Requires: count > 0.
-  explicit Slots(int count) : free_(count) {}
+  explicit Slots(int count) : count_(count), free_(count) {}
 
   class Slot {
    public:
@@ -33,6 +33,14 @@ class Slots {
     Slots& slots_;
   };
 
+  /// From now on so many; whoever has a slot keeps it. Requires: count > 0.
+  void limit(int count) {
+    const std::scoped_lock lock(mutex_);
+    free_ += count - count_;
+    count_ = count;
+    changed_.notify_all();
+  }
+
   /// Null if it was stopped while it waited.
   [[nodiscard]] std::unique_ptr<Slot> take(std::stop_token stop) {
     std::unique_lock lock(mutex_);
@@ -44,6 +52,8 @@ class Slots {
  private:
   std::mutex mutex_;
   std::condition_variable_any changed_;
+  int count_;
+  /// Below 0 where more have one than there are now.
   int free_;
 };
 

@@ -1,12 +1,31 @@
 #include "support/slots.hpp"
 
 #include <atomic>
+#include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "support/catch.hpp"
 
 using namespace kernelgen;
+
+namespace {
+
+std::stop_token stopped() {
+  std::stop_source source;
+  source.request_stop();
+  return source.get_token();
+}
+
+/// How many there are now; all are given back.
+int free_slots(Slots& slots) {
+  std::vector<std::unique_ptr<Slots::Slot>> taken;
+  while (auto slot = slots.take(stopped())) taken.push_back(std::move(slot));
+  return static_cast<int>(taken.size());
+}
+
+}  // namespace
 
 TEST_CASE("no more than the limit are at work at once", "[support][slots]") {
   Slots slots(2);
@@ -35,4 +54,26 @@ TEST_CASE("whoever waits for a slot can be stopped", "[support][slots]") {
   std::stop_source stop;
   stop.request_stop();
   CHECK_FALSE(slots.take(stop.get_token()));
+}
+
+TEST_CASE("a new limit holds for those who come, and whoever has a slot keeps it", "[support][slots]") {
+  Slots slots(3);
+  auto one = slots.take({});
+  auto two = slots.take({});
+  slots.limit(1);
+  CHECK(free_slots(slots) == 0);
+  one.reset();
+  CHECK(free_slots(slots) == 0);
+  two.reset();
+  CHECK(free_slots(slots) == 1);
+  slots.limit(4);
+  CHECK(free_slots(slots) == 4);
+}
+
+TEST_CASE("who waits gets a slot when there are more", "[support][slots]") {
+  Slots slots(1);
+  const auto held = slots.take({});
+  auto waiting = std::async(std::launch::async, [&] { return slots.take({}) != nullptr; });
+  slots.limit(2);
+  CHECK(waiting.get());
 }
