@@ -51,7 +51,8 @@ BOOST_DESCRIBE_STRUCT(TimingReport, (),
                        full_comparisons, canary_comparisons, discarded, contention, prepare_ns, first_call_ns,
                        baselines))
 BOOST_DESCRIBE_STRUCT(EnvironmentReport, (),
-                      (kernelgen_version, device, system, compiler, python, torch, triton, threads, isolation))
+                      (kernelgen_version, device, device_uuid, system, compiler, python, torch, triton, threads,
+                       isolation))
 BOOST_DESCRIBE_STRUCT(Phase, (), (name, milliseconds))
 BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
                       (schema, id, started, task_name, task_content_id, candidate_id, target, precision, outcome,

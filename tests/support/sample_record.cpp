@@ -86,7 +86,8 @@ EvaluationRecord full_record() {
        {{"output", std::numeric_limits<double>::infinity(), 0.5, 2500, std::nullopt, std::nullopt, false}}}};
   record.weights = WeightReport{{"gru.weight_ih_l0"}, {"gru.bias"}, {"h0"}, {"norm.weight"}};
   record.timing = sample_timing();
-  record.environment = {"0.1.0", "cpu: a CPU, 2 cores", "6.1.0", "g++ 12.2.0", "3.11.7", "2.13.0", "3.5.0", 2, "full"};
+  record.environment = {"0.1.0", "cpu: a CPU, 2 cores", "", "6.1.0", "g++ 12.2.0", "3.11.7", "2.13.0", "3.5.0", 2,
+                        "full"};
   record.phases = {{"compile", 171.5}, {"correctness", 42.25}, {"timing", 900}};
   return record;
 }

@@ -143,6 +143,8 @@ struct TimingReport {
 struct EnvironmentReport {
   std::string kernelgen_version;
   std::string device;    ///< "cpu: AMD EPYC, 2 cores"
+  /// Which one it was where there are several: "GPU-aabbccdd-..."; empty: the processor.
+  std::string device_uuid;
   std::string system;    ///< kernel release
   std::string compiler;  ///< first line of --version; empty for Python targets
   std::string python;
