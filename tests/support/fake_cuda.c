@@ -3,7 +3,9 @@
  *
  *   kgen_fake_cuda               its presence tells gpu.h that times are no results
  *   kgen_fake_cuda_fault(code)   from now on the device is broken: every call that waits for it answers code
- *   KGEN_FAKE_CUDA_NAME         in the environment: what the device is called
+ *   KGEN_FAKE_CUDA_NAME          in the environment: what the device is called
+ *   KGEN_FAKE_CUDA_GPUS          in the environment: the names of several, "A GPU,Another,A GPU"; their UUIDs differ in
+ *                                the last byte
  *   kgen_fake_cuda_delay(ns)     the next work on the side takes so long that the device is done late
  */
 #define _GNU_SOURCE
@@ -103,20 +105,49 @@ API int cuGetErrorString(int error, const char** text) {
 }
 
 API int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
-API int cuDeviceGetCount(int* count) { return *count = 1, 0; }
-API int cuDeviceGet(int* device, int index) { return *device = 0, index == 0 ? 0 : k_invalid_value; }
 
-API int cuDeviceGetName(char* name, int length, int device) {
-  if (device != 0 || length <= 0) return k_invalid_value;
-  const char* chosen = getenv("KGEN_FAKE_CUDA_NAME");
-  strncpy(name, chosen != NULL ? chosen : "Fake GPU", (size_t)length - 1);
-  name[length - 1] = '\0';
+/* The name of a device up to the next comma; NULL where there is no such device. */
+static const char* name_of(int device, size_t* length) {
+  const char* name = getenv("KGEN_FAKE_CUDA_GPUS");
+  if (name == NULL) {
+    const char* only = getenv("KGEN_FAKE_CUDA_NAME");
+    name = only != NULL ? only : "Fake GPU";
+    *length = strlen(name);
+    return device == 0 ? name : NULL;
+  }
+  for (; device > 0 && name != NULL; --device) {
+    name = strchr(name, ',');
+    if (name != NULL) ++name;
+  }
+  if (device == 0 && name != NULL) *length = strcspn(name, ",");
+  return device == 0 ? name : NULL;
+}
+
+static int is_there(int device) {
+  size_t length;
+  return name_of(device, &length) != NULL;
+}
+
+API int cuDeviceGetCount(int* count) {
+  for (*count = 0; is_there(*count);) ++*count;
+  return 0;
+}
+API int cuDeviceGet(int* device, int index) { return *device = index, is_there(index) ? 0 : k_invalid_value; }
+
+API int cuDeviceGetName(char* name, int capacity, int device) {
+  size_t length = 0;
+  const char* chosen = name_of(device, &length);
+  if (chosen == NULL || capacity <= 0) return k_invalid_value;
+  if (length >= (size_t)capacity) length = (size_t)capacity - 1;
+  memcpy(name, chosen, length);
+  name[length] = '\0';
   return 0;
 }
 
 API int cuDeviceGetUuid_v2(struct cu_uuid* uuid, int device) {
   memset(uuid->bytes, 0xFA, sizeof uuid->bytes);
-  return device == 0 ? 0 : k_invalid_value;
+  uuid->bytes[sizeof uuid->bytes - 1] = (unsigned char)(0xFA + device);
+  return is_there(device) ? 0 : k_invalid_value;
 }
 
 API int cuDeviceGetAttribute(int* value, int attribute, int device) {
@@ -140,18 +171,18 @@ API int cuDeviceGetAttribute(int* value, int attribute, int device) {
   for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) {
     if (values[i][0] == attribute) *value = values[i][1];
   }
-  return device == 0 ? 0 : k_invalid_value;
+  return is_there(device) ? 0 : k_invalid_value;
 }
 
 API int cuDeviceTotalMem_v2(size_t* bytes, int device) {
-  return *bytes = k_memory_bytes, device == 0 ? 0 : k_invalid_value;
+  return *bytes = k_memory_bytes, is_there(device) ? 0 : k_invalid_value;
 }
 
 static int context;
 API int cuDevicePrimaryCtxRetain(void** answer, int device) {
-  return *answer = &context, device == 0 ? 0 : k_invalid_value;
+  return *answer = &context, is_there(device) ? 0 : k_invalid_value;
 }
-API int cuDevicePrimaryCtxRelease_v2(int device) { return device == 0 ? 0 : k_invalid_value; }
+API int cuDevicePrimaryCtxRelease_v2(int device) { return is_there(device) ? 0 : k_invalid_value; }
 API int cuCtxSetCurrent(void* given) { return given == &context ? 0 : k_invalid_value; }
 API int cuCtxResetPersistingL2Cache(void) { return 0; }
 
