@@ -1,8 +1,11 @@
 #include <unistd.h>
 
+#include <optional>
+
 #include <kernelgen/bench/worker.hpp>
 
 #include "commands.hpp"
+#include "evaluation_flags.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
@@ -13,6 +16,7 @@ struct WorkerCommandOptions {
   std::string cache_dir;
   std::string spool;
   bool once = false;
+  std::optional<int> jobs;
 };
 
 Result<ExitCode> run(const WorkerCommandOptions& options, Context& context) {
@@ -34,6 +38,7 @@ Result<ExitCode> run(const WorkerCommandOptions& options, Context& context) {
   KERNELGEN_CHECK(run_spool_worker(worker,
                                    {.directory = options.spool,
                                     .mode = options.once ? SpoolMode::Once : SpoolMode::UntilStopped,
+                                    .jobs = options.jobs,
                                     .on_answer = on_answer},
                                    context.stop));
   return ExitCode::Success;
@@ -53,6 +58,10 @@ void add_worker_command(CLI::App& app, Context& context, Action& action) {
   auto* spool =
       command->add_option("--spool", options->spool, "Answer the requests that are files in this directory instead")
           ->type_name("DIR");
+  command->add_option("--jobs", options->jobs, "Requests at a time; default: two for each GPU, else two")
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 1024)))
+      ->needs(spool);
   command->add_flag("--once", options->once, "Answer what is there and end")->needs(spool);
   command->callback([options, &context, &action] { action = [options, &context] { return run(*options, context); }; });
 }

@@ -40,6 +40,11 @@ class Answer:
         return next((at for at, phase in self.phases if phase in phases), otherwise)
 
     @property
+    def device(self) -> str | None:
+        """The UUID of the GPU that gave the verdict."""
+        return ((self.record or {}).get("environment") or {}).get("device_uuid") or None
+
+    @property
     def outcome(self) -> str:
         """ "correct", "accuracy:mismatch"; "error: ..." where the machinery failed."""
         if self.record is None:
@@ -110,6 +115,10 @@ class Worker:
     def describe(self, task: dict, options: dict | None = None) -> int:
         return self._send({"type": "describe", "task": task, "options": options or {}})
 
+    def cancel(self, request_id: int) -> None:
+        """It is still answered, as a rule by an error."""
+        self._write({"type": "cancel", "id": request_id})
+
     def wait(self, request_id: int) -> Answer:
         with self._changed:
             answer = self._answers[request_id]
@@ -145,12 +154,14 @@ class Worker:
     def _send(self, message: dict) -> int:
         request_id = self._next_id
         self._next_id += 1
-        frame = encode({**message, "id": request_id})
         with self._changed:
             self._answers[request_id] = Answer(sent=time.monotonic())
-        self._process.stdin.write(frame)
-        self._process.stdin.flush()
+        self._write({**message, "id": request_id})
         return request_id
+
+    def _write(self, message: dict) -> None:
+        self._process.stdin.write(encode(message))
+        self._process.stdin.flush()
 
     def _read(self) -> None:
         failure = "the worker ended"

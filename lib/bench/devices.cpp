@@ -41,22 +41,49 @@ class LocalDevices final : public Devices {
     return {};
   }
 
-  Device& cpu() override { return cpu_; }
-
-  Result<Device*> choose(Target target, std::string_view asked, std::stop_token stop) override {
+  Result<PlacedDevice> place(const DeviceRequest& request, std::stop_token stop) override {
+    const auto target = request.target;
+    const auto& asked = request.asked;
     if (target == Target::Cpp && !asked.empty() && asked != k_cpu)
       return Error{ErrorCode::InvalidArgument, fmt::format("cpp kernels run on the cpu, not on {}", asked)};
     if (needs_gpu(target) && asked == k_cpu)
       return Error{ErrorCode::InvalidArgument, fmt::format("{} kernels need a GPU, not the cpu", to_string(target))};
-    if (target == Target::Cpp || asked == k_cpu) return &cpu_;
+    if (target == Target::Cpp || asked == k_cpu) return on_cpu(request);
+    std::unique_lock lock(mutex_);
+    KERNELGEN_TRY(const auto* reading, read(stop));
+    if (reading->gpus.empty() && asked.empty() && !needs_gpu(target)) return on_cpu(request);
+    KERNELGEN_TRY(const auto first, choose_gpu(*reading, catalog_, asked));
+    const auto gpus = asked.empty() ? gpus_like_first(*reading) : std::vector{first};
+    std::vector<Placement::Choice> choices;
+    choices.reserve(gpus.size());
+    for (const auto& gpu : gpus) choices.push_back({gpu.uuid, request.judge(gpu)});
+    auto place = placement_.take(request.task, choices);
+    auto& device = device_of(gpus[place->index()]);
+    lock.unlock();
+    KERNELGEN_CHECK(set_up(device, std::move(stop)));
+    return PlacedDevice{&device.device, std::move(place)};
+  }
+
+  Result<int> count_gpus(std::stop_token stop) override {
     const std::scoped_lock lock(mutex_);
     KERNELGEN_TRY(const auto* reading, read(stop));
-    if (reading->gpus.empty() && asked.empty() && !needs_gpu(target)) return &cpu_;
-    KERNELGEN_TRY(const auto gpu, choose_gpu(*reading, catalog_, asked));
-    return slot(gpu, std::move(stop));
+    return static_cast<int>(gpus_like_first(*reading).size());
   }
 
  private:
+  /// Members beside the device guard how it is set up; then it does not change.
+  struct Gpu {
+    explicit Gpu(GpuFacts read) : facts(std::move(read)) {}
+    const GpuFacts facts;
+    std::mutex mutex;
+    bool ready = false;
+    Device device;
+  };
+
+  Result<PlacedDevice> on_cpu(const DeviceRequest& request) {
+    return PlacedDevice{&cpu_, placement_.take(request.task, {{"", request.judge(std::nullopt)}})};
+  }
+
   /// Asked again while there is none: a driver may come late. Requires: the mutex is held.
   Result<const GpuReading*> read(const std::stop_token& stop) {
     if (catalog_.empty()) {
@@ -68,22 +95,30 @@ class LocalDevices final : public Devices {
     return &reading_;
   }
 
-  Result<Device*> slot(const GpuFacts& gpu, std::stop_token stop) {
-    for (auto& device : gpus_)
-      if (device.gpu->uuid == gpu.uuid) return &device;
-    Device device{.gpu = gpu,
-                  .line = gpu.to_line(),
-                  .gate = make_device_gate(lock_file(gpu)),
-                  .runners = make_runner_pool(runner_options(gpu)),
-                  .compiler = nullptr};
-    KERNELGEN_TRY(device.compiler, make_compiler(Target::Cuda, gpu));
-    if (!gpu.measured_bytes_per_second) {
+  /// Requires: the mutex is held.
+  Gpu& device_of(const GpuFacts& facts) {
+    for (auto& gpu : gpus_)
+      if (gpu.facts.uuid == facts.uuid) return gpu;
+    return gpus_.emplace_back(facts);
+  }
+
+  /// Waits for others on that device, and for nobody else.
+  Result<void> set_up(Gpu& gpu, std::stop_token stop) {
+    const std::scoped_lock lock(gpu.mutex);
+    if (gpu.ready) return {};
+    auto& device = gpu.device;
+    device.gpu = gpu.facts;
+    device.line = gpu.facts.to_line();
+    device.gate = make_device_gate(lock_file(gpu.facts));
+    if (!device.gpu->measured_bytes_per_second) {
       KERNELGEN_TRY(const auto alone, device.gate->alone(stop));
       KERNELGEN_TRY(device.gpu->measured_bytes_per_second,
-                    measure_gpu_bandwidth(gpu, probe_options(), processes_, std::move(stop)));
+                    measure_gpu_bandwidth(gpu.facts, probe_options(), processes_, std::move(stop)));
     }
-    gpus_.push_back(std::move(device));
-    return &gpus_.back();
+    device.runners = make_runner_pool(runner_options(gpu.facts));
+    KERNELGEN_TRY(device.compiler, make_compiler(Target::Cuda, gpu.facts));
+    gpu.ready = true;
+    return {};
   }
 
   [[nodiscard]] GpuProbeOptions probe_options() const {
@@ -147,7 +182,8 @@ class LocalDevices final : public Devices {
   GpuCatalog catalog_;
   GpuReading reading_;
   /// Addresses stay.
-  std::list<Device> gpus_;
+  std::list<Gpu> gpus_;
+  Placement placement_;
 };
 
 }  // namespace

@@ -3,11 +3,11 @@
 /// \file
 /// The devices of this host, each with what an evaluation on it needs. Which one an evaluation gets is decided here.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <string_view>
 
 #include <kernelgen/bench/worker.hpp>
 #include <kernelgen/compile/kernel_compiler.hpp>
@@ -16,6 +16,7 @@
 #include <kernelgen/exec/process.hpp>
 
 #include "bench/evaluation.hpp"
+#include "bench/placement.hpp"
 #include "bench/runner.hpp"
 
 namespace kernelgen {
@@ -32,14 +33,32 @@ struct Device {
   std::unique_ptr<KernelCompiler> compiler;
 };
 
-/// Thread-safe. A device is set up when it is first asked for.
+/// What somebody needs a device for.
+struct DeviceRequest {
+  Target target = Target::Cpp;
+  /// "cpu", a GPU by index, UUID or name; empty: a GPU where the target can use one and one is there, and of those that
+  /// are like the first the one on which it will be done soonest.
+  std::string asked;
+  /// Equal for those that share a judge, were they on one device.
+  std::string task;
+  /// What it takes until there is a judge on a device; unset: the processor.
+  std::function<JudgeNeed(const std::optional<GpuFacts>&)> judge;
+};
+
+/// A device on which somebody is at hand until this ends.
+struct PlacedDevice {
+  Device* device = nullptr;
+  std::unique_ptr<Placement::Place> place;
+};
+
+/// Thread-safe. A device is set up when somebody is first placed there. It must outlive who is placed.
 class Devices {
  public:
   virtual ~Devices() = default;
-  [[nodiscard]] virtual Device& cpu() = 0;
-  /// The device for a target. `asked`: "cpu", a GPU by index, UUID or name, or empty: a GPU where the target can use
-  /// one and one is there. MissingDevice or InvalidArgument when that cannot be.
-  [[nodiscard]] virtual Result<Device*> choose(Target target, std::string_view asked, std::stop_token stop) = 0;
+  /// MissingDevice or InvalidArgument when it cannot be.
+  [[nodiscard]] virtual Result<PlacedDevice> place(const DeviceRequest& request, std::stop_token stop) = 0;
+  /// How many GPUs are used when nobody asks for one.
+  [[nodiscard]] virtual Result<int> count_gpus(std::stop_token stop) = 0;
 };
 
 /// `processes` must outlive the answer.

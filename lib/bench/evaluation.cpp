@@ -218,12 +218,13 @@ class Evaluation {
     return ended;
   }
 
-  /// The very same text, built by the same versions for the same device.
+  /// The very same text, built by the same versions for the same model of device: the next evaluation may be on
+  /// another.
   [[nodiscard]] std::string builds_key() const {
     const auto& environment = record_.environment;
     return sha256_hex(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python,
                                   environment.torch, environment.triton, environment.device,
-                                  backends_.gpu ? backends_.gpu->uuid : ""));
+                                  backends_.gpu ? backends_.gpu->driver_version : 0));
   }
 
   Result<Ended> check_state() { return candidate_->check_weights(record_.weights); }

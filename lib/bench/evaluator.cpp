@@ -23,9 +23,14 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Judge, runner and worker need processors while others compile.
-constexpr int k_spared_cores = 3;
+/// Processors that others have while somebody compiles: the worker, and a judge and a runner on each device.
+constexpr int k_spared_cores = 1;
+constexpr int k_spared_cores_per_device = 2;
 constexpr int k_least_compilers = 2;
+
+int compilers_beside(int devices, int cores) {
+  return std::max(k_least_compilers, cores - k_spared_cores - k_spared_cores_per_device * devices);
+}
 
 /// What judges and runners both get, so that the reference and the candidate are timed under the same rules.
 std::map<std::string, std::string> with_equal_terms(std::map<std::string, std::string> environment) {
@@ -75,9 +80,7 @@ class DeviceJudges final : public JudgeSource {
 class Evaluator final : public LocalBenchmarker {
  public:
   Evaluator(const WorkerOptions& options, CpuFacts cpu)
-      : options_(options),
-        cpu_(std::move(cpu)),
-        compilers_(std::max(k_least_compilers, cpu_.usable_cores - k_spared_cores)) {}
+      : options_(options), cpu_(std::move(cpu)), compilers_(compilers_beside(1, cpu_.usable_cores)) {}
 
   Result<void> start() {
     // It is mounted into sandboxes by processes that work elsewhere.
@@ -116,6 +119,8 @@ class Evaluator final : public LocalBenchmarker {
 
   std::string device() const override { return cpu_.to_line(); }
 
+  Result<int> count_gpus(std::stop_token stop) override { return devices_->count_gpus(std::move(stop)); }
+
   Result<void> check_able(std::stop_token stop) override {
     KERNELGEN_CHECK(judges_->environment(std::move(stop)));
     return {};
@@ -138,7 +143,12 @@ class Evaluator final : public LocalBenchmarker {
                                          std::stop_token stop) {
     auto resolved = request;
     resolve_threads(resolved.options);
-    KERNELGEN_TRY(auto* device, devices_->choose(request.candidate.target, request.options.device, stop));
+    KERNELGEN_TRY(const auto placed, place(request.candidate.target, request.task, resolved.options, stop));
+    const auto* device = placed.device;
+    if (device->gpu) {
+      KERNELGEN_TRY(const int gpus, devices_->count_gpus(stop));
+      compilers_.limit(compilers_beside(gpus, cpu_.usable_cores));
+    }
     KERNELGEN_TRY(auto record, begin_record(resolved, *device, stop));
     DeviceJudges judges(*judges_, *device->gate);
     return evaluate_candidate(resolved, std::move(record),
@@ -158,11 +168,24 @@ class Evaluator final : public LocalBenchmarker {
                                         std::stop_token stop) {
     auto resolved = options;
     resolve_threads(resolved);
-    KERNELGEN_TRY(auto* device, devices_->choose(Target::Torch, options.device, stop));
-    KERNELGEN_TRY(auto session, judges_->open(judge_task(task, resolved, device->gpu), *device->gate, stop));
+    KERNELGEN_TRY(const auto placed, place(Target::Torch, task, resolved, stop));
+    const auto& device = *placed.device;
+    KERNELGEN_TRY(auto session, judges_->open(judge_task(task, resolved, device.gpu), *device.gate, stop));
     auto description = session->description;
     description.labels = session->admission.labels;
     return description;
+  }
+
+  /// Requires: the options' threads are resolved.
+  Result<PlacedDevice> place(Target target, const TaskSource& task, const EvaluationOptions& options,
+                             std::stop_token stop) {
+    const DeviceRequest request{
+        .target = target,
+        .asked = options.device,
+        .task = judge_key(judge_task(task, options, std::nullopt)),
+        .judge = [&](const auto& gpu) { return judges_->need(judge_task(task, options, gpu)); },
+    };
+    return devices_->place(request, std::move(stop));
   }
 
   Result<EvaluationRecord> begin_record(const EvaluationRequest& request, const Device& device, std::stop_token stop) {
@@ -177,6 +200,7 @@ class Evaluator final : public LocalBenchmarker {
     KERNELGEN_TRY(record.environment, judges_->environment(std::move(stop)));
     record.environment.kernelgen_version = version();
     record.environment.device = device.line;
+    if (device.gpu) record.environment.device_uuid = device.gpu->uuid;
     record.environment.system = system_line();
     record.environment.threads = request.options.threads;
     return record;

@@ -14,6 +14,8 @@ class LocalBenchmarker : public Benchmarker {
  public:
   /// "cpu: AMD EPYC, 2 cores"
   [[nodiscard]] virtual std::string device() const = 0;
+  /// How many GPUs share the requests that name none.
+  virtual Result<int> count_gpus(std::stop_token stop) = 0;
   /// Starts a judge, which takes as long as importing torch: MissingTool when this machine has none.
   virtual Result<void> check_able(std::stop_token stop) = 0;
 };

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <filesystem>
 #include <iterator>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -45,17 +46,6 @@ constexpr std::size_t k_most_known = 1000;
 /// Judges that wait keep this share of a device's memory at most while another one starts there.
 constexpr std::uint64_t k_idle_part = 8;
 
-/// What makes two tasks the same to a judge, as sorted lines that a person can read.
-std::string key_text(const JudgeTask& task) {
-  std::string text = fmt::format("precision {}\ntask {}\nthreads {}\n", to_string(task.precision),
-                                 task.source.content_id, task.threads);
-  if (task.device) text += fmt::format("device {}\n", task.device->uuid);
-  if (task.rtol) text += fmt::format("rtol {}\n", *task.rtol);
-  if (task.atol) text += fmt::format("atol {}\n", *task.atol);
-  for (const auto& [name, value] : task.shrink) text += fmt::format("shrink {} {}\n", name, value);
-  return text;
-}
-
 /// A judge with its task. Members are in the order in which they depend on each other.
 struct WarmJudge {
   std::string key;
@@ -66,6 +56,8 @@ struct WarmJudge {
   std::unique_ptr<Judge> judge;
   AdmittedTask task;
   std::optional<DeviceArena> device_arena;
+  /// What it keeps of its device while nobody uses it; known once it is started.
+  std::uint64_t kept_bytes = 0;
   CleanBaselines clean;
 };
 
@@ -109,7 +101,7 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) override {
-    Waiting who{key_text(task), device_of(task)};
+    Waiting who{judge_key(task), device_of(task)};
     std::unique_lock lock(mutex_);
     const auto place = waiting_.insert(waiting_.end(), std::move(who));
     const bool mine = changed_.wait(lock, stop, [&] { return !in_use(place->device) && is_next(*place); });
@@ -124,7 +116,7 @@ class ProcessJudgePool final : public JudgePool {
 
   Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, DeviceGate& gate,
                                                  std::stop_token stop) override {
-    const auto key = key_text(task);
+    const auto key = judge_key(task);
     const auto device = device_of(task);
     std::unique_lock lock(mutex_);
     const bool queue =
@@ -133,14 +125,27 @@ class ProcessJudgePool final : public JudgePool {
     return take(std::move(lock), key, task, gate, std::move(stop));
   }
 
+  JudgeNeed need(const JudgeTask& task) override {
+    const auto key = judge_key(task);
+    const auto device = device_of(task);
+    const std::scoped_lock lock(mutex_);
+    if (find(key) != judges_.end()) return JudgeNeed::Nothing;
+    std::uint64_t kept = 0;
+    for (const auto& judge : judges_)
+      if (judge->device == device) kept += judge->kept_bytes;
+    const bool room = count_on(device) < options_.max_warm && (!task.device || kept <= idle_bytes(*task.device));
+    return room ? JudgeNeed::Start : JudgeNeed::Replace;
+  }
+
   std::optional<AdmittedTask> known(const JudgeTask& task) override {
-    const auto key = key_text(task);
+    const auto key = judge_key(task);
     const std::scoped_lock lock(mutex_);
     const auto found = known_.find(key);
     return found == known_.end() ? std::nullopt : std::optional(found->second);
   }
 
  private:
+  using Judges = std::list<std::unique_ptr<WarmJudge>>;
   enum class Health { Good, Broken };
 
   class Session final : public JudgeSession {
@@ -175,8 +180,18 @@ class ProcessJudgePool final : public JudgePool {
                        [&](const auto& judge) { return judge->busy && judge->device == device; });
   }
 
-  [[nodiscard]] auto find(const std::string& key) const {
+  [[nodiscard]] Judges::const_iterator find(const std::string& key) const {
     return std::find_if(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->key == key; });
+  }
+
+  [[nodiscard]] std::size_t count_on(const std::string& device) const {
+    return static_cast<std::size_t>(
+        std::count_if(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->device == device; }));
+  }
+
+  /// What the judges that wait on a device may keep of it while another one starts there.
+  static std::uint64_t idle_bytes(const JudgeDevice& device) {
+    return device.memory_bytes == 0 ? std::numeric_limits<std::uint64_t>::max() : device.memory_bytes / k_idle_part;
   }
 
   [[nodiscard]] bool is_next(const Waiting& who) const {
@@ -203,13 +218,14 @@ class ProcessJudgePool final : public JudgePool {
     auto& judge = *judges_.front();
     judge.key = key;
     judge.device = device_of(task);
-    trim(task.device);
+    trim(judge.device, task.device);
     lock.unlock();
     if (auto started = start(judge, task, gate, stop); !started) {
       give_back(judge, Health::Broken);
       return std::move(started).error();
     }
     lock.lock();
+    if (judge.device_arena) judge.kept_bytes = judge.device_arena->kept_bytes;
     remember(judge);
     return lend(judge, task);
   }
@@ -248,20 +264,23 @@ class ProcessJudgePool final : public JudgePool {
     changed_.notify_all();
   }
 
-  /// Ends the judges that were used least recently, and those that leave too little of a device to the one that starts
-  /// there. Requires: the mutex is held.
-  void trim(const std::optional<JudgeDevice>& device) {
-    for (auto judge = judges_.end(); judges_.size() > options_.max_warm && judge != judges_.begin();) {
+  /// Ends the judges of a device that were used least recently, and those that leave too little of it to the one that
+  /// starts there. Requires: the mutex is held.
+  void trim(const std::string& name, const std::optional<JudgeDevice>& device) {
+    auto count = count_on(name);
+    for (auto judge = judges_.end(); count > options_.max_warm && judge != judges_.begin();) {
       --judge;
-      if (!(*judge)->busy) judge = judges_.erase(judge);
+      if ((*judge)->busy || (*judge)->device != name) continue;
+      judge = judges_.erase(judge);
+      --count;
     }
     changed_.notify_all();
-    if (!device || device->memory_bytes == 0) return;
+    if (!device) return;
     std::uint64_t kept = 0;
     std::erase_if(judges_, [&](const auto& judge) {
-      if (judge->busy || judge->device != device->uuid || !judge->device_arena) return false;
-      kept += judge->device_arena->kept_bytes;
-      return kept > device->memory_bytes / k_idle_part;
+      if (judge->busy || judge->device != name) return false;
+      kept += judge->kept_bytes;
+      return kept > idle_bytes(*device);
     });
   }
 
@@ -301,7 +320,7 @@ class ProcessJudgePool final : public JudgePool {
     KERNELGEN_TRY(const auto facts, zygote_->wait_ready(k_import_timeout, stop));
     const auto key = fmt::format("format {}\nbaseline {}\nharness {}\npython {}\ntorch {}\ntriton {}\n{}{}",
                                  k_baseline_format, to_string(request.kind), harness_, facts.python, facts.torch,
-                                 facts.triton, key_text(task), request.machine);
+                                 facts.triton, judge_key(task), request.machine);
     if (auto known = baselines_.find(key)) return *std::move(known);
     CompileReferenceRequest compile{
         .kind = request.kind, .timeout = request.timeout, .cache_dir = below_cache("compiled")};
@@ -329,7 +348,7 @@ class ProcessJudgePool final : public JudgePool {
     const auto directory = std::filesystem::path(options_.cache_dir) / "admissions";
     if (!make_directories(directory)) return {};
     const auto text = fmt::format("format {}\nharness {}\npython {}\ntorch {}\n{}", k_admission_format, harness_,
-                                  facts.python, facts.torch, key_text(task));
+                                  facts.python, facts.torch, judge_key(task));
     return (directory / (sha256_hex(text) + ".json")).string();
   }
 
@@ -346,7 +365,7 @@ class ProcessJudgePool final : public JudgePool {
   std::list<Waiting> waiting_;
   std::map<std::string, AdmittedTask> known_;
   /// Most recently used first.
-  std::list<std::unique_ptr<WarmJudge>> judges_;
+  Judges judges_;
 };
 
 /// The content of the judge's own sources: an admission by another version of them is another admission.
@@ -366,6 +385,16 @@ Result<std::string> digest_of(const std::filesystem::path& directory) {
 }
 
 }  // namespace
+
+std::string judge_key(const JudgeTask& task) {
+  std::string text = fmt::format("precision {}\ntask {}\nthreads {}\n", to_string(task.precision),
+                                 task.source.content_id, task.threads);
+  if (task.device) text += fmt::format("device {}\n", task.device->uuid);
+  if (task.rtol) text += fmt::format("rtol {}\n", *task.rtol);
+  if (task.atol) text += fmt::format("atol {}\n", *task.atol);
+  for (const auto& [name, value] : task.shrink) text += fmt::format("shrink {} {}\n", name, value);
+  return text;
+}
 
 Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory) {
   KERNELGEN_TRY(auto harness, digest_of(options.installation.python_dir / "kernelgen_judge"));

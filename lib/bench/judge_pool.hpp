@@ -8,6 +8,7 @@
 #include <kernelgen/core/record.hpp>
 
 #include "bench/evaluation.hpp"
+#include "bench/placement.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -19,9 +20,12 @@ struct JudgePoolOptions {
   std::map<std::string, std::string> environment;
   /// Where admissions and times of compiled references are remembered; empty: nowhere.
   std::string cache_dir;
-  /// Judges kept warm when nobody uses them. Each holds a task's inputs and expected outputs in memory.
+  /// Judges kept warm on each device. Each holds a task's inputs and expected outputs in memory.
   std::size_t max_warm = 3;
 };
+
+/// What makes two tasks the same to a judge, as sorted lines that a person can read.
+[[nodiscard]] std::string judge_key(const JudgeTask& task);
 
 /// One judge per task, device, precision and options, of which one on each device is in use. Thread-safe. Use it in a
 /// child subreaper only.
@@ -36,6 +40,8 @@ class JudgePool {
                                                          std::stop_token stop) = 0;
   /// Of a task that some judge here has admitted.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
+  /// What it takes now until a task has a judge.
+  virtual JudgeNeed need(const JudgeTask& task) = 0;
   /// Ends every judge that nobody uses, after waiting for one if all are in use. False: there is none but the caller's
   /// own, so that more memory will not come from here.
   virtual Result<bool> make_room(std::stop_token stop) = 0;

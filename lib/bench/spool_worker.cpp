@@ -93,8 +93,9 @@ class SpoolServer {
     std::stop_source all;
     const std::stop_callback forward(stop, [&all] { all.request_stop(); });
     std::vector<std::jthread> threads;
-    threads.reserve(static_cast<std::size_t>(options_.jobs));
-    for (int job = 0; job < options_.jobs; ++job)
+    const int jobs = options_.jobs.value_or(k_jobs_per_device);
+    threads.reserve(static_cast<std::size_t>(jobs));
+    for (int job = 0; job < jobs; ++job)
       threads.emplace_back([this, &all] {
         auto served = serve_until(all.get_token());
         if (served) return;
@@ -177,7 +178,8 @@ class SpoolServer {
 Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& options, const std::stop_token& stop,
                          const AbilityCheck& check) {
   if (options.directory.empty()) return Error{ErrorCode::InvalidArgument, "a spool needs a directory"};
-  if (options.jobs < 1) return Error{ErrorCode::InvalidArgument, "a worker takes at least one request at a time"};
+  if (options.jobs && *options.jobs < 1)
+    return Error{ErrorCode::InvalidArgument, "a worker takes at least one request at a time"};
   auto exchange_options = spool_exchange(options.directory, options.poll);
   exchange_options.lease = options.lease;
   KERNELGEN_TRY(const auto exchange, FileExchange::open(std::move(exchange_options)).context("opening the spool"));

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <ctime>
@@ -195,7 +196,13 @@ Result<void> run_worker(const WorkerOptions& options, int input_fd, int output_f
 Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOptions& spool, std::stop_token stop) {
   KERNELGEN_CHECK(become_subreaper());
   KERNELGEN_TRY(const auto benchmarker, make_local_benchmarker(options));
-  return serve_spool(*benchmarker, spool, stop,
+  auto with_jobs = spool;
+  // Where GPUs cannot be asked, each request will be told why.
+  if (!spool.jobs) {
+    const auto gpus = benchmarker->count_gpus(stop);
+    with_jobs.jobs = k_jobs_per_device * std::max(1, gpus ? *gpus : 0);
+  }
+  return serve_spool(*benchmarker, with_jobs, stop,
                      [&](const std::stop_token& cancelled) { return benchmarker->check_able(cancelled); });
 }
 

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -46,8 +47,9 @@ struct SpoolWorkerOptions {
   /// Made when missing.
   std::filesystem::path directory;
   SpoolMode mode = SpoolMode::UntilStopped;
-  /// Requests at a time. One is measured, others are compiled and prepared meanwhile.
-  int jobs = 2;
+  /// Requests at a time; unset: two for each GPU that is used when nobody asks for one, else two. On each device one is
+  /// measured, others are compiled and prepared meanwhile. More where compiling takes longer than a verdict.
+  std::optional<int> jobs;
   /// How often to look for requests.
   std::chrono::milliseconds poll{500};
   /// When another worker may take a request whose worker gives no sign of life. Equal for all workers of a directory.

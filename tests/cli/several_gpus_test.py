@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""One worker on a node with several GPUs: those of tests/support/fake_cuda.c, the second of another model than the rest."""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench" / "gpu"))
+
+import worker_client  # noqa: E402
+
+GPUS = "Fake GPU,Fake GPU of another model,Fake GPU"
+FIRST, OTHER, THIRD = (f"GPU-fafafafa-fafa-fafa-fafa-fafafafafaf{end}" for end in "abc")
+
+
+def task(name, of_all="torch.relu(x)", first=""):
+    return worker_client.text_task(name, f"""
+import torch, torch.nn as nn
+{first}
+class Model(nn.Module):
+    def forward(self, x):
+        return {of_all}
+def get_inputs():
+    return [torch.randn(16, 64)]
+def get_init_inputs():
+    return []
+""")
+
+
+def native(statement, before=""):
+    return f"""
+#include <kernelgen/abi.h>
+#include <unistd.h>
+KGEN_EXPORT_ABI_VERSION
+KGEN_API int kgen_prepare(const struct kgen_prepare_args*, struct kgen_prepare_result*) {{ return 0; }}
+KGEN_API int kgen_run(void*, const struct kgen_run_args* args) {{
+  const struct kgen_tensor* in = kgen_at(&args->inputs, 0);
+  const float* x = (const float*)in->data;
+  float* y = (float*)kgen_at(&args->outputs, 0)->data;
+  {before}
+  for (uint64_t i = 0; i < in->element_count; ++i) y[i] = {statement};
+  return 0;
+}}
+KGEN_API void kgen_destroy(void*) {{}}
+"""
+
+
+RELU = native("x[i] > 0 ? x[i] : 0")
+WRONG = native("x[i]")
+SLOW = native("x[i] > 0 ? x[i] : 0", "sleep(60);")
+BUILDS = """
+import os, pathlib, uuid
+import torch, torch.nn as nn
+# from torch.utils.cpp_extension import load_inline
+place = pathlib.Path(os.environ["TORCH_EXTENSIONS_DIR"]) / "built"
+if not place.exists():
+    place.write_text(str(uuid.uuid4()))
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+"""
+
+
+class Node(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        before = dict(os.environ)
+        self.addCleanup(lambda: (os.environ.clear(), os.environ.update(before)))
+        os.environ.update(LD_LIBRARY_PATH=options.fake_cuda, KGEN_FAKE_CUDA_GPUS=GPUS)
+
+    def start(self):
+        worker = worker_client.Worker(options.kgen, str(self.root / "cache"), log=subprocess.DEVNULL)
+        self.addCleanup(worker.close)
+        return worker
+
+    def kgen(self, *arguments):
+        return subprocess.run([options.kgen, *arguments], capture_output=True, text=True, timeout=300, check=False).stdout
+
+    def judged(self, answer, kinds=("correct", "suspect")):
+        self.assertIsNotNone(answer.record, answer.error)
+        self.assertIn(answer.record["outcome"]["kind"], kinds, answer.record["outcome"])
+        return answer.device
+
+    def test_evaluations_share_the_gpus_that_are_like_the_first(self):
+        worker = self.start()
+        relu = task("relu")
+        ids = [worker.evaluate(relu, worker_client.make_candidate("cuda", code)) for code in (RELU, WRONG) * 2]
+        answers = [worker.wait(number) for number in ids]
+        devices = [self.judged(answer, ("accuracy",) if i % 2 else ("correct", "suspect"))
+                   for i, answer in enumerate(answers)]
+        self.assertEqual(sorted(devices), [FIRST, FIRST, THIRD, THIRD])
+
+    def test_one_at_a_time_stays_with_its_judge(self):
+        worker = self.start()
+        relu = task("relu")
+        self.assertEqual([self.judged(worker.judge(relu, "cuda", RELU)) for _ in range(3)], [FIRST] * 3)
+        # Another task has a device of its own, as long as there is one.
+        again = task("again", "torch.relu(x) * 1")
+        self.assertEqual(self.judged(worker.judge(again, "cuda", RELU)), THIRD)
+        self.assertEqual(self.judged(worker.judge(relu, "cuda", RELU)), FIRST)
+
+    def test_who_names_a_device_gets_it(self):
+        worker = self.start()
+        relu = task("relu")
+        for name, uuid in (("1", OTHER), ("2", THIRD), (OTHER, OTHER), ("Fake GPU of another model", OTHER)):
+            ids = [worker.evaluate(relu, worker_client.make_candidate("cuda", RELU), {"device": name}) for _ in range(2)]
+            self.assertEqual([self.judged(worker.wait(number)) for number in ids], [uuid, uuid], name)
+        self.assertIn("there is no GPU '3'", worker.judge(relu, "cuda", RELU, {"device": "3"}).outcome)
+
+    def test_places_are_given_back_whatever_ends_an_evaluation(self):
+        worker = self.start()
+        slow = [worker.evaluate(task("slow"), worker_client.make_candidate("cuda", SLOW), {"device": "0"})
+                for _ in range(8)]
+        broken = task("broken", first="raise RuntimeError('no such task')")
+        for _ in range(3):
+            self.assertIn("no such task", worker.judge(broken, "cuda", RELU, {"device": "2"}).outcome)
+        syntax = worker.judge(task("relu"), "cuda", "this is no code", {"device": "2"})
+        self.judged(syntax, ("syntax",))
+        for number in slow:
+            worker.cancel(number)
+        for number in slow:
+            self.assertEqual(worker.wait(number).error["code"], "cancelled")
+        # Both are free and without the judge, so it is the one where nobody was placed for longest; then the other.
+        one, two = task("one", "torch.relu(x) * 1"), task("two", "torch.relu(x) * 2 / 2")
+        self.assertEqual(self.judged(worker.judge(one, "cuda", RELU)), FIRST)
+        self.assertEqual(self.judged(worker.judge(two, "cuda", RELU)), THIRD)
+
+    def test_what_a_candidate_built_serves_all_of_one_model(self):
+        worker = self.start()
+        relu = task("relu")
+        kept = []
+        for device in ("0", "2", "1"):
+            self.judged(worker.judge(relu, "torch", BUILDS, {"device": device}))
+            kept.append({path.read_text() for path in (self.root / "cache" / "builds" / "kept").glob("*/torch/built")})
+        self.assertEqual(len(kept[0]), 1)
+        self.assertEqual(kept[1], kept[0])
+        self.assertEqual(len(kept[2]), 2)
+
+    def test_a_spool_worker_takes_two_requests_for_each_gpu(self):
+        spool = self.root / "spool"
+        spool.mkdir()
+        for i in range(8):
+            request = {"task": task("slow"), "candidate": worker_client.make_candidate("cuda", SLOW), "options": {}}
+            (spool / f"r{i}.request.json").write_text(json.dumps({"type": "evaluate", "id": i, "request": request}))
+        for jobs, expected in (((), 4), (("--jobs", "3"), 3)):
+            worker = subprocess.Popen([options.kgen, "worker", "--spool", spool, "--cache-dir", self.root / "cache", *jobs],
+                                      stderr=subprocess.DEVNULL)
+            try:
+                deadline = time.monotonic() + 60
+                while len(list(spool.glob("*.claim.*"))) < expected and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                time.sleep(1)
+                self.assertEqual(len(list(spool.glob("*.claim.*"))), expected)
+            finally:
+                worker.terminate()
+                worker.wait(timeout=60)
+            self.assertEqual(len(list(spool.glob("*.request.json"))), 8)
+
+    def test_all_of_them_are_shown(self):
+        shown = json.loads(self.kgen("devices", "--json", "--cache-dir", str(self.root / "cache")))
+        self.assertEqual([gpu["uuid"] for gpu in shown["gpus"]], [FIRST, OTHER, THIRD])
+        text = self.kgen("doctor")
+        self.assertIn("Fake GPU of another model (sm_90), 4 SMs, 4 GiB", text)
+        self.assertEqual(text.count("(sm_90), 4 SMs, 4 GiB"), 3)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kgen", required=True)
+    parser.add_argument("--fake-cuda", required=True, help="the folder of the driver")
+    options, rest = parser.parse_known_args()
+    unittest.main(argv=["several_gpus_test.py", *rest])

@@ -1,0 +1,156 @@
+#include "bench/placement.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <deque>
+
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+
+namespace {
+
+constexpr auto k_warm = JudgeNeed::Nothing;
+constexpr auto k_cold = JudgeNeed::Start;
+constexpr auto k_full = JudgeNeed::Replace;
+
+std::size_t chosen(const std::vector<DeviceQueue>& devices) { return soonest(devices); }
+
+/// A node on which evaluations end in the order in which they came, and each device has room for some judges.
+class Node {
+ public:
+  Node(std::size_t devices, std::size_t most_judges) : warm_(devices), most_judges_(most_judges) {}
+
+  /// The device on which it is placed.
+  std::size_t evaluate(char task) {
+    std::vector<Placement::Choice> choices;
+    for (std::size_t i = 0; i < warm_.size(); ++i) choices.push_back({std::to_string(i), need(i, task)});
+    places_.push_back(placement_.take(std::string(1, task), choices));
+    const auto device = places_.back()->index();
+    auto& judges = warm_[device];
+    if (std::erase(judges, task) == 0) ++starts;
+    judges.push_back(task);
+    if (judges.size() > most_judges_) judges.pop_front();
+    return device;
+  }
+
+  void end_first() { places_.pop_front(); }
+  [[nodiscard]] int at_hand(std::size_t device) const { return placement_.at_hand(std::to_string(device)); }
+
+  /// Judges that were started.
+  int starts = 0;
+
+ private:
+  [[nodiscard]] JudgeNeed need(std::size_t device, char task) const {
+    const auto& judges = warm_[device];
+    if (std::count(judges.begin(), judges.end(), task) > 0) return k_warm;
+    return judges.size() < most_judges_ ? k_cold : k_full;
+  }
+
+  std::vector<std::deque<char>> warm_;
+  std::size_t most_judges_;
+  Placement placement_;
+  std::deque<std::unique_ptr<Placement::Place>> places_;
+};
+
+/// The devices of evaluations one of which is at hand at a time.
+std::string one_by_one(Node& node, const std::string& tasks) {
+  std::string devices;
+  for (const char task : tasks) {
+    devices += std::to_string(node.evaluate(task));
+    node.end_first();
+  }
+  return devices;
+}
+
+}  // namespace
+
+TEST_CASE("the device with least to do is chosen", "[bench][placement]") {
+  CHECK(chosen({{}}) == 0);
+  CHECK(chosen({{.work = 9, .judge = k_full}}) == 0);
+  CHECK(chosen({{.work = 3}, {.work = 1}, {.work = 2}}) == 1);
+}
+
+TEST_CASE("among equal devices it is the one where nobody was placed for longest, then the first",
+          "[bench][placement]") {
+  CHECK(chosen({{}, {}, {}}) == 0);
+  CHECK(chosen({{.last_placed = 5}, {.last_placed = 3}, {.last_placed = 4}}) == 1);
+  CHECK(chosen({{.last_placed = 5}, {.last_placed = 0}}) == 1);
+}
+
+TEST_CASE("a warm judge is worth waiting for, for as long as starting another one takes", "[bench][placement]") {
+  CHECK(chosen({{.work = 0, .judge = k_cold}, {.work = 0, .judge = k_warm, .last_placed = 9}}) == 1);
+  // As soon there as here: then rather where nothing is done.
+  CHECK(chosen({{.work = 1, .judge = k_warm}, {.work = 0, .judge = k_cold}}) == 1);
+  CHECK(chosen({{.work = 5, .judge = k_warm}, {.work = 4, .judge = k_cold}}) == 1);
+  CHECK(chosen({{.work = 5, .judge = k_warm}, {.work = 5, .judge = k_cold}}) == 0);
+}
+
+TEST_CASE("ending another task's judge counts against a device", "[bench][placement]") {
+  CHECK(chosen({{.judge = k_full}, {.judge = k_cold, .last_placed = 9}}) == 1);
+  CHECK(chosen({{.work = 1, .judge = k_warm}, {.work = 0, .judge = k_full}}) == 0);
+  CHECK(chosen({{.work = 3, .judge = k_warm}, {.work = 0, .judge = k_full}}) == 1);
+}
+
+TEST_CASE("one evaluation at a time stays with its judge", "[bench][placement]") {
+  Node node(8, 3);
+  CHECK(one_by_one(node, "aaaa") == "0000");
+  CHECK(node.starts == 1);
+}
+
+TEST_CASE("tasks that take turns have a device each, and no judge is ended for another", "[bench][placement]") {
+  Node node(2, 1);
+  CHECK(one_by_one(node, "abababab") == "01010101");
+  CHECK(node.starts == 2);
+}
+
+TEST_CASE("tasks of which two are at hand at a time keep their judges too", "[bench][placement]") {
+  Node node(2, 1);
+  node.evaluate('a');
+  for (const char task : std::string("babababab")) {
+    node.evaluate(task);
+    node.end_first();
+  }
+  CHECK(node.starts == 2);
+}
+
+TEST_CASE("many evaluations of one task use all devices alike", "[bench][placement]") {
+  Node node(8, 3);
+  for (int i = 0; i < 40; ++i) node.evaluate('a');
+  for (std::size_t device = 0; device < 8; ++device) CHECK(node.at_hand(device) == 5);
+  CHECK(node.starts == 8);
+}
+
+TEST_CASE("two evaluations at a time use two devices, also when only one has the judge", "[bench][placement]") {
+  Node node(2, 3);
+  one_by_one(node, "aaa");
+  CHECK(node.evaluate('a') == 0);
+  CHECK(node.evaluate('a') == 1);
+}
+
+TEST_CASE("many tasks at once share the devices, each with few judges", "[bench][placement]") {
+  Node node(2, 20);
+  for (int i = 0; i < 40; ++i) node.evaluate(static_cast<char>('a' + i * 7 % 10));
+  CHECK(std::abs(node.at_hand(0) - node.at_hand(1)) <= 4);
+  // Twenty would be one of every task on both.
+  CHECK(node.starts < 16);
+}
+
+TEST_CASE("a place is given back when it ends", "[bench][placement]") {
+  Placement placement;
+  const std::vector<Placement::Choice> both{{"x", k_cold}, {"y", k_cold}};
+  auto first = placement.take("a", both);
+  CHECK(first->index() == 0);
+  CHECK(placement.at_hand("x") == 1);
+  first.reset();
+  CHECK(placement.at_hand("x") == 0);
+  // No work is left behind: y was never used, so it is next, and x after it.
+  CHECK(placement.take("b", both)->index() == 1);
+  CHECK(placement.take("c", both)->index() == 0);
+}
+
+TEST_CASE("who names a device is counted there", "[bench][placement]") {
+  Placement placement;
+  const auto named = placement.take("a", {{"x", k_warm}});
+  CHECK(placement.take("b", {{"x", k_cold}, {"y", k_cold}})->index() == 1);
+}
