@@ -46,6 +46,7 @@ struct RunOptions {
   std::optional<std::int64_t> max_output_tokens;
   double request_timeout_seconds = 600;
   int parallel = 4;
+  std::optional<int> parallel_evaluations;
   bool json = false;
   EvaluationFlags evaluation;
 };
@@ -99,6 +100,7 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   if (request.evaluation.threads == 0) request.evaluation.threads = cpu.usable_cores;
   KERNELGEN_TRY(auto device, choose_device(options, request.target, context));
   request.device = std::move(device.facts);
+  request.parallel_evaluations = options.parallel_evaluations.value_or(device.judging);
   request.gpu = std::move(device.gpu);
   if (options.search.profile == "timeline") request.counters = Counters::None;
   request.name = options.name.empty() ? request.task.name : request.task.name + '.' + options.name;
@@ -225,6 +227,11 @@ void bind_limits(CLI::App& command, RunOptions& options) {
       ->type_name("N")
       ->check(quiet(CLI::Range(1, 256)))
       ->capture_default_str();
+  command
+      .add_option("--parallel-evaluations", options.parallel_evaluations,
+                  "Evaluations at once; default: one for each GPU here")
+      ->type_name("N")
+      ->check(quiet(CLI::Range(1, 256)));
 }
 
 void bind_options(CLI::App& command, RunOptions& options) {

@@ -86,7 +86,12 @@ Result<PromptDevice> find_prompt_device(const PromptDeviceOptions& options, Cont
   const auto reading = read_fitting(options, installation, catalog, context);
   const auto& asked = options.gpu.empty() ? options.device : options.gpu;
   const auto chosen = choose_gpu(reading, catalog, asked);
-  if (chosen) return of_gpu(*chosen);
+  if (chosen) {
+    auto device = of_gpu(*chosen);
+    if (options.judged_here && options.device.empty())
+      device.judging = static_cast<int>(gpus_like_first(reading).size());
+    return device;
+  }
   if (options.judged_here && (native || !options.device.empty())) return missing(chosen.error(), options.target);
   // A GPU that is here is not contradicted by a name.
   if (!options.gpu.empty() && !reading.gpus.empty()) return chosen.error();

@@ -28,6 +28,8 @@ struct PromptDeviceOptions {
 struct PromptDevice {
   std::vector<DeviceFact> facts;
   std::optional<GpuFacts> gpu;
+  /// How many GPUs share what is judged on this machine; 1 where none does, or one was named.
+  int judging = 1;
 };
 
 /// The processor for cpp. Else the GPU that was named, or the first one; without any, the processor for Python targets

@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <shared_mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -71,7 +72,7 @@ Result<T> guarded(const char* what, Call&& call) {
 
 /// Carries out decisions. The thread that runs it owns the journal and the state; other threads only ask and judge.
 ///
-///     decide -> issue -> [model threads] -> reply -> [judge thread] -> finish -> decide
+///     decide -> issue -> [model threads] -> reply -> [judge threads] -> finish -> decide
 class Engine {
  public:
   Engine(const FlowRequest& request, const Policy& policy, const Backends& backends, Journal& journal,
@@ -83,7 +84,7 @@ class Engine {
         observer_(observer),
         stop_(std::move(stop)),
         models_(request.parallel_requests),
-        judge_(1) {
+        judge_(request.parallel_evaluations) {
     for (const auto& event : journal.events()) apply(state_, event);
   }
 
@@ -181,7 +182,8 @@ class Engine {
     return {};
   }
 
-  /// On the judge's thread, because a profile needs the device for itself, too.
+  /// On a judge's thread, while nothing is evaluated: a profile needs its device for itself, and no worker gives it
+  /// one.
   Result<void> profile(const std::string& id) {
     const auto found = state_.history.find(id);
     if (found == state_.history.end() || !found->second.correct())
@@ -192,6 +194,7 @@ class Engine {
     judge_.post([this, id, request = profile_request(found->second, request_, *state_.task)] {
       Completion completion;
       completion.action_id = id;
+      const std::scoped_lock alone(devices_);
       completion.profile =
           backends_.profiler == nullptr
               ? Result<Profile>(unavailable_profile("there is no profiler for it here"))
@@ -307,13 +310,14 @@ class Engine {
     ++busy_;
     judge_.post([this, number, candidate = *result.candidate, id = result.action.id] {
       Completion completion{.number = number};
+      const std::shared_lock beside(devices_);
       completion.record = evaluate(candidate, id);
       completions_.put(std::move(completion));
     });
     return {};
   }
 
-  /// On the judge's thread.
+  /// On a judge's thread.
   Result<EvaluationRecord> evaluate(const Candidate& candidate, const std::string& action_id) {
     const auto progress = [&](const EvaluationProgress& step) { notify(EvaluationStep{action_id, step}); };
     int suspects = 0, failures = 0;
@@ -403,6 +407,8 @@ class Engine {
   /// The requests among them.
   int asking_ = 0;
 
+  /// Evaluations share them, a profile has them alone.
+  std::shared_mutex devices_;
   Handover<Completion> completions_;
   // Last, so that they end first: their jobs use everything above.
   WorkerThreads models_;

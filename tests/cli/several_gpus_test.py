@@ -93,11 +93,13 @@ class Node(unittest.TestCase):
     def test_evaluations_share_the_gpus_that_are_like_the_first(self):
         worker = self.start()
         relu = task("relu")
-        ids = [worker.evaluate(relu, worker_client.make_candidate("cuda", code)) for code in (RELU, WRONG) * 2]
-        answers = [worker.wait(number) for number in ids]
-        devices = [self.judged(answer, ("accuracy",) if i % 2 else ("correct", "suspect"))
-                   for i, answer in enumerate(answers)]
-        self.assertEqual(sorted(devices), [FIRST, FIRST, THIRD, THIRD])
+        # A right one may be judged twice where the machine is busy, and then be placed twice.
+        for code, kinds in ((WRONG, ("accuracy",)), (RELU, ("correct", "suspect"))):
+            ids = [worker.evaluate(relu, worker_client.make_candidate("cuda", code)) for _ in range(4)]
+            devices = sorted(self.judged(worker.wait(number), kinds) for number in ids)
+            self.assertLessEqual(set(devices), {FIRST, THIRD})
+            if code == WRONG:
+                self.assertEqual(devices, [FIRST, FIRST, THIRD, THIRD])
 
     def test_one_at_a_time_stays_with_its_judge(self):
         worker = self.start()

@@ -88,8 +88,10 @@ struct FlowRequest {
   /// quieter time: it ends with Pending, and goes on from there.
   std::vector<std::chrono::milliseconds> busy_pauses{std::chrono::seconds{5}, std::chrono::seconds{30},
                                                      std::chrono::seconds{120}};
-  /// Requests in flight at once. Evaluations are done one at a time, beside them.
+  /// Requests in flight at once.
   int parallel_requests = 4;
+  /// Evaluations at once, beside the requests: as many as the benchmarker has devices. Profiles are made between them.
+  int parallel_evaluations = 1;
 };
 
 /// The phase of an evaluation in which the engine waits for a quieter machine.
@@ -102,7 +104,7 @@ struct EvaluationStep {
 };
 
 /// Sees every event right after it was journaled, and the steps of evaluations. Called from the thread that called
-/// run_flow(), or from the one evaluating; never from two at once.
+/// run_flow(), or from one that evaluates; never from two at once.
 using FlowObserver = std::function<void(const std::variant<Event, EvaluationStep>&)>;
 
 /// How a search ended.

@@ -1,6 +1,8 @@
 #include <kernelgen/flow/engine.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -527,6 +529,78 @@ TEST_CASE("an observer sees what the journal gets, and the steps of evaluations"
   }));
   CHECK(events == journal->events().size());
   CHECK(steps == 4 * world.benchmarker.requests().size());
+}
+
+namespace {
+
+/// Notes how many it judges at once, and answers when there were `wanted`, or after a while.
+class CrowdedBenchmarker final : public Benchmarker {
+ public:
+  explicit CrowdedBenchmarker(int wanted) : wanted_(wanted) {}
+  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback&,
+                                    std::stop_token) override {
+    std::unique_lock lock(mutex_);
+    most = std::max(most, ++now);
+    changed_.notify_all();
+    changed_.wait_for(lock, 5s, [&] { return most >= wanted_; });
+    lock.unlock();
+    std::this_thread::sleep_for(10ms);
+    --now;
+    return judge_source(request.candidate.source);
+  }
+  Result<TaskDescription> describe(const TaskSource&, const EvaluationOptions&, std::stop_token) override {
+    return TaskDescription{};
+  }
+
+  std::atomic<int> now = 0;
+  int most = 0;
+
+ private:
+  const int wanted_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+};
+
+}  // namespace
+
+TEST_CASE("nothing is evaluated while something is profiled", "[flow][engine][profile]") {
+  World world;
+  world.policy = make_hybrid_policy({.seeds = 2, .profiles = ProfileUse::BeforeAdvice});
+  auto request = fake_request();
+  request.parallel_evaluations = 4;
+  CrowdedBenchmarker benchmarker(1);
+  std::atomic<int> most = 0;
+  FakeProfiler profiler([&](const ProfileRequest&) -> Result<Profile> {
+    for (int i = 0; i < 20; ++i) {
+      most = std::max(most.load(), benchmarker.now.load());
+      std::this_thread::sleep_for(1ms);
+    }
+    return busy_profile();
+  });
+  const auto journal = make_memory_journal(real_time());
+  REQUIRE(run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector, &profiler},
+                   *journal, {}, {}));
+  CHECK(profiler.requests().size() >= 2);
+  CHECK(most == 0);
+}
+
+TEST_CASE("as many evaluations at once as asked for", "[flow][engine]") {
+  std::map<std::string, std::string> replies;
+  for (int i = 1; i <= 6; ++i) replies["sample" + std::to_string(i)] = code_reply("score " + std::to_string(i));
+  for (const int evaluations : {1, 3}) {
+    World world(replies);
+    world.policy = make_one_shot_policy({.samples = 6});
+    auto request = fake_request();
+    request.parallel_requests = 6;
+    request.parallel_evaluations = evaluations;
+    CrowdedBenchmarker benchmarker(evaluations);
+    const auto journal = make_memory_journal(real_time());
+    const auto outcome =
+        run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector}, *journal, {}, {});
+    REQUIRE(outcome);
+    CHECK(outcome->best == "sample6");
+    CHECK(benchmarker.most == evaluations);
+  }
 }
 
 TEST_CASE("several requests are in flight at once, and never more than asked for", "[flow][engine]") {
