@@ -167,6 +167,18 @@ class Node(unittest.TestCase):
                 worker.wait(timeout=60)
             self.assertEqual(len(list(spool.glob("*.request.json"))), 8)
 
+    def test_a_search_judges_on_all_of_them(self):
+        (self.root / "relu.py").write_text(task("relu")["text"])
+        (self.root / "reply.txt").write_text(f"```cuda\n{WRONG}\n```\n")
+        for device, expected in ((), {FIRST, THIRD}), (("--device", "2"), {THIRD}):
+            results = self.root / f"results{len(device)}"
+            self.kgen("run", str(self.root / "relu.py"), "--target", "cuda", "--policy", "one-shot", "--samples", "4",
+                      "--llm", f"command:cat {self.root}/reply.txt", "--results", str(results),
+                      "--cache-dir", str(self.root / "cache"), *device)
+            records = [json.loads(path.read_text()) for path in results.glob("relu/result_*.json")]
+            self.assertEqual([record["outcome"]["kind"] for record in records], ["accuracy"] * 4)
+            self.assertEqual({record["environment"]["device_uuid"] for record in records}, expected)
+
     def test_all_of_them_are_shown(self):
         shown = json.loads(self.kgen("devices", "--json", "--cache-dir", str(self.root / "cache")))
         self.assertEqual([gpu["uuid"] for gpu in shown["gpus"]], [FIRST, OTHER, THIRD])
