@@ -130,7 +130,8 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
   if (ended) return Answer(*std::move(ended));
   const auto& reply = std::get<RunnerReply>(answer);
   // Decided only now, when the answer is there: the candidate cannot know which calls count.
-  const bool full = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes || coin_(entropy_) == 0;
+  const bool cheap = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes;
+  const bool full = options_.measure.full_comparisons > 0 && (cheap || coin_(entropy_) == 0);
   // In vain after the last pair: only where calls are short.
   const auto next = reference_ns_ > 0 && reference_ns_ < k_short_call_ns
                         ? std::optional(timed_call(number + 1, reference))

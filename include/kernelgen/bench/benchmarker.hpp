@@ -25,7 +25,7 @@ struct MeasureOptions {
   /// Stop once the 95 % confidence interval of the ratio is narrower than this fraction of it.
   double max_relative_interval = 0.01;
   /// Timed calls, replays of graphs among them, that are compared in full. Fewer than 44 marks the record "reduced
-  /// verification".
+  /// verification"; with 0, only canary lines are.
   int full_comparisons = 44;
   int max_samples = 100;
   /// Wall-clock limit of the timing phase. Wins over every other criterion.

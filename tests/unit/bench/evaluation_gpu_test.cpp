@@ -19,6 +19,24 @@ TEST_CASE("on a GPU, the device's clock counts, for calls and for graphs", "[ben
   CHECK(record->timing->full_comparisons >= 44);
 }
 
+TEST_CASE("timed calls that nobody wants compared are not", "[bench][evaluation][gpu]") {
+  const auto timing = [](bool gpu, int full_comparisons) {
+    Scene scene;
+    if (gpu) put_on_gpu(scene, 1'000'000, 500'000);
+    scene.measure = {.max_relative_interval = -1, .full_comparisons = full_comparisons, .max_samples = 50};
+    const auto record = evaluate(scene);
+    REQUIRE(record);
+    CHECK(std::count(record->labels.begin(), record->labels.end(),
+                     "reduced verification: 0 timed calls compared in full") == (full_comparisons == 0 ? 1 : 0));
+    return *record->timing;
+  };
+  CHECK(timing(true, 0).full_comparisons == 0);
+  CHECK(timing(true, 0).canary_comparisons == 100);
+  CHECK(timing(false, 0).full_comparisons == 0);
+  CHECK(timing(false, 44).full_comparisons == 50);
+  CHECK(timing(true, 44).full_comparisons == 100);
+}
+
 TEST_CASE("a judge is asked for when everything else is done, and before that only to admit a task",
           "[bench][evaluation][gpu]") {
   using Order = std::vector<std::string>;

@@ -118,6 +118,7 @@ struct Scene {
   std::uint64_t output_bytes = 0;
   std::optional<GpuFacts> gpu;
   BaselineOptions baselines;
+  MeasureOptions measure;
   /// What compiled references were asked for, and what is answered.
   std::vector<CompiledBaselineRequest> compiled_requests;
   std::function<Result<Baseline>(BaselineKind kind)> compiled_reference = [](BaselineKind) {
@@ -229,6 +230,7 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
   EvaluationRequest request;
   request.candidate = make_candidate(target, scene.source);
   request.options.baselines = scene.baselines;
+  request.options.measure = scene.measure;
   return evaluate_candidate(request, {},
                             {.gpu = scene.gpu,
                              .judges = world,
