@@ -2,6 +2,7 @@
 
     python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT
     python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT --only mixed --skip-kernelbench
+    python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT --only mixed --gpus 1
 
 KernelBench runs in a fresh process per verdict, with 5 correctness and 100 timed trials; its time is that of the whole
 process. kgen answers through one `kgen worker`; its time is from sending the request to having the record. Warm means:
@@ -128,17 +129,16 @@ class Bench:
 
 
 class Utilization:
-    """The share of time in which some kernel ran, by nvidia-smi's own sampling; nothing where there is none."""
+    """The share of time in which some kernel ran on each GPU, by nvidia-smi's own sampling; nothing where there is none."""
 
     def __init__(self):
-        self.mean: float | None = None
+        self.means: dict[str, float] = {}
         self._process: subprocess.Popen | None = None
 
     def __enter__(self) -> "Utilization":
         if shutil.which("nvidia-smi"):
             self._process = subprocess.Popen(
-                ["nvidia-smi", "--id=0", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits",
-                 "--loop-ms=200"],
+                ["nvidia-smi", "--query-gpu=uuid,utilization.gpu", "--format=csv,noheader,nounits", "--loop-ms=200"],
                 stdout=subprocess.PIPE, text=True)
         return self
 
@@ -146,8 +146,45 @@ class Utilization:
         if self._process is None:
             return
         self._process.terminate()
-        samples = [int(line) for line in self._process.communicate()[0].splitlines() if line.strip().isdigit()]
-        self.mean = statistics.mean(samples) / 100 if samples else None
+        self.read(self._process.communicate()[0])
+
+    def read(self, told: str) -> None:
+        samples: dict[str, list[int]] = {}
+        for line in told.splitlines():
+            uuid, _, percent = line.partition(", ")
+            if percent.strip().isdigit():
+                samples.setdefault(uuid, []).append(int(percent))
+        self.means = {uuid: statistics.mean(values) / 100 for uuid, values in samples.items()}
+
+
+def use_first_gpus(count: int) -> None:
+    """For this process and those that it starts, so that one machine can be measured with one GPU and with several."""
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = seen.split(",") if seen else [str(index) for index in range(count)]
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names[:count])
+
+
+def shared_gpus(kgen: str, cache: pathlib.Path) -> list[str]:
+    """The UUIDs of those that share what names no device."""
+    told = subprocess.run([kgen, "devices", "--json", "--cache-dir", str(cache)], capture_output=True, text=True,
+                          timeout=300, check=True).stdout
+    gpus = json.loads(told)["gpus"]
+    return [gpu["uuid"] for gpu in gpus
+            if all(gpu[key] == gpus[0][key] for key in ("name", "architecture", "multiprocessors"))]
+
+
+def uses_device(phase: str) -> bool:
+    return not phase.startswith(OFF_DEVICE)
+
+
+def by_device(answers: list, kernels_ran: dict[str, float], waiting: float) -> dict[str, dict]:
+    """What each GPU did in the time in which something waited for a verdict."""
+    devices = {}
+    for uuid in sorted({answer.device for answer in answers if answer.device}):
+        there = [answer for answer in answers if answer.device == uuid]
+        devices[uuid] = {"verdicts": len(there), "idle_share": 1 - busy_and_waiting(there, uses_device)[0] / waiting,
+                         "kernel_running_share": kernels_ran.get(uuid)}
+    return devices
 
 
 def phases_of(answer) -> list:
@@ -235,9 +272,12 @@ def row_mixed(bench: Bench) -> None:
     """All forty at once through one warm worker: what the queue makes of them."""
     chosen = mixed.candidates()
     tasks = {problem: load_task(bench.level1(problem), "single_operator") for problem in {c.problem for c in chosen}}
+    gpus = shared_gpus(bench.options.kgen, bench.scratch / "cache")
     for problem, task in sorted(tasks.items()):
-        answer = bench.worker.wait(bench.worker.describe(task))
-        say(f"  level1/{problem}: {'admitted' if answer.description else answer.error} in {answer.seconds:.1f} s")
+        # Each GPU admits for itself.
+        for request in [bench.worker.describe(task, {"device": uuid}) for uuid in gpus]:
+            answer = bench.worker.wait(request)
+            say(f"  level1/{problem}: {'admitted' if answer.description else answer.error} in {answer.seconds:.1f} s")
     if bench.options.order == "shuffled":
         random.Random(1).shuffle(chosen)
     time.sleep(bench.options.settle)
@@ -248,21 +288,22 @@ def row_mixed(bench: Bench) -> None:
         for request, candidate in zip(ids, chosen):
             answers.append(bench.worker.wait(request))
             say(f"  {candidate.name}: {answers[-1].outcome} after {answers[-1].seconds:.1f} s")
-    busy, waiting = busy_and_waiting(answers, lambda phase: not phase.startswith(OFF_DEVICE))
+    _, waiting = busy_and_waiting(answers, uses_device)
     as_expected = 0
     listing = []
     for candidate, answer in zip(chosen, answers):
         expected = (answer.outcome == "correct") == candidate.right and answer.record is not None
         as_expected += expected
         listing.append({"name": candidate.name, "target": candidate.target, "problem": candidate.problem,
-                        "right": candidate.right, "outcome": answer.outcome, "phases": phases_of(answer)})
+                        "right": candidate.right, "outcome": answer.outcome, "device": answer.device,
+                        "phases": phases_of(answer)})
         say(f"    {candidate.target:6} level1/{candidate.problem:<3} {candidate.name:26} {answer.outcome}"
             f"{'' if expected else '   <-- not what it is'}; {phase_line(answer)}")
-    bench.results["40 mixed level-1 candidates"] = {
+    row = "40 mixed level-1 candidates" + (f", {len(gpus)} GPUs" if len(gpus) > 1 else "")
+    bench.results[row] = {
         "kgen": {"seconds": [waiting], "verdicts": [f"{as_expected} of {len(chosen)} as expected"], "details": listing},
         "per_hour": len(chosen) * 3600 / waiting,
-        "idle_share": 1 - busy / waiting,
-        "kernel_running_share": utilization.mean,
+        "devices": by_device(answers, utilization.means, waiting),
     }
 
 
@@ -295,9 +336,11 @@ def table(results: dict[str, dict]) -> str:
         if theirs and ours and {*theirs["verdicts"], *ours["verdicts"]} == {"correct"}:
             ratio = f"{statistics.median(theirs['seconds']) / statistics.median(ours['seconds']):.1f}"
         if "per_hour" in result:
-            cells[1] += f"; {result['per_hour']:.0f} per hour, idle {100 * result['idle_share']:.0f} %"
-            if result["kernel_running_share"] is not None:
-                cells[1] += f", a kernel ran {100 * result['kernel_running_share']:.0f} % of the time"
+            cells[1] += f"; {result['per_hour']:.0f} per hour"
+            for device in result["devices"].values():
+                cells[1] += f"; {device['verdicts']} verdicts, idle {100 * device['idle_share']:.0f} %"
+                if device["kernel_running_share"] is not None:
+                    cells[1] += f", a kernel ran {100 * device['kernel_running_share']:.0f} % of the time"
         verdicts = sorted({verdict[:60] for side in (theirs, ours) if side for verdict in side["verdicts"]})
         lines.append(f"| {row} | {cells[0]} | {cells[1]} | {ratio} | {'; '.join(verdicts)} |")
     return "\n".join(lines)
@@ -312,6 +355,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--slow-repeat", type=int, default=1, metavar="N",
                         help="trials of KernelBench's slow rows, up to 70 s each (%(default)s)")
     parser.add_argument("--skip-kernelbench", action="store_true", help="measure kgen only")
+    parser.add_argument("--gpus", type=int, metavar="N", help="use the first N GPUs only; else all that are like the first")
     parser.add_argument("--order", choices=("shuffled", "task"), default="shuffled",
                         help="order of the mixed candidates (%(default)s)")
     parser.add_argument("--settle", type=float, default=1.0, metavar="S",
@@ -324,11 +368,15 @@ def parse_arguments() -> argparse.Namespace:
     options.kernelbench = options.kernelbench.resolve()
     if min(options.repeat, options.slow_repeat) < 1:
         parser.error("a row needs at least one trial")
+    if options.gpus is not None and options.gpus < 1:
+        parser.error("--gpus needs at least one")
     return options
 
 
 def main() -> int:
     options = parse_arguments()
+    if options.gpus:
+        use_first_gpus(options.gpus)
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="kgen-side-by-side-"))
     bench = Bench(options, scratch)
     failed = []

@@ -10,6 +10,7 @@ import stat
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "gpu"))
@@ -147,6 +148,37 @@ class Reading(unittest.TestCase):
         text = side_by_side.table({"CUDA ReLU 4096 x 4096, fresh build": {"kgen": ours},
                                    "the same as load_inline, fresh build": {"kernelbench": side}})
         self.assertIn("| CUDA ReLU 4096 x 4096, fresh build | 46.00 s | 2.00 s | 23.0 | correct |", text)
+
+
+class SeveralGpus(unittest.TestCase):
+    @staticmethod
+    def answer(uuid, start, end):
+        return worker_client.Answer(sent=0, answered=end, phases=[(0, "compile"), (start, "timing")],
+                                    record={"environment": {"device_uuid": uuid}})
+
+    def test_each_is_told_by_itself(self):
+        answers = [self.answer("GPU-b", 2, 10), self.answer("GPU-a", 5, 10), self.answer("GPU-a", 8, 20),
+                   worker_client.Answer(sent=0, answered=1)]
+        devices = side_by_side.by_device(answers, {"GPU-a": 0.5}, 20)
+        self.assertEqual(list(devices), ["GPU-a", "GPU-b"])
+        self.assertEqual(devices["GPU-a"], {"verdicts": 2, "idle_share": 0.25, "kernel_running_share": 0.5})
+        self.assertEqual(devices["GPU-b"], {"verdicts": 1, "idle_share": 0.6, "kernel_running_share": None})
+        row = {"kgen": {"seconds": [20.0], "verdicts": ["3 of 3 as expected"]}, "per_hour": 540.0, "devices": devices}
+        self.assertIn("540 per hour; 2 verdicts, idle 25 %, a kernel ran 50 % of the time; 1 verdicts, idle 60 % |",
+                      side_by_side.table({"mixed": row}))
+
+    def test_what_nvidia_smi_says(self):
+        utilization = side_by_side.Utilization()
+        utilization.read("GPU-a, 100\nGPU-b, 0\nGPU-a, 50\nGPU-b, [N/A]\n")
+        self.assertEqual(utilization.means, {"GPU-a": 0.75, "GPU-b": 0.0})
+
+    def test_the_first_of_those_that_are_seen(self):
+        for seen, expected in (("3,1,2", "3,1"), (None, "0,1")):
+            with unittest.mock.patch.dict(os.environ, {"CUDA_VISIBLE_DEVICES": seen} if seen else {}):
+                if not seen:
+                    os.environ.pop("CUDA_VISIBLE_DEVICES", None)
+                side_by_side.use_first_gpus(2)
+                self.assertEqual(os.environ["CUDA_VISIBLE_DEVICES"], expected)
 
 
 class Noise(unittest.TestCase):

@@ -3,6 +3,7 @@
 
 import argparse
 import contextlib
+import io
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "gpu"))
 
 import evaluate  # noqa: E402
+import several_gpus  # noqa: E402
 
 
 def record(kind="correct", detail="", call=1.2, device=1.1, full=44):
@@ -132,6 +134,75 @@ sys.exit(0 if right else 2)
         results = self.run_cases(cases, 0, limit=60)
         self.assertEqual(results[0].failures, ["the worker ended", "the worker ended after it"])
         self.assertLess(results[0].seconds, 30)
+
+
+class FakeNode(several_gpus.Bench):
+    """Answers as one worker on these GPUs should, except for what the test plants."""
+
+    def __init__(self, models="aa", place=None, outcomes=None, named=None):
+        self.gpus = [{"index": i, "uuid": f"GPU-{i}", "name": model, "architecture": "sm_90", "multiprocessors": 132}
+                     for i, model in enumerate(models)]
+        self.shared = [gpu["uuid"] for gpu in self.gpus if several_gpus.are_alike(gpu, self.gpus[0])]
+        self.worker = self
+        self.sent = []
+        self.place = place or (lambda number: self.shared[number % len(self.shared)])
+        self.named = named or (lambda uuid: uuid)
+        self.outcomes = {"twice.cu": ("accuracy", "mismatch"), "zeros_torch.py": ("accuracy", "mismatch"),
+                         "illegal_address.cu": ("device_fault", "illegal_address"), **(outcomes or {})}
+
+    def send(self, name, device=""):
+        self.sent.append((name, self.named(device) if device else self.place(len(self.sent))))
+        return len(self.sent) - 1
+
+    def wait(self, request):
+        name, uuid = self.sent[request]
+        kind, detail = self.outcomes.get(name, ("correct", ""))
+        return several_gpus.Answer(sent=0, answered=1, record={
+            "outcome": {"kind": kind, "detail": detail, "message": ""}, "environment": {"device_uuid": uuid},
+            "timing": {"speedup_call": {"value": 1.5}}})
+
+    def run(self, *arguments):
+        index = int(arguments[-1])
+        if index >= len(self.gpus):
+            return subprocess.CompletedProcess(arguments, 69, "", "there is no GPU")
+        record = {"environment": {"device_uuid": self.named(self.gpus[index]["uuid"])}}
+        return subprocess.CompletedProcess(arguments, 0, json.dumps(record), "")
+
+
+class SeveralGpus(unittest.TestCase):
+    def failures(self, node):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            failed = several_gpus.run_all(node)
+        self.assertEqual(len(said.getvalue().splitlines()), len(several_gpus.CASES))
+        self.assertEqual(said.getvalue().count("FAILED"), failed)
+        return [line.split(":")[0].removeprefix("FAILED ") for line in said.getvalue().splitlines() if "FAILED" in line]
+
+    def test_candidates_exist(self):
+        for name in (*several_gpus.RIGHT, *several_gpus.FOUR, "illegal_address.cu"):
+            self.assertTrue((ROOT / "tests" / "gpu" / "candidates" / name).is_file(), name)
+
+    def test_a_worker_that_does_it_right_passes(self):
+        for models in ("a", "aa", "aba", "aaaaaaaa"):
+            self.assertEqual(self.failures(FakeNode(models)), [], models)
+
+    def test_one_gpu_for_all_is_told(self):
+        self.assertEqual(self.failures(FakeNode(place=lambda number: "GPU-0")), ["four at once"])
+
+    def test_a_gpu_of_another_model_is_told(self):
+        node = FakeNode("aba", place=lambda number: f"GPU-{number % 3}")
+        self.assertEqual(self.failures(node), ["four at once"])
+
+    def test_a_device_that_was_not_asked_for_is_told(self):
+        self.assertEqual(self.failures(FakeNode(named=lambda uuid: "GPU-0")),
+                         ["every kind on every gpu", "a fault stays where it is", "a named device is used"])
+
+    def test_a_wrong_verdict_is_told(self):
+        self.assertEqual(self.failures(FakeNode(outcomes={"twice.cu": ("correct", "")})), ["four at once"])
+        self.assertEqual(self.failures(FakeNode(outcomes={"relu_triton.py": ("suspect", "busy machine")})),
+                         ["four at once", "every kind on every gpu"])
+        self.assertEqual(self.failures(FakeNode(outcomes={"illegal_address.cu": ("correct", "")})),
+                         ["a fault stays where it is"])
 
 
 class Script(unittest.TestCase):
