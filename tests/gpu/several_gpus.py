@@ -106,8 +106,10 @@ def a_named_device_is_used(bench: Bench) -> str:
                str(HERE / "tasks" / "relu.py"), "--device"]
     last = bench.gpus[-1]
     done = bench.run(*command, str(last["index"]))
-    require(done.returncode in (0, 1), f"exit code {done.returncode}: {done.stderr[-500:]}")
-    used = json.loads(done.stdout)["environment"]["device_uuid"]
+    require(bool(done.stdout), f"no record, exit code {done.returncode}: {done.stderr[-500:]}")
+    record = json.loads(done.stdout)
+    require(done.returncode in (0, 1), f"exit code {done.returncode}: {record['outcome']}")
+    used = record["environment"]["device_uuid"]
     require(used == last["uuid"], f"--device {last['index']} used {used}, not {last['uuid']}")
     missing = bench.run(*command, str(len(bench.gpus)))
     require(missing.returncode == 69 and "there is no GPU" in missing.stderr,

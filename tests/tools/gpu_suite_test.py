@@ -165,7 +165,7 @@ class FakeNode(several_gpus.Bench):
         index = int(arguments[-1])
         if index >= len(self.gpus):
             return subprocess.CompletedProcess(arguments, 69, "", "there is no GPU")
-        record = {"environment": {"device_uuid": self.named(self.gpus[index]["uuid"])}}
+        record = {"outcome": {}, "environment": {"device_uuid": self.named(self.gpus[index]["uuid"])}}
         return subprocess.CompletedProcess(arguments, 0, json.dumps(record), "")
 
 
