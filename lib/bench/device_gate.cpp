@@ -100,5 +100,11 @@ std::unique_ptr<DeviceGate> make_device_gate(std::string lock_file) {
   return std::make_unique<LocalGate>(std::move(lock_file));
 }
 
+bool is_held(const std::string& lock_file) {
+  const UniqueFd fd(::open(lock_file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // Shared, so that those who look do not see each other; it ends with the descriptor.
+  return fd.valid() && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 }  // namespace v0
 }  // namespace kernelgen

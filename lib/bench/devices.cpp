@@ -56,7 +56,7 @@ class LocalDevices final : public Devices {
     const auto gpus = asked.empty() ? gpus_like_first(*reading) : std::vector{first};
     std::vector<Placement::Choice> choices;
     choices.reserve(gpus.size());
-    for (const auto& gpu : gpus) choices.push_back({gpu.uuid, request.judge(gpu)});
+    for (const auto& gpu : gpus) choices.push_back({gpu.uuid, request.judge(gpu), work_of_others(gpu)});
     auto place = placement_.take(request.task, choices);
     auto& device = device_of(gpus[place->index()]);
     lock.unlock();
@@ -100,6 +100,11 @@ class LocalDevices final : public Devices {
     for (auto& gpu : gpus_)
       if (gpu.facts.uuid == facts.uuid) return gpu;
     return gpus_.emplace_back(facts);
+  }
+
+  /// What can be seen of other workers: one of them measures there, while nobody of this one is there.
+  [[nodiscard]] int work_of_others(const GpuFacts& gpu) const {
+    return placement_.at_hand(gpu.uuid) == 0 && is_held(lock_file(gpu)) ? 1 : 0;
   }
 
   /// Waits for others on that device, and for nobody else.

@@ -43,7 +43,7 @@ std::unique_ptr<Placement::Place> Placement::take(const std::string& task, const
     const auto& device = devices_[choice.device];
     // Somebody who was placed there before will have started it.
     const auto judge = device.tasks.contains(task) ? JudgeNeed::Nothing : choice.judge;
-    queues.push_back({.work = device.work, .judge = judge, .last_placed = device.last_placed});
+    queues.push_back({.work = device.work + choice.others, .judge = judge, .last_placed = device.last_placed});
   }
   const auto index = soonest(queues);
   const int work = 1 + work_of(queues[index].judge);

@@ -49,6 +49,8 @@ class Placement {
     std::string device;
     /// Not counting what evaluations that are placed there will start.
     JudgeNeed judge = JudgeNeed::Start;
+    /// Work of those who are not placed here.
+    int others = 0;
   };
 
   /// Somebody is at hand on a device until this ends.

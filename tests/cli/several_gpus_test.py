@@ -2,6 +2,7 @@
 """One worker on a node with several GPUs: those of tests/support/fake_cuda.c, the second of another model than the rest."""
 
 import argparse
+import fcntl
 import json
 import os
 import pathlib
@@ -109,6 +110,17 @@ class Node(unittest.TestCase):
         again = task("again", "torch.relu(x) * 1")
         self.assertEqual(self.judged(worker.judge(again, "cuda", RELU)), THIRD)
         self.assertEqual(self.judged(worker.judge(relu, "cuda", RELU)), FIRST)
+
+    def test_where_another_worker_measures_is_not_the_first_choice(self):
+        worker = self.start()
+        relu = task("relu")
+        self.judged(worker.judge(relu, "cuda", RELU))
+        with open(f"/tmp/kernelgen.{FIRST}.lock", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.assertEqual(self.judged(worker.judge(relu, "cuda", RELU)), THIRD)
+        # Now both have the judge.
+        ids = [worker.evaluate(relu, worker_client.make_candidate("cuda", WRONG)) for _ in range(2)]
+        self.assertEqual({worker.wait(number).device for number in ids}, {FIRST, THIRD})
 
     def test_who_names_a_device_gets_it(self):
         worker = self.start()

@@ -149,6 +149,14 @@ TEST_CASE("a place is given back when it ends", "[bench][placement]") {
   CHECK(placement.take("c", both)->index() == 0);
 }
 
+TEST_CASE("other workers count where they are", "[bench][placement]") {
+  Placement placement;
+  // A judge is worth waiting for one of them, if one would have to be ended elsewhere.
+  CHECK(placement.take("a", {{"x", k_warm, 1}, {"y", k_full}})->index() == 0);
+  CHECK(placement.take("a", {{"x", k_warm, 1}, {"y", k_cold}})->index() == 1);
+  CHECK(placement.take("b", {{"x", k_cold}, {"y", k_cold, 1}})->index() == 0);
+}
+
 TEST_CASE("who names a device is counted there", "[bench][placement]") {
   Placement placement;
   const auto named = placement.take("a", {{"x", k_warm}});
