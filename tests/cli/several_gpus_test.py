@@ -111,6 +111,15 @@ class Node(unittest.TestCase):
         self.assertEqual(self.judged(worker.judge(again, "cuda", RELU)), THIRD)
         self.assertEqual(self.judged(worker.judge(relu, "cuda", RELU)), FIRST)
 
+    def test_each_gpu_keeps_three_judges(self):
+        worker = self.start()
+        tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(6)]
+        devices = [self.judged(worker.judge(one, "cuda", WRONG), ("accuracy",)) for one in tasks]
+        self.assertEqual(devices, [FIRST, THIRD] * 3)
+        # Without their judges they would take turns again.
+        devices = [self.judged(worker.judge(one, "cuda", WRONG), ("accuracy",)) for one in tasks[::2] + tasks[1::2]]
+        self.assertEqual(devices, [FIRST] * 3 + [THIRD] * 3)
+
     def test_where_another_worker_measures_is_not_the_first_choice(self):
         worker = self.start()
         relu = task("relu")
