@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <vector>
 
 #include "support/files.hpp"
 #include "support/text.hpp"
@@ -21,6 +23,19 @@ const GpuFacts* first_nvidia(const GpuSituation& situation) {
   return nullptr;
 }
 
+/// "8 x NVIDIA H200 (sm_90), 132 SMs, 140 GiB", each kind once.
+std::string list_of(const GpuReading& reading) {
+  std::vector<std::string> lines;
+  for (const auto& gpu : reading.gpus) lines.push_back(gpu.to_line());
+  std::string text;
+  for (auto line = lines.begin(); line != lines.end(); ++line) {
+    if (std::find(lines.begin(), line, *line) != line) continue;
+    const auto count = std::count(line, lines.end(), *line);
+    text += (text.empty() ? "" : "; ") + (count > 1 ? fmt::format("{} x ", count) : "") + *line;
+  }
+  return text;
+}
+
 DoctorFinding device_finding(const GpuSituation& situation) {
   if (!situation.reading)
     return {"GPU", DoctorStatus::Limited, sanitize_line(situation.reading.error().to_line(), 300), "nvidia-smi"};
@@ -30,8 +45,7 @@ DoctorFinding device_finding(const GpuSituation& situation) {
             "sudo apt-get install nvidia-driver-580, or start the container with --gpus all"};
   if (reading.gpus.empty())
     return {"GPU", DoctorStatus::Ok, "none; cpp, torch and triton kernels are judged on the processor", ""};
-  std::string text;
-  for (const auto& gpu : reading.gpus) text += (text.empty() ? "" : "; ") + gpu.to_line();
+  auto text = list_of(reading);
   text += fmt::format("; driver for CUDA {}", format_driver_version(reading.gpus.front().driver_version));
   return {"GPU", DoctorStatus::Ok, sanitize_line(text, 300), ""};
 }

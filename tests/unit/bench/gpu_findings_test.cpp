@@ -44,6 +44,16 @@ TEST_CASE("a GPU with a driver and a toolkit is fine", "[bench][doctor][gpu]") {
   CHECK(findings[1].detail == "13.0 (/cuda/bin/nvcc)");
 }
 
+TEST_CASE("all GPUs of a node are told, each kind once", "[bench][doctor][gpu]") {
+  auto node = with_h200();
+  auto& gpus = node.reading.value().gpus;
+  gpus.resize(7, gpus.front());
+  gpus[2].name = "NVIDIA H100";
+  gpus.push_back(gpus.front());
+  CHECK(find(node, "GPU").detail ==
+        "7 x NVIDIA H200 (sm_90), 132 SMs, 140 GiB; NVIDIA H100 (sm_90), 132 SMs, 140 GiB; driver for CUDA 13.0");
+}
+
 TEST_CASE("a machine without a card lacks nothing", "[bench][doctor][gpu]") {
   GpuSituation situation;
   situation.reading = GpuReading{{}, "there is no CUDA driver"};
