@@ -18,6 +18,7 @@ Result<std::unique_ptr<KernelCompiler>> make_profile_compiler(const std::optiona
   KERNELGEN_TRY(
       auto compiler,
       gpu ? make_nvcc_compiler({.architecture = gpu->architecture,
+                                .driver_version = gpu->driver_version,
                                 .abi_dir = abi_dir,
                                 .output_dir = store,
                                 .sandbox = sandbox,

@@ -171,6 +171,7 @@ class LocalDevices final : public Devices {
       return make_cpp_compiler(std::move(cpp), processes_);
     }
     return make_nvcc_compiler({.architecture = gpu->architecture,
+                               .driver_version = gpu->driver_version,
                                .abi_dir = std::move(cpp.abi_dir),
                                .output_dir = store_,
                                .sandbox = std::move(cpp.sandbox),

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <kernelgen/compile/kernel_compiler.hpp>
+#include <kernelgen/device/gpu.hpp>
 
 #include "compile/cuda_toolkit.hpp"
 #include "compile/diagnostics.hpp"
@@ -79,6 +80,7 @@ class NvccToolset final : public Toolset {
   [[nodiscard]] std::string remedy(std::string_view said) const override;
 
  private:
+  [[nodiscard]] Result<CudaToolkitFacts> facts(std::stop_token stop);
   [[nodiscard]] Toolchain& host(const std::string& compiler);
 
   NvccCompilerOptions options_;
@@ -105,9 +107,24 @@ std::vector<std::string> NvccToolset::command_line(const std::string& driver, co
   return command;
 }
 
+/// Drivers serve every toolkit of their major version, and older ones. What a newer one compiles is refused when it is
+/// first used, which would look like the candidate's fault.
+Result<CudaToolkitFacts> NvccToolset::facts(std::stop_token stop) {
+  KERNELGEN_TRY(auto facts, toolkit_.facts(std::move(stop)));
+  const int driver = options_.driver_version / 1000;
+  if (driver == 0 || facts.release.first <= driver) return facts;
+  return Error{
+      ErrorCode::MissingTool,
+      fmt::format("nvcc is of CUDA {}.{} and newer than the driver, which is for CUDA {}: its kernels would not "
+                  "start; install a driver for CUDA {}, or set CUDA_HOME to a CUDA {} toolkit",
+                  facts.release.first, facts.release.second, format_driver_version(options_.driver_version),
+                  facts.release.first, driver),
+      {}};
+}
+
 /// nvcc on the PATH is often a link or a script: the toolkit lies elsewhere.
 Result<std::vector<std::string>> NvccToolset::toolchain_paths(const std::string&, std::stop_token stop) {
-  KERNELGEN_TRY(const auto facts, toolkit_.facts(std::move(stop)));
+  KERNELGEN_TRY(const auto facts, facts(std::move(stop)));
   std::vector<std::string> paths;
   if (!facts.root.empty()) paths.push_back(facts.root);
   const auto& host = options_.host_compiler.empty() ? facts.host_compiler : options_.host_compiler;
@@ -128,7 +145,7 @@ Toolchain& NvccToolset::host(const std::string& compiler) {
 
 Result<std::map<std::string, std::string>> NvccToolset::key_values(const std::vector<std::string>&,
                                                                    std::stop_token stop) {
-  KERNELGEN_TRY(const auto facts, toolkit_.facts(stop));
+  KERNELGEN_TRY(const auto facts, facts(stop));
   const auto& compiler = options_.host_compiler.empty() ? facts.host_compiler : options_.host_compiler;
   if (compiler.empty())
     return Error{ErrorCode::Unavailable, name() + " does not say which host compiler it starts", {}};

@@ -101,6 +101,8 @@ struct NvccCompilerOptions {
   /// GpuFacts::architecture of the device that it will run on, and of nothing else. From sm_90 on the code may use what
   /// only this architecture has (wgmma): "sm_90" is compiled as sm_90a.
   std::string architecture{};
+  /// GpuFacts::driver_version of that device; 0: not known.
+  int driver_version = 0;
   /// -ccbin; empty: nvcc's own choice (NVCC_CCBIN, else gcc).
   std::string host_compiler{};
   /// As in CppCompilerOptions.
@@ -117,7 +119,8 @@ struct NvccCompilerOptions {
 ///
 /// As make_cpp_compiler, with further details of Compile ("host_function": the host's function called on the device)
 /// and Resource ("shared_memory", "registers"); CompileReport::kernels tells what each kernel needs. A missing or
-/// unusable nvcc is the Error MissingTool of key() and compile(); an unknown architecture is InvalidArgument here.
+/// unusable nvcc, or one whose kernels the driver would not start, is the Error MissingTool of key() and compile(); an
+/// unknown architecture is InvalidArgument here.
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_nvcc_compiler(NvccCompilerOptions options,
                                                                          ProcessRunner& runner);
 

@@ -223,6 +223,24 @@ TEST_CASE("an nvcc that does not work here is no fault of the candidate", "[comp
   }
 }
 
+TEST_CASE("an nvcc whose kernels the driver would not start is no fault of the candidate", "[compile][nvcc]") {
+  Bench bench;
+  auto options = bench.options();
+  options.driver_version = 12080;
+  for (const auto& error : {bench.compile(options).error(), bench.key(options).error()}) {
+    CHECK(error.code == ErrorCode::MissingTool);
+    CHECK(error.message ==
+          "nvcc is of CUDA 13.0 and newer than the driver, which is for CUDA 12.8: its kernels would not start; "
+          "install a "
+          "driver for CUDA 13, or set CUDA_HOME to a CUDA 12 toolkit");
+  }
+  // An older toolkit, one of the same major version, and one that does not say.
+  for (const char* version : {"release 11.8, V11.8.89", "release 12.9, V12.9.86", "none of your business"}) {
+    bench.runner.version = version;
+    CHECK(bench.compile(options));
+  }
+}
+
 TEST_CASE("a host compiler can be named", "[compile][nvcc]") {
   Bench bench;
   auto options = bench.options();
