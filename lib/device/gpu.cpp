@@ -111,6 +111,14 @@ void fill_in(GpuFacts& gpu, const GpuCatalog& catalog) {
   }
 }
 
+/// Why nothing is to be seen, with what may hide it.
+std::string why_none(std::string reason, const GpuProbeOptions& options) {
+  const auto visible = options.environment.find("CUDA_VISIBLE_DEVICES");
+  if (visible == options.environment.end() || reason.find("libcuda") != std::string::npos) return reason;
+  return fmt::format("{}, and CUDA_VISIBLE_DEVICES is '{}': unset it, or name devices that are there", reason,
+                     sanitize_line(visible->second, 100));
+}
+
 }  // namespace
 
 std::string GpuFacts::to_line() const {
@@ -127,7 +135,7 @@ Result<GpuReading> read_gpus(const GpuProbeOptions& options, const GpuCatalog& c
   KERNELGEN_TRY(const auto outcome, run(options, {"facts"}, k_facts_timeout, runner, std::move(stop)));
   GpuReading reading;
   if (outcome.exit_code == k_machine_lacks) {
-    reading.reason = complaint(outcome);
+    reading.reason = why_none(complaint(outcome), options);
     return reading;
   }
   if (!outcome.success()) return Error{ErrorCode::Unavailable, "cannot ask for GPUs: " + complaint(outcome), {}};
@@ -141,7 +149,7 @@ Result<GpuReading> read_gpus(const GpuProbeOptions& options, const GpuCatalog& c
     gpu->measured_bytes_per_second = read_measurement(*gpu, options.cache_dir);
     reading.gpus.push_back(std::move(*gpu));
   }
-  if (reading.gpus.empty()) reading.reason = "the driver lists no device";
+  if (reading.gpus.empty()) reading.reason = why_none("the driver lists no device", options);
   return reading;
 }
 

@@ -130,7 +130,8 @@ Result<GpuFacts> choose_gpu(const GpuReading& reading, const GpuCatalog& catalog
   const auto& gpus = reading.gpus;
   if (gpus.empty())
     return Error{ErrorCode::MissingDevice,
-                 "there is no GPU here: " + (reading.reason.empty() ? "none was found" : reading.reason),
+                 fmt::format("there is no GPU here: {}; `kgen doctor` says what is missing",
+                             reading.reason.empty() ? "none was found" : reading.reason),
                  {}};
   asked = trim(asked);
   if (asked.empty()) return gpus.front();
@@ -151,7 +152,8 @@ Result<GpuFacts> choose_gpu(const GpuReading& reading, const GpuCatalog& catalog
     chosen = take([&](const auto& gpu) { return contains_all(gpu_name_words(gpu.name), gpu_name_words(asked)); });
   if (chosen != nullptr) return *chosen;
   return Error{ErrorCode::MissingDevice,
-               fmt::format("there is no GPU '{}' here; there is: {}", sanitize_line(asked, 100), list_of(reading)),
+               fmt::format("there is no GPU '{}' here; there is: {}; choose by index, UUID or name: --device {}",
+                           sanitize_line(asked, 100), list_of(reading), gpus.front().index),
                {}};
 }
 

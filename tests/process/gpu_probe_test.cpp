@@ -81,6 +81,29 @@ TEST_CASE("a machine without a driver is told from one that does not work", "[gp
   CHECK(read_gpus(probe.options, {}, *probe.runner, {}).error().code == ErrorCode::MissingTool);
 }
 
+TEST_CASE("a driver that shows no device says what may hide it", "[gpu][probe]") {
+  Probe probe;
+  probe.options.environment["KGEN_FAKE_CUDA_STARTS"] = "100";
+  const auto why = [&] { return read_gpus(probe.options, {}, *probe.runner, {}).value().reason; };
+  const std::string plain = "the CUDA driver does not start: no CUDA-capable device is detected (100)";
+  CHECK(why() == plain);
+  for (const std::string hidden : {"", "9"}) {
+    probe.options.environment["CUDA_VISIBLE_DEVICES"] = hidden;
+    CHECK(why() == plain + ", and CUDA_VISIBLE_DEVICES is '" + hidden + "': unset it, or name devices that are there");
+  }
+}
+
+TEST_CASE("a device that serves one process at a time is an error that says how to change that", "[gpu][probe]") {
+  Probe probe;
+  const auto gpu = read_gpus(probe.options, {}, *probe.runner, {}).value().gpus.at(0);
+  probe.options.environment["KGEN_FAKE_CUDA_CONTEXT"] = "46";
+  const auto refused = measure_gpu_bandwidth(gpu, probe.options, *probe.runner, {});
+  CHECK(refused.error().code == ErrorCode::MissingDevice);
+  CHECK(refused.error().message ==
+        "cannot measure the bandwidth of Fake GPU: starting the device: CUDA-capable device(s) is/are busy or "
+        "unavailable (46); if it is in exclusive mode: sudo nvidia-smi -c DEFAULT");
+}
+
 TEST_CASE("kgen-gpu explains its command line", "[gpu][probe]") {
   Probe probe;
   for (const auto& arguments :

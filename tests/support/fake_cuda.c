@@ -3,10 +3,17 @@
  *
  *   kgen_fake_cuda               its presence tells gpu.h that times are no results
  *   kgen_fake_cuda_fault(code)   from now on the device is broken: every call that waits for it answers code
- *   KGEN_FAKE_CUDA_NAME          in the environment: what the device is called
- *   KGEN_FAKE_CUDA_GPUS          in the environment: the names of several, "A GPU,Another,A GPU"; their UUIDs differ in
- *                                the last byte
  *   kgen_fake_cuda_delay(ns)     the next work on the side takes so long that the device is done late
+ *
+ * In the environment:
+ *
+ *   KGEN_FAKE_CUDA_NAME          what the device is called
+ *   KGEN_FAKE_CUDA_GPUS          the names of several, "A GPU,Another,A GPU"; their UUIDs differ in the last byte
+ *   KGEN_FAKE_CUDA_DRIVER        the newest CUDA that the driver serves, as cuDriverGetVersion has it
+ *   KGEN_FAKE_CUDA_STARTS        what cuInit answers
+ *   KGEN_FAKE_CUDA_CONTEXT       what the first use of the device answers
+ *   KGEN_FAKE_CUDA_HELD          bytes that another process holds
+ *   KGEN_FAKE_CUDA_BUSY_US       microseconds for which somebody else's kernel keeps the device when it is waited for
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -62,6 +69,16 @@ static int64_t now_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static uint64_t told(const char* name, uint64_t otherwise) {
+  const char* value = getenv(name);
+  return value != NULL ? strtoull(value, NULL, 10) : otherwise;
+}
+
+static uint64_t free_bytes(void) {
+  const uint64_t taken = allocated + told("KGEN_FAKE_CUDA_HELD", 0);
+  return taken < k_memory_bytes ? k_memory_bytes - taken : 0;
+}
+
 API void kgen_fake_cuda_fault(int code) { fault = code; }
 API void kgen_fake_cuda_delay(int64_t nanoseconds) { late_until_ns = now_ns() + nanoseconds; }
 
@@ -88,12 +105,18 @@ static int submit(struct operation operation) {
 
 /* -- device ------------------------------------------------------------------------------------------------------- */
 
-API int cuInit(unsigned flags) { return flags == 0 ? 0 : k_invalid_value; }
+API int cuInit(unsigned flags) { return flags == 0 ? (int)told("KGEN_FAKE_CUDA_STARTS", 0) : k_invalid_value; }
 
 API int cuGetErrorString(int error, const char** text) {
   switch (error) {
     case k_out_of_memory:
       *text = "out of memory";
+      return 0;
+    case 46:
+      *text = "CUDA-capable device(s) is/are busy or unavailable";
+      return 0;
+    case 100:
+      *text = "no CUDA-capable device is detected";
       return 0;
     case 700:
       *text = "an illegal memory access was encountered";
@@ -104,7 +127,7 @@ API int cuGetErrorString(int error, const char** text) {
   }
 }
 
-API int cuDriverGetVersion(int* version) { return *version = 13000, 0; }
+API int cuDriverGetVersion(int* version) { return *version = (int)told("KGEN_FAKE_CUDA_DRIVER", 13000), 0; }
 
 /* The name of a device up to the next comma; NULL where there is no such device. */
 static const char* name_of(int device, size_t* length) {
@@ -180,14 +203,15 @@ API int cuDeviceTotalMem_v2(size_t* bytes, int device) {
 
 static int context;
 API int cuDevicePrimaryCtxRetain(void** answer, int device) {
-  return *answer = &context, is_there(device) ? 0 : k_invalid_value;
+  return *answer = &context, is_there(device) ? (int)told("KGEN_FAKE_CUDA_CONTEXT", 0) : k_invalid_value;
 }
 API int cuDevicePrimaryCtxRelease_v2(int device) { return is_there(device) ? 0 : k_invalid_value; }
 API int cuCtxSetCurrent(void* given) { return given == &context ? 0 : k_invalid_value; }
 API int cuCtxResetPersistingL2Cache(void) { return 0; }
 
 API int cuCtxSynchronize(void) {
-  while (now_ns() < late_until_ns) {
+  const int64_t others_until_ns = now_ns() + (int64_t)told("KGEN_FAKE_CUDA_BUSY_US", 0) * 1000;
+  while (now_ns() < late_until_ns || now_ns() < others_until_ns) {
   }
   return fault;
 }
@@ -196,7 +220,7 @@ API int cuCtxSynchronize(void) {
 
 API int cuMemGetInfo_v2(size_t* available, size_t* total) {
   *total = k_memory_bytes;
-  *available = k_memory_bytes - allocated;
+  *available = free_bytes();
   return 0;
 }
 
@@ -212,7 +236,7 @@ API int cuMemAlloc_v2(cu_address* address, size_t bytes) {
   if (fault != 0) return fault;
   pthread_mutex_lock(&lock);
   struct block* block =
-      bytes > k_memory_bytes - allocated
+      bytes > free_bytes()
           ? NULL
           : aligned_alloc(k_alignment, sizeof *block + (bytes + k_alignment - 1) / k_alignment * k_alignment);
   if (block != NULL) {
@@ -254,7 +278,7 @@ API int cuMemCreate(cu_memory* memory, size_t bytes, const struct cu_memory_prop
                     unsigned long long flags) {
   (void)properties;
   if (flags != 0 || bytes % k_unit != 0) return k_invalid_value;
-  if (bytes > k_memory_bytes - allocated) return k_out_of_memory;
+  if (bytes > free_bytes()) return k_out_of_memory;
   const int fd = memfd_create("fake-device-memory", MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return k_out_of_memory;
   *memory = (cu_memory)fd + 1;

@@ -37,6 +37,7 @@ struct cu_memory_access {
 enum {
   CU_OK = 0,
   CU_OUT_OF_MEMORY = 2,
+  CU_DEVICE_UNAVAILABLE = 46,
   CU_LOCATION_DEVICE = 1,
   CU_MEMORY_PINNED = 1,
   CU_HANDLE_FILE_DESCRIPTOR = 1,

@@ -23,6 +23,18 @@ int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what) {
   return status;
 }
 
+/* The first use of the device. An evaluation needs it in several processes at a time. */
+static int start(struct kgen_gpu* gpu) {
+  const int status =
+      kgen_gpu_checked(gpu, gpu->driver->context_retain(&gpu->context, gpu->device), "starting the device");
+  const size_t length = strlen(gpu->error);
+  if (status == CU_DEVICE_UNAVAILABLE) {
+    snprintf(gpu->error + length, sizeof gpu->error - length,
+             "; if it is in exclusive mode: sudo nvidia-smi -c DEFAULT");
+  }
+  return status;
+}
+
 const char* kgen_gpu_error(const struct kgen_gpu* gpu) { return gpu->error; }
 
 /* Writes the UUID of what it found to `text`. */
@@ -42,7 +54,7 @@ static int find_device(const struct kgen_cuda_driver* driver, const char* uuid, 
 static int set_up(struct kgen_gpu* gpu) {
   const struct kgen_cuda_driver* driver = gpu->driver;
   int l2_bytes = 0;
-  int status = kgen_gpu_checked(gpu, driver->context_retain(&gpu->context, gpu->device), "starting the device");
+  int status = start(gpu);
   if (status == 0) status = kgen_gpu_checked(gpu, driver->context_set_current(gpu->context), "starting the device");
   if (status == 0) status = kgen_gpu_checked(gpu, driver->stream_create(&gpu->stream, 0), "making a stream");
   if (status == 0) status = kgen_gpu_checked(gpu, driver->event_create(&gpu->start, 0), "making an event");

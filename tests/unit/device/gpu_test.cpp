@@ -111,7 +111,8 @@ TEST_CASE("a machine without a driver has no GPU, and a reason", "[device][gpu]"
 TEST_CASE("a driver that lists nothing is a machine without a GPU", "[device][gpu]") {
   Machine machine;
   machine.probe.facts = FakeProbe::says("");
-  CHECK(machine.read().value().reason == "the driver lists no device");
+  CHECK(machine.read().value().reason ==
+        "the driver lists no device, and CUDA_VISIBLE_DEVICES is '0,1': unset it, or name devices that are there");
 }
 
 TEST_CASE("a kgen-gpu that does not work is an error", "[device][gpu]") {
@@ -215,10 +216,10 @@ TEST_CASE("a GPU that is not there is an error that says what is", "[device][gpu
     CHECK(chosen.error().code == ErrorCode::MissingDevice);
     CHECK(chosen.error().message == "there is no GPU '" + std::string(asked) +
                                         "' here; there is: 0 NVIDIA H200 (GPU-11111111-aaaa), "
-                                        "1 NVIDIA L40 (GPU-22222222-bbbb)");
+                                        "1 NVIDIA L40 (GPU-22222222-bbbb); choose by index, UUID or name: --device 0");
   }
   const auto none = choose_gpu({.reason = "there is no driver"}, machine.catalog, "");
-  CHECK(none.error().message == "there is no GPU here: there is no driver");
+  CHECK(none.error().message == "there is no GPU here: there is no driver; `kgen doctor` says what is missing");
 }
 
 TEST_CASE("the version of a driver is that of CUDA", "[device][gpu]") {
