@@ -52,7 +52,7 @@ class Evaluation {
   Result<EvaluationRecord> run() {
     auto result = evaluate();
     // What a judge is doing after an error is unknown: perhaps it still answers a question that was given up.
-    if (session_) session_->healthy = result.has_value();
+    if (session_) session_->healthy = session_->healthy && result.has_value();
     return result;
   }
 
@@ -61,11 +61,28 @@ class Evaluation {
     KERNELGEN_TRY(auto refused, compile_and_open());
     if (refused) return finish(*std::move(refused));
     KERNELGEN_TRY(auto alone, timed("wait for the device", [&] { return backends_.gate.alone(stop_); }));
-    KERNELGEN_TRY(auto verdict, judge_candidate());
+    KERNELGEN_TRY(auto verdict, judge_beside_candidate());
     const auto exchanges = timed("end", [&] { return candidate_->end(); });
+    KERNELGEN_TRY(verdict, excuse(std::move(verdict)));
     KERNELGEN_TRY(auto checked, doubt(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
     KERNELGEN_CHECK(compare_with_baselines(checked));
     return finish(std::move(checked));
+  }
+
+  /// What other processes have of the device, as far as it can be known. Nothing on a processor.
+  Result<std::optional<DeviceUse>> device_use() {
+    if (!on_device()) return std::optional<DeviceUse>();
+    KERNELGEN_TRY(auto use, judge().device_use());
+    if (use) use->others_bytes -= std::min(use->others_bytes, session_->idle_bytes);
+    return use;
+  }
+
+  /// With the runner gone: a device that others fill blames no candidate.
+  Result<Outcome> excuse(Outcome verdict) {
+    KERNELGEN_TRY(const auto use, device_use());
+    if (!use) return verdict;
+    if (auto label = sharing_label(*use)) record_.labels.push_back(*std::move(label));
+    return excuse_memory(std::move(verdict), *use);
   }
 
   template <class Work>
@@ -164,6 +181,20 @@ class Evaluation {
                                     options_.compile_timeout, stop_);
       return {};
     });
+  }
+
+  /// A candidate that takes the memory which is the judge's has failed, and not the judge.
+  Result<Outcome> judge_beside_candidate() {
+    auto verdict = judge_candidate();
+    if (verdict || verdict.error().code != ErrorCode::OutOfMemory) return verdict;
+    KERNELGEN_TRY(const auto beside, device_use());
+    candidate_->end();
+    KERNELGEN_TRY(const auto alone, device_use());
+    if (!beside || !alone || sharing_label(*alone)) return verdict;
+    if (beside->others_bytes <= alone->others_bytes + alone->runner_bytes) return verdict;
+    // It was in the midst of something.
+    session_->healthy = false;
+    return greedy_outcome(beside->others_bytes - alone->others_bytes, *alone);
   }
 
   /// The steps in order; the first that ends the evaluation gives the verdict.
@@ -329,8 +360,14 @@ class Evaluation {
   Result<PairSamples> sample(const MeasureOptions& options, CallMode reference, CallMode candidate) {
     int number = 0;
     const auto next = [&] { return candidate_->timed_pair(++number, reference, candidate); };
-    return sample_pairs(options, next,
-                        {.now = backends_.now, .reference_time = [&] { return judge().processor_time(); }}, stop_);
+    KERNELGEN_TRY(const auto before, device_use());
+    KERNELGEN_TRY(
+        auto samples,
+        sample_pairs(options, next, {.now = backends_.now, .reference_time = [&] { return judge().processor_time(); }},
+                     stop_));
+    KERNELGEN_TRY(const auto after, device_use());
+    if (before && after) samples.device_contention = contention(*before, *after);
+    return samples;
   }
 
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }

@@ -64,6 +64,8 @@ struct JudgeSession : AdmittedTask {
   int threads = 1;
   /// Borrowed like the judge.
   CleanBaselines* clean = nullptr;
+  /// What judges of other tasks keep of its device meanwhile.
+  std::uint64_t idle_bytes = 0;
   /// Set to false when the judge answered with an error: it is then not used again.
   bool healthy = true;
   /// Gives the judge back.

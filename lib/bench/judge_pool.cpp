@@ -46,6 +46,9 @@ constexpr std::size_t k_most_known = 1000;
 /// Judges that wait keep this share of a device's memory at most while another one starts there.
 constexpr std::uint64_t k_idle_part = 8;
 
+/// Beside what it keeps for its task, for its contexts and those of the process of its turns.
+constexpr std::uint64_t k_idle_judge_bytes = std::uint64_t{5} << 29;
+
 /// A judge with its task. Members are in the order in which they depend on each other.
 struct WarmJudge {
   std::string key;
@@ -230,6 +233,14 @@ class ProcessJudgePool final : public JudgePool {
     return lend(judge, task);
   }
 
+  /// What judges that nobody uses hold of a device. Requires: the mutex is held.
+  [[nodiscard]] std::uint64_t held_idle(const std::string& device) const {
+    std::uint64_t held = 0;
+    for (const auto& judge : judges_)
+      if (!judge->busy && judge->device == device) held += judge->kept_bytes + k_idle_judge_bytes;
+    return held;
+  }
+
   void remember(const WarmJudge& judge) {
     const auto [place, is_new] = known_.try_emplace(judge.key, judge.task);
     if (!is_new) return;
@@ -247,6 +258,7 @@ class ProcessJudgePool final : public JudgePool {
     if (judge.device_arena) session->device_fd = judge.device_arena->fd;
     session->threads = task.threads;
     session->clean = &judge.clean;
+    if (task.device) session->idle_bytes = held_idle(task.device->uuid);
     return session;
   }
 

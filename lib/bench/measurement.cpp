@@ -35,7 +35,16 @@ void count_comparisons(TimingReport& timing, const PairSamples& samples) {
   timing.discarded += samples.discarded;
 }
 
+/// Fewer turns tell nothing.
+constexpr std::int64_t k_fewest_turns = 10;
+
 }  // namespace
+
+std::optional<double> contention(const DeviceUse& before, const DeviceUse& after) {
+  const auto turns = after.turns - before.turns;
+  if (turns < k_fewest_turns) return std::nullopt;
+  return static_cast<double>(after.late_turns - before.late_turns) / static_cast<double>(turns);
+}
 
 std::optional<double> contention(const ProcessorTime& before, const ProcessorTime& after) {
   const auto waited = std::max(after.waiting - before.waiting, std::chrono::nanoseconds::zero());
@@ -84,6 +93,7 @@ void report_calls(TimingReport& timing, const PairSamples& samples) {
   timing.clock_mhz = known_clocks(samples);
   timing.stop_reason = samples.stop_reason;
   timing.contention = samples.contention;
+  timing.device_contention = samples.device_contention;
   count_comparisons(timing, samples);
   // Of a candidate that was wrong, no speed is told.
   if (samples.ended) return;
@@ -96,6 +106,8 @@ void report_replays(TimingReport& timing, const PairSamples& samples) {
   timing.reference_graph_ns = column(samples, &TimedPair::reference_ns);
   timing.candidate_graph_ns = column(samples, &TimedPair::candidate_ns);
   timing.graph_host_ns = column(samples, &TimedPair::host_ns);
+  if (samples.device_contention)
+    timing.device_contention = std::max(timing.device_contention.value_or(0), *samples.device_contention);
   count_comparisons(timing, samples);
   if (!samples.ended && !samples.pairs.empty())
     timing.speedup_device = paired_ratio(timing.reference_graph_ns, timing.candidate_graph_ns);

@@ -12,6 +12,7 @@
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/device/cpu.hpp>
+#include <kernelgen/judge/judge.hpp>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -49,6 +50,7 @@ struct PairSamples {
   std::int64_t discarded = 0;
   StopReason stop_reason = StopReason::Criterion;
   std::optional<double> contention;
+  std::optional<double> device_contention;
   /// Set when a pair ended the evaluation.
   std::optional<Outcome> ended;
 };
@@ -56,6 +58,9 @@ struct PairSamples {
 /// How much of the time in which a process wanted a processor it waited for one. Threads that ended meanwhile take
 /// theirs with them.
 [[nodiscard]] std::optional<double> contention(const ProcessorTime& before, const ProcessorTime& after);
+
+/// How often the device was somebody else's between two readings. Nothing where it was hardly asked for.
+[[nodiscard]] std::optional<double> contention(const DeviceUse& before, const DeviceUse& after);
 
 [[nodiscard]] Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& next,
                                                const MeasurementClock& clock, const std::stop_token& stop);

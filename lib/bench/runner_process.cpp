@@ -89,6 +89,11 @@ class SandboxedRunner final : public RunnerProcess {
                                                        : death->exit_code ? fmt::format("exit {}", *death->exit_code)
                                                                           : "its connection closed")};
     const auto& hello = std::get<RunnerReply>(answer);
+    if (hello.status == RunnerStatus::OutOfMemory)
+      return Error{ErrorCode::OutOfMemory,
+                   fmt::format("a runner cannot use its device: {}; end what else uses it (`nvidia-smi` lists it), or "
+                               "choose another GPU with --device",
+                               hello.text)};
     if (hello.status != RunnerStatus::Ok)
       return Error{ErrorCode::MissingDevice, fmt::format("a runner cannot use its device: {}", hello.text)};
     isolation_ = describe_isolation(hello.arg[1]);

@@ -10,6 +10,7 @@
 #include <kernelgen/core/outcome.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/device/gpu.hpp>
+#include <kernelgen/judge/judge.hpp>
 
 #include "bench/runner.hpp"
 
@@ -62,6 +63,18 @@ struct ExchangeFacts {
 
 /// What it means that the reference waited for a processor in this share of its time; "" for as much as is normal.
 [[nodiscard]] std::string busy_message(std::optional<double> contention);
+
+/// The same of a device that others use.
+[[nodiscard]] std::string busy_device_message(std::optional<double> contention);
+
+/// The label of a record whose device other processes hold much memory of; nothing else where it is little.
+[[nodiscard]] std::optional<std::string> sharing_label(const DeviceUse& use);
+
+/// Of a candidate that held so many bytes of a device that its judge had none.
+[[nodiscard]] Outcome greedy_outcome(std::uint64_t held_bytes, const DeviceUse& use);
+
+/// Memory of a device that ran out where others hold much of it blames nobody: nobody can tell whose fault it was.
+[[nodiscard]] Outcome excuse_memory(Outcome verdict, const DeviceUse& use);
 
 /// Whether the clocks and baselines of a measurement add up; the reason when not.
 [[nodiscard]] std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance);

@@ -202,6 +202,18 @@ class JudgeProcess final : public Judge {
     return result;
   }
 
+  Result<std::optional<DeviceUse>> device_use() override {
+    KERNELGEN_TRY(auto reply, call("device_use", {}));
+    if (!reply.contains("total_bytes")) return std::optional<DeviceUse>();
+    DeviceUse use;
+    KERNELGEN_TRY(use.total_bytes, read<std::uint64_t>(reply, "device_use", "total_bytes"));
+    KERNELGEN_TRY(use.others_bytes, read<std::uint64_t>(reply, "device_use", "others_bytes"));
+    KERNELGEN_TRY(use.runner_bytes, read<std::uint64_t>(reply, "device_use", "runner_bytes"));
+    KERNELGEN_TRY(use.turns, read<std::int64_t>(reply, "device_use", "turns"));
+    KERNELGEN_TRY(use.late_turns, read<std::int64_t>(reply, "device_use", "late_turns"));
+    return std::optional(use);
+  }
+
   Result<Baseline> baseline(CallMode mode, const BaselineSampling& sampling) override {
     auto body = sampling_body(sampling);
     body["graph"] = mode == CallMode::Graph;

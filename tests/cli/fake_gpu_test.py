@@ -62,21 +62,25 @@ class FakeGpu(unittest.TestCase):
     def tearDownClass(cls):
         cls.folder.cleanup()
 
-    def evaluate(self, code, name, target):
+    def evaluate(self, code, name, target, **driver):
+        done = self.run_kgen(code, name, target, **driver)
+        self.assertIn("{", done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def run_kgen(self, code, name, target, problem="relu.py", **driver):
+        """`driver`: what the fake one reads from the environment."""
         (self.root / name).write_text(code)
-        command = [options.kgen, "eval", "--problem", "relu.py", "--code", name, "--target", target, "--device", "0"]
-        done = subprocess.run(
+        command = [options.kgen, "eval", "--problem", problem, "--code", name, "--target", target, "--device", "0"]
+        return subprocess.run(
             [*command, "--cache-dir", "cache", "--json"],
             cwd=self.root,
-            env={**os.environ, "LD_LIBRARY_PATH": options.fake_cuda},
+            env={**os.environ, "LD_LIBRARY_PATH": options.fake_cuda, **driver},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             timeout=600,
             check=False,
         )
-        self.assertIn("{", done.stdout, done.stderr)
-        return json.loads(done.stdout)
 
     def assert_right(self, record):
         self.assertIn(record["outcome"]["kind"], ("correct", "suspect"), record["outcome"])
@@ -103,6 +107,40 @@ class FakeGpu(unittest.TestCase):
     def test_a_wrong_kernel(self):
         record = self.evaluate(NATIVE.replace("x[i] > 0 ? x[i] : 0", "x[i]"), "echo.cu", "cuda")
         self.assertEqual((record["outcome"]["kind"], record["outcome"]["detail"]), ("accuracy", "mismatch"))
+
+    def test_a_task_that_does_not_fit_beside_others(self):
+        (self.root / "large.py").write_text(TASK.replace("64, 256", "4096, 4096"))
+        held = {"KGEN_FAKE_CUDA_HELD": str((4 << 30) - (100 << 20))}
+        done = self.run_kgen(NATIVE, "relu.cu", "cuda", problem="large.py", **held)
+        self.assertEqual((done.returncode, done.stdout), (69, ""), done.stderr)
+        for words in ("GiB of device memory", "other processes hold 3.9", "of its 4 GiB", "nvidia-smi", "--device", "--shrink"):
+            self.assertIn(words, done.stderr)
+
+    def test_a_candidate_that_runs_out_of_memory_beside_others(self):
+        refused = NATIVE.replace("return 0;\n}\nKGEN_API void", 'return kgen_fail(&args->error, "out of memory");\n}\nKGEN_API void')
+        record = self.evaluate(refused, "refused.cu", "cuda")
+        self.assertEqual(record["outcome"]["kind"], "launch", record["outcome"])
+        record = self.evaluate(refused, "refused.cu", "cuda", KGEN_FAKE_CUDA_HELD=str(2 << 30))
+        self.assertEqual((record["outcome"]["kind"], record["outcome"]["detail"]), ("suspect", "busy machine"))
+        self.assertRegex(record["outcome"]["message"], r"other processes hold 2\S* of its 4 GiB")
+        self.assertIn("second try: busy machine", record["labels"])
+
+    def test_memory_that_others_hold_is_a_label(self):
+        record = self.evaluate(NATIVE, "relu.cu", "cuda", KGEN_FAKE_CUDA_HELD=str(3 << 30))
+        self.assert_right(record)
+        self.assertRegex("\n".join(record["labels"]), r"shared device: other processes hold 3\S* of its 4 GiB")
+
+    def test_work_of_others(self):
+        record = self.evaluate(NATIVE, "relu.cu", "cuda", KGEN_FAKE_CUDA_BUSY_US="1000")
+        self.assertEqual((record["outcome"]["kind"], record["outcome"]["detail"]), ("suspect", "busy machine"))
+        self.assertEqual(record["timing"]["device_contention"], 1)
+        quiet = self.evaluate(NATIVE, "relu.cu", "cuda")
+        self.assertLess(quiet["timing"]["device_contention"], 0.5)
+
+    def test_a_device_for_one_process(self):
+        done = self.run_kgen(NATIVE, "relu.cu", "cuda", KGEN_FAKE_CUDA_CONTEXT="46", XDG_CACHE_HOME=str(self.root))
+        self.assertEqual((done.returncode, done.stdout), (69, ""), done.stderr)
+        self.assertIn("sudo nvidia-smi -c DEFAULT", done.stderr)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from unittest import mock
 
 import support
 import torch
+from kernelgen_common.gpu import GpuError
 from kernelgen_judge import compare, exchange
 from kernelgen_judge.device import GpuDevice, open_device
 from kernelgen_judge.device_memory import GUARD, DeviceMemory, DevicePadding, Mirror, Secret, differs, raised, runs
@@ -49,11 +50,24 @@ class OpenTest(unittest.TestCase):
         self.fails("missing_tool", "cannot be used", library="libc.so.6")
         self.fails("missing_device", "no GPU GPU-none", uuid="GPU-none")
         with mock.patch.object(torch.version, "cuda", None):
-            self.fails("missing_tool", "has no CUDA; install", vendor="nvidia")
+            self.fails("missing_tool", "has no CUDA; install one .*kgen doctor.*KGEN_PYTHON", vendor="nvidia")
 
     def test_a_device_of_another_vendor_than_promised(self) -> None:
         with mock.patch.object(torch.version, "cuda", "13.0"), mock.patch.dict("os.environ"):
             self.fails("missing_device", "is of vendor fake, not nvidia", vendor="nvidia")
+
+    def test_a_device_that_does_not_start(self) -> None:
+        full, old = "starting the device: out of memory (2)", "the CUDA driver does not start: a fake error (803)"
+        for why, code, words in ((full, "out_of_memory", "end the processes that hold its memory .*nvidia-smi.*--device"), (old, "missing_device", "803")):
+            with mock.patch("kernelgen_judge.device.Gpu", side_effect=GpuError(why)):
+                self.fails(code, words)
+
+    def test_a_torch_that_is_newer_than_the_driver(self) -> None:
+        gpu = SimpleNamespace(facts=SimpleNamespace(vendor="nvidia", name="x", architecture="sm_90"), torch_device=torch.device("cuda"))
+        told = RuntimeError("The NVIDIA driver on your system is too old (found version 11040).")
+        with mock.patch("kernelgen_judge.device.Gpu", return_value=gpu), mock.patch.object(torch.cuda, "init", side_effect=told):
+            with mock.patch.object(torch.version, "cuda", "13.0"), mock.patch.dict("os.environ"):
+                self.fails("missing_device", "cannot use GPU .*too old .*; `kgen doctor` says which torch", vendor="nvidia")
 
     def test_no_device_is_the_cpu(self) -> None:
         self.assertFalse(open_device({}).is_gpu)
@@ -155,7 +169,7 @@ class MemoryTest(unittest.TestCase):
 
     def test_memory_that_is_not_there(self) -> None:
         huge = exchange.Layout(self.layout.segments, 1 << 60)
-        with self.assertRaisesRegex(TaskError, f"needs {1 << 60} bytes of device memory, [0-9]+ are free"):
+        with self.assertRaisesRegex(TaskError, r"needs another 1.07e\+09 GiB of device memory, [0-9.]+ GiB are free"):
             memory(huge, self.secret)
 
 
@@ -175,7 +189,7 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(self.sets(40 * GIB, GIB, GIB, weights=2 * GIB), 3)
 
     def test_a_task_that_does_not_fit_is_told_by_how_much(self) -> None:
-        with self.assertRaisesRegex(TaskError, r"needs [0-9]+ bytes of device memory beside .*, [0-9]+ are free"):
+        with self.assertRaisesRegex(TaskError, r"needs 52.5 GiB of device memory .*, and can have 33 GiB"):
             self.sets(22 * GIB, 6 * GIB, 6 * GIB)
 
     def test_a_runner_is_left_its_outputs_and_a_quarter(self) -> None:

@@ -15,14 +15,17 @@ from harness import SUPPORT, Judge, Zygote
 from kernelgen_common import frames
 from kernelgen_common.gpu import Clocks, Gpu, GpuError, tensor_at
 from kernelgen_judge import admission, server
-from kernelgen_judge.device import GpuDevice
+from kernelgen_judge.device import CPU, GpuDevice
 from kernelgen_judge.exchange import Layout
 from kernelgen_judge.gpu_check import GpuChecker
 from kernelgen_judge.gpu_session import GpuArena
 from kernelgen_judge.session import Session
 from kernelgen_judge.errors import TaskError
+from kernelgen_judge.turns import Turns
 from support import device_request
 
+UUID = str(device_request()["device"]["uuid"])
+PROBE = os.path.join(os.path.dirname(str(SUPPORT)), "kgen-gpu")
 DRIVER = ctypes.CDLL("libcuda.so.1")
 TASK = """
 import torch, torch.nn as nn
@@ -249,12 +252,51 @@ class FailureTest(unittest.TestCase):
         self.session.load(load_request())
         task, device = self.session._task, self.session._device
         layout = Layout((), 1 << 40)
-        with self.assertRaisesRegex(TaskError, f"needs {1 << 40} bytes of device memory for what is exchanged, [0-9]+ are free"):
+        with self.assertRaisesRegex(TaskError, "needs 1.02e[+]03 GiB of device memory for what is exchanged alone, [0-9.]+ GiB are free"):
             GpuArena(task, device, layout, "/nonexistent")
 
     def test_a_judge_that_does_not_fit_beside_the_arena(self) -> None:
         with mock.patch.object(GpuDevice, "free_bytes", lambda self: 1000):
-            self.fails(self.attach(), "out_of_memory", "needs [0-9]+ bytes of device memory beside .*, 1000 are free; smaller")
+            self.fails(self.attach(), "out_of_memory", "needs .* GiB of device memory .*, and can have .*; choose another GPU with --device, or take smaller inputs")
+
+    def test_who_holds_the_memory_is_told(self) -> None:
+        held = mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_HELD": str(3 << 30)})
+        with held, mock.patch.object(GpuDevice, "free_bytes", lambda self: 1000):
+            reply = self.attach()
+        told = "other processes hold 3[0-9.]* GiB of its 4 GiB: end them .`nvidia-smi` lists them.*--device.*--shrink"
+        self.fails(reply, "out_of_memory", told)
+        with mock.patch.object(Gpu, "memory", side_effect=GpuError("asking for free memory: unknown (999)")):
+            self.fails(server._lacks_memory(self.session, "it needs more"), "out_of_memory", "^it needs more$")
+
+    def test_what_others_do_with_the_device(self) -> None:
+        self.attach()
+        quiet = self.session.device_use({})
+        self.assertLess(quiet["others_bytes"], quiet["total_bytes"] // 16)
+        self.session.stage({})
+        self.assertEqual(self.session.device_use({})["turns"], quiet["turns"] + 1)
+        with mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_HELD": str(3 << 30)}):
+            more = self.session.device_use({})["others_bytes"] - quiet["others_bytes"]
+        self.assertAlmostEqual(more / (3 << 30), 1, places=2)
+        self.assertEqual(CPU.memory_advice(), "take smaller inputs with --shrink NAME=VALUE")
+        self.assertEqual((Session().memory_advice(), CPU.use()), ("", {}))
+
+    def test_a_turn_that_waits_for_others_is_late(self) -> None:
+        turns = Turns(PROBE, UUID)
+        turns.take()
+        self.assertEqual((turns.taken, turns.late), (1, 0))
+        with mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_BUSY_US": "2000"}):
+            busy = Turns(PROBE, UUID)
+        busy.take()
+        busy.take()
+        self.assertEqual((busy.taken, busy.late), (2, 2))
+
+    def test_a_process_of_the_turns_that_cannot_start_is_not_the_tasks_fault(self) -> None:
+        for answer, code, words in (("2", "out_of_memory", "out of memory"), ("46", "missing_device", "nvidia-smi -c DEFAULT")):
+            with mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_CONTEXT": answer}):
+                turns = Turns(PROBE, UUID)
+            with self.assertRaisesRegex(TaskError, f"a second process cannot use the device: .*{words}") as caught:
+                turns.take()
+            self.assertEqual(caught.exception.code, code)
 
     def test_outputs_are_judged_in_place_where_there_is_no_memory_for_a_copy(self) -> None:
         self.attach()

@@ -5,8 +5,8 @@
  *   kgen-gpu facts            one JSON object a line for each device: the members of kgen_gpu_facts
  *   kgen-gpu bandwidth UUID   {"copy_bytes_per_second": N}: bytes read plus bytes written by the best of some copies
  *   kgen-gpu turns UUID       says "r" when ready; then does a little work of its own for each byte of its input, and
- *                             answers it with the same byte. Whoever calls next finds the device as another process
- * left it
+ *                             answers with the nanoseconds that the device kept it waiting for next to nothing, an
+ *                             int64_t. Whoever calls next finds the device as another process left it
  *
  * Ends with 0; with 69 and one line on standard error where there is no driver, no such device, or it does not work;
  * with 64 for anything else on the command line.
@@ -15,11 +15,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../runner_support.h"
 #include "gpu.h"
 
 enum { k_usage = 64, k_machine_lacks = 69, k_cannot_write = 74 };
-/* Enough for a kernel of many blocks. */
-enum { k_turn_bytes = 1 << 24 };
+/* Next to nothing, and enough for a kernel of many blocks. */
+enum { k_little_bytes = 1 << 12, k_turn_bytes = 1 << 24 };
 
 static int complain(const char* why) {
   fprintf(stderr, "kgen-gpu: %s\n", why);
@@ -101,7 +102,12 @@ static int tell_bandwidth(const char* uuid) {
   return bandwidth > 0 ? 0 : k_machine_lacks;
 }
 
-/* The bytes go by write() and read(): stdio would keep them back. */
+static int work(struct kgen_gpu* gpu, void* place, uint64_t bytes) {
+  const int failed = kgen_gpu_fill(gpu, place, 't', bytes, kgen_gpu_stream(gpu));
+  return failed != 0 ? failed : kgen_gpu_synchronize(gpu);
+}
+
+/* Answers go by write() and read(): stdio would keep them back. */
 static int take_turns(const char* uuid) {
   char error[256] = "";
   char byte = 'r';
@@ -109,9 +115,15 @@ static int take_turns(const char* uuid) {
   struct kgen_gpu* gpu = kgen_gpu_open(uuid, error, sizeof error);
   if (gpu == NULL) return complain(error);
   int failed = kgen_gpu_allocate(gpu, k_turn_bytes, &place);
-  while (failed == 0 && write(STDOUT_FILENO, &byte, 1) == 1 && read(STDIN_FILENO, &byte, 1) == 1) {
-    failed = kgen_gpu_fill(gpu, place, byte, k_turn_bytes, kgen_gpu_stream(gpu));
-    if (failed == 0) failed = kgen_gpu_synchronize(gpu);
+  /* The first work of a process takes longer. */
+  if (failed == 0) failed = work(gpu, place, k_turn_bytes);
+  ssize_t told = failed == 0 ? write(STDOUT_FILENO, &byte, 1) : 0;
+  while (told > 0 && read(STDIN_FILENO, &byte, 1) == 1) {
+    const int64_t began_ns = kgen_now_ns();
+    failed = work(gpu, place, k_little_bytes);
+    const int64_t waited_ns = kgen_now_ns() - began_ns;
+    if (failed == 0) failed = work(gpu, place, k_turn_bytes);
+    told = failed == 0 ? write(STDOUT_FILENO, &waited_ns, sizeof waited_ns) : 0;
   }
   if (failed != 0) complain(kgen_gpu_error(gpu));
   kgen_gpu_close(gpu);

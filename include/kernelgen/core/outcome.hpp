@@ -29,7 +29,7 @@ enum class OutcomeKind {
   OutOfMemory,
   Crash,      ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
   Cheat,      ///< detail names what was caught
-  Suspect,    ///< correct, but the clocks or the baseline do not add up; no score
+  Suspect,    ///< not wrong, but the clocks or the baseline do not add up, or others were in the way; no score
   NotScored,  ///< the task cannot tell right from wrong; detail is the task's label
 };
 
@@ -37,7 +37,7 @@ enum class OutcomeKind {
 [[nodiscard]] std::string_view to_string(OutcomeKind kind);
 [[nodiscard]] std::optional<OutcomeKind> parse_outcome_kind(std::string_view name);
 
-/// The detail of a Suspect whose measurement other work on the machine spoiled.
+/// The detail of a Suspect whose measurement, or memory of a device, other work on the machine took.
 inline constexpr std::string_view k_busy_machine = "busy machine";
 
 /// One answer: a class, its detail, and one line for a person or a model.
@@ -49,7 +49,7 @@ struct Outcome {
   std::string message;
 
   [[nodiscard]] bool correct() const { return kind == OutcomeKind::Correct; }
-  /// Other work on the machine spoiled the measurement: that says nothing about the candidate.
+  /// Other work on the machine spoiled the evaluation: that says nothing about the candidate.
   [[nodiscard]] bool is_busy_machine() const { return kind == OutcomeKind::Suspect && detail == k_busy_machine; }
   /// "accuracy:mismatch", "timeout".
   [[nodiscard]] std::string to_class() const;

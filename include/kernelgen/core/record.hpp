@@ -132,6 +132,8 @@ struct TimingReport {
   /// How much of its time the reference's process waited for a processor while sampling, 0 to 1; absent where the
   /// kernel does not tell.
   std::optional<double> contention;
+  /// How often the device was busy with other processes' work while sampling, 0 to 1; absent where nobody can tell.
+  std::optional<double> device_contention;
   /// ABI prepare() or ModelNew construction, and the first call.
   std::int64_t prepare_ns = 0;
   std::int64_t first_call_ns = 0;

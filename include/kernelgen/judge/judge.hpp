@@ -175,6 +175,18 @@ struct DeviceArena {
   std::uint64_t kept_bytes = 0;
 };
 
+/// What others have of a device. Counts are of the judge's whole life.
+struct DeviceUse {
+  std::uint64_t total_bytes = 0;
+  /// Neither free nor the judge's, nor of a process that belongs to it or waits for a candidate. Other judges' count.
+  std::uint64_t others_bytes = 0;
+  /// What is left for a candidate.
+  std::uint64_t runner_bytes = 0;
+  /// How often a process of ours wanted the device while nobody of ours used it, and how often it waited for somebody.
+  std::int64_t turns = 0;
+  std::int64_t late_turns = 0;
+};
+
 /// One task on one device. One thread at a time. Errors mean that the task or the machinery failed.
 class Judge {
  public:
@@ -193,6 +205,8 @@ class Judge {
   virtual Result<CheckResult> check(CheckMode mode, const std::optional<StageRequest>& next) = 0;
   /// What it has got of the processors so far. Nothing where nobody knows.
   [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() const = 0;
+  /// Nothing on a processor.
+  virtual Result<std::optional<DeviceUse>> device_use() = 0;
   /// Times the reference with nothing else running.
   virtual Result<Baseline> baseline(CallMode mode, const BaselineSampling& sampling) = 0;
   /// Compiles a copy of the reference and compares it with the eager one; gives the reason why there is none to be

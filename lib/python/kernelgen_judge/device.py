@@ -17,13 +17,17 @@ from torch import nn
 from kernelgen_common.gpu import Clocks, Gpu, GpuError, use_only
 
 from . import precision as precision_class
-from .errors import TaskError
+from .errors import OUT_OF_MEMORY, TaskError, gib, is_out_of_memory
 from .module_state import state_tensors
-from .turns import Turns
+from .turns import TURNS_BYTES, Turns
 from .values import move_with_strides
 
 #: What a process on the device needs before it has allocated anything: its context, and torch's kernels.
 PROCESS_BYTES = 3 << 29
+#: Processes of ours beside this one and that of its turns: a runner that waits for a candidate.
+_OTHER_PROCESSES = 1
+#: What others hold is worth a word above this part of the device's memory.
+_WORTH_A_WORD = 16
 _MAX_MOVES = 8
 #: Asking the management library takes longer than many a call; heat does not come and go in such a time.
 _CLOCKS_SECONDS = 0.01
@@ -77,6 +81,14 @@ class Device:
     def release_cache(self) -> None:
         """Gives back what torch keeps for later."""
 
+    def memory_advice(self) -> str:
+        """What helps where memory ran out."""
+        return "take smaller inputs with --shrink NAME=VALUE"
+
+    def use(self) -> dict[str, int]:
+        """What others have of the device, and how often they kept the process of the turns waiting; nothing on the CPU."""
+        return {}
+
     def clocks(self) -> Clocks | None:
         """How fast it runs now; None where nobody tells, such as of a CPU."""
         return None
@@ -102,6 +114,10 @@ class GpuDevice(Device):
         self._slows_down = False
         self._graph_place: tuple[Any, Any] | None = None
         self._turns: Turns | None = None
+        #: Bytes of the arena, which torch knows nothing of.
+        self.shared_bytes = 0
+        #: What is left for a candidate once there is an arena.
+        self.runner_bytes = 0
         self.has_fast_float64 = not self._on_cuda or gpu.facts.architecture in _FULL_RATE_FLOAT64
 
     def drawing(self) -> contextlib.AbstractContextManager[Any]:
@@ -164,6 +180,31 @@ class GpuDevice(Device):
         """Bytes that nobody has, torch's cache not counted as free."""
         return self.gpu.memory()[0]
 
+    def others_bytes(self) -> int:
+        """Bytes that are neither free nor needed by this judge and the processes around it: what others hold, or less."""
+        free, total = self.gpu.memory()
+        own = self.shared_bytes
+        if self._on_cuda:
+            own += torch.cuda.memory_reserved() + (1 + _OTHER_PROCESSES) * PROCESS_BYTES + TURNS_BYTES
+        return max(0, total - free - own)
+
+    def memory_advice(self) -> str:
+        others, total = self.others_bytes(), self.gpu.memory()[1]
+        ways = f"choose another GPU with --device, or {super().memory_advice()}"
+        if others <= total // _WORTH_A_WORD:
+            return ways
+        return f"other processes hold {gib(others)} of its {gib(total)}: end them (`nvidia-smi` lists them), {ways}"
+
+    def use(self) -> dict[str, int]:
+        turns, late = (self._turns.taken, self._turns.late) if self._turns is not None else (0, 0)
+        return {
+            "total_bytes": self.gpu.memory()[1],
+            "others_bytes": self.others_bytes(),
+            "runner_bytes": self.runner_bytes,
+            "turns": turns,
+            "late_turns": late,
+        }
+
     def limit_torch(self, more: int) -> None:
         """Lets torch take `more` bytes beyond what it has: the rest of the device is for runners."""
         if self._on_cuda:
@@ -221,7 +262,9 @@ def open_device(request: Mapping[str, Any]) -> Device:
     vendor, uuid = str(wanted.get("vendor") or ""), str(wanted.get("uuid") or "")
     if vendor != "fake" and torch.version.cuda is None:
         raise TaskError(
-            f"torch {torch.__version__} has no CUDA; install one from https://pytorch.org/get-started that has", "missing_tool"
+            f"torch {torch.__version__} has no CUDA; install one that has (`kgen doctor` says how), or set KGEN_PYTHON to a "
+            "Python that has one",
+            "missing_tool",
         )
     if vendor != "fake":
         use_only(uuid)
@@ -230,7 +273,7 @@ def open_device(request: Mapping[str, Any]) -> Device:
     except (OSError, AttributeError) as error:
         raise TaskError(f"{library} cannot be used: {error}", "missing_tool") from None
     except GpuError as error:
-        raise TaskError(f"GPU {uuid}: {error}", "missing_device") from None
+        raise _unusable(f"GPU {uuid}: {error}") from None
     if gpu.facts.vendor != vendor:
         raise TaskError(f"GPU {uuid} is of vendor {gpu.facts.vendor}, not {vendor}", "missing_device")
     device = GpuDevice(gpu)
@@ -239,5 +282,14 @@ def open_device(request: Mapping[str, Any]) -> Device:
             torch.cuda.init()
             torch.zeros(1, device=device.torch)
         except (RuntimeError, AssertionError) as error:
-            raise TaskError(f"torch {torch.__version__} cannot use GPU {uuid}: {error}", "missing_device") from None
+            why = f"torch {torch.__version__} cannot use GPU {uuid}: {error}"
+            raise _unusable(f"{why}; `kgen doctor` says which torch fits the driver") from None
     return device
+
+
+def _unusable(why: str) -> TaskError:
+    """For a device that is there and does not start. Where memory for that is lacking, nobody can be asked who has it."""
+    if not is_out_of_memory(RuntimeError(why)):
+        return TaskError(why, "missing_device")
+    ways = "end the processes that hold its memory (`nvidia-smi` lists them), or choose another GPU with --device"
+    return TaskError(f"{why}; {ways}", OUT_OF_MEMORY)

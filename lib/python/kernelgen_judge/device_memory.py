@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import torch
 
 from .device import Device, GpuDevice
-from .errors import OUT_OF_MEMORY, TaskError, is_out_of_memory
+from .errors import OUT_OF_MEMORY, TaskError, gib, is_out_of_memory
 from .exchange import PAGE, Layout, Memory, Placed, Segment
 
 GUARD = PAGE
@@ -69,7 +69,8 @@ class DeviceMemory(Placed):
             if not is_out_of_memory(error):
                 raise
             free = device.free_bytes() if isinstance(device, GpuDevice) else 0
-            raise TaskError(f"needs {layout.total_bytes} bytes of device memory, {free} are free", OUT_OF_MEMORY) from None
+            needed = f"another {gib(layout.total_bytes)} of device memory"
+            raise TaskError(f"needs {needed}, {gib(free)} are free", OUT_OF_MEMORY) from None
 
     def fill_padding(self) -> None:
         for _, start, length in self.paddings():

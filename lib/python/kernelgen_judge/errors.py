@@ -16,6 +16,11 @@ def one_line(text: object, limit: int = 400) -> str:
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
+def gib(count: float) -> str:
+    """Bytes as a person reads them."""
+    return f"{count / (1 << 30):.3g} GiB"
+
+
 class TaskError(Exception):
     """A task that cannot be used. `code` is a name of kernelgen::ErrorCode, `message` is one line for a person."""
 

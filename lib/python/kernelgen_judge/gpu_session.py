@@ -9,7 +9,7 @@ from kernelgen_common.gpu import GpuError, tensor_at
 
 from .device import GpuDevice
 from .device_memory import DeviceMemory, Secret
-from .errors import OUT_OF_MEMORY, TaskError
+from .errors import OUT_OF_MEMORY, TaskError, gib
 from .exchange import Layout, Memory
 from .gpu_check import GpuChecker
 from .gpu_stage import GpuStager, plan_memory
@@ -37,11 +37,12 @@ class GpuArena:
         except GpuError as error:
             if not error.out_of_memory:
                 raise
-            needed = layout.total_bytes
-            text = f"needs {needed} bytes of device memory for what is exchanged, {free} are free"
-            raise TaskError(f"{text}; smaller inputs: --shrink NAME=VALUE", OUT_OF_MEMORY) from None
+            text = f"needs {gib(layout.total_bytes)} of device memory for what is exchanged alone, {gib(free)} are free"
+            raise TaskError(text, OUT_OF_MEMORY) from None
+        device.shared_bytes = layout.total_bytes
         self.memory = DeviceMemory(layout, tensor_at(address, layout.total_bytes, device.torch), Secret(device))
         self._plan = plan_memory(device, task, layout)
+        device.runner_bytes = self._plan.left
         # Nobody is left waiting for memory that the judge keeps: a runner's share is its own.
         device.start_turns(program)
         device.limit_torch(self._plan.judge)

@@ -10,7 +10,7 @@ import torch
 from .arithmetic import DEVICE_CHUNK
 from .device import PROCESS_BYTES, GpuDevice
 from .device_memory import DeviceMemory, DevicePadding, Mirror
-from .errors import OUT_OF_MEMORY, TaskError
+from .errors import OUT_OF_MEMORY, TaskError, gib
 from .exchange import Layout, Segment
 from .gpu_timing import GpuTimedReference, ReferenceGraph
 from .stage import POOL_SETS, InputSet, Stager, StageReply, _Changes
@@ -40,14 +40,17 @@ class MemoryPlan:
     ample: int
     #: What an input set needs, the expected answer included.
     per_set: int
+    #: What the arena has.
+    exchanged: int = 0
 
     @property
     def sets(self) -> int:
         """Input sets that fit, at most POOL_SETS. Raises TaskError where none does."""
         needed = self.runner + self.least + self.per_set
         if needed > self.free:
-            text = f"needs {needed} bytes of device memory beside the exchanged tensors, {self.free} are free"
-            raise TaskError(f"{text}; smaller inputs: --shrink NAME=VALUE", OUT_OF_MEMORY)
+            wanted, had = gib(self.exchanged + needed), gib(self.exchanged + max(0, self.free))
+            text = f"needs {wanted} of device memory for inputs, answers and a candidate, and can have {had}"
+            raise TaskError(text, OUT_OF_MEMORY)
         fitting = (self.free - self.runner_ample - self.ample) // max(1, self.per_set)
         return max(1, min(POOL_SETS, fitting))
 
@@ -55,6 +58,11 @@ class MemoryPlan:
     def kept(self) -> int:
         """What the judge has once it has worked."""
         return self.ample + self.sets * self.per_set
+
+    @property
+    def left(self) -> int:
+        """What a runner may have."""
+        return self.free - self.judge
 
     @property
     def judge(self) -> int:
@@ -75,7 +83,8 @@ def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
     ample = least + 2 * weights + inputs + call + outputs
     # A ModelNew has weights of its own, and may keep another form of them.
     runner = int(outputs * _RUNNER_OUTPUTS) + 2 * weights + (PROCESS_BYTES if device.torch.type == "cuda" else 0)
-    return MemoryPlan(_free_bytes(device), runner, runner + 2 * (inputs + call), least, ample, inputs + outputs)
+    more = runner + 2 * (inputs + call)
+    return MemoryPlan(_free_bytes(device), runner, more, least, ample, inputs + outputs, layout.total_bytes)
 
 
 def _free_bytes(device: GpuDevice) -> int:

@@ -7,6 +7,7 @@ A request that fails is answered with an error and changes nothing; only a broke
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
@@ -34,31 +35,41 @@ def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
             return _failure("protocol", f"unknown operation: {operation!r:.80}")
         return {"ok": True, **handler(request)}
     except TaskError as error:
+        if error.code == OUT_OF_MEMORY:
+            return _lacks_memory(session, error.message)
         return _failure(error.code, error.message)
     except RequestError as error:
         return _failure(error.code, str(error))
     except KeyError as error:
         return _failure("protocol", f"{operation}: the request lacks {error}")
     except GpuError as error:
-        return _device_failure(operation, error)
+        return _device_failure(session, operation, error)
     except OSError as error:
         if error.errno == errno.ENOMEM:
-            return _failure(OUT_OF_MEMORY, f"{operation}: the task needs more memory than there is")
+            return _lacks_memory(session, f"{operation}: the task needs more memory than there is")
         return _failure("no_space" if error.errno == errno.ENOSPC else "io", f"{operation}: {error}")
     except Exception as error:  # noqa: BLE001 - the worker decides what becomes of the evaluation
         if is_out_of_memory(error):
-            return _failure(OUT_OF_MEMORY, lacking_memory(f"{operation}: the reference", error).message)
+            return _lacks_memory(session, lacking_memory(f"{operation}: the reference", error).message)
         if "CUDA error" in str(error):
-            return _device_failure(operation, error)
+            return _device_failure(session, operation, error)
         place = traceback.extract_tb(error.__traceback__)[-1:]
         where = f" ({os.path.basename(place[0].filename)}:{place[0].lineno})" if place else ""
         return _failure("internal", f"{operation}: {type(error).__name__}: {error}{where}")
 
 
-def _device_failure(operation: Any, error: Exception) -> dict[str, Any]:
+def _lacks_memory(session: Session, message: str) -> dict[str, Any]:
+    """A failure that says what helps, where that can be found out."""
+    advice = ""
+    with contextlib.suppress(GpuError):
+        advice = session.memory_advice()
+    return _failure(OUT_OF_MEMORY, "; ".join(part for part in (message, advice) if part))
+
+
+def _device_failure(session: Session, operation: Any, error: Exception) -> dict[str, Any]:
     """What a device says about work that the task's own code queued: nobody else's runs in this process."""
     if is_out_of_memory(error):
-        return _failure(OUT_OF_MEMORY, f"{operation}: the reference needs more device memory than there is: {error}")
+        return _lacks_memory(session, f"{operation}: the reference needs more device memory than there is: {error}")
     return _failure("invalid_task", f"{operation}: device fault: {error}")
 
 

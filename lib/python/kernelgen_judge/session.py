@@ -82,6 +82,7 @@ class Session:
             "stage": self.stage,
             "check": self.check,
             "compare_again": self.compare_again,
+            "device_use": self.device_use,
             "baseline": self.baseline,
             "compile": self.compile,
             "compiled_baseline": self.compiled_baseline,
@@ -303,6 +304,14 @@ class Session:
         owed, self._owed = self._owed, None
         timed = {"reference_ns": owed(), **_speed_of(self._loaded().device)}
         return {**checker.check(mode), **timed}
+
+    def device_use(self, request: dict[str, Any]) -> dict[str, Any]:
+        """What others have of the device; nothing on the CPU."""
+        return dict(self._loaded().device.use())
+
+    def memory_advice(self) -> str:
+        """What helps where memory ran out; "" where that is not known."""
+        return self._device.memory_advice() if self._device is not None else ""
 
     def compare_again(self, request: dict[str, Any]) -> dict[str, Any]:
         """A digest of the outputs in the arena, to tell whether two calls agree bit by bit."""

@@ -37,6 +37,7 @@ class CompilingJudge final : public Judge {
   Result<WeightReport> match_state(int, const SharedMemory&) override { return Error{}; }
   Result<StagedCase> stage(const StageRequest&) override { return Error{}; }
   Result<CheckResult> check(CheckMode, const std::optional<StageRequest>&) override { return Error{}; }
+  Result<std::optional<DeviceUse>> device_use() override { return Error{}; }
   Result<Baseline> baseline(CallMode, const BaselineSampling&) override { return Error{}; }
 
  private:

@@ -1,3 +1,4 @@
+#include "bench/measurement.hpp"
 #include "evaluation_scene.hpp"
 
 using namespace kernelgen;
@@ -215,4 +216,83 @@ TEST_CASE("a device's clock before each pair is in the record, if it is told", "
   scene.judge.clock_mhz = 1755;
   const auto record = evaluate(scene, Target::Cuda);
   CHECK(record->timing->clock_mhz == std::vector<std::int64_t>(record->timing->candidate_ns.size(), 1755));
+}
+
+TEST_CASE("a device that others work on makes a time suspect, and a wrong answer no less wrong",
+          "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.judge.late = 15;
+  auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  CHECK(record->timing->device_contention == 0.15);
+  scene.judge.late = 60;
+  record = evaluate(scene, Target::Cuda);
+  CHECK(record->outcome.to_class() == "suspect:busy machine");
+  CHECK(
+      record->outcome.message ==
+      "the device was busy with other processes' work in 60 % of the times when it was asked for; repeat it when they "
+      "have ended (`nvidia-smi` lists them), or on another device with --device");
+  scene.judge.answer = [](const std::string&, int) { return wrong(); };
+  CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "accuracy:mismatch");
+}
+
+TEST_CASE("a device that is hardly asked for tells nothing of others", "[bench][evaluation][gpu]") {
+  CHECK_FALSE(contention(DeviceUse{.turns = 3, .late_turns = 0}, DeviceUse{.turns = 12, .late_turns = 9}));
+  CHECK(contention(DeviceUse{.turns = 3, .late_turns = 1}, DeviceUse{.turns = 23, .late_turns = 6}) == 0.25);
+}
+
+TEST_CASE("memory that others hold blames no candidate", "[bench][evaluation][gpu]") {
+  const auto judged = [](RunnerStatus status, const std::string& text, std::uint64_t others_gib) {
+    Scene scene;
+    put_on_gpu(scene, 1'000'000, 500'000);
+    scene.judge.others_bytes = [=] { return others_gib << 30; };
+    scene.runner = [&](const std::string& op, int) -> RunnerAnswer {
+      return op == "run" ? RunnerReply{.status = status, .text = text} : RunnerReply{};
+    };
+    return evaluate(scene, Target::Triton).value();
+  };
+  const std::string told = "OutOfMemoryError: CUDA out of memory. Tried to allocate 12.00 GiB.";
+  CHECK(judged(RunnerStatus::OutOfMemory, told, 1).outcome.to_class() == "out_of_memory");
+  CHECK(judged(RunnerStatus::OutOfMemory, told, 1).labels.empty());
+  const auto excused = judged(RunnerStatus::OutOfMemory, told, 9);
+  CHECK(excused.outcome.to_class() == "suspect:busy machine");
+  CHECK(excused.labels == std::vector<std::string>{"shared device: other processes hold 9 of its 24 GiB"});
+  for (const char* words : {"other processes hold 9 of its 24 GiB", "`nvidia-smi`", "--device", "Tried to allocate 12"})
+    CHECK(excused.outcome.message.find(words) != std::string::npos);
+  CHECK(judged(RunnerStatus::OutOfMemory, "CUDA out of memory. Tried to allocate 24.50 GiB. GPU 0 has", 9)
+            .outcome.to_class() == "out_of_memory");
+  CHECK(judged(RunnerStatus::OutOfMemory, "CUDA out of memory. Tried to allocate 250.00 MiB. GPU 0 has", 9)
+            .outcome.to_class() == "suspect:busy machine");
+  // As a native candidate has it from the runtime.
+  CHECK(judged(RunnerStatus::Failed, "out of memory", 9).outcome.to_class() == "suspect:busy machine");
+  // Memory of the machine, and failures that have nothing to do with memory.
+  CHECK(judged(RunnerStatus::OutOfMemory, "MemoryError", 9).outcome.to_class() == "out_of_memory");
+  CHECK(judged(RunnerStatus::Exception, "ValueError: no", 9).outcome.to_class() == "launch:exception");
+}
+
+TEST_CASE("a candidate that takes the judge's memory has run out of memory", "[bench][evaluation][gpu]") {
+  const auto judged = [](std::uint64_t held_gib, std::uint64_t others_gib = 0) {
+    Scene scene;
+    put_on_gpu(scene, 1'000'000, 500'000);
+    scene.judge.stage_refuses = Error{ErrorCode::OutOfMemory, "stage: the reference needs more", {}};
+    scene.judge.use->runner_bytes = std::uint64_t{8} << 30;
+    scene.judge.others_bytes = [&scene, held_gib, others_gib] {
+      return (scene.runners_alive != 0 ? held_gib + others_gib : others_gib) << 30;
+    };
+    return evaluate(scene, Target::Torch);
+  };
+  const auto greedy = judged(12);
+  REQUIRE(greedy);
+  CHECK(greedy->outcome.to_class() == "out_of_memory");
+  CHECK(greedy->outcome.message ==
+        "it holds 12 of the device's 24 GiB, and 8 GiB are left for it beside what the task takes");
+  // What a candidate may have is no reason.
+  const auto modest = judged(8);
+  REQUIRE_FALSE(modest);
+  CHECK(modest.error().code == ErrorCode::OutOfMemory);
+  CHECK(modest.error().message == "stage: the reference needs more");
+  // Nor is what others have.
+  CHECK_FALSE(judged(12, 9));
 }

@@ -37,6 +37,12 @@ class FakeJudge final : public Judge {
   /// Added at each reading, beside a second of running.
   std::chrono::nanoseconds waits{0};
 
+  std::optional<Error> stage_refuses;
+  /// Between two readings there are a hundred turns.
+  std::optional<DeviceUse> use = DeviceUse{.total_bytes = std::uint64_t{24} << 30};
+  std::int64_t late = 0;
+  std::function<std::uint64_t()> others_bytes = [] { return 0; };
+
   std::optional<ProcessorTime> processor_time() const override {
     got_so_far.running += 1s;
     got_so_far.waiting += waits;
@@ -52,6 +58,7 @@ class FakeJudge final : public Judge {
   }
   Result<WeightReport> match_state(int, const SharedMemory&) override { return weights; }
   Result<StagedCase> stage(const StageRequest& request) override {
+    if (stage_refuses) return *stage_refuses;
     if (request.mode == CallMode::Graph) ++graphs;
     after_ = request.turn == ReferenceTurn::After;
     turns += after_ ? 'a' : 'b';
@@ -69,6 +76,14 @@ class FakeJudge final : public Judge {
   Result<CheckResult> check(CheckMode, const std::optional<StageRequest>& next) override {
     announced = next;
     return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns : 0};
+  }
+  Result<std::optional<DeviceUse>> device_use() override {
+    if (use) {
+      use->turns += 100;
+      use->late_turns += late;
+      use->others_bytes = others_bytes();
+    }
+    return use;
   }
   Result<Baseline> baseline(CallMode mode, const BaselineSampling&) override {
     calls.push_back(mode == CallMode::Graph ? "graph baseline" : "baseline");
