@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import unittest
 from typing import Any
@@ -346,31 +345,38 @@ class FailureTest(unittest.TestCase):
             reply = self.ask("stage")
         self.assertEqual((reply["throttled"], reply["clock_mhz"]), (True, 1755))
 
-    def test_the_device_recovers_before_it_is_timed(self) -> None:
+    def test_a_device_that_was_slowed_down_rests_before_it_is_timed(self) -> None:
         self.attach()
         device = self.session._device
         slow, fast = Clocks(1700, 3201, 61, False), Clocks(1980, 3201, 61, False)
-        naps: list[float] = []
-        with mock.patch("kernelgen_judge.device.time.sleep", naps.append):
-            for seen, asked, slept in (([fast], 1, 0), ([slow, slow, slow, fast], 4, 2)):
-                device._clocks = (float("-inf"), None)
-                with mock.patch.object(Gpu, "clocks", side_effect=seen) as clocks:
-                    device.clocks()
-                    device.recover()
-                self.assertEqual((clocks.call_count, len(naps)), (asked, slept))
+        with mock.patch("kernelgen_judge.device.time.sleep") as nap:
+            with mock.patch.object(Gpu, "clocks", side_effect=[fast, slow, fast, fast]):
+                device.watch_speed()
+                device.recover()
+                self.assertEqual(nap.call_count, 0)
+                device.watch_speed()
+                device.recover()
+                device.recover()
+        self.assertEqual(nap.call_count, 2)
 
-    def test_a_device_that_stays_slow_is_not_waited_for_again(self) -> None:
+    def test_a_device_that_stays_slow_does_not_rest_for_what_it_cannot_do(self) -> None:
         self.attach()
         device = self.session._device
-        device._fastest_mhz, device._slows_down = 1980, True
-        with mock.patch.object(Gpu, "clocks", return_value=Clocks(1700, 3201, 61, False)):
-            with mock.patch("kernelgen_judge.device.time.monotonic", itertools.count(0.0, 0.01).__next__):
-                with mock.patch("kernelgen_judge.device.time.sleep") as first:
-                    device.recover()
-                with mock.patch("kernelgen_judge.device.time.sleep") as second:
-                    device.recover()
-        self.assertGreater(first.call_count, 1)
-        self.assertEqual(second.call_count, 0)
+        clocks = [Clocks(mhz, 3201, 61, False) for mhz in (1980, 1700, 1900, 1900, 1700, 1900)]
+        with mock.patch("kernelgen_judge.device.time.sleep") as nap, mock.patch.object(Gpu, "clocks", side_effect=clocks):
+            for slept in (0, 1, 1, 2):
+                device.watch_speed()
+                device.recover()
+                self.assertEqual(nap.call_count, slept)
+
+    def test_long_calls_are_watched(self) -> None:
+        self.attach()
+        with mock.patch.object(GpuDevice, "watch_speed") as watch:
+            self.ask("stage")
+            self.assertEqual(watch.call_count, 0)
+            with mock.patch("kernelgen_judge.gpu_timing._SHORT_NS", 0):
+                self.ask("stage")
+        self.assertEqual(watch.call_count, 1)
 
     def test_candidate_and_reference_find_a_recovered_device(self) -> None:
         self.attach()
