@@ -90,12 +90,11 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   Result<bool> make_room(std::stop_token stop) override {
+    Judges ended;
     std::unique_lock lock(mutex_);
     while (!judges_.empty()) {
-      if (std::erase_if(judges_, [](const auto& judge) { return !judge->busy; }) > 0) {
-        changed_.notify_all();
-        return true;
-      }
+      ended = take_out([](const auto&) { return true; });
+      if (!ended.empty()) return true;
       const auto version = version_;
       if (!changed_.wait(lock, stop, [&] { return version_ != version; }))
         return Error{ErrorCode::Cancelled, "cancelled while waiting for memory"};
@@ -221,8 +220,9 @@ class ProcessJudgePool final : public JudgePool {
     auto& judge = *judges_.front();
     judge.key = key;
     judge.device = device_of(task);
-    trim(judge.device, task.device);
+    auto ended = trim(judge.device, task.device);
     lock.unlock();
+    ended.clear();
     if (auto started = start(judge, task, gate, stop); !started) {
       give_back(judge, Health::Broken);
       return std::move(started).error();
@@ -276,23 +276,30 @@ class ProcessJudgePool final : public JudgePool {
     changed_.notify_all();
   }
 
-  /// Ends the judges of a device that were used least recently, and those that leave too little of it to the one that
-  /// starts there. Requires: the mutex is held.
-  void trim(const std::string& name, const std::optional<JudgeDevice>& device) {
-    auto count = count_on(name);
-    for (auto judge = judges_.end(); count > options_.max_warm && judge != judges_.begin();) {
-      --judge;
-      if ((*judge)->busy || (*judge)->device != name) continue;
-      judge = judges_.erase(judge);
-      --count;
+  /// Those that nobody uses and that `which` asks for, most recently used first. They end with the answer, after the
+  /// mutex was released: that takes the driver of a device a while. Requires: the mutex is held.
+  template <class Which>
+  Judges take_out(Which which) {
+    Judges taken;
+    for (auto judge = judges_.begin(); judge != judges_.end();) {
+      const auto next = std::next(judge);
+      if (!(*judge)->busy && which(**judge)) taken.splice(taken.end(), judges_, judge);
+      judge = next;
     }
     changed_.notify_all();
-    if (!device) return;
+    return taken;
+  }
+
+  /// The judges of a device that were used least recently, and those that leave too little of it to the one that starts
+  /// there. Requires: the mutex is held.
+  Judges trim(const std::string& name, const std::optional<JudgeDevice>& device) {
+    std::size_t count = 0;
+    for (const auto& judge : judges_) count += judge->busy && judge->device == name ? 1 : 0;
     std::uint64_t kept = 0;
-    std::erase_if(judges_, [&](const auto& judge) {
-      if (judge->busy || judge->device != name) return false;
-      kept += judge->kept_bytes;
-      return kept > idle_bytes(*device);
+    return take_out([&](const WarmJudge& judge) {
+      if (judge.device != name) return false;
+      kept += judge.kept_bytes;
+      return ++count > options_.max_warm || (device && kept > idle_bytes(*device));
     });
   }
 

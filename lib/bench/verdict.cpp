@@ -278,9 +278,8 @@ std::string busy_message(std::optional<double> contention) {
 std::string busy_device_message(std::optional<double> contention) {
   if (!contention || *contention <= k_max_contention) return "";
   return fmt::format(
-      "the device was busy with other processes' work in {:.0f} % of the times when it was asked for; repeat it when "
-      "they "
-      "have ended (`nvidia-smi` lists them), or on another device with --device",
+      "the device was busy with other processes' work in {:.0f} % of the times when it was asked for; "
+      "repeat it when they have ended (`nvidia-smi` lists them), or on another device with --device",
       100 * *contention);
 }
 
