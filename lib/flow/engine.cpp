@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <cctype>
-#include <condition_variable>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <set>
-#include <shared_mutex>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include <kernelgen/core/version.hpp>
 
+#include "flow/device_use.hpp"
+#include "flow/guarded.hpp"
 #include "flow/run_state.hpp"
 #include "flow/steps.hpp"
 #include "flow/worker_threads.hpp"
@@ -21,11 +18,6 @@
 namespace kernelgen {
 inline namespace v0 {
 namespace {
-
-/// A suspicion may come from the machine; it is asked again before a model is blamed.
-constexpr int k_suspect_evaluations = 3;
-/// A candidate may have taken the worker down with it; the second time it stays unjudged.
-constexpr int k_failed_evaluations = 2;
 
 /// A request, an evaluation or a profile came to its end. Exactly one of the three is set.
 struct Completion {
@@ -36,39 +28,6 @@ struct Completion {
   /// Of a profile.
   std::string action_id{};
 };
-
-/// Ends early when everything has to stop.
-void sleep(std::chrono::milliseconds duration, std::stop_token stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any nobody;
-  nobody.wait_for(lock, stop, duration, [&] { return stop.stop_requested(); });
-}
-
-/// Nothing more can be asked, for this action or any other, before a person has mended something.
-bool ends_run(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::Timeout:
-    case ErrorCode::Unavailable:
-    case ErrorCode::Protocol:
-    case ErrorCode::Io:
-      return false;
-    default:
-      return true;
-  }
-}
-
-/// Calls what the user of the library gave us; what it throws becomes an Error.
-template <class T, class Call>
-Result<T> guarded(const char* what, Call&& call) {
-  try {
-    return std::forward<Call>(call)();
-  } catch (const std::exception& error) {
-    return Error{ErrorCode::Internal, std::string(what) + " threw an exception: " + error.what()};
-  } catch (...) {
-    return Error{ErrorCode::Internal, std::string(what) + " threw something that is no exception"};
-  }
-}
 
 /// Carries out decisions. The thread that runs it owns the journal and the state; other threads only ask and judge.
 ///
@@ -83,6 +42,7 @@ class Engine {
         journal_(journal),
         observer_(observer),
         stop_(std::move(stop)),
+        devices_(request, backends),
         models_(request.parallel_requests),
         judge_(request.parallel_evaluations) {
     for (const auto& event : journal.events()) apply(state_, event);
@@ -182,8 +142,7 @@ class Engine {
     return {};
   }
 
-  /// On a judge's thread, while nothing is evaluated: a profile needs its device for itself, and no worker gives it
-  /// one.
+  /// On a judge's thread.
   Result<void> profile(const std::string& id) {
     const auto found = state_.history.find(id);
     if (found == state_.history.end() || !found->second.correct())
@@ -194,11 +153,7 @@ class Engine {
     judge_.post([this, id, request = profile_request(found->second, request_, *state_.task)] {
       Completion completion;
       completion.action_id = id;
-      const std::scoped_lock alone(devices_);
-      completion.profile =
-          backends_.profiler == nullptr
-              ? Result<Profile>(unavailable_profile("there is no profiler for it here"))
-              : guarded<Profile>("the profiler", [&] { return backends_.profiler->profile(request, stop_); });
+      completion.profile = devices_.profile(request, stop_);
       completions_.put(std::move(completion));
     });
     return {};
@@ -309,41 +264,12 @@ class Engine {
     judging_[number] = result;
     ++busy_;
     judge_.post([this, number, candidate = *result.candidate, id = result.action.id] {
+      const auto progress = [&](const EvaluationProgress& step) { notify(EvaluationStep{id, step}); };
       Completion completion{.number = number};
-      const std::shared_lock beside(devices_);
-      completion.record = evaluate(candidate, id);
+      completion.record = devices_.evaluate(candidate, progress, stop_);
       completions_.put(std::move(completion));
     });
     return {};
-  }
-
-  /// On a judge's thread.
-  Result<EvaluationRecord> evaluate(const Candidate& candidate, const std::string& action_id) {
-    const auto progress = [&](const EvaluationProgress& step) { notify(EvaluationStep{action_id, step}); };
-    int suspects = 0, failures = 0;
-    auto pause = request_.busy_pauses.begin();
-    while (true) {
-      auto record = guarded<EvaluationRecord>("the benchmarker", [&] {
-        return backends_.benchmarker.evaluate({request_.task, candidate, request_.evaluation}, progress, stop_);
-      });
-      bool again = false;
-      if (!record) {
-        again = !ends_run(record.error().code) && ++failures < k_failed_evaluations;
-      } else if (record->outcome.is_busy_machine()) {
-        if (pause == request_.busy_pauses.end())
-          return Error{ErrorCode::Pending, "the machine is too busy to time a kernel: " + record->outcome.message +
-                                               "; the same command goes on from here"};
-        progress({std::string(k_pause_phase),
-                  fmt::format("{:.0f} s; {}", std::chrono::duration<double>(*pause).count(), record->outcome.message)});
-        sleep(*pause++, stop_);
-        again = true;
-      } else {
-        again = record->outcome.kind == OutcomeKind::Suspect && ++suspects < k_suspect_evaluations;
-      }
-      if (!again) return record;
-      // A resumed run judges it anew.
-      if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "interrupted between two evaluations"};
-    }
   }
 
   Result<void> handle_record(int number, Result<EvaluationRecord> record_or) {
@@ -407,8 +333,7 @@ class Engine {
   /// The requests among them.
   int asking_ = 0;
 
-  /// Evaluations share them, a profile has them alone.
-  std::shared_mutex devices_;
+  DeviceUse devices_;
   Handover<Completion> completions_;
   // Last, so that they end first: their jobs use everything above.
   WorkerThreads models_;

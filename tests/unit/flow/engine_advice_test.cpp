@@ -34,20 +34,6 @@ struct World {
   std::unique_ptr<Policy> policy = make_hybrid_policy({.seeds = 1, .profiles = ProfileUse::BeforeAdvice});
 };
 
-template <class T>
-std::vector<T> events_of(const Journal& journal) {
-  std::vector<T> found;
-  for (const auto& event : journal.events())
-    if (const auto* body = std::get_if<T>(&event.body)) found.push_back(*body);
-  return found;
-}
-
-std::unique_ptr<Journal> cut_journal(const Journal& whole, std::size_t events) {
-  auto journal = make_memory_journal(real_time());
-  for (std::size_t i = 0; i < events; ++i) REQUIRE(journal->append(whole.events()[i].body));
-  return journal;
-}
-
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 }  // namespace

@@ -1,12 +1,9 @@
 #include <kernelgen/flow/engine.hpp>
 
-#include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <set>
 #include <stdexcept>
-#include <thread>
 
 #include "support/catch.hpp"
 #include "unit/flow/fake_world.hpp"
@@ -48,14 +45,6 @@ struct World {
   std::unique_ptr<Policy> policy = make_hybrid_policy({});
 };
 
-template <class T>
-std::vector<T> events_of(const Journal& journal) {
-  std::vector<T> found;
-  for (const auto& event : journal.events())
-    if (const auto* body = std::get_if<T>(&event.body)) found.push_back(*body);
-  return found;
-}
-
 /// What must not depend on when things happened: ids, actions, candidates and outcomes.
 std::map<std::string, std::string> facts_of(const History& history) {
   std::map<std::string, std::string> facts;
@@ -65,13 +54,6 @@ std::map<std::string, std::string> facts_of(const History& history) {
                 (result.record ? result.record->outcome.to_class() : "") + ' ' + result.message;
   }
   return facts;
-}
-
-/// Stands for a crash: the journal of another process, which ended after some of its events.
-std::unique_ptr<Journal> cut_journal(const Journal& whole, std::size_t events) {
-  auto journal = make_memory_journal(real_time());
-  for (std::size_t i = 0; i < events; ++i) REQUIRE(journal->append(whole.events()[i].body));
-  return journal;
 }
 
 }  // namespace
@@ -529,95 +511,4 @@ TEST_CASE("an observer sees what the journal gets, and the steps of evaluations"
   }));
   CHECK(events == journal->events().size());
   CHECK(steps == 4 * world.benchmarker.requests().size());
-}
-
-namespace {
-
-/// Notes how many it judges at once, and answers when there were `wanted`, or after a while.
-class CrowdedBenchmarker final : public Benchmarker {
- public:
-  explicit CrowdedBenchmarker(int wanted) : wanted_(wanted) {}
-  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback&,
-                                    std::stop_token) override {
-    std::unique_lock lock(mutex_);
-    most = std::max(most, ++now);
-    changed_.notify_all();
-    changed_.wait_for(lock, 5s, [&] { return most >= wanted_; });
-    lock.unlock();
-    std::this_thread::sleep_for(10ms);
-    --now;
-    return judge_source(request.candidate.source);
-  }
-  Result<TaskDescription> describe(const TaskSource&, const EvaluationOptions&, std::stop_token) override {
-    return TaskDescription{};
-  }
-
-  std::atomic<int> now = 0;
-  int most = 0;
-
- private:
-  const int wanted_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-};
-
-}  // namespace
-
-TEST_CASE("nothing is evaluated while something is profiled", "[flow][engine][profile]") {
-  World world;
-  world.policy = make_hybrid_policy({.seeds = 2, .profiles = ProfileUse::BeforeAdvice});
-  auto request = fake_request();
-  request.parallel_evaluations = 4;
-  CrowdedBenchmarker benchmarker(1);
-  std::atomic<int> most = 0;
-  FakeProfiler profiler([&](const ProfileRequest&) -> Result<Profile> {
-    for (int i = 0; i < 20; ++i) {
-      most = std::max(most.load(), benchmarker.now.load());
-      std::this_thread::sleep_for(1ms);
-    }
-    return busy_profile();
-  });
-  const auto journal = make_memory_journal(real_time());
-  REQUIRE(run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector, &profiler},
-                   *journal, {}, {}));
-  CHECK(profiler.requests().size() >= 2);
-  CHECK(most == 0);
-}
-
-TEST_CASE("as many evaluations at once as asked for", "[flow][engine]") {
-  std::map<std::string, std::string> replies;
-  for (int i = 1; i <= 6; ++i) replies["sample" + std::to_string(i)] = code_reply("score " + std::to_string(i));
-  for (const int evaluations : {1, 3}) {
-    World world(replies);
-    world.policy = make_one_shot_policy({.samples = 6});
-    auto request = fake_request();
-    request.parallel_requests = 6;
-    request.parallel_evaluations = evaluations;
-    CrowdedBenchmarker benchmarker(evaluations);
-    const auto journal = make_memory_journal(real_time());
-    const auto outcome =
-        run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector}, *journal, {}, {});
-    REQUIRE(outcome);
-    CHECK(outcome->best == "sample6");
-    CHECK(benchmarker.most == evaluations);
-  }
-}
-
-TEST_CASE("several requests are in flight at once, and never more than asked for", "[flow][engine]") {
-  std::atomic<int> now = 0, most = 0;
-  World world([&](const LLMRequest&, std::stop_token) -> Result<Reply> {
-    const int mine = ++now;
-    int seen = most;
-    while (mine > seen && !most.compare_exchange_weak(seen, mine)) {
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    --now;
-    return Reply{.text = code_reply("score 1")};
-  });
-  world.policy = make_one_shot_policy({.samples = 8});
-  auto request = fake_request();
-  request.parallel_requests = 3;
-  const auto journal = make_memory_journal(real_time());
-  REQUIRE(world.run(*journal, request));
-  CHECK(most == 3);
 }

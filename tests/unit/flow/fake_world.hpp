@@ -6,13 +6,17 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <kernelgen/bench/fake_benchmarker.hpp>
 #include <kernelgen/flow/engine.hpp>
+
+#include "support/catch.hpp"
 
 namespace kernelgen::testing {
 
@@ -163,6 +167,22 @@ inline FlowRequest fake_request() {
 
 inline TimeSource real_time() {
   return [] { return std::chrono::system_clock::now(); };
+}
+
+/// The events of one kind, oldest first.
+template <class T>
+std::vector<T> events_of(const Journal& journal) {
+  std::vector<T> found;
+  for (const auto& event : journal.events())
+    if (const auto* body = std::get_if<T>(&event.body)) found.push_back(*body);
+  return found;
+}
+
+/// Stands for a crash: the journal of another process, which ended after some of its events.
+inline std::unique_ptr<Journal> cut_journal(const Journal& whole, std::size_t events) {
+  auto journal = make_memory_journal(real_time());
+  for (std::size_t i = 0; i < events; ++i) REQUIRE(journal->append(whole.events()[i].body));
+  return journal;
 }
 
 }  // namespace kernelgen::testing

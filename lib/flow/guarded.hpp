@@ -1,0 +1,41 @@
+#pragma once
+
+/// \file
+/// Calls to what the user of the library gave us, and what their errors mean for a run.
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <kernelgen/core/result.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// What `call` throws becomes an Error.
+template <class T, class Call>
+Result<T> guarded(const char* what, Call&& call) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::Internal, std::string(what) + " threw an exception: " + error.what()};
+  } catch (...) {
+    return Error{ErrorCode::Internal, std::string(what) + " threw something that is no exception"};
+  }
+}
+
+/// Nothing more can be asked, for this action or any other, before a person has mended something.
+[[nodiscard]] inline bool ends_run(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::Timeout:
+    case ErrorCode::Unavailable:
+    case ErrorCode::Protocol:
+    case ErrorCode::Io:
+      return false;
+    default:
+      return true;
+  }
+}
+
+}  // namespace v0
+}  // namespace kernelgen
