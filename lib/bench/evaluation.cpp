@@ -10,6 +10,7 @@
 
 #include "bench/baselines.hpp"
 #include "bench/candidate_session.hpp"
+#include "bench/device_sharing.hpp"
 #include "bench/measurement.hpp"
 #include "bench/verdict.hpp"
 #include "support/sha256.hpp"
@@ -63,23 +64,18 @@ class Evaluation {
     KERNELGEN_TRY(auto alone, timed("wait for the device", [&] { return backends_.gate.alone(stop_); }));
     KERNELGEN_TRY(auto verdict, judge_beside_candidate());
     const auto exchanges = timed("end", [&] { return candidate_->end(); });
-    KERNELGEN_TRY(verdict, excuse(std::move(verdict)));
+    verdict = excuse(std::move(verdict));
     KERNELGEN_TRY(auto checked, doubt(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
     KERNELGEN_CHECK(compare_with_baselines(checked));
     return finish(std::move(checked));
   }
 
-  /// What other processes have of the device, as far as it can be known. Nothing on a processor.
-  Result<std::optional<DeviceUse>> device_use() {
-    if (!on_device()) return std::optional<DeviceUse>();
-    KERNELGEN_TRY(auto use, judge().device_use());
-    if (use) use->others_bytes -= std::min(use->others_bytes, session_->idle_bytes);
-    return use;
-  }
+  std::optional<DeviceUse> use_now() { return on_device() ? device_use(*session_) : std::nullopt; }
 
   /// With the runner gone: a device that others fill blames no candidate.
-  Result<Outcome> excuse(Outcome verdict) {
-    KERNELGEN_TRY(const auto use, device_use());
+  Outcome excuse(Outcome verdict) {
+    if (!on_device()) return verdict;
+    const auto use = settled_device_use(*session_);
     if (!use) return verdict;
     if (auto label = sharing_label(*use)) record_.labels.push_back(*std::move(label));
     return excuse_memory(std::move(verdict), *use);
@@ -187,10 +183,11 @@ class Evaluation {
   Result<Outcome> judge_beside_candidate() {
     auto verdict = judge_candidate();
     if (verdict || verdict.error().code != ErrorCode::OutOfMemory) return verdict;
-    KERNELGEN_TRY(const auto beside, device_use());
+    const auto beside = use_now();
+    if (!beside) return verdict;
     candidate_->end();
-    KERNELGEN_TRY(const auto alone, device_use());
-    if (!beside || !alone || sharing_label(*alone)) return verdict;
+    const auto alone = settled_device_use(*session_);
+    if (!alone) return verdict;
     if (beside->others_bytes <= alone->others_bytes + alone->runner_bytes) return verdict;
     // It was in the midst of something.
     session_->healthy = false;
@@ -360,12 +357,12 @@ class Evaluation {
   Result<PairSamples> sample(const MeasureOptions& options, CallMode reference, CallMode candidate) {
     int number = 0;
     const auto next = [&] { return candidate_->timed_pair(++number, reference, candidate); };
-    KERNELGEN_TRY(const auto before, device_use());
+    const auto before = use_now();
     KERNELGEN_TRY(
         auto samples,
         sample_pairs(options, next, {.now = backends_.now, .reference_time = [&] { return judge().processor_time(); }},
                      stop_));
-    KERNELGEN_TRY(const auto after, device_use());
+    const auto after = use_now();
     if (before && after) samples.device_contention = contention(*before, *after);
     return samples;
   }
@@ -385,6 +382,8 @@ class Evaluation {
     if (loose_ns > k_loose_share * timing.candidate_median_ns)
       record_.labels.push_back(
           fmt::format("loose clock: up to {:.0f} us of each call rest on the runner's word", loose_ns / 1e3));
+    KERNELGEN_TRY(auto own_work, doubt_own_work());
+    if (own_work) return *std::move(own_work);
     if (auto doubtful = doubt_timing(timing, allowance)) return *std::move(doubtful);
     if (on_device()) {
       if (auto doubtful = doubt_device_time(timing, memory_floor())) return *std::move(doubtful);
@@ -397,6 +396,20 @@ class Evaluation {
           fmt::format("its call takes {:.0f} us by its own word, and the worker's clock cannot tell {:.0f} us",
                       timing.candidate_median_ns / 1e3, loose_ns / 1e3)};
     return verdict;
+  }
+
+  /// With the runner gone, others must still be there: what the device was busy with only while the candidate lived may
+  /// have been its own work, which goes on when its process is stopped.
+  Result<Ended> doubt_own_work() {
+    if (!is_busy_device(*record_.timing)) return Ended();
+    const auto before = use_now();
+    KERNELGEN_TRY([[maybe_unused]] auto calls, timed("device again", [&] { return baseline(CallMode::Eager); }));
+    const auto after = use_now();
+    if (!before || !after || after->late_turns > before->late_turns) return Ended();
+    if (auto cheat = doubt_device_time(*record_.timing, memory_floor())) return Ended(*std::move(cheat));
+    return Ended(Outcome{OutcomeKind::Suspect, "keeps the device busy",
+                         "the device was busy while its calls were timed, and is idle now: it works outside of its "
+                         "calls, or somebody else's work has just ended"});
   }
 
   /// With the runner gone, and only of what turned out correct: this may take minutes.

@@ -37,13 +37,16 @@ void count_comparisons(TimingReport& timing, const PairSamples& samples) {
 
 /// Fewer turns tell nothing.
 constexpr std::int64_t k_fewest_turns = 10;
+/// Fewer may be a desktop that draws its screen.
+constexpr std::int64_t k_fewest_late = 4;
 
 }  // namespace
 
 std::optional<double> contention(const DeviceUse& before, const DeviceUse& after) {
   const auto turns = after.turns - before.turns;
   if (turns < k_fewest_turns) return std::nullopt;
-  return static_cast<double>(after.late_turns - before.late_turns) / static_cast<double>(turns);
+  const auto late = after.late_turns - before.late_turns;
+  return late < k_fewest_late ? 0 : static_cast<double>(late) / static_cast<double>(turns);
 }
 
 std::optional<double> contention(const ProcessorTime& before, const ProcessorTime& after) {

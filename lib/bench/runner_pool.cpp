@@ -51,10 +51,12 @@ class RunnerPool final : public RunnerSource {
 
   Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) override {
     std::unique_ptr<RunnerProcess> runner;
+    bool stood_by = false;
     {
       const std::scoped_lock lock(mutex_);
       auto& standby = standby_[static_cast<std::size_t>(kind)];
       if (standby && standby->alive()) runner = std::move(standby);
+      stood_by = runner != nullptr;
       if (!runner) {
         KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
       }
@@ -62,7 +64,14 @@ class RunnerPool final : public RunnerSource {
       auto next = start(kind, Role::Runner, stop);
       standby = next ? *std::move(next) : nullptr;
     }
-    KERNELGEN_CHECK(runner->wait_ready(k_start_timeout));
+    auto ready = runner->wait_ready(k_start_timeout);
+    if (!ready && stood_by) {
+      // It got ready beside another candidate, which may have left it no memory.
+      const std::scoped_lock lock(mutex_);
+      KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
+      ready = runner->wait_ready(k_start_timeout);
+    }
+    KERNELGEN_CHECK(std::move(ready));
     runner->cancel_with(std::move(stop));
     return std::unique_ptr<Runner>(std::move(runner));
   }

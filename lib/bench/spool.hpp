@@ -31,8 +31,8 @@ using AbilityCheck = std::function<Result<void>(const std::stop_token&)>;
 /// Requests at a time for each device, when nobody says how many.
 inline constexpr int k_jobs_per_device = 2;
 
-/// run_spool_worker with any benchmarker, on one device. `check` is asked before the first request is judged; when it fails the
-/// request goes back, and its error ends the worker.
+/// run_spool_worker with any benchmarker, on one device. `check` is asked before the first request is judged; when it
+/// fails the request goes back, and its error ends the worker.
 [[nodiscard]] Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& options,
                                        const std::stop_token& stop, const AbilityCheck& check = {});
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include <kernelgen/bench/statistics.hpp>
 
@@ -95,10 +94,6 @@ constexpr double k_native_waking_ns = 300e3;
 constexpr double k_python_waking_ns = 500e3;
 /// On a device also: flushing its cache, waking its driver, and launches that wait for it.
 constexpr double k_device_waking_ns = 500e3;
-
-/// What others hold of a device is worth a label above this part of its memory.
-constexpr std::uint64_t k_worth_a_label = 16;
-constexpr double k_gib = 1024.0 * 1024.0 * 1024.0;
 
 constexpr std::string_view k_disturbed = "baseline disturbed";
 
@@ -218,8 +213,11 @@ std::optional<Outcome> doubt_device_time(const TimingReport& timing, const Memor
 }
 
 bool is_disturbance(const Outcome& outcome) {
-  return outcome.is_busy_machine() || (outcome.kind == OutcomeKind::Suspect && outcome.detail == k_disturbed);
+  return outcome.kind == OutcomeKind::Suspect &&
+         (outcome.detail == k_busy_machine || outcome.detail == k_shared_memory || outcome.detail == k_disturbed);
 }
+
+bool is_busy_device(const TimingReport& timing) { return timing.device_contention.value_or(0) > k_max_contention; }
 
 bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {
   if (clean_ns.empty() || interleaved_ns.empty()) return false;
@@ -281,59 +279,6 @@ std::string busy_device_message(std::optional<double> contention) {
       "the device was busy with other processes' work in {:.0f} % of the times when it was asked for; "
       "repeat it when they have ended (`nvidia-smi` lists them), or on another device with --device",
       100 * *contention);
-}
-
-std::optional<std::string> sharing_label(const DeviceUse& use) {
-  if (use.others_bytes * k_worth_a_label <= use.total_bytes) return std::nullopt;
-  return fmt::format("shared device: other processes hold {:.3g} of its {:.3g} GiB",
-                     static_cast<double>(use.others_bytes) / k_gib, static_cast<double>(use.total_bytes) / k_gib);
-}
-
-namespace {
-
-bool lacks_device_memory(const Outcome& outcome) {
-  // As the drivers, their libraries and torch put it; a native candidate passes on what it was told.
-  static constexpr std::string_view k_words[] = {
-      "CUDA out of memory",        "HIP out of memory",        "[CUDA]: out of memory", ": out of memory",
-      "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "_STATUS_ALLOC_FAILED"};
-  return !outcome.correct() && std::any_of(std::begin(k_words), std::end(k_words), [&](std::string_view words) {
-    return outcome.message.find(words) != std::string::npos;
-  });
-}
-
-/// Bytes of one allocation that was refused, as torch tells them: "Tried to allocate 6.00 GiB".
-double refused_bytes(std::string_view text) {
-  constexpr std::string_view k_tried = "Tried to allocate ";
-  const auto at = text.find(k_tried);
-  double amount = 0;
-  if (at == text.npos) return 0;
-  const auto* const begin = text.data() + at + k_tried.size();
-  const auto [unit, problem] = std::from_chars(begin, text.data() + text.size(), amount);
-  if (problem != std::errc()) return 0;
-  return std::string_view(unit, static_cast<std::size_t>(text.data() + text.size() - unit)).substr(0, 4) == " GiB"
-             ? amount * k_gib
-             : 0;
-}
-
-}  // namespace
-
-Outcome greedy_outcome(std::uint64_t held_bytes, const DeviceUse& use) {
-  return {OutcomeKind::OutOfMemory, "",
-          fmt::format(
-              "it holds {:.3g} of the device's {:.3g} GiB, and {:.3g} GiB are left for it beside what the task takes",
-              static_cast<double>(held_bytes) / k_gib, static_cast<double>(use.total_bytes) / k_gib,
-              static_cast<double>(use.runner_bytes) / k_gib)};
-}
-
-Outcome excuse_memory(Outcome verdict, const DeviceUse& use) {
-  const auto shared = sharing_label(use);
-  if (!shared || !lacks_device_memory(verdict)) return verdict;
-  // What no device of its kind has is no other's doing.
-  if (refused_bytes(verdict.message) > static_cast<double>(use.total_bytes)) return verdict;
-  return {OutcomeKind::Suspect, std::string(k_busy_machine),
-          fmt::format("memory of the device ran out, which may be others' doing ({}); repeat it when they have ended "
-                      "(`nvidia-smi` lists them), or on another device with --device; {}",
-                      *shared, verdict.message)};
 }
 
 std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance) {

@@ -10,7 +10,6 @@
 #include <kernelgen/core/outcome.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/device/gpu.hpp>
-#include <kernelgen/judge/judge.hpp>
 
 #include "bench/runner.hpp"
 
@@ -67,15 +66,6 @@ struct ExchangeFacts {
 /// The same of a device that others use.
 [[nodiscard]] std::string busy_device_message(std::optional<double> contention);
 
-/// The label of a record whose device other processes hold much memory of; nothing else where it is little.
-[[nodiscard]] std::optional<std::string> sharing_label(const DeviceUse& use);
-
-/// Of a candidate that held so many bytes of a device that its judge had none.
-[[nodiscard]] Outcome greedy_outcome(std::uint64_t held_bytes, const DeviceUse& use);
-
-/// Memory of a device that ran out where others hold much of it blames nobody: nobody can tell whose fault it was.
-[[nodiscard]] Outcome excuse_memory(Outcome verdict, const DeviceUse& use);
-
 /// Whether the clocks and baselines of a measurement add up; the reason when not.
 [[nodiscard]] std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance);
 
@@ -91,6 +81,8 @@ struct MemoryFloor {
 
 /// Whether a suspicion is about the machine as much as about the candidate: it may be gone at the next try.
 [[nodiscard]] bool is_disturbance(const Outcome& outcome);
+/// Whether others worked on the device in more of its turns than a verdict bears.
+[[nodiscard]] bool is_busy_device(const TimingReport& timing);
 
 /// Whether the interleaved reference is slower than the clean baseline by more than 3 % beyond what noise explains,
 /// so that a second clean baseline has to tell drift of the machine from disturbance by the candidate.

@@ -158,6 +158,7 @@ CASES = [
     # Dishonest.
     wrong("big_relu", "side_stream.cu", "cheat:*", "suspect:*"),
     wrong("big_relu", "side_stream_torch.py", "cheat:*", "suspect:*", "accuracy:*"),
+    wrong("big_relu", "keeps_busy.cu", "cheat:*", "suspect:*", "timeout"),
     wrong("relu", "writes_late.cu", "accuracy:*", "cheat:*", "race"),
     wrong("relu", "cached_by_pointer.cu", "accuracy:*"),
     wrong("relu", "remembers_answer.cu", "accuracy:mismatch"),
@@ -217,6 +218,8 @@ def judge_result(case: Case, seconds: float, exit_code: int, output: str, errors
     if not any(fnmatch.fnmatchcase(outcome, pattern) for pattern in case.expected):
         result.failures.append(f"expected {' or '.join(case.expected)}; it says: {record['outcome']['message']}")
         return result
+    if outcome == "suspect:busy machine":
+        result.failures.append(f"nobody else is here: {record['outcome']['message']}")
     if exit_code != exit_code_of(record):
         result.failures.append(f"exit code {exit_code}, but the record means {exit_code_of(record)}")
     result.failures += [found for found in (check(record) for check in case.checks) if found]

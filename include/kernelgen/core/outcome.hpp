@@ -37,8 +37,10 @@ enum class OutcomeKind {
 [[nodiscard]] std::string_view to_string(OutcomeKind kind);
 [[nodiscard]] std::optional<OutcomeKind> parse_outcome_kind(std::string_view name);
 
-/// The detail of a Suspect whose measurement, or memory of a device, other work on the machine took.
+/// The detail of a Suspect whose measurement other work on the machine disturbed.
 inline constexpr std::string_view k_busy_machine = "busy machine";
+/// The detail of a Suspect that lacked memory of a device which others hold in part.
+inline constexpr std::string_view k_shared_memory = "shared memory";
 
 /// One answer: a class, its detail, and one line for a person or a model.
 struct Outcome {

@@ -144,7 +144,7 @@ struct TimingReport {
 /// What ran where.
 struct EnvironmentReport {
   std::string kernelgen_version;
-  std::string device;    ///< "cpu: AMD EPYC, 2 cores"
+  std::string device;  ///< "cpu: AMD EPYC, 2 cores"
   /// Which one it was where there are several: "GPU-aabbccdd-..."; empty: the processor.
   std::string device_uuid;
   std::string system;    ///< kernel release

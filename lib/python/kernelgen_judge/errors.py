@@ -7,7 +7,7 @@ import re
 #: The code of a TaskError for memory that ran out: elsewhere, or a little later, the task may work.
 OUT_OF_MEMORY = "out_of_memory"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_ALLOCATION = re.compile(r"(can't allocate memory|not enough memory|out of memory|Cannot allocate memory)", re.I)
+_ALLOCATION = re.compile(r"(can't allocate memory|not enough memory|out of memory|Cannot allocate memory|_STATUS_ALLOC_FAILED)", re.I)
 
 
 def one_line(text: object, limit: int = 400) -> str:

@@ -238,9 +238,36 @@ TEST_CASE("a device that others work on makes a time suspect, and a wrong answer
   CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "accuracy:mismatch");
 }
 
+TEST_CASE("a device that is busy only while the candidate lives is not busy with others' work",
+          "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.judge.late = 60;
+  scene.judge.others_gone = [&scene] { return scene.runners_alive == 0; };
+  CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "suspect:keeps the device busy");
+  // What the device goes on with after each call is told by its name.
+  put_on_gpu(scene, 1'000'000, 500'000, 400'000);
+  scene.judge.others_gone = [&scene] { return scene.runners_alive == 0; };
+  CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "cheat:side_stream");
+}
+
+TEST_CASE("a judge that cannot tell of others changes no verdict", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.judge.use_fails = true;
+  CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "correct");
+  scene.judge.answer = [](const std::string&, int) { return wrong(); };
+  CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "accuracy:mismatch");
+  scene.judge.stage_refuses = Error{ErrorCode::OutOfMemory, "stage: the reference needs more", {}};
+  const auto failed = evaluate(scene, Target::Cuda);
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().message == "stage: the reference needs more");
+}
+
 TEST_CASE("a device that is hardly asked for tells nothing of others", "[bench][evaluation][gpu]") {
   CHECK_FALSE(contention(DeviceUse{.turns = 3, .late_turns = 0}, DeviceUse{.turns = 12, .late_turns = 9}));
   CHECK(contention(DeviceUse{.turns = 3, .late_turns = 1}, DeviceUse{.turns = 23, .late_turns = 6}) == 0.25);
+  CHECK(contention(DeviceUse{.turns = 3, .late_turns = 1}, DeviceUse{.turns = 13, .late_turns = 4}) == 0);
 }
 
 TEST_CASE("memory that others hold blames no candidate", "[bench][evaluation][gpu]") {
@@ -257,19 +284,40 @@ TEST_CASE("memory that others hold blames no candidate", "[bench][evaluation][gp
   CHECK(judged(RunnerStatus::OutOfMemory, told, 1).outcome.to_class() == "out_of_memory");
   CHECK(judged(RunnerStatus::OutOfMemory, told, 1).labels.empty());
   const auto excused = judged(RunnerStatus::OutOfMemory, told, 9);
-  CHECK(excused.outcome.to_class() == "suspect:busy machine");
+  CHECK(excused.outcome.to_class() == "suspect:shared memory");
   CHECK(excused.labels == std::vector<std::string>{"shared device: other processes hold 9 of its 24 GiB"});
   for (const char* words : {"other processes hold 9 of its 24 GiB", "`nvidia-smi`", "--device", "Tried to allocate 12"})
     CHECK(excused.outcome.message.find(words) != std::string::npos);
   CHECK(judged(RunnerStatus::OutOfMemory, "CUDA out of memory. Tried to allocate 24.50 GiB. GPU 0 has", 9)
             .outcome.to_class() == "out_of_memory");
   CHECK(judged(RunnerStatus::OutOfMemory, "CUDA out of memory. Tried to allocate 250.00 MiB. GPU 0 has", 9)
-            .outcome.to_class() == "suspect:busy machine");
+            .outcome.to_class() == "suspect:shared memory");
   // As a native candidate has it from the runtime.
-  CHECK(judged(RunnerStatus::Failed, "out of memory", 9).outcome.to_class() == "suspect:busy machine");
+  CHECK(judged(RunnerStatus::Failed, "out of memory", 9).outcome.to_class() == "suspect:shared memory");
   // Memory of the machine, and failures that have nothing to do with memory.
   CHECK(judged(RunnerStatus::OutOfMemory, "MemoryError", 9).outcome.to_class() == "out_of_memory");
   CHECK(judged(RunnerStatus::Exception, "ValueError: no", 9).outcome.to_class() == "launch:exception");
+}
+
+TEST_CASE("what a wrong answer says of memory excuses nothing", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  scene.judge.others_bytes = [] { return std::uint64_t{9} << 30; };
+  scene.judge.answer = [](const std::string&, int) {
+    return Outcome{OutcomeKind::Accuracy, "structure", "its answer is a dictionary with 'CUDA out of memory'"};
+  };
+  CHECK(evaluate(scene, Target::Triton)->outcome.to_class() == "accuracy:structure");
+}
+
+TEST_CASE("the memory of a runner that is being taken apart is not others'", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 500'000);
+  int looks = 0;
+  scene.judge.others_bytes = [&] { return scene.runners_alive == 0 && ++looks > 2 ? 0 : std::uint64_t{9} << 30; };
+  const auto record = evaluate(scene, Target::Triton);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "correct");
+  for (const auto& label : record->labels) CHECK(label.find("shared device") == std::string::npos);
 }
 
 TEST_CASE("a candidate that takes the judge's memory has run out of memory", "[bench][evaluation][gpu]") {
@@ -293,6 +341,7 @@ TEST_CASE("a candidate that takes the judge's memory has run out of memory", "[b
   REQUIRE_FALSE(modest);
   CHECK(modest.error().code == ErrorCode::OutOfMemory);
   CHECK(modest.error().message == "stage: the reference needs more");
-  // Nor is what others have.
-  CHECK_FALSE(judged(12, 9));
+  // Nor is what others have; but where they have a part, nobody knows.
+  CHECK_FALSE(judged(8, 9));
+  CHECK(judged(12, 9)->outcome.to_class() == "suspect:shared memory");
 }

@@ -41,7 +41,9 @@ class FakeJudge final : public Judge {
   /// Between two readings there are a hundred turns.
   std::optional<DeviceUse> use = DeviceUse{.total_bytes = std::uint64_t{24} << 30};
   std::int64_t late = 0;
+  std::function<bool()> others_gone = [] { return false; };
   std::function<std::uint64_t()> others_bytes = [] { return 0; };
+  bool use_fails = false;
 
   std::optional<ProcessorTime> processor_time() const override {
     got_so_far.running += 1s;
@@ -78,9 +80,10 @@ class FakeJudge final : public Judge {
     return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns : 0};
   }
   Result<std::optional<DeviceUse>> device_use() override {
+    if (use_fails) return Error{ErrorCode::InvalidTask, "its process ended", {}};
     if (use) {
       use->turns += 100;
-      use->late_turns += late;
+      use->late_turns += others_gone() ? 0 : late;
       use->others_bytes = others_bytes();
     }
     return use;

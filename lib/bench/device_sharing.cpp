@@ -1,0 +1,102 @@
+#include "bench/device_sharing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <string_view>
+#include <thread>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Until the driver has taken the memory of a process apart; more than twice what was seen.
+constexpr int k_settling_looks = 10;
+constexpr auto k_settling_pause = 20ms;
+/// What others hold of a device is worth a label above this part of its memory.
+constexpr std::uint64_t k_worth_a_label = 16;
+constexpr double k_gib = 1024.0 * 1024.0 * 1024.0;
+
+}  // namespace
+
+std::optional<DeviceUse> device_use(JudgeSession& session) {
+  auto use = session.judge->device_use();
+  if (!use) session.healthy = false;
+  if (!use || !*use) return std::nullopt;
+  (*use)->others_bytes -= std::min((*use)->others_bytes, session.idle_bytes);
+  return *use;
+}
+
+std::optional<DeviceUse> settled_device_use(JudgeSession& session) {
+  auto use = device_use(session);
+  for (int i = 0; i < k_settling_looks && use && sharing_label(*use); ++i) {
+    std::this_thread::sleep_for(k_settling_pause);
+    use = device_use(session);
+  }
+  return use;
+}
+
+std::optional<std::string> sharing_label(const DeviceUse& use) {
+  if (use.others_bytes * k_worth_a_label <= use.total_bytes) return std::nullopt;
+  return fmt::format("shared device: other processes hold {:.3g} of its {:.3g} GiB",
+                     static_cast<double>(use.others_bytes) / k_gib, static_cast<double>(use.total_bytes) / k_gib);
+}
+
+namespace {
+
+/// Whether a candidate could not work for lack of memory. One that did work has its answers to show, whatever it says.
+bool lacks_device_memory(const Outcome& outcome) {
+  if (outcome.kind != OutcomeKind::OutOfMemory && outcome.kind != OutcomeKind::Launch &&
+      outcome.kind != OutcomeKind::Crash)
+    return false;
+  // As the drivers, their libraries and torch put it; a native candidate passes on what it was told.
+  static constexpr std::string_view k_words[] = {
+      "CUDA out of memory",        "HIP out of memory",        "[CUDA]: out of memory", ": out of memory",
+      "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "_STATUS_ALLOC_FAILED"};
+  return std::any_of(std::begin(k_words), std::end(k_words),
+                     [&](std::string_view words) { return outcome.message.find(words) != std::string::npos; });
+}
+
+/// Bytes of one allocation that was refused, as torch tells them: "Tried to allocate 6.00 GiB".
+double refused_bytes(std::string_view text) {
+  constexpr std::string_view k_tried = "Tried to allocate ";
+  const auto at = text.find(k_tried);
+  double amount = 0;
+  if (at == text.npos) return 0;
+  const auto* const begin = text.data() + at + k_tried.size();
+  const auto [unit, problem] = std::from_chars(begin, text.data() + text.size(), amount);
+  if (problem != std::errc()) return 0;
+  return std::string_view(unit, static_cast<std::size_t>(text.data() + text.size() - unit)).substr(0, 4) == " GiB"
+             ? amount * k_gib
+             : 0;
+}
+
+}  // namespace
+
+Outcome greedy_outcome(std::uint64_t held_bytes, const DeviceUse& use) {
+  auto text = fmt::format(
+      "it holds {:.3g} of the device's {:.3g} GiB, and {:.3g} GiB are left for it beside what the task takes",
+      static_cast<double>(held_bytes) / k_gib, static_cast<double>(use.total_bytes) / k_gib,
+      static_cast<double>(use.runner_bytes) / k_gib);
+  if (const auto shared = sharing_label(use))
+    return {OutcomeKind::Suspect, std::string(k_shared_memory), fmt::format("{} ({})", text, *shared)};
+  return {OutcomeKind::OutOfMemory, "", std::move(text)};
+}
+
+Outcome excuse_memory(Outcome verdict, const DeviceUse& use) {
+  const auto shared = sharing_label(use);
+  if (!shared || !lacks_device_memory(verdict)) return verdict;
+  // What no device of its kind has is no other's doing.
+  if (refused_bytes(verdict.message) > static_cast<double>(use.total_bytes)) return verdict;
+  return {OutcomeKind::Suspect, std::string(k_shared_memory),
+          fmt::format("memory of the device ran out, which may be others' doing ({}); repeat it when they have ended "
+                      "(`nvidia-smi` lists them), or on another device with --device; {}",
+                      *shared, verdict.message)};
+}
+
+}  // namespace v0
+}  // namespace kernelgen
