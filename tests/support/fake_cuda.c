@@ -14,6 +14,8 @@
  *   KGEN_FAKE_CUDA_CONTEXT       what the first use of the device answers
  *   KGEN_FAKE_CUDA_HELD          bytes that another process holds
  *   KGEN_FAKE_CUDA_BUSY_US       microseconds for which somebody else's kernel keeps the device when it is waited for
+ *
+ * The last three may differ between devices: "0,0,46".
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -74,8 +76,23 @@ static uint64_t told(const char* name, uint64_t otherwise) {
   return value != NULL ? strtoull(value, NULL, 10) : otherwise;
 }
 
+/* Of a list the value of one device, 0 where it ends before that; a value alone is that of all. */
+static uint64_t told_of(const char* name, int device) {
+  const char* value = getenv(name);
+  if (value == NULL) return 0;
+  if (strchr(value, ',') == NULL) device = 0;
+  for (; device > 0 && value != NULL; --device) {
+    value = strchr(value, ',');
+    if (value != NULL) ++value;
+  }
+  return value != NULL ? strtoull(value, NULL, 10) : 0;
+}
+
+/* The one of this process: none uses two. */
+static int used_device;
+
 static uint64_t free_bytes(void) {
-  const uint64_t taken = allocated + told("KGEN_FAKE_CUDA_HELD", 0);
+  const uint64_t taken = allocated + told_of("KGEN_FAKE_CUDA_HELD", used_device);
   return taken < k_memory_bytes ? k_memory_bytes - taken : 0;
 }
 
@@ -203,14 +220,16 @@ API int cuDeviceTotalMem_v2(size_t* bytes, int device) {
 
 static int context;
 API int cuDevicePrimaryCtxRetain(void** answer, int device) {
-  return *answer = &context, is_there(device) ? (int)told("KGEN_FAKE_CUDA_CONTEXT", 0) : k_invalid_value;
+  if (!is_there(device)) return k_invalid_value;
+  used_device = device;
+  return *answer = &context, (int)told_of("KGEN_FAKE_CUDA_CONTEXT", device);
 }
 API int cuDevicePrimaryCtxRelease_v2(int device) { return is_there(device) ? 0 : k_invalid_value; }
 API int cuCtxSetCurrent(void* given) { return given == &context ? 0 : k_invalid_value; }
 API int cuCtxResetPersistingL2Cache(void) { return 0; }
 
 API int cuCtxSynchronize(void) {
-  const int64_t others_until_ns = now_ns() + (int64_t)told("KGEN_FAKE_CUDA_BUSY_US", 0) * 1000;
+  const int64_t others_until_ns = now_ns() + (int64_t)told_of("KGEN_FAKE_CUDA_BUSY_US", used_device) * 1000;
   while (now_ns() < late_until_ns || now_ns() < others_until_ns) {
   }
   return fault;
