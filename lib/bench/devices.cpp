@@ -49,20 +49,33 @@ class LocalDevices final : public Devices {
     if (needs_gpu(target) && asked == k_cpu)
       return Error{ErrorCode::InvalidArgument, fmt::format("{} kernels need a GPU, not the cpu", to_string(target))};
     if (target == Target::Cpp || asked == k_cpu) return on_cpu(request);
-    std::unique_lock lock(mutex_);
+    const std::scoped_lock lock(mutex_);
     KERNELGEN_TRY(const auto* reading, read(stop));
     if (reading->gpus.empty() && asked.empty() && !needs_gpu(target)) return on_cpu(request);
     KERNELGEN_TRY(const auto first, choose_gpu(*reading, catalog_, asked));
     const auto gpus = asked.empty() ? gpus_like_first(*reading) : std::vector{first};
     std::vector<Placement::Choice> choices;
     choices.reserve(gpus.size());
-    for (const auto& gpu : gpus) choices.push_back({gpu.uuid, request.judge(gpu), work_of_others(gpu)});
+    for (const auto& gpu : gpus)
+      choices.push_back({gpu.uuid, request.judge(gpu), work_of_others(gpu), request.tried.contains(gpu.uuid)});
     auto place = placement_.take(request.task, choices);
-    auto& device = device_of(gpus[place->index()]);
-    lock.unlock();
-    KERNELGEN_CHECK(set_up(device, std::move(stop)));
-    return PlacedDevice{&device.device, std::move(place)};
+    auto& gpu = device_of(gpus[place->index()]);
+    return PlacedDevice{&gpu.device, gpu.facts.uuid, std::move(place)};
   }
+
+  Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) override {
+    Gpu* gpu = nullptr;
+    {
+      const std::scoped_lock lock(mutex_);
+      for (auto& one : gpus_)
+        if (&one.device == placed.device) gpu = &one;
+    }
+    return gpu == nullptr ? Result<void>() : set_up(*gpu, std::move(stop));
+  }
+
+  void bar(const std::string& uuid) override { placement_.bar(uuid); }
+  void mark_shared(const std::string& uuid) override { placement_.mark_shared(uuid); }
+  int used_gpus() const override { return placement_.used_gpus(); }
 
   Result<int> count_gpus(std::stop_token stop) override {
     const std::scoped_lock lock(mutex_);
@@ -81,7 +94,7 @@ class LocalDevices final : public Devices {
   };
 
   Result<PlacedDevice> on_cpu(const DeviceRequest& request) {
-    return PlacedDevice{&cpu_, placement_.take(request.task, {{"", request.judge(std::nullopt)}})};
+    return PlacedDevice{&cpu_, "", placement_.take(request.task, {{"", request.judge(std::nullopt)}})};
   }
 
   /// Asked again while there is none: a driver may come late. Requires: the mutex is held.

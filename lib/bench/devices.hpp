@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <string>
 
@@ -43,20 +44,33 @@ struct DeviceRequest {
   std::string task;
   /// What it takes until there is a judge on a device; unset: the processor.
   std::function<JudgeNeed(const std::optional<GpuFacts>&)> judge;
+  /// UUIDs of those to which any other is preferred.
+  std::set<std::string> tried{};
 };
 
 /// A device on which somebody is at hand until this ends.
 struct PlacedDevice {
+  /// To be set up before it is used.
   Device* device = nullptr;
+  /// Its UUID; empty: the processor.
+  std::string uuid;
   std::unique_ptr<Placement::Place> place;
 };
 
-/// Thread-safe. A device is set up when somebody is first placed there. It must outlive who is placed.
+/// Thread-safe. It must outlive who is placed.
 class Devices {
  public:
   virtual ~Devices() = default;
   /// MissingDevice or InvalidArgument when it cannot be.
   [[nodiscard]] virtual Result<PlacedDevice> place(const DeviceRequest& request, std::stop_token stop) = 0;
+  /// Takes its time when it is the first for a device, and nothing later.
+  virtual Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) = 0;
+  /// A GPU could not be used: for a while, who names none gets another one.
+  virtual void bar(const std::string& uuid) = 0;
+  /// A GPU that others use: for a while, who names none rather gets another one.
+  virtual void mark_shared(const std::string& uuid) = 0;
+  /// GPUs on which somebody is at hand.
+  [[nodiscard]] virtual int used_gpus() const = 0;
   /// How many GPUs are used when nobody asks for one.
   [[nodiscard]] virtual Result<int> count_gpus(std::stop_token stop) = 0;
 };

@@ -5,6 +5,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <type_traits>
 
 #include <kernelgen/core/version.hpp>
 #include <kernelgen/device/cpu.hpp>
@@ -23,14 +28,9 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Processors that others have while somebody compiles: the worker, and a judge and a runner on each device.
-constexpr int k_spared_cores = 1;
-constexpr int k_spared_cores_per_device = 2;
-constexpr int k_least_compilers = 2;
-
-int compilers_beside(int devices, int cores) {
-  return std::max(k_least_compilers, cores - k_spared_cores - k_spared_cores_per_device * devices);
-}
+/// Whether a failure is the device's, so far as can be told: another of its kind may do. What is not installed
+/// (MissingTool) is missing for all of them, and memory that ran out is another try's matter.
+bool is_of_device(ErrorCode code) { return code == ErrorCode::MissingDevice || code == ErrorCode::Unavailable; }
 
 /// What judges and runners both get, so that the reference and the candidate are timed under the same rules.
 std::map<std::string, std::string> with_equal_terms(std::map<std::string, std::string> environment) {
@@ -101,20 +101,21 @@ class Evaluator final : public LocalBenchmarker {
 
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                     std::stop_token stop) override {
-    auto record = evaluate_once(request, progress, stop);
-    KERNELGEN_TRY(const auto reason, reason_for_another_try(record, stop));
-    if (reason.empty()) return record;
-    if (progress) progress({"again", reason});
-    record = evaluate_once(request, progress, std::move(stop));
-    if (record) record->labels.push_back("second try: " + reason);
-    return record;
+    auto resolved = request;
+    resolve_threads(resolved.options);
+    const Work<EvaluationRecord> once = [&](const Device& device) {
+      return evaluate_on(device, resolved, progress, stop);
+    };
+    auto where = device_request(request.candidate.target, request.task, resolved.options);
+    return do_it(std::move(where), once, progress, stop);
   }
 
   Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
                                    std::stop_token stop) override {
-    auto description = describe_once(task, options, stop);
-    KERNELGEN_TRY(const auto reason, reason_for_another_try(description, stop));
-    return reason.empty() ? std::move(description) : describe_once(task, options, std::move(stop));
+    auto resolved = options;
+    resolve_threads(resolved);
+    const Work<TaskDescription> once = [&](const Device& device) { return describe_on(device, task, resolved, stop); };
+    return do_it(device_request(Target::Torch, task, resolved), once, {}, stop);
   }
 
   std::string device() const override { return cpu_.to_line(); }
@@ -127,65 +128,158 @@ class Evaluator final : public LocalBenchmarker {
   }
 
  private:
-  /// Why something went as it did that has nothing to do with the candidate and may be otherwise now; else empty.
   template <class Value>
-  Result<std::string> reason_for_another_try(const Result<Value>& result, std::stop_token stop) {
-    if (!result && result.error().code == ErrorCode::OutOfMemory) {
-      KERNELGEN_TRY(const bool made, judges_->make_room(std::move(stop)));
-      return std::string(made ? "other tasks held the memory" : "");
-    }
-    if constexpr (std::is_same_v<Value, EvaluationRecord>)
-      if (result && is_disturbance(result->outcome)) return result->outcome.detail;
-    return std::string();
+  using Work = std::function<Result<Value>(const Device&)>;
+
+  /// How something went, and where.
+  template <class Value>
+  struct Attempt {
+    Result<Value> result;
+    /// UUID; empty: the processor, or none.
+    std::string device{};
+  };
+
+  /// Devices on which there is no use in trying, and what happened there.
+  struct Useless {
+    std::set<std::string> devices{};
+    Error why{};
+  };
+
+  /// Whether another try is on another device, if there is one that will do.
+  enum class Elsewhere {
+    No,
+    Rather,
+    Only,  ///< where it was, it would go the same way
+  };
+
+  /// Why something is worth another try.
+  struct Again {
+    /// Empty: it is not.
+    std::string reason;
+    Elsewhere elsewhere = Elsewhere::No;
+  };
+
+  /// Tries again what went wrong for reasons that have nothing to do with the candidate and may be otherwise now, or on
+  /// another device.
+  template <class Value>
+  Result<Value> do_it(DeviceRequest request, const Work<Value>& once, const ProgressCallback& progress,
+                      const std::stop_token& stop) {
+    auto first = attempt(request, once, {}, stop);
+    KERNELGEN_TRY(const auto again, another_try(first, stop));
+    if (again.reason.empty()) return std::move(first.result);
+    const bool only_elsewhere = again.elsewhere == Elsewhere::Only;
+    if (again.elsewhere != Elsewhere::No) request.tried.insert(first.device);
+    const Work<Value> announced = [&](const Device& device) {
+      if (progress) progress({"again", again.reason});
+      return once(device);
+    };
+    Useless useless;
+    if (only_elsewhere) useless = {.devices = {first.device}, .why = first.result.error()};
+    auto second = attempt(request, announced, std::move(useless), stop);
+    // It fits on one of its kind, so that somebody has to have had the memory of the other.
+    if (only_elsewhere && second.result) devices_->mark_shared(first.device);
+    label(second.result, "second try: " + again.reason);
+    return std::move(second.result);
   }
 
-  Result<EvaluationRecord> evaluate_once(const EvaluationRequest& request, const ProgressCallback& progress,
-                                         std::stop_token stop) {
-    auto resolved = request;
-    resolve_threads(resolved.options);
-    KERNELGEN_TRY(const auto placed, place(request.candidate.target, request.task, resolved.options, stop));
-    const auto* device = placed.device;
-    if (device->gpu) {
-      KERNELGEN_TRY(const int gpus, devices_->count_gpus(stop));
-      compilers_.limit(compilers_beside(gpus, cpu_.usable_cores));
+  /// Where it will be done soonest; on another GPU when the one that it got cannot be used, which the request then has
+  /// among those that were tried.
+  template <class Value>
+  Attempt<Value> attempt(DeviceRequest& request, const Work<Value>& once, Useless useless,
+                         const std::stop_token& stop) {
+    std::vector<std::string> moves;
+    while (true) {
+      auto placed = devices_->place(request, stop);
+      if (!placed) return {std::move(placed).error()};
+      const auto uuid = placed->uuid;
+      if (useless.devices.contains(uuid)) return {std::move(useless.why), uuid};
+      limit_compilers();
+      auto result = set_up_and_do(*placed, once, stop);
+      const bool unusable = !result && !uuid.empty() && is_of_device(result.error().code);
+      // Before the place is free: it would look like the best one.
+      if (unusable) devices_->bar(uuid);
+      placed->place.reset();
+      limit_compilers();
+      if (!unusable) {
+        for (const auto& move : moves) label(result, move);
+        return {std::move(result), uuid};
+      }
+      moves.push_back(fmt::format("moved from {}: {}", uuid, result.error().message));
+      request.tried.insert(uuid);
+      useless.devices.insert(uuid);
+      useless.why = std::move(result).error();
     }
-    KERNELGEN_TRY(auto record, begin_record(resolved, *device, stop));
-    DeviceJudges judges(*judges_, *device->gate);
-    return evaluate_candidate(resolved, std::move(record),
-                              {.gpu = device->gpu,
+  }
+
+  template <class Value>
+  Result<Value> set_up_and_do(const PlacedDevice& placed, const Work<Value>& once, const std::stop_token& stop) {
+    KERNELGEN_CHECK(devices_->set_up(placed, stop));
+    return once(*placed.device);
+  }
+
+  template <class Value>
+  static void label(Result<Value>& result, std::string text) {
+    if constexpr (std::is_same_v<Value, EvaluationRecord>)
+      if (result) result->labels.push_back(std::move(text));
+  }
+
+  template <class Value>
+  Result<Again> another_try(const Attempt<Value>& attempt, const std::stop_token& stop) {
+    const auto& [result, device] = attempt;
+    if (!result && result.error().code == ErrorCode::OutOfMemory) {
+      KERNELGEN_TRY(const bool made, judges_->make_room(device, stop));
+      if (made) return Again{"other tasks held the memory", Elsewhere::Rather};
+      return device.empty() ? Again{} : Again{"memory ran out on " + device, Elsewhere::Only};
+    }
+    if constexpr (std::is_same_v<Value, EvaluationRecord>) {
+      if (!result || !is_disturbance(result->outcome)) return Again{};
+      if (device.empty() || !is_disturbance_of_device(result->outcome, result->timing))
+        return Again{result->outcome.detail};
+      devices_->mark_shared(device);
+      return Again{result->outcome.detail, Elsewhere::Rather};
+    }
+    return Again{};
+  }
+
+  Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request,
+                                       const ProgressCallback& progress, std::stop_token stop) {
+    KERNELGEN_TRY(auto record, begin_record(request, device, stop));
+    DeviceJudges judges(*judges_, *device.gate);
+    return evaluate_candidate(request, std::move(record),
+                              {.gpu = device.gpu,
                                .judges = judges,
-                               .compiler = *device->compiler,
-                               .runners = *device->runners,
-                               .gate = *device->gate,
+                               .compiler = *device.compiler,
+                               .runners = *device.runners,
+                               .gate = *device.gate,
                                .memory = *memory_,
                                .compilers = compilers_,
                                .now = std::chrono::steady_clock::now,
-                               .machine = machine_text(*device)},
+                               .machine = machine_text(device)},
                               progress, std::move(stop));
   }
 
-  Result<TaskDescription> describe_once(const TaskSource& task, const EvaluationOptions& options,
-                                        std::stop_token stop) {
-    auto resolved = options;
-    resolve_threads(resolved);
-    KERNELGEN_TRY(const auto placed, place(Target::Torch, task, resolved, stop));
-    const auto& device = *placed.device;
-    KERNELGEN_TRY(auto session, judges_->open(judge_task(task, resolved, device.gpu), *device.gate, stop));
+  Result<TaskDescription> describe_on(const Device& device, const TaskSource& task, const EvaluationOptions& options,
+                                      std::stop_token stop) {
+    KERNELGEN_TRY(auto session, judges_->open(judge_task(task, options, device.gpu), *device.gate, std::move(stop)));
     auto description = session->description;
     description.labels = session->admission.labels;
     return description;
   }
 
-  /// Requires: the options' threads are resolved.
-  Result<PlacedDevice> place(Target target, const TaskSource& task, const EvaluationOptions& options,
-                             std::stop_token stop) {
-    const DeviceRequest request{
+  /// `task` and `options` must outlive the answer. Requires: the options' threads are resolved.
+  DeviceRequest device_request(Target target, const TaskSource& task, const EvaluationOptions& options) {
+    return {
         .target = target,
         .asked = options.device,
         .task = judge_key(judge_task(task, options, std::nullopt)),
         .judge = [&](const auto& gpu) { return judges_->need(judge_task(task, options, gpu)); },
     };
-    return devices_->place(request, std::move(stop));
+  }
+
+  /// After somebody came to a device, or left one.
+  void limit_compilers() {
+    const std::scoped_lock lock(limit_mutex_);
+    compilers_.limit(compilers_beside(devices_->used_gpus(), cpu_.usable_cores));
   }
 
   Result<EvaluationRecord> begin_record(const EvaluationRequest& request, const Device& device, std::stop_token stop) {
@@ -212,6 +306,8 @@ class Evaluator final : public LocalBenchmarker {
 
   WorkerOptions options_;
   CpuFacts cpu_;
+  /// What was counted is still so when it becomes the limit.
+  std::mutex limit_mutex_;
   Slots compilers_;
   std::unique_ptr<SharedMemorySource> memory_;
   std::unique_ptr<ProcessRunner> processes_;

@@ -89,11 +89,12 @@ class ProcessJudgePool final : public JudgePool {
     return report;
   }
 
-  Result<bool> make_room(std::stop_token stop) override {
+  Result<bool> make_room(const std::string& device, std::stop_token stop) override {
+    const auto is_meant = [&](const WarmJudge& judge) { return device.empty() || judge.device == device; };
     Judges ended;
     std::unique_lock lock(mutex_);
-    while (!judges_.empty()) {
-      ended = take_out([](const auto&) { return true; });
+    while (std::any_of(judges_.begin(), judges_.end(), [&](const auto& judge) { return is_meant(*judge); })) {
+      ended = take_out(is_meant);
       if (!ended.empty()) return true;
       const auto version = version_;
       if (!changed_.wait(lock, stop, [&] { return version_ != version; }))

@@ -42,9 +42,10 @@ class JudgePool {
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
   /// What it takes now until a task has a judge.
   virtual JudgeNeed need(const JudgeTask& task) = 0;
-  /// Ends every judge that nobody uses, after waiting for one if all are in use. False: there is none but the caller's
-  /// own, so that more memory will not come from here.
-  virtual Result<bool> make_room(std::stop_token stop) = 0;
+  /// Ends every judge of a device (its UUID; empty: every judge at all, for the host's memory) that nobody uses, after
+  /// waiting for one if all are in use. False: there is none but the caller's own, so that more memory will not come
+  /// from here.
+  virtual Result<bool> make_room(const std::string& device, std::stop_token stop) = 0;
   /// Versions of Python, torch and triton; waits for the imports.
   virtual Result<EnvironmentReport> environment(std::stop_token stop) = 0;
 };

@@ -3,8 +3,10 @@
 /// \file
 /// On which of several equal devices an evaluation is done.
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -33,12 +35,20 @@ struct DeviceQueue {
   JudgeNeed judge = JudgeNeed::Start;
   /// A number that rises with each placing; 0: nobody was ever placed there.
   std::uint64_t last_placed = 0;
+  /// It could not be used the last time that somebody tried.
+  bool barred = false;
+  /// The same evaluation was there before, to no avail.
+  bool tried = false;
 };
 
-/// The index of the device on which it will be done soonest. Among equals the one with the shortest queue (if somebody
-/// has to wait for a judge, then rather where the device has nothing to do), then the one where nobody was placed for
-/// longest, then the first. Requires: there is a device.
+/// The index of the device on which it will be done soonest. One that is barred, or was tried, comes after all that are
+/// not, however long they take; where all are, they are equal again. Among equals the one with the shortest queue (if
+/// somebody has to wait for a judge, then rather where the device has nothing to do), then the one where nobody was
+/// placed for longest, then the first. Requires: there is a device.
 [[nodiscard]] std::size_t soonest(std::span<const DeviceQueue> devices);
+
+/// How many may compile while somebody is at hand on so many GPUs: what is measured there needs processors, too.
+[[nodiscard]] int compilers_beside(int gpus, int cores);
 
 /// Who has been placed where. Thread-safe. It must outlive its places.
 class Placement {
@@ -51,7 +61,12 @@ class Placement {
     JudgeNeed judge = JudgeNeed::Start;
     /// Work of those who are not placed here.
     int others = 0;
+    /// As in DeviceQueue.
+    bool tried = false;
   };
+  using Clock = std::chrono::steady_clock;
+
+  explicit Placement(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)) {}
 
   /// Somebody is at hand on a device until this ends.
   class Place {
@@ -76,6 +91,13 @@ class Placement {
   [[nodiscard]] std::unique_ptr<Place> take(const std::string& task, const std::vector<Choice>& choices);
   /// Evaluations at hand on a device.
   [[nodiscard]] int at_hand(const std::string& device) const;
+  /// GPUs on which an evaluation is at hand.
+  [[nodiscard]] int used_gpus() const;
+  /// A device could not be used: it is barred for a minute, and each time that this happens again soon after, for twice
+  /// as long, up to 16 minutes.
+  void bar(const std::string& device);
+  /// A device that others use: for five minutes it counts as if some more evaluations were at hand there.
+  void mark_shared(const std::string& device);
 
  private:
   struct Device {
@@ -83,7 +105,12 @@ class Placement {
     std::uint64_t last_placed = 0;
     /// How many of each task.
     std::map<std::string, int> tasks;
+    /// The last time that it was barred: for how long, and until when.
+    Clock::duration barred_for{};
+    Clock::time_point barred_until{};
+    Clock::time_point shared_until{};
   };
+  const std::function<Clock::time_point()> now_;
   mutable std::mutex mutex_;
   std::uint64_t placed_ = 0;
   std::map<std::string, Device> devices_;

@@ -219,6 +219,11 @@ bool is_disturbance(const Outcome& outcome) {
 
 bool is_busy_device(const TimingReport& timing) { return timing.device_contention.value_or(0) > k_max_contention; }
 
+bool is_disturbance_of_device(const Outcome& outcome, const std::optional<TimingReport>& timing) {
+  if (outcome.kind != OutcomeKind::Suspect) return false;
+  return outcome.detail == k_shared_memory || (outcome.detail == k_busy_machine && timing && is_busy_device(*timing));
+}
+
 bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {
   if (clean_ns.empty() || interleaved_ns.empty()) return false;
   return median(interleaved_ns) > k_disturbed_ratio * median(clean_ns) &&

@@ -84,6 +84,9 @@ struct MemoryFloor {
 /// Whether others worked on the device in more of its turns than a verdict bears.
 [[nodiscard]] bool is_busy_device(const TimingReport& timing);
 
+/// Whether it was those who share the device: on another one it would have been otherwise.
+[[nodiscard]] bool is_disturbance_of_device(const Outcome& outcome, const std::optional<TimingReport>& timing);
+
 /// Whether the interleaved reference is slower than the clean baseline by more than 3 % beyond what noise explains,
 /// so that a second clean baseline has to tell drift of the machine from disturbance by the candidate.
 [[nodiscard]] bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns,

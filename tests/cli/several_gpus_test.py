@@ -6,11 +6,13 @@ import fcntl
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench" / "gpu"))
@@ -21,7 +23,7 @@ GPUS = "Fake GPU,Fake GPU of another model,Fake GPU"
 FIRST, OTHER, THIRD = (f"GPU-fafafafa-fafa-fafa-fafa-fafafafafaf{end}" for end in "abc")
 
 
-def task(name, of_all="torch.relu(x)", first=""):
+def task(name, of_all="torch.relu(x)", first="", rows=16):
     return worker_client.text_task(name, f"""
 import torch, torch.nn as nn
 {first}
@@ -29,7 +31,7 @@ class Model(nn.Module):
     def forward(self, x):
         return {of_all}
 def get_inputs():
-    return [torch.randn(16, 64)]
+    return [torch.randn({rows}, 64)]
 def get_init_inputs():
     return []
 """)
@@ -55,6 +57,7 @@ KGEN_API void kgen_destroy(void*) {{}}
 
 RELU = native("x[i] > 0 ? x[i] : 0")
 WRONG = native("x[i]")
+REFUSED = native("x[i]", 'if (in != nullptr) return kgen_fail(&args->error, "out of memory");')
 SLOW = native("x[i] > 0 ? x[i] : 0", "sleep(60);")
 BUILDS = """
 import os, pathlib, uuid
@@ -156,6 +159,93 @@ class Node(unittest.TestCase):
         one, two = task("one", "torch.relu(x) * 1"), task("two", "torch.relu(x) * 2 / 2")
         self.assertEqual(self.judged(worker.judge(one, "cuda", RELU)), FIRST)
         self.assertEqual(self.judged(worker.judge(two, "cuda", RELU)), THIRD)
+
+    def spool(self, count, *arguments):
+        """The answers to as many requests for one task."""
+        spool = self.root / "spool"
+        spool.mkdir()
+        for i in range(count):
+            request = {"task": task("relu"), "candidate": worker_client.make_candidate("cuda", WRONG), "options": {}}
+            (spool / f"r{i:02}.request.json").write_text(json.dumps({"type": "evaluate", "id": i, "request": request}))
+        self.kgen("worker", "--spool", str(spool), "--once", "--cache-dir", str(self.root / "cache"), *arguments)
+        return [json.loads((spool / f"r{i:02}.result.json").read_text()) for i in range(count)]
+
+    def test_a_broken_gpu_takes_nobodys_requests(self):
+        measured = {"schema": 1, "uuid": THIRD, "driver_version": 13000, "copy_bytes_per_second": 1e10}
+        devices = self.root / "cache" / "devices"
+        for known, found_by in ((False, "cannot measure the bandwidth"), (True, f": GPU {THIRD}: ")):
+            if known:  # Then it is the judge that finds out.
+                devices.mkdir(exist_ok=True)
+                (devices / f"{THIRD}-13000.json").write_text(json.dumps(measured))
+            with self.subTest(known=known), unittest.mock.patch.dict(os.environ, KGEN_FAKE_CUDA_CONTEXT="0,0,46"):
+                answers = self.spool(20)
+                shutil.rmtree(self.root / "spool")
+                self.assertEqual([answer["type"] for answer in answers], ["record"] * 20, answers)
+                records = [answer["record"] for answer in answers]
+                self.assertEqual([record["environment"]["device_uuid"] for record in records], [FIRST] * 20)
+                moved = [record for record in records if any(THIRD in label for label in record["labels"])]
+                # Those that were placed there before the first of them failed, and no others.
+                self.assertIn(len(moved), (1, 2, 3))
+                for words in (f"moved from {THIRD}: ", found_by, "sudo nvidia-smi -c DEFAULT"):
+                    self.assertIn(words, " ".join(moved[0]["labels"]))
+
+    def test_who_names_a_broken_gpu_is_told_so(self):
+        os.environ["KGEN_FAKE_CUDA_CONTEXT"] = "0,0,46"
+        worker = self.start()
+        relu = task("relu")
+        self.assertEqual(worker.judge(relu, "cuda", WRONG, {"device": "2"}).error["code"], "missing_device")
+        self.assertEqual(self.judged(worker.judge(relu, "cuda", WRONG), ("accuracy",)), FIRST)
+
+    def test_where_all_are_broken_that_is_the_answer(self):
+        os.environ["KGEN_FAKE_CUDA_CONTEXT"] = "46,0,46"
+        worker = self.start()
+        for _ in range(3):
+            answer = worker.judge(task("relu"), "cuda", WRONG)
+            self.assertEqual(answer.error["code"], "missing_device")
+            self.assertIn("nvidia-smi -c DEFAULT", answer.error["message"])
+
+    def test_a_second_try_is_on_a_gpu_that_others_do_not_fill(self):
+        os.environ["KGEN_FAKE_CUDA_HELD"] = f"{2 << 30},0,0"
+        worker = self.start()
+        answer = worker.judge(task("relu"), "cuda", REFUSED)
+        self.assertEqual(self.judged(answer, ("launch",)), THIRD)
+        self.assertIn("second try: shared memory", answer.record["labels"])
+        # One of them that names no GPU is placed there from now on, warm judges elsewhere or not.
+        again = [worker.judge(task("t", text), "cuda", REFUSED) for text in ("torch.relu(x)", "torch.relu(x) * 1")]
+        self.assertEqual([self.judged(one, ("launch",)) for one in again], [THIRD] * 2)
+        self.assertNotIn("second try", " ".join(again[0].record["labels"] + again[1].record["labels"]))
+        named = worker.judge(task("relu"), "cuda", REFUSED, {"device": "0"})
+        self.assertEqual(self.judged(named, ("suspect",)), FIRST)
+
+    def test_a_task_that_does_not_fit_beside_others_goes_where_it_does(self):
+        os.environ["KGEN_FAKE_CUDA_HELD"] = f"{(4 << 30) - (100 << 20)},0,0"
+        worker = self.start()
+        large = task("large", rows=65536)
+        answer = worker.judge(large, "cuda", WRONG)
+        self.assertEqual(self.judged(answer, ("accuracy",)), THIRD)
+        self.assertIn(f"second try: memory ran out on {FIRST}", answer.record["labels"])
+        self.assertIsNotNone(worker.wait(worker.describe(task("larger", rows=65537))).description)
+        self.assertEqual(worker.judge(large, "cuda", WRONG, {"device": "0"}).error["code"], "out_of_memory")
+
+    def test_memory_that_runs_out_on_one_gpu_ends_no_judge_of_another(self):
+        os.environ["KGEN_FAKE_CUDA_HELD"] = f"{(4 << 30) - (100 << 20)},0,0"
+        worker = self.start()
+        relu = task("relu")
+        for device in ("2", "0"):
+            self.judged(worker.judge(relu, "cuda", WRONG, {"device": device}), ("accuracy",))
+        large = worker.judge(task("large", rows=65536), "cuda", WRONG, {"device": "0"})
+        self.assertEqual(large.error["code"], "out_of_memory")
+        self.judged(worker.judge(task("again", "torch.relu(x) * 1"), "cuda", WRONG, {"device": "2"}), ("accuracy",))
+        # Without its judge there, it would be placed where nobody was placed for longer.
+        self.assertEqual(self.judged(worker.judge(relu, "cuda", WRONG), ("accuracy",)), THIRD)
+
+    def test_a_second_try_is_on_a_gpu_where_others_do_not_work(self):
+        os.environ["KGEN_FAKE_CUDA_BUSY_US"] = "1000,0,0"
+        worker = self.start()
+        answer = worker.judge(task("relu"), "cuda", RELU)
+        self.assertEqual(self.judged(answer), THIRD)
+        self.assertIn("second try: busy machine", answer.record["labels"])
+        self.assertLess(answer.record["timing"]["device_contention"], 0.5)
 
     def test_what_a_candidate_built_serves_all_of_one_model(self):
         worker = self.start()

@@ -245,6 +245,19 @@ TEST_CASE("only suspicions about the machine are worth another try", "[bench][ev
   CHECK_FALSE(is_disturbance({OutcomeKind::Correct, "", ""}));
 }
 
+TEST_CASE("a device is to blame where others worked on it or held its memory", "[bench][evaluation]") {
+  const Outcome busy{OutcomeKind::Suspect, "busy machine", ""};
+  TimingReport timing;
+  timing.contention = 0.5;
+  CHECK_FALSE(is_disturbance_of_device(busy, std::nullopt));
+  CHECK_FALSE(is_disturbance_of_device(busy, timing));
+  CHECK(is_disturbance_of_device({OutcomeKind::Suspect, "shared memory", ""}, std::nullopt));
+  timing.device_contention = 0.5;
+  CHECK(is_disturbance_of_device(busy, timing));
+  CHECK_FALSE(is_disturbance_of_device({OutcomeKind::Suspect, "baseline disturbed", ""}, timing));
+  CHECK_FALSE(is_disturbance_of_device({OutcomeKind::Correct, "", ""}, timing));
+}
+
 TEST_CASE("a machine that got slower altogether is not the candidate's doing", "[bench][evaluation]") {
   Scene scene;
   scene.judge.reference_ns = 4'000'000;

@@ -162,3 +162,108 @@ TEST_CASE("who names a device is counted there", "[bench][placement]") {
   const auto named = placement.take("a", {{"x", k_warm}});
   CHECK(placement.take("b", {{"x", k_cold}, {"y", k_cold}})->index() == 1);
 }
+
+TEST_CASE("a device that is barred or was tried comes last, whatever waits elsewhere", "[bench][placement]") {
+  CHECK(chosen({{.judge = k_warm, .barred = true}, {.work = 40, .judge = k_full}}) == 1);
+  CHECK(chosen({{.judge = k_warm, .tried = true}, {.work = 40, .judge = k_full}}) == 1);
+  // One that was disturbed rather than one that cannot be used.
+  CHECK(chosen({{.barred = true}, {.work = 9, .tried = true}}) == 1);
+  // Where all are like that, they are equal again.
+  CHECK(chosen({{.work = 2, .barred = true}, {.work = 1, .barred = true}}) == 1);
+  CHECK(chosen({{.work = 2, .tried = true}, {.work = 1, .tried = true}}) == 1);
+}
+
+namespace {
+
+/// Two devices, and a clock that is set.
+struct Troubled {
+  Placement::Clock::time_point now{std::chrono::hours(1)};
+  Placement placement{[this] { return now; }};
+
+  /// Where somebody is placed who would prefer the first.
+  std::size_t placed(JudgeNeed second = k_cold, bool tried = false) {
+    return placement.take("a", {{"x", k_warm, 0, tried}, {"y", second}})->index();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a device that cannot be used is barred for a minute, then twice as long", "[bench][placement]") {
+  Troubled node;
+  CHECK(node.placed(k_full) == 0);
+  for (const int minutes : {1, 2, 4, 8, 16, 16}) {
+    node.placement.bar("x");
+    // Others who were there fail as well.
+    node.placement.bar("x");
+    CHECK(node.placed(k_full) == 1);
+    node.now += std::chrono::minutes(minutes) - std::chrono::seconds(1);
+    node.placement.bar("x");
+    CHECK(node.placed(k_full) == 1);
+    node.now += std::chrono::seconds(1);
+    CHECK(node.placed(k_full) == 0);
+  }
+  // It worked for longer than it was barred.
+  node.now += std::chrono::minutes(17);
+  node.placement.bar("x");
+  node.now += std::chrono::minutes(1);
+  CHECK(node.placed(k_full) == 0);
+}
+
+TEST_CASE("devices that are all barred are equal", "[bench][placement]") {
+  Troubled node;
+  node.placement.bar("y");
+  node.placement.bar("x");
+  CHECK(node.placed() == 0);
+  CHECK(node.placement.take("a", {{"x", k_cold}})->index() == 0);
+}
+
+TEST_CASE("a device that others use counts as busier for five minutes", "[bench][placement]") {
+  Troubled node;
+  node.placement.mark_shared("x");
+  CHECK(node.placed() == 1);
+  CHECK(node.placed(k_full) == 1);
+  node.placement.mark_shared("y");
+  CHECK(node.placed(k_full) == 0);
+  node.now += std::chrono::minutes(4);
+  node.placement.mark_shared("x");
+  node.now += std::chrono::minutes(1);
+  CHECK(node.placed(k_full) == 1);
+  node.now += std::chrono::minutes(4);
+  CHECK(node.placed(k_full) == 0);
+}
+
+TEST_CASE("a device that others use is still used where the queue elsewhere is long", "[bench][placement]") {
+  Troubled node;
+  node.placement.mark_shared("x");
+  std::vector<std::unique_ptr<Placement::Place>> places;
+  for (int i = 0; i < 20; ++i) places.push_back(node.placement.take("a", {{"x", k_warm}, {"y", k_warm}}));
+  CHECK(node.placement.at_hand("x") == 8);
+  CHECK(node.placement.at_hand("y") == 12);
+}
+
+TEST_CASE("another try is elsewhere", "[bench][placement]") {
+  Troubled node;
+  CHECK(node.placed(k_full, true) == 1);
+  CHECK(node.placement.take("a", {{"x", k_warm, 0, true}})->index() == 0);
+}
+
+TEST_CASE("GPUs with somebody at hand are counted", "[bench][placement]") {
+  Placement placement;
+  CHECK(placement.used_gpus() == 0);
+  const auto on_processor = placement.take("a", {{""}});
+  auto one = placement.take("a", {{"x"}});
+  const auto same = placement.take("b", {{"x"}});
+  CHECK(placement.used_gpus() == 1);
+  const auto other = placement.take("b", {{"y"}});
+  CHECK(placement.used_gpus() == 2);
+  one.reset();
+  CHECK(placement.used_gpus() == 2);
+}
+
+TEST_CASE("compilers leave processors to the GPUs that are used, but have a quarter", "[bench][placement]") {
+  CHECK(compilers_beside(1, 16) == 13);
+  CHECK(compilers_beside(2, 16) == 11);
+  CHECK(compilers_beside(8, 16) == 4);
+  CHECK(compilers_beside(8, 128) == 111);
+  CHECK(compilers_beside(1, 2) == 2);
+}
