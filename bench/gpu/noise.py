@@ -219,8 +219,8 @@ class Bench:
             walls: dict[str, list[float]] = {}
             for _ in range(max(3, self.repeat // 4)):
                 for what, full in (("compared in full", SAME_CALLS), ("in canary lines", 0)):
-                    # No interval is that narrow, so that both end with the same number of samples.
-                    measure = {"max_relative_interval": 1e-9, "max_samples": SAME_CALLS, "full_comparisons": full}
+                    # No interval is narrower than nothing (that of one sample is nothing): both end with as many samples.
+                    measure = {"max_relative_interval": -1, "max_samples": SAME_CALLS, "full_comparisons": full}
                     answer = self.judge(task, "cuda", source, measure=measure)
                     walls.setdefault(what, []).append(1e3 * answer.seconds)
             for what, samples in walls.items():
