@@ -9,7 +9,7 @@
 
 #include <kernelgen/core/version.hpp>
 
-#include "flow/device_use.hpp"
+#include "flow/evaluations.hpp"
 #include "flow/guarded.hpp"
 #include "flow/run_state.hpp"
 #include "flow/steps.hpp"
@@ -42,7 +42,7 @@ class Engine {
         journal_(journal),
         observer_(observer),
         stop_(std::move(stop)),
-        devices_(request, backends),
+        evaluations_(request, backends),
         models_(request.parallel_requests),
         judge_(request.parallel_evaluations) {
     for (const auto& event : journal.events()) apply(state_, event);
@@ -153,7 +153,7 @@ class Engine {
     judge_.post([this, id, request = profile_request(found->second, request_, *state_.task)] {
       Completion completion;
       completion.action_id = id;
-      completion.profile = devices_.profile(request, stop_);
+      completion.profile = evaluations_.profile(request, stop_);
       completions_.put(std::move(completion));
     });
     return {};
@@ -266,7 +266,7 @@ class Engine {
     judge_.post([this, number, candidate = *result.candidate, id = result.action.id] {
       const auto progress = [&](const EvaluationProgress& step) { notify(EvaluationStep{id, step}); };
       Completion completion{.number = number};
-      completion.record = devices_.evaluate(candidate, progress, stop_);
+      completion.record = evaluations_.evaluate(candidate, progress, stop_);
       completions_.put(std::move(completion));
     });
     return {};
@@ -333,7 +333,7 @@ class Engine {
   /// The requests among them.
   int asking_ = 0;
 
-  DeviceUse devices_;
+  Evaluations evaluations_;
   Handover<Completion> completions_;
   // Last, so that they end first: their jobs use everything above.
   WorkerThreads models_;

@@ -1,4 +1,4 @@
-#include "flow/device_use.hpp"
+#include "flow/evaluations.hpp"
 
 #include <condition_variable>
 #include <mutex>
@@ -30,8 +30,8 @@ Error interrupted() { return {ErrorCode::Cancelled, "interrupted between two eva
 
 }  // namespace
 
-Result<EvaluationRecord> DeviceUse::evaluate(const Candidate& candidate, const ProgressCallback& progress,
-                                             const std::stop_token& stop) {
+Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const ProgressCallback& progress,
+                                               const std::stop_token& stop) {
   int suspects = 0, failures = 0;
   bool failed = false;
   auto pause = request_.busy_pauses.begin();
@@ -66,7 +66,7 @@ Result<EvaluationRecord> DeviceUse::evaluate(const Candidate& candidate, const P
   }
 }
 
-Result<Profile> DeviceUse::profile(const ProfileRequest& request, const std::stop_token& stop) {
+Result<Profile> Evaluations::profile(const ProfileRequest& request, const std::stop_token& stop) {
   if (backends_.profiler == nullptr) return unavailable_profile("there is no profiler for it here");
   const auto turn = turns_.alone(stop);
   if (!turn) return interrupted();

@@ -9,9 +9,9 @@ inline namespace v0 {
 
 /// The evaluations and profiles of a run, on the threads of whoever asks: evaluations beside each other, but alone what
 /// needs its device for itself or may harm others. Borrows everything. Thread-safe, as what it borrows is.
-class DeviceUse {
+class Evaluations {
  public:
-  DeviceUse(const FlowRequest& request, const Backends& backends) : request_(request), backends_(backends) {}
+  Evaluations(const FlowRequest& request, const Backends& backends) : request_(request), backends_(backends) {}
 
   /// The verdict that counts: asks again after a suspicion, a busy machine, and an evaluation that failed. Errors:
   /// Pending when the machine stays too busy, Cancelled, and what the benchmarker says.
