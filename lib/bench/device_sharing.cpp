@@ -83,7 +83,7 @@ Outcome greedy_outcome(std::uint64_t held_bytes, const DeviceUse& use) {
       static_cast<double>(held_bytes) / k_gib, static_cast<double>(use.total_bytes) / k_gib,
       static_cast<double>(use.runner_bytes) / k_gib);
   if (const auto shared = sharing_label(use))
-    return {OutcomeKind::Suspect, std::string(k_shared_memory), fmt::format("{} ({})", text, *shared)};
+    return {OutcomeKind::Suspect, std::string(k_memory_in_use), fmt::format("{} ({})", text, *shared)};
   return {OutcomeKind::OutOfMemory, "", std::move(text)};
 }
 
@@ -92,7 +92,7 @@ Outcome excuse_memory(Outcome verdict, const DeviceUse& use) {
   if (!shared || !lacks_device_memory(verdict)) return verdict;
   // What no device of its kind has is no other's doing.
   if (refused_bytes(verdict.message) > static_cast<double>(use.total_bytes)) return verdict;
-  return {OutcomeKind::Suspect, std::string(k_shared_memory),
+  return {OutcomeKind::Suspect, std::string(k_memory_in_use),
           fmt::format("memory of the device ran out, which may be others' doing ({}); repeat it when they have ended "
                       "(`nvidia-smi` lists them), or on another device with --device; {}",
                       *shared, verdict.message)};

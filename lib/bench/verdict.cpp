@@ -214,14 +214,14 @@ std::optional<Outcome> doubt_device_time(const TimingReport& timing, const Memor
 
 bool is_disturbance(const Outcome& outcome) {
   return outcome.kind == OutcomeKind::Suspect &&
-         (outcome.detail == k_busy_machine || outcome.detail == k_shared_memory || outcome.detail == k_disturbed);
+         (outcome.detail == k_busy_machine || outcome.detail == k_memory_in_use || outcome.detail == k_disturbed);
 }
 
 bool is_busy_device(const TimingReport& timing) { return timing.device_contention.value_or(0) > k_max_contention; }
 
 bool is_disturbance_of_device(const Outcome& outcome, const std::optional<TimingReport>& timing) {
   if (outcome.kind != OutcomeKind::Suspect) return false;
-  return outcome.detail == k_shared_memory || (outcome.detail == k_busy_machine && timing && is_busy_device(*timing));
+  return outcome.detail == k_memory_in_use || (outcome.detail == k_busy_machine && timing && is_busy_device(*timing));
 }
 
 bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {

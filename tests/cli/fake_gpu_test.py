@@ -121,9 +121,9 @@ class FakeGpu(unittest.TestCase):
         record = self.evaluate(refused, "refused.cu", "cuda")
         self.assertEqual(record["outcome"]["kind"], "launch", record["outcome"])
         record = self.evaluate(refused, "refused.cu", "cuda", KGEN_FAKE_CUDA_HELD=str(2 << 30))
-        self.assertEqual((record["outcome"]["kind"], record["outcome"]["detail"]), ("suspect", "shared memory"))
+        self.assertEqual((record["outcome"]["kind"], record["outcome"]["detail"]), ("suspect", "memory in use"))
         self.assertRegex(record["outcome"]["message"], r"other processes hold 2\S* of its 4 GiB")
-        self.assertIn("second try: shared memory", record["labels"])
+        self.assertIn("second try: memory in use", record["labels"])
 
     def test_memory_that_others_hold_is_a_label(self):
         record = self.evaluate(NATIVE, "relu.cu", "cuda", KGEN_FAKE_CUDA_HELD=str(3 << 30))

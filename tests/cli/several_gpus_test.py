@@ -209,7 +209,7 @@ class Node(unittest.TestCase):
         worker = self.start()
         answer = worker.judge(task("relu"), "cuda", REFUSED)
         self.assertEqual(self.judged(answer, ("launch",)), THIRD)
-        self.assertIn("second try: shared memory", answer.record["labels"])
+        self.assertIn("second try: memory in use", answer.record["labels"])
         # One of them that names no GPU is placed there from now on, warm judges elsewhere or not.
         again = [worker.judge(task("t", text), "cuda", REFUSED) for text in ("torch.relu(x)", "torch.relu(x) * 1")]
         self.assertEqual([self.judged(one, ("launch",)) for one in again], [THIRD] * 2)

@@ -316,7 +316,7 @@ def little_memory(bench: Bench, other: Other) -> Said:
 
     def spends() -> str:
         done = bench.evaluate("small", "spends_torch.py")
-        done.expect_outcome("suspect:shared memory")
+        done.expect_outcome("suspect:memory in use")
         done.expect_words("other processes hold", "nvidia-smi", "--device", "out of memory")
         return str(done.record["outcome"]["message"])
 

@@ -40,7 +40,7 @@ enum class OutcomeKind {
 /// The detail of a Suspect whose measurement other work on the machine disturbed.
 inline constexpr std::string_view k_busy_machine = "busy machine";
 /// The detail of a Suspect that lacked memory of a device which others hold in part.
-inline constexpr std::string_view k_shared_memory = "shared memory";
+inline constexpr std::string_view k_memory_in_use = "memory in use";
 
 /// One answer: a class, its detail, and one line for a person or a model.
 struct Outcome {

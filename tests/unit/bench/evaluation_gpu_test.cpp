@@ -284,16 +284,16 @@ TEST_CASE("memory that others hold blames no candidate", "[bench][evaluation][gp
   CHECK(judged(RunnerStatus::OutOfMemory, told, 1).outcome.to_class() == "out_of_memory");
   CHECK(judged(RunnerStatus::OutOfMemory, told, 1).labels.empty());
   const auto excused = judged(RunnerStatus::OutOfMemory, told, 9);
-  CHECK(excused.outcome.to_class() == "suspect:shared memory");
+  CHECK(excused.outcome.to_class() == "suspect:memory in use");
   CHECK(excused.labels == std::vector<std::string>{"shared device: other processes hold 9 of its 24 GiB"});
   for (const char* words : {"other processes hold 9 of its 24 GiB", "`nvidia-smi`", "--device", "Tried to allocate 12"})
     CHECK(excused.outcome.message.find(words) != std::string::npos);
   CHECK(judged(RunnerStatus::OutOfMemory, "CUDA out of memory. Tried to allocate 24.50 GiB. GPU 0 has", 9)
             .outcome.to_class() == "out_of_memory");
   CHECK(judged(RunnerStatus::OutOfMemory, "CUDA out of memory. Tried to allocate 250.00 MiB. GPU 0 has", 9)
-            .outcome.to_class() == "suspect:shared memory");
+            .outcome.to_class() == "suspect:memory in use");
   // As a native candidate has it from the runtime.
-  CHECK(judged(RunnerStatus::Failed, "out of memory", 9).outcome.to_class() == "suspect:shared memory");
+  CHECK(judged(RunnerStatus::Failed, "out of memory", 9).outcome.to_class() == "suspect:memory in use");
   // Memory of the machine, and failures that have nothing to do with memory.
   CHECK(judged(RunnerStatus::OutOfMemory, "MemoryError", 9).outcome.to_class() == "out_of_memory");
   CHECK(judged(RunnerStatus::Exception, "ValueError: no", 9).outcome.to_class() == "launch:exception");
@@ -343,5 +343,5 @@ TEST_CASE("a candidate that takes the judge's memory has run out of memory", "[b
   CHECK(modest.error().message == "stage: the reference needs more");
   // Nor is what others have; but where they have a part, nobody knows.
   CHECK_FALSE(judged(8, 9));
-  CHECK(judged(12, 9)->outcome.to_class() == "suspect:shared memory");
+  CHECK(judged(12, 9)->outcome.to_class() == "suspect:memory in use");
 }

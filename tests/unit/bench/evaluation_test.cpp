@@ -251,7 +251,7 @@ TEST_CASE("a device is to blame where others worked on it or held its memory", "
   timing.contention = 0.5;
   CHECK_FALSE(is_disturbance_of_device(busy, std::nullopt));
   CHECK_FALSE(is_disturbance_of_device(busy, timing));
-  CHECK(is_disturbance_of_device({OutcomeKind::Suspect, "shared memory", ""}, std::nullopt));
+  CHECK(is_disturbance_of_device({OutcomeKind::Suspect, "memory in use", ""}, std::nullopt));
   timing.device_contention = 0.5;
   CHECK(is_disturbance_of_device(busy, timing));
   CHECK_FALSE(is_disturbance_of_device({OutcomeKind::Suspect, "baseline disturbed", ""}, timing));
