@@ -278,20 +278,16 @@ std::string busy_message(std::optional<double> contention) {
       100 * *contention);
 }
 
-std::string busy_device_message(std::optional<double> contention) {
-  if (!contention || *contention <= k_max_contention) return "";
-  return fmt::format(
-      "the device was busy with other processes' work in {:.0f} % of the times when it was asked for; "
-      "repeat it when they have ended (`nvidia-smi` lists them), or on another device with --device",
-      100 * *contention);
-}
-
 std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance) {
   // First: it explains what the other checks would see.
   if (auto busy = busy_message(timing.contention); !busy.empty())
     return Outcome{OutcomeKind::Suspect, std::string(k_busy_machine), std::move(busy)};
-  if (auto busy = busy_device_message(timing.device_contention); !busy.empty())
-    return Outcome{OutcomeKind::Suspect, std::string(k_busy_machine), std::move(busy)};
+  if (is_busy_device(timing))
+    return Outcome{
+        OutcomeKind::Suspect, std::string(k_busy_machine),
+        fmt::format("the device was busy with other processes' work in {:.0f} % of the times when it was asked for; "
+                    "repeat it when they have ended (`nvidia-smi` lists them), or on another device with --device",
+                    100 * *timing.device_contention)};
   const auto unexplained = unexplained_ns(timing);
   const double allowed = allowance.in_total(timing.candidate_median_ns);
   // Hidden work would be there in every call; scheduling delays are not. So the fast tenth decides.

@@ -63,9 +63,6 @@ struct ExchangeFacts {
 /// What it means that the reference waited for a processor in this share of its time; "" for as much as is normal.
 [[nodiscard]] std::string busy_message(std::optional<double> contention);
 
-/// The same of a device that others use.
-[[nodiscard]] std::string busy_device_message(std::optional<double> contention);
-
 /// Whether the clocks and baselines of a measurement add up; the reason when not.
 [[nodiscard]] std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance);
 
