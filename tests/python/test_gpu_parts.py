@@ -229,6 +229,28 @@ class QuickTest(unittest.TestCase):
         wanted[3, 3] = math.inf
         self.assertIsNone(self.accepted(wanted, wanted.clone()))
 
+    def test_the_look_after_an_equal_answer_is_as_strict(self) -> None:
+        for wanted in (torch.randn(50, 50), torch.randn(50, 50).bfloat16(), torch.randint(0, 9, (50, 50))):
+            expected = Expected(1, 1, Flat({"tensor": "o"}, {"o": wanted}), [], 0)
+
+            def after_equal(given: torch.Tensor) -> Any:
+                comparer = GpuQuickComparer(None, 1000)
+                self.assertIsNotNone(comparer.accept(expected, {"o": wanted.clone()}))
+                return comparer.accept(expected, {"o": given})
+
+            with mock.patch.object(GpuQuickComparer, "_measure", wraps=GpuQuickComparer(None, 1000)._measure) as measure:
+                equal = after_equal(wanted.clone())
+            self.assertEqual((equal, measure.call_count), (self.accepted(wanted, wanted.clone()), 1))
+            if wanted.is_floating_point():
+                close = wanted * (1 + 1e-6)
+                self.assertEqual(after_equal(close), self.accepted(wanted, close))
+            for place in (0, 999, 1000, 2499):
+                for value in (math.nan, math.inf, 100.0) if wanted.is_floating_point() else (1,):
+                    one = wanted.clone().view(-1)
+                    one[place] += value
+                    self.assertIsNone(after_equal(one.view(50, 50)), (place, value))
+        self.assertIsNotNone(after_equal(wanted.clone()))
+
     def test_halves_integers_booleans_and_others(self) -> None:
         for dtype in (torch.float16, torch.bfloat16):
             half = torch.randn(64, 64).to(dtype)

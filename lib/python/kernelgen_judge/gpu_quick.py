@@ -2,7 +2,8 @@
 
 A pass reads as fast as memory does and intermediate results cost as much as inputs, so the first look only asks for the
 largest gap. Where that is within the least absolute allowance of any row, everything is right, and the recorded share of
-the tolerance is the most that it can be; else a second look multiplies the rule out. Each element of the candidate is
+the tolerance is the most that it can be; else a second look multiplies the rule out. Where the last answer was equal to
+the reference's, the next one will be, which half of the first look's passes can tell. Each element of the candidate is
 read once by the look that accepts it, so it does not matter whether somebody is still writing.
 """
 
@@ -50,14 +51,33 @@ class GpuQuickComparer:
     def __init__(self, tolerance: Tolerance | None, chunk: int = CHUNK):
         self._tolerance = tolerance
         self._chunk = chunk
-        self._gap = torch.empty(0)
-        self._allowed = torch.empty(0)
+        self._gap = torch.empty(0, dtype=torch.float32)
+        self._allowed = torch.empty(0, dtype=torch.float32)
+        self._equal = torch.empty(0, dtype=torch.bool)
+        self._was_equal = False
 
     def accept(self, expected: Expected, candidate: Mapping[str, torch.Tensor]) -> list[OutputError] | None:
         """The errors of outputs that are right beyond doubt; None where the full comparison must decide.
 
         Shapes and dtypes are the expected ones; candidate tensors are contiguous.
         """
+        if self._was_equal and self._is_equal(expected, candidate):
+            return [OutputError(name, kernelbench_allclose=True) for name in expected.outputs.tensors]
+        errors = self._measure(expected, candidate)
+        self._was_equal = bool(errors) and all(error.max_abs == 0.0 for error in errors)
+        return errors
+
+    def _is_equal(self, expected: Expected, candidate: Mapping[str, torch.Tensor]) -> bool:
+        """Whether all numbers are equal; a NaN is equal to nothing."""
+        found = []
+        for name, wanted in expected.outputs.tensors.items():
+            flat = wanted.contiguous().reshape(-1)
+            self._equal = _grown(self._equal, flat, self._chunk)
+            for r, c in zip(flat.split(self._chunk), candidate[name].reshape(-1).split(self._chunk)):
+                found.append(torch.eq(c, r, out=self._equal[: c.numel()]).all())
+        return bool(torch.stack(found).all())
+
+    def _measure(self, expected: Expected, candidate: Mapping[str, torch.Tensor]) -> list[OutputError] | None:
         errors: list[OutputError] = []
         looks: list[_Look] = []
         different: list[torch.Tensor] = []
@@ -162,7 +182,8 @@ def _only(parts: list[torch.Tensor], combine: object) -> torch.Tensor:
 
 
 def _grown(buffer: torch.Tensor, like: torch.Tensor, most: int) -> torch.Tensor:
-    """A float32 buffer with room for `like`, which is never longer than `most`."""
-    if buffer.numel() >= like.numel() and buffer.device == like.device:
+    """A buffer of the same type with room for what is like `like`, but for no more than `most` elements."""
+    wanted = min(like.numel(), most)
+    if buffer.numel() >= wanted and buffer.device == like.device:
         return buffer
-    return torch.empty(min(like.numel(), most), dtype=torch.float32, device=like.device)
+    return torch.empty(wanted, dtype=buffer.dtype, device=like.device)
