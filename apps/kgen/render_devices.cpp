@@ -8,16 +8,15 @@
 #include "device/gpu_json.hpp"
 #include "device_facts.hpp"
 #include "support/text.hpp"
+#include "support/units.hpp"
 
 namespace kernelgen::cli {
 namespace {
 
-constexpr std::size_t k_max_text = 300;
-constexpr double k_gib = 1024.0 * 1024.0 * 1024.0;
-constexpr double k_mib = 1024.0 * 1024.0;
+constexpr std::size_t k_shown_bytes = 300;
 
 std::string fact(std::string_view name, std::string_view text) {
-  return fmt::format("   {:<20}{}\n", name, sanitize_line(text, k_max_text));
+  return fmt::format("   {:<20}{}\n", name, sanitize_line(text, k_shown_bytes));
 }
 
 /// In units of 10^12; "-" where nobody tells.
@@ -29,9 +28,9 @@ std::string tera(const std::optional<double>& per_second, int digits = 0) {
 
 std::string render_devices(const CpuFacts& cpu, const GpuReading& reading) {
   std::string text = cpu.to_line() + '\n';
-  if (reading.gpus.empty()) text += "no GPU: " + sanitize_line(reading.reason, k_max_text) + '\n';
+  if (reading.gpus.empty()) text += "no GPU: " + sanitize_line(reading.reason, k_shown_bytes) + '\n';
   for (const auto& gpu : reading.gpus) {
-    text += fmt::format("GPU {}: {}\n", gpu.index, sanitize_line(gpu.name, k_max_text));
+    text += fmt::format("GPU {}: {}\n", gpu.index, sanitize_line(gpu.name, k_shown_bytes));
     text += fact("UUID", gpu.uuid);
     if (gpu.driver_version > 0) text += fact("driver", "for CUDA " + format_driver_version(gpu.driver_version));
     auto facts = device_facts(gpu);

@@ -98,7 +98,7 @@ static int expose(const char* path) {
 }
 
 /* An empty directory over one that something exposed has brought along; what was exposed inside of it comes back. */
-static int cover(const char* path, const char* const* exposed) {
+static int cover_path(const char* path, const char* const* exposed) {
   char staged[PATH_MAX];
   char resolved[PATH_MAX];
   struct stat info;
@@ -138,7 +138,7 @@ static int cover_all(const char* const* hidden, const char* const* exposed) {
   qsort(resolved, kept, sizeof *resolved, by_length);
   int answer = 0;
   for (size_t i = 0; i < kept; ++i) {
-    if (answer == 0) answer = cover(resolved[i], exposed);
+    if (answer == 0) answer = cover_path(resolved[i], exposed);
     free(resolved[i]);
   }
   free(resolved);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <thread>
 
+#include "support/units.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 namespace {
@@ -19,7 +21,6 @@ constexpr int k_settling_looks = 10;
 constexpr auto k_settling_pause = 20ms;
 /// What others hold of a device is worth a label above this part of its memory.
 constexpr std::uint64_t k_worth_a_label = 16;
-constexpr double k_gib = 1024.0 * 1024.0 * 1024.0;
 
 }  // namespace
 

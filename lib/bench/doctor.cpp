@@ -15,6 +15,7 @@
 #include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
+#include "support/units.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -26,7 +27,6 @@ constexpr auto k_status_names = make_names<DoctorStatus>({
     {DoctorStatus::Missing, "missing"},
 });
 
-constexpr double k_gib = 1024.0 * 1024.0 * 1024.0;
 // Below these an evaluation of an ordinary task is likely to be out of memory: torch alone takes half a GiB twice.
 constexpr double k_least_memory_gib = 4;
 constexpr double k_least_shared_memory_gib = 1;

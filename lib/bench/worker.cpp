@@ -28,8 +28,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::chrono::hours k_forever{24 * 365};
-
 /// write(2) to anything that standard output may be, without ever raising SIGPIPE in the process.
 ssize_t write_quietly(int fd, std::string_view bytes) {
   const auto sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);

@@ -28,7 +28,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds k_hello_timeout{600'000};
 /// How long a cancelled request may take to be answered before the worker is ended.
 constexpr milliseconds k_cancel_patience{5'000};
-constexpr std::chrono::hours k_forever{24 * 365};
 
 /// A running worker and the requests that wait for it. Made broken by its end, and then replaced.
 class Connection {

@@ -20,7 +20,7 @@ constexpr int k_machine_lacks = 69;
 /// The first use of a driver after boot, without its persistence service, can take many seconds for each device.
 constexpr std::chrono::seconds k_facts_timeout{120};
 constexpr std::chrono::seconds k_bandwidth_timeout{120};
-constexpr int k_schema = 1;
+constexpr int k_kept_schema = 1;
 /// A copy reaches 0.8 and more of what the memory can do. Below this, somebody else used the device: not to be kept.
 constexpr double k_least_share = 0.5;
 constexpr std::size_t k_max_measurement_bytes = 1u << 16;
@@ -69,7 +69,7 @@ std::optional<double> read_measurement(const GpuFacts& gpu, const fs::path& cach
   const auto text = read_file(measurement_file(gpu, cache_dir), k_max_measurement_bytes);
   const auto json = text ? parse_json(*text) : text.error();
   const auto kept = json ? from_value<Measurement>(*json) : json.error();
-  if (!kept || kept->schema != k_schema || kept->uuid != gpu.uuid || kept->driver_version != gpu.driver_version ||
+  if (!kept || kept->schema != k_kept_schema || kept->uuid != gpu.uuid || kept->driver_version != gpu.driver_version ||
       !(kept->copy_bytes_per_second > 0))
     return std::nullopt;
   return kept->copy_bytes_per_second;
@@ -78,7 +78,8 @@ std::optional<double> read_measurement(const GpuFacts& gpu, const fs::path& cach
 void keep_measurement(const GpuFacts& gpu, double bytes_per_second, const fs::path& cache_dir) {
   if (cache_dir.empty()) return;
   const auto path = measurement_file(gpu, cache_dir);
-  const auto text = to_pretty_json(to_value(Measurement{k_schema, gpu.uuid, gpu.driver_version, bytes_per_second}));
+  const auto text =
+      to_pretty_json(to_value(Measurement{k_kept_schema, gpu.uuid, gpu.driver_version, bytes_per_second}));
   // It is measured again next time.
   if (make_directories(path.parent_path())) (void)write_file_atomic(path, text, {.durability = Durability::Rename});
 }

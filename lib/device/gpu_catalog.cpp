@@ -15,7 +15,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr int k_schema = 1;
+constexpr int k_catalog_schema = 1;
 constexpr std::size_t k_max_bytes = 4u << 20;
 /// A wrong name is shown with so many that may have been meant.
 constexpr std::size_t k_max_listed = 16;
@@ -108,7 +108,8 @@ Result<GpuCatalog> read_gpu_catalog(const std::filesystem::path& devices_dir) {
   if (!json) return wrong(json.error().message);
   auto file = from_value<CatalogFile>(*json);
   if (!file) return wrong(file.error().message);
-  if (file->schema != k_schema) return wrong(fmt::format("schema {} is not {}", file->schema, k_schema));
+  if (file->schema != k_catalog_schema)
+    return wrong(fmt::format("schema {} is not {}", file->schema, k_catalog_schema));
   std::set<std::string> names;
   for (auto& model : file->gpus) {
     if (gpu_name_words(model.facts.name).empty()) return wrong("a device has no name");

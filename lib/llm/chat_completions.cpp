@@ -18,7 +18,7 @@ namespace {
 namespace json = boost::json;
 
 /// Of what a server said.
-constexpr std::size_t k_shown_bytes = 200;
+constexpr std::size_t k_max_quote = 200;
 
 /// The member at the end of a path of objects; null when there is none.
 const json::value* find(const json::value& value, std::initializer_list<std::string_view> path) {
@@ -69,7 +69,7 @@ ChatAnswer read_refusal(const HttpResponse& response, std::string_view secret) {
   const auto document = parse_json(response.body);
   std::string words = document ? provider_message(*document) : std::string();
   if (words.empty()) words = response.body;
-  words = without_secret(words, secret, k_shown_bytes);
+  words = without_secret(words, secret, k_max_quote);
   std::string message = fmt::format("HTTP {}", response.status);
   if (!words.empty()) message += ": " + words;
   if (response.status >= 500 || response.status == 408) return failed(ErrorCode::Unavailable, message, true);
@@ -82,7 +82,7 @@ ChatAnswer read_refusal(const HttpResponse& response, std::string_view secret) {
   if (response.status >= 400) return failed(ErrorCode::InvalidArgument, message, false);
   if (response.status >= 300) {
     message = fmt::format("HTTP {}: the server sends us to {}, which is not followed; correct the base URL",
-                          response.status, without_secret(response.redirect, secret, k_shown_bytes));
+                          response.status, without_secret(response.redirect, secret, k_max_quote));
     return failed(ErrorCode::InvalidArgument, message, false);
   }
   return failed(ErrorCode::Unavailable, "not a chat completion: " + message, false);
@@ -135,7 +135,7 @@ std::optional<Reply> read_completion(const json::value& document) {
     reply.finish = FinishReason::Refused;
   }
   reply.usage = read_usage(document);
-  reply.model = sanitize_line(find_text(document, {"model"}), k_shown_bytes);
+  reply.model = sanitize_line(find_text(document, {"model"}), k_max_quote);
   return reply;
 }
 
@@ -180,7 +180,7 @@ std::string chat_request_body(const LLMRequest& request, std::string_view model,
 ChatAnswer read_chat_answer(const HttpResponse& response, std::string_view secret) {
   if (response.status != 200) return read_refusal(response, secret);
   const auto unavailable = [&](std::string_view what, std::string_view said, bool may_retry) {
-    return failed(ErrorCode::Unavailable, fmt::format("{}: {}", what, without_secret(said, secret, k_shown_bytes)),
+    return failed(ErrorCode::Unavailable, fmt::format("{}: {}", what, without_secret(said, secret, k_max_quote)),
                   may_retry);
   };
   const auto document = parse_json(response.body);

@@ -108,7 +108,7 @@ std::size_t append_body(char* data, std::size_t size, std::size_t count, void* u
   return bytes;
 }
 
-HttpOutcome failed(ErrorCode code, std::string message, bool may_retry) {
+HttpOutcome failed_transfer(ErrorCode code, std::string message, bool may_retry) {
   return {{}, {{code, std::move(message), {}}, may_retry}};
 }
 
@@ -118,12 +118,12 @@ class Transfer {
   Transfer(const HttpRequest& request, const std::stop_token& stop) : request_(request), stop_(stop) {}
 
   HttpOutcome run() {
-    if (!initialize_once()) return failed(ErrorCode::Internal, "libcurl cannot be initialized", false);
+    if (!initialize_once()) return failed_transfer(ErrorCode::Internal, "libcurl cannot be initialized", false);
     easy_.reset(curl_easy_init());
     multi_.reset(curl_multi_init());
     if (easy_ == nullptr || multi_ == nullptr || !set_headers() || !set_options() ||
         curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK)
-      return failed(ErrorCode::Internal, "libcurl cannot prepare a request", false);
+      return failed_transfer(ErrorCode::Internal, "libcurl cannot prepare a request", false);
     const HoldSigpipe hold;
     auto outcome = drive();
     if (!outcome.response) leave_quickly();
@@ -192,26 +192,26 @@ class Transfer {
     auto heard = started;
     std::size_t received = 0;
     while (true) {
-      if (stop_.stop_requested()) return failed(ErrorCode::Cancelled, "cancelled", false);
+      if (stop_.stop_requested()) return failed_transfer(ErrorCode::Cancelled, "cancelled", false);
       int running = 0;
       if (curl_multi_perform(multi_.get(), &running) != CURLM_OK)
-        return failed(ErrorCode::Unavailable, "the transfer broke off", true);
+        return failed_transfer(ErrorCode::Unavailable, "the transfer broke off", true);
       if (running == 0) return result();
       const auto now = Clock::now();
-      if (now >= deadline) return failed(ErrorCode::Timeout, "no reply in time", false);
+      if (now >= deadline) return failed_transfer(ErrorCode::Timeout, "no reply in time", false);
       const std::size_t so_far = body_.received;
       if (std::exchange(received, so_far) != so_far) heard = now;
       if (so_far > 0 && now - heard >= request_.idle_timeout)
-        return failed(ErrorCode::Unavailable,
-                      fmt::format("the answer stopped for {:.3g} s",
-                                  std::chrono::duration<double>(request_.idle_timeout).count()),
-                      true);
+        return failed_transfer(ErrorCode::Unavailable,
+                               fmt::format("the answer stopped for {:.3g} s",
+                                           std::chrono::duration<double>(request_.idle_timeout).count()),
+                               true);
       auto wait = deadline - now;
       if (so_far > 0) wait = std::min<Clock::duration>(wait, heard + request_.idle_timeout - now);
       // Rounded up: to wake a moment too early is to spin.
       const auto poll = std::min(k_longest_poll, std::chrono::ceil<milliseconds>(wait));
       if (curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(poll.count()), nullptr) != CURLM_OK)
-        return failed(ErrorCode::Unavailable, "the transfer broke off", true);
+        return failed_transfer(ErrorCode::Unavailable, "the transfer broke off", true);
     }
   }
 
@@ -235,10 +235,10 @@ class Transfer {
 
   HttpOutcome describe_failure(CURLcode code) const {
     if (body_.too_large)
-      return failed(ErrorCode::Unavailable, fmt::format("the answer is longer than {} bytes", request_.max_body_bytes),
-                    false);
+      return failed_transfer(ErrorCode::Unavailable,
+                             fmt::format("the answer is longer than {} bytes", request_.max_body_bytes), false);
     const char* text = error_text_[0] != '\0' ? error_text_.data() : curl_easy_strerror(code);
-    return failed(ErrorCode::Unavailable, sanitize_line(text, 200), may_retry(code));
+    return failed_transfer(ErrorCode::Unavailable, sanitize_line(text, 200), may_retry(code));
   }
 
   static bool may_retry(CURLcode code) {

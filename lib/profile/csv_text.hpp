@@ -3,6 +3,7 @@
 /// \file
 /// Tables of profilers: lines of fields with commas between them.
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,9 @@
 
 namespace kernelgen {
 inline namespace v0 {
+
+/// Of a kernel; longer ones are cut.
+constexpr std::size_t k_max_name = 2000;
 
 /// The fields of a line: quoted with ", a quote inside doubled.
 [[nodiscard]] std::vector<std::string> split_csv_line(std::string_view line);

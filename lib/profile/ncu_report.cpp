@@ -13,7 +13,6 @@ inline namespace v0 {
 namespace {
 
 constexpr std::size_t k_max_message = 500;
-constexpr std::size_t k_max_name = 2000;
 
 /// What a value in this unit is multiplied with to be in bytes or nanoseconds. ncu counts kilobytes in thousands.
 double scale_of(std::string_view unit) {

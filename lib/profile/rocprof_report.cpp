@@ -11,8 +11,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::size_t k_max_name = 2000;
-
 /// A counter or a column, by all names that it has had, and what makes a metric of ours of it.
 struct CounterName {
   std::string_view metric;
@@ -96,7 +94,7 @@ std::vector<Metric> metrics_of(const Values& values) {
   return metrics;
 }
 
-class Table {
+class CounterTable {
  public:
   /// Whether the fields are a header; what stands above one is the program's own output.
   bool begin(const std::vector<std::string>& fields) {
@@ -149,7 +147,7 @@ class Table {
 }  // namespace
 
 std::optional<RocprofReport> read_rocprof_report(std::string_view text) {
-  Table table;
+  CounterTable table;
   bool begun = false;
   for (std::string_view line : split_lines(text)) {
     if (line.ends_with('\r')) line.remove_suffix(1);

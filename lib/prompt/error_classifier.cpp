@@ -19,9 +19,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::size_t k_max_text = 1u << 20;
-constexpr std::size_t k_max_fingerprint = 240;
-
 // What no rule of a tool's words gives: classes of our own outcomes, and what is left over.
 constexpr auto k_own_classes = std::to_array<std::string_view>({"accuracy.dtype",
                                                                 "accuracy.mismatch",

@@ -10,7 +10,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::size_t k_max_fingerprint = 240;
 constexpr std::size_t k_max_type = 200;
 
 /// A type without what two spellings of it differ in, and without const.

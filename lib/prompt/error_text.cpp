@@ -10,7 +10,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::size_t k_max_text = 1u << 20;
 constexpr std::size_t k_max_lines = 12;
 constexpr std::size_t k_max_line = 400;
 constexpr std::size_t k_max_reason = 4000;

@@ -3,12 +3,18 @@
 /// \file
 /// The parts of error messages: what of a long text is the tool's reason, and what is an echo of the source.
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace kernelgen {
 inline namespace v0 {
+
+/// More of a text is not looked at.
+constexpr std::size_t k_max_text = 1u << 20;
+/// Longer reasons are cut.
+constexpr std::size_t k_max_fingerprint = 240;
 
 /// An exception as the Python runner describes it.
 struct PythonFailure {

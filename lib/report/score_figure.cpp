@@ -17,7 +17,7 @@ constexpr double k_left = 64, k_right = 776, k_top = 64, k_bottom = 322;
 /// Where failures are marked, below the axis of the scores.
 constexpr double k_failed_row = 342;
 constexpr double k_number_row = 370;
-constexpr std::size_t k_max_title = 60;
+constexpr std::size_t k_max_heading = 60;
 constexpr std::size_t k_max_hint = 200;
 
 /// Model text may stand in a title: nothing in it is markup.
@@ -163,7 +163,7 @@ std::string legend() {
 }
 
 std::string title_of(const RunReport& run) {
-  std::string title = sanitize_line(run.name.empty() ? run.task : run.task + '/' + run.name, k_max_title);
+  std::string title = sanitize_line(run.name.empty() ? run.task : run.task + '/' + run.name, k_max_heading);
   if (run.best) title += ": " + score_text(run.best->score ? std::optional(run.best->score->value) : std::nullopt);
   return title + " (" + std::string(to_string(run.status)) + ')';
 }

@@ -3,6 +3,8 @@
 /// \file
 /// A task's Python as lines and words: enough to read a reference by its structure. Any text is survived.
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <set>
 #include <string>
@@ -28,6 +30,11 @@ struct Word {
 };
 
 [[nodiscard]] bool is_word(char c);
+
+template <std::size_t N>
+[[nodiscard]] bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
 
 /// The source with the insides of texts and comments as blanks; line ends stay.
 [[nodiscard]] std::string code_only(std::string_view text);

@@ -30,11 +30,6 @@ Part part_of(const Value& value) {
   return part;
 }
 
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 constexpr auto k_reductions =
     std::to_array<std::string_view>({"mean", "sum", "max", "min", "amax", "amin", "prod", "norm", "logsumexp", "var",
                                      "std", "median", "argmax", "argmin", "any", "all"});

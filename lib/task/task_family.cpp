@@ -13,11 +13,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-template <std::size_t N>
-bool is_one_of(std::string_view word, const std::array<std::string_view, N>& words) {
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 /// Take every element of their input, and none away. What is not here makes a task unknown: pooling and strides skip
 /// elements, triu() and indices drop them.
 constexpr auto k_elementwise = std::to_array<std::string_view>(
