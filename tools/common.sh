@@ -16,6 +16,8 @@ missing() {
 
 # One compiler cache for every clone and every build directory. Debug information may then name another clone.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+# What it has not seen, it compiles at once, without running the preprocessor before.
+export CCACHE_DEPEND=1
 
 have() { command -v "$1" > /dev/null 2>&1; }
 

@@ -41,7 +41,7 @@ setup_packages_apt() {
   local wanted=(g++ cmake ninja-build ccache pkg-config git python3 python3-venv
     libfmt-dev libssl-dev libcurl4-openssl-dev libkainjow-mustache-dev libcli11-dev catch2)
   if [ "$1" = dev ]; then
-    wanted+=(clang clang-format clang-tidy shellcheck)
+    wanted+=(clang clang-format clang-tidy libclang-rt-dev shellcheck)
     # For the HIP in prompts; their test is skipped without it. 320 MB, a quarter of a minute.
     if known_package hipcc; then
       wanted+=(hipcc)

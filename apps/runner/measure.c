@@ -55,6 +55,7 @@ __attribute__((target("clflushopt"))) static void flush_optimized(const char* li
 }
 
 void kgen_flush_cache_lines(const void* address, size_t bytes) {
+  if (bytes == 0) return;
   const char* line = (const char*)((uintptr_t)address & ~(uintptr_t)63);
   const char* end = (const char*)address + bytes;
   static int optimized = -1;

@@ -9,6 +9,7 @@
 
 #include "fuzz/detector_fuzz.hpp"
 #include "support/catch.hpp"
+#include "support/effort.hpp"
 #include "support/golden.hpp"
 #include "support/text.hpp"
 
@@ -222,7 +223,7 @@ TEST_CASE("a megabyte of one thing takes no longer than a megabyte of many", "[d
   // the times, and more shapes.
   const auto seconds = [](const std::string& start, const std::string& part, Target target) {
     std::string text = start;
-    while (text.size() < (std::size_t{1} << 20)) text += part;
+    while (text.size() < (std::size_t{1} << 20) / testing::k_less) text += part;
     const auto begin = std::clock();
     (void)inspect(text, target);
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
@@ -244,14 +245,14 @@ TEST_CASE("neither random nor mutated nor deeply nested text hurts the detector"
   const auto feed = [](const std::string& text) {
     fuzz_detector(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
   };
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 300 / testing::k_less; ++round) {
     std::string bytes(random() % 400, ' ');
     for (auto& byte : bytes) byte = static_cast<char>(random());
     feed(bytes);
   }
   for (const auto& each : read_cases()) {
     const auto source = read_test_data("detect/" + each.file);
-    for (int round = 0; round < 20; ++round) {
+    for (int round = 0; round < 20 / testing::k_less; ++round) {
       auto text = source;
       for (int change = 0; change < 8; ++change) text[random() % text.size()] = static_cast<char>(random());
       text.erase(random() % text.size(), random() % 40);
@@ -263,7 +264,7 @@ TEST_CASE("neither random nor mutated nor deeply nested text hurts the detector"
                                  "\"\"\"", "x?", "do ", "<", "lambda:", "#if 0\n", "a=b,", "else "}) {
     for (const std::string prefix : {"", "__global__ void k(){", "int kgen_run(){", "@triton.jit\ndef k():\n x = "}) {
       std::string text = prefix;
-      for (int i = 0; i < 4000; ++i) text += part;
+      for (int i = 0; i < 4000 / testing::k_less; ++i) text += part;
       feed(text);
     }
   }

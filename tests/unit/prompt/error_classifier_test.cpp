@@ -6,6 +6,7 @@
 
 #include "fuzz/error_fuzz.hpp"
 #include "support/catch.hpp"
+#include "support/effort.hpp"
 #include "support/golden.hpp"
 
 using namespace kernelgen;
@@ -383,7 +384,7 @@ TEST_CASE("a megabyte of anything is classified in a time that grows with its le
   for (const std::string prefix : {"", "candidate.cu(1): error: no operator matches\n  ", "RuntimeError: "}) {
     for (const auto& unit : units) {
       std::string text = prefix;
-      while (text.size() < (1u << 20)) text += unit;
+      while (text.size() < (1u << 20) / testing::k_less) text += unit;
       INFO(prefix << unit);
       CHECK(fuzz_error(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()) < k_allowed_milliseconds);
     }
@@ -403,7 +404,7 @@ TEST_CASE("any bytes have a report that keeps its promises", "[prompt][errors][f
     state = state * 1664525u + 1013904223u;
     return static_cast<std::size_t>(state >> 8) % below;
   };
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < 3000 / testing::k_less; ++round) {
     auto text = seeds[random(seeds.size())];
     for (auto changes = 1 + random(12); changes > 0; --changes) {
       const auto at = random(text.size());

@@ -4,6 +4,7 @@
 /// What the tests of prompts share: a builder over the shipped templates, and templates that replace them.
 
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include <kernelgen/prompt/prompt_builder.hpp>
@@ -24,12 +25,18 @@ inline std::unique_ptr<PromptBuilder> builder(const std::filesystem::path& overr
   return make_prompt_builder({k_templates, overrides}).value();
 }
 
-inline Prompt built(const PromptRequest& request) { return builder()->build(request).value(); }
+/// Over the shipped templates; to read them takes longer than to build a prompt.
+inline const PromptBuilder& shipped() {
+  static const auto k_shipped = builder();
+  return *k_shipped;
+}
+
+inline Prompt built(const PromptRequest& request) { return shipped().build(request).value(); }
 
 inline bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
 
 inline std::string refusal(const PromptRequest& request) {
-  auto prompt = builder()->build(request);
+  auto prompt = shipped().build(request);
   REQUIRE_FALSE(prompt);
   CHECK(prompt.error().code == ErrorCode::InvalidArgument);
   return prompt.error().message;

@@ -6,6 +6,7 @@
 
 #include "fuzz/reply_fuzz.hpp"
 #include "support/catch.hpp"
+#include "support/effort.hpp"
 
 using namespace kernelgen;
 
@@ -205,7 +206,7 @@ TEST_CASE("sizes are capped", "[prompt][reply_reader]") {
 TEST_CASE("hostile replies cost linear time", "[prompt][reply_reader]") {
   const auto repeated = [](const std::string& piece) {
     std::string text;
-    while (text.size() < (2u << 20)) text += piece;
+    while (text.size() < (2u << 20) / testing::k_less) text += piece;
     return text;
   };
   for (const std::string piece : {"```\n", "```cpp\n", "````\n```\n", "<think>", "<think>\n", "</think>\n",
@@ -236,7 +237,7 @@ TEST_CASE("no reply crashes the reader", "[prompt][reply_reader][fuzz]") {
                                         "\\",
                                         "\r\n",
                                         k_kernel};
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < 1500 / testing::k_less; ++round) {
     std::string text;
     for (auto count = random() % 8; count > 0; --count) text += pieces[random() % pieces.size()];
     for (auto edits = random() % 4; edits > 0 && !text.empty(); --edits)
