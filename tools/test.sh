@@ -100,11 +100,11 @@ tests "tests (g++)" build
 if [ "$quick" = no ]; then
   check "format" tools/format.sh --check
   check "shellcheck" shell_scripts
-  check "clang-tidy" tools/tidy.sh
   # The second compiler, too: its warnings are errors. Files are compiled together; that each of them includes what it
   # needs, g++ and clang-tidy see.
   check "configure (clang++, sanitizers)" configure asan-ubsan -DKERNELGEN_BUILD_EXAMPLES=OFF
   check "build (clang++, sanitizers)" cmake --build build-asan-ubsan --target tests/unit/all tests/process/all
   sanitizer_tests
+  check "clang-tidy" tools/tidy.sh --build build-asan-ubsan
 fi
 finish

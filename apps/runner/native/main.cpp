@@ -28,6 +28,7 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 // Leak detection stops the process with ptrace, which the sandbox refuses.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): the sanitizer looks for this name
 extern "C" __attribute__((visibility("default"))) const char* __asan_default_options() { return "detect_leaks=0"; }
 #endif
 

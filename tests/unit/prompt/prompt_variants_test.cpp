@@ -12,7 +12,7 @@ using namespace kernelgen::testing;
 
 TEST_CASE("each target has strategies that differ", "[prompt][builder][variants]") {
   for (const auto target : k_targets) {
-    const auto names = builder()->variants(PromptKind::Seed, target);
+    const auto names = shipped().variants(PromptKind::Seed, target);
     CHECK(names.size() >= 4);
     std::set<std::string> texts;
     auto request = sample_prompt_request(PromptKind::Seed, target);
@@ -24,7 +24,7 @@ TEST_CASE("each target has strategies that differ", "[prompt][builder][variants]
     CHECK(texts.count(built(request).text) == 0);
     CHECK(texts.size() == names.size());
   }
-  CHECK(builder()->variants(PromptKind::Seed, Target::Cpp).front() == "vectorized_packed");
+  CHECK(shipped().variants(PromptKind::Seed, Target::Cpp).front() == "vectorized_packed");
 }
 
 TEST_CASE("strategies for GPUs fit the kind of work", "[prompt][builder][variants]") {
@@ -33,7 +33,7 @@ TEST_CASE("strategies for GPUs fit the kind of work", "[prompt][builder][variant
     auto request = sample_prompt_request(PromptKind::Seed, target);
     const auto advice = [&](const std::string& source, std::size_t index) {
       request.task.text = source;
-      request.variant = builder()->variants(PromptKind::Seed, target)[index];
+      request.variant = shipped().variants(PromptKind::Seed, target)[index];
       const auto text = built(request).text;
       return text.substr(text.find("## Strategy for this attempt"));
     };
@@ -64,7 +64,7 @@ TEST_CASE("each target has the stages of the sets of three and of four", "[promp
 TEST_CASE("stages of fusion tasks have hints of their own", "[prompt][builder][variants]") {
   for (const auto target : {Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton}) {
     std::string all;
-    for (const auto& stage : builder()->variants(PromptKind::Stage, target)) {
+    for (const auto& stage : shipped().variants(PromptKind::Stage, target)) {
       auto request = sample_prompt_request(PromptKind::Stage, target);
       request.variant = stage;
       CHECK_FALSE(holds(built(request).text, "More than 128 registers"));
@@ -79,21 +79,21 @@ TEST_CASE("stages of fusion tasks have hints of their own", "[prompt][builder][v
 
 TEST_CASE("a budget drops examples first and the reference never, for all kinds and targets",
           "[prompt][builder][budget]") {
-  const auto prompts = builder();
+  const auto& prompts = shipped();
   for (const auto target : k_targets) {
     for (const auto kind : k_kinds) {
       auto request = sample_prompt_request(kind, target);
       INFO(to_string(kind) << " for " << to_string(target));
-      const auto whole = prompts->build(request).value();
+      const auto whole = prompts.build(request).value();
       request.max_tokens = whole.estimated_tokens - 1;
-      const auto first = prompts->build(request).value();
+      const auto first = prompts.build(request).value();
       REQUIRE_FALSE(first.dropped.empty());
       // Analyses and optimization critics of some targets show no example.
       const bool has_example = holds(whole.text, "The form, for another task") || holds(whole.text, "\n\nWrong: ");
       CHECK((first.dropped.front() == "examples") == has_example);
       // As much as it says it needs: everything optional is gone, the reference is there.
       request.max_tokens = least_tokens(request);
-      const auto least = prompts->build(request).value();
+      const auto least = prompts.build(request).value();
       CHECK(holds(least.text, request.task.text));
       CHECK_FALSE(holds(least.text, "The form, for another task"));
       CHECK_FALSE(holds(least.text, "## Earlier attempts"));
