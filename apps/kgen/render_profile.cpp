@@ -20,12 +20,12 @@ constexpr std::size_t k_numbers_width = 40;
 constexpr std::size_t k_shown_kernels = 10;
 constexpr std::size_t k_shown_counters = 3;
 constexpr std::size_t k_shown_findings = 3;
-constexpr std::size_t k_max_name = 1000;
+constexpr std::size_t k_line_bytes = 1000;
 
 std::string headline(const Profile& profile) {
   const bool on_device = profile.span_ns > 0 || profile.source != "timeline";
   const auto& where = profile.device.empty() ? profile.source : profile.device;
-  auto text = fmt::format("{}: {} {} of {} {}, {}", sanitize_line(where, k_max_name), profile.launches(),
+  auto text = fmt::format("{}: {} {} of {} {}, {}", sanitize_line(where, k_line_bytes), profile.launches(),
                           profile.launches() == 1 ? "launch" : "launches", profile.kernels.size(),
                           profile.kernels.size() == 1 ? "kernel" : "kernels", format_nanoseconds(profile.device_ns()));
   if (on_device) text += " on the device";
@@ -43,7 +43,7 @@ std::string kernel_table(const Profile& profile, std::size_t width) {
   auto text = row("kernel", name_width, "launches", "time", "share", "whose");
   for (std::size_t i = 0; i < std::min(profile.kernels.size(), k_shown_kernels); ++i) {
     const auto& kernel = profile.kernels[i];
-    text += row(cut_to_width(sanitize_line(kernel.function, k_max_name), name_width), name_width,
+    text += row(cut_to_width(sanitize_line(kernel.function, k_line_bytes), name_width), name_width,
                 std::to_string(kernel.launches), format_nanoseconds(kernel.duration_ns),
                 fmt::format("{:.0f} %", 100 * profile.share_of(kernel)), to_string(kernel.origin));
   }
@@ -63,11 +63,11 @@ std::string counters(const Profile& profile) {
   for (const auto& kernel : profile.kernels) {
     if (kernel.counted_launches == 0 || shown == k_shown_counters) continue;
     ++shown;
-    text += fmt::format("\n{} ({} of its launches counted)\n", sanitize_line(kernel.function, k_max_name),
+    text += fmt::format("\n{} ({} of its launches counted)\n", sanitize_line(kernel.function, k_line_bytes),
                         kernel.counted_launches);
     for (const auto& metric : kernel.metrics) {
       const auto* spec = find_metric(metric.name);
-      text += fmt::format("   {:<27}{:>16}  {}\n", sanitize_line(metric.name, k_max_name), number(metric),
+      text += fmt::format("   {:<27}{:>16}  {}\n", sanitize_line(metric.name, k_line_bytes), number(metric),
                           spec == nullptr ? "" : spec->meaning);
     }
   }
@@ -85,7 +85,7 @@ std::string render_profile(const Profile& profile, const std::vector<ProfileFind
   if (position || !findings.empty()) text += '\n';
   if (position) text += position->sentence + '\n';
   for (std::size_t i = 0; i < std::min(findings.size(), k_shown_findings); ++i)
-    text += fmt::format("{}. {}\n", i + 1, sanitize_line(findings[i].message, k_max_name));
+    text += fmt::format("{}. {}\n", i + 1, sanitize_line(findings[i].message, k_line_bytes));
   return text;
 }
 
