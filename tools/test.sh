@@ -101,7 +101,7 @@ if [ "$quick" = no ]; then
   check "format" tools/format.sh --check
   check "shellcheck" shell_scripts
   # The second compiler, too: its warnings are errors. Files are compiled together; that each of them includes what it
-  # needs, g++ and clang-tidy see.
+  # needs, g++ has seen.
   check "configure (clang++, sanitizers)" configure asan-ubsan -DKERNELGEN_BUILD_EXAMPLES=OFF
   check "build (clang++, sanitizers)" cmake --build build-asan-ubsan --target tests/unit/all tests/process/all
   sanitizer_tests

@@ -21,6 +21,7 @@
 #include "bench/evaluator.hpp"
 #include "bench/spool.hpp"
 #include "support/errno_error.hpp"
+#include "support/sleep.hpp"
 #include "support/socket.hpp"
 #include "support/try.hpp"
 

@@ -15,6 +15,7 @@
 #include <kernelgen/exec/child.hpp>
 
 #include "support/memory_log.hpp"
+#include "support/sleep.hpp"
 #include "support/socket.hpp"
 #include "support/try.hpp"
 

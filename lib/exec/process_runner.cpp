@@ -16,6 +16,7 @@
 #include "exec/spawn.hpp"
 #include "support/errno_error.hpp"
 #include "support/files.hpp"
+#include "support/sleep.hpp"
 #include "support/try.hpp"
 #include "support/unique_fd.hpp"
 
@@ -187,8 +188,7 @@ Result<ProcessOutcome> Run::operator()(std::stop_token stop) {
   if (!wake.valid()) return errno_error(errno, "cannot make an event descriptor");
 
   const auto started = Clock::now();
-  // A year: adding milliseconds::max() to a time point would overflow.
-  next_ = started + std::min<std::chrono::milliseconds>(request_.timeout, std::chrono::hours(24 * 365));
+  next_ = started + std::min(request_.timeout, k_forever);
   KERNELGEN_TRY(auto spawned, start());
   Leader leader(std::move(spawned));
   {

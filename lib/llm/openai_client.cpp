@@ -22,9 +22,6 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Longer than anybody waits, and far from what a clock can hold.
-constexpr milliseconds k_forever = std::chrono::hours(24 * 365);
-
 /// Holds options and nothing that changes: each request has handles, clocks and a random engine of its own.
 class OpenAIClient final : public LLMClient {
  public:

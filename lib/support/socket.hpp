@@ -30,9 +30,6 @@ struct SocketPair {
 /// A new descriptor, closed again at the next exec.
 [[nodiscard]] Result<UniqueFd> duplicate_fd(int fd);
 
-/// As long as anybody waits; a deadline that cannot overflow.
-constexpr std::chrono::hours k_forever{24 * 365};
-
 /// Waits until `fd` is readable. False when `timeout` passed first; Cancelled when `stop` was triggered.
 [[nodiscard]] Result<bool> wait_readable(int fd, std::chrono::milliseconds timeout, const std::stop_token& stop);
 
