@@ -25,7 +25,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::chrono::milliseconds k_import_timeout{300'000};
 /// Part of every admission's key: raise it when the judge's admission changes meaning.
 constexpr int k_admission_format = 1;
 /// The same of the times of compiled references.

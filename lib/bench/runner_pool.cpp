@@ -19,7 +19,6 @@ namespace json = boost::json;
 
 constexpr std::chrono::milliseconds k_start_timeout{30'000};
 /// Importing torch from a cold disk or a network file system.
-constexpr std::chrono::milliseconds k_import_timeout{300'000};
 constexpr int k_control_in_child = 3;
 constexpr int k_status_in_child = 4;
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <string.h>
 
 #include <algorithm>
 
 #include <kernelgen/bench/statistics.hpp>
+#include <kernelgen/exec/child.hpp>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -28,12 +28,6 @@ std::string_view name_of(RunnerStep step) {
       return "kgen_destroy";
   }
   return "a step";
-}
-
-std::string signal_name(int signal) {
-  const char* abbreviation = sigabbrev_np(signal);
-  return abbreviation == nullptr ? fmt::format("signal {}", signal)
-                                 : fmt::format("signal {} (SIG{})", signal, abbreviation);
 }
 
 /// What drivers call their faults, and how records do.
@@ -81,7 +75,7 @@ constexpr std::size_t k_min_group = 6;
 /// Between the end of a stream and the end of everything, a driver takes a few microseconds.
 constexpr double k_late_ns = 30e3;
 /// DESIGN section 5: what is faster than this share of the memory's time did not read its inputs.
-constexpr double k_memory_share = 0.9;
+constexpr double k_bandwidth_share = 0.9;
 
 /// On an idle machine of two cores the reference waited for a processor in 1 to 4 % of its time. Beside one process
 /// that is busy it was 22 to 46 %, and scores were off by a third to a factor of five.
@@ -114,7 +108,7 @@ Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, std::chrono:
             fmt::format("it started a process in {}; nothing may after a Python candidate's first call on each set of "
                         "weights, in which torch.compile compiles",
                         name_of(step))};
-  const auto end = death.signal      ? signal_name(*death.signal)
+  const auto end = death.signal      ? ExitStatus{{}, death.signal}.to_line()
                    : death.exit_code ? fmt::format("exit {}", *death.exit_code)
                                      : std::string("connection closed");
   return {OutcomeKind::Crash, end,
@@ -202,7 +196,7 @@ std::optional<Outcome> doubt_device_time(const TimingReport& timing, const Memor
     return Outcome{OutcomeKind::Cheat, "side_stream",
                    fmt::format("the device went on for {:.0f} us when the stream of the call was done", late / 1e3)};
   if (floor.bytes_per_second <= 0) return std::nullopt;
-  const double least_ns = k_memory_share * floor.bytes / floor.bytes_per_second * 1e9;
+  const double least_ns = k_bandwidth_share * floor.bytes / floor.bytes_per_second * 1e9;
   const double replay_ns =
       timing.candidate_graph_ns.empty() ? timing.candidate_median_ns : median(timing.candidate_graph_ns);
   const double fastest_ns = std::min(timing.candidate_median_ns, replay_ns);

@@ -10,9 +10,9 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-constexpr std::array<std::string_view, 25> k_operators{"##", "<<<", ">>>", "<<=", ">>=", "...", "->*", "::", "->",
-                                                       "++", "--",  "<<",  ">>",  "<=",  ">=",  "==",  "!=", "&&",
-                                                       "||", "+=",  "-=",  "*=",  "/=",  "%=",  "&="};
+constexpr std::array<std::string_view, 25> k_c_operators{"##", "<<<", ">>>", "<<=", ">>=", "...", "->*", "::", "->",
+                                                         "++", "--",  "<<",  ">>",  "<=",  ">=",  "==",  "!=", "&&",
+                                                         "||", "+=",  "-=",  "*=",  "/=",  "%=",  "&="};
 
 bool ends_line(char c) { return c == '\n' || c == '\r'; }
 
@@ -77,7 +77,7 @@ class CLexer {
       cursor_.advance_number();
       return add(TokenKind::Number, cursor_.since(start), line);
     }
-    add(TokenKind::Operator, cursor_.advance_operator(k_operators), line);
+    add(TokenKind::Operator, cursor_.advance_operator(k_c_operators), line);
   }
 
   void raw_string(int line) {

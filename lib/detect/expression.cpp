@@ -12,7 +12,7 @@ namespace detect {
 namespace {
 
 /// Deeper brackets are read without structure.
-constexpr int k_max_depth = 48;
+constexpr int k_max_parentheses = 48;
 
 }  // namespace
 
@@ -106,7 +106,7 @@ std::uint64_t ExpressionReader::hash(Range range) const {
 
 void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
   if (range.begin >= range.end) return;
-  if (++place.depth > k_max_depth) {
+  if (++place.depth > k_max_parentheses) {
     for (Position at = range.begin; at < range.end; ++at)
       if (tokens_.is_name(at))
         uses.push_back({.name = names_.id(tokens_.list[at].text),

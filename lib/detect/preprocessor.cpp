@@ -10,7 +10,7 @@ namespace {
 
 /// Tokens that expansions may add to a text, and how deep they may go.
 constexpr std::size_t k_max_added = 200'000;
-constexpr int k_max_depth = 12;
+constexpr int k_max_expansion_depth = 12;
 
 class Expander {
  public:
@@ -31,7 +31,7 @@ class Expander {
   std::size_t token(const List& from, std::size_t at, std::size_t end, int line, int depth, List& out) {
     const auto& token = from[at];
     const auto found = token.kind == TokenKind::Name ? macros_.find(token.text) : macros_.end();
-    const bool known = found != macros_.end() && depth < k_max_depth && added_ < k_max_added &&
+    const bool known = found != macros_.end() && depth < k_max_expansion_depth && added_ < k_max_added &&
                        std::find(open_.begin(), open_.end(), token.text) == open_.end();
     if (!known) {
       push(token, depth == 0 ? token.line : line, depth, out);

@@ -10,9 +10,9 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-constexpr std::array<std::string_view, 22> k_operators{"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<",
-                                                       ">>",  "<=",  ">=",  "==",  "!=",  "->", ":=", "+=",
-                                                       "-=",  "*=",  "/=",  "%=",  "@=",  "&="};
+constexpr std::array<std::string_view, 22> k_python_operators{"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<",
+                                                              ">>",  "<=",  ">=",  "==",  "!=",  "->", ":=", "+=",
+                                                              "-=",  "*=",  "/=",  "%=",  "@=",  "&="};
 
 bool is_string_prefix(std::string_view name) {
   constexpr std::string_view k_letters = "rRbBuUfF";
@@ -97,7 +97,7 @@ class PythonLexer {
     }
     if (c == '(' || c == '[' || c == '{') ++depth_;
     if ((c == ')' || c == ']' || c == '}') && depth_ > 0) --depth_;
-    add(TokenKind::Operator, cursor_.advance_operator(k_operators), line);
+    add(TokenKind::Operator, cursor_.advance_operator(k_python_operators), line);
   }
 
   /// `line` is where the text between the quotes begins: inline sources count their lines from there.

@@ -1,8 +1,6 @@
 #include <sys/wait.h>
 
-#include <array>
-#include <csignal>
-#include <utility>
+#include <cstring>
 
 #include <fmt/format.h>
 
@@ -13,16 +11,8 @@ namespace kernelgen {
 inline namespace v0 {
 
 std::string signal_name(int signal) {
-  constexpr std::array<std::pair<int, const char*>, 21> k_names{{
-      {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},   {SIGTRAP, "SIGTRAP"},
-      {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},   {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"},
-      {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"}, {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},
-      {SIGCHLD, "SIGCHLD"}, {SIGSTOP, "SIGSTOP"}, {SIGXCPU, "SIGXCPU"}, {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},
-      {SIGIO, "SIGIO"},
-  }};
-  for (const auto& [number, name] : k_names)
-    if (number == signal) return name;
-  return fmt::format("signal {}", signal);
+  const char* abbreviation = ::sigabbrev_np(signal);
+  return abbreviation == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", abbreviation);
 }
 
 ExitStatus exit_status_from_wait(int wait_status) {
@@ -34,6 +24,7 @@ ExitStatus exit_status_from_wait(int wait_status) {
 
 std::string ExitStatus::to_line() const {
   if (exit_code) return fmt::format("exit {}", *exit_code);
+  if (signal && ::sigabbrev_np(*signal) == nullptr) return signal_name(*signal);
   if (signal) return fmt::format("signal {} ({})", *signal, signal_name(*signal));
   return "status unknown";
 }

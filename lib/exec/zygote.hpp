@@ -34,6 +34,9 @@ struct ZygoteOptions {
   std::map<std::string, std::string> environment;
 };
 
+/// Limit of a zygote's imports: torch on a slow network file system takes minutes.
+inline constexpr std::chrono::milliseconds k_import_timeout{300'000};
+
 /// What a fresh copy is for.
 struct ForkOptions {
   /// A directory that the copy may write to, for what candidates build; empty: none.

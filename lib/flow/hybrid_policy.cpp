@@ -13,8 +13,6 @@ namespace {
 /// Analyses are read, not sampled for variety.
 constexpr double k_analysis_temperature = 0.2;
 
-double score_or_zero(const ActionResult& result) { return result.score().value_or(0); }
-
 class HybridPolicy final : public Policy {
  public:
   explicit HybridPolicy(HybridOptions options) : options_(std::move(options)) {}

@@ -106,6 +106,8 @@ const ActionResult* find_result(const History& history, const std::string& id) {
   return found == history.end() ? nullptr : &found->second;
 }
 
+double score_or_zero(const ActionResult& result) { return result.score().value_or(0); }
+
 bool same_failure(const ActionResult& a, const ActionResult& b) {
   const auto fingerprint = fingerprint_of(a);
   return !fingerprint.empty() && fingerprint == fingerprint_of(b);

@@ -33,6 +33,9 @@ struct LineStatus {
 /// The action's result; nullptr when it has not finished.
 [[nodiscard]] const ActionResult* find_result(const History& history, const std::string& id);
 
+/// The action's score; 0 where it has none.
+[[nodiscard]] double score_or_zero(const ActionResult& result);
+
 /// Whether two judged candidates failed with the same error: at another line, or off by another amount, it still is.
 [[nodiscard]] bool same_failure(const ActionResult& a, const ActionResult& b);
 

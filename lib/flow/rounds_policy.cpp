@@ -15,8 +15,6 @@ constexpr const char* k_optimization = "optimization";
 /// Critics are read, not sampled for variety.
 constexpr double k_critic_temperature = 0.2;
 
-double score_or_zero(const ActionResult& result) { return result.score().value_or(0); }
-
 /// What the rounds so far came to.
 struct Standing {
   const ActionResult* best = nullptr;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t k_most_findings = 3;
 /// Nsight Compute's own threshold: above 60 % of its peak, a unit is what limits.
-constexpr double k_busy_pct = 60;
+constexpr double k_dominant_pct = 60;
 /// More registers than this leave two blocks of 256 threads on a multiprocessor with 65536; fewer than the other leave
 /// room for more work in flight.
 constexpr double k_many_registers = 128;
@@ -64,8 +64,8 @@ std::optional<RooflinePosition> roofline_position(const Profile& profile) {
   const auto compute = profile.metric("sm_throughput_pct");
   if (!memory || !compute) return std::nullopt;
   const char* side = "latency-bound: neither is busy";
-  if (*memory >= k_busy_pct && *memory >= *compute) side = "memory-bound";
-  if (*compute >= k_busy_pct && *compute > *memory) side = "compute-bound";
+  if (*memory >= k_dominant_pct && *memory >= *compute) side = "memory-bound";
+  if (*compute >= k_dominant_pct && *compute > *memory) side = "compute-bound";
   return RooflinePosition{
       *memory, *compute,
       fmt::format("device memory at {:.0f} % of its peak, multiprocessors at {:.0f} %: {}", *memory, *compute, side)};

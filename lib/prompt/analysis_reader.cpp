@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t k_max_reply_bytes = 256u << 10;
+constexpr std::size_t k_max_advice_bytes = 256u << 10;
 constexpr std::size_t k_max_critique_bytes = 8000;
 
 constexpr auto k_analysis_members = std::to_array<std::string_view>(
@@ -50,7 +50,8 @@ void set_member(Analysis& analysis, const std::string& name, const json::value& 
 }  // namespace
 
 Result<Analysis> read_analysis(std::string_view reply) {
-  if (reply.size() > k_max_reply_bytes) return Error{ErrorCode::InvalidArgument, "the analysis is longer than 256 KiB"};
+  if (reply.size() > k_max_advice_bytes)
+    return Error{ErrorCode::InvalidArgument, "the analysis is longer than 256 KiB"};
   const auto stripped = without_thoughts(normalize_lines(reply));
   const auto object = last_object_with(stripped.text, k_analysis_members);
   if (!object) {
@@ -67,7 +68,8 @@ Result<Analysis> read_analysis(std::string_view reply) {
 }
 
 Result<Critique> read_critique(std::string_view reply) {
-  if (reply.size() > k_max_reply_bytes) return Error{ErrorCode::InvalidArgument, "the critique is longer than 256 KiB"};
+  if (reply.size() > k_max_advice_bytes)
+    return Error{ErrorCode::InvalidArgument, "the critique is longer than 256 KiB"};
   const auto stripped = without_thoughts(normalize_lines(reply));
   if (trim(stripped.text).empty()) return Error{ErrorCode::InvalidArgument, "the critique is empty"};
   Critique critique;

@@ -21,7 +21,7 @@ namespace {
 using List = kainjow::mustache::list;
 
 constexpr std::size_t k_max_shown_line = 240;
-constexpr std::size_t k_max_kernels = 8;
+constexpr std::size_t k_max_profiled_kernels = 8;
 constexpr std::size_t k_max_kernel_name = 80;
 /// The position against the roofline and three findings: more pull a model in several directions.
 constexpr std::size_t k_max_findings = 4;
@@ -264,18 +264,13 @@ void set_critique(TemplateData& data, const std::string& reply, Inserts& inserts
   set("change", critique->change);
 }
 
-std::string format_time(double nanoseconds) {
-  if (nanoseconds < 1e6) return fmt::format("{:.1f} us", nanoseconds / 1e3);
-  return fmt::format("{:.3f} ms", nanoseconds / 1e6);
-}
-
 /// Measured, every word of it: blank data has none.
 void set_profile(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
   if (options.measured == Measured::Blank || is_dropped(options, Part::Profile)) return;
   List kernels;
   if (request.profile && !request.profile->unavailable) {
     for (const auto& kernel : request.profile->kernels) {
-      if (kernels.size() == k_max_kernels) break;
+      if (kernels.size() == k_max_profiled_kernels) break;
       TemplateData row;
       row.set("kernel_name", sanitize_line(kernel.function.empty() ? kernel.name : kernel.function, k_max_kernel_name));
       row.set("kernel_origin", std::string(to_string(kernel.origin)));
@@ -303,6 +298,12 @@ void set_profile(TemplateData& data, const PromptRequest& request, const DataOpt
 }
 
 }  // namespace
+
+std::string format_time(double nanoseconds) {
+  if (nanoseconds < 1e3) return fmt::format("{:.0f} ns", nanoseconds);
+  if (nanoseconds < 1e6) return fmt::format("{:.1f} us", nanoseconds / 1e3);
+  return fmt::format("{:.3f} ms", nanoseconds / 1e6);
+}
 
 std::string to_string(Part part) {
   switch (part) {

@@ -36,6 +36,9 @@ struct DataOptions {
 /// and the outcome classes: it is the same on every machine.
 [[nodiscard]] TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, Inserts& inserts);
 
+/// "812 ns", "12.5 us", "1.310 ms".
+[[nodiscard]] std::string format_time(double nanoseconds);
+
 /// Variables of an outcome class: "is_compile", "is_compile_undeclared_identifier".
 [[nodiscard]] std::vector<std::string> class_variables(const Outcome& outcome);
 

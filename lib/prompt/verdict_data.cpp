@@ -25,12 +25,6 @@ constexpr std::size_t k_max_outputs = 8;
 constexpr std::size_t k_max_names = 64;
 constexpr std::size_t k_max_kernels = 12;
 
-std::string format_time(double nanoseconds) {
-  if (nanoseconds < 1e3) return fmt::format("{:.0f} ns", nanoseconds);
-  if (nanoseconds < 1e6) return fmt::format("{:.1f} us", nanoseconds / 1e3);
-  return fmt::format("{:.3f} ms", nanoseconds / 1e6);
-}
-
 /// What was measured, or nothing in its place.
 std::string measured_text(Measured measured, std::string text) {
   return measured == Measured::Blank ? "" : std::move(text);

@@ -109,7 +109,7 @@ std::string sanitize(std::string_view text, std::size_t max_bytes, Lines lines) 
   return clean;
 }
 
-bool is_plain(char c) {
+bool is_unescaped(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
          c == '[' || c == ']' || c == '-';
 }
@@ -179,7 +179,7 @@ std::string percent_encode(std::string_view text) {
   constexpr char k_digits[] = "0123456789ABCDEF";
   std::string encoded;
   for (const char c : text) {
-    if (is_plain(c)) {
+    if (is_unescaped(c)) {
       encoded += c;
       continue;
     }
