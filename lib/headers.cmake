@@ -12,6 +12,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   bench/worker.hpp
   compile/kernel_compiler.hpp
   core/action.hpp
+  core/api.hpp
   core/candidate.hpp
   core/headroom.hpp
   core/installation.hpp

@@ -12,7 +12,7 @@
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "prompt_device.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"

@@ -13,7 +13,7 @@
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "evaluation_flags.hpp"
 #include "profiling.hpp"
 #include "prompt_device.hpp"

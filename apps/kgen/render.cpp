@@ -8,7 +8,7 @@
 
 #include <kernelgen/prompt/error_classifier.hpp>
 
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "exit_codes.hpp"
 #include "support/text.hpp"
 

@@ -7,7 +7,7 @@
 
 #include <kernelgen/profile/metrics.hpp>
 
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::cli {

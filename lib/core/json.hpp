@@ -15,14 +15,10 @@
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
 
+#include "support/json_text.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
-
-/// Parses one JSON document. InvalidArgument with the position when it is not JSON.
-[[nodiscard]] Result<boost::json::value> parse_json(std::string_view text);
-
-/// For people: indented, with lists of plain numbers and texts on one line; ends with a line end.
-[[nodiscard]] std::string to_pretty_json(const boost::json::value& value);
 
 template <class T>
 [[nodiscard]] boost::json::value to_value(const T& object);

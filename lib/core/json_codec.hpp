@@ -18,6 +18,7 @@
 
 #include "core/enum_names.hpp"
 #include "core/json.hpp"
+#include "support/text.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -78,9 +79,6 @@ namespace json_codec {
 
 namespace json = boost::json;
 
-/// Text as UTF-8: compilers and candidates print what they like, JSON may not hold it.
-[[nodiscard]] std::string to_utf8(std::string_view text);
-
 template <class T>
 struct is_optional : std::false_type {};
 template <class T>
@@ -124,6 +122,7 @@ json::value write(const T& object) {
   if constexpr (std::is_same_v<T, bool>) {
     return object;
   } else if constexpr (std::is_same_v<T, std::string>) {
+    // Compilers and candidates print what they like; JSON is UTF-8.
     return json::string(to_utf8(object));
   } else if constexpr (std::is_enum_v<T>) {
     return json::string(names_of<T>.name(object));

@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <unordered_set>
 
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "core/names.hpp"
 #include "detect/calls.hpp"
 #include "detect/carried.hpp"

@@ -5,7 +5,7 @@
 
 #include <boost/json.hpp>
 
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {

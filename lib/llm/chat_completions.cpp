@@ -163,8 +163,8 @@ Result<BaseUrl> parse_base_url(std::string_view text) {
 }
 
 std::string chat_request_body(const LLMRequest& request, std::string_view model, std::string_view host) {
-  json::object message{{"role", "user"}, {"content", json_codec::to_utf8(request.prompt)}};
-  json::object body{{"model", json_codec::to_utf8(model)}, {"messages", json::array{std::move(message)}}};
+  json::object message{{"role", "user"}, {"content", to_utf8(request.prompt)}};
+  json::object body{{"model", to_utf8(model)}, {"messages", json::array{std::move(message)}}};
   // Written with the digits that a person wrote: 0.7, not 6.9999999999999996E-1.
   std::string text = fmt::format("\"temperature\":{}", request.temperature);
   if (request.max_output_tokens) {

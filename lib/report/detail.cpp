@@ -6,7 +6,7 @@
 #include <kernelgen/prompt/error_classifier.hpp>
 #include <kernelgen/report/report.hpp>
 
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "report/layout.hpp"
 #include "report/report_json.hpp"
 #include "support/text.hpp"

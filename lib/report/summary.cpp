@@ -5,7 +5,7 @@
 
 #include <kernelgen/report/report.hpp>
 
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "report/csv.hpp"
 #include "report/report_json.hpp"
 

@@ -132,6 +132,17 @@ bool is_valid_utf8(std::string_view text) {
   return true;
 }
 
+std::string to_utf8(std::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = character_length(text);
+    clean += length == 0 ? k_replacement : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return clean;
+}
+
 std::string sanitize_text(std::string_view text, std::size_t max_bytes) {
   return sanitize(text, max_bytes, Lines::Keep);
 }

@@ -13,6 +13,9 @@ inline namespace v0 {
 /// True for well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
 [[nodiscard]] bool is_valid_utf8(std::string_view text);
 
+/// `text` with U+FFFD in place of every byte that is not UTF-8.
+[[nodiscard]] std::string to_utf8(std::string_view text);
+
 /// Makes hostile text fit to be stored and shown: bytes that are not UTF-8 become U+FFFD; terminal escape sequences and
 /// control characters other than newline and tab go away; at most `max_bytes`, cut between characters and marked "...".
 [[nodiscard]] std::string sanitize_text(std::string_view text, std::size_t max_bytes);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "fixture.hpp"
 #include "render_profile.hpp"
 #include "support/catch.hpp"

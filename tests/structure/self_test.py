@@ -10,8 +10,9 @@ import check_forbidden
 import check_layers
 import check_public_headers
 import check_snippets
+import check_symbols
 
-HEADER = "#pragma once\nnamespace kernelgen {\ninline namespace v0 {\n}\n}\n"
+HEADER = "#pragma once\nnamespace kernelgen {\ninline namespace KERNELGEN_API v0 {\n}\n}\n"
 
 
 class Fixture(unittest.TestCase):
@@ -59,11 +60,24 @@ class Layers(Fixture):
 
     def test_flow_sees_a_backend(self):
         self.write("lib/flow/a.cpp", '#include "compile/cpp_compiler.hpp"\n')
-        self.assert_finding(check_layers.check, "public interfaces only")
+        self.assert_finding(check_layers.check, "public interfaces and support only")
 
     def test_flow_sees_exec(self):
         self.write("lib/flow/a.cpp", "#include <kernelgen/exec/process.hpp>\n")
-        self.assert_finding(check_layers.check, "public interfaces only")
+        self.assert_finding(check_layers.check, "public interfaces and support only")
+
+    def test_flow_uses_helpers(self):
+        self.write("lib/flow/a.cpp", '#include "support/sleep.hpp"\n#include <kernelgen/llm/llm_client.hpp>\n')
+        self.assert_clean(check_layers.check)
+
+    def test_core_and_support(self):
+        self.write("lib/core/a.cpp", '#include "support/text.hpp"\n')
+        self.write("lib/support/a.cpp", "#include <kernelgen/core/result.hpp>\n")
+        self.assert_clean(check_layers.check)
+
+    def test_support_sees_what_is_private_in_core(self):
+        self.write("lib/support/a.hpp", '#include "core/json.hpp"\n')
+        self.assert_finding(check_layers.check, "public headers of core only")
 
     def test_unknown_module(self):
         self.write("lib/misc/a.cpp", "")
@@ -96,6 +110,21 @@ class PublicHeaders(Fixture):
     def test_abi_header_is_c(self):
         self.write("include/kernelgen/abi/kernelgen/abi.h", "#include <cstdint>\n")
         self.assert_finding(check_public_headers.check, "cstdint")
+
+
+class Symbols(unittest.TestCase):
+    TEXT = "struct A {\n  int member() const;\n};\n[[nodiscard]] Result<int> make_it(int a,\n    int b = {});\ninline int two() { return 2; }\n"
+
+    def test_what_is_declared_is_exported(self):
+        symbols = ["kernelgen::v0::make_it(int, int)", "vtable for kernelgen::v0::A", "kernelgen::v0::A::member() const"]
+        self.assertEqual(list(check_symbols.findings(symbols, [("a.hpp", self.TEXT)])), [])
+
+    def test_what_is_missing(self):
+        self.assertIn("make_it() is not exported", list(check_symbols.findings([], [("a.hpp", self.TEXT)]))[0])
+
+    def test_what_is_exported_by_mistake(self):
+        symbols = ["kernelgen::v0::make_it(int, int)", "boost::json::value::value()", "std::vector<kernelgen::v0::A>::size()"]
+        self.assertEqual(len(list(check_symbols.findings(symbols, [("a.hpp", self.TEXT)]))), 2)
 
 
 class Forbidden(Fixture):

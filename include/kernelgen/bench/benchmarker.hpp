@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/installation.hpp>
 #include <kernelgen/core/record.hpp>
@@ -18,7 +19,7 @@
 #include <kernelgen/core/task.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// How long and how often to measure.
 struct MeasureOptions {

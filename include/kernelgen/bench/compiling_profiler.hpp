@@ -6,11 +6,12 @@
 #include <memory>
 
 #include <kernelgen/compile/kernel_compiler.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/profile/profiler.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Compiles a native candidate that comes without an artifact, then hands it on; others go through as they are. What
 /// does not compile is Profile::unavailable, with the compiler's class of error. InvalidArgument without both of them.

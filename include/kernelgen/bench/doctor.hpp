@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/installation.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/exec/process.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// How bad it is.
 enum class DoctorStatus {

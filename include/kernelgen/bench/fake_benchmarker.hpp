@@ -9,9 +9,10 @@
 #include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/core/api.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Answers evaluations from a function and remembers what was asked. Thread-safe; calls run one at a time.
 class FakeBenchmarker final : public Benchmarker {

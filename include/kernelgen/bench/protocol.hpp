@@ -12,12 +12,13 @@
 #include <variant>
 
 #include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Raised when an old peer would misunderstand a new one. Additions that can be ignored do not raise it.
 constexpr int k_worker_protocol_version = 1;

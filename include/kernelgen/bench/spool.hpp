@@ -9,11 +9,12 @@
 #include <optional>
 
 #include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/waiting.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Where `kgen worker --spool` looks for requests.
 struct SpoolBenchmarkerOptions {

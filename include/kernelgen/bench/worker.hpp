@@ -11,11 +11,12 @@
 #include <stop_token>
 #include <string>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/installation.hpp>
 #include <kernelgen/core/result.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Where the worker finds what it needs.
 struct WorkerOptions {

@@ -13,13 +13,14 @@
 #include <variant>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/outcome.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/exec/process.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// One candidate to compile.
 struct CompileRequest {

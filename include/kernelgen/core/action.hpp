@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/headroom.hpp>
 #include <kernelgen/core/profile.hpp>
@@ -17,7 +18,7 @@
 #include <kernelgen/core/record.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// How a kernel treats the time dimension of its task. Stored by name.
 enum class Recurrence {

@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
+
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// How a candidate is written and where it runs.
 enum class Target { Cpp, Cuda, Hip, Hipkittens, Triton, Torch };

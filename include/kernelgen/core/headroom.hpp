@@ -5,8 +5,10 @@
 
 #include <string>
 
+#include <kernelgen/core/api.hpp>
+
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// A kernel's time against a floor under every kernel of its task; made by find_headroom().
 struct Headroom {

@@ -2,10 +2,11 @@
 
 #include <filesystem>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Where the parts of an installed kernelgen lie. A plain value: change a field to move a part.
 struct Installation {

@@ -7,8 +7,10 @@
 #include <string>
 #include <string_view>
 
+#include <kernelgen/core/api.hpp>
+
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// The stable classes. Stored by name and never reused.
 enum class OutcomeKind {

@@ -9,10 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// One number about a kernel. `name` is kernelgen's own and the same for every profiler: "dram_throughput_pct".
 struct Metric {

@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
+
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// What a model is asked for. Stored by name.
 enum class PromptKind {

@@ -9,13 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/outcome.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// What "equal" meant: |candidate - reference| <= rtol * |reference| + atol * rms(reference).
 struct Tolerance {

@@ -12,8 +12,10 @@
 #include <variant>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
+
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// What kind of failure it was. Branch on this, never on the text.
 enum class ErrorCode {

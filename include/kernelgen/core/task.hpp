@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
+
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Element types of tensors. Stored by name; names are torch's ("float32").
 enum class DType {

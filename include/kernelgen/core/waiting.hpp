@@ -3,8 +3,10 @@
 /// \file
 /// What to do while somebody else has the work.
 
+#include <kernelgen/core/api.hpp>
+
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Whether to wait for what is done elsewhere, or to come back with ErrorCode::Pending and ask again some day.
 enum class Waiting { Wait, Return };

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include <kernelgen/core/action.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Where a piece of evidence stands.
 enum class EvidenceKind {

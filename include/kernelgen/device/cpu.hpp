@@ -9,10 +9,11 @@
 #include <string>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// One cache that the first usable core sees.
 struct CpuCache {

@@ -12,11 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/exec/process.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Facts for records, prompts and limits. A plain value. Sizes in bytes, clocks in kHz; a number that nobody tells is 0
 /// or absent. A multiprocessor is an SM, or a compute unit (CU) with AMD; shared memory is LDS there, a warp a

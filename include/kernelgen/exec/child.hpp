@@ -10,11 +10,12 @@
 #include <string>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/exec/process.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// How a process ended. Neither member is set when the surrounding program took the status away, as it does when it
 /// ignores SIGCHLD or waits for all children.

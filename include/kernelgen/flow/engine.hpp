@@ -19,6 +19,7 @@
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/core/action.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/detect/persistent_detector.hpp>
 #include <kernelgen/device/gpu.hpp>
@@ -29,7 +30,7 @@
 #include <kernelgen/store/journal.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// What does the work. Borrowed: everything here outlives the run.
 struct Backends {

@@ -9,10 +9,11 @@
 #include <vector>
 
 #include <kernelgen/core/action.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/flow/stages.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// What a policy wants now.
 struct Decision {

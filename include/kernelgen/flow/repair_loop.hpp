@@ -9,11 +9,12 @@
 #include <string>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/flow/engine.hpp>
 #include <kernelgen/flow/policy.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// What to repair.
 struct RepairRequest {

@@ -8,11 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/result.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// On which side of its limit a counter has to be.
 enum class BoundSide { AtLeast, AtMost, Above, Below };

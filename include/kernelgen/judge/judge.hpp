@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/outcome.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
@@ -18,7 +19,7 @@
 #include <kernelgen/device/cpu.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// The GPU that a judge and its runners work on.
 struct JudgeDevice {

@@ -14,12 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/waiting.hpp>
 #include <kernelgen/exec/process.hpp>
 #include <kernelgen/llm/llm_client.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// When and how often a request is tried again. The delay is base * 2^n with jitter, at least what Retry-After says.
 struct RetryOptions {

@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/llm/llm_client.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Answers from a function or from a list, and remembers what was asked. Thread-safe.
 class ScriptedLLMClient final : public LLMClient {

@@ -8,12 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/task.hpp>
 #include <kernelgen/device/gpu.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// One thing that holds a module up.
 struct ProfileFinding {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/headroom.hpp>
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/record.hpp>
@@ -13,7 +14,7 @@
 #include <kernelgen/device/gpu.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// What a floor is computed from. Borrows.
 struct HeadroomRequest {

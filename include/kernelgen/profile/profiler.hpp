@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/installation.hpp>
 #include <kernelgen/core/profile.hpp>
@@ -21,7 +22,7 @@
 #include <kernelgen/exec/process.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Whether counters are read, or only the timeline: names, launches, durations.
 enum class Counters { Read, None };

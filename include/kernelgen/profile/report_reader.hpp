@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/result.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Reads the tables of one run, or of the passes of one run (counters that do not fit one pass are in several): Nsight
 /// Compute (`ncu --csv --page raw`), rocprof (v1), rocprofv2 (file plugin), rocprofv3 (kernel_trace and

@@ -10,10 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/record.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// An error, understood. docs/errors.md lists the classes.
 struct ErrorReport {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <kernelgen/core/action.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/prompt.hpp>
@@ -20,7 +21,7 @@
 #include <kernelgen/core/task.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// One fact about the device: {"model", "AMD EPYC 7B13"}, {"L2 cache", "1 MiB, shared by 2 threads"}.
 using DeviceFact = std::pair<std::string, std::string>;

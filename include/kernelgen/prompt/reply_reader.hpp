@@ -8,12 +8,13 @@
 #include <string_view>
 
 #include <kernelgen/core/action.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/prompt.hpp>
 #include <kernelgen/core/result.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// The code in a reply, or why there is none. `problem` is one line a model can act on; it is set exactly when `code`
 /// is not.

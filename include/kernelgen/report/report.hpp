@@ -14,11 +14,12 @@
 #include <vector>
 
 #include <kernelgen/core/action.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/store/event.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// How a run stands. Stored by name.
 enum class RunStatus {

@@ -12,13 +12,14 @@
 #include <vector>
 
 #include <kernelgen/core/action.hpp>
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/prompt.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
 #include <kernelgen/device/gpu.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// The first event of a run: what a resumed run must have in common with it.
 struct RunStarted {

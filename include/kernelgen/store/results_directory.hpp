@@ -7,10 +7,11 @@
 #include <memory>
 #include <string>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Holds a results directory for this process while it lives.
 class ResultsDirectory {

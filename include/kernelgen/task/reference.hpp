@@ -10,8 +10,10 @@
 #include <string>
 #include <string_view>
 
+#include <kernelgen/core/api.hpp>
+
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Which part of its recurrence a reference returns.
 enum class OutputRequirement {

@@ -6,11 +6,12 @@
 #include <cstddef>
 #include <string>
 
+#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
 
 namespace kernelgen {
-inline namespace v0 {
+inline namespace KERNELGEN_API v0 {
 
 /// Where tasks are looked for.
 struct TaskLocator {

@@ -2,7 +2,7 @@
 
 #include <boost/json.hpp>
 
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "support/catch.hpp"
 
 using namespace kernelgen;

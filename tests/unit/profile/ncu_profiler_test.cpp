@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/json.hpp"
+#include "support/json_text.hpp"
 #include "profile/ncu_command.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"

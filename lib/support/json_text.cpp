@@ -1,0 +1,63 @@
+#include "support/json_text.hpp"
+
+#include <algorithm>
+#include <boost/json.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace json = boost::json;
+
+bool is_leaf(const json::value& value) { return !value.is_object() && !value.is_array(); }
+
+void write_pretty(const json::value& value, const std::string& indent, std::string& out) {
+  const std::string deeper = indent + "  ";
+  if (const auto* object = value.if_object(); object != nullptr && !object->empty()) {
+    const char* separator = "{\n";
+    for (const auto& member : *object) {
+      out += separator + deeper + json::serialize(member.key()) + ": ";
+      write_pretty(member.value(), deeper, out);
+      separator = ",\n";
+    }
+    out += '\n' + indent + '}';
+    return;
+  }
+  const auto* array = value.if_array();
+  if (array == nullptr || std::all_of(array->begin(), array->end(), is_leaf)) {
+    out += json::serialize(value);
+    return;
+  }
+  const char* separator = "[\n";
+  for (const auto& element : *array) {
+    out += separator + deeper;
+    write_pretty(element, deeper, out);
+    separator = ",\n";
+  }
+  out += '\n' + indent + ']';
+}
+
+}  // namespace
+
+Result<json::value> parse_json(std::string_view text) try {
+  boost::system::error_code error;
+  json::parser parser;
+  const std::size_t read = parser.write(text.data(), text.size(), error);
+  if (error) {
+    return Error{ErrorCode::InvalidArgument, "not JSON: " + error.message() + " at byte " + std::to_string(read), {}};
+  }
+  return parser.release();
+} catch (const std::bad_alloc&) {
+  return Error{
+      ErrorCode::InvalidArgument, "not enough memory to read " + std::to_string(text.size()) + " bytes of JSON", {}};
+}
+
+std::string to_pretty_json(const json::value& value) {
+  std::string text;
+  write_pretty(value, "", text);
+  text += '\n';
+  return text;
+}
+
+}  // namespace v0
+}  // namespace kernelgen
