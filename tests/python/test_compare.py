@@ -287,7 +287,7 @@ class Accepted(unittest.TestCase):
 
 
 class SummationOrders(unittest.TestCase):
-    """K = 65536. The figures stand in docs/correctness.md; the multiple of 256 lies between them."""
+    """K = 65536. The figures are in docs/measurements/tolerances.md; the multiple of 256 lies between them."""
 
     K = 65536
 

@@ -23,7 +23,7 @@ The float64 rule, where a float64 result r64 exists, for each output as a whole:
 with a multiple of 256 and a floor of 8 eps for float32, 8 and 1 eps for float16 and bfloat16. Few elements say little of
 how well the reference computes (a loss is one number, and that is right to its last bit by luck): below 64 elements its
 error counts as no less than rounding costs on average, 0.2 eps. What was measured (more in
-docs/correctness.md; tests/python/test_compare.py measures it anew), as multiples of the reference's own error:
+docs/measurements/tolerances.md; tests/python/test_compare.py repeats it), as multiples of the reference's own error:
     plain sequential float32 sum over 65536 elements    64 to 71 (torch.rand), 29 to 33 (torch.randn)
     the same with inputs rounded to TF32                1266 to 1517 (torch.randn)
     float16/bfloat16 product, rounded every 64 steps    1.4
