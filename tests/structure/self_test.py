@@ -12,6 +12,7 @@ import check_public_headers
 import check_snippets
 import check_symbols
 
+FIGURE = "<svg xmlns='http://www.w3.org/2000/svg'><title>t</title>{}</svg>\n"
 HEADER = "#pragma once\nnamespace kernelgen {\ninline namespace KERNELGEN_API v0 {\n}\n}\n"
 
 
@@ -205,6 +206,34 @@ class Docs(Fixture):
         self.write("b.md", "# One\n")
         self.write("a.md", "[b](b.md#two)\n")
         self.assert_finding(check_docs.check, "no heading")
+
+    def test_figure(self):
+        self.write("a.svg", FIGURE.format("<path d='M0,0' marker-end='url(#arrow)'/>"))
+        self.write("a.md", "![what it shows](a.svg)\n")
+        self.assert_clean(check_docs.check)
+
+    def test_missing_figure(self):
+        self.write("a.md", "![what it shows](a.svg)\n")
+        self.assert_finding(check_docs.check, "does not exist")
+
+    def test_figure_with_a_script(self):
+        self.write("a.svg", FIGURE.format("<script>alert(1)</script>"))
+        self.assert_finding(check_docs.check, "it has a script")
+
+    def test_figure_that_needs_another_file(self):
+        self.write("a.svg", FIGURE.format("<image href='b.png'/><style>rect { fill: url(c.svg#d) }</style>"))
+        self.assert_finding(check_docs.check, "it refers to b.png")
+        self.assert_finding(check_docs.check, "its style refers to another file")
+
+    def test_figure_with_a_font_that_few_have(self):
+        self.write("a.svg", FIGURE.format("<text style='font-family: Menlo, monospace'/>"))
+        self.assert_finding(check_docs.check, "Menlo is no generic font")
+
+    def test_figure_that_cannot_be_read(self):
+        self.write("a.svg", "<svg>")
+        self.assert_finding(check_docs.check, "not well-formed")
+        self.write("a.svg", "<svg xmlns='http://www.w3.org/2000/svg'/>")
+        self.assert_finding(check_docs.check, "it has no title")
 
 
 if __name__ == "__main__":
