@@ -1,25 +1,22 @@
 #include "bench/device_gate.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "support/errno_error.hpp"
+#include "support/file_lock.hpp"
+#include "support/sleep.hpp"
 #include "support/try.hpp"
 #include "support/unique_fd.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
-
-/// flock() cannot be waited for with a stop token; evaluations take seconds, so this is often enough.
-constexpr std::chrono::milliseconds k_lock_poll{5};
 
 Error cancelled() { return {ErrorCode::Cancelled, "cancelled while waiting for the device"}; }
 
@@ -58,11 +55,8 @@ class LocalGate final : public DeviceGate {
     lock.unlock();
     auto hold = std::make_unique<Release>(*this, alone_);
     KERNELGEN_TRY(auto file, open_lock(lock_file_));
-    while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) return errno_error(errno, "cannot lock " + lock_file_);
-      if (stop.stop_requested()) return cancelled();
-      std::this_thread::sleep_for(k_lock_poll);
-    }
+    const auto never = std::chrono::steady_clock::now() + k_forever;
+    KERNELGEN_CHECK(wait_for_lock(file.get(), "the device lock " + lock_file_, never, stop));
     hold->file = std::move(file);
     return std::unique_ptr<Hold>(std::move(hold));
   }
@@ -103,7 +97,9 @@ std::unique_ptr<DeviceGate> make_device_gate(std::string lock_file) {
 bool is_held(const std::string& lock_file) {
   const UniqueFd fd(::open(lock_file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   // Shared, so that those who look do not see each other; it ends with the descriptor.
-  return fd.valid() && ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (!fd.valid()) return false;
+  const auto locked = try_lock(fd.get(), lock_file, LockKind::Shared);
+  return locked && !*locked;
 }
 
 }  // namespace v0

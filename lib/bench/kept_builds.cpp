@@ -1,7 +1,6 @@
 #include "bench/kept_builds.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/random_id.hpp"
 #include "support/try.hpp"
@@ -55,6 +55,12 @@ UniqueFd open_place(const fs::path& place) {
   return UniqueFd(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
+/// Whether the place is ours now.
+bool take_place(const UniqueFd& place, const fs::path& path) {
+  const auto locked = try_lock(place.get(), path.string());
+  return locked && *locked;
+}
+
 void remove_orphans(const fs::path& places) {
   std::error_code error;
   const auto now = fs::file_time_type::clock::now();
@@ -64,7 +70,7 @@ void remove_orphans(const fs::path& places) {
     // One that was just made may not be locked yet.
     if (gone || now - time < k_new) continue;
     const auto lock = open_place(entry.path());
-    if (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) fs::remove_all(entry.path(), gone);
+    if (lock.valid() && take_place(lock, entry.path())) fs::remove_all(entry.path(), gone);
   }
 }
 
@@ -75,7 +81,7 @@ Result<std::unique_ptr<BuildPlace>> BuildPlace::make(const fs::path& directory) 
   KERNELGEN_CHECK(make_directories(path));
   KERNELGEN_CHECK(make_directories(directory / "kept"));
   auto lock = open_place(path);
-  if (lock.valid()) ::flock(lock.get(), LOCK_EX | LOCK_NB);
+  if (lock.valid()) static_cast<void>(take_place(lock, path));
   remove_orphans(directory / "places");
   return std::unique_ptr<BuildPlace>(new BuildPlace(directory, std::move(path), std::move(lock)));
 }

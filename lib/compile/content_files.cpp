@@ -1,7 +1,6 @@
 #include "compile/content_files.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "support/errno_error.hpp"
+#include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/sha256.hpp"
 #include "support/try.hpp"
@@ -85,10 +85,8 @@ Result<Eviction> evict(const fs::path& root, const EvictionLimits& limits) {
   const fs::path lock_path = root / ".evicting";
   const UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!lock.valid()) return errno_error(errno, "cannot lock " + lock_path.string());
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return Eviction{};
-    return errno_error(errno, "cannot lock " + lock_path.string());
-  }
+  KERNELGEN_TRY(const bool locked, try_lock(lock.get(), lock_path.string()));
+  if (!locked) return Eviction{};
   // The clock that stamps the files, so that no difference between clocks matters.
   ::futimens(lock.get(), nullptr);
   std::error_code error;

@@ -1,7 +1,6 @@
 #include "llm/recording.hpp"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,7 +13,9 @@
 
 #include "core/json_codec.hpp"
 #include "support/errno_error.hpp"
+#include "support/file_lock.hpp"
 #include "support/files.hpp"
+#include "support/sleep.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
 
@@ -31,16 +32,16 @@ namespace fs = std::filesystem;
 /// More than any reply; a file without line ends is not read into memory.
 constexpr off_t k_longest_line = off_t{256} << 20;
 
-/// Holds the file against other processes. Threads share the descriptor and with it the lock: they need a mutex.
-class FileLock {
+/// Holds the file against other processes. Threads share the descriptor and with it the lock, so that they need a mutex
+/// as well. Where files cannot be locked, appending goes on without: it is one write.
+class HoldFile {
  public:
-  explicit FileLock(int fd) : fd_(fd) {
-    while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
-    }
+  HoldFile(int fd, const std::string& name) : fd_(fd) {
+    static_cast<void>(wait_for_lock(fd_, name, std::chrono::steady_clock::now() + k_forever, {}));
   }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-  ~FileLock() { ::flock(fd_, LOCK_UN); }
+  HoldFile(const HoldFile&) = delete;
+  HoldFile& operator=(const HoldFile&) = delete;
+  ~HoldFile() { unlock(fd_); }
 
  private:
   int fd_;
@@ -131,7 +132,7 @@ Result<std::unique_ptr<RecordingFile>> RecordingFile::open(const fs::path& file)
 
 Result<void> RecordingFile::append(const RecordedReply& recorded) {
   const std::scoped_lock threads(mutex_);
-  const FileLock processes(fd_.get());
+  const HoldFile processes(fd_.get(), name_);
   return append_locked(write_recorded_reply(recorded));
 }
 
@@ -145,14 +146,15 @@ Result<void> RecordingFile::append_locked(std::string line) {
     if (parse_recorded_reply(last)) {
       line.insert(0, 1, '\n');
     } else {
-      if (::ftruncate(fd_.get(), start) != 0) return errno_error(errno, "cannot mend " + name_);
+      if (::ftruncate(fd_.get(), start) != 0) return errno_error(errno, "cannot cut the torn last line of " + name_);
       size = start;
     }
   }
   // One write: readers never see half a line unless the disk is full.
   auto written = write_all(fd_.get(), line, name_);
   if (written && ::fsync(fd_.get()) != 0) written = errno_error(errno, "cannot record to " + name_);
-  // Half a line would be taken for damage once another one follows it. When even this fails, the next append mends it.
+  // Half a line would be taken for damage once another one follows it. When even this fails, the next append repairs
+  // it.
   if (!written && ::ftruncate(fd_.get(), size) != 0) written.error().context.push_back("half a line was left");
   return written;
 }
