@@ -25,8 +25,8 @@ class LongerAnswer final : public LLMClient {
     return longer;
   }
 
-  [[nodiscard]] std::string describe() const override {
-    return "the longer answer of " + first_.describe() + " and " + second_.describe();
+  [[nodiscard]] std::string identity() const override {
+    return "the longer answer of " + first_.identity() + " and " + second_.identity();
   }
 
  private:
@@ -49,6 +49,6 @@ int main() {
     std::cerr << reply.error().to_line() << '\n';
     return 1;
   }
-  std::cout << client.describe() << "\n" << reply->text << "\n" << *reply->usage.output_tokens << " tokens\n";
+  std::cout << client.identity() << "\n" << reply->text << "\n" << *reply->usage.output_tokens << " tokens\n";
   return *reply->usage.output_tokens == 22 ? 0 : 1;
 }

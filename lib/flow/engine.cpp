@@ -76,7 +76,7 @@ class Engine {
   /// Begins the run, or goes on with it: the same options, and nothing asked twice that was answered.
   Result<void> start() {
     RunStarted wanted{std::string(version()),        request_.task,           request_.target, policy_.name(),
-                      options_of(request_, policy_), backends_.llm.describe()};
+                      options_of(request_, policy_), backends_.llm.identity()};
     auto same = state_.started ? check_same_run(*state_.started, wanted) : Result<void>{};
     // A mistyped model must not take the name of the run: what was never answered may begin anew.
     if (!state_.started || (!same && !state_.answered)) {

@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Of what a server said.
+/// How much of a server's words a message quotes.
 constexpr std::size_t k_max_quote = 200;
 
 /// The member at the end of a path of objects; null when there is none.
@@ -60,8 +60,8 @@ bool looks_like_html(std::string_view body) {
   return !text.empty() && text.front() == '<';
 }
 
-ChatAnswer failed(ErrorCode code, std::string message, bool may_retry) {
-  return {{}, {{code, std::move(message), {}}, may_retry}};
+ChatAnswer failed(ErrorCode code, std::string message, AttemptFailure kind = AttemptFailure::Final) {
+  return {{}, {{code, std::move(message), {}}, kind}};
 }
 
 /// An answer whose status says that it is no completion.
@@ -72,20 +72,20 @@ ChatAnswer read_refusal(const HttpResponse& response, std::string_view secret) {
   words = without_secret(words, secret, k_max_quote);
   std::string message = fmt::format("HTTP {}", response.status);
   if (!words.empty()) message += ": " + words;
-  if (response.status >= 500 || response.status == 408) return failed(ErrorCode::Unavailable, message, true);
-  if (response.status == 429) {
-    // An account without money does not fill itself.
-    const bool no_money = document && find_text(*document, {"error", "code"}) == "insufficient_quota";
-    return failed(ErrorCode::Unavailable, message, !no_money);
-  }
-  if (response.status == 401 || response.status == 403) return failed(ErrorCode::PermissionDenied, message, false);
-  if (response.status >= 400) return failed(ErrorCode::InvalidArgument, message, false);
+  if (response.status >= 500 || response.status == 408)
+    return failed(ErrorCode::Unavailable, message, AttemptFailure::ServerError);
+  // An account without money does not fill itself within a request.
+  const bool no_money = document && find_text(*document, {"error", "code"}) == "insufficient_quota";
+  if (response.status == 402 || (response.status == 429 && no_money)) return failed(ErrorCode::Unavailable, message);
+  if (response.status == 429) return failed(ErrorCode::Unavailable, message, AttemptFailure::Overloaded);
+  if (response.status == 401 || response.status == 403) return failed(ErrorCode::PermissionDenied, message);
+  if (response.status >= 400) return failed(ErrorCode::InvalidArgument, message);
   if (response.status >= 300) {
     message = fmt::format("HTTP {}: the server sends us to {}, which is not followed; correct the base URL",
                           response.status, without_secret(response.redirect, secret, k_max_quote));
-    return failed(ErrorCode::InvalidArgument, message, false);
+    return failed(ErrorCode::InvalidArgument, message);
   }
-  return failed(ErrorCode::Unavailable, "not a chat completion: " + message, false);
+  return failed(ErrorCode::Unavailable, "not a chat completion: " + message);
 }
 
 FinishReason to_finish_reason(std::string_view name) {
@@ -117,7 +117,7 @@ std::optional<std::string> read_content(const json::value& content) {
   return text;
 }
 
-/// Of a document that came with status 200. Nothing when it is no completion.
+/// The reply in a document that came with status 200; nothing when it is no completion.
 std::optional<Reply> read_completion(const json::value& document) {
   const auto* choices = find(document, {"choices"});
   if (choices == nullptr || !choices->is_array() || choices->get_array().empty()) return std::nullopt;
@@ -179,20 +179,20 @@ std::string chat_request_body(const LLMRequest& request, std::string_view model,
 
 ChatAnswer read_chat_answer(const HttpResponse& response, std::string_view secret) {
   if (response.status != 200) return read_refusal(response, secret);
-  const auto unavailable = [&](std::string_view what, std::string_view said, bool may_retry) {
-    return failed(ErrorCode::Unavailable, fmt::format("{}: {}", what, without_secret(said, secret, k_max_quote)),
-                  may_retry);
+  const auto unavailable = [&](std::string_view what, std::string_view said, AttemptFailure kind) {
+    return failed(ErrorCode::Unavailable, fmt::format("{}: {}", what, without_secret(said, secret, k_max_quote)), kind);
   };
   const auto document = parse_json(response.body);
   if (!document && looks_like_html(response.body))
-    return unavailable("the answer is a web page (is the base URL right?)", response.body, false);
-  if (!document) return unavailable("the answer is cut or not JSON", response.body, true);
+    return unavailable("the answer is a web page (is the base URL right?)", response.body, AttemptFailure::Final);
+  if (!document) return unavailable("the answer is cut or not JSON", response.body, AttemptFailure::CutOff);
   // Gateways wrap the errors of the servers behind them into a success.
   const auto* error = find(*document, {"error"});
   if (error != nullptr && !error->is_null())
-    return unavailable("the provider reports", provider_message(*document), true);
+    return unavailable("the provider reports", provider_message(*document), AttemptFailure::ServerError);
   auto reply = read_completion(*document);
-  if (!reply) return unavailable("the answer holds no choice of a chat completion", response.body, true);
+  if (!reply)
+    return unavailable("the answer holds no choice of a chat completion", response.body, AttemptFailure::CutOff);
   return {std::move(reply), {}};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// OpenAI's chat completions as text: what is sent, and what the answers mean. Nothing here talks to anybody.
+/// OpenAI's chat completions as text: what is sent, and what the answers mean. Nothing here opens a connection.
 
 #include <cstddef>
 #include <optional>
@@ -36,7 +36,7 @@ struct ChatAnswer {
   std::optional<Reply> reply;
   HttpFailure failure;
 };
-/// Never takes an error text for a reply. Codes: Unavailable (429, 5xx, and whatever is no chat completion),
+/// Never takes an error text for a reply. Codes: Unavailable (402, 408, 429, 5xx, and whatever is no chat completion),
 /// PermissionDenied (401, 403), InvalidArgument (any other refusal, with the provider's words). Messages are one line,
 /// and hold at most 200 bytes of what the server said, with `secret` taken out.
 [[nodiscard]] ChatAnswer read_chat_answer(const HttpResponse& response, std::string_view secret);

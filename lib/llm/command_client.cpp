@@ -12,9 +12,9 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Of a reply. What is longer is not a kernel.
+/// The longest reply that is read; what is longer is not a kernel.
 constexpr std::size_t k_max_reply_bytes = 16u << 20;
-/// Of what is quoted in a message.
+/// How much of a text a message quotes.
 constexpr std::size_t k_shown_bytes = 200;
 
 std::string last_line(std::string_view text) {
@@ -52,12 +52,17 @@ class CommandClient final : public LLMClient {
     return reply;
   }
 
-  [[nodiscard]] std::string describe() const override {
-    // Without its arguments: people pass keys in them.
-    return "command " + sanitize_line(options_.command.front(), k_shown_bytes);
+  // The arguments are never part of a name, because they may hold keys.
+  [[nodiscard]] std::string identity() const override {
+    const auto program = std::filesystem::path(options_.command.front()).filename().string();
+    return "command " + sanitize_line(program, k_shown_bytes);
   }
+  [[nodiscard]] std::string endpoint() const override { return sanitize_line(options_.command.front(), k_shown_bytes); }
 
  private:
+  /// For messages: "command /opt/models/my-model".
+  [[nodiscard]] std::string describe() const { return "command " + endpoint(); }
+
   [[nodiscard]] Error timed_out(const LLMRequest& request) const {
     const double seconds = std::chrono::duration<double>(request.timeout).count();
     return {ErrorCode::Timeout, fmt::format("{}: no reply within {:.3g} s", describe(), seconds), {}};

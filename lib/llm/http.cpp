@@ -25,12 +25,11 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Name resolution, connection and TLS. A server that is there has done it long before; the next attempt may meet
-/// another.
+/// Limit of name resolution, connection and TLS together. A server that is there has done all of it long before.
 constexpr milliseconds k_connect_timeout{30'000};
-/// Waking up is for the idle clock only: data and cancellation wake us at once.
+/// Waking up serves the idle clock only: data and cancellation wake the transfer at once.
 constexpr milliseconds k_longest_poll{1'000};
-/// Servers that want us back in a month are not worth waiting for, and no sum overflows.
+/// A server may ask for a wait of a month; with this limit no sum overflows.
 constexpr curl_off_t k_longest_retry_after_s = 24 * 3600;
 
 struct DeleteEasy {
@@ -108,8 +107,8 @@ std::size_t append_body(char* data, std::size_t size, std::size_t count, void* u
   return bytes;
 }
 
-HttpOutcome failed_transfer(ErrorCode code, std::string message, bool may_retry) {
-  return {{}, {{code, std::move(message), {}}, may_retry}};
+HttpOutcome failed_transfer(ErrorCode code, std::string message, AttemptFailure kind = AttemptFailure::Final) {
+  return {{}, {{code, std::move(message), {}}, kind}};
 }
 
 /// One transfer. Lives on the stack of the caller.
@@ -118,17 +117,17 @@ class Transfer {
   Transfer(const HttpRequest& request, const std::stop_token& stop) : request_(request), stop_(stop) {}
 
   HttpOutcome run() {
-    if (!initialize_once()) return failed_transfer(ErrorCode::Internal, "libcurl cannot be initialized", false);
+    if (!initialize_once()) return failed_transfer(ErrorCode::Internal, "libcurl cannot be initialized");
     easy_.reset(curl_easy_init());
     multi_.reset(curl_multi_init());
     if (easy_ == nullptr || multi_ == nullptr || !set_headers() || !set_options() ||
         curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK)
-      return failed_transfer(ErrorCode::Internal, "libcurl cannot prepare a request", false);
+      return failed_transfer(ErrorCode::Internal, "libcurl cannot prepare a request");
     const HoldSigpipe hold;
     auto outcome = drive();
     if (!outcome.response) leave_quickly();
     curl_multi_remove_handle(multi_.get(), easy_.get());
-    // Says goodbye to the peer, who may be gone.
+    // Closing sends a last message to the peer, which may be gone.
     multi_.reset();
     return outcome;
   }
@@ -192,26 +191,26 @@ class Transfer {
     auto heard = started;
     std::size_t received = 0;
     while (true) {
-      if (stop_.stop_requested()) return failed_transfer(ErrorCode::Cancelled, "cancelled", false);
+      if (stop_.stop_requested()) return failed_transfer(ErrorCode::Cancelled, "cancelled");
       int running = 0;
       if (curl_multi_perform(multi_.get(), &running) != CURLM_OK)
-        return failed_transfer(ErrorCode::Unavailable, "the transfer broke off", true);
+        return failed_transfer(ErrorCode::Unavailable, "the transfer broke off", AttemptFailure::CutOff);
       if (running == 0) return result();
       const auto now = Clock::now();
-      if (now >= deadline) return failed_transfer(ErrorCode::Timeout, "no reply in time", false);
+      if (now >= deadline) return failed_transfer(ErrorCode::Timeout, "no reply in time");
       const std::size_t so_far = body_.received;
       if (std::exchange(received, so_far) != so_far) heard = now;
       if (so_far > 0 && now - heard >= request_.idle_timeout)
         return failed_transfer(ErrorCode::Unavailable,
                                fmt::format("the answer stopped for {:.3g} s",
                                            std::chrono::duration<double>(request_.idle_timeout).count()),
-                               true);
+                               AttemptFailure::Stalled);
       auto wait = deadline - now;
       if (so_far > 0) wait = std::min<Clock::duration>(wait, heard + request_.idle_timeout - now);
       // Rounded up: to wake a moment too early is to spin.
       const auto poll = std::min(k_longest_poll, std::chrono::ceil<milliseconds>(wait));
       if (curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(poll.count()), nullptr) != CURLM_OK)
-        return failed_transfer(ErrorCode::Unavailable, "the transfer broke off", true);
+        return failed_transfer(ErrorCode::Unavailable, "the transfer broke off", AttemptFailure::CutOff);
     }
   }
 
@@ -236,17 +235,17 @@ class Transfer {
   HttpOutcome describe_failure(CURLcode code) const {
     if (body_.too_large)
       return failed_transfer(ErrorCode::Unavailable,
-                             fmt::format("the answer is longer than {} bytes", request_.max_body_bytes), false);
+                             fmt::format("the answer is longer than {} bytes", request_.max_body_bytes));
     const char* text = error_text_[0] != '\0' ? error_text_.data() : curl_easy_strerror(code);
-    return failed_transfer(ErrorCode::Unavailable, sanitize_line(text, 200), may_retry(code));
+    return failed_transfer(ErrorCode::Unavailable, sanitize_line(text, 200), kind_of(code));
   }
 
-  static bool may_retry(CURLcode code) {
+  static AttemptFailure kind_of(CURLcode code) {
     switch (code) {
       case CURLE_COULDNT_RESOLVE_PROXY:
       case CURLE_COULDNT_RESOLVE_HOST:
       case CURLE_COULDNT_CONNECT:
-      case CURLE_OPERATION_TIMEDOUT:  // ours is not among libcurl's: this is the connection's
+        return AttemptFailure::NotConnected;
       case CURLE_WEIRD_SERVER_REPLY:
       case CURLE_PARTIAL_FILE:
       case CURLE_GOT_NOTHING:
@@ -256,13 +255,14 @@ class Transfer {
       case CURLE_HTTP2_STREAM:
       case CURLE_SSL_CONNECT_ERROR:
       case CURLE_BAD_CONTENT_ENCODING:
-        return true;
+        return AttemptFailure::CutOff;
       default:
-        return false;
+        // CURLE_OPERATION_TIMEDOUT is among them: it is the time to connect, and half a minute has gone by.
+        return AttemptFailure::Final;
     }
   }
 
-  /// A name server that does not answer must not hold up who gave up.
+  /// A name server that does not answer must not delay the end of a request that was given up.
   void leave_quickly() {
 #if LIBCURL_VERSION_NUM >= 0x075700
     curl_easy_setopt(easy_.get(), CURLOPT_QUICK_EXIT, 1L);

@@ -9,6 +9,8 @@
 
 #include <kernelgen/core/result.hpp>
 
+#include "llm/retry.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 
@@ -18,7 +20,7 @@ struct HttpRequest {
   /// "Name: value" each.
   std::vector<std::string> headers;
   std::string body;
-  /// Empty: none. What the environment says is ignored.
+  /// Empty: none. The environment is ignored.
   std::string proxy;
   /// Hosts that are reached directly all the same, separated by commas.
   std::string no_proxy;
@@ -32,7 +34,7 @@ struct HttpRequest {
   std::size_t max_body_bytes = 16u << 20;
 };
 
-/// What the server said, whatever it said.
+/// The answer of the server, whatever its status.
 struct HttpResponse {
   long status = 0;
   std::string body;
@@ -45,8 +47,7 @@ struct HttpResponse {
 /// Why there is no answer.
 struct HttpFailure {
   Error error;
-  /// Whether the same request may fare better: refused, cut off, silent. Not: a bad certificate.
-  bool may_retry = false;
+  AttemptFailure kind = AttemptFailure::Final;
 };
 
 /// Either `response` or `failure`.

@@ -1,8 +1,11 @@
 #include "llm/llm_spec.hpp"
 
+#include <algorithm>
 #include <initializer_list>
 #include <tuple>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include <kernelgen/llm/clients.hpp>
 
@@ -15,9 +18,11 @@ namespace {
 
 using Client = Result<std::unique_ptr<LLMClient>>;
 
+/// How much of an address a message shows.
+constexpr std::size_t k_max_shown = 100;
 constexpr std::string_view k_default_url = "https://api.openai.com/v1";
 
-/// The first of the variables that is set to something.
+/// The first of the variables that is set and not empty.
 std::string first_of(const std::map<std::string, std::string>& environment, std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (const auto found = environment.find(name); found != environment.end() && !found->second.empty())
@@ -35,9 +40,31 @@ std::pair<std::string, std::string> split_model(std::string_view text) {
   return {std::string(text.substr(0, at)), std::string(text.substr(at + 1))};
 }
 
+/// Whether `text` is an address without a scheme: "localhost:9", "node7:8000/v1", "10.0.0.1/v1". Revisions of models,
+/// which may also stand behind an @, look different.
+bool looks_like_address(std::string_view text) {
+  const auto host = text.substr(0, text.find('/'));
+  const auto colon = host.find(':');
+  const auto name = host.substr(0, colon);
+  const auto is_number = [](std::string_view part, std::string_view more) {
+    return !part.empty() && part.find_first_not_of("0123456789" + std::string(more)) == part.npos;
+  };
+  if (name.empty()) return false;
+  if (colon != host.npos) return is_number(host.substr(colon + 1), "");
+  constexpr auto k_dots_of_an_address = 3;
+  const bool numeric = is_number(name, ".") && std::count(name.begin(), name.end(), '.') == k_dots_of_an_address;
+  return name == "localhost" || numeric || text.ends_with("/v1");
+}
+
 Client make_openai(std::string_view text, const std::map<std::string, std::string>& environment) {
   OpenAIClientOptions options;
   std::tie(options.model, options.base_url) = split_model(text);
+  if (const auto at = text.rfind('@');
+      options.base_url.empty() && at != text.npos && looks_like_address(text.substr(at + 1)))
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("the address {0} lacks its scheme: write openai:MODEL@http://{0} or https://{0}",
+                             sanitize_line(text.substr(at + 1), k_max_shown)),
+                 {}};
   if (options.base_url.empty()) options.base_url = first_of(environment, {"OPENAI_BASE_URL"});
   if (options.base_url.empty()) options.base_url = k_default_url;
   options.api_key = first_of(environment, {"OPENAI_API_KEY"});
@@ -58,7 +85,7 @@ Client make_openai(std::string_view text, const std::map<std::string, std::strin
 Client make_command(std::string_view text, const LLMSpecContext& context) {
   CommandClientOptions options;
   KERNELGEN_TRY(options.command, split_command(text));
-  // Keys of this process are not for whatever program answers.
+  // The program gets none of this process's keys.
   options.environment = clean_environment(context.environment);
   return make_command_client(std::move(options), context.runner);
 }

@@ -30,7 +30,8 @@ class MailboxClient final : public LLMClient {
     return reply;
   }
 
-  [[nodiscard]] std::string describe() const override { return "mailbox " + options_.directory.string(); }
+  [[nodiscard]] std::string identity() const override { return "mailbox"; }
+  [[nodiscard]] std::string endpoint() const override { return options_.directory.string(); }
 
  private:
   MailboxClientOptions options_;

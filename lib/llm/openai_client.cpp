@@ -45,22 +45,22 @@ class OpenAIClient final : public LLMClient {
       }
       if (answer.failure.error.code == ErrorCode::Cancelled) return Error{ErrorCode::Cancelled, "cancelled"};
       if (answer.failure.error.code == ErrorCode::Timeout) return timed_out(request, before);
-      std::optional<milliseconds> delay;
-      if (answer.failure.may_retry) {
-        const auto remaining = std::chrono::floor<milliseconds>(deadline - Clock::now());
-        delay = retry_delay(options_.retry, {attempts, answer.retry_after, remaining}, engine);
-      }
+      const auto remaining = std::chrono::floor<milliseconds>(deadline - Clock::now());
+      const auto delay =
+          retry_delay(options_.retry, {answer.failure.kind, attempts, answer.retry_after, remaining}, engine);
       if (!delay) return given_up(std::move(answer), attempts);
       before = std::move(answer.failure.error.message);
       if (!sleep_for(*delay, stop)) return Error{ErrorCode::Cancelled, "cancelled"};
     }
   }
 
-  [[nodiscard]] std::string describe() const override {
-    return fmt::format("openai {} at {}", sanitize_line(options_.model, 200), base_.host);
-  }
+  [[nodiscard]] std::string identity() const override { return "openai " + sanitize_line(options_.model, 200); }
+  [[nodiscard]] std::string endpoint() const override { return base_.host; }
 
  private:
+  /// For messages: "openai gpt-5 at api.openai.com".
+  [[nodiscard]] std::string describe() const { return identity() + " at " + endpoint(); }
+
   struct Answer {
     std::optional<Reply> reply;
     HttpFailure failure;
@@ -103,10 +103,11 @@ class OpenAIClient final : public LLMClient {
   [[nodiscard]] Error given_up(Answer answer, int attempts) const {
     Error error = std::move(answer.failure.error);
     error.message = fmt::format("{}: {}", describe(), error.message);
-    if (answer.failure.may_retry) error.message += fmt::format(" ({} attempt{}", attempts, attempts == 1 ? "" : "s");
-    if (answer.failure.may_retry && answer.retry_after)
+    if (answer.failure.kind == AttemptFailure::Final) return error;
+    error.message += fmt::format(" ({} attempt{}", attempts, attempts == 1 ? "" : "s");
+    if (answer.retry_after)
       error.message += fmt::format(", the server asks to wait {} s", answer.retry_after->count() / 1000);
-    if (answer.failure.may_retry) error.message += ')';
+    error.message += ')';
     return error;
   }
 

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <deque>
+#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,7 +38,8 @@ class ReplayClient final : public LLMClient {
                     shown(request.id), file_, abbreviate(request.fingerprint), abbreviate(replies.back().fingerprint)));
   }
 
-  [[nodiscard]] std::string describe() const override { return "replay " + shown(file_); }
+  [[nodiscard]] std::string identity() const override { return "replay"; }
+  [[nodiscard]] std::string endpoint() const override { return shown(file_); }
 
  private:
   static std::string shown(std::string_view text) { return sanitize_line(text, 200); }
@@ -54,27 +57,55 @@ class ReplayClient final : public LLMClient {
   ReplayMode mode_;
 };
 
-/// Says of itself what its inner client says: a run is the same whether somebody listens or not.
+/// Has the identity of its inner client: a run is the same whether it is recorded or not.
 class RecordingClient final : public LLMClient {
  public:
-  RecordingClient(std::unique_ptr<LLMClient> inner, std::unique_ptr<RecordingFile> file)
-      : inner_(std::move(inner)), file_(std::move(file)) {}
+  RecordingClient(std::unique_ptr<LLMClient> inner, std::unique_ptr<RecordingFile> file, RecordingFailure on_failure)
+      : inner_(std::move(inner)), file_(std::move(file)), on_failure_(std::move(on_failure)) {}
+
+  RecordingClient(const RecordingClient&) = delete;
+  RecordingClient& operator=(const RecordingClient&) = delete;
+  ~RecordingClient() override {
+    const auto appended = append_missing();
+    if (!appended && on_failure_) on_failure_(appended.error());
+  }
 
   Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
+    {
+      // Nothing is paid for while what was paid for cannot be recorded.
+      const std::scoped_lock lock(mutex_);
+      KERNELGEN_CHECK(append_missing());
+    }
     KERNELGEN_TRY(auto reply, inner_->complete(request, std::move(stop)));
     RecordedReply recorded;
     recorded.id = request.id;
     recorded.fingerprint = request.fingerprint;
     recorded.reply = reply;
-    KERNELGEN_CHECK(file_->append(recorded).context("recording the reply to " + request.id));
+    const std::scoped_lock lock(mutex_);
+    missing_.push_back(std::move(recorded));
+    // A failure is the error of the next request, and of on_failure_ when there is none.
+    static_cast<void>(append_missing());
     return reply;
   }
 
-  [[nodiscard]] std::string describe() const override { return inner_->describe(); }
+  [[nodiscard]] std::string identity() const override { return inner_->identity(); }
+  [[nodiscard]] std::string endpoint() const override { return inner_->endpoint(); }
 
  private:
+  /// Appends the replies that are not in the file yet, oldest first.
+  Result<void> append_missing() {
+    while (!missing_.empty()) {
+      KERNELGEN_CHECK(file_->append(missing_.front()).context("recording the reply to " + missing_.front().id));
+      missing_.pop_front();
+    }
+    return {};
+  }
+
   std::unique_ptr<LLMClient> inner_;
   std::unique_ptr<RecordingFile> file_;
+  RecordingFailure on_failure_;
+  std::mutex mutex_;
+  std::deque<RecordedReply> missing_;
 };
 
 }  // namespace
@@ -85,10 +116,12 @@ Result<std::unique_ptr<LLMClient>> make_replay_client(const std::filesystem::pat
 }
 
 Result<std::unique_ptr<LLMClient>> make_recording_client(std::unique_ptr<LLMClient> inner,
-                                                         const std::filesystem::path& file) {
+                                                         const std::filesystem::path& file,
+                                                         RecordingFailure on_failure) {
   if (inner == nullptr) return Error{ErrorCode::InvalidArgument, "there is no client whose replies to record", {}};
   KERNELGEN_TRY(auto opened, RecordingFile::open(file));
-  return std::unique_ptr<LLMClient>(std::make_unique<RecordingClient>(std::move(inner), std::move(opened)));
+  return std::unique_ptr<LLMClient>(
+      std::make_unique<RecordingClient>(std::move(inner), std::move(opened), std::move(on_failure)));
 }
 
 }  // namespace v0

@@ -44,7 +44,7 @@ TemporaryDirectory scratch() {
 
 }  // namespace
 
-TEST_CASE("a certificate that nobody vouches for is refused before the key is sent", "[llm][openai_client]") {
+TEST_CASE("a certificate that no authority has signed is refused before the key is sent", "[llm][openai_client]") {
   check_refused(TlsServer("IP:127.0.0.1", k_done));
 }
 

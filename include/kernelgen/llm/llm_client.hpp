@@ -29,7 +29,7 @@ struct LLMRequest {
   /// Prompt::fingerprint; a strict replay compares it. Empty: not compared.
   std::string fingerprint;
   double temperature = 0.7;
-  /// Limit of the reply; unset: the provider's.
+  /// Longest reply, in tokens; unset: the provider's limit.
   std::optional<std::int64_t> max_output_tokens;
   /// From sending to the last byte of the reply, all attempts together.
   std::chrono::milliseconds timeout{600'000};
@@ -37,16 +37,28 @@ struct LLMRequest {
 
 /// Asks a model. Implementations are thread-safe; several requests may be in flight.
 ///
-/// Errors: Timeout; Unavailable (the endpoint refuses, breaks off or answers what is no reply; trying later may help);
-/// PermissionDenied (the key is not accepted); InvalidArgument (the provider rejects the request, e.g. too long);
-/// Pending (a reply that somebody else writes is not there, and waiting was not wanted); Cancelled.
+/// Errors: Timeout and Unavailable are outages (see is_outage()): the endpoint does not answer in time, refuses, breaks
+/// off, has no quota left, or answers what is no reply. PermissionDenied: the key is not accepted. InvalidArgument: the
+/// provider rejects the request, for example because it is too long. Pending: a reply that is written elsewhere is not
+/// there yet, and waiting was not wanted. Cancelled. Any other code means that nothing can be asked before a person has
+/// repaired something.
 class LLMClient {
  public:
   virtual ~LLMClient() = default;
   virtual Result<Reply> complete(const LLMRequest& request, std::stop_token stop) = 0;
-  /// For people and records: "openai gpt-5 at api.openai.com", "mailbox /tmp/mail". Never holds a key.
-  [[nodiscard]] virtual std::string describe() const = 0;
+  /// The model alone: "openai gpt-5", "command my-model", "mailbox". A run that is resumed must ask the same one. Never
+  /// holds a key.
+  [[nodiscard]] virtual std::string identity() const = 0;
+  /// Where the model is asked: "localhost:8000", a path, a directory. It may differ in every session of a run, and is
+  /// recorded with each request. Never holds a key. Empty: there is nothing to say.
+  [[nodiscard]] virtual std::string endpoint() const { return {}; }
 };
+
+/// Whether a request got no answer because of its endpoint, and not because of what was asked: the same request may be
+/// answered later.
+[[nodiscard]] constexpr bool is_outage(ErrorCode code) {
+  return code == ErrorCode::Timeout || code == ErrorCode::Unavailable;
+}
 
 }  // namespace v0
 }  // namespace kernelgen

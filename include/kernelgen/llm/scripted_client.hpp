@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// ScriptedLLMClient: an LLMClient for tests of the code around one. Asks nobody.
+/// ScriptedLLMClient: an LLMClient for tests of the code around one. It asks no model.
 
 #include <cstddef>
 #include <functional>
@@ -46,7 +46,7 @@ class ScriptedLLMClient final : public LLMClient {
     return answer_(request);
   }
 
-  [[nodiscard]] std::string describe() const override { return "scripted"; }
+  [[nodiscard]] std::string identity() const override { return "scripted"; }
 
   /// The requests so far, oldest first.
   [[nodiscard]] std::vector<LLMRequest> requests() const {

@@ -103,7 +103,8 @@ class FakeModel final : public LLMClient {
     }
     return answer_(request, stop);
   }
-  [[nodiscard]] std::string describe() const override { return "fake"; }
+  [[nodiscard]] std::string identity() const override { return "fake"; }
+  [[nodiscard]] std::string endpoint() const override { return "fake-host:1"; }
 
   [[nodiscard]] std::map<std::string, int> asked() const {
     const std::scoped_lock lock(mutex_);

@@ -122,7 +122,7 @@ TEST_CASE("an error within a success is no reply", "[llm][chat_completions]") {
   const auto failed = failure(200, R"({"error": {"message": "upstream is gone", "code": 502}, "choices": []})");
   CHECK(failed.error.code == ErrorCode::Unavailable);
   CHECK(failed.error.message == "the provider reports: upstream is gone");
-  CHECK(failed.may_retry);
+  CHECK(failed.kind == AttemptFailure::ServerError);
   CHECK(reply(R"({"error": null, "choices": [{"message": {"content": "x"}}]})").text == "x");
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("a success without a choice is no reply", "[llm][chat_completions]") {
     CHECK(failed.error.code == ErrorCode::Unavailable);
     CHECK(contains(failed.error.message, "holds no choice"));
     CHECK(contains(failed.error.message, body));
-    CHECK(failed.may_retry);
+    CHECK(failed.kind == AttemptFailure::CutOff);
   }
 }
 
@@ -142,15 +142,15 @@ TEST_CASE("a cut answer is tried again, a web page is not", "[llm][chat_completi
   const auto cut = failure(200, R"({"choices": [{"message": {"content": "half)");
   CHECK(cut.error.code == ErrorCode::Unavailable);
   CHECK(contains(cut.error.message, "cut or not JSON"));
-  CHECK(cut.may_retry);
-  CHECK(failure(200, "").may_retry);
+  CHECK(cut.kind == AttemptFailure::CutOff);
+  CHECK(failure(200, "").kind == AttemptFailure::CutOff);
   const auto page = failure(200, "\n<!DOCTYPE html>\n<html>\x1b[31m<title>Log in</title>" + std::string(5000, 'x'));
   CHECK(page.error.code == ErrorCode::Unavailable);
   CHECK(contains(page.error.message, "web page"));
   CHECK(contains(page.error.message, "<title>Log in</title>"));
   CHECK(page.error.message.find('\x1b') == std::string::npos);
   CHECK(page.error.message.size() < 300);
-  CHECK_FALSE(page.may_retry);
+  CHECK(page.kind == AttemptFailure::Final);
 }
 
 TEST_CASE("the status decides what a refusal means", "[llm][chat_completions]") {
@@ -158,19 +158,21 @@ TEST_CASE("the status decides what a refusal means", "[llm][chat_completions]") 
   struct Case {
     long status;
     ErrorCode code;
-    bool may_retry;
+    AttemptFailure kind = AttemptFailure::Final;
   };
   for (const Case expected :
-       {Case{400, ErrorCode::InvalidArgument, false}, Case{401, ErrorCode::PermissionDenied, false},
-        Case{403, ErrorCode::PermissionDenied, false}, Case{404, ErrorCode::InvalidArgument, false},
-        Case{408, ErrorCode::Unavailable, true}, Case{413, ErrorCode::InvalidArgument, false},
-        Case{429, ErrorCode::Unavailable, true}, Case{500, ErrorCode::Unavailable, true},
-        Case{503, ErrorCode::Unavailable, true}, Case{529, ErrorCode::Unavailable, true},
-        Case{204, ErrorCode::Unavailable, false}}) {
+       {Case{400, ErrorCode::InvalidArgument}, Case{401, ErrorCode::PermissionDenied},
+        Case{402, ErrorCode::Unavailable}, Case{403, ErrorCode::PermissionDenied},
+        Case{404, ErrorCode::InvalidArgument}, Case{413, ErrorCode::InvalidArgument},
+        Case{408, ErrorCode::Unavailable, AttemptFailure::ServerError},
+        Case{429, ErrorCode::Unavailable, AttemptFailure::Overloaded},
+        Case{500, ErrorCode::Unavailable, AttemptFailure::ServerError},
+        Case{503, ErrorCode::Unavailable, AttemptFailure::ServerError},
+        Case{529, ErrorCode::Unavailable, AttemptFailure::ServerError}, Case{204, ErrorCode::Unavailable}}) {
     INFO(expected.status);
     const auto failed = failure(expected.status, body);
     CHECK(failed.error.code == expected.code);
-    CHECK(failed.may_retry == expected.may_retry);
+    CHECK(failed.kind == expected.kind);
     CHECK(contains(failed.error.message, "HTTP " + std::to_string(expected.status) + ": no such model"));
   }
 }
@@ -178,7 +180,7 @@ TEST_CASE("the status decides what a refusal means", "[llm][chat_completions]") 
 TEST_CASE("an empty account is not asked again", "[llm][chat_completions]") {
   const auto failed = failure(429, R"({"error": {"message": "quota", "code": "insufficient_quota"}})");
   CHECK(failed.error.code == ErrorCode::Unavailable);
-  CHECK_FALSE(failed.may_retry);
+  CHECK(failed.kind == AttemptFailure::Final);
 }
 
 TEST_CASE("the provider's words are found in every form of an error", "[llm][chat_completions]") {
@@ -199,7 +201,7 @@ TEST_CASE("a redirection is refused and says where it leads", "[llm][chat_comple
   CHECK(read.failure.error.code == ErrorCode::InvalidArgument);
   CHECK(contains(read.failure.error.message, "https://elsewhere.example/v1?key=[key]"));
   CHECK(contains(read.failure.error.message, "base URL"));
-  CHECK_FALSE(read.failure.may_retry);
+  CHECK(read.failure.kind == AttemptFailure::Final);
 }
 
 TEST_CASE("a server that repeats the key does not get it into a message", "[llm][chat_completions]") {

@@ -152,7 +152,8 @@ TEST_CASE("a program is not started for nothing", "[llm][command_client]") {
 
 TEST_CASE("a command client describes itself without its arguments", "[llm][command_client]") {
   FakeRunner runner(outcome(0, "reply"));
-  CHECK(client_of(runner)->describe() == "command /bin/sh");
+  CHECK(client_of(runner)->identity() == "command sh");
+  CHECK(client_of(runner)->endpoint() == "/bin/sh");
 }
 
 TEST_CASE("a command that names no program is refused", "[llm][command_client]") {

@@ -31,7 +31,11 @@ struct World {
   Result<std::unique_ptr<LLMClient>> make(std::string_view spec) {
     return make_llm_client(spec, {.environment = environment, .runner = runner});
   }
-  std::string described(std::string_view spec) { return make(spec).value()->describe(); }
+  /// "IDENTITY | ENDPOINT".
+  std::string described(std::string_view spec) {
+    const auto client = make(spec).value();
+    return client->identity() + " | " + client->endpoint();
+  }
 };
 
 using Words = std::vector<std::string>;
@@ -51,12 +55,12 @@ TEST_CASE("a command is split at blanks, quotes keep them", "[llm][llm_spec]") {
 TEST_CASE("openai:MODEL takes key and address from the environment", "[llm][llm_spec]") {
   World world;
   world.environment["OPENAI_API_KEY"] = "topsecret";
-  CHECK(world.described("openai:gpt-5") == "openai gpt-5 at api.openai.com");
+  CHECK(world.described("openai:gpt-5") == "openai gpt-5 | api.openai.com");
   world.environment["OPENAI_BASE_URL"] = "http://node7:8000/v1";
-  CHECK(world.described("openai:gpt-5") == "openai gpt-5 at node7:8000");
-  CHECK(world.described("openai:m@https://host/v1") == "openai m at host");
-  CHECK(world.described("openai:@cf/meta/llama@https://host/v1") == "openai @cf/meta/llama at host");
-  CHECK(world.described("openai:org/model@rev") == "openai org/model@rev at node7:8000");
+  CHECK(world.described("openai:gpt-5") == "openai gpt-5 | node7:8000");
+  CHECK(world.described("openai:m@https://host/v1") == "openai m | host");
+  CHECK(world.described("openai:@cf/meta/llama@https://host/v1") == "openai @cf/meta/llama | host");
+  CHECK(world.described("openai:org/model@rev") == "openai org/model@rev | node7:8000");
 }
 
 TEST_CASE("openai without a key is refused where one is needed", "[llm][llm_spec]") {
@@ -67,7 +71,24 @@ TEST_CASE("openai without a key is refused where one is needed", "[llm][llm_spec
   CHECK(missing.error().message.find("OPENAI_API_KEY is not set") == 0);
   world.environment["OPENAI_API_KEY"] = "";
   CHECK_FALSE(world.make("openai:gpt-5"));
-  CHECK(world.described("openai:local@http://localhost:8000/v1") == "openai local at localhost:8000");
+  CHECK(world.described("openai:local@http://localhost:8000/v1") == "openai local | localhost:8000");
+}
+
+TEST_CASE("an address without its scheme is refused by name, and is no missing key", "[llm][llm_spec]") {
+  World world;
+  for (const std::string address : {"localhost:9", "localhost", "node7:8000/v1", "10.0.0.1/v1", "host.example/v1"}) {
+    INFO(address);
+    const auto refused = world.make("openai:x@" + address);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::InvalidArgument);
+    CHECK(refused.error().message.find("the address " + address + " lacks its scheme") == 0);
+    CHECK(refused.error().message.find("http://" + address) != std::string::npos);
+    CHECK(refused.error().message.find("OPENAI_API_KEY") == std::string::npos);
+  }
+  // Revisions of models are no addresses.
+  world.environment["OPENAI_API_KEY"] = "topsecret";
+  for (const char* model : {"org/model@rev", "@cf/meta/llama", "claude@20240229", "m@1.2"})
+    CHECK(world.described("openai:" + std::string(model)) == "openai " + std::string(model) + " | api.openai.com");
 }
 
 TEST_CASE("a key that could smuggle a header is refused and not shown", "[llm][llm_spec]") {
@@ -106,7 +127,8 @@ TEST_CASE("command:PROGRAM gets an environment without keys", "[llm][llm_spec]")
   world.environment["OPENAI_API_KEY"] = "topsecret";
   world.environment["LANG"] = "C";
   auto client = world.make("command:/bin/sh -c 'cat prompt'").value();
-  CHECK(client->describe() == "command /bin/sh");
+  CHECK(client->identity() == "command sh");
+  CHECK(client->endpoint() == "/bin/sh");
   LLMRequest request;
   request.id = "seed1";
   CHECK(client->complete(request, {}).value().text == "reply");
@@ -121,9 +143,9 @@ TEST_CASE("replay:FILE and mailbox:DIR lead to their clients", "[llm][llm_spec]"
   const auto file = (scratch.path() / "replies.jsonl").string();
   CHECK(world.make("replay:" + file).error().code == ErrorCode::NotFound);
   REQUIRE(write_file_atomic(file, ""));
-  CHECK(world.described("replay:" + file) == "replay " + file);
+  CHECK(world.described("replay:" + file) == "replay | " + file);
   const auto mail = (scratch.path() / "mail").string();
-  CHECK(world.described("mailbox:" + mail) == "mailbox " + mail);
+  CHECK(world.described("mailbox:" + mail) == "mailbox | " + mail);
 }
 
 TEST_CASE("the way of waiting and of replaying comes from the context", "[llm][llm_spec]") {

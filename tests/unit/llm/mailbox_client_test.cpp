@@ -79,7 +79,7 @@ TEST_CASE("another prompt of the same name does not get the old reply", "[llm][m
   CHECK(mailbox.ask("new", Waiting::Return).value().text == "to the new one");
 }
 
-TEST_CASE("a mailbox waits, longer than a machine may take, until somebody answers", "[llm][mailbox]") {
+TEST_CASE("a mailbox waits, longer than a machine may take, until there is an answer", "[llm][mailbox]") {
   Mailbox mailbox;
   std::jthread person([&] {
     while (!fs::exists(mailbox.prompt())) std::this_thread::sleep_for(1ms);
@@ -148,7 +148,8 @@ TEST_CASE("ids and directories that cannot work are refused", "[llm][mailbox]") 
   CHECK(make_mailbox_client({}).error().code == ErrorCode::InvalidArgument);
   Mailbox mailbox;
   auto client = make_mailbox_client({.directory = mailbox.directory(), .waiting = Waiting::Return}).value();
-  CHECK(client->describe() == "mailbox " + mailbox.directory().string());
+  CHECK(client->identity() == "mailbox");
+  CHECK(client->endpoint() == mailbox.directory().string());
   for (const char* id : {"", "../escape", ".hidden", "a b", "seed1/repair2"}) {
     LLMRequest request;
     request.id = id;

@@ -66,7 +66,8 @@ TEST_CASE("a recorded reply comes back whole", "[llm][replay_client]") {
   CHECK(reply.model == "m");
   CHECK(reply.latency == 5ms);
   CHECK(client->complete(request("seed2", "bb22"), {}).value().text == "two");
-  CHECK(client->describe() == "replay " + scratch.file.string());
+  CHECK(client->identity() == "replay");
+  CHECK(client->endpoint() == scratch.file.string());
 }
 
 TEST_CASE("a request that was not recorded is NotFound and says how to record it", "[llm][replay_client]") {
@@ -198,7 +199,7 @@ TEST_CASE("a recorder appends, and does not record errors", "[llm][recording_cli
   CHECK(again->complete(request("seed2", "bb22"), {}).value().text == "two");
 }
 
-TEST_CASE("a recorder mends a torn last line before it appends", "[llm][recording_client]") {
+TEST_CASE("a recorder repairs a torn last line before it appends", "[llm][recording_client]") {
   Scratch scratch;
   const std::string text(k_two_lines);
   scratch.write(text + R"({"schema":1,"id":"seed3","fingerpr)" + std::string(200'000, 'x'));
@@ -246,21 +247,53 @@ TEST_CASE("threads and clients record into one file without mixing lines", "[llm
   CHECK(whole == 4 * k_each);
 }
 
-TEST_CASE("a full disk is NoSpace, and leaves the file as it was", "[llm][recording_client]") {
+TEST_CASE("a reply that a full disk cannot take is handed on, and recorded once there is space",
+          "[llm][recording_client]") {
   Scratch scratch;
   scratch.write(k_two_lines);
   const auto client =
       recorder(scratch, {ScriptedLLMClient::reply(std::string(10'000, 'x')), ScriptedLLMClient::reply("small")});
   {
     const FileSizeLimit full(k_two_lines.size() + 100);
-    const auto result = client->complete(request("seed3"), {});
-    REQUIRE_FALSE(result);
-    CHECK(result.error().code == ErrorCode::NoSpace);
-    CHECK(contains(result.error().to_line(), "recording the reply to seed3: cannot write "));
+    const auto paid = client->complete(request("seed3"), {});
+    REQUIRE(paid);
+    CHECK(paid->text == std::string(10'000, 'x'));
+    CHECK(scratch.text() == k_two_lines);
+    // Nothing more is paid for before it can be recorded.
+    const auto refused = client->complete(request("seed4"), {});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::NoSpace);
+    CHECK(contains(refused.error().to_line(), "recording the reply to seed3: cannot write "));
   }
-  CHECK(scratch.text() == k_two_lines);
   REQUIRE(client->complete(request("seed4"), {}));
+  CHECK(replay(scratch)->complete(request("seed3"), {}).value().text == std::string(10'000, 'x'));
   CHECK(replay(scratch)->complete(request("seed4"), {}).value().text == "small");
+}
+
+TEST_CASE("a recorder says in the end what it could not record", "[llm][recording_client]") {
+  Scratch scratch;
+  std::vector<Error> heard;
+  const auto make = [&] {
+    return make_recording_client(
+               std::make_unique<ScriptedLLMClient>(std::vector<Result<Reply>>{ScriptedLLMClient::reply("a reply")}),
+               scratch.file, [&](const Error& error) { heard.push_back(error); })
+        .value();
+  };
+  {
+    const auto client = make();
+    const FileSizeLimit full(10);
+    REQUIRE(client->complete(request("seed1"), {}));
+  }
+  // The limit ended before the client did, so that it could still be recorded.
+  CHECK(heard.empty());
+  CHECK(replay(scratch)->complete(request("seed1"), {}).value().text == "a reply");
+  {
+    const FileSizeLimit full(10);
+    const auto client = make();
+    REQUIRE(client->complete(request("seed2"), {}));
+  }
+  REQUIRE(heard.size() == 1);
+  CHECK(heard.front().code == ErrorCode::NoSpace);
 }
 
 TEST_CASE("a file that cannot be recorded to is refused before anything is asked", "[llm][recording_client]") {
@@ -270,7 +303,7 @@ TEST_CASE("a file that cannot be recorded to is refused before anything is asked
   CHECK(make_recording_client(nullptr, "replies.jsonl").error().code == ErrorCode::InvalidArgument);
 }
 
-TEST_CASE("a recorder calls itself what its inner client calls itself", "[llm][recording_client]") {
+TEST_CASE("a recorder has the identity of its inner client", "[llm][recording_client]") {
   Scratch scratch;
-  CHECK(recorder(scratch, {})->describe() == "scripted");
+  CHECK(recorder(scratch, {})->identity() == "scripted");
 }

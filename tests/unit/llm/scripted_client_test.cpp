@@ -42,7 +42,7 @@ TEST_CASE("a scripted client answers from its function and remembers the request
   REQUIRE(client.requests().size() == 2);
   CHECK(client.requests()[0].id == "good");
   CHECK(client.requests()[1].prompt == "write bad");
-  CHECK(client.describe() == "scripted");
+  CHECK(client.identity() == "scripted");
 }
 
 TEST_CASE("a scripted client that is cancelled does not answer", "[llm][scripted_client]") {
@@ -54,7 +54,7 @@ TEST_CASE("a scripted client that is cancelled does not answer", "[llm][scripted
   CHECK(client.complete(request("a"), {}).value().text == "kept");
 }
 
-TEST_CASE("each entry of a script is given once, whoever asks", "[llm][scripted_client]") {
+TEST_CASE("each entry of a script is given once, whatever is asked", "[llm][scripted_client]") {
   constexpr std::size_t k_each = 200;
   std::vector<Result<Reply>> replies;
   for (std::size_t i = 0; i < 2 * k_each; ++i) replies.emplace_back(ScriptedLLMClient::reply(std::to_string(i)));
