@@ -183,8 +183,7 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(const auto client, make_client(options, context));
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   const auto detector = make_persistent_detector();
-  KERNELGEN_TRY(const auto results, open_results_directory(options.results));
-  KERNELGEN_TRY(const auto directory, results->run_directory(request.task.name, options.name));
+  KERNELGEN_TRY(const auto directory, run_directory(options.results, request.task.name, options.name));
   KERNELGEN_TRY(const auto journal, open_run_journal(directory, [] { return std::chrono::system_clock::now(); }));
 
   RunDisplay display(context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); });

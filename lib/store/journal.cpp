@@ -1,15 +1,16 @@
 #include <kernelgen/store/journal.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <utility>
 
-#include "store/file_lock.hpp"
 #include "store/run_files.hpp"
 #include "support/clock.hpp"
 #include "support/errno_error.hpp"
+#include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
 #include "support/unique_fd.hpp"
@@ -53,11 +54,16 @@ Result<std::vector<Event>> parse_journal(std::string_view text, const std::strin
 
 class FileJournal final : public Journal {
  public:
-  FileJournal(const fs::path& directory, TimeSource clock, UniqueFd fd)
-      : name_((directory / "events.jsonl").string()), files_(directory), clock_(std::move(clock)), fd_(std::move(fd)) {}
+  FileJournal(const fs::path& directory, TimeSource clock, LockFile lock)
+      : lock_(std::move(lock)),
+        name_((directory / "events.jsonl").string()),
+        files_(directory),
+        clock_(std::move(clock)) {}
 
   /// Reads what is there, cuts a torn last line off, and writes the files that a crash left out.
   Result<void> open() {
+    fd_.reset(::open(name_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!fd_.valid()) return errno_error(errno, "cannot open " + name_);
     KERNELGEN_TRY(const auto text, read_all(fd_.get(), k_max_journal_bytes, name_));
     KERNELGEN_TRY(events_, parse_journal(text, name_, bytes_));
     if (bytes_ < text.size()) KERNELGEN_CHECK(cut());
@@ -73,7 +79,7 @@ class FileJournal final : public Journal {
     auto written = write_all(fd_.get(), line, name_);
     if (written && ::fdatasync(fd_.get()) != 0) written = errno_error(errno, "cannot write " + name_);
     if (!written) {
-      // Half a line in the middle would be damage, at the end it is only torn; so it matters little if this fails.
+      // Half a line in the middle would be damage; at the end it is only torn, so that it matters little if this fails.
       [[maybe_unused]] const auto ignored = cut();
       return written;
     }
@@ -84,10 +90,12 @@ class FileJournal final : public Journal {
 
  private:
   Result<void> cut() {
-    if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0) return errno_error(errno, "cannot mend " + name_);
+    if (::ftruncate(fd_.get(), static_cast<off_t>(bytes_)) != 0)
+      return errno_error(errno, "cannot cut the torn last line of " + name_);
     return {};
   }
 
+  LockFile lock_;
   std::string name_;
   RunFiles files_;
   TimeSource clock_;
@@ -116,8 +124,10 @@ std::unique_ptr<Journal> make_memory_journal(TimeSource clock) {
 
 Result<std::unique_ptr<Journal>> open_run_journal(const fs::path& directory, TimeSource clock) {
   KERNELGEN_CHECK(make_directories(directory));
-  KERNELGEN_TRY(auto fd, open_locked(directory / "events.jsonl", directory));
-  auto journal = std::make_unique<FileJournal>(directory, std::move(clock), std::move(fd));
+  KERNELGEN_TRY(auto lock, LockFile::acquire({.file = directory / ".lock",
+                                              .resource = "the run in " + directory.string(),
+                                              .advice = "wait until that one ends, or give the new run another name"}));
+  auto journal = std::make_unique<FileJournal>(directory, std::move(clock), std::move(lock));
   KERNELGEN_CHECK(journal->open());
   return std::unique_ptr<Journal>(std::move(journal));
 }

@@ -71,7 +71,7 @@ Result<void> RunFiles::write_best(const std::string& action_id) const {
   if (found == results_.end() || !found->second.candidate || !found->second.record)
     return Error{ErrorCode::Internal, "the best action " + action_id + " has no candidate or no record"};
   const auto& result = found->second;
-  // The code last: whoever sees it finds its record and its prompt beside it.
+  // The code is written last, so that its record and its prompt are beside it when it appears.
   const auto prompt = prompts_.find(result.number);
   KERNELGEN_CHECK(write("best_prompt.txt", prompt == prompts_.end() ? "" : prompt->second, Mode::Write));
   KERNELGEN_CHECK(write("best_result.json", to_json(*result.record), Mode::Write));

@@ -19,9 +19,9 @@ class RunFiles {
 
   /// Writes what belongs to the event.
   Result<void> apply(const Event& event);
-  /// Takes note of an event of an earlier session; writes only what a crash left out.
+  /// Applies an event of an earlier session; writes only what a crash left out.
   Result<void> restore(const Event& event);
-  /// After the last restore(): the files of the best candidate, which each BestChanged replaces.
+  /// Called after the last restore(). Writes the files of the best candidate, which each BestChanged replaces.
   Result<void> restore_best();
 
  private:

@@ -1,6 +1,6 @@
 #include <filesystem>
 
-#include <kernelgen/store/results_directory.hpp>
+#include <kernelgen/store/journal.hpp>
 
 #include "cli/fixture.hpp"
 #include "support/catch.hpp"
@@ -91,12 +91,18 @@ TEST_CASE("the same command goes on, another one is refused", "[cli][run]") {
   CHECK(fs::exists(kgen.path("out/relu/two/best_code.cpp")));
 }
 
-TEST_CASE("a results directory that another kgen has is refused with 73", "[cli][run]") {
+TEST_CASE("a run that another kgen has is refused with 73; other runs go on beside it", "[cli][run]") {
   Fixture kgen;
-  const auto held = open_results_directory(kgen.path("out"));
+  kgen.judge = judge;
+  kgen.model = [](const LLMRequest&) { return kernel("fast"); };
+  const auto held = open_run_journal(kgen.path("out/relu"), [] { return std::chrono::system_clock::now(); });
   REQUIRE(held);
-  CHECK(kgen.run(run_arguments(kgen)) == 73);
-  CHECK(kgen.err.str() == "kgen: " + kgen.path("out") + " is in use by another kgen\n");
+  const std::vector<std::string> one{"--policy", "one-shot", "--samples", "1"};
+  CHECK(kgen.run(run_arguments(kgen, one)) == 73);
+  CHECK(kgen.err.str().find("kgen: the run in " + kgen.path("out/relu") + " is in use by another kgen (process " +
+                            std::to_string(::getpid())) == 0);
+  CHECK(kgen.err.str().find("give the new run another name") != std::string::npos);
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "1", "--name", "two"})) == 0);
 }
 
 TEST_CASE("run without waiting exits with 75", "[cli][run]") {

@@ -36,17 +36,18 @@ using TimeSource = std::function<std::chrono::system_clock::time_point()>;
 /// The time of an event; nothing when the text is no such time.
 [[nodiscard]] std::optional<std::chrono::system_clock::time_point> parse_utc(std::string_view iso8601);
 
-/// Forgets everything when it goes; for searches inside another program.
+/// A journal in memory, for searches inside another program: it is gone when it is destroyed.
 [[nodiscard]] std::unique_ptr<Journal> make_memory_journal(TimeSource clock);
 
-/// `directory`/events.jsonl, made when missing and locked while this lives: Busy when another process has it. A torn
-/// last line is cut off; any other damage is InvalidArgument with the line. Also keeps the files of the run beside it
-/// (prompt_N.txt, response_N.txt, code_N.EXT, result_N.json, best_*; see docs/results.md): they appear by rename, and
-/// one that is missing after a crash is written when the journal is opened.
+/// The journal `directory`/events.jsonl, made when missing. The run is locked while the journal lives
+/// (`directory`/.lock): Busy, with the process that holds it, when another one does. A torn last line is cut off; any
+/// other damage is InvalidArgument with the line. Also keeps the files of the run beside it (prompt_N.txt,
+/// response_N.txt, code_N.EXT, result_N.json, best_*; see docs/results.md): they appear by rename, and one that is
+/// missing after a crash is written when the journal is opened.
 [[nodiscard]] Result<std::unique_ptr<Journal>> open_run_journal(const std::filesystem::path& directory,
                                                                 TimeSource clock);
 
-/// The events of a run that somebody else may be writing. Takes no lock; a torn last line is left out.
+/// The events of a run that another process may be writing. Takes no lock; a torn last line is left out.
 [[nodiscard]] Result<std::vector<Event>> read_run_events(const std::filesystem::path& directory);
 
 /// The finished actions of a run.

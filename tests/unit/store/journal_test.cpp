@@ -139,7 +139,20 @@ TEST_CASE("a second owner of a journal is told so", "[store][journal]") {
   const auto second = open_run_journal(directory.path(), fixed_time());
   REQUIRE_FALSE(second);
   CHECK(second.error().code == ErrorCode::Busy);
-  CHECK(second.error().message.find("in use by another kgen") != std::string::npos);
+  CHECK(second.error().message.find("the run in " + directory.path().string() + " is in use by another kgen (process " +
+                                    std::to_string(::getpid()) + " on ") == 0);
+  CHECK(second.error().message.find("; wait until that one ends, or give the new run another name") !=
+        std::string::npos);
+}
+
+TEST_CASE("runs of one results directory have an owner each", "[store][journal]") {
+  const auto directory = make_directory();
+  const auto one = open_run_journal(directory.path() / "relu", fixed_time());
+  const auto named = open_run_journal(directory.path() / "relu" / "again", fixed_time());
+  const auto other = open_run_journal(directory.path() / "gru", fixed_time());
+  CHECK(one);
+  CHECK(named);
+  CHECK(other);
 }
 
 TEST_CASE("a killed owner lets go of the journal", "[store][journal]") {
