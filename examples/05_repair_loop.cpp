@@ -44,10 +44,10 @@ int main() {
       make_candidate(Target::Cpp, "int kgen_run(void*, const kgen_run_args* args) { return use(args, scale); }\n");
   RepairLoop loop({model, **prompts, benchmarker, *detector}, {.max_attempts = 3});
   const auto outcome = loop.run(request, {}, {});
-  if (!outcome) return fail(outcome.error());
-  for (const auto& [id, result] : outcome->history) {
+  if (outcome.error) return fail(*outcome.error);
+  for (const auto& [id, result] : outcome.history) {
     std::cout << id << ": " << (result.record ? result.record->outcome.to_class() : result.message) << '\n';
   }
-  std::cout << "best: " << outcome->best << '\n';
-  return outcome->best == "start/repair2" ? 0 : 1;
+  std::cout << "best: " << outcome.best << '\n';
+  return outcome.best == "start/repair2" ? 0 : 1;
 }

@@ -176,7 +176,7 @@ void bind_options(CLI::App& command, PromptOptions& options) {
       ->type_name("NAME");
   command
       .add_option("--variant", options.variant,
-                  "A strategy (seed), a stage (stage), a rescue (repair), correctness or optimization (critic)")
+                  "A strategy (seed), a stage (stage), an escalation (repair), correctness or optimization (critic)")
       ->type_name("NAME");
   command.add_option("--candidate", options.candidate, "The kernel to start from; all phases but seed need one")
       ->type_name("FILE");

@@ -119,10 +119,20 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   return request;
 }
 
-Result<std::unique_ptr<LLMClient>> make_client(const RunOptions& options, Context& context) {
+/// `unrecorded` is set when the client is destroyed and a reply could not be recorded.
+Result<std::unique_ptr<LLMClient>> make_client(const RunOptions& options, Context& context,
+                                               std::optional<Error>& unrecorded) {
   KERNELGEN_TRY(auto client, context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict));
   if (options.record.empty()) return client;
-  return make_recording_client(std::move(client), options.record);
+  return make_recording_client(std::move(client), options.record,
+                               [&unrecorded](const Error& error) { unrecorded = error; });
+}
+
+/// What ended the run before it was over. The journal is on disk, so that the same command can go on.
+Error stopped(Error error) {
+  if (error.code == ErrorCode::Cancelled) error.message += "; the same command goes on from here";
+  if (error.code == ErrorCode::Pending) error.message += "; the run is paused, and the same command goes on from here";
+  return error;
 }
 
 ExitCode exit_code_for(const FlowOutcome& outcome) {
@@ -180,22 +190,29 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
                 make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts}));
   KERNELGEN_TRY(const auto policy, make_policy(options.search, *prompts, request.target));
   KERNELGEN_TRY(const auto profiler, choose_profiler(options, request, installation, context));
-  KERNELGEN_TRY(const auto client, make_client(options, context));
+  std::optional<Error> unrecorded;
+  KERNELGEN_TRY(auto client, make_client(options, context, unrecorded));
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   const auto detector = make_persistent_detector();
   KERNELGEN_TRY(const auto directory, run_directory(options.results, request.task.name, options.name));
   KERNELGEN_TRY(const auto journal, open_run_journal(directory, [] { return std::chrono::system_clock::now(); }));
 
   RunDisplay display(context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); });
+  for (const auto& event : journal->events()) display.remember(event);
   auto outcome = run_flow(
       request, *policy, {*client, *prompts, *benchmarker, *detector, profiler.get()}, *journal,
       [&](const auto& seen) { display.see(seen); }, context.stop);
   display.clear();
   // Also after an error: what was found so far is worth a report.
   auto reported = write_reports(options.results);
-  if (!outcome) return std::move(outcome).error();
+  client.reset();
+  if (!outcome) return stopped(std::move(outcome).error());
   context.out << (options.json ? to_json(*outcome, directory.string()) : describe(*outcome, directory.string()));
-  if (!reported) return std::move(reported).error();
+  if (unrecorded) return *unrecorded;
+  if (reported) return exit_code_for(*outcome);
+  if (reported.error().code != ErrorCode::Busy) return std::move(reported).error();
+  // The reports are of all runs of the directory: this one is complete without them.
+  context.err << "kgen: " << reported.error().to_line() << '\n';
   return exit_code_for(*outcome);
 }
 
@@ -238,7 +255,7 @@ void bind_options(CLI::App& command, RunOptions& options) {
       ->required()
       ->type_name("TASK");
   command.add_option("--target", options.target, "cpp, cuda, torch or triton")->required()->type_name("NAME");
-  command.add_option("--llm", options.llm, "Who writes: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE")
+  command.add_option("--llm", options.llm, "The model: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE")
       ->required()
       ->type_name("SPEC");
   command.add_option("--record", options.record, "Append every reply to FILE, for --llm replay:FILE")

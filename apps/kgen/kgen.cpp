@@ -13,7 +13,7 @@ namespace {
 constexpr const char* k_footer =
     "Exit codes: 0 success (eval: correct and at least as fast), 1 eval: correct but slower, run: goal not\n"
     "reached, 2 eval: not correct, run: no correct kernel, 64 wrong usage, 69 something this machine lacks,\n"
-    "70 a bug of kgen, 73 results in use by another kgen, 75 waiting for work done elsewhere, 130 interrupted.";
+    "70 a bug of kgen, 73 a run in use by another kgen, 75 not possible now, come back later, 130 interrupted.";
 
 int report(const Error& error, Context& context) {
   constexpr std::size_t k_max_error = 2000;

@@ -55,14 +55,38 @@ void RunDisplay::see(const std::variant<Event, EvaluationStep>& seen) {
   show_status();
 }
 
+void RunDisplay::remember(const Event& event) {
+  if (const auto* issued = std::get_if<ActionIssued>(&event.body)) ids_[issued->number] = issued->action.id;
+  if (const auto* arrived = std::get_if<ReplyArrived>(&event.body)) add_tokens(arrived->reply.usage);
+  if (const auto* finished_event = std::get_if<ActionFinished>(&event.body))
+    scores_[finished_event->result.action.id] = finished_event->result.score();
+  if (const auto* changed = std::get_if<BestChanged>(&event.body)) best_ = changed->action_id;
+  if (std::holds_alternative<RunStarted>(event.body)) best_.clear();
+}
+
+void RunDisplay::add_tokens(const TokenUsage& usage) {
+  tokens_ += usage.input_tokens.value_or(0) + usage.output_tokens.value_or(0);
+}
+
+std::string RunDisplay::name_of(int number) const {
+  const auto found = ids_.find(number);
+  return found == ids_.end() ? "request " + std::to_string(number) : found->second;
+}
+
 void RunDisplay::note(const Event& event) {
   if (const auto* issued = std::get_if<ActionIssued>(&event.body)) ids_[issued->number] = issued->action.id;
-  if (const auto* sent = std::get_if<RequestSent>(&event.body)) running_[ids_[sent->number]] = "asking";
+  if (const auto* sent = std::get_if<RequestSent>(&event.body)) running_[name_of(sent->number)] = "asking";
   if (const auto* arrived = std::get_if<ReplyArrived>(&event.body)) {
-    running_[ids_[arrived->number]] = "answered";
-    tokens_ += arrived->reply.usage.input_tokens.value_or(0) + arrived->reply.usage.output_tokens.value_or(0);
+    running_[name_of(arrived->number)] = "answered";
+    add_tokens(arrived->reply.usage);
   }
-  if (const auto* failed = std::get_if<RequestFailed>(&event.body)) running_.erase(ids_[failed->number]);
+  if (const auto* failed = std::get_if<RequestFailed>(&event.body)) running_.erase(name_of(failed->number));
+  if (const auto* pending = std::get_if<RequestPending>(&event.body)) running_.erase(name_of(pending->number));
+  if (const auto* deferred = std::get_if<RequestDeferred>(&event.body)) {
+    running_.erase(name_of(deferred->number));
+    line(fmt::format("{:<24} {:<32} {:>7}  {}", name_of(deferred->number), "no answer, asked again later", "-",
+                     sanitize_line(deferred->message, k_max_message)));
+  }
   if (const auto* finished_event = std::get_if<ActionFinished>(&event.body)) finished(finished_event->result);
   if (const auto* changed = std::get_if<BestChanged>(&event.body)) {
     best_ = changed->action_id;
@@ -75,6 +99,7 @@ void RunDisplay::note(const Event& event) {
 
 void RunDisplay::finished(const ActionResult& result) {
   running_.erase(result.action.id);
+  running_.erase(name_of(result.number));
   scores_[result.action.id] = result.score();
   std::string text = fmt::format("{:<24} {:<32} {:>7}", result.action.id, outcome_of(result),
                                  result.analysis ? "" : format_score(result.score()));

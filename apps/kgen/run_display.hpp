@@ -25,12 +25,16 @@ class RunDisplay {
   RunDisplay(const RunDisplay&) = delete;
   RunDisplay& operator=(const RunDisplay&) = delete;
 
+  /// Takes note of an event of an earlier session and shows nothing.
+  void remember(const Event& event);
   void see(const std::variant<Event, EvaluationStep>& seen);
   /// Erases the bottom line, so that ordinary ones can be written.
   void clear() noexcept;
 
  private:
   void note(const Event& event);
+  void add_tokens(const TokenUsage& usage);
+  [[nodiscard]] std::string name_of(int number) const;
   void finished(const ActionResult& result);
   void profiled(const ProfileTaken& taken);
   void line(const std::string& text);

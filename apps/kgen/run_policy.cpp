@@ -24,13 +24,14 @@ Result<void> check_names(const std::vector<std::string>& names, const std::vecto
   return {};
 }
 
-Result<std::vector<std::string>> choose_rescues(std::string_view asked, const PromptBuilder& prompts, Target target) {
+Result<std::vector<std::string>> choose_escalations(std::string_view asked, const PromptBuilder& prompts,
+                                                    Target target) {
   std::vector<std::string> names;
   if (asked == "none") return names;
   for (const auto name : split(asked, ',')) names.emplace_back(name);
   auto known = prompts.variants(PromptKind::Repair, target);
   known.emplace_back(k_restart);
-  KERNELGEN_CHECK(check_names(names, known, "rescue", "or none"));
+  KERNELGEN_CHECK(check_names(names, known, "escalation", "or none"));
   return names;
 }
 
@@ -39,7 +40,7 @@ Result<std::vector<std::string>> choose_rescues(std::string_view asked, const Pr
 Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const PromptBuilder& prompts, Target target) {
   const auto profiles = options.profile == "none" ? ProfileUse::Never : ProfileUse::BeforeAdvice;
   const auto strategies = prompts.variants(PromptKind::Seed, target);
-  KERNELGEN_TRY(const auto rescues, choose_rescues(options.rescues, prompts, target));
+  KERNELGEN_TRY(const auto escalations, choose_escalations(options.escalations, prompts, target));
   if (options.policy == "one-shot")
     return make_one_shot_policy({.samples = options.samples, .temperature = options.temperature});
   if (options.policy == "reflect") {
@@ -53,7 +54,7 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
     auto rounds = options.rounds;
     rounds.temperature = options.temperature;
     rounds.goal = options.stop_at_score;
-    rounds.rescues = rescues;
+    rounds.escalations = escalations;
     if (!strategies.empty()) rounds.strategy = strategies.front();
     rounds.floor_ratio = options.floor_ratio;
     rounds.profiles = profiles;
@@ -66,7 +67,7 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
   hybrid.strategies = strategies;
   hybrid.temperature = options.temperature;
   hybrid.stop_at_score = options.stop_at_score;
-  hybrid.rescues = rescues;
+  hybrid.escalations = escalations;
   hybrid.floor_ratio = options.floor_ratio;
   hybrid.profiles = profiles;
   hybrid.early_exit = options.early_exit ? EarlyExit::Yes : EarlyExit::No;
@@ -94,10 +95,12 @@ void bind_search(CLI::App& command, SearchOptions& options) {
       ->type_name("SET")
       ->capture_default_str();
   command
-      .add_option("--rescues", options.rescues,
+      .add_option("--escalations", options.escalations,
                   "hybrid, rounds: what is tried when an error comes back, each once, in this order; or none")
       ->type_name("LIST")
       ->capture_default_str();
+  // Its name in earlier versions.
+  command.add_option("--rescues", options.escalations)->group("");
   number("--threshold", options.hybrid.threshold, "hybrid: no stages for a persistent kernel with this score");
   number("--epsilon", options.hybrid.epsilon, "hybrid: a stage must be faster by this fraction");
   command.add_flag("--early-exit", options.early_exit, "hybrid: no stage whose aim the --profile shows as reached");

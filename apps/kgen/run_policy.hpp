@@ -18,7 +18,7 @@ struct SearchOptions {
   RoundsOptions rounds;
   std::string stages = "three";
   /// Names with commas between them, or "none".
-  std::string rescues = join(default_rescues(), ",");
+  std::string escalations = join(default_escalations(), ",");
   int samples = 3;
   int attempts = 3;
   double temperature = 0.7;

@@ -8,25 +8,46 @@
 #include <utility>
 
 #include <kernelgen/core/version.hpp>
+#include <kernelgen/device/cpu.hpp>
 
 #include "flow/evaluations.hpp"
 #include "flow/guarded.hpp"
 #include "flow/run_state.hpp"
 #include "flow/steps.hpp"
+#include "flow/waiting_actions.hpp"
 #include "flow/worker_threads.hpp"
+#include "support/files.hpp"
+#include "support/try.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// A request, an evaluation or a profile came to its end. Exactly one of the three is set.
+/// Threads that a kernel may use: what was asked for, else one per core of this machine.
+int threads_of(const EvaluationOptions& options) {
+  if (options.threads > 0) return options.threads;
+  const auto cpu = read_cpu_facts();
+  return cpu ? cpu->usable_cores : 1;
+}
+
+/// A request that times out so often while others are answered is given up.
+constexpr int k_hopeless_timeouts = 3;
+
+/// A request, an evaluation or a profile has ended. Exactly one of the three results is set.
 struct Completion {
   int number = 0;
   std::optional<Result<Reply>> reply{};
   std::optional<Result<EvaluationRecord>> record{};
   std::optional<Result<Profile>> profile{};
-  /// Of a profile.
+  /// The result that was profiled.
   std::string action_id{};
+};
+
+/// A candidate at the judge.
+struct Judging {
+  ActionResult result;
+  /// Results with an equal candidate; they share the verdict.
+  std::vector<ActionResult> equal;
 };
 
 /// Carries out decisions. The thread that runs it owns the journal and the state; other threads only ask and judge.
@@ -49,19 +70,30 @@ class Engine {
   }
 
   Result<FlowOutcome> run() {
-    if (auto started = start(); !started) return std::move(started).error();
-    while (!state_.finished) {
-      if (auto decided = decide(); !decided) return std::move(decided).error();
-      if (state_.finished) break;
+    note_failure(start());
+    while (failure_ || !state_.finished) {
+      if (!failure_) note_failure(decide());
+      if (!failure_ && state_.finished) break;
       if (busy_ == 0) return stopped();
-      if (auto handled = handle(completions_.take()); !handled) return std::move(handled).error();
+      note_failure(handle(completions_.take()));
     }
     return FlowOutcome{state_.history, state_.best, state_.finished->reached, state_.finished->reason};
   }
 
  private:
+  /// After a failure nothing more is asked; what runs is waited for, because it is paid.
+  void note_failure(Result<void> done) {
+    if (!done && !failure_) failure_ = std::move(done).error();
+  }
+
   Result<void> record(EventBody body) {
-    if (auto appended = journal_.append(std::move(body)); !appended) return appended;
+    // What may not be remembered must not be used: after its first failure nothing is asked of the journal.
+    if (journal_failed_) return *failure_;
+    if (auto appended = journal_.append(std::move(body)); !appended) {
+      journal_failed_ = true;
+      note_failure(appended);
+      return appended;
+    }
     apply(state_, journal_.events().back());
     notify(journal_.events().back());
     return {};
@@ -79,70 +111,101 @@ class Engine {
                       options_of(request_, policy_), backends_.llm.identity()};
     auto same = state_.started ? check_same_run(*state_.started, wanted) : Result<void>{};
     // A mistyped model must not take the name of the run: what was never answered may begin anew.
-    if (!state_.started || (!same && !state_.answered)) {
-      if (auto done = record(std::move(wanted)); !done) return done;
+    if (!state_.started || (!same && state_.replies == 0)) {
+      KERNELGEN_CHECK(record(std::move(wanted)));
     } else {
-      if (!same) return same;
+      KERNELGEN_CHECK(std::move(same));
       const bool more = state_.exhausted && !exhausted_budget(request_.budget, state_.spent);
-      if (state_.finished && !more) return {};
-      if (auto done = record(RunResumed{std::string(version())}); !done) return done;
+      const bool reopens = !state_.ended_by_outage.empty() && !(state_.finished && state_.finished->reached);
+      if (state_.finished && !more && !reopens) return {};
+      KERNELGEN_CHECK(record(RunResumed{std::string(version())}));
+      if (reopens) KERNELGEN_CHECK(reopen());
     }
     for (const auto& known : request_.known) {
       if (state_.knows(known.action.id)) continue;
-      if (auto done = record(ActionFinished{known}); !done) return done;
+      KERNELGEN_CHECK(record(ActionFinished{known}));
     }
-    if (auto described = describe_task(); !described) return described;
-    return take_up();
+    KERNELGEN_CHECK(describe_task());
+    return resume_open_actions();
+  }
+
+  /// Earlier versions took an outage for the model's failure. The policy asks for these actions again.
+  Result<void> reopen() {
+    const auto ids = state_.ended_by_outage;
+    for (const auto& id : ids) KERNELGEN_CHECK(record(ActionReopened{id}));
+    return {};
   }
 
   Result<void> describe_task() {
     if (state_.task) return {};
-    auto description = guarded<TaskDescription>(
-        "the benchmarker", [&] { return backends_.benchmarker.describe(request_.task, request_.evaluation, stop_); });
-    if (!description) return std::move(description).error();
-    return record(TaskDescribed{*std::move(description), request_.device, request_.gpu});
+    KERNELGEN_TRY(auto description, guarded<TaskDescription>("the benchmarker", [&] {
+                    return backends_.benchmarker.describe(request_.task, request_.evaluation, stop_);
+                  }));
+    return record(
+        TaskDescribed{std::move(description), request_.device, request_.gpu, threads_of(request_.evaluation)});
   }
 
-  /// Actions of an earlier session that have not finished.
-  Result<void> take_up() {
-    std::vector<int> numbers;
-    for (const auto& [number, open] : state_.open) numbers.push_back(number);
-    for (const int number : numbers) {
-      if (state_.open[number].in_flight) {
-        if (auto done = record(RequestUnknown{number}); !done) return done;
-      }
-      if (auto done = state_.open[number].reply ? judge(number) : ask(number); !done) return done;
+  /// Goes on with the actions of an earlier session that have not finished.
+  Result<void> resume_open_actions() {
+    std::map<int, int> by_arrival;
+    for (const auto& [number, open] : state_.open) {
+      if (open.reply)
+        by_arrival[open.arrival] = number;
+      else
+        waiting_.add_ready(number);
     }
+    for (const int number : waiting_.ready())
+      if (state_.open[number].in_flight) KERNELGEN_CHECK(record(RequestUnknown{number}));
+    for (const auto& [arrival, number] : by_arrival) KERNELGEN_CHECK(judge(number));
     return {};
   }
 
   /// Asks the policy, and begins what it wants.
   Result<void> decide() {
+    KERNELGEN_CHECK(give_up_hopeless_requests());
     const auto decision = policy_.next(state_.history);
-    if (decision.best != state_.best) {
-      if (auto done = record(BestChanged{decision.best}); !done) return done;
-    }
+    if (decision.best != state_.best) KERNELGEN_CHECK(record(BestChanged{decision.best}));
     if (decision.finished) return busy_ == 0 ? finish(decision.reason) : Result<void>{};
-    if (failure_ || stop_.stop_requested()) return {};
-    for (const auto& id : decision.profiles) {
-      if (profiling_.contains(id)) continue;
+    if (stop_.stop_requested()) return {};
+    if (wants_more(decision)) {
       if (const auto exhausted = exhausted_budget(request_.budget, state_.spent)) return end_early(*exhausted);
-      if (auto done = profile(id); !done) return done;
     }
+    for (const auto& id : decision.profiles)
+      if (!profiling_.contains(id)) KERNELGEN_CHECK(profile(id));
+    if (waiting_.is_paused()) return {};
+    KERNELGEN_CHECK(ask_open_actions());
     for (const auto& action : decision.actions) {
       if (state_.knows(action.id)) continue;
-      if (const auto exhausted = exhausted_budget(request_.budget, state_.spent)) return end_early(*exhausted);
-      if ((busy_ > 0 || !parked_.empty()) && is_committed(request_.budget, state_)) return {};
-      // What only stands in a queue would be sent although a budget has ended meanwhile.
-      if (asking_ >= std::max(request_.parallel_requests, 1)) return {};
-      if (auto done = issue(action); !done) return done;
+      if (!may_issue()) break;
+      KERNELGEN_CHECK(issue(action));
     }
-    if (busy_ == 0 && parked_.empty())
+    // Nothing else can tell whether the endpoint is back.
+    if (asking_ == 0) {
+      waiting_.retry_unanswered();
+      KERNELGEN_CHECK(ask_open_actions());
+    }
+    if (busy_ == 0 && waiting_.empty())
       return Error{ErrorCode::Internal, "policy " + policy_.name() + " wants nothing more but is not finished"};
     return {};
   }
 
-  /// On a judge's thread.
+  /// Whether something would be begun if all budgets lasted.
+  [[nodiscard]] bool wants_more(const Decision& decision) const {
+    const auto is_new = [&](const Action& action) { return !state_.knows(action.id); };
+    const auto is_unprofiled = [&](const std::string& id) { return !profiling_.contains(id); };
+    return waiting_.has_requests() || std::any_of(decision.actions.begin(), decision.actions.end(), is_new) ||
+           std::any_of(decision.profiles.begin(), decision.profiles.end(), is_unprofiled);
+  }
+
+  /// Nothing is queued that could not be sent at once: a budget may end meanwhile.
+  [[nodiscard]] bool has_room_to_ask() const { return asking_ < std::max(request_.parallel_requests, 1); }
+
+  [[nodiscard]] bool may_issue() const {
+    const bool something_is_open = busy_ > 0 || !waiting_.empty();
+    return has_room_to_ask() && !(something_is_open && is_committed(request_.budget, state_));
+  }
+
+  /// Takes a profile on a judge's thread.
   Result<void> profile(const std::string& id) {
     const auto found = state_.history.find(id);
     if (found == state_.history.end() || !found->second.correct())
@@ -172,9 +235,7 @@ class Engine {
 
   /// What runs is waited for: it is paid already.
   Result<void> end_early(const BudgetExhausted& exhausted) {
-    if (!state_.exhausted) {
-      if (auto done = record(exhausted); !done) return done;
-    }
+    if (!state_.exhausted) KERNELGEN_CHECK(record(exhausted));
     return busy_ == 0 ? finish(exhausted.message) : Result<void>{};
   }
 
@@ -185,10 +246,10 @@ class Engine {
   }
 
   Result<void> issue(const Action& action) {
-    auto prompt = backends_.prompts.build(prompt_request(request_, *state_.task, state_.history, action));
-    if (!prompt) return std::move(prompt).context("building the prompt of " + action.id).error();
+    KERNELGEN_TRY(auto prompt, backends_.prompts.build(prompt_request(request_, *state_.task, state_.history, action))
+                                   .context("building the prompt of " + action.id));
     const int number = state_.last_number + 1;
-    if (auto done = record(ActionIssued{number, action, *std::move(prompt)}); !done) return done;
+    KERNELGEN_CHECK(record(ActionIssued{number, action, std::move(prompt)}));
     return ask(number);
   }
 
@@ -200,7 +261,7 @@ class Engine {
                        .temperature = open.action.temperature,
                        .max_output_tokens = request_.max_output_tokens,
                        .timeout = request_timeout()};
-    if (auto done = record(RequestSent{number}); !done) return done;
+    KERNELGEN_CHECK(record(RequestSent{number}));
     ++busy_;
     ++asking_;
     models_.post([this, number, request = std::move(request)] {
@@ -208,6 +269,12 @@ class Engine {
       completion.reply = guarded<Reply>("the model client", [&] { return backends_.llm.complete(request, stop_); });
       completions_.put(std::move(completion));
     });
+    return {};
+  }
+
+  /// Asks for the replies of actions that were issued before, as many as may be asked for now.
+  Result<void> ask_open_actions() {
+    while (!waiting_.ready().empty() && has_room_to_ask()) KERNELGEN_CHECK(ask(waiting_.take_ready()));
     return {};
   }
 
@@ -235,58 +302,119 @@ class Engine {
   }
 
   Result<void> handle_reply(int number, Result<Reply> reply) {
-    if (reply) {
-      const auto cost = cost_of(*reply, state_.open[number].prompt, request_.prices);
-      if (auto done = record(ReplyArrived{number, *std::move(reply), cost}); !done) return done;
-      return judge(number);
+    if (!reply) return handle_no_reply(number, reply.error());
+    const auto cost = cost_of(*reply, state_.open[number].prompt, request_.prices);
+    const std::string text = reply->text;
+    if (auto done = record(ReplyArrived{number, *std::move(reply), cost, backends_.llm.endpoint()}); !done) {
+      keep_reply_elsewhere(number, text);
+      return done;
     }
-    const auto& error = reply.error();
+    waiting_.note_reply();
+    return judge(number);
+  }
+
+  Result<void> handle_no_reply(int number, const Error& error) {
     // Still unanswered: it is asked again when the run is resumed.
     if (error.code == ErrorCode::Cancelled) return {};
     if (error.code == ErrorCode::Pending) {
-      if (auto done = record(RequestPending{number}); !done) return done;
-      return park(number, error);
+      KERNELGEN_CHECK(record(RequestPending{number}));
+      waiting_.defer(number, error);
+      return {};
     }
-    if (auto done = record(RequestFailed{number, error.code, error.to_line()}); !done) return done;
-    if (ends_run(error.code)) return give_up(error);
+    if (is_outage(error.code)) {
+      KERNELGEN_CHECK(record(RequestDeferred{number, error.code, error.to_line(), backends_.llm.endpoint()}));
+      waiting_.defer_unanswered(number, error);
+      return {};
+    }
+    KERNELGEN_CHECK(record(RequestFailed{number, error.code, error.to_line(), backends_.llm.endpoint()}));
+    return error;
+  }
+
+  /// Ends actions whose requests the endpoint does not answer although it answers others.
+  Result<void> give_up_hopeless_requests() {
+    std::vector<int> hopeless;
+    for (const auto& [number, open] : state_.open)
+      if (!open.in_flight && !open.reply && open.timeouts >= k_hopeless_timeouts) hopeless.push_back(number);
+    for (const int number : hopeless) KERNELGEN_CHECK(give_up(number));
+    return {};
+  }
+
+  Result<void> give_up(int number) {
+    waiting_.remove(number);
     ActionResult result;
     result.action = state_.open[number].action;
     result.number = number;
     result.status = ActionStatus::ModelFailed;
-    result.message = error.to_line();
+    result.message = "no reply in time, " + std::to_string(k_hopeless_timeouts) + " times, while others were answered";
+    KERNELGEN_CHECK(record(RequestFailed{number, ErrorCode::Timeout, result.message, backends_.llm.endpoint()}));
     return record(ActionFinished{std::move(result)});
+  }
+
+  /// The journal cannot take a reply that was paid for: it goes into a file of its own, and the error names that file.
+  void keep_reply_elsewhere(int number, const std::string& text) {
+    const auto id = request_id(state_.open[number].action);
+    const auto kept = write_fallback_file(request_.fallback_directory, id + ".txt", text);
+    failure_->message += kept ? "; the reply to " + id + " is in " + kept->string()
+                              : "; the reply to " + id + " is lost: " + kept.error().to_line();
   }
 
   /// Reads the reply and hands a new candidate to the judge.
   Result<void> judge(int number) {
     auto result = read_reply(state_.open[number], number, request_, state_.history, backends_.detector);
     if (!result.candidate || result.record) return finish(std::move(result));
-    judging_[number] = result;
+    const auto equal = std::find_if(judging_.begin(), judging_.end(), [&](const auto& entry) {
+      return entry.second.result.candidate->id == result.candidate->id;
+    });
+    if (equal == judging_.end()) return evaluate({std::move(result), {}});
+    equal->second.equal.push_back(std::move(result));
+    return {};
+  }
+
+  Result<void> evaluate(Judging judging) {
+    const int number = judging.result.number;
     ++busy_;
-    judge_.post([this, number, candidate = *result.candidate, id = result.action.id] {
+    judge_.post([this, number, candidate = *judging.result.candidate, id = judging.result.action.id] {
       const auto progress = [&](const EvaluationProgress& step) { notify(EvaluationStep{id, step}); };
       Completion completion{.number = number};
       completion.record = evaluations_.evaluate(candidate, progress, stop_);
       completions_.put(std::move(completion));
     });
+    judging_[number] = std::move(judging);
     return {};
   }
 
   Result<void> handle_record(int number, Result<EvaluationRecord> record_or) {
-    ActionResult result = std::move(judging_[number]);
-    judging_.erase(number);
-    if (record_or) {
-      result.status = ActionStatus::Evaluated;
-      result.record = *std::move(record_or);
-      return finish(std::move(result));
+    auto judging = std::move(judging_.extract(number).mapped());
+    auto& result = judging.result;
+    if (!record_or) {
+      const auto& error = record_or.error();
+      // The reply is in the journal: a resumed run judges it, and those that are equal.
+      if (error.code == ErrorCode::Cancelled) return {};
+      if (error.code == ErrorCode::Pending) {
+        waiting_.defer(number, error);
+        return {};
+      }
+      if (ends_run(error.code)) return error;
+      result.message = error.to_line();
+      KERNELGEN_CHECK(record(ActionFinished{result}));
+      return evaluate_next(std::move(judging.equal));
     }
-    const auto& error = record_or.error();
-    // The reply is in the journal: a resumed run judges it.
-    if (error.code == ErrorCode::Cancelled) return {};
-    if (error.code == ErrorCode::Pending) return park(number, error);
-    if (ends_run(error.code)) return give_up(error);
-    result.message = error.to_line();
-    return record(ActionFinished{std::move(result)});
+    result.status = ActionStatus::Evaluated;
+    result.record = *std::move(record_or);
+    KERNELGEN_CHECK(finish(result));
+    for (auto& equal : judging.equal) {
+      share_verdict(equal, result);
+      KERNELGEN_CHECK(finish(std::move(equal)));
+    }
+    return {};
+  }
+
+  /// The one before them got no verdict that they could share.
+  Result<void> evaluate_next(std::vector<ActionResult> equal) {
+    if (equal.empty()) return {};
+    auto first = std::move(equal.front());
+    equal.erase(equal.begin());
+    return evaluate({std::move(first), std::move(equal)});
   }
 
   Result<void> finish(ActionResult result) {
@@ -294,24 +422,11 @@ class Engine {
     return record(ActionFinished{std::move(result)});
   }
 
-  Result<void> park(int number, const Error& error) {
-    parked_.insert_or_assign(number, error);
-    return {};
-  }
-
-  /// Begins nothing more; what runs is waited for, because it is paid.
-  Result<void> give_up(const Error& error) {
-    if (!failure_) failure_ = error;
-    return {};
-  }
-
   /// Nothing runs and nothing can be begun.
   [[nodiscard]] Error stopped() const {
     if (failure_) return *failure_;
-    if (stop_.stop_requested()) return {ErrorCode::Cancelled, "interrupted; the same command goes on from here"};
-    if (parked_.size() == 1) return parked_.begin()->second;
-    return {ErrorCode::Pending, "waiting for " + std::to_string(parked_.size()) +
-                                    " answers that are made elsewhere; first: " + parked_.begin()->second.to_line()};
+    if (stop_.stop_requested()) return {ErrorCode::Cancelled, "interrupted"};
+    return waiting_.reason_to_stop(backends_.llm.identity(), backends_.llm.endpoint());
   }
 
   const FlowRequest& request_;
@@ -323,12 +438,14 @@ class Engine {
   std::mutex observing_;
 
   RunState state_;
-  std::map<int, ActionResult> judging_;
-  std::map<int, Error> parked_;
+  /// By number. At most one of them for each candidate.
+  std::map<int, Judging> judging_;
+  WaitingActions waiting_;
   /// Ids of results that are being profiled.
   std::set<std::string> profiling_;
   std::optional<Error> failure_;
-  /// Requests and evaluations that will give a completion.
+  bool journal_failed_ = false;
+  /// Requests, evaluations and profiles that will give a completion.
   int busy_ = 0;
   /// The requests among them.
   int asking_ = 0;

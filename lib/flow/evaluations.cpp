@@ -1,31 +1,21 @@
 #include "flow/evaluations.hpp"
 
-#include <condition_variable>
-#include <mutex>
-
 #include <fmt/format.h>
 
 #include "flow/guarded.hpp"
 #include "flow/steps.hpp"
+#include "support/sleep.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// A suspicion may come from the machine; it is asked again before a model is blamed.
+/// A suspicion may come from the machine: the candidate is judged again before the verdict counts.
 constexpr int k_suspect_evaluations = 3;
-/// A candidate may have taken the worker down with it; the second time it stays unjudged.
+/// A candidate may have killed the worker; after the second time it stays without a verdict.
 constexpr int k_failed_evaluations = 2;
 
-/// Ends early when everything has to stop.
-void sleep(std::chrono::milliseconds duration, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::unique_lock lock(mutex);
-  std::condition_variable_any nobody;
-  nobody.wait_for(lock, stop, duration, [&] { return stop.stop_requested(); });
-}
-
-/// A resumed run judges it anew.
+/// A resumed run judges the candidate anew.
 Error interrupted() { return {ErrorCode::Cancelled, "interrupted between two evaluations"}; }
 
 }  // namespace
@@ -36,27 +26,27 @@ Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const
   bool failed = false;
   auto pause = request_.busy_pauses.begin();
   while (true) {
-    // One worker judges all. Who was with it when it died is asked about alone, so that the guilty harms nobody again.
-    auto turn = failed ? turns_.alone(stop) : turns_.beside(stop);
+    // One worker judges all candidates. One that was there when it died is judged again exclusively, so that the one
+    // which killed it takes no other along a second time.
+    auto turn = failed ? turns_.exclusive(stop) : turns_.shared(stop);
     if (!turn) return interrupted();
     auto record = guarded<EvaluationRecord>("the benchmarker", [&] {
       return backends_.benchmarker.evaluate({request_.task, candidate, request_.evaluation}, progress, stop);
     });
-    const bool had_company = turn->had_company();
+    const bool overlapped = turn->overlapped();
     turn.reset();
     bool again = false;
     if (!record) {
       failed = true;
-      // Beside others it may have been one of them.
-      if (!had_company) ++failures;
+      // Another candidate may have been the cause where several were judged.
+      if (!overlapped) ++failures;
       again = !ends_run(record.error().code) && failures < k_failed_evaluations;
     } else if (record->outcome.is_busy_machine()) {
       if (pause == request_.busy_pauses.end())
-        return Error{ErrorCode::Pending, "the machine is too busy to time a kernel: " + record->outcome.message +
-                                             "; the same command goes on from here"};
+        return Error{ErrorCode::Pending, "the machine is too busy to time a kernel: " + record->outcome.message};
       progress({std::string(k_pause_phase),
                 fmt::format("{:.0f} s; {}", std::chrono::duration<double>(*pause).count(), record->outcome.message)});
-      sleep(*pause++, stop);
+      static_cast<void>(sleep_for(*pause++, stop));
       again = true;
     } else {
       again = record->outcome.kind == OutcomeKind::Suspect && ++suspects < k_suspect_evaluations;
@@ -68,7 +58,7 @@ Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const
 
 Result<Profile> Evaluations::profile(const ProfileRequest& request, const std::stop_token& stop) {
   if (backends_.profiler == nullptr) return unavailable_profile("there is no profiler for it here");
-  const auto turn = turns_.alone(stop);
+  const auto turn = turns_.exclusive(stop);
   if (!turn) return interrupted();
   return guarded<Profile>("the profiler", [&] { return backends_.profiler->profile(request, stop); });
 }

@@ -7,18 +7,18 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The evaluations and profiles of a run, on the threads of whoever asks: evaluations beside each other, but alone what
-/// needs its device for itself or may harm others. Borrows everything. Thread-safe, as what it borrows is.
+/// The evaluations and profiles of a run, on the threads of the callers. Evaluations run beside each other; what needs
+/// its device for itself, or may harm others, runs exclusively. Borrows everything. Thread-safe, as what it borrows is.
 class Evaluations {
  public:
   Evaluations(const FlowRequest& request, const Backends& backends) : request_(request), backends_(backends) {}
 
-  /// The verdict that counts: asks again after a suspicion, a busy machine, and an evaluation that failed. Errors:
-  /// Pending when the machine stays too busy, Cancelled, and what the benchmarker says.
+  /// The verdict that counts: evaluates again after a suspicion, on a busy machine, and after an evaluation that
+  /// failed. Errors: Pending when the machine stays too busy, Cancelled, and those of the benchmarker.
   [[nodiscard]] Result<EvaluationRecord> evaluate(const Candidate& candidate, const ProgressCallback& progress,
                                                   const std::stop_token& stop);
 
-  /// While nothing is evaluated: a profile needs its device for itself, and no worker gives it one.
+  /// Takes a profile while nothing is evaluated, because it needs its device for itself.
   [[nodiscard]] Result<Profile> profile(const ProfileRequest& request, const std::stop_token& stop);
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Calls to what the user of the library gave us, and what their errors mean for a run.
+/// Calls to the interfaces that the user of the library implements, and what their errors mean for a run.
 
 #include <exception>
 #include <string>
@@ -24,7 +24,7 @@ Result<T> guarded(const char* what, Call&& call) {
   }
 }
 
-/// Nothing more can be asked, for this action or any other, before a person has mended something.
+/// Whether an error of the benchmarker ends the run: no candidate can be judged before a person has repaired something.
 [[nodiscard]] inline bool ends_run(ErrorCode code) {
   switch (code) {
     case ErrorCode::Timeout:

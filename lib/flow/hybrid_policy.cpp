@@ -3,14 +3,14 @@
 
 #include <kernelgen/flow/policy.hpp>
 
-#include "flow/line.hpp"
 #include "flow/option_text.hpp"
+#include "flow/repair_chain.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Analyses are read, not sampled for variety.
+/// Analyses are read by us, not sampled for variety.
 constexpr double k_analysis_temperature = 0.2;
 
 class HybridPolicy final : public Policy {
@@ -30,7 +30,7 @@ class HybridPolicy final : public Policy {
             {"threshold", to_text(options_.threshold)},
             {"epsilon", to_text(options_.epsilon)},
             {"stop_at_score", to_text(options_.stop_at_score)},
-            {"rescues", to_text(options_.rescues)},
+            {"escalations", to_text(options_.escalations)},
             {"floor_ratio", to_text(options_.floor_ratio)},
             {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before advice"},
             {"early_exit", options_.early_exit == EarlyExit::No ? "no" : "yes"}};
@@ -59,7 +59,7 @@ class HybridPolicy final : public Policy {
   [[nodiscard]] RepairOptions repairs(int attempts) const {
     return {.max_attempts = attempts,
             .temperature = options_.temperature,
-            .rescues = options_.rescues,
+            .escalations = options_.escalations,
             .strategies = options_.strategies};
   }
 
@@ -78,8 +78,9 @@ class HybridPolicy final : public Policy {
     return action;
   }
 
-  /// Seeds, analyses and optimized kernels. Adds what is wanted; the best correct result so far, or nullptr. All seeds
-  /// at once, unless a good one ends the search: then one after the other, so that it does not depend on who is faster.
+  /// Adds the seeds, analyses and optimized kernels that are wanted; returns the best correct result so far, or
+  /// nullptr. All seeds are asked for at once, unless a good one ends the search: then one after the other, so that the
+  /// search does not depend on which is answered first.
   const ActionResult* search(const History& history, Decision& decision) const {
     const ActionResult* best = nullptr;
     const auto consider = [&](const ActionResult* result) {
@@ -87,12 +88,12 @@ class HybridPolicy final : public Policy {
     };
     for (int index = 0; index < options_.seeds; ++index) {
       const Action root = seed(index);
-      const auto line = follow_line(history, root, repairs(options_.seed_repairs));
-      consider(line.correct);
-      if (line.next)
-        decision.actions.push_back(*line.next);
-      else if (line.last != nullptr)
-        consider(optimize(history, root.id, *line.last, decision));
+      const auto chain = advance_repair_chain(history, root, repairs(options_.seed_repairs));
+      consider(chain.correct);
+      if (chain.next)
+        decision.actions.push_back(*chain.next);
+      else if (chain.last != nullptr)
+        consider(optimize(history, root.id, *chain.last, decision));
       const bool enough = best != nullptr && score_or_zero(*best) >= options_.stop_at_score;
       const bool waits = !decision.actions.empty() || !decision.profiles.empty();
       if (options_.stop_at_score > 0 && (enough || waits)) break;
@@ -100,7 +101,7 @@ class HybridPolicy final : public Policy {
     return best;
   }
 
-  /// What follows a seed that came to its end, correct or not: a better algorithm may rescue it.
+  /// What follows a seed whose chain has ended, correct or not: a better algorithm may still help it.
   const ActionResult* optimize(const History& history, const std::string& seed_id, const ActionResult& base,
                                Decision& decision) const {
     if (is_near_floor(base, options_.floor_ratio)) return nullptr;
@@ -125,12 +126,12 @@ class HybridPolicy final : public Policy {
     root.base = base.action.id;
     root.analysis = analysis.id;
     root.temperature = options_.temperature;
-    const auto line = follow_line(history, root, repairs(options_.optimize_repairs));
-    if (line.next) decision.actions.push_back(*line.next);
-    return line.correct;
+    const auto chain = advance_repair_chain(history, root, repairs(options_.optimize_repairs));
+    if (chain.next) decision.actions.push_back(*chain.next);
+    return chain.correct;
   }
 
-  /// One stage after the other; each starts from the best and replaces it only when it is faster.
+  /// Asks for one stage after the other. Each starts from the best kernel and replaces it only when it is faster.
   [[nodiscard]] Decision tune(const History& history, const ActionResult& start, Decision decision) const {
     const ActionResult* best = &start;
     std::string skipped;
@@ -151,13 +152,13 @@ class HybridPolicy final : public Policy {
       root.base = best->action.id;
       root.variant = options_.stages[index];
       root.temperature = options_.temperature;
-      const auto line = follow_line(history, root, repairs(options_.stage_repairs));
-      if (line.next) {
-        decision.actions.push_back(*line.next);
+      const auto chain = advance_repair_chain(history, root, repairs(options_.stage_repairs));
+      if (chain.next) {
+        decision.actions.push_back(*chain.next);
         return decision;
       }
-      if (line.correct != nullptr && score_or_zero(*line.correct) > score_or_zero(*best) * (1 + options_.epsilon)) {
-        best = line.correct;
+      if (chain.correct != nullptr && score_or_zero(*chain.correct) > score_or_zero(*best) * (1 + options_.epsilon)) {
+        best = chain.correct;
         decision.best = best->action.id;
       }
     }

@@ -3,8 +3,8 @@
 
 #include <kernelgen/flow/policy.hpp>
 
-#include "flow/line.hpp"
 #include "flow/option_text.hpp"
+#include "flow/repair_chain.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -47,7 +47,7 @@ class OneShotPolicy final : public Policy {
   OneShotOptions options_;
 };
 
-/// How far a failed candidate came; feedback on the one that came farthest helps most.
+/// Ranks candidates by how far they came: feedback on the one that came farthest helps most.
 int progress_of(const ActionResult& result) {
   if (!result.record) return 0;
   switch (result.record->outcome.kind) {
@@ -147,16 +147,19 @@ class RepairPolicy final : public Policy {
 
   [[nodiscard]] std::string name() const override { return "repair"; }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> options() const override {
-    return {{"max_attempts", std::to_string(options_.max_attempts)}, {"temperature", to_text(options_.temperature)}};
+    return {{"max_attempts", std::to_string(options_.max_attempts)},
+            {"temperature", to_text(options_.temperature)},
+            {"escalations", to_text(options_.escalations)},
+            {"strategies", to_text(options_.strategies)}};
   }
   [[nodiscard]] Decision next(const History& history) const override {
     Decision decision = with_best(history);
     const auto* start = find_result(history, "start");
     if (start == nullptr) return finish(std::move(decision), "there is nothing to repair");
-    const auto line = follow_line(history, start->action, options_);
-    if (line.correct != nullptr) return finish(std::move(decision), "correct");
-    if (!line.next) return finish(std::move(decision), "all repairs failed");
-    decision.actions.push_back(*line.next);
+    const auto chain = advance_repair_chain(history, start->action, options_);
+    if (chain.correct != nullptr) return finish(std::move(decision), "correct");
+    if (!chain.next) return finish(std::move(decision), "all repairs failed");
+    decision.actions.push_back(*chain.next);
     return decision;
   }
 

@@ -3,8 +3,8 @@
 
 #include <kernelgen/flow/policy.hpp>
 
-#include "flow/line.hpp"
 #include "flow/option_text.hpp"
+#include "flow/repair_chain.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -12,21 +12,21 @@ namespace {
 
 constexpr const char* k_correctness = "correctness";
 constexpr const char* k_optimization = "optimization";
-/// Critics are read, not sampled for variety.
+/// Critics are read by us, not sampled for variety.
 constexpr double k_critic_temperature = 0.2;
 
-/// What the rounds so far came to.
-struct Standing {
+/// What the rounds so far add up to.
+struct RoundState {
   const ActionResult* best = nullptr;
-  /// Judged candidates in their order; the last one is what a failure is mended from.
+  /// Judged candidates in their order; after a failure the last one is repaired.
   std::vector<const ActionResult*> judged;
   /// Failures since the last correct one, or since the search went back to the best one.
   int failures = 0;
-  /// Rescues that were asked for since.
-  std::size_t rescues = 0;
-  /// What the last round was asked for, when nothing of it could be judged.
+  /// Escalations that were asked for since.
+  std::size_t escalations = 0;
+  /// What the last round asked for, when its reply held nothing to judge.
   const Action* unanswered = nullptr;
-  /// Replies in a row that nothing could be judged of.
+  /// Replies in a row without anything to judge.
   int unusable = 0;
 
   void add(const ActionResult& result) {
@@ -39,7 +39,7 @@ struct Standing {
     unusable = 0;
     if (result.correct()) {
       failures = 0;
-      rescues = 0;
+      escalations = 0;
       judged.clear();
       if (best == nullptr || score_or_zero(result) > score_or_zero(*best)) best = &result;
     } else {
@@ -48,10 +48,10 @@ struct Standing {
     }
   }
 
-  /// Forgets the failures: what they were made from was mended in vain.
+  /// Forgets the failures: repairing the kernel that they came from has led nowhere.
   void give_up() {
     failures = 0;
-    rescues = 0;
+    escalations = 0;
     judged.clear();
   }
 };
@@ -68,25 +68,25 @@ class RoundsPolicy final : public Policy {
             {"patience", std::to_string(options_.patience)},
             {"goal", to_text(options_.goal)},
             {"strategy", options_.strategy},
-            {"rescues", to_text(options_.rescues)},
+            {"escalations", to_text(options_.escalations)},
             {"floor_ratio", to_text(options_.floor_ratio)},
             {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before advice"}};
   }
 
   [[nodiscard]] Decision next(const History& history) const override {
     Decision decision;
-    Standing standing;
+    RoundState state;
     for (int round = 1; round <= options_.rounds; ++round) {
-      auto coder = coder_of(round, history, standing, decision);
+      auto coder = coder_of(round, history, state, decision);
       if (!coder) return decision;
       const auto* result = find_result(history, coder->id);
       if (result == nullptr) {
         decision.actions.push_back(*std::move(coder));
         return decision;
       }
-      standing.add(*result);
-      if (standing.best != nullptr) decision.best = standing.best->action.id;
-      if (auto reason = enough(standing.best)) return finish(std::move(decision), *std::move(reason));
+      state.add(*result);
+      if (state.best != nullptr) decision.best = state.best->action.id;
+      if (auto reason = enough(state.best)) return finish(std::move(decision), *std::move(reason));
     }
     return finish(std::move(decision), "all rounds are done");
   }
@@ -107,19 +107,18 @@ class RoundsPolicy final : public Policy {
 
   static std::string id_of(int round) { return "round" + std::to_string(round); }
 
-  /// The kernel that this round asks for. Nothing when a profile or a critic comes first; it stands in the decision
-  /// then.
-  std::optional<Action> coder_of(int round, const History& history, Standing& standing, Decision& decision) const {
-    if (standing.unanswered != nullptr) {
+  /// The kernel that this round asks for. Nothing when a profile or a critic comes first; the decision holds it then.
+  std::optional<Action> coder_of(int round, const History& history, RoundState& state, Decision& decision) const {
+    if (state.unanswered != nullptr) {
       // The same once more, from the same critique.
-      Action again = *standing.unanswered;
+      Action again = *state.unanswered;
       again.id = id_of(round);
-      again.temperature = changed_temperature(options_.temperature, standing.unusable);
+      again.temperature = changed_temperature(options_.temperature, state.unusable);
       return again;
     }
-    if (standing.best != nullptr && standing.failures >= options_.patience) standing.give_up();
-    const bool failed = standing.failures > 0;
-    const auto* base = failed ? standing.judged.back() : standing.best;
+    if (state.best != nullptr && state.failures >= options_.patience) state.give_up();
+    const bool failed = state.failures > 0;
+    const auto* base = failed ? state.judged.back() : state.best;
     if (base == nullptr) return first(round);
     if (needs_profile(*base, options_.profiles)) {
       decision.profiles.push_back(base->action.id);
@@ -137,7 +136,7 @@ class RoundsPolicy final : public Policy {
     action.base = base->action.id;
     if (critique->critique) action.analysis = critic.id;
     action.temperature = options_.temperature;
-    if (failed) rescue(action, standing);
+    if (failed) escalate(action, history, state);
     return action;
   }
 
@@ -150,8 +149,8 @@ class RoundsPolicy final : public Policy {
     return action;
   }
 
-  /// Its place is after the round whose kernel it reads, or after the one that failed where it reads the best again;
-  /// then it is asked at another temperature.
+  /// The critic after `round`. It reads the kernel of that round, or, after a failure, the best one again; then it is
+  /// asked at another temperature.
   [[nodiscard]] Action critic_of(int round, const ActionResult& base) const {
     Action action;
     action.id = id_of(round) + "/critic";
@@ -164,14 +163,14 @@ class RoundsPolicy final : public Policy {
     return action;
   }
 
-  void rescue(Action& action, Standing& standing) const {
-    if (!is_stuck(standing.judged)) return;
-    // The critic sees what failed; a way that ignores it would be no round.
-    while (standing.rescues < options_.rescues.size() && options_.rescues[standing.rescues] == k_restart)
-      ++standing.rescues;
-    if (standing.rescues >= options_.rescues.size()) return;
-    action.variant = options_.rescues[standing.rescues++];
-    action.temperature = changed_temperature(options_.temperature, static_cast<int>(standing.rescues));
+  void escalate(Action& action, const History& history, RoundState& state) const {
+    if (!is_stuck(history, state.judged)) return;
+    // A restart would ignore what the critic says of the failure.
+    while (state.escalations < options_.escalations.size() && options_.escalations[state.escalations] == k_restart)
+      ++state.escalations;
+    if (state.escalations >= options_.escalations.size()) return;
+    action.variant = options_.escalations[state.escalations++];
+    action.temperature = changed_temperature(options_.temperature, static_cast<int>(state.escalations));
   }
 
   static constexpr int k_most_changes = 7;

@@ -1,7 +1,10 @@
 #include "flow/run_state.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
+#include <kernelgen/llm/llm_client.hpp>
 #include <kernelgen/store/journal.hpp>
 
 namespace kernelgen {
@@ -16,15 +19,19 @@ void add(RunState& state, const RunStarted& event) {
   state.history.clear();
   state.best.clear();
   state.finished.reset();
+  state.ended_by_outage.clear();
 }
 void add(RunState& state, const RunResumed&) { state.finished.reset(); }
 void add(RunState& state, const TaskDescribed& event) { state.task = event; }
 void add(RunState& state, const ActionIssued& event) {
-  state.open[event.number] = {event.action, event.prompt, false, std::nullopt};
+  state.open[event.number] = {.action = event.action, .prompt = event.prompt};
   state.last_number = std::max(state.last_number, event.number);
 }
 void add(RunState& state, const RequestSent& event) {
-  state.open[event.number].in_flight = true;
+  auto& action = state.open[event.number];
+  action.in_flight = true;
+  action.replies_when_sent = state.replies;
+  action.failed_by_outage = false;
   ++state.spent.requests;
 }
 void add(RunState& state, const RequestPending& event) {
@@ -32,20 +39,47 @@ void add(RunState& state, const RequestPending& event) {
   --state.spent.requests;
 }
 void add(RunState& state, const RequestUnknown& event) { state.open[event.number].in_flight = false; }
+void add(RunState& state, const RequestDeferred& event) {
+  auto& action = state.open[event.number];
+  action.in_flight = false;
+  action.was_deferred = true;
+  if (event.code != ErrorCode::Timeout) {
+    // A refusal costs nothing. A model that was still at work when the time was up may have to be paid.
+    --state.spent.requests;
+  } else if (state.replies > action.replies_when_sent) {
+    ++action.timeouts;
+  } else {
+    action.timed_out = true;
+  }
+}
 void add(RunState& state, const ReplyArrived& event) {
   auto& action = state.open[event.number];
   action.in_flight = false;
   action.reply = event.reply;
-  state.answered = true;
+  action.arrival = ++state.replies;
   state.spent.tokens += total_of(tokens_of(event.reply, action.prompt));
   state.spent.cost += event.cost.value_or(0);
+  // The endpoint answers: what timed out before did so on its own account.
+  for (auto& [number, other] : state.open)
+    if (std::exchange(other.timed_out, false)) ++other.timeouts;
 }
-void add(RunState& state, const RequestFailed& event) { state.open[event.number].in_flight = false; }
+void add(RunState& state, const RequestFailed& event) {
+  auto& action = state.open[event.number];
+  action.in_flight = false;
+  action.failed_by_outage = is_outage(event.code) && !action.was_deferred;
+}
 void add(RunState& state, const ActionFinished& event) {
-  state.open.erase(event.result.number);
-  state.history[event.result.action.id] = event.result;
-  if (event.result.status == ActionStatus::Evaluated || event.result.status == ActionStatus::NotJudged)
-    ++state.spent.evaluations;
+  const auto& result = event.result;
+  const auto open = state.open.find(result.number);
+  const bool outage = result.status == ActionStatus::ModelFailed && open != state.open.end();
+  if (outage && open->second.failed_by_outage) state.ended_by_outage.insert(result.action.id);
+  state.open.erase(result.number);
+  state.history[result.action.id] = result;
+  if (result.status == ActionStatus::Evaluated || result.status == ActionStatus::NotJudged) ++state.spent.evaluations;
+}
+void add(RunState& state, const ActionReopened& event) {
+  state.ended_by_outage.erase(event.action_id);
+  state.history.erase(event.action_id);
 }
 void add(RunState& state, const ProfileTaken& event) {
   const auto found = state.history.find(event.action_id);
@@ -93,6 +127,16 @@ void apply(RunState& state, const Event& event) {
     state.spent.time = std::max(state.spent.time, state.earlier_sessions_ + std::max(passed, milliseconds{0}));
   }
   std::visit([&](const auto& body) { add(state, body); }, event.body);
+}
+
+std::string model_identity(const std::string& recorded) {
+  const auto blank = recorded.find(' ');
+  if (blank == recorded.npos) return recorded;
+  const auto kind = recorded.substr(0, blank);
+  if (kind == "mailbox" || kind == "replay") return kind;
+  if (kind == "command") return kind + ' ' + std::filesystem::path(recorded.substr(blank + 1)).filename().string();
+  const auto at = recorded.rfind(" at ");
+  return kind == "openai" && at != recorded.npos ? recorded.substr(0, at) : recorded;
 }
 
 }  // namespace v0

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "flow/option_text.hpp"
+#include "support/text.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -60,12 +61,6 @@ const Stage* find_stage(std::string_view name) {
   return found == stages.end() ? nullptr : &*found;
 }
 
-std::string_view without_blanks(std::string_view text) {
-  const auto first = text.find_first_not_of(" \t");
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
-}
-
 Error invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message), {}}; }
 
 }  // namespace
@@ -96,14 +91,14 @@ const std::vector<StageSet>& stage_sets() {
 }
 
 Result<std::vector<std::string>> choose_stages(std::string_view text) {
-  text = without_blanks(text);
+  text = trim(text);
   if (text == "none") return std::vector<std::string>{};
   for (const auto& set : stage_sets())
     if (set.name == text) return std::vector<std::string>(set.stages.begin(), set.stages.end());
   std::vector<std::string> names;
   while (true) {
     const auto comma = text.find(',');
-    const std::string name(without_blanks(text.substr(0, comma)));
+    const std::string name(trim(text.substr(0, comma)));
     if (name.empty()) return invalid("a stage has no name; stages are three, four, none, or names: a,b,c");
     if (std::find(names.begin(), names.end(), name) != names.end()) return invalid("stage " + name + " is there twice");
     names.push_back(name);

@@ -8,6 +8,7 @@
 #include <kernelgen/prompt/reply_reader.hpp>
 #include <kernelgen/task/reference.hpp>
 
+#include "flow/lineage.hpp"
 #include "flow/option_text.hpp"
 
 namespace kernelgen {
@@ -29,22 +30,9 @@ std::string shrink_text(const EvaluationOptions& options) {
   return to_text(words);
 }
 
-std::string parent_of(const std::string& id) {
-  const auto slash = id.rfind('/');
-  return slash == id.npos ? "" : id.substr(0, slash);
-}
-
-/// "a/repair1" and "a/repair2" of "a/repair3"; rounds likewise. Nothing for other ids.
-std::vector<std::string> earlier_siblings(const std::string& id) {
-  const auto digits = id.find_last_not_of("0123456789") + 1;
-  const std::string stem = id.substr(0, digits);
-  const std::string name = stem.substr(stem.rfind('/') + 1);
-  constexpr std::size_t k_most_digits = 6;
-  if ((name != "repair" && name != "round") || digits == id.size() || id.size() - digits > k_most_digits) return {};
-  std::vector<std::string> siblings;
-  for (int number = std::stoi(id.substr(digits)) - 1; number > 0; --number)
-    siblings.push_back(stem + std::to_string(number));
-  return siblings;
+/// The name of an option that journals of earlier versions call otherwise.
+std::string current_name(const std::string& recorded) {
+  return recorded == "policy.rescues" ? "policy.escalations" : recorded;
 }
 
 /// The tolerance that the judge will use: asked for, else by the dtype of the outputs.
@@ -55,7 +43,7 @@ Tolerance expected_tolerance(const EvaluationOptions& options, const TaskDescrip
   return tolerance;
 }
 
-/// What was measured about the candidate that a step starts from.
+/// Adds what was measured about the candidate that a step starts from.
 void add_measurements(PromptRequest& prompt, const ActionResult& base, const TaskDescribed& task,
                       const Action& action) {
   if (base.headroom) prompt.headroom = base.headroom->sentence;
@@ -66,7 +54,7 @@ void add_measurements(PromptRequest& prompt, const ActionResult& base, const Tas
     prompt.findings.push_back(std::move(finding.message));
 }
 
-/// The model's answer held against what was read in the reference itself.
+/// Compares the model's answer with what the reference itself says.
 void check_requirement(Analysis& analysis, const std::string& reference) {
   const auto found = read_output_requirement(reference);
   if (!found || analysis.output_requirement.empty()) return;
@@ -119,40 +107,16 @@ Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted)
   if (started.target != wanted.target)
     return differs("target", std::string(to_string(started.target)), std::string(to_string(wanted.target)));
   if (started.policy != wanted.policy) return differs("policy", started.policy, wanted.policy);
-  if (started.model != wanted.model) return differs("model", started.model, wanted.model);
-  const std::map<std::string, std::string> before(started.options.begin(), started.options.end());
+  if (started.model != wanted.model && model_identity(started.model) != wanted.model)
+    return differs("model", started.model, wanted.model);
   const std::map<std::string, std::string> now(wanted.options.begin(), wanted.options.end());
-  for (const auto& [name, value] : now) {
-    const auto found = before.find(name);
-    const std::string was = found == before.end() ? "(none)" : found->second;
+  for (const auto& [recorded, was] : started.options) {
+    const auto name = current_name(recorded);
+    const auto found = now.find(name);
+    const std::string value = found == now.end() ? "(none)" : found->second;
     if (was != value) return differs(name, was, value);
   }
   return {};
-}
-
-std::vector<const ActionResult*> lineage_of(const History& history, const Action& action) {
-  std::map<std::string, const ActionResult*> found;
-  std::vector<std::string> ids;
-  const auto look_at = [&](const std::string& id, const std::string& base) {
-    if (!base.empty()) ids.push_back(base);
-    const auto parent = parent_of(id);
-    if (!parent.empty()) ids.push_back(parent);
-    for (auto& sibling : earlier_siblings(id)) ids.push_back(std::move(sibling));
-  };
-  look_at(action.id, action.base);
-  while (!ids.empty()) {
-    const std::string id = ids.back();
-    ids.pop_back();
-    const auto result = history.find(id);
-    if (result == history.end() || found.contains(id)) continue;
-    found[id] = &result->second;
-    look_at(id, result->second.action.base);
-  }
-  std::vector<const ActionResult*> lineage;
-  lineage.reserve(found.size());
-  for (const auto& [id, result] : found) lineage.push_back(result);
-  std::sort(lineage.begin(), lineage.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
-  return lineage;
 }
 
 PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task, const History& history,
@@ -163,7 +127,8 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   prompt.task = request.task;
   prompt.description = task.description;
   prompt.tolerance = expected_tolerance(request.evaluation, task.description);
-  prompt.threads = request.evaluation.threads;
+  // A run that an earlier version started with "one per core" knows neither number.
+  prompt.threads = std::max({task.threads, request.evaluation.threads, 1});
   prompt.device = task.device;
   prompt.on_gpu = task.gpu.has_value();
   prompt.variant = action.variant;
@@ -202,6 +167,16 @@ void read_advice(ActionResult& result, const std::string& reply, const std::stri
   if (result.critique || result.analysis) result.status = ActionStatus::Analyzed;
 }
 
+/// The action whose candidate has this id and was judged; nullptr when there is none.
+const ActionResult* find_verdict(const History& history, const std::string& candidate_id) {
+  const auto found = std::find_if(history.begin(), history.end(), [&](const auto& entry) {
+    const auto& result = entry.second;
+    return result.status == ActionStatus::Evaluated && result.record && result.candidate &&
+           result.candidate->id == candidate_id;
+  });
+  return found == history.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request, const History& history,
@@ -223,13 +198,14 @@ ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& r
   result.candidate = make_candidate(target, *std::move(extracted.code));
   result.recurrence = detector.inspect(result.candidate->source, target).verdict;
   result.status = ActionStatus::NotJudged;
-  for (const auto* earlier : lineage_of(history, open.action)) {
-    if (!earlier->record || !earlier->candidate || earlier->candidate->id != result.candidate->id) continue;
-    result.record = earlier->record;
-    result.status = ActionStatus::Duplicate;
-    result.message = "the same code as " + earlier->action.id;
-  }
+  if (const auto* first = find_verdict(history, result.candidate->id)) share_verdict(result, *first);
   return result;
+}
+
+void share_verdict(ActionResult& result, const ActionResult& first) {
+  result.record = first.record;
+  result.status = ActionStatus::Duplicate;
+  result.message = "the same code as " + first.action.id;
 }
 
 std::optional<Headroom> headroom_of(const ActionResult& result, const FlowRequest& request, const TaskDescribed& task,

@@ -20,22 +20,21 @@ inline namespace v0 {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& request,
                                                                           const Policy& policy);
 
-/// InvalidArgument, naming the first difference, when `started` was another run than `wanted`.
+/// InvalidArgument, naming the first difference, when `started` was another run than `wanted`. Options that the version
+/// which started the run did not record are not compared.
 [[nodiscard]] Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted);
-
-/// The finished actions that an action builds on, by number: the steps above it in the tree, the repairs before it, and
-/// the same of the action it starts from. All of them have finished when it is issued, so it does not matter what else
-/// runs meanwhile.
-[[nodiscard]] std::vector<const ActionResult*> lineage_of(const History& history, const Action& action);
 
 /// What the prompt of an action is made of.
 [[nodiscard]] PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task,
                                            const History& history, const Action& action);
 
 /// Reads a reply: an analysis (checked against the reference), a critique, a candidate that is still to be judged
-/// (status NotJudged), a duplicate of one in its lineage, or nothing usable.
+/// (status NotJudged), a duplicate of one that was judged in this run, or nothing usable.
 [[nodiscard]] ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request,
                                       const History& history, const PersistentDetector& detector);
+
+/// Makes `result` a duplicate of `first`, whose candidate is equal and was judged.
+void share_verdict(ActionResult& result, const ActionResult& first);
 
 /// How far a correct result is from its floor; nothing for others, and where no floor is known. `profile` may be
 /// nullptr.
@@ -53,10 +52,11 @@ inline namespace v0 {
 [[nodiscard]] std::optional<double> cost_of(const Reply& reply, const Prompt& prompt,
                                             const std::optional<Prices>& prices);
 
-/// Which budget is used up, if any.
+/// The budget that is used up; nothing while all last.
 [[nodiscard]] std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const Spent& spent);
 
-/// Whether what runs already may use up what is left, so that nothing is begun before it has come back.
+/// Whether the open actions may use up the evaluations that are left, so that nothing is begun before they have
+/// finished.
 [[nodiscard]] bool is_committed(const Budget& budget, const RunState& state);
 
 }  // namespace v0

@@ -11,29 +11,29 @@ Turns::Turn::~Turn() {
   turns_.changed_.notify_all();
 }
 
-bool Turns::Turn::had_company() const {
+bool Turns::Turn::overlapped() const {
   const std::scoped_lock lock(turns_.mutex_);
   return joined_ || turns_.begun_ != number_;
 }
 
-std::unique_ptr<Turns::Turn> Turns::beside(std::stop_token stop) {
+std::unique_ptr<Turns::Turn> Turns::shared(std::stop_token stop) {
   std::unique_lock lock(mutex_);
-  if (!changed_.wait(lock, std::move(stop), [&] { return alone_ == 0 && waiting_ == 0; })) return nullptr;
-  const bool joined = beside_ > 0;
-  ++beside_;
-  return std::make_unique<Turn>(*this, beside_, joined, ++begun_);
+  if (!changed_.wait(lock, std::move(stop), [&] { return exclusive_ == 0 && waiting_ == 0; })) return nullptr;
+  const bool joined = shared_ > 0;
+  ++shared_;
+  return std::make_unique<Turn>(*this, shared_, joined, ++begun_);
 }
 
-std::unique_ptr<Turns::Turn> Turns::alone(std::stop_token stop) {
+std::unique_ptr<Turns::Turn> Turns::exclusive(std::stop_token stop) {
   std::unique_lock lock(mutex_);
   ++waiting_;
-  const bool mine = changed_.wait(lock, std::move(stop), [&] { return alone_ == 0 && beside_ == 0; });
+  const bool mine = changed_.wait(lock, std::move(stop), [&] { return exclusive_ == 0 && shared_ == 0; });
   --waiting_;
-  // Who waits beside others looks at those who wait to be alone, and this one does no more.
+  // Requests for shared turns look at the number of those that wait here, and this one waits no more.
   changed_.notify_all();
   if (!mine) return nullptr;
-  ++alone_;
-  return std::make_unique<Turn>(*this, alone_, false, ++begun_);
+  ++exclusive_;
+  return std::make_unique<Turn>(*this, exclusive_, false, ++begun_);
 }
 
 }  // namespace v0

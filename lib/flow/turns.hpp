@@ -9,8 +9,9 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Many do something beside each other, or one does it alone. Whoever waits to be alone goes before all who come later;
-/// a std::shared_mutex may let him wait for as long as they come. Thread-safe. It must outlive what it gave.
+/// Hands out turns: any number of shared ones at a time, or one exclusive one. A request for an exclusive turn goes
+/// before all later ones; with a std::shared_mutex it could wait for as long as shared turns keep coming. Thread-safe.
+/// Outlives its turns.
 class Turns {
  public:
   class Turn {
@@ -21,8 +22,8 @@ class Turns {
     Turn& operator=(const Turn&) = delete;
     ~Turn();
 
-    /// Whether anybody else has had a turn at any moment of this one.
-    [[nodiscard]] bool had_company() const;
+    /// Whether another turn was taken at any moment of this one.
+    [[nodiscard]] bool overlapped() const;
 
    private:
     Turns& turns_;
@@ -31,17 +32,17 @@ class Turns {
     const std::uint64_t number_;
   };
 
-  /// Null if it was stopped while it waited.
-  [[nodiscard]] std::unique_ptr<Turn> beside(std::stop_token stop);
-  /// The same, when nobody else has a turn, and nobody gets one meanwhile.
-  [[nodiscard]] std::unique_ptr<Turn> alone(std::stop_token stop);
+  /// Waits for a turn that others may share. Null when it was stopped meanwhile.
+  [[nodiscard]] std::unique_ptr<Turn> shared(std::stop_token stop);
+  /// Waits for a turn that nothing shares. Null when it was stopped meanwhile.
+  [[nodiscard]] std::unique_ptr<Turn> exclusive(std::stop_token stop);
 
  private:
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  int beside_ = 0;
-  int alone_ = 0;
-  /// To be alone.
+  int shared_ = 0;
+  int exclusive_ = 0;
+  /// Requests for an exclusive turn that wait.
   int waiting_ = 0;
   /// Turns that have begun.
   std::uint64_t begun_ = 0;

@@ -144,6 +144,7 @@ History history_of(const std::vector<Event>& events) {
   for (const auto& event : events) {
     if (const auto* finished = std::get_if<ActionFinished>(&event.body))
       history[finished->result.action.id] = finished->result;
+    if (const auto* reopened = std::get_if<ActionReopened>(&event.body)) history.erase(reopened->action_id);
     const auto* taken = std::get_if<ProfileTaken>(&event.body);
     const auto found = taken == nullptr ? history.end() : history.find(taken->action_id);
     if (found == history.end()) continue;

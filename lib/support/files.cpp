@@ -106,6 +106,26 @@ Result<void> write_file_atomic(const fs::path& path, std::string_view content, W
   return {};
 }
 
+Result<fs::path> write_fallback_file(const fs::path& directory, std::string_view name, std::string_view content) {
+  std::error_code error;
+  auto path = directory.empty() ? fs::temp_directory_path(error) : directory;
+  if (error) return errno_error(error.value(), "there is no temporary directory");
+  path /= "kernelgen-" + random_hex(4) + '-' + std::string(name);
+  KERNELGEN_CHECK(write_file_atomic(path, content, {.mode = 0600}));
+  return path;
+}
+
+Result<void> check_writable(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return errno_error(EISDIR, "cannot write " + path.string());
+  if (path.has_parent_path()) KERNELGEN_CHECK(make_directories(path.parent_path()));
+  const auto probe = (path.parent_path() / (".kernelgen-" + random_hex(6) + ".tmp")).string();
+  const UniqueFd fd(::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd.valid()) return errno_error(errno, "cannot write " + path.string());
+  ::unlink(probe.c_str());
+  return {};
+}
+
 Result<void> make_directories(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);

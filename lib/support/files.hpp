@@ -33,6 +33,15 @@ inline constexpr std::size_t k_max_file_bytes = 256u << 20;
 [[nodiscard]] Result<void> write_file_atomic(const std::filesystem::path& path, std::string_view content,
                                              WriteOptions options = {});
 
+/// Writes a file under a new name that ends with `name` into `directory` (empty: the system's temporary directory),
+/// readable by its owner only: a last resort for what must not be lost. The path of the file.
+[[nodiscard]] Result<std::filesystem::path> write_fallback_file(const std::filesystem::path& directory,
+                                                                std::string_view name, std::string_view content);
+
+/// Whether `path` can be written, told by making and removing a file beside it; its parent directories are made. The
+/// error is that of writing.
+[[nodiscard]] Result<void> check_writable(const std::filesystem::path& path);
+
 /// Makes the directory and its parents; fine when it is there.
 [[nodiscard]] Result<void> make_directories(const std::filesystem::path& path);
 

@@ -75,6 +75,57 @@ TEST_CASE("a pause for a busy machine is a line, too", "[cli][run_display]") {
   CHECK(text == "seed1                    pause: 30 s; other work\n");
 }
 
+TEST_CASE("after a resume every step has its name, and the best and the tokens are those of all sessions",
+          "[cli][run_display]") {
+  std::string text;
+  RunDisplay display({.interactive = true, .width = 200}, [&](std::string_view piece) { text += piece; });
+  const auto remember = [&](EventBody body) { display.remember(Event{"", std::move(body)}); };
+  for (int number = 1; number <= 2; ++number) {
+    ActionIssued issued;
+    issued.number = number;
+    issued.action.id = "seed" + std::to_string(number);
+    remember(issued);
+    remember(RequestSent{number});
+  }
+  remember(ReplyArrived{1, {.text = "code", .usage = {12'000, 345, std::nullopt, std::nullopt}}});
+  remember(ActionFinished{result(1, "seed1", correct_record(1.5))});
+  remember(BestChanged{"seed1"});
+  CHECK(text.empty());
+  display.see(Event{"", RunResumed{"0.1.0"}});
+  display.see(Event{"", RequestUnknown{2}});
+  display.see(Event{"", RequestSent{2}});
+  CHECK(text.find("best 1.50x | 12.3k tokens | seed2 (asking)") != text.npos);
+  display.see(Event{"", ReplyArrived{2, {.text = "code"}}});
+  display.see(Event{"", ActionFinished{result(2, "seed2", correct_record(1.2))}});
+  text.clear();
+  display.see(Event{"", BestChanged{"seed1"}});
+  CHECK(text.find("| deciding") != text.npos);
+}
+
+TEST_CASE("a step whose beginning was not seen has a name, and goes away", "[cli][run_display]") {
+  std::string text;
+  RunDisplay display({.interactive = true, .width = 200}, [&](std::string_view piece) { text += piece; });
+  display.see(Event{"", RequestSent{7}});
+  CHECK(text.find("request 7 (asking)") != text.npos);
+  CHECK(text.find("| (asking)") == text.npos);
+  text.clear();
+  display.see(Event{"", ActionFinished{result(7, "seed7", correct_record(1.2))}});
+  CHECK(text.find("| deciding") != text.npos);
+}
+
+TEST_CASE("a request without an answer is a line, and runs no more", "[cli][run_display]") {
+  std::string text;
+  RunDisplay display({.interactive = true, .width = 200}, [&](std::string_view piece) { text += piece; });
+  ActionIssued issued;
+  issued.number = 1;
+  issued.action.id = "seed1";
+  display.see(Event{"", issued});
+  display.see(Event{"", RequestSent{1}});
+  display.see(Event{"", RequestDeferred{1, ErrorCode::Unavailable, "HTTP 429: quota", "localhost:9"}});
+  CHECK(text.find("seed1                    no answer, asked again later           -  HTTP 429: quota\n") != text.npos);
+  CHECK(text.rfind("| deciding") != text.npos);
+}
+
 TEST_CASE("on a terminal the bottom line says what runs, the best and the tokens", "[cli][run_display]") {
   for (const std::size_t width : {std::size_t{80}, std::size_t{200}}) {
     const auto pieces = shown({.interactive = true, .color = true, .width = width});

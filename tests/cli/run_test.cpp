@@ -105,6 +105,27 @@ TEST_CASE("a run that another kgen has is refused with 73; other runs go on besi
   CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "1", "--name", "two"})) == 0);
 }
 
+TEST_CASE("run pauses with 75 and one line when the model does not answer, and goes on later", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  bool is_back = false;
+  kgen.model = [&](const LLMRequest& request) -> Result<Reply> {
+    if (is_back || request.id == "relu.sample1") return kernel("fast");
+    return Error{ErrorCode::Unavailable, "openai m at localhost:9: HTTP 429: quota"};
+  };
+  const std::vector<std::string> three{"--policy", "one-shot", "--samples", "3", "--parallel", "1"};
+  CHECK(kgen.run(run_arguments(kgen, three)) == 75);
+  CHECK(kgen.err.str().find("sample2                  no answer, asked again later           -  openai m at "
+                            "localhost:9: HTTP 429: quota\n") != std::string::npos);
+  CHECK(kgen.err.str().find("kgen: the model does not answer: openai m at localhost:9: HTTP 429: quota; requests that "
+                            "wait: 2; the run is paused, and the same command goes on from here\n") !=
+        std::string::npos);
+  CHECK(read_file(kgen.path("out/summary.json"))->find("\"status\": \"unfinished\"") != std::string::npos);
+  is_back = true;
+  CHECK(kgen.run(run_arguments(kgen, three)) == 0);
+  CHECK(read_file(kgen.path("out/summary.json"))->find("\"status\": \"success\"") != std::string::npos);
+}
+
 TEST_CASE("run without waiting exits with 75", "[cli][run]") {
   Fixture kgen;
   kgen.model = [](const LLMRequest& request) -> Result<Reply> {
@@ -112,7 +133,9 @@ TEST_CASE("run without waiting exits with 75", "[cli][run]") {
   };
   CHECK(kgen.run(run_arguments(kgen, {"--no-wait"})) == 75);
   CHECK(kgen.llm_waiting == Waiting::Return);
-  CHECK(kgen.err.str().find("kgen: waiting for 2 answers") != std::string::npos);
+  CHECK(
+      kgen.err.str().find("kgen: there is no reply to relu.seed1 yet; further actions that wait: 1; the run is paused, "
+                          "and the same command goes on from here\n") != std::string::npos);
 }
 
 TEST_CASE("run for a GPU that is not here ends with 69 before anything is spent", "[cli][run]") {
@@ -148,8 +171,9 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
        "kgen: unknown stage no_such_stage; stages are advanced_memory, block_tiling, grid_and_parallel, "
        "memory_access, memory_and_tuning; sets of them three, four, none\n"},
       {{"--stages", "block_tiling,,"}, "kgen: a stage has no name"},
-      {{"--rescues", "rethink,pray"},
-       "kgen: unknown rescue pray; rescues are other_algorithm, rethink, simplify, restart; or none\n"},
+      {{"--escalations", "rethink,pray"},
+       "kgen: unknown escalation pray; escalations are other_algorithm, rethink, simplify, restart; or none\n"},
+      {{"--rescues", "rethink,pray"}, "kgen: unknown escalation pray; "},
       {{"--max-cost", "5"}, "--max-cost and --price-cached need --price-input and --price-output\n"},
       {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA GPU of this machine\n"},
       {{"--profile", "counters", "--launch-prefix", "ssh node"}, "kgen: --profile needs the device on this machine"},

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -38,8 +39,8 @@ struct Backends {
   const PromptBuilder& prompts;
   Benchmarker& benchmarker;
   const PersistentDetector& detector;
-  /// For policies that want profiles. Gets the candidate without an artifact: see make_compiling_profiler(). nullptr:
-  /// every profile is unavailable.
+  /// Takes the profiles that policies want. It gets the candidate without an artifact: see make_compiling_profiler().
+  /// nullptr: every profile is unavailable.
   Profiler* profiler = nullptr;
 };
 
@@ -47,11 +48,11 @@ struct Backends {
 struct Prices {
   double per_million_input = 0;
   double per_million_output = 0;
-  /// Of input that the provider had seen before; unset: as other input.
+  /// Input that the provider had seen before; unset: the same as other input.
   std::optional<double> per_million_cached{};
 };
 
-/// Whichever ends first ends the run; unset: no limit.
+/// Limits of a run; the first that is reached ends it. Unset: no limit.
 struct Budget {
   /// What providers counted; four bytes a token where they do not say.
   std::optional<std::int64_t> tokens;
@@ -59,7 +60,7 @@ struct Budget {
   std::optional<std::int64_t> evaluations;
   /// In the currency of FlowRequest::prices, without which nothing costs anything.
   std::optional<double> cost;
-  /// Of all sessions of the run together.
+  /// All sessions of the run together.
   std::optional<std::chrono::seconds> time;
 };
 
@@ -72,9 +73,9 @@ struct FlowRequest {
   EvaluationOptions evaluation;
   /// For prompts; see device/.
   std::vector<DeviceFact> device;
-  /// The GPU that evaluates; for floors, profiles and what they mean. Unset: a CPU, or unknown.
+  /// The GPU that evaluates; for prompts, floors and profiles. Unset: a CPU, or unknown.
   std::optional<GpuFacts> gpu;
-  /// What profiles are made of.
+  /// Whether profiles include counters.
   Counters counters = Counters::Read;
   /// Results to start from, such as the candidate that is to be repaired. Journaled first.
   std::vector<ActionResult> known;
@@ -85,20 +86,22 @@ struct FlowRequest {
   std::optional<std::int64_t> max_prompt_tokens;
   std::optional<std::int64_t> max_output_tokens;
   std::chrono::milliseconds request_timeout{600'000};
-  /// A verdict that other work on the machine spoiled is asked for again after each of these. Then the run waits for a
-  /// quieter time: it ends with Pending, and goes on from there.
+  /// A verdict that other work on the machine spoiled is asked for again after each of these pauses. After the last one
+  /// the run ends with Pending, and goes on from there when it is resumed.
   std::vector<std::chrono::milliseconds> busy_pauses{std::chrono::seconds{5}, std::chrono::seconds{30},
                                                      std::chrono::seconds{120}};
   /// Requests in flight at once.
   int parallel_requests = 4;
-  /// Evaluations at once, beside the requests: as many as the benchmarker has devices. Profiles are made between them.
+  /// Evaluations at once, beside the requests: as many as the benchmarker has devices. Profiles are taken between them.
   int parallel_evaluations = 1;
+  /// Where replies go that the journal cannot take, because its disk is full. Empty: the system's temporary directory.
+  std::filesystem::path fallback_directory;
 };
 
 /// The phase of an evaluation in which the engine waits for a quieter machine.
 inline constexpr std::string_view k_pause_phase = "pause";
 
-/// An evaluation went a step further; not journaled.
+/// A step of an evaluation; not journaled.
 struct EvaluationStep {
   std::string action_id;
   EvaluationProgress progress;
@@ -117,10 +120,14 @@ struct FlowOutcome {
   std::string reason;
 };
 
-/// Runs the policy to its end, from where the journal stops. Errors: InvalidArgument when the journal belongs to a run
-/// with other options or another task (the message names the difference); Pending when replies or verdicts are made
-/// elsewhere and waiting was not wanted; Cancelled; PermissionDenied, MissingTool and the like when a model cannot be
-/// asked at all; whatever the journal says. After any of them the run can be resumed; nothing is lost.
+/// Runs the policy to its end, from where the journal stops. Equal candidates are judged once.
+///
+/// Errors: InvalidArgument when the journal belongs to a run with other options or another task (the message names the
+/// difference); Pending when the run is paused: the model's endpoint answers nothing (see is_outage()), the machine
+/// stays too busy to time a kernel, or replies or verdicts are made elsewhere and waiting was not wanted; Cancelled;
+/// PermissionDenied, MissingTool and the like when a model cannot be asked at all; the errors of the journal. Requests
+/// under way are waited for, unless it was cancelled. After any error the run can be resumed from its journal; a reply
+/// that the journal cannot take is in a file that the message names.
 [[nodiscard]] Result<FlowOutcome> run_flow(const FlowRequest& request, const Policy& policy, const Backends& backends,
                                            Journal& journal, const FlowObserver& observer, std::stop_token stop);
 

@@ -15,12 +15,12 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// What a policy wants now.
+/// What a policy wants next.
 struct Decision {
   /// All actions it wants to see finished next; those that run or are finished already may be among them.
   std::vector<Action> actions;
-  /// Ids of correct results whose profile it wants to see before it goes on (ActionResult::profile). Where nobody can
-  /// profile, the profile is there all the same and says so.
+  /// Ids of correct results whose profile it wants to see before it goes on (ActionResult::profile). Where there is no
+  /// profiler, the profile is there all the same and says so.
   std::vector<std::string> profiles;
   /// The action whose candidate is the best so far; empty: none is correct.
   std::string best;
@@ -42,23 +42,23 @@ class Policy {
   [[nodiscard]] virtual Decision next(const History& history) const = 0;
 };
 
-/// The rescue that is no repair: it begins anew from the task alone, with another strategy hint.
+/// The escalation that is no repair: it begins anew from the task alone, with another strategy hint.
 inline constexpr const char* k_restart = "restart";
-/// What a repair is asked for when the same error, or the same code, came back: one after the other, each once. Names
-/// of repair prompts, and k_restart.
-[[nodiscard]] std::vector<std::string> default_rescues();
+/// What a repair chain asks for when the same error, or the same code, comes back: one after the other, each once.
+/// Names of repair prompts, and k_restart.
+[[nodiscard]] std::vector<std::string> default_escalations();
 
 /// How often and how a failed candidate is repaired.
 struct RepairOptions {
   int max_attempts = 4;
   double temperature = 0.7;
   /// Empty: a candidate that fails again as before is given up.
-  std::vector<std::string> rescues = default_rescues();
-  /// Strategy hints for a restart, used in turn from the one after the line's own. Empty: a restart has none.
+  std::vector<std::string> escalations = default_escalations();
+  /// Strategy hints for a restart, used in turn from the one after that of the chain's root. Empty: a restart has none.
   std::vector<std::string> strategies{};
 };
 
-/// Whether kernels are profiled for what is asked next. Whoever runs the policy needs a profiler for that.
+/// Whether kernels are profiled for what is asked next. The engine needs a profiler for that.
 enum class ProfileUse { Never, BeforeAdvice };
 
 /// seeds -> repairs -> analysis -> optimized kernel -> repairs -> stages.
@@ -77,7 +77,7 @@ struct HybridOptions {
   double epsilon = 0.02;
   /// Seeds one after the other, until a score is at least this; 0: all of them at once.
   double stop_at_score = 0;
-  std::vector<std::string> rescues = default_rescues();
+  std::vector<std::string> escalations = default_escalations();
   /// A kernel whose time is at most this many times its floor (ActionResult::headroom) is neither analysed nor tuned;
   /// 0: every kernel is.
   double floor_ratio = 1.1;
@@ -121,14 +121,14 @@ struct RoundsOptions {
   double goal = 0;
   /// Strategy hint of the first kernel. Empty: none.
   std::string strategy;
-  std::vector<std::string> rescues = default_rescues();
-  /// As HybridOptions.
+  std::vector<std::string> escalations = default_escalations();
+  /// The same as HybridOptions::floor_ratio.
   double floor_ratio = 1.1;
   ProfileUse profiles = ProfileUse::Never;
 };
 [[nodiscard]] std::unique_ptr<Policy> make_rounds_policy(RoundsOptions options);
 
-/// Mends what the action "start" of the history holds.
+/// Repairs the candidate of the action "start" of the history.
 [[nodiscard]] std::unique_ptr<Policy> make_repair_policy(RepairOptions options);
 
 }  // namespace v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// RepairLoop: a candidate that fails in, a mended one out.
+/// RepairLoop: a candidate that fails goes in, a repaired one comes out.
 
 #include <chrono>
 #include <optional>
@@ -23,22 +23,38 @@ struct RepairRequest {
   /// What is known about it already; unset: it is evaluated first.
   std::optional<EvaluationRecord> record;
   EvaluationOptions evaluation;
+  /// Facts for prompts; see device/.
   std::vector<DeviceFact> device;
+  /// The GPU that evaluates: prompts of Python targets are written for it. Unset: a CPU.
+  std::optional<GpuFacts> gpu;
   std::optional<std::int64_t> max_prompt_tokens;
   std::chrono::milliseconds request_timeout{600'000};
+  /// The same as FlowRequest::busy_pauses.
+  std::vector<std::chrono::milliseconds> busy_pauses = FlowRequest{}.busy_pauses;
 };
 
-/// Asks a model to mend a candidate until it is correct or the attempts are used up. Keeps everything in memory; a
+/// What a repair came to. Everything that is known is here, also when an error ended it.
+struct RepairOutcome {
+  /// The candidate itself is "start", the attempts are "start/repair1", ... A candidate without a verdict, because the
+  /// machine was busy for example, has the status NotJudged and the reason as its message.
+  History history;
+  /// Id of the best correct result; empty: none is correct.
+  std::string best;
+  /// Why it ended, in one line.
+  std::string reason;
+  /// What ended it before the attempts were used up; the errors of run_flow(). After Pending a later call may fare
+  /// better: the machine was busy, or the model did not answer.
+  std::optional<Error> error;
+};
+
+/// Asks a model to repair a candidate until it is correct or the attempts are used up. Keeps everything in memory; a
 /// search that must survive a crash is run_flow() with a journal on disk. One thread at a time.
 class RepairLoop {
  public:
   /// `backends` are borrowed and outlive the loop.
   explicit RepairLoop(const Backends& backends, RepairOptions options = {});
 
-  /// The outcome's history holds the candidate itself as "start" and the attempts as "start/repair1", ...; `best` is
-  /// empty when none of them is correct. Errors as run_flow().
-  [[nodiscard]] Result<FlowOutcome> run(const RepairRequest& request, const FlowObserver& observer,
-                                        std::stop_token stop);
+  [[nodiscard]] RepairOutcome run(const RepairRequest& request, const FlowObserver& observer, std::stop_token stop);
 
  private:
   Backends backends_;

@@ -30,9 +30,9 @@ struct MetricBound {
 struct Stage {
   /// Also the name of its prompt.
   std::string_view name;
-  /// Worth a try only where all of these hold. A counter that nobody read holds.
+  /// Worth a try only where all of these hold. A counter that was not read holds.
   std::vector<MetricBound> needs;
-  /// With early exit: nothing left to do where all of these hold. A counter that nobody read does not hold.
+  /// With early exit: nothing left to do where all of these hold. A counter that was not read does not hold.
   std::vector<MetricBound> enough;
 };
 

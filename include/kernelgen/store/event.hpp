@@ -29,7 +29,7 @@ struct RunStarted {
   std::string policy;
   /// Everything that steers the run, as sorted `name value` lines; a difference is shown by name.
   std::vector<std::pair<std::string, std::string>> options;
-  /// LLMClient::describe().
+  /// LLMClient::identity(). Earlier versions wrote the endpoint behind it: "openai gpt-5 at localhost:8000".
   std::string model;
 };
 
@@ -44,6 +44,8 @@ struct TaskDescribed {
   std::vector<std::pair<std::string, std::string>> device;
   /// What floors are computed from; absent for a CPU, or where it is unknown.
   std::optional<GpuFacts> gpu;
+  /// Threads that a kernel may use. 0: written by an earlier version, which did not record it.
+  int threads = 0;
 };
 
 /// An action got its number, and its prompt was built.
@@ -53,13 +55,13 @@ struct ActionIssued {
   Prompt prompt;
 };
 
-/// Written before a request leaves. A request without an answer when kgen ends is possibly spent.
+/// Written before a request leaves. A request that has no answer when the process ends may have been paid for.
 struct RequestSent {
   int number = 0;
 };
 
-/// Somebody else has the request, and waiting was not wanted. It is asked for again at resume, and then is the same
-/// one.
+/// The request is answered elsewhere, and waiting was not wanted. A resumed run asks for the answer again; it is the
+/// same request then.
 struct RequestPending {
   int number = 0;
 };
@@ -75,13 +77,32 @@ struct ReplyArrived {
   Reply reply;
   /// By the prices of that time; absent without prices.
   std::optional<double> cost;
+  /// LLMClient::endpoint().
+  std::string endpoint{};
 };
 
-/// The model gave no reply.
+/// The request will get no reply: what it asks is refused, or other requests were answered while it timed out again and
+/// again.
 struct RequestFailed {
   int number = 0;
   ErrorCode code = ErrorCode::Internal;
   std::string message;
+  std::string endpoint{};
+};
+
+/// The endpoint gave no answer. The action stays open, and is asked again when others are answered or the run is
+/// resumed.
+struct RequestDeferred {
+  int number = 0;
+  ErrorCode code = ErrorCode::Unavailable;
+  std::string message;
+  std::string endpoint{};
+};
+
+/// An action that had ended without a reply because of an outage, as earlier versions recorded it, is to be asked
+/// again.
+struct ActionReopened {
+  std::string action_id;
 };
 
 /// Everything that came of an action. The next decision may use it.
@@ -116,9 +137,9 @@ struct RunFinished {
   bool reached = false;
 };
 
-using EventBody =
-    std::variant<RunStarted, RunResumed, TaskDescribed, ActionIssued, RequestSent, RequestPending, RequestUnknown,
-                 ReplyArrived, RequestFailed, ActionFinished, BestChanged, BudgetExhausted, RunFinished, ProfileTaken>;
+using EventBody = std::variant<RunStarted, RunResumed, TaskDescribed, ActionIssued, RequestSent, RequestPending,
+                               RequestUnknown, ReplyArrived, RequestFailed, ActionFinished, BestChanged,
+                               BudgetExhausted, RunFinished, ProfileTaken, RequestDeferred, ActionReopened>;
 
 /// One line of events.jsonl.
 struct Event {

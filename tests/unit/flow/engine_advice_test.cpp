@@ -81,7 +81,7 @@ TEST_CASE("a run that was cut around its profiles goes on to the same end", "[fl
   }
 }
 
-TEST_CASE("where nobody can profile, the search goes on without", "[flow][engine][profile]") {
+TEST_CASE("where there is no profiler, the search goes on without", "[flow][engine][profile]") {
   World world;
   const auto journal = make_memory_journal(real_time());
   std::string reason;
@@ -217,7 +217,7 @@ TEST_CASE("what a provider had seen before has a price of its own", "[flow][engi
   CHECK_THAT(events_of<ReplyArrived>(*journal).at(0).cost.value(), Catch::WithinAbs(1.9, 1e-9));
 }
 
-TEST_CASE("tokens that nobody counted are estimated", "[flow][engine][budget]") {
+TEST_CASE("tokens that the provider did not count are estimated", "[flow][engine][budget]") {
   World world(std::map<std::string, std::string>{});
   FakeModel model(
       [](const LLMRequest&, std::stop_token) -> Result<Reply> { return Reply{.text = std::string(4000, 'x')}; });

@@ -27,7 +27,7 @@ std::map<std::string, std::string> sample_replies(int count) {
   return replies;
 }
 
-/// Everything a run borrows, but for who judges.
+/// Everything a run borrows except the benchmarker.
 struct World {
   explicit World(FakeModel::Answer answer) : model(std::move(answer)) {}
   explicit World(std::map<std::string, std::string> replies) : model(std::move(replies)) {}
@@ -111,7 +111,7 @@ class MortalBenchmarker final : public CountingBenchmarker {
   Result<EvaluationRecord> judge(const std::string& source, std::unique_lock<std::mutex>& lock,
                                  std::stop_token) override {
     const int mine = deaths;
-    // The first time all are there; then whoever comes has some time to come.
+    // The first time all are there; after that, candidates have some time to arrive.
     const auto patience = mine == 0 ? 5s : 100ms;
     if (source.find("score 2") != source.npos) {
       changed_.wait_for(lock, patience / 2, [&] { return (mine == 0 && now == crowd_) || deaths != mine; });
@@ -224,7 +224,7 @@ TEST_CASE("a candidate that takes the worker down costs no other its verdict", "
   CHECK(outcome->history.at("sample2").status == ActionStatus::NotJudged);
   CHECK(outcome->history.at("sample2").message == "the worker died");
   CHECK(benchmarker.most == 3);
-  // Once beside others, which blames nobody, and twice alone.
+  // Once beside others, which proves nothing, and twice exclusively.
   CHECK(benchmarker.deaths == 3);
   CHECK(benchmarker.later_victims == 2);
 }

@@ -47,7 +47,7 @@ std::vector<std::shared_ptr<Policy>> all_policies() {
   return {make_hybrid_policy({.seeds = 4}),
           make_hybrid_policy({.seeds = 3, .stop_at_score = 2}),
           make_hybrid_policy({.seeds = 3, .strategies = {"a", "b"}, .profiles = use, .early_exit = EarlyExit::Yes}),
-          make_hybrid_policy({.seeds = 1, .seed_repairs = 12, .rescues = {}}),
+          make_hybrid_policy({.seeds = 1, .seed_repairs = 12, .escalations = {}}),
           make_one_shot_policy({.samples = 5}),
           make_reflect_policy({.goal = 100}),
           make_reflect_policy({.goal = 100, .profiles = use}),

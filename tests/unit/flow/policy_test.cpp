@@ -52,7 +52,7 @@ TEST_CASE("hybrid: repairs end after their number", "[flow][policy]") {
   CHECK(played.last.reason == "no seed and no optimized kernel was correct");
 }
 
-TEST_CASE("hybrid: an analysis can rescue a seed that no repair mended", "[flow][policy]") {
+TEST_CASE("hybrid: an analysis can help a seed that no repair made correct", "[flow][policy]") {
   const auto played =
       play(*make_hybrid_policy({.seeds = 1, .seed_repairs = 1, .stages = {}}), [](const Action& action) -> std::string {
         if (action.kind == PromptKind::Analysis) return "yes";
@@ -175,7 +175,7 @@ TEST_CASE("reflect: no further attempt once the goal is reached", "[flow][policy
   CHECK(played.last.reason == "the goal was reached");
 }
 
-TEST_CASE("the repair policy mends what the history starts with", "[flow][policy]") {
+TEST_CASE("the repair policy repairs what the history starts with", "[flow][policy]") {
   const auto policy = make_repair_policy({.max_attempts = 2});
   CHECK(policy->next({}).finished);
   History history;

@@ -11,19 +11,19 @@ namespace {
 struct Fixture {
   explicit Fixture(std::map<std::string, std::string> replies) : model(std::move(replies)) {}
 
-  Result<FlowOutcome> run(const std::string& line, std::optional<EvaluationRecord> record = std::nullopt,
-                          int attempts = 4) {
-    RepairRequest request;
+  RepairOutcome run(const std::string& line, std::optional<EvaluationRecord> record = std::nullopt, int attempts = 4) {
     request.task.name = "task";
-    request.candidate = make_candidate(Target::Cpp, line);
+    request.candidate = make_candidate(request.candidate.target, line);
     request.record = std::move(record);
     return RepairLoop({model, prompts, benchmarker, detector}, {.max_attempts = attempts}).run(request, {}, {});
   }
 
+  RepairRequest request;
+
   FakeModel model;
   FakePromptBuilder prompts;
   std::function<Result<EvaluationRecord>(const std::string&)> judge = judge_source;
-  FakeBenchmarker benchmarker{[this](const EvaluationRequest& request) { return judge(request.candidate.source); }};
+  FakeBenchmarker benchmarker{[this](const EvaluationRequest& asked) { return judge(asked.candidate.source); }};
   FakeDetector detector;
 };
 
@@ -32,43 +32,130 @@ struct Fixture {
 TEST_CASE("a candidate is repaired until it is correct", "[flow][repair]") {
   Fixture fixture({{"start-repair1", code_reply("wrong")}, {"start-repair2", code_reply("score 0.9")}});
   const auto outcome = fixture.run("broken");
-  REQUIRE(outcome);
-  CHECK(outcome->best == "start/repair2");
-  CHECK(outcome->history.at("start").record->outcome.to_class() == "compile:other");
-  CHECK(outcome->history.at("start/repair2").action.base == "start/repair1");
+  REQUIRE_FALSE(outcome.error);
+  CHECK(outcome.best == "start/repair2");
+  CHECK(outcome.history.at("start").record->outcome.to_class() == "compile:other");
+  CHECK(outcome.history.at("start/repair2").action.base == "start/repair1");
 }
 
 TEST_CASE("a candidate that is correct already is left alone", "[flow][repair]") {
   Fixture fixture({});
   const auto outcome = fixture.run("score 2");
-  REQUIRE(outcome);
-  CHECK(outcome->best == "start");
+  REQUIRE_FALSE(outcome.error);
+  CHECK(outcome.best == "start");
   CHECK(fixture.model.asked().empty());
 }
 
 TEST_CASE("what is known about a candidate is not evaluated again", "[flow][repair]") {
   Fixture fixture({{"start-repair1", code_reply("score 1")}});
   const auto outcome = fixture.run("broken", judge_source("broken"));
-  REQUIRE(outcome);
-  CHECK(outcome->best == "start/repair1");
+  REQUIRE_FALSE(outcome.error);
+  CHECK(outcome.best == "start/repair1");
   CHECK(fixture.benchmarker.requests().size() == 1);
 }
 
-TEST_CASE("a candidate that nothing mends ends without a best one", "[flow][repair]") {
+TEST_CASE("a candidate that no attempt repairs ends without a best one", "[flow][repair]") {
   Fixture fixture({{"start-repair1", code_reply("wrong")}});
   const auto outcome = fixture.run("broken", std::nullopt, 2);
-  REQUIRE(outcome);
-  CHECK(outcome->best.empty());
-  CHECK(outcome->history.size() == 3);
-  CHECK(outcome->reason == "all repairs failed");
+  REQUIRE_FALSE(outcome.error);
+  CHECK(outcome.best.empty());
+  CHECK(outcome.history.size() == 3);
+  CHECK(outcome.reason == "all repairs failed");
 }
 
-TEST_CASE("a judge that fails is the loop's error", "[flow][repair]") {
+TEST_CASE("a judge that fails is the loop's error; the candidate is there", "[flow][repair]") {
   Fixture fixture({});
   fixture.judge = [](const std::string&) -> Result<EvaluationRecord> {
     return Error{ErrorCode::MissingTool, "no torch"};
   };
   const auto outcome = fixture.run("broken");
-  REQUIRE_FALSE(outcome);
-  CHECK(outcome.error().code == ErrorCode::MissingTool);
+  REQUIRE(outcome.error);
+  CHECK(outcome.error->code == ErrorCode::MissingTool);
+  CHECK(outcome.reason == "no torch");
+  CHECK(outcome.history.at("start").status == ActionStatus::NotJudged);
+  CHECK(outcome.history.at("start").candidate->source == "broken");
+}
+
+TEST_CASE("a repaired kernel is in the outcome when the machine is too busy to judge it", "[flow][repair]") {
+  Fixture fixture({{"start-repair1", code_reply("score 2")}});
+  fixture.request.busy_pauses = {};
+  fixture.judge = [](const std::string& source) { return judge_source(source == "broken" ? source : "busy"); };
+  const auto outcome = fixture.run("broken");
+  REQUIRE(outcome.error);
+  CHECK(outcome.error->code == ErrorCode::Pending);
+  CHECK(outcome.best.empty());
+  CHECK(outcome.history.at("start").record->outcome.to_class() == "compile:other");
+  const auto& repaired = outcome.history.at("start/repair1");
+  CHECK(repaired.status == ActionStatus::NotJudged);
+  CHECK(repaired.candidate->source.find("score 2") != std::string::npos);
+  CHECK(repaired.message == "the machine is too busy to time a kernel: others work");
+}
+
+TEST_CASE("a start that the machine was too busy for is judged again, not repaired", "[flow][repair]") {
+  Fixture fixture({});
+  fixture.request.busy_pauses.assign(1, std::chrono::milliseconds(1));
+  int calls = 0;
+  fixture.judge = [&](const std::string& source) { return judge_source(++calls == 1 ? "busy" : source); };
+  const auto outcome = fixture.run("score 2");
+  REQUIRE_FALSE(outcome.error);
+  CHECK(outcome.best == "start");
+  CHECK(calls == 2);
+}
+
+TEST_CASE("a model that does not answer ends a repair with what is known, in words of a library", "[flow][repair]") {
+  Fixture fixture({});
+  FakeModel dead([](const LLMRequest&, std::stop_token) -> Result<Reply> {
+    return Error{ErrorCode::Unavailable, "HTTP 429: quota"};
+  });
+  fixture.request.task.name = "task";
+  fixture.request.candidate = make_candidate(Target::Cpp, "broken");
+  const auto outcome =
+      RepairLoop({dead, fixture.prompts, fixture.benchmarker, fixture.detector}).run(fixture.request, {}, {});
+  REQUIRE(outcome.error);
+  CHECK(outcome.error->code == ErrorCode::Pending);
+  CHECK(outcome.error->message ==
+        "the model does not answer: fake at fake-host:1: HTTP 429: quota; requests that wait: 1");
+  CHECK(outcome.error->message.find("command") == std::string::npos);
+  CHECK(outcome.history.size() == 1);
+}
+
+TEST_CASE("prompts of a repair know the GPU, and the number of threads", "[flow][repair]") {
+  Fixture fixture({});
+  PromptRequest seen;
+  class Listening final : public PromptBuilder {
+   public:
+    explicit Listening(PromptRequest& seen) : seen_(seen) {}
+    [[nodiscard]] Result<Prompt> build(const PromptRequest& request) const override {
+      seen_ = request;
+      return FakePromptBuilder().build(request);
+    }
+    [[nodiscard]] std::vector<std::string> variants(PromptKind, Target) const override { return {}; }
+
+   private:
+    PromptRequest& seen_;
+  };
+  const Listening prompts(seen);
+  fixture.request.task.name = "task";
+  fixture.request.candidate = make_candidate(Target::Triton, "wrong");
+  fixture.request.gpu.emplace().name = "a GPU";
+  fixture.request.device = {{"model", "a GPU"}};
+  const RepairOptions once{.max_attempts = 1};
+  static_cast<void>(
+      RepairLoop({fixture.model, prompts, fixture.benchmarker, fixture.detector}, once).run(fixture.request, {}, {}));
+  CHECK(seen.kind == PromptKind::Repair);
+  CHECK(seen.on_gpu);
+  CHECK(seen.device == fixture.request.device);
+  // "One per core" is a number before a model reads it.
+  CHECK(fixture.request.evaluation.threads == 0);
+  CHECK(seen.threads >= 1);
+}
+
+TEST_CASE("the options of a repair policy hold everything that steers it", "[flow][repair]") {
+  const auto options =
+      make_repair_policy({.max_attempts = 2, .escalations = {"rethink", "restart"}, .strategies = {"a", "b"}})
+          ->options();
+  const std::map<std::string, std::string> found(options.begin(), options.end());
+  CHECK(found ==
+        std::map<std::string, std::string>{
+            {"max_attempts", "2"}, {"temperature", "0.7"}, {"escalations", "rethink restart"}, {"strategies", "a b"}});
 }

@@ -61,7 +61,7 @@ TEST_CASE("rounds: after its patience a search goes back to its best", "[flow][p
   CHECK(played.history.at("round4").action.base == "round1");
 }
 
-TEST_CASE("rounds: the same failure changes the way to mend it", "[flow][policy][rounds]") {
+TEST_CASE("rounds: the same failure changes the way to repair it", "[flow][policy][rounds]") {
   const auto played = play(*make_rounds_policy({.rounds = 5}), world_of({}));
   CHECK(played.history.at("round2").action.variant.empty());
   CHECK(played.history.at("round3").action.variant == "rethink");

@@ -18,68 +18,68 @@ std::stop_token stopped() {
   return source.get_token();
 }
 
-/// Somebody who waits to be alone; returns when it does.
-std::future<std::unique_ptr<Turns::Turn>> wait_alone(Turns& turns, std::stop_token stop) {
-  auto waiting = std::async(std::launch::async, [&turns, stop] { return turns.alone(stop); });
-  // Nobody else gets a turn from then on.
-  while (turns.beside(stopped())) std::this_thread::sleep_for(1ms);
+/// A request for an exclusive turn that waits; returns when it does.
+std::future<std::unique_ptr<Turns::Turn>> wait_exclusive(Turns& turns, std::stop_token stop) {
+  auto waiting = std::async(std::launch::async, [&turns, stop] { return turns.exclusive(stop); });
+  // No other turn is given from then on.
+  while (turns.shared(stopped())) std::this_thread::sleep_for(1ms);
   return waiting;
 }
 
 }  // namespace
 
-TEST_CASE("many have a turn beside each other, or one has it alone", "[flow][turns]") {
+TEST_CASE("many turns are shared, or one is exclusive", "[flow][turns]") {
   Turns turns;
-  auto one = turns.beside({});
-  auto two = turns.beside({});
+  auto one = turns.shared({});
+  auto two = turns.shared({});
   CHECK(one);
   CHECK(two);
-  CHECK_FALSE(turns.alone(stopped()));
+  CHECK_FALSE(turns.exclusive(stopped()));
   one.reset();
-  CHECK_FALSE(turns.alone(stopped()));
+  CHECK_FALSE(turns.exclusive(stopped()));
   two.reset();
-  const auto alone = turns.alone(stopped());
-  CHECK(alone);
-  CHECK_FALSE(turns.beside(stopped()));
-  CHECK_FALSE(turns.alone(stopped()));
+  const auto exclusive = turns.exclusive(stopped());
+  CHECK(exclusive);
+  CHECK_FALSE(turns.shared(stopped()));
+  CHECK_FALSE(turns.exclusive(stopped()));
 }
 
-TEST_CASE("who waits to be alone goes before those who come later", "[flow][turns]") {
+TEST_CASE("a request for an exclusive turn goes before later ones", "[flow][turns]") {
   Turns turns;
-  auto first = turns.beside({});
-  auto waiting = wait_alone(turns, {});
-  auto late = std::async(std::launch::async, [&] { return turns.beside({}); });
+  auto first = turns.shared({});
+  auto waiting = wait_exclusive(turns, {});
+  auto late = std::async(std::launch::async, [&] { return turns.shared({}); });
   CHECK(late.wait_for(20ms) == std::future_status::timeout);
   first.reset();
-  auto alone = waiting.get();
-  CHECK(alone);
+  auto exclusive = waiting.get();
+  CHECK(exclusive);
   CHECK(late.wait_for(20ms) == std::future_status::timeout);
-  alone.reset();
+  exclusive.reset();
   CHECK(late.get());
 }
 
-TEST_CASE("who is stopped while he waits to be alone stands in nobody's way", "[flow][turns]") {
+TEST_CASE("a stopped request for an exclusive turn holds up no other", "[flow][turns]") {
   Turns turns;
-  const auto first = turns.beside({});
+  const auto first = turns.shared({});
   std::stop_source stop;
-  auto waiting = wait_alone(turns, stop.get_token());
-  auto late = std::async(std::launch::async, [&] { return turns.beside({}); });
+  auto waiting = wait_exclusive(turns, stop.get_token());
+  auto late = std::async(std::launch::async, [&] { return turns.shared({}); });
   stop.request_stop();
   CHECK_FALSE(waiting.get());
   CHECK(late.get());
 }
 
-TEST_CASE("a turn knows whether anybody was beside it", "[flow][turns]") {
+TEST_CASE("a turn knows whether another one overlapped it", "[flow][turns]") {
   Turns turns;
-  auto one = turns.beside({});
-  CHECK_FALSE(one->had_company());
-  auto two = turns.beside({});
-  CHECK(one->had_company());
-  CHECK(two->had_company());
-  // Nor is it forgotten when the other one has gone.
+  auto one = turns.shared({});
+  CHECK_FALSE(one->overlapped());
+  auto two = turns.shared({});
+  CHECK(one->overlapped());
+  CHECK(two->overlapped());
+  // It is not forgotten when the other one has ended.
   one.reset();
-  CHECK(two->had_company());
+  CHECK(two->overlapped());
   two.reset();
-  CHECK_FALSE(turns.beside({})->had_company());
-  CHECK_FALSE(turns.alone({})->had_company());
+  CHECK_FALSE(turns.shared({})->overlapped());
+  CHECK_FALSE(turns.exclusive({})->overlapped());
 }

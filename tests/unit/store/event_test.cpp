@@ -44,17 +44,19 @@ std::vector<EventBody> one_of_each() {
   return {started,
           RunResumed{"0.1.0"},
           described,
-          ActionIssued{7, full_result().action, {PromptKind::Repair, "mend this", 3, {"examples"}, "f00"}},
+          ActionIssued{7, full_result().action, {PromptKind::Repair, "repair this", 3, {"examples"}, "f00"}},
           RequestSent{7},
           RequestPending{7},
           RequestUnknown{7},
-          ReplyArrived{7, full_reply(), 0.25},
-          RequestFailed{7, ErrorCode::Timeout, "no answer"},
+          ReplyArrived{7, full_reply(), 0.25, "localhost:8000"},
+          RequestFailed{7, ErrorCode::Timeout, "no answer", "localhost:8000"},
           ActionFinished{full_result()},
           BestChanged{"seed1"},
           BudgetExhausted{"tokens", "the budget of 5 tokens is used up"},
           RunFinished{"all stages are done", true},
-          profile_taken()};
+          profile_taken(),
+          RequestDeferred{7, ErrorCode::Unavailable, "HTTP 429: quota", "localhost:8000"},
+          ActionReopened{"seed1"}};
 }
 
 }  // namespace
@@ -103,6 +105,20 @@ TEST_CASE("the history has the profiles that were taken of it", "[store][event]"
   const auto history = history_of({{"", ActionFinished{result}}, {"", profile_taken()}});
   CHECK(history.at("seed1").profile->source == "ncu");
   CHECK(history.at("seed1").headroom->ratio == 1.1);
+}
+
+TEST_CASE("events of earlier versions lack what was added since", "[store][event]") {
+  const auto failed = parse_event(R"({"schema":1,"type":"request_failed","number":3,"code":"timeout","message":"m"})");
+  REQUIRE(failed);
+  CHECK(std::get<RequestFailed>(failed->body).endpoint.empty());
+  const auto described = parse_event(R"({"schema":1,"type":"task_described","device":[]})");
+  REQUIRE(described);
+  CHECK(std::get<TaskDescribed>(described->body).threads == 0);
+}
+
+TEST_CASE("an action that was reopened is no part of the history", "[store][event]") {
+  const auto finished = ActionFinished{full_result()};
+  CHECK(history_of({{"", finished}, {"", ActionReopened{full_result().action.id}}}).empty());
 }
 
 TEST_CASE("what is no event is refused", "[store][event]") {

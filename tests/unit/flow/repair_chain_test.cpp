@@ -1,4 +1,4 @@
-#include "flow/line.hpp"
+#include "flow/repair_chain.hpp"
 
 #include "support/catch.hpp"
 #include "unit/flow/policy_play.hpp"
@@ -8,18 +8,18 @@ using namespace kernelgen::testing;
 
 namespace {
 
-/// Plays a line; kernel n of it is lines[n].
+/// Plays a repair chain; its kernel n is lines[n].
 std::vector<Action> actions_of(const Action& root, const RepairOptions& options,
                                const std::vector<std::string>& lines) {
   History history;
   std::vector<Action> actions;
   for (const auto& line : lines) {
-    const auto status = follow_line(history, root, options);
+    const auto status = advance_repair_chain(history, root, options);
     if (!status.next) return actions;
     actions.push_back(*status.next);
     history[status.next->id] = result_of(*status.next, static_cast<int>(actions.size()), line);
   }
-  const auto status = follow_line(history, root, options);
+  const auto status = advance_repair_chain(history, root, options);
   if (status.next) actions.push_back(*status.next);
   return actions;
 }
@@ -34,7 +34,8 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("a reply without code is asked for again from the last candidate that could be judged", "[flow][line]") {
+TEST_CASE("a reply without code is asked for again from the last candidate that could be judged",
+          "[flow][repair_chain]") {
   const auto actions = actions_of({.id = "seed1", .variant = "a"}, {}, {"no code", "wrong", "no code"});
   REQUIRE(actions.size() == 4);
   CHECK(actions[1].id == "seed1/repair1");
@@ -45,7 +46,8 @@ TEST_CASE("a reply without code is asked for again from the last candidate that 
   CHECK(actions[3].base == "seed1/repair1");
 }
 
-TEST_CASE("an error that comes back asks for one rescue after the other, hotter each time", "[flow][line]") {
+TEST_CASE("an error that comes back asks for one escalation after the other, hotter each time",
+          "[flow][repair_chain]") {
   const RepairOptions options{.max_attempts = 6, .strategies = {"a", "b", "c"}};
   const auto actions = actions_of({.id = "seed1", .variant = "b"}, options,
                                   {"wrong 1", "wrong 22", "wrong 333", "wrong 4444", "wrong 55555", "wrong 6"});
@@ -59,38 +61,57 @@ TEST_CASE("an error that comes back asks for one rescue after the other, hotter 
   CHECK(actions[5].temperature == 0.6);
 }
 
-TEST_CASE("a line ends when its rescues are used up", "[flow][line]") {
-  const RepairOptions options{.max_attempts = 9, .rescues = {"rethink"}};
+TEST_CASE("a repair chain ends when its escalations are used up", "[flow][repair_chain]") {
+  const RepairOptions options{.max_attempts = 9, .escalations = {"rethink"}};
   CHECK(actions_of({.id = "seed1"}, options, Names(10, "wrong")).size() == 3);
-  CHECK(actions_of({.id = "seed1"}, {.max_attempts = 9, .rescues = {}}, Names(10, "wrong")).size() == 2);
+  CHECK(actions_of({.id = "seed1"}, {.max_attempts = 9, .escalations = {}}, Names(10, "wrong")).size() == 2);
 }
 
-TEST_CASE("an error from before the last one comes back, too", "[flow][line]") {
+TEST_CASE("an error from before the last one comes back, too", "[flow][repair_chain]") {
   const auto actions = actions_of({.id = "seed1"}, {}, {"wrong", "broken", "wrong"});
   CHECK(variants_of(actions) == Names{"", "", "", "rethink"});
 }
 
-TEST_CASE("new errors are mended as they come", "[flow][line]") {
+TEST_CASE("new errors are repaired as they come", "[flow][repair_chain]") {
   const auto actions = actions_of({.id = "seed1"}, {}, {"wrong", "broken", "broken otherwise"});
   CHECK(variants_of(actions) == Names{"", "", "", ""});
 }
 
-TEST_CASE("the same code asks for a rescue", "[flow][line]") {
+TEST_CASE("the same code asks for an escalation", "[flow][repair_chain]") {
   History history;
   const Action root{.id = "seed1"};
   history["seed1"] = result_of(root, 1, "wrong 1");
-  history["seed1/repair1"] = result_of({.id = "seed1/repair1", .kind = PromptKind::Repair}, 2, "broken");
-  history["seed1/repair1"].status = ActionStatus::Duplicate;
-  CHECK(follow_line(history, root, {}).next->variant == "rethink");
+  history["seed1/repair1"] =
+      result_of({.id = "seed1/repair1", .kind = PromptKind::Repair, .base = "seed1"}, 2, "broken");
+  CHECK(advance_repair_chain(history, root, {}).next->variant.empty());
+  // Another error this time, but the same code.
+  history["seed1/repair1"].candidate = history["seed1"].candidate;
+  CHECK(advance_repair_chain(history, root, {}).next->variant == "rethink");
 }
 
-TEST_CASE("a rescue that gave nothing to judge is not made again", "[flow][line]") {
+TEST_CASE("the code of what a chain starts from asks for an escalation, that of another chain does not",
+          "[flow][repair_chain]") {
+  History history;
+  history["seed1"] = result_of({.id = "seed1"}, 1, "wrong 1");
+  const Action optimize{.id = "seed1/optimize", .kind = PromptKind::Optimize, .base = "seed1"};
+  history["seed1/optimize"] = result_of(optimize, 2, "broken");
+  history["seed1/optimize"].candidate = history["seed1"].candidate;
+  CHECK(advance_repair_chain(history, optimize, {}).next->variant == "rethink");
+  // Which of two seeds has the status Duplicate depends on which was answered first.
+  const Action seed2{.id = "seed2"};
+  history["seed2"] = result_of(seed2, 3, "wrong 1");
+  history["seed2"].status = ActionStatus::Duplicate;
+  CHECK(advance_repair_chain(history, seed2, {}).next->variant.empty());
+}
+
+TEST_CASE("an escalation that gave nothing to judge is not made again", "[flow][repair_chain]") {
   const auto actions = actions_of({.id = "seed1"}, {}, {"wrong", "wrong", "no code", "wrong"});
   CHECK(variants_of(actions) == Names{"", "", "rethink", "", "simplify"});
 }
 
-TEST_CASE("a restart of a stage asks for the stage again, of a kernel after an analysis for that", "[flow][line]") {
-  const RepairOptions options{.max_attempts = 3, .rescues = {"restart"}, .strategies = {"a"}};
+TEST_CASE("a restart of a stage asks for the stage again, of a kernel after an analysis for that",
+          "[flow][repair_chain]") {
+  const RepairOptions options{.max_attempts = 3, .escalations = {"restart"}, .strategies = {"a"}};
   const Action stage{.id = "stage1", .kind = PromptKind::Stage, .base = "seed1", .variant = "block_tiling"};
   const auto actions = actions_of(stage, options, {"wrong", "wrong"});
   REQUIRE(actions.size() == 3);
@@ -100,10 +121,10 @@ TEST_CASE("a restart of a stage asks for the stage again, of a kernel after an a
   CHECK(actions[2].temperature != stage.temperature);
 }
 
-TEST_CASE("no request of a line is made twice", "[flow][line]") {
+TEST_CASE("no request of a repair chain is made twice", "[flow][repair_chain]") {
   const double temperature = GENERATE(0.0, 0.7, 1.0, 1.5);
   const RepairOptions options{
-      .max_attempts = 12, .temperature = temperature, .rescues = {"restart", "rethink", "restart"}};
+      .max_attempts = 12, .temperature = temperature, .escalations = {"restart", "rethink", "restart"}};
   for (int world = 0; world < 200; ++world) {
     std::vector<std::string> lines;
     for (int i = 0, rest = world; i < 12; ++i, rest /= 3)
@@ -119,7 +140,8 @@ TEST_CASE("no request of a line is made twice", "[flow][line]") {
   }
 }
 
-TEST_CASE("the same error at another line is the same failure; another name or another cause is not", "[flow][line]") {
+TEST_CASE("the same error at another line is the same failure; another name or another cause is not",
+          "[flow][repair_chain]") {
   const auto refused = [](const std::string& log) {
     auto result = result_of({.id = "seed1"}, 1, "broken");
     result.record->outcome = {OutcomeKind::Compile, "undeclared_identifier", log};

@@ -1,15 +1,17 @@
-#include "flow/line.hpp"
+#include "flow/repair_chain.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include <kernelgen/prompt/error_classifier.hpp>
 
+#include "flow/lineage.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Equal for the same error at another line, or off by another amount.
+/// A text that is equal for the same error at another line, or off by another amount.
 std::string fingerprint_of(const ActionResult& result) {
   if (!result.record) return "";
   return classify_error(*result.record, result.candidate ? result.candidate->source : "").fingerprint;
@@ -19,19 +21,20 @@ bool is_judged(const ActionResult& result) { return result.candidate && result.r
 
 double rounded(double number, double steps) { return std::round(number * steps) / steps; }
 
-/// A line on its way through the history.
-class Line {
+/// A repair chain on its way through the history.
+class RepairChain {
  public:
-  Line(const Action& root, const RepairOptions& options) : root_(root), options_(options) {}
+  RepairChain(const History& history, const Action& root, const RepairOptions& options)
+      : history_(history), root_(root), options_(options) {}
 
   /// What comes after the results so far; nothing when everything was tried.
   std::optional<Action> next(int attempt) {
     Action action = root_;
     if (attempt > 0) action.id = root_.id + "/repair" + std::to_string(attempt);
     if (!judged_.empty()) {
-      const bool stuck = new_since_rescue_ && is_stuck(judged_);
-      if (stuck && rescues_ >= options_.rescues.size()) return std::nullopt;
-      action = stuck ? rescue(std::move(action)) : repair(std::move(action), "");
+      const bool stuck = judged_since_escalation_ && is_stuck(history_, judged_);
+      if (stuck && escalations_ >= options_.escalations.size()) return std::nullopt;
+      action = stuck ? escalate(std::move(action)) : repair(std::move(action), "");
     }
     make_new(action);
     asked_.push_back(action);
@@ -41,18 +44,18 @@ class Line {
   void add(const ActionResult& result) {
     if (!is_judged(result)) return;
     judged_.push_back(&result);
-    new_since_rescue_ = true;
+    judged_since_escalation_ = true;
   }
 
   [[nodiscard]] const ActionResult* last() const { return judged_.empty() ? nullptr : judged_.back(); }
 
  private:
-  Action rescue(Action action) {
-    const auto& name = options_.rescues[rescues_++];
-    new_since_rescue_ = false;
+  Action escalate(Action action) {
+    const auto& name = options_.escalations[escalations_++];
+    judged_since_escalation_ = false;
     if (name != k_restart) action = repair(std::move(action), name);
     if (name == k_restart && root_.kind == PromptKind::Seed) action.variant = other_strategy();
-    action.temperature = changed_temperature(action.temperature, static_cast<int>(rescues_));
+    action.temperature = changed_temperature(action.temperature, static_cast<int>(escalations_));
     return action;
   }
 
@@ -77,7 +80,7 @@ class Line {
       action.temperature = changed_temperature(wanted, step);
   }
 
-  /// The hint after the root's own, and the one after that for the next restart.
+  /// The strategy hint after the root's own; the one after that for the next restart.
   std::string other_strategy() {
     const auto& all = options_.strategies;
     if (all.empty()) return "";
@@ -86,20 +89,20 @@ class Line {
     return all[(start + restarts_++) % all.size()];
   }
 
+  const History& history_;
   const Action& root_;
   const RepairOptions& options_;
   std::vector<const ActionResult*> judged_;
   std::vector<Action> asked_;
-  /// Rescues that were asked for.
-  std::size_t rescues_ = 0;
+  /// How many escalations were asked for.
+  std::size_t escalations_ = 0;
   std::size_t restarts_ = 0;
-  /// Something was judged since the last rescue.
-  bool new_since_rescue_ = true;
+  bool judged_since_escalation_ = true;
 };
 
 }  // namespace
 
-std::vector<std::string> default_rescues() { return {"rethink", "simplify", "other_algorithm", k_restart}; }
+std::vector<std::string> default_escalations() { return {"rethink", "simplify", "other_algorithm", k_restart}; }
 
 const ActionResult* find_result(const History& history, const std::string& id) {
   const auto found = history.find(id);
@@ -113,10 +116,14 @@ bool same_failure(const ActionResult& a, const ActionResult& b) {
   return !fingerprint.empty() && fingerprint == fingerprint_of(b);
 }
 
-bool is_stuck(const std::vector<const ActionResult*>& judged) {
+bool is_stuck(const History& history, const std::vector<const ActionResult*>& judged) {
   if (judged.empty()) return false;
   const auto& last = *judged.back();
-  if (last.status == ActionStatus::Duplicate) return true;
+  const auto same_code = [&](const auto* earlier) {
+    return earlier->record && earlier->candidate && earlier->candidate->id == last.candidate->id;
+  };
+  const auto lineage = lineage_of(history, last.action);
+  if (std::any_of(lineage.begin(), lineage.end(), same_code)) return true;
   return std::any_of(judged.begin(), judged.end() - 1,
                      [&](const auto* earlier) { return same_failure(*earlier, last); });
 }
@@ -149,19 +156,19 @@ bool needs_profile(const ActionResult& result, ProfileUse use) {
   return use == ProfileUse::BeforeAdvice && result.correct() && !result.profile;
 }
 
-LineStatus follow_line(const History& history, const Action& root, const RepairOptions& options) {
-  LineStatus status;
-  Line line(root, options);
+RepairChainStatus advance_repair_chain(const History& history, const Action& root, const RepairOptions& options) {
+  RepairChainStatus status;
+  RepairChain chain(history, root, options);
   for (int attempt = 0; attempt <= std::max(options.max_attempts, 0); ++attempt) {
-    auto action = line.next(attempt);
+    auto action = chain.next(attempt);
     if (!action) return status;
     const auto* result = find_result(history, action->id);
     if (result == nullptr) {
       status.next = std::move(action);
       return status;
     }
-    line.add(*result);
-    status.last = line.last();
+    chain.add(*result);
+    status.last = chain.last();
     if (result->correct()) {
       status.correct = result;
       return status;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A line: one root action and the repairs after it. Every policy is made of lines.
+/// Repair chains: one root action and the repairs after it. Every policy that repairs is made of them.
 
 #include <optional>
 #include <string>
@@ -13,9 +13,9 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Where a line stands.
-struct LineStatus {
-  /// What the line wants next; nothing when it ended.
+/// How far a repair chain has come.
+struct RepairChainStatus {
+  /// What the chain asks for next; nothing when it has ended.
   std::optional<Action> next;
   /// Its correct action; nullptr while there is none.
   const ActionResult* correct = nullptr;
@@ -26,9 +26,10 @@ struct LineStatus {
 /// Follows `root` and its repairs ("root/repair1", ...) through the history. Points into `history`.
 ///
 /// A reply that cannot be used (no code, no answer) is asked for again from the last candidate that can. An error that
-/// the line has seen before, and code that it has seen before, ask for the next of the rescues; when these are used up
-/// the line ends. No request is ever made twice: what would be the same has another temperature.
-[[nodiscard]] LineStatus follow_line(const History& history, const Action& root, const RepairOptions& options);
+/// the chain has seen before, and code that it has seen before, ask for the next escalation; when all were tried the
+/// chain ends. No request is ever made twice: what would be the same has another temperature.
+[[nodiscard]] RepairChainStatus advance_repair_chain(const History& history, const Action& root,
+                                                     const RepairOptions& options);
 
 /// The action's result; nullptr when it has not finished.
 [[nodiscard]] const ActionResult* find_result(const History& history, const std::string& id);
@@ -39,8 +40,10 @@ struct LineStatus {
 /// Whether two judged candidates failed with the same error: at another line, or off by another amount, it still is.
 [[nodiscard]] bool same_failure(const ActionResult& a, const ActionResult& b);
 
-/// Whether the last of the judged results tells nothing new: code or an error that stands before it.
-[[nodiscard]] bool is_stuck(const std::vector<const ActionResult*>& judged);
+/// Whether the last of the judged results tells nothing new: an error of those before it, or the code of an action that
+/// it builds on. Code of other actions does not count: which of two equal candidates came first depends on how fast
+/// they were answered, and no decision may.
+[[nodiscard]] bool is_stuck(const History& history, const std::vector<const ActionResult*>& judged);
 
 /// A temperature near `temperature` that is another one for each of the first `steps`; 0 steps change nothing.
 [[nodiscard]] double changed_temperature(double temperature, int steps);

@@ -1,0 +1,58 @@
+#include "flow/lineage.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+std::string parent_of(const std::string& id) {
+  const auto slash = id.rfind('/');
+  return slash == id.npos ? "" : id.substr(0, slash);
+}
+
+/// "a/repair1" and "a/repair2" of "a/repair3"; rounds likewise. Nothing for other ids.
+std::vector<std::string> earlier_siblings(const std::string& id) {
+  const auto digits = id.find_last_not_of("0123456789") + 1;
+  const std::string stem = id.substr(0, digits);
+  const std::string name = stem.substr(stem.rfind('/') + 1);
+  constexpr std::size_t k_most_digits = 6;
+  if ((name != "repair" && name != "round") || digits == id.size() || id.size() - digits > k_most_digits) return {};
+  std::vector<std::string> siblings;
+  for (int number = std::stoi(id.substr(digits)) - 1; number > 0; --number)
+    siblings.push_back(stem + std::to_string(number));
+  return siblings;
+}
+
+}  // namespace
+
+std::vector<const ActionResult*> lineage_of(const History& history, const Action& action) {
+  std::map<std::string, const ActionResult*> found;
+  std::vector<std::string> ids;
+  const auto look_at = [&](const std::string& id, const std::string& base) {
+    if (!base.empty()) ids.push_back(base);
+    const auto parent = parent_of(id);
+    if (!parent.empty()) ids.push_back(parent);
+    for (auto& sibling : earlier_siblings(id)) ids.push_back(std::move(sibling));
+  };
+  look_at(action.id, action.base);
+  while (!ids.empty()) {
+    const std::string id = ids.back();
+    ids.pop_back();
+    const auto result = history.find(id);
+    if (result == history.end() || found.contains(id)) continue;
+    found[id] = &result->second;
+    look_at(id, result->second.action.base);
+  }
+  std::vector<const ActionResult*> lineage;
+  lineage.reserve(found.size());
+  for (const auto& [id, result] : found) lineage.push_back(result);
+  std::sort(lineage.begin(), lineage.end(), [](const auto* a, const auto* b) { return a->number < b->number; });
+  return lineage;
+}
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,159 @@
+// Equal candidates of one run share one verdict.
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include <kernelgen/flow/engine.hpp>
+
+#include "support/catch.hpp"
+#include "unit/flow/fake_world.hpp"
+
+using namespace std::chrono_literals;
+using namespace kernelgen;
+using namespace kernelgen::testing;
+
+namespace {
+
+/// A judge whose clock is noise: each evaluation of a source has another score.
+struct World {
+  explicit World(FakeModel::Answer answer) : model(std::move(answer)) {}
+  explicit World(std::map<std::string, std::string> replies) : model(std::move(replies)) {}
+
+  Result<FlowOutcome> run(Journal& journal, int parallel = 1) {
+    auto request = fake_request();
+    request.parallel_requests = parallel;
+    request.parallel_evaluations = parallel;
+    return run_flow(request, *policy, {model, prompts, benchmarker, detector}, journal, {}, {});
+  }
+
+  std::atomic<int> judged = 0;
+  FakeModel model;
+  FakePromptBuilder prompts;
+  FakeBenchmarker benchmarker{
+      [this](const EvaluationRequest&) { return correct_record(0.5 + 0.1 * static_cast<double>(++judged)); }};
+  FakeDetector detector;
+  std::unique_ptr<Policy> policy = make_one_shot_policy({.samples = 3});
+};
+
+const std::map<std::string, std::string> k_equal{
+    {"sample1", code_reply("a")}, {"sample2", code_reply("b")}, {"sample3", code_reply("a")}};
+
+}  // namespace
+
+TEST_CASE("equal candidates of independent samples have one verdict", "[flow][engine][equal]") {
+  World world(k_equal);
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome = world.run(*journal);
+  REQUIRE(outcome);
+  CHECK(world.judged == 2);
+  const auto& first = outcome->history.at("sample1");
+  const auto& same = outcome->history.at("sample3");
+  CHECK(same.status == ActionStatus::Duplicate);
+  CHECK(same.message == "the same code as sample1");
+  CHECK(same.score() == first.score());
+  CHECK(same.correct());
+}
+
+TEST_CASE("an equal candidate that is being judged is waited for", "[flow][engine][equal]") {
+  World world(k_equal);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int arrived = 0, judging = 0;
+  FakeBenchmarker benchmarker([&](const EvaluationRequest& request) {
+    std::unique_lock lock(mutex);
+    ++judging;
+    // Until all three replies are there: one of the equal ones while the other is judged.
+    changed.wait_for(lock, 5s, [&] { return arrived == 3; });
+    return request.candidate.source.find("// a") == 0 ? correct_record(0.59 + 0.1 * judging) : correct_record(1);
+  });
+  auto request = fake_request();
+  request.parallel_requests = request.parallel_evaluations = 3;
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome =
+      run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector}, *journal,
+               [&](const std::variant<Event, EvaluationStep>& seen) {
+                 const auto* event = std::get_if<Event>(&seen);
+                 if (event == nullptr || !std::holds_alternative<ReplyArrived>(event->body)) return;
+                 const std::scoped_lock lock(mutex);
+                 ++arrived;
+                 changed.notify_all();
+               },
+               {});
+  REQUIRE(outcome);
+  CHECK(judging == 2);
+  CHECK(outcome->history.at("sample1").score() == outcome->history.at("sample3").score());
+  int duplicates = 0;
+  for (const auto& [id, result] : outcome->history) duplicates += result.status == ActionStatus::Duplicate ? 1 : 0;
+  CHECK(duplicates == 1);
+}
+
+TEST_CASE("which of two equal candidates is the first does not depend on when a run was cut",
+          "[flow][engine][equal][resume]") {
+  // sample3 is answered before sample1, which has the lower number.
+  std::atomic<bool> third = false;
+  World first([&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+    const auto id = request.id.substr(5);
+    if (id == "sample1")
+      while (!third) std::this_thread::sleep_for(1ms);
+    return Reply{.text = k_equal.at(id)};
+  });
+  auto request = fake_request();
+  request.parallel_requests = 3;
+  const auto whole = make_memory_journal(real_time());
+  REQUIRE(run_flow(request, *first.policy, {first.model, first.prompts, first.benchmarker, first.detector}, *whole,
+                   [&](const std::variant<Event, EvaluationStep>& seen) {
+                     const auto* event = std::get_if<Event>(&seen);
+                     const auto* reply = event == nullptr ? nullptr : std::get_if<ReplyArrived>(&event->body);
+                     if (reply != nullptr && reply->number == 3) third = true;
+                   },
+                   {}));
+  std::size_t both_arrived = 0;
+  for (std::size_t i = 0, arrived = 0; i < whole->events().size() && arrived < 3; ++i) {
+    if (std::holds_alternative<ReplyArrived>(whole->events()[i].body)) ++arrived;
+    both_arrived = i + 1;
+  }
+  for (std::size_t cut = both_arrived; cut <= whole->events().size(); ++cut) {
+    INFO("after " << cut << " events");
+    World world(k_equal);
+    const auto journal = cut_journal(*whole, cut);
+    const auto outcome = world.run(*journal, 3);
+    REQUIRE(outcome);
+    CHECK(outcome->history.at("sample3").status == ActionStatus::Evaluated);
+    CHECK(outcome->history.at("sample1").status == ActionStatus::Duplicate);
+    CHECK(outcome->history.at("sample1").message == "the same code as sample3");
+  }
+}
+
+TEST_CASE("an equal candidate is judged when the one before it got no verdict", "[flow][engine][equal]") {
+  World world(k_equal);
+  std::atomic<int> calls = 0;
+  FakeBenchmarker benchmarker([&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    if (request.candidate.source.find("// a") == 0 && ++calls <= 2) {
+      std::this_thread::sleep_for(20ms);
+      return Error{ErrorCode::Unavailable, "the worker died"};
+    }
+    return correct_record(1);
+  });
+  auto request = fake_request();
+  request.parallel_requests = 3;
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome =
+      run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector}, *journal, {}, {});
+  REQUIRE(outcome);
+  std::map<std::string_view, int> statuses;
+  for (const auto& [id, result] : outcome->history) ++statuses[to_string(result.status)];
+  CHECK(statuses == std::map<std::string_view, int>{{"evaluated", 2}, {"not_judged", 1}});
+}
+
+TEST_CASE("equal candidates use up one evaluation of the budget", "[flow][engine][equal][budget]") {
+  World world(k_equal);
+  auto request = fake_request();
+  request.parallel_requests = 1;
+  request.budget.evaluations = 3;
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome = run_flow(request, *world.policy, {world.model, world.prompts, world.benchmarker, world.detector},
+                                *journal, {}, {});
+  REQUIRE(outcome);
+  CHECK(outcome->reason == "all samples are done");
+}
