@@ -84,6 +84,7 @@ std::string spent_text(const RunReport& run) {
   const auto usage = usage_of(run.requests);
   std::string text = fmt::format("requests {}", usage.requests);
   if (usage.failed > 0) text += fmt::format(", failed {}", usage.failed);
+  if (usage.deferred > 0) text += fmt::format(", without an answer yet {}", usage.deferred);
   if (usage.unknown > 0) text += fmt::format(", without a known answer {}", usage.unknown);
   text += fmt::format("; prompt tokens {}, reply tokens {}", number_text(usage.tokens.input_tokens),
                       number_text(usage.tokens.output_tokens));
@@ -109,6 +110,8 @@ std::string attempt_text(const AttemptReport& attempt) {
   return said.empty() ? line : line + wrap_text(said, k_message_indent, k_columns);
 }
 
+std::string unfinished_text(const RunReport& run) { return run.reason.empty() ? "not yet" : "not yet; " + run.reason; }
+
 std::string run_text(const RunReport& run) {
   const std::string title = sanitize_line(run.name.empty() ? run.task : run.task + '/' + run.name, k_max_title);
   std::string text = fmt::format("{}: {}\n", title, to_string(run.status));
@@ -118,7 +121,7 @@ std::string run_text(const RunReport& run) {
   text += fact("best", run.best ? best_text(*run.best) : "none: no kernel is correct");
   if (run.best) text += fact("labels", join(run.best->labels, "; ")) + fact("floor", run.best->headroom);
   text += fact("spent", spent_text(run)) + fact("failures", failures_text(run));
-  text += fact("ended", run.reason.empty() ? "not yet" : run.reason);
+  text += fact("ended", run.status == RunStatus::Unfinished ? unfinished_text(run) : run.reason);
   if (!run.attempts.empty()) text += '\n';
   for (const auto& attempt : run.attempts) text += attempt_text(attempt);
   return text;

@@ -24,6 +24,7 @@ json::object to_json_object(const UsageReport& usage) {
   return {{"requests", usage.requests},
           {"answered", usage.answered},
           {"failed", usage.failed},
+          {"deferred", usage.deferred},
           {"unknown", usage.unknown},
           {"input_tokens", or_null(usage.tokens.input_tokens)},
           {"output_tokens", or_null(usage.tokens.output_tokens)},

@@ -3,8 +3,9 @@
 #include <utility>
 
 #include <kernelgen/report/report.hpp>
-#include <kernelgen/store/journal.hpp>
 
+#include "report/run_rows.hpp"
+#include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
 
@@ -16,6 +17,8 @@ namespace fs = std::filesystem;
 
 /// Reports are computed from the journals; after a power cut they are computed again.
 constexpr WriteOptions k_derived{.durability = Durability::Rename};
+/// Writing the reports of a thousand runs takes about a second; many runs may end at the same time.
+constexpr std::chrono::seconds k_longest_wait{30};
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
@@ -50,7 +53,8 @@ bool is_run(const fs::path& directory) {
   return fs::is_regular_file(fs::symlink_status(directory / "events.jsonl", ignored));
 }
 
-/// Names of the directories in a directory; a link to one is none, so nothing is met twice or without end.
+/// Names of the directories in a directory. Links to directories are left out, so that nothing is read twice or without
+/// end.
 Result<std::vector<std::string>> subdirectories(const fs::path& directory) {
   std::error_code error;
   std::vector<std::string> names;
@@ -64,59 +68,91 @@ Result<std::vector<std::string>> subdirectories(const fs::path& directory) {
   return names;
 }
 
-RunReport damaged(const std::string& task, const std::string& name, const Error& error) {
-  RunReport run;
-  run.task = task;
-  run.name = name;
-  run.status = RunStatus::Damaged;
-  run.reason = error.to_line();
-  return run;
-}
-
-RunReport read_run(const fs::path& directory, const std::string& task, const std::string& name) {
-  const auto events = read_run_events(directory);
-  return events ? report_run(task, name, *events) : damaged(task, name, events.error());
-}
-
-void read_task(const fs::path& directory, const std::string& task, std::vector<RunReport>& runs) {
-  if (is_run(directory)) runs.push_back(read_run(directory, task, ""));
-  const auto names = subdirectories(directory);
-  if (!names) return runs.push_back(damaged(task, "", names.error()));
-  for (const auto& name : *names)
-    if (is_run(directory / name)) runs.push_back(read_run(directory / name, task, name));
+RunRow damaged_task(const std::string& task, const Error& error) {
+  RunRow row;
+  row.run.task = task;
+  row.run.status = RunStatus::Damaged;
+  row.run.reason = error.to_line();
+  return row;
 }
 
 Error no_results(const fs::path& directory, const std::string& why) {
   return {ErrorCode::InvalidArgument, directory.string() + " is no results directory: " + why};
 }
 
-}  // namespace
+/// The runs of a results directory, in natural order of their names, and a row for each task that cannot be listed.
+/// Only names were looked at.
+struct FoundRuns {
+  std::vector<RunPlace> places;
+  std::vector<RunRow> damaged;
+};
 
-Result<std::vector<RunReport>> read_results(const fs::path& results_directory) {
+void find_runs_of(const fs::path& directory, const std::string& task, FoundRuns& found) {
+  if (is_run(directory)) found.places.push_back({directory, task, ""});
+  const auto names = subdirectories(directory);
+  if (!names) return found.damaged.push_back(damaged_task(task, names.error()));
+  for (const auto& name : *names)
+    if (is_run(directory / name)) found.places.push_back({directory / name, task, name});
+}
+
+Result<FoundRuns> find_runs(const fs::path& results) {
   std::error_code ignored;
-  if (!fs::exists(results_directory, ignored)) return no_results(results_directory, "it does not exist");
-  if (!fs::is_directory(results_directory, ignored)) return no_results(results_directory, "it is no directory");
-  if (is_run(results_directory))
-    return no_results(results_directory, "it is a run; give the directory that holds the tasks");
-  KERNELGEN_TRY(const auto tasks, subdirectories(results_directory));
+  if (!fs::exists(results, ignored)) return no_results(results, "it does not exist");
+  if (!fs::is_directory(results, ignored)) return no_results(results, "it is no directory");
+  if (is_run(results)) return no_results(results, "it is a run; give the directory that holds the tasks");
+  KERNELGEN_TRY(const auto tasks, subdirectories(results));
+  FoundRuns found;
+  for (const auto& task : tasks) find_runs_of(results / task, task, found);
+  if (found.places.empty() && found.damaged.empty()) return no_results(results, "it holds no run");
+  return found;
+}
+
+std::vector<RunRow> read_rows(const FoundRuns& found) {
+  std::vector<RunRow> rows;
+  for (const auto& place : found.places) rows.push_back(read_row(place));
+  rows.insert(rows.end(), found.damaged.begin(), found.damaged.end());
+  return rows;
+}
+
+std::vector<RunReport> runs_of(std::vector<RunRow> rows) {
   std::vector<RunReport> runs;
-  for (const auto& task : tasks) read_task(results_directory / task, task, runs);
-  if (runs.empty()) return no_results(results_directory, "it holds no run");
+  runs.reserve(rows.size());
+  for (auto& row : rows) runs.push_back(std::move(row.run));
   return runs;
 }
 
-Result<void> write_reports(const fs::path& results_directory) {
-  KERNELGEN_TRY(const auto runs, read_results(results_directory));
-  return write_reports(results_directory, runs);
+/// The figure of a run whose journal changed, or that has none.
+Result<void> write_figure(const RunRow& row) {
+  if (row.run.status == RunStatus::Damaged) return {};
+  const auto figure = row.place.directory / "figures" / "score.svg";
+  std::error_code ignored;
+  if (row.to_keep.empty() && fs::exists(figure, ignored)) return {};
+  KERNELGEN_CHECK(make_directories(figure.parent_path()));
+  return write_file_atomic(figure, score_figure(row.run), k_derived);
 }
 
-Result<void> write_reports(const fs::path& results_directory, const std::vector<RunReport>& runs) {
-  for (const auto& run : runs) {
-    if (run.status == RunStatus::Damaged) continue;
-    const auto figures = results_directory / run.task / run.name / "figures";
-    KERNELGEN_CHECK(make_directories(figures));
-    KERNELGEN_CHECK(write_file_atomic(figures / "score.svg", score_figure(run), k_derived));
+}  // namespace
+
+Result<std::vector<RunReport>> read_results(const fs::path& results_directory) {
+  KERNELGEN_TRY(const auto found, find_runs(results_directory));
+  return runs_of(read_rows(found));
+}
+
+Result<void> write_reports(const fs::path& results_directory) {
+  // What is no results directory is left alone: it gets no lock file either.
+  KERNELGEN_CHECK(find_runs(results_directory));
+  KERNELGEN_TRY(const auto lock, LockFile::acquire({.file = results_directory / ".lock",
+                                                    .resource = "the reports of " + results_directory.string(),
+                                                    .advice = "kgen report writes them later",
+                                                    .wait = k_longest_wait}));
+  KERNELGEN_TRY(const auto found, find_runs(results_directory));
+  auto rows = read_rows(found);
+  for (const auto& row : rows) {
+    KERNELGEN_CHECK(write_figure(row));
+    // Last, because a kept row says that the figure is up to date.
+    keep_row(row);
   }
+  const auto runs = runs_of(std::move(rows));
   const auto write = [&](const char* name, const std::string& text) {
     return write_file_atomic(results_directory / name, text, k_derived);
   };

@@ -9,20 +9,12 @@
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/journal.hpp>
 
-#include "core/names.hpp"
 #include "flow/run_state.hpp"
+#include "report/report_names.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
-
-constexpr auto k_run_statuses = make_names<RunStatus>({{RunStatus::Success, "success"},
-                                                       {RunStatus::Partial, "partial"},
-                                                       {RunStatus::Failed, "failed"},
-                                                       {RunStatus::Unfinished, "unfinished"},
-                                                       {RunStatus::Damaged, "damaged"}});
-constexpr auto k_request_statuses = make_names<RequestStatus>(
-    {{RequestStatus::Answered, "answered"}, {RequestStatus::Failed, "failed"}, {RequestStatus::Unknown, "unknown"}});
 
 constexpr double k_nanoseconds_per_millisecond = 1e6;
 
@@ -98,15 +90,16 @@ class RequestCollector {
     if (const auto* issued = std::get_if<ActionIssued>(&event.body)) actions_[issued->number] = issued->action;
     if (const auto* sent = std::get_if<RequestSent>(&event.body)) send(sent->number, event.time);
     if (const auto* pending = std::get_if<RequestPending>(&event.body)) waiting_.insert(pending->number);
-    if (const auto* arrived = std::get_if<ReplyArrived>(&event.body))
-      answer(arrived->number, arrived->reply, arrived->cost);
+    if (const auto* arrived = std::get_if<ReplyArrived>(&event.body)) answer(*arrived);
     if (const auto* failed = std::get_if<RequestFailed>(&event.body))
-      if (auto* request = last(failed->number)) request->status = RequestStatus::Failed;
+      end(failed->number, RequestStatus::Failed, failed->endpoint);
+    if (const auto* deferred = std::get_if<RequestDeferred>(&event.body))
+      end(deferred->number, RequestStatus::Deferred, deferred->endpoint);
   }
 
  private:
   void send(int number, const std::string& time) {
-    // The request that somebody else has, once more.
+    // The request that is answered elsewhere, once more.
     if (waiting_.erase(number) > 0) return;
     const auto& action = actions_[number];
     RequestReport request;
@@ -119,15 +112,23 @@ class RequestCollector {
     run_.requests.push_back(std::move(request));
   }
 
-  void answer(int number, const Reply& reply, const std::optional<double>& cost) {
+  void end(int number, RequestStatus status, const std::string& endpoint) {
     auto* request = last(number);
     if (request == nullptr) return;
-    request->status = RequestStatus::Answered;
+    request->status = status;
+    request->endpoint = endpoint;
+  }
+
+  void answer(const ReplyArrived& event) {
+    auto* request = last(event.number);
+    if (request == nullptr) return;
+    end(event.number, RequestStatus::Answered, event.endpoint);
+    const auto& reply = event.reply;
     if (!reply.model.empty()) request->model = reply.model;
     request->usage = reply.usage;
     request->latency_seconds = std::chrono::duration<double>(reply.latency).count();
     request->finish = reply.finish;
-    request->cost = cost;
+    request->cost = event.cost;
   }
 
   /// What arrives belongs to the latest request of its action.
@@ -150,8 +151,8 @@ RunStatus status_of(const RunState& state, const RunReport& run) {
 
 }  // namespace
 
-std::string_view to_string(RunStatus status) { return k_run_statuses.name(status); }
-std::string_view to_string(RequestStatus status) { return k_request_statuses.name(status); }
+std::string_view to_string(RunStatus status) { return names_of<RunStatus>.name(status); }
+std::string_view to_string(RequestStatus status) { return names_of<RequestStatus>.name(status); }
 
 bool AttemptReport::failed() const {
   return status && *status != ActionStatus::Analyzed && result_class != to_string(OutcomeKind::Correct);
@@ -170,6 +171,7 @@ UsageReport usage_of(const std::vector<RequestReport>& requests) {
     ++usage.requests;
     if (request.status == RequestStatus::Answered) ++usage.answered;
     if (request.status == RequestStatus::Failed) ++usage.failed;
+    if (request.status == RequestStatus::Deferred) ++usage.deferred;
     if (request.status == RequestStatus::Unknown) ++usage.unknown;
     add(usage.tokens.input_tokens, request.usage.input_tokens);
     add(usage.tokens.output_tokens, request.usage.output_tokens);
@@ -194,8 +196,11 @@ RunReport report_run(const std::string& task, const std::string& name, const std
   run.name = name;
   RunState state;
   RequestCollector requests(run);
+  std::string outage;
   for (const auto& event : events) {
-    if (const auto* started = std::get_if<RunStarted>(&event.body)) run.model = started->model;
+    if (const auto* started = std::get_if<RunStarted>(&event.body)) run.model = model_identity(started->model);
+    if (const auto* deferred = std::get_if<RequestDeferred>(&event.body)) outage = "paused: " + deferred->message;
+    if (std::holds_alternative<ReplyArrived>(event.body)) outage.clear();
     apply(state, event);
     requests.see(event);
   }
@@ -211,7 +216,7 @@ RunReport report_run(const std::string& task, const std::string& name, const std
   run.status = status_of(state, run);
   run.evaluations = state.spent.evaluations;
   run.minutes = std::chrono::duration<double, std::ratio<60>>(state.spent.time).count();
-  if (state.finished) run.reason = state.finished->reason;
+  run.reason = state.finished ? state.finished->reason : outage;
   return run;
 }
 

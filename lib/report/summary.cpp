@@ -17,7 +17,7 @@ namespace json = boost::json;
 
 constexpr int k_summary_schema = 1;
 
-/// Runs without a correct kernel, with how their attempts failed.
+/// The runs without a correct kernel, each with how its attempts failed.
 json::array failed_runs(const std::vector<RunReport>& runs) {
   json::array list;
   for (const auto& run : runs) {
@@ -31,7 +31,7 @@ json::array failed_runs(const std::vector<RunReport>& runs) {
   return list;
 }
 
-/// Nothing for null.
+/// The text of a cell; empty for null.
 std::string to_cell(const json::value& value) {
   if (value.is_null()) return "";
   if (const auto* text = value.if_string()) return std::string(*text);
@@ -63,11 +63,6 @@ std::string summary_csv(const std::vector<RunReport>& runs) {
     for (const auto& member : run_to_json(run)) row.push_back(to_cell(member.value()));
     text += csv_row(row);
   }
-  text += '\n' + csv_row({"statistic", "value"});
-  const auto totals = totals_of(runs);
-  for (const auto& member : statistics_to_json(totals))
-    text += csv_row({std::string(member.key()), to_cell(member.value())});
-  for (const auto& [name, count] : totals.failures) text += csv_row({"failures " + name, std::to_string(count)});
   return text;
 }
 

@@ -121,6 +121,7 @@ TEST_CASE("run pauses with 75 and one line when the model does not answer, and g
                             "wait: 2; the run is paused, and the same command goes on from here\n") !=
         std::string::npos);
   CHECK(read_file(kgen.path("out/summary.json"))->find("\"status\": \"unfinished\"") != std::string::npos);
+  CHECK(read_file(kgen.path("out/usage.csv"))->find(",deferred,") != std::string::npos);
   is_back = true;
   CHECK(kgen.run(run_arguments(kgen, three)) == 0);
   CHECK(read_file(kgen.path("out/summary.json"))->find("\"status\": \"success\"") != std::string::npos);

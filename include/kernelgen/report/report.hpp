@@ -21,7 +21,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// How a run stands. Stored by name.
+/// The state of a run. Stored by name.
 enum class RunStatus {
   Success,     ///< over, and the goal was reached
   Partial,     ///< over; a correct kernel, but not the goal
@@ -34,8 +34,9 @@ enum class RunStatus {
 /// What became of a request. Stored by name.
 enum class RequestStatus {
   Answered,
-  Failed,   ///< the model gave no reply
-  Unknown,  ///< nobody knows whether it was answered, and paid for
+  Failed,    ///< it cannot be answered: a key that is not accepted, a reply that never comes while others do
+  Deferred,  ///< the endpoint gave no answer; it is asked again
+  Unknown,   ///< kgen ended before the answer: it may have been answered, and paid for
 };
 [[nodiscard]] std::string_view to_string(RequestStatus status);
 
@@ -43,13 +44,15 @@ enum class RequestStatus {
 struct RequestReport {
   /// When it left.
   std::string time;
-  /// Of its action.
+  /// The number of its action.
   int number = 0;
   std::string action_id;
   PromptKind kind = PromptKind::Seed;
   RequestStatus status = RequestStatus::Unknown;
-  /// As the provider names it, else as the run does.
+  /// The provider's name of the model, else the run's.
   std::string model;
+  /// Where it was asked: "localhost:8000". Empty where that is not recorded.
+  std::string endpoint;
   TokenUsage usage;
   /// Both only when it was answered.
   std::optional<double> latency_seconds;
@@ -94,18 +97,19 @@ struct BestReport {
   std::string code_file;
 };
 
-/// Tokens as far as somebody said them.
+/// Requests and tokens of one or many runs; tokens as far as providers count them.
 struct UsageReport {
   std::int64_t requests = 0;
   std::int64_t answered = 0;
   std::int64_t failed = 0;
+  std::int64_t deferred = 0;
   std::int64_t unknown = 0;
   TokenUsage tokens;
   double latency_seconds = 0;
-  /// Of the requests whose cost is known; absent when none is.
+  /// The sum over requests whose cost is known; absent when none is.
   std::optional<double> cost;
 
-  /// Input and output together; nothing when nobody said either.
+  /// Input and output together; nothing when neither is known.
   [[nodiscard]] std::optional<std::int64_t> total_tokens() const;
 };
 [[nodiscard]] UsageReport usage_of(const std::vector<RequestReport>& requests);
@@ -125,9 +129,10 @@ struct RunReport {
   /// In the order in which they left.
   std::vector<RequestReport> requests;
   std::int64_t evaluations = 0;
-  /// Of all sessions together.
+  /// All sessions together.
   double minutes = 0;
-  /// Why it ended; what is wrong with a damaged one. Empty: it has not ended.
+  /// Why it ended; why the model gave no answer where it is paused; what is wrong with a damaged one. Empty: it goes
+  /// on.
   std::string reason;
 
   /// Failed attempts by class.
@@ -142,7 +147,7 @@ struct RunReport {
 struct Totals {
   int runs = 0;
   std::map<RunStatus, int> by_status;
-  /// Of all runs.
+  /// Percentages, mean and fraction over all runs.
   double success_percent = 0;
   double correct_percent = 0;
   double mean = 0;
@@ -161,7 +166,8 @@ struct Totals {
 /// The fraction of all runs whose best kernel has a score above `p`; 0 of no runs.
 [[nodiscard]] double fast_p(const std::vector<RunReport>& runs, double p);
 
-/// The content of summary.json, summary.csv, usage.csv and detailed_report.json and .txt.
+/// The content of summary.json, summary.csv, usage.csv and detailed_report.json and .txt. The CSV files are plain
+/// tables: a header, then one row a run or a request.
 [[nodiscard]] std::string summary_json(const std::vector<RunReport>& runs);
 [[nodiscard]] std::string summary_csv(const std::vector<RunReport>& runs);
 [[nodiscard]] std::string usage_csv(const std::vector<RunReport>& runs);
@@ -179,11 +185,11 @@ struct Totals {
 /// directory, or without a run.
 [[nodiscard]] Result<std::vector<RunReport>> read_results(const std::filesystem::path& results_directory);
 
-/// Reads the results and writes the reports beside them, each by rename. Errors: those of read_results(), and those of
-/// writing (NoSpace, PermissionDenied, Io).
+/// Reads the results and writes the reports beside them, each by rename, while it holds the lock of the reports
+/// (results_directory/.lock). Also keeps in each run's directory what its journal adds up to, so that the next call
+/// reads only journals that have changed. Errors: those of read_results(), those of writing (NoSpace, PermissionDenied,
+/// Io), and Busy when another process keeps the lock for half a minute.
 Result<void> write_reports(const std::filesystem::path& results_directory);
-/// The same for runs that were read already.
-Result<void> write_reports(const std::filesystem::path& results_directory, const std::vector<RunReport>& runs);
 
 }  // namespace v0
 }  // namespace kernelgen

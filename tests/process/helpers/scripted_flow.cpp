@@ -1,9 +1,12 @@
 // A whole search with a scripted model and a scripted judge, to be killed at any moment:
 //
-//   scripted_flow DIRECTORY
+//   scripted_flow DIRECTORY [TASK]
 //
 // The journal lies in DIRECTORY/run. Every request that reaches the model adds a line to DIRECTORY/asked. Exit 0 when
-// the search is over.
+// the search is over, 73 when another process has the run.
+//
+// With TASK the directory is one of results, which others share: the run lies in DIRECTORY/TASK, the search says
+// "ready" when it has the run, begins when standard input ends, and writes the reports afterwards.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,6 +14,8 @@
 #include <chrono>
 #include <iostream>
 #include <thread>
+
+#include <kernelgen/report/report.hpp>
 
 #include "unit/flow/fake_world.hpp"
 
@@ -41,8 +46,9 @@ std::string reply_to(const std::string& id) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 64;
+  if (argc != 2 && argc != 3) return 64;
   const std::string directory = argv[1];
+  const std::string task = argc == 3 ? argv[2] : "";
   const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(3)); };
   FakeModel model([&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     add_line(directory + "/asked", request.id);
@@ -55,13 +61,21 @@ int main(int argc, char** argv) {
   });
   const FakePromptBuilder prompts;
   const FakeDetector detector;
-  const auto journal = open_run_journal(directory + "/run", real_time());
+  const auto journal = open_run_journal(directory + '/' + (task.empty() ? "run" : task), real_time());
   if (!journal) {
     std::cerr << journal.error().to_line() << '\n';
     return 73;
   }
+  if (!task.empty()) {
+    std::cout << "ready" << std::endl;
+    while (std::cin.get() != std::char_traits<char>::eof()) {
+    }
+  }
   const auto outcome = run_flow(fake_request(), *make_hybrid_policy({.seeds = 3}),
                                 {model, prompts, benchmarker, detector}, **journal, {}, {});
   if (!outcome) std::cerr << outcome.error().to_line() << '\n';
-  return outcome ? 0 : 1;
+  if (!outcome) return 1;
+  const auto reported = task.empty() ? Result<void>() : write_reports(directory);
+  if (!reported) std::cerr << reported.error().to_line() << '\n';
+  return reported ? 0 : 2;
 }

@@ -112,7 +112,27 @@ TEST_CASE("an answer to a request that was sent again belongs to the later one",
   CHECK(requests[1].usage.input_tokens == 5);
 }
 
-TEST_CASE("a request that somebody else has stays one request, however often it is asked for", "[report]") {
+TEST_CASE("a request that an outage deferred is a row of its own, with its endpoint", "[report]") {
+  RunScript run("t");
+  run.ask(1, "seed1", PromptKind::Seed);
+  run.add(RequestDeferred{1, ErrorCode::Unavailable, "HTTP 429: quota", "node7:8000"});
+  CHECK(report_run("t", "", run.events).reason == "paused: HTTP 429: quota");
+  run.add(RunResumed{"0.1.0"});
+  run.add(RequestSent{1});
+  run.add(ReplyArrived{1, {.text = "the reply"}, std::nullopt, "node8:8000"});
+  const auto requests = report_run("t", "", run.events).requests;
+  REQUIRE(requests.size() == 2);
+  CHECK(requests[0].status == RequestStatus::Deferred);
+  CHECK(requests[0].endpoint == "node7:8000");
+  CHECK(requests[1].status == RequestStatus::Answered);
+  CHECK(requests[1].endpoint == "node8:8000");
+  CHECK(report_run("t", "", run.events).reason.empty());
+  const auto usage = usage_of(requests);
+  CHECK(usage.deferred == 1);
+  CHECK(usage.failed == 0);
+}
+
+TEST_CASE("a request that is answered elsewhere stays one request, however often it is asked for", "[report]") {
   RunScript run("t");
   run.ask(1, "seed1", PromptKind::Seed);
   for (int visit = 0; visit < 3; ++visit) {

@@ -120,7 +120,58 @@ TEST_CASE("the files of a results directory", "[report][results]") {
   const auto before = results.read("summary.json");
   REQUIRE(write_reports(results.path()));
   CHECK(results.read("summary.json") == before);
-  CHECK(std::distance(fs::directory_iterator(results.path()), fs::directory_iterator()) == 6);
+  CHECK(std::distance(fs::directory_iterator(results.path()), fs::directory_iterator()) == 7);
+}
+
+TEST_CASE("a journal that has not changed is not read again", "[report][results]") {
+  Results results;
+  results.add("9_GRU", successful_events());
+  results.add("10_Relu", slow_events());
+  REQUIRE(write_reports(results.path()));
+  const auto summary = results.read("summary.json");
+  // Damage that neither the size nor the time of the journal tells.
+  const auto journal = results.path("9_GRU/events.jsonl");
+  const auto time = fs::last_write_time(journal);
+  const auto size = fs::file_size(journal);
+  std::ofstream(journal) << std::string(size - 1, 'x') + '\n';
+  fs::last_write_time(journal, time);
+  REQUIRE(write_reports(results.path()));
+  CHECK(results.read("summary.json") == summary);
+  CHECK(summary_json(*read_results(results.path())) == summary);
+  SECTION("until it is written again") {
+    std::ofstream(journal, std::ios::app) << "\n";
+    CHECK(results.found() == std::vector<std::string>{"9_GRU/: damaged", "10_Relu/: partial"});
+  }
+  SECTION("unless what was kept is gone or damaged") {
+    if (GENERATE(true, false))
+      fs::remove(results.path("9_GRU/.report.json"));
+    else
+      results.write("9_GRU/.report.json", R"({"journal": "row 1"})");
+    CHECK(results.found() == std::vector<std::string>{"9_GRU/: damaged", "10_Relu/: partial"});
+  }
+}
+
+TEST_CASE("a run that goes on is reported anew", "[report][results]") {
+  Results results;
+  results.add("11_Sum", unfinished_events());
+  REQUIRE(write_reports(results.path()));
+  const auto figure = results.read("11_Sum/figures/score.svg");
+  results.add("11_Sum", successful_events());
+  REQUIRE(write_reports(results.path()));
+  CHECK(results.found() == std::vector<std::string>{"11_Sum/: success"});
+  CHECK(results.read("11_Sum/figures/score.svg") != figure);
+  fs::remove(results.path("11_Sum/figures/score.svg"));
+  REQUIRE(write_reports(results.path()));
+  CHECK(fs::exists(results.path("11_Sum/figures/score.svg")));
+}
+
+TEST_CASE("a run that was moved has the name of its new place", "[report][results]") {
+  Results results;
+  results.add("9_GRU", successful_events());
+  REQUIRE(write_reports(results.path()));
+  fs::create_directories(results.path("11_Sum"));
+  fs::rename(results.path("9_GRU"), results.path("11_Sum/moved"));
+  CHECK(results.found() == std::vector<std::string>{"11_Sum/moved: success"});
 }
 
 TEST_CASE("a file that cannot be written is an error", "[report][results]") {

@@ -80,7 +80,7 @@ class RunScript {
   std::vector<int> numbers_;
 };
 
-/// A seed that had to be mended, an analysis, a better kernel; the goal was reached.
+/// A seed that had to be repaired, an analysis, a better kernel; the goal was reached.
 inline std::vector<Event> successful_events() {
   RunScript run("9_GRU");
   run.ask(1, "seed1", PromptKind::Seed);

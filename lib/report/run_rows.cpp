@@ -1,0 +1,98 @@
+#include "report/run_rows.hpp"
+
+#include <boost/json.hpp>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <kernelgen/core/version.hpp>
+#include <kernelgen/store/journal.hpp>
+
+#include "core/json_codec.hpp"
+#include "report/report_names.hpp"
+#include "support/files.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+
+BOOST_DESCRIBE_STRUCT(RequestReport, (),
+                      (time, number, action_id, kind, status, model, endpoint, usage, latency_seconds, finish, cost))
+BOOST_DESCRIBE_STRUCT(AttemptReport, (),
+                      (number, id, kind, status, result_class, error_class, score, message, recurrence, code_file))
+BOOST_DESCRIBE_STRUCT(BestReport, (), (id, score, reference_ms, kernel_ms, recurrence, labels, headroom, code_file))
+BOOST_DESCRIBE_STRUCT(RunReport, (),
+                      (task, name, status, target, policy, model, best, attempts, requests, evaluations, minutes,
+                       reason))
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Raised when a report computes something else from the same journal.
+constexpr int k_row_schema = 1;
+
+fs::path row_file(const fs::path& directory) { return directory / ".report.json"; }
+
+/// Differs when the journal was written since, or when another version reads it. Nothing for a journal that is not
+/// there.
+std::optional<std::string> state_of(const fs::path& directory) {
+  std::error_code error;
+  const auto journal = directory / "events.jsonl";
+  const auto bytes = fs::file_size(journal, error);
+  if (error) return std::nullopt;
+  const auto time = fs::last_write_time(journal, error);
+  if (error) return std::nullopt;
+  return fmt::format("row {}, kernelgen {}, {} bytes, written {}", k_row_schema, version(), bytes,
+                     time.time_since_epoch().count());
+}
+
+/// The report in the text of a row; nothing when the text is of another state of the journal.
+std::optional<RunReport> parse_row(std::string_view text, const std::string& state) {
+  const auto json = parse_json(text);
+  const auto* object = json ? json->if_object() : nullptr;
+  const auto* kept_state = object == nullptr ? nullptr : object->if_contains("journal");
+  const auto* kept = object == nullptr ? nullptr : object->if_contains("report");
+  if (kept_state == nullptr || kept == nullptr || *kept_state != boost::json::string(state)) return std::nullopt;
+  auto report = from_value<RunReport>(*kept);
+  return report ? std::optional(*std::move(report)) : std::nullopt;
+}
+
+RunReport damaged(const RunPlace& place, const Error& error) {
+  RunReport run;
+  run.task = place.task;
+  run.name = place.name;
+  run.status = RunStatus::Damaged;
+  run.reason = error.to_line();
+  return run;
+}
+
+}  // namespace
+
+RunRow read_row(const RunPlace& place) {
+  // The state comes first: what is appended while the journal is read makes the row out of date, not wrong.
+  const auto state = state_of(place.directory).value_or("");
+  const auto text = read_file(row_file(place.directory));
+  auto kept = text ? parse_row(*text, state) : std::nullopt;
+  if (kept) {
+    kept->task = place.task;
+    kept->name = place.name;
+    return {place, *std::move(kept), ""};
+  }
+  const auto events = read_run_events(place.directory);
+  if (!events) return {place, damaged(place, events.error()), ""};
+  auto run = report_run(place.task, place.name, *events);
+  auto to_keep = boost::json::serialize(boost::json::object{{"journal", state}, {"report", to_value(run)}});
+  // Numbers change in their last digit when they are written and read. What is reported must not depend on whether the
+  // row was kept, so that it is read back here, too.
+  if (auto read_back = parse_row(to_keep, state)) run = *std::move(read_back);
+  return {place, std::move(run), std::move(to_keep)};
+}
+
+void keep_row(const RunRow& row) {
+  if (row.to_keep.empty()) return;
+  static_cast<void>(write_file_atomic(row_file(row.place.directory), row.to_keep, {.durability = Durability::Rename}));
+}
+
+}  // namespace v0
+}  // namespace kernelgen
