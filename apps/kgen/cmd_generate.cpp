@@ -1,4 +1,6 @@
 #include <filesystem>
+#include <mutex>
+#include <optional>
 #include <ostream>
 #include <thread>
 #include <utility>
@@ -52,6 +54,8 @@ Result<Prompt> make_prompt(const GenerateOptions& options, Target target, Contex
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   KERNELGEN_TRY(request.description, benchmarker->describe(task, evaluation, context.stop));
   request.tolerance = standard_tolerance(request.description);
+  if (evaluation.rtol) request.tolerance.rtol = *evaluation.rtol;
+  if (evaluation.atol) request.tolerance.atol = *evaluation.atol;
   request.threads = evaluation.threads > 0 ? evaluation.threads : cpu.usable_cores;
   KERNELGEN_TRY(auto device, find_prompt_device({.target = request.target,
                                                  .gpu = options.gpu,
@@ -73,49 +77,117 @@ std::string sample_path(const std::string& path, int sample, int samples) {
   return numbered.string();
 }
 
-/// Writes what came; the code's file appears only when there is code.
-Result<void> keep(const GenerateOptions& options, Target target, const Reply& reply, int sample) {
-  if (!options.response_file.empty())
-    KERNELGEN_CHECK(write_file_atomic(sample_path(options.response_file, sample, options.samples), reply.text));
+/// Files that the sample's reply goes into.
+struct SampleFiles {
+  std::string code;
+  /// Empty: the whole reply is kept only when it holds no code.
+  std::string response;
+};
+
+SampleFiles files_of(const GenerateOptions& options, int sample) {
+  SampleFiles files{.code = sample_path(options.output, sample, options.samples), .response = {}};
+  if (!options.response_file.empty()) files.response = sample_path(options.response_file, sample, options.samples);
+  return files;
+}
+
+/// A reply costs money: before one is asked for, it is known that it can be written.
+Result<void> check_outputs(const GenerateOptions& options) {
+  for (int sample = 1; sample <= options.samples; ++sample) {
+    const auto files = files_of(options, sample);
+    KERNELGEN_CHECK(check_writable(files.code));
+    if (!files.response.empty()) KERNELGEN_CHECK(check_writable(files.response));
+  }
+  return {};
+}
+
+/// Writes the reply, and its code where there is some. Says why there is none; nothing when there is.
+Result<std::optional<std::string>> write_sample(const SampleFiles& files, Target target, const Reply& reply) {
   const auto extracted = extract_code(reply, target);
-  if (!extracted.code) return Error{ErrorCode::NotFound, "sample " + std::to_string(sample) + ": " + extracted.problem};
-  return write_file_atomic(sample_path(options.output, sample, options.samples), *extracted.code);
+  const auto response = extracted.code || !files.response.empty() ? files.response : files.code + ".reply.txt";
+  if (!response.empty()) KERNELGEN_CHECK(write_file_atomic(response, reply.text));
+  if (!extracted.code) return std::optional(extracted.problem + "; the reply is in " + response);
+  KERNELGEN_CHECK(write_file_atomic(files.code, *extracted.code));
+  return std::optional<std::string>();
+}
+
+/// What became of the samples. Each is written as soon as it is there, because others may take minutes. Thread-safe.
+class Samples {
+ public:
+  Samples(const GenerateOptions& options, Target target, std::ostream& out)
+      : options_(options), target_(target), out_(out) {}
+
+  void add(int sample, const Result<Reply>& reply) {
+    const std::scoped_lock lock(mutex_);
+    const std::string name = "sample " + std::to_string(sample) + ": ";
+    if (!reply) return note({reply.error().code, name + reply.error().to_line()});
+    auto written = write_sample(files_of(options_, sample), target_, *reply);
+    if (!written)
+      return note({written.error().code, name + written.error().to_line() + keep_elsewhere(sample, *reply)});
+    if (!*written)
+      ++with_code_;
+    else if (!without_code_)
+      without_code_ = name + **written;
+  }
+
+  [[nodiscard]] int with_code() const { return with_code_; }
+  /// Why the first of the replies without code has none.
+  [[nodiscard]] const std::optional<std::string>& without_code() const { return without_code_; }
+  /// The first failure that is none of the model's.
+  [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
+
+ private:
+  void note(Error error) {
+    if (!problem_) problem_ = std::move(error);
+  }
+
+  /// Where the reply is instead, for a message.
+  [[nodiscard]] std::string keep_elsewhere(int sample, const Reply& reply) {
+    const auto kept = write_fallback_file({}, "sample" + std::to_string(sample) + ".txt", reply.text);
+    if (kept) return "; the reply is in " + kept->string();
+    out_ << reply.text << '\n';
+    return "; the reply is on standard output";
+  }
+
+  const GenerateOptions& options_;
+  const Target target_;
+  std::ostream& out_;
+  std::mutex mutex_;
+  int with_code_ = 0;
+  std::optional<std::string> without_code_;
+  std::optional<Error> problem_;
+};
+
+void ask_for_samples(const GenerateOptions& options, const Prompt& prompt, LLMClient& client, Samples& samples,
+                     const std::stop_token& stop) {
+  const std::string name = std::filesystem::path(options.output).stem().string() + ".sample";
+  std::vector<std::jthread> threads;
+  for (int sample = 1; sample <= options.samples; ++sample) {
+    threads.emplace_back([&, sample] {
+      samples.add(sample, client.complete({.id = name + std::to_string(sample),
+                                           .prompt = prompt.text,
+                                           .fingerprint = prompt.fingerprint,
+                                           .temperature = options.temperature},
+                                          stop));
+    });
+  }
 }
 
 Result<ExitCode> generate(const GenerateOptions& options, Context& context) {
   // Without a source, a Python file can be either; a ModelNew without Triton is the weaker claim.
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.output, ""));
   KERNELGEN_TRY(const auto client, context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict));
+  KERNELGEN_CHECK(check_outputs(options));
   KERNELGEN_TRY(const auto prompt, make_prompt(options, target, context));
-  std::vector<std::optional<Result<Reply>>> replies(static_cast<std::size_t>(options.samples));
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < replies.size(); ++i) {
-      threads.emplace_back([&, i] {
-        const std::string id =
-            std::filesystem::path(options.output).stem().string() + ".sample" + std::to_string(i + 1);
-        replies[i] = client->complete(
-            {.id = id, .prompt = prompt.text, .fingerprint = prompt.fingerprint, .temperature = options.temperature},
-            context.stop);
-      });
-    }
+  Samples samples(options, target, context.out);
+  ask_for_samples(options, prompt, *client, samples, context.stop);
+  context.out << samples.with_code() << " of " << options.samples << " replies held code\n";
+  if (const auto& problem = samples.problem()) {
+    if (!is_outage(problem->code)) return *problem;
+    return Error{ErrorCode::Pending, problem->message + "; what was answered is written, ask for the rest later"};
   }
-  // Every sample that came is kept before the first problem ends the command.
-  std::optional<Error> problem;
-  int written = 0;
-  for (int sample = 1; sample <= options.samples; ++sample) {
-    auto& reply = *replies[static_cast<std::size_t>(sample - 1)];
-    auto kept = reply ? keep(options, target, *reply, sample) : Result<void>(reply.error());
-    if (kept)
-      ++written;
-    else if (!problem)
-      problem = kept.error();
-  }
-  context.out << written << " of " << options.samples << " replies held code\n";
-  if (!problem) return ExitCode::Success;
-  if (problem->code != ErrorCode::NotFound) return *problem;
-  context.err << "kgen: " << problem->to_line() << '\n';
-  return written > 0 ? ExitCode::NotReached : ExitCode::NotCorrect;
+  if (!samples.without_code()) return ExitCode::Success;
+  context.err << "kgen: " << *samples.without_code() << '\n';
+  return samples.with_code() > 0 ? ExitCode::NotReached : ExitCode::NotCorrect;
 }
 
 void bind_options(CLI::App& command, GenerateOptions& options) {
@@ -125,7 +197,7 @@ void bind_options(CLI::App& command, GenerateOptions& options) {
   command.add_option("--output", options.output, "Where the code goes; NAME_sK for several samples")
       ->required()
       ->type_name("FILE");
-  command.add_option("--llm", options.llm, "Who writes: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE")
+  command.add_option("--llm", options.llm, "The model: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE")
       ->required()
       ->type_name("SPEC");
   command.add_option("--target", options.target, "cpp, cuda, torch or triton; guessed from the output when not given")

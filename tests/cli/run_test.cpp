@@ -236,6 +236,89 @@ TEST_CASE("generate writes the code of each sample", "[cli][generate]") {
   CHECK(kgen.err.str().find("kgen: sample 2: ") == 0);
 }
 
+TEST_CASE("generate makes the folders of its outputs before it asks", "[cli][generate]") {
+  Fixture kgen;
+  kgen.model = [&](const LLMRequest&) {
+    // Nothing is asked for that could not be written.
+    CHECK(fs::is_directory(kgen.path("new/folder")));
+    CHECK(fs::is_directory(kgen.path("replies")));
+    return kernel("mine");
+  };
+  CHECK(kgen.run({"generate", "--problem", k_task, "--output", kgen.path("new/folder/x.cpp"), "--response-file",
+                  kgen.path("replies/r.txt"), "--llm", "scripted:"}) == 0);
+  CHECK(read_file(kgen.path("new/folder/x.cpp"))->find("// mine") == 0);
+}
+
+TEST_CASE("generate asks for nothing that it cannot write", "[cli][generate]") {
+  Fixture kgen;
+  int asked = 0;
+  kgen.model = [&](const LLMRequest&) {
+    ++asked;
+    return kernel("mine");
+  };
+  std::ofstream(kgen.path("file")) << "in the way";
+  fs::create_directory(kgen.path("folder.cpp"));
+  const auto run = [&](const std::string& output, const std::string& response) {
+    return kgen.run({"generate", "--problem", k_task, "--target", "cpp", "--output", output, "--response-file",
+                     response, "--llm", "scripted:"});
+  };
+  CHECK(run(kgen.path("file/x.cpp"), kgen.path("r.txt")) != 0);
+  CHECK(run(kgen.path("folder.cpp"), kgen.path("r.txt")) != 0);
+  CHECK(run(kgen.path("x.cpp"), kgen.path("file/r.txt")) != 0);
+  CHECK(run("/proc/x.cpp", kgen.path("r.txt")) != 0);
+  CHECK(asked == 0);
+}
+
+TEST_CASE("a reply that cannot be written in the end is in a file that the error names", "[cli][generate]") {
+  Fixture kgen;
+  kgen.model = [&](const LLMRequest&) {
+    fs::remove_all(kgen.path("gone"));
+    return kernel("paid for");
+  };
+  CHECK(kgen.run({"generate", "--problem", k_task, "--output", kgen.path("gone/x.cpp"), "--llm", "scripted:"}) != 0);
+  const auto said = kgen.err.str();
+  const auto at = said.find("the reply is in ");
+  REQUIRE(at != std::string::npos);
+  const fs::path kept = said.substr(at + 16, said.size() - at - 17);
+  CHECK(read_file(kept)->find("// paid for") != std::string::npos);
+  fs::remove(kept);
+}
+
+TEST_CASE("a reply without code is kept", "[cli][generate]") {
+  Fixture kgen;
+  kgen.model = [](const LLMRequest&) { return ScriptedLLMClient::reply("I would rather not."); };
+  CHECK(kgen.run({"generate", "--problem", k_task, "--output", kgen.path("x.cpp"), "--llm", "scripted:"}) == 2);
+  CHECK(*read_file(kgen.path("x.cpp.reply.txt")) == "I would rather not.");
+  CHECK(kgen.err.str().find("the reply is in " + kgen.path("x.cpp.reply.txt")) != std::string::npos);
+}
+
+TEST_CASE("generate exits with 75 when the model does not answer, and writes what came", "[cli][generate]") {
+  Fixture kgen;
+  kgen.model = [](const LLMRequest& request) -> Result<Reply> {
+    if (request.id == "x.sample2") return Error{ErrorCode::Unavailable, "openai m at localhost:9: HTTP 429: quota"};
+    if (request.id == "x.sample1") return ScriptedLLMClient::reply("I would rather not.");
+    return kernel("mine");
+  };
+  CHECK(kgen.run({"generate", "--problem", k_task, "--output", kgen.path("x.cpp"), "--num-samples", "3", "--llm",
+                  "scripted:"}) == 75);
+  CHECK(fs::exists(kgen.path("x_s3.cpp")));
+  CHECK(kgen.err.str() ==
+        "kgen: sample 2: openai m at localhost:9: HTTP 429: quota; what was answered is written, ask "
+        "for the rest later\n");
+}
+
+TEST_CASE("a generated prompt has the tolerance that was asked for", "[cli][generate]") {
+  Fixture kgen;
+  std::string prompt;
+  kgen.model = [&](const LLMRequest& request) {
+    prompt = request.prompt;
+    return kernel("mine");
+  };
+  CHECK(kgen.run({"generate", "--problem", k_task, "--output", kgen.path("x.cpp"), "--rtol", "0.125", "--llm",
+                  "scripted:"}) == 0);
+  CHECK(prompt.find("0.125") != std::string::npos);
+}
+
 TEST_CASE("generate sends a prompt of the user's with the reference", "[cli][generate]") {
   Fixture kgen;
   std::ofstream(kgen.path("mine.txt")) << "Write it in one line.\n";
