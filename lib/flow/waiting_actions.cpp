@@ -46,6 +46,7 @@ Error WaitingActions::reason_to_stop(const std::string& model, const std::string
     return {ErrorCode::Pending, "the model does not answer: " + describe_outage(*last_outage_, model, endpoint) +
                                     "; requests that wait: " + waiting};
   }
+  if (elsewhere_.empty()) return {ErrorCode::Internal, "the run stopped although nothing is waited for"};
   auto first = elsewhere_.begin()->second;
   if (elsewhere_.size() > 1) first.message += "; further actions that wait: " + std::to_string(elsewhere_.size() - 1);
   return first;

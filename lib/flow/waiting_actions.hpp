@@ -36,7 +36,7 @@ class WaitingActions {
   [[nodiscard]] bool has_requests() const { return !ready_.empty() || !unanswered_.empty(); }
   [[nodiscard]] bool empty() const { return !has_requests() && elsewhere_.empty(); }
 
-  /// Why the run cannot go on: Pending. `model` and `endpoint` are named in the message. Requires: not empty().
+  /// Why the run cannot go on: Pending. `model` and `endpoint` are named in the message.
   [[nodiscard]] Error reason_to_stop(const std::string& model, const std::string& endpoint) const;
 
  private:
