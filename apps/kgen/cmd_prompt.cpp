@@ -12,9 +12,9 @@
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
-#include "support/json_text.hpp"
 #include "prompt_device.hpp"
 #include "support/files.hpp"
+#include "support/json_text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {

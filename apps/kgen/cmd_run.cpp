@@ -13,12 +13,12 @@
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
-#include "support/json_text.hpp"
 #include "evaluation_flags.hpp"
 #include "profiling.hpp"
 #include "prompt_device.hpp"
 #include "run_display.hpp"
 #include "run_policy.hpp"
+#include "support/json_text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {

@@ -6,9 +6,9 @@
 #include <kernelgen/prompt/error_classifier.hpp>
 #include <kernelgen/report/report.hpp>
 
-#include "support/json_text.hpp"
 #include "report/layout.hpp"
 #include "report/report_json.hpp"
+#include "support/json_text.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen {

@@ -5,9 +5,9 @@
 
 #include <kernelgen/report/report.hpp>
 
-#include "support/json_text.hpp"
 #include "report/csv.hpp"
 #include "report/report_json.hpp"
+#include "support/json_text.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

@@ -2,8 +2,8 @@
 
 #include <boost/json.hpp>
 
-#include "support/json_text.hpp"
 #include "support/catch.hpp"
+#include "support/json_text.hpp"
 
 using namespace kernelgen;
 namespace json = boost::json;
