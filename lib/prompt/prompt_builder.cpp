@@ -21,7 +21,7 @@ constexpr auto k_kinds =
     std::to_array<PromptKind>({PromptKind::Seed, PromptKind::Repair, PromptKind::Analysis, PromptKind::Optimize,
                                PromptKind::Stage, PromptKind::Reflect, PromptKind::Critic});
 constexpr auto k_parts =
-    std::to_array<Part>({Part::Examples, Part::Earlier, Part::Knowledge, Part::Profile, Part::Device});
+    std::to_array<Part>({Part::Examples, Part::EarlierAttempts, Part::Knowledge, Part::Profile, Part::Device});
 
 std::string template_name(PromptKind kind) { return std::string(to_string(kind)); }
 
@@ -85,10 +85,10 @@ class MustachePromptBuilder final : public PromptBuilder {
   }
 
   static std::string reference_of(const PromptRequest& request) {
-    Inserts inserts;
+    VerbatimTexts verbatim;
     std::string_view text = request.task.text;
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
-    return inserts.put_in(inserts.mark(text));
+    return verbatim.substitute(verbatim.placeholder(text));
   }
 
   Result<void> check(const PromptRequest& request) const {
@@ -135,14 +135,14 @@ class MustachePromptBuilder final : public PromptBuilder {
   Result<std::string> render(const PromptRequest& request, const std::string& variant,
                              const DataOptions& options) const {
     const std::string target(to_string(request.target));
-    Inserts inserts;
-    auto data = make_prompt_data(request, options, inserts);
+    VerbatimTexts verbatim;
+    auto data = make_prompt_data(request, options, verbatim);
     templates_.set_alias(data, "target_rules", "targets/" + target);
     templates_.set_alias(data, "target_example", "examples/" + target);
     templates_.set_alias(data, "variant_advice", variant);
     const auto* hint = data.get(k_error_hint);
     templates_.set_alias(data, "error_hint", hint == nullptr ? "" : "hints/" + hint->string_value());
-    return templates_.render(template_name(request.kind), data, inserts);
+    return templates_.render(template_name(request.kind), data, verbatim);
   }
 
   TemplateSet templates_;

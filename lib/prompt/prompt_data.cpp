@@ -39,9 +39,9 @@ std::string fence_for(std::string_view text) {
 }
 
 /// A text between fences: without the line end that the template writes.
-void set_source(TemplateData& data, const std::string& name, std::string_view text, Inserts& inserts) {
+void set_source(TemplateData& data, const std::string& name, std::string_view text, VerbatimTexts& verbatim) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
-  data.set(name, inserts.mark(text));
+  data.set(name, verbatim.placeholder(text));
   data.set(name + "_fence", fence_for(text));
 }
 
@@ -129,10 +129,10 @@ std::string recurrent_weights(const TaskDescription& task) {
   return fmt::format("{}; {:.0f} KiB in all", fmt::join(groups, ", "), total / 1024);
 }
 
-void set_task(TemplateData& data, const PromptRequest& request, Inserts& inserts) {
+void set_task(TemplateData& data, const PromptRequest& request, VerbatimTexts& verbatim) {
   const auto& task = request.description;
   data.set("task_name", sanitize_line(request.task.name, k_max_shown_line));
-  set_source(data, "reference", request.task.text, inserts);
+  set_source(data, "reference", request.task.text, verbatim);
   set_tensors(data, task);
   set_scalars(data, task);
   set_labels(data, task);
@@ -232,15 +232,15 @@ void set_history(TemplateData& data, const PromptRequest& request, const DataOpt
     row.set("attempt_result", describe_attempt(attempt, options.measured));
     rows.push_back(std::move(row));
   }
-  data.set("has_history", !rows.empty() && !is_dropped(options, Part::Earlier));
+  data.set("has_history", !rows.empty() && !is_dropped(options, Part::EarlierAttempts));
   data.set("history", rows);
 }
 
-void set_analysis(TemplateData& data, const Analysis& analysis, Inserts& inserts) {
+void set_analysis(TemplateData& data, const Analysis& analysis, VerbatimTexts& verbatim) {
   data.set("has_analysis", true);
   const auto set = [&](const std::string& name, const std::string& text) {
     data.set("has_" + name, !trim(text).empty());
-    data.set(name, inserts.mark(trim(text)));
+    data.set(name, verbatim.placeholder(trim(text)));
   };
   set("reason", analysis.reason);
   set("bottleneck", analysis.bottleneck);
@@ -251,20 +251,20 @@ void set_analysis(TemplateData& data, const Analysis& analysis, Inserts& inserts
   set("correction", analysis.correction);
 }
 
-void set_critique(TemplateData& data, const std::string& reply, Inserts& inserts) {
+void set_critique(TemplateData& data, const std::string& reply, VerbatimTexts& verbatim) {
   const auto critique = read_critique(reply);
   if (!critique) return;
   data.set("has_critique", true);
   const auto set = [&](const std::string& name, const std::string& text) {
     data.set("has_critique_" + name, !trim(text).empty());
-    data.set("critique_" + name, inserts.mark(trim(text)));
+    data.set("critique_" + name, verbatim.placeholder(trim(text)));
   };
   set("problem", critique->problem);
   set("evidence", critique->evidence);
   set("change", critique->change);
 }
 
-/// Measured, every word of it: blank data has none.
+/// Everything in a profile is measured: blank data has none of it.
 void set_profile(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
   if (options.measured == Measured::Blank || is_dropped(options, Part::Profile)) return;
   List kernels;
@@ -309,7 +309,7 @@ std::string to_string(Part part) {
   switch (part) {
     case Part::Examples:
       return "examples";
-    case Part::Earlier:
+    case Part::EarlierAttempts:
       return "history";
     case Part::Knowledge:
       return "knowledge";
@@ -334,11 +334,11 @@ std::vector<std::string> class_variables(const Outcome& outcome) {
   return names;
 }
 
-TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, Inserts& inserts) {
+TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, VerbatimTexts& verbatim) {
   TemplateData data;
   set_target(data, request.target);
   set_place(data, request, options.measured);
-  set_task(data, request, inserts);
+  set_task(data, request, verbatim);
   set_device(data, request, options);
   set_history(data, request, options);
   set_knowledge(data, request, options);
@@ -346,12 +346,12 @@ TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& o
   data.set("variant", sanitize_line(request.variant, k_max_shown_line));
   data.set("has_variant", !request.variant.empty());
   set_profile(data, request, options);
-  if (request.analysis) set_analysis(data, *request.analysis, inserts);
-  if (request.critique) set_critique(data, *request.critique, inserts);
+  if (request.analysis) set_analysis(data, *request.analysis, verbatim);
+  if (request.critique) set_critique(data, *request.critique, verbatim);
   if (request.base) {
     data.set("has_code", !trim(request.base->source).empty());
-    set_source(data, "code", request.base->source, inserts);
-    set_verdict(data, *request.base, options.measured, inserts);
+    set_source(data, "code", request.base->source, verbatim);
+    set_verdict(data, *request.base, options.measured, verbatim);
     const bool failed = !request.base->record || !request.base->record->outcome.correct();
     data.set("is_correctness", request.variant.empty() ? failed : request.variant == k_correctness);
   }

@@ -14,27 +14,27 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What becomes of everything that was measured or asked of this machine.
+/// Whether values that were measured, or asked of this machine, are shown. A fingerprint is made with blanks.
 enum class Measured { Shown, Blank };
 
 /// Optional parts, in the order in which a token budget drops them.
-enum class Part { Examples, Earlier, Knowledge, Profile, Device };
+enum class Part { Examples, EarlierAttempts, Knowledge, Profile, Device };
 [[nodiscard]] std::string to_string(Part part);
 
-/// What a critic looks at: the variants of its prompt. Without one, the outcome decides.
+/// The variants of a critic's prompt: what it looks at. Without a variant, the outcome decides.
 inline constexpr std::string_view k_correctness = "correctness";
 inline constexpr std::string_view k_optimization = "optimization";
 
-/// How a request is turned into variables.
+/// What is shown of a request.
 struct DataOptions {
   Measured measured = Measured::Shown;
-  /// Parts that are left out.
+  /// Optional parts that are left out.
   std::vector<Part> dropped;
 };
 
-/// The variables; long texts are in `inserts`. Blank data depends on nothing but the task, the candidates, the kinds
-/// and the outcome classes: it is the same on every machine.
-[[nodiscard]] TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, Inserts& inserts);
+/// The variables of a request; long texts are in `verbatim`. Blank data depends only on the task, the candidates, the
+/// kinds of prompts and the outcome classes, so it is the same on every machine.
+[[nodiscard]] TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, VerbatimTexts& verbatim);
 
 /// "812 ns", "12.5 us", "1.310 ms".
 [[nodiscard]] std::string format_time(double nanoseconds);

@@ -19,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view k_extension = ".mustache";
+/// Begins a template in a file that holds several: "{{$triton.grid}}", alone in its line.
+constexpr std::string_view k_heading = "{{$";
 constexpr std::size_t k_max_template_bytes = 1u << 20;
 
 // Control characters that no template may hold.
@@ -54,6 +56,15 @@ bool is_standalone_tag(std::string_view line) {
   line = trim(line);
   return line.size() > 5 && line.substr(0, 2) == "{{" && line.find("}}") == line.size() - 2 &&
          std::string_view("#^/>").find(line[2]) != line.npos;
+}
+
+/// What stands between templates in one file belongs to none of them.
+std::string_view without_blank_ends(std::string_view text) {
+  const auto last = text.find_last_not_of(" \t\r\n");
+  if (last == text.npos) return {};
+  text = text.substr(0, std::min(text.find('\n', last), text.size() - 1) + 1);
+  const auto line_end = text.rfind('\n', text.find_first_not_of(" \t\r\n"));
+  return line_end == text.npos ? text : text.substr(line_end + 1);
 }
 
 /// The engine drops lines of standalone sections only where a section is shown, and blank lines after them. Here such a
@@ -103,6 +114,51 @@ std::string describe_engine_error(std::string_view text, std::string message) {
   return fmt::format("1: {}", message);
 }
 
+/// A template as it stands in its file. Line numbers are those of the file, because as many empty lines stand in front.
+struct NamedText {
+  std::string name;
+  std::string text;
+};
+
+/// The names in a heading: "{{$cuda/tiling hip/tiling}}" has two.
+std::vector<std::string> names_in_heading(std::string_view line) {
+  std::vector<std::string> names;
+  const auto inner = line.substr(k_heading.size(), line.find("}}") - k_heading.size());
+  for (const auto name : split(inner, ' '))
+    if (!name.empty()) names.emplace_back(name);
+  return names;
+}
+
+/// The templates of a file: one with the file's own name, or those that headings name, below the file's folder.
+Result<std::vector<NamedText>> split_file(const fs::path& relative_path, std::string_view text) {
+  const auto folder = relative_path.parent_path();
+  std::vector<NamedText> templates;
+  std::vector<std::string> names;
+  std::string body;
+  const auto finish = [&] {
+    for (const auto& name : names) templates.push_back({(folder / name).generic_string(), body});
+  };
+  std::size_t number = 0;
+  for (const auto line : split_lines(text)) {
+    ++number;
+    if (!trim(line).starts_with(k_heading)) {
+      body.append(line).push_back('\n');
+      continue;
+    }
+    if (names.empty() && !trim(without_comments(body)).empty())
+      return Error{ErrorCode::InvalidArgument, fmt::format("{}: text stands before the first heading", number)};
+    finish();
+    if (!trim(line).ends_with("}}") || (names = names_in_heading(trim(line))).empty())
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("{}: a heading is {{{{$NAME}}}}, alone in its line", number)};
+    body.assign(number, '\n');
+  }
+  if (names.empty())
+    templates.push_back({fs::path(relative_path).replace_extension().generic_string(), std::string(text)});
+  finish();
+  return templates;
+}
+
 /// Why the engine refuses a template, as "line: reason"; empty when it does not.
 std::string parse_problem(const std::string& text) {
   try {
@@ -115,12 +171,12 @@ std::string parse_problem(const std::string& text) {
 
 }  // namespace
 
-std::string Inserts::mark(std::string_view text) {
+std::string VerbatimTexts::placeholder(std::string_view text) {
   texts_.emplace_back(is_valid_utf8(text) ? std::string(text) : sanitize_text(text, text.size() * 3));
   return fmt::format("{}{}{}", k_mark_begin, texts_.size() - 1, k_mark_end);
 }
 
-std::string Inserts::put_in(std::string_view rendered) const {
+std::string VerbatimTexts::substitute(std::string_view rendered) const {
   std::string result;
   while (true) {
     const auto begin = rendered.find(k_mark_begin);
@@ -146,37 +202,51 @@ Result<void> TemplateSet::load_directory(const fs::path& directory) {
   std::error_code failed;
   fs::recursive_directory_iterator entries(directory, failed);
   if (failed) return errno_error(failed.value(), "cannot read the templates in " + directory.string());
+  std::set<std::string> added;
   for (const auto end = fs::recursive_directory_iterator(); entries != end; entries.increment(failed)) {
     if (failed) return errno_error(failed.value(), "cannot read the templates in " + directory.string());
     const auto& path = entries->path();
     if (path.extension() != k_extension || !entries->is_regular_file(failed)) continue;
-    KERNELGEN_TRY(auto text, read_file(path, k_max_template_bytes));
-    const auto name = path.lexically_relative(directory).replace_extension().generic_string();
-    const auto bad = std::find_if(text.begin(), text.end(), [](char c) {
-      return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' && c != '\r';
-    });
-    if (bad != text.end() || !is_valid_utf8(text))
-      return Error{ErrorCode::InvalidArgument,
-                   fmt::format("{}:{}: a template is UTF-8 text without control characters", path.string(),
-                               line_of(text, static_cast<std::size_t>(bad - text.begin())))};
-    if (const auto problem = parse_problem(text); !problem.empty())
-      return Error{ErrorCode::InvalidArgument, path.string() + ":" + problem};
-    texts_[name] = prepare(text);
-    originals_[name] = std::move(text);
+    KERNELGEN_TRY(const auto text, read_file(path, k_max_template_bytes));
+    KERNELGEN_CHECK(add_file(path, path.lexically_relative(directory), text, added));
   }
   return {};
 }
 
-/// A partial that is not there would be rendered as nothing, and nobody would notice.
+Result<void> TemplateSet::add_file(const fs::path& path, const fs::path& relative_path, const std::string& text,
+                                   std::set<std::string>& added) {
+  const auto bad = std::find_if(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' && c != '\r';
+  });
+  if (bad != text.end() || !is_valid_utf8(text))
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("{}:{}: a template is UTF-8 text without control characters", path.string(),
+                             line_of(text, static_cast<std::size_t>(bad - text.begin())))};
+  auto templates = split_file(relative_path, text);
+  if (!templates) return Error{ErrorCode::InvalidArgument, path.string() + ":" + templates.error().message};
+  for (auto& [name, original] : *templates) {
+    if (!added.insert(name).second)
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("{}: the template {} is defined twice in its directory", path.string(), name)};
+    if (const auto problem = parse_problem(original); !problem.empty())
+      return Error{ErrorCode::InvalidArgument, path.string() + ":" + problem};
+    texts_[name] = prepare(without_blank_ends(original));
+    originals_[name] = {path.string(), std::move(original)};
+  }
+  return {};
+}
+
+// A partial that is not there would be rendered as nothing, without an error.
 Result<void> TemplateSet::check() const {
-  for (const auto& [name, text] : originals_) {
+  for (const auto& [name, original] : originals_) {
+    const auto& [file, text] = original;
     for (auto at = text.find("{{>"); at != text.npos; at = text.find("{{>", at + 1)) {
       const std::string partial(trim(std::string_view(text).substr(at + 3, text.find("}}", at) - at - 3)));
       const bool known =
           contains(partial) || std::find(std::begin(k_aliases), std::end(k_aliases), partial) != std::end(k_aliases);
       if (!known)
-        return Error{ErrorCode::InvalidArgument, fmt::format("{}{}:{}: there is no template named {}", name,
-                                                             k_extension, line_of(text, at), partial)};
+        return Error{ErrorCode::InvalidArgument,
+                     fmt::format("{}:{}: there is no template named {}", file, line_of(text, at), partial)};
     }
   }
   return {};
@@ -195,7 +265,7 @@ void TemplateSet::set_alias(TemplateData& data, const std::string& alias, const 
 }
 
 Result<std::string> TemplateSet::render(const std::string& name, const TemplateData& data,
-                                        const Inserts& inserts) const {
+                                        const VerbatimTexts& verbatim) const {
   try {
     auto all = data;
     for (const auto& [partial, text] : texts_) all.set(partial, text);
@@ -203,7 +273,7 @@ Result<std::string> TemplateSet::render(const std::string& name, const TemplateD
     engine.set_custom_escape([](const std::string& text) { return text; });
     auto rendered = engine.render(all);
     if (!engine.is_valid()) return Error{ErrorCode::Internal, "template " + name + ": " + engine.error_message()};
-    return inserts.put_in(tidy(rendered));
+    return verbatim.substitute(tidy(rendered));
   } catch (const std::exception& error) {
     return Error{ErrorCode::Internal, "template " + name + ": " + error.what()};
   }

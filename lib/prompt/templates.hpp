@@ -5,6 +5,7 @@
 
 #include <kainjow/mustache.hpp>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,20 +18,22 @@ inline namespace v0 {
 
 using TemplateData = kainjow::mustache::data;
 
-/// Texts that come from outside: sources, messages. They go through the template engine as marks of a few bytes and are
-/// put in at the end, so that tidying blank lines and looking for tags never touches them.
-class Inserts {
+/// Sources and messages, which appear in a prompt byte for byte. The template engine sees a placeholder of a few bytes
+/// for each, and the text replaces it at the end, so that nothing inside it is taken for a tag or a blank line.
+class VerbatimTexts {
  public:
-  /// What to give to the template in place of `text`.
-  [[nodiscard]] std::string mark(std::string_view text);
-  /// Puts the texts where their marks are.
-  [[nodiscard]] std::string put_in(std::string_view rendered) const;
+  /// Keeps the text, and returns the placeholder that a template variable holds for it.
+  [[nodiscard]] std::string placeholder(std::string_view text);
+  /// The rendered prompt with every placeholder replaced by its text.
+  [[nodiscard]] std::string substitute(std::string_view rendered) const;
 
  private:
   std::vector<std::string> texts_;
 };
 
-/// All templates by name: the path below the directory without its extension, such as "partials/device". Immutable.
+/// All templates by name: the path below the directory without its extension, such as "partials/device". A file with
+/// headings holds several: "{{$triton.grid}}" in hints/triton.mustache begins the template "hints/triton.grid".
+/// Immutable.
 class TemplateSet {
  public:
   /// Errors as make_prompt_builder().
@@ -40,20 +43,28 @@ class TemplateSet {
   /// Names that start with `prefix`, in order, without it.
   [[nodiscard]] std::vector<std::string> names_under(const std::string& prefix) const;
 
-  /// Lets the template say {{>alias}} for the template `name`.
+  /// Makes {{>alias}} include the template `name`; nothing where there is none.
   void set_alias(TemplateData& data, const std::string& alias, const std::string& name) const;
   /// The template's text; blank lines are joined to one. Requires: contains(name). Internal when the engine fails.
   [[nodiscard]] Result<std::string> render(const std::string& name, const TemplateData& data,
-                                           const Inserts& inserts) const;
+                                           const VerbatimTexts& verbatim) const;
 
  private:
+  struct Original {
+    std::string file;
+    std::string text;
+  };
+
   [[nodiscard]] Result<void> load_directory(const std::filesystem::path& directory);
+  /// Adds the templates of a file; `added` holds the names that its directory has defined so far.
+  [[nodiscard]] Result<void> add_file(const std::filesystem::path& path, const std::filesystem::path& relative_path,
+                                      const std::string& text, std::set<std::string>& added);
   [[nodiscard]] Result<void> check() const;
 
-  /// As the engine wants them.
+  /// The templates as the engine takes them.
   std::map<std::string, std::string> texts_;
-  /// As they were read, for positions in messages.
-  std::map<std::string, std::string> originals_;
+  /// The templates as they were read, for positions in messages.
+  std::map<std::string, Original> originals_;
 };
 
 }  // namespace v0

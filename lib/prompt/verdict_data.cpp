@@ -37,29 +37,29 @@ std::string quote_line(std::string_view source, int number) {
   return sanitize_line(lines[static_cast<std::size_t>(number) - 1], k_max_diagnostic);
 }
 
-TemplateData diagnostic_row(const Diagnostic& diagnostic, std::string_view source, Inserts& inserts) {
+TemplateData diagnostic_row(const Diagnostic& diagnostic, std::string_view source, VerbatimTexts& verbatim) {
   TemplateData row;
   row.set("severity", diagnostic.severity);
   row.set("has_line", diagnostic.line > 0);
   row.set("line", std::to_string(diagnostic.line));
-  row.set("text", inserts.mark(sanitize_line(diagnostic.message, k_max_diagnostic)));
+  row.set("text", verbatim.placeholder(sanitize_line(diagnostic.message, k_max_diagnostic)));
   const auto quoted = quote_line(source, diagnostic.line);
   row.set("has_quote", !quoted.empty());
-  row.set("quote", inserts.mark(quoted));
+  row.set("quote", verbatim.placeholder(quoted));
   return row;
 }
 
 /// The errors, first come first: what follows one is often its consequence. Warnings only where there is no error.
-void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measured, Inserts& inserts) {
+void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measured, VerbatimTexts& verbatim) {
   const auto& record = attempt.record;
   const bool failed = record && record->outcome.kind == OutcomeKind::Compile;
   List rows;
   if (failed && measured == Measured::Blank) {
-    rows.push_back(diagnostic_row({}, "", inserts));
+    rows.push_back(diagnostic_row({}, "", verbatim));
   } else if (failed && record->compile) {
     for (const auto& diagnostic : record->compile->diagnostics) {
       if (diagnostic.severity == "error" && rows.size() < k_max_diagnostics)
-        rows.push_back(diagnostic_row(diagnostic, attempt.source, inserts));
+        rows.push_back(diagnostic_row(diagnostic, attempt.source, verbatim));
     }
   }
   const bool log_only = failed && measured == Measured::Shown && rows.empty() && record->compile;
@@ -69,7 +69,7 @@ void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measur
   if (log_only) {
     std::string_view log = record->compile->log;
     if (log.size() > k_max_log) log.remove_prefix(log.size() - k_max_log);
-    data.set("log", inserts.mark(trim(sanitize_text(log, k_max_log))));
+    data.set("log", verbatim.placeholder(trim(sanitize_text(log, k_max_log))));
   }
 }
 
@@ -169,7 +169,7 @@ void set_timing(TemplateData& data, const EvaluationRecord& record, Measured mea
 }
 
 /// "accuracy.mismatch" says no more than the outcome "accuracy:mismatch".
-bool tells_more(const ErrorReport& error, const Outcome& outcome) {
+bool adds_detail(const ErrorReport& error, const Outcome& outcome) {
   auto name = outcome.to_class();
   std::replace(name.begin(), name.end(), ':', '.');
   return !error.error_class.empty() && error.error_class != name;
@@ -185,18 +185,19 @@ ErrorReport error_of(const EvaluationRecord& record, std::string_view source, Me
 }
 
 void set_error(TemplateData& data, const EvaluationRecord& record, std::string_view source, Measured measured,
-               Inserts& inserts) {
+               VerbatimTexts& verbatim) {
   const auto error = error_of(record, source, measured);
   const bool shown = measured == Measured::Shown;
-  data.set("has_error", shown && tells_more(error, record.outcome));
+  data.set("has_error", shown && adds_detail(error, record.outcome));
   data.set("error_class", error.error_class);
   data.set(k_error_hint, error.hint);
   // One line is the message itself; a compiler's errors stand in the list of diagnostics.
   const bool has_lines = shown && error.lines.size() > 1 && !(record.compile && !record.compile->diagnostics.empty());
   data.set("has_error_lines", has_lines);
-  data.set("error_lines", inserts.mark(sanitize_text(fmt::format("{}", fmt::join(error.lines, "\n")), k_max_log)));
+  data.set("error_lines",
+           verbatim.placeholder(sanitize_text(fmt::format("{}", fmt::join(error.lines, "\n")), k_max_log)));
   data.set("has_advice", shown && !error.advice.empty());
-  data.set("advice", inserts.mark(sanitize_text(trim(error.advice), k_max_log)));
+  data.set("advice", verbatim.placeholder(sanitize_text(trim(error.advice), k_max_log)));
 }
 
 }  // namespace
@@ -209,14 +210,14 @@ std::string describe_attempt(const Attempt& attempt, Measured measured) {
   if (!outcome.correct()) {
     if (blank) return outcome.to_class();
     const auto error = classify_error(*attempt.record, attempt.source);
-    const auto name = tells_more(error, outcome) ? fmt::format(" ({})", error.error_class) : "";
+    const auto name = adds_detail(error, outcome) ? fmt::format(" ({})", error.error_class) : "";
     return outcome.to_class() + name + ": " + sanitize_line(outcome.message, k_max_history_message);
   }
   const auto score = score_of(*attempt.record);
   return "correct" + (blank || !score ? "" : fmt::format(", {:.3g} times as fast as the reference", *score));
 }
 
-void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, Inserts& inserts) {
+void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, VerbatimTexts& verbatim) {
   data.set("code_id", sanitize_line(attempt.action_id, 200));
   data.set("has_record", attempt.record.has_value());
   const auto record = attempt.record.value_or(EvaluationRecord{});
@@ -224,12 +225,12 @@ void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, 
   const auto message = attempt.record ? outcome.message : attempt.message;
   data.set("outcome_class", attempt.record ? outcome.to_class() : "no verdict");
   data.set("has_message", measured == Measured::Blank || !message.empty());
-  data.set("message", inserts.mark(measured_text(measured, sanitize_line(message, k_max_message))));
+  data.set("message", verbatim.placeholder(measured_text(measured, sanitize_line(message, k_max_message))));
   data.set("is_failed", !attempt.record || !outcome.correct());
   if (!attempt.record) return;
   for (const auto& name : class_variables(outcome)) data.set(name, true);
-  set_diagnostics(data, attempt, measured, inserts);
-  set_error(data, record, attempt.source, measured, inserts);
+  set_diagnostics(data, attempt, measured, verbatim);
+  set_error(data, record, attempt.source, measured, verbatim);
   set_outputs(data, record, measured);
   set_weights(data, record);
   set_timing(data, record, measured);

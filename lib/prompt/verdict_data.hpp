@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What became of a candidate, as variables of a template.
+/// The verdict on a candidate, as variables of a template.
 
 #include <string>
 
@@ -18,8 +18,8 @@ inline constexpr const char* k_error_hint = "error_hint_name";
 /// One line for the history: "accuracy:mismatch: output is 3 times ...", "correct, 1.31 times as fast ...".
 [[nodiscard]] std::string describe_attempt(const Attempt& attempt, Measured measured);
 
-/// Outcome, diagnostics, errors of outputs, weights and times of one attempt.
-void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, Inserts& inserts);
+/// Sets the variables of the outcome, its diagnostics, the errors of outputs, weights and times of one attempt.
+void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, VerbatimTexts& verbatim);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -47,10 +47,12 @@ MODULE = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
-    """(hint, code) of every fenced block in this language."""
+    """(hint, code) of every fenced block in this language. A heading {{$NAME}} begins the hint NAME."""
     found = []
     for path in sorted(HINTS.glob("*.mustache")):
-        found += [(path.stem, code) for name, code in FENCE.findall(path.read_text(encoding="utf-8")) if name == language]
+        _, *parts = re.split(r"^\{\{\$(.*)\}\}$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        for hint, text in zip(parts[::2], parts[1::2], strict=True):
+            found += [(hint, code) for name, code in FENCE.findall(text) if name == language]
     return found
 
 
@@ -180,6 +182,13 @@ class NativeIdioms(unittest.TestCase):
         for hint, code in blocks("cpp"):
             with self.subTest(hint):
                 self.compile(["c++", "-std=c++20", "-Wall", "-Werror", "-O2", "-fopenmp", "-c", *include], code, ".cpp")
+
+    def test_every_idiom_of_c_compiles(self):
+        include = ["-I", str(ROOT / "include" / "kernelgen" / "abi")]
+        self.assertGreater(len(blocks("c")), 1)
+        for hint, code in blocks("c"):
+            with self.subTest(hint):
+                self.compile(["cc", "-std=gnu17", "-Wall", "-Werror", "-O2", "-fopenmp", "-c", *include], code, ".c")
 
     def test_every_idiom_of_cuda_compiles(self):
         self.assertGreater(len(blocks("cuda")), 5)

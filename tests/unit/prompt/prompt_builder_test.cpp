@@ -360,6 +360,57 @@ TEST_CASE("a user's template replaces the shipped one, and may add variants", "[
   CHECK(prompts->build(request).value().text == "Mine for gru_hidden:\n" + request.task.text + "Do it my way.\n");
 }
 
+TEST_CASE("a file with headings holds several templates", "[prompt][builder][templates]") {
+  auto request = sample_prompt_request(PromptKind::Seed);
+  const auto text_of = [&](const Overrides& overrides, const std::string& variant) {
+    request.variant = variant;
+    return builder(overrides.path())->build(request).value().text;
+  };
+  const Overrides overrides;
+  overrides.write("seed.mustache", "{{reference}}\n{{>variant_advice}}\n");
+  overrides.write("strategies/mine.mustache",
+                  "{{! Mine. }}\n\n{{$cpp/8_first cpp/9_second}}\n\nFor {{task_name}}.\n\nA second line.\n\n"
+                  "{{$cpp/7_third}}\n{{#is_cpp}}\nNo ABI.\n{{/is_cpp}}\n");
+  CHECK(text_of(overrides, "first") == request.task.text + "For gru_hidden.\n\nA second line.\n");
+  CHECK(text_of(overrides, "second") == text_of(overrides, "first"));
+  CHECK(text_of(overrides, "third") == request.task.text + "No ABI.\n");
+}
+
+TEST_CASE("one hint can be replaced by a file of its own, or by a file of its family", "[prompt][builder][templates]") {
+  const auto request = sample_prompt_request(PromptKind::Repair);
+  for (const std::string name : {"hints/cxx.undeclared.mustache", "hints/compilers.mustache"}) {
+    INFO(name);
+    const Overrides overrides;
+    overrides.write(name, name == "hints/compilers.mustache" ? "{{$cxx.undeclared}}\nMy words.\n" : "My words.\n");
+    const auto prompts = builder(overrides.path());
+    CHECK(holds(prompts->build(request).value().text, "My words."));
+    // Other hints of the family stay.
+    auto other = request;
+    other.base->record->compile->diagnostics.clear();
+    other.base->record->compile->log = "candidate.cpp:3:1: error: expected ';' before '}' token\n";
+    CHECK(prompts->build(other).value().text == built(other).text);
+  }
+}
+
+TEST_CASE("broken families of templates are named with their line", "[prompt][builder][templates]") {
+  const std::vector<std::pair<std::string, std::string>> broken{
+      {"Words.\n{{$cxx.call}}\nx\n", "mine.mustache:2: text stands before the first heading"},
+      {"{{$cxx.call}}\nx\n\n{{$ }}\ny\n", "mine.mustache:4: a heading is {{$NAME}}, alone in its line"},
+      {"{{$cxx.call}} x\n", "mine.mustache:1: a heading is {{$NAME}}, alone in its line"},
+      {"{{$cxx.call}}\nx\n\n{{$cxx.call}}\ny\n", "mine.mustache: the template hints/cxx.call is defined twice"},
+      {"{{$cxx.call}}\nx\n\n{{$cxx.const}}\n{{#open}}\n", "mine.mustache:5: Unclosed section \"open\""},
+      {"{{$cxx.call}}\nx\n{{>nothing}}\n", "mine.mustache:3: there is no template named nothing"}};
+  for (const auto& [text, message] : broken) {
+    const Overrides overrides;
+    overrides.write("hints/mine.mustache", text);
+    const auto prompts = make_prompt_builder({k_templates, overrides.path()});
+    REQUIRE_FALSE(prompts);
+    CHECK(prompts.error().code == ErrorCode::InvalidArgument);
+    INFO(prompts.error().message);
+    CHECK(holds(prompts.error().message, message));
+  }
+}
+
 TEST_CASE("a template without the reference is refused when it is used", "[prompt][builder][templates]") {
   const Overrides overrides;
   overrides.write("seed.mustache", "Write something.\n");
