@@ -35,16 +35,20 @@ SEED = 20261121
 COMPILERS = {
     "g++": ["g++", "-O3", "-march=native", "-fopenmp", "-std=c++20", "-fno-diagnostics-color", "-fmax-errors=50"],
     "clang++": ["clang++", "-O3", "-march=native", "-std=c++20", "-fno-color-diagnostics"],
+    "gcc": ["gcc", "-O3", "-march=native", "-fopenmp", "-std=gnu17", "-fno-diagnostics-color", "-fmax-errors=50"],
+    "clang": ["clang", "-O3", "-march=native", "-std=gnu17", "-fno-color-diagnostics"],
     "nvcc": ["nvcc", "-O3", "-std=c++17", "-lineinfo", "-gencode", "arch=compute_90a,code=sm_90a", "-Xptxas", "-v", "-nodlink"],
     "hipcc": ["hipcc", "--offload-arch=gfx90a", "-O3", "-std=c++17", "-fno-color-diagnostics"],
 }
 NATIVE = {
     "g++": ["-shared", "-fPIC", "-Wl,-z,defs"],
     "clang++": ["-shared", "-fPIC", "-Wl,-z,defs"],
+    "gcc": ["-shared", "-fPIC", "-Wl,-z,defs"],
+    "clang": ["-shared", "-fPIC", "-Wl,-z,defs"],
     "nvcc": ["-shared", "-Xcompiler", "-fPIC,-fdiagnostics-color=never,-fmax-errors=50", "-Xlinker", "-z,defs"],
     "hipcc": ["-shared", "-fPIC"],
 }
-SUFFIX = {"g++": ".cpp", "clang++": ".cpp", "nvcc": ".cu", "hipcc": ".hip"}
+SUFFIX = {"g++": ".cpp", "clang++": ".cpp", "gcc": ".c", "clang": ".c", "nvcc": ".cu", "hipcc": ".hip"}
 
 
 def header(text: str, key: str, default: str = "") -> str:
@@ -339,7 +343,7 @@ def write_index() -> None:
         kept = [tool for tool in header(text, "tools").split() if (DATA / "messages" / tool / (name.replace("/", "_") + ".txt")).exists()]
         count += len(kept)
         # What came after the halves were drawn was written with the rules in view.
-        lines.append(" ".join([halves.get(name, "later"), name, header(text, "expect"), *kept]))
+        lines.append(" ".join([halves.get(name, "added"), name, header(text, "expect"), *kept]))
     index.write_text("\n".join(lines) + "\n")
     print(f"{count} messages of {len(names)} sources")
 

@@ -19,43 +19,48 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-// What no rule of a tool's words gives: classes of our own outcomes, and what is left over.
-constexpr auto k_own_classes = std::to_array<std::string_view>({"accuracy.dtype",
-                                                                "accuracy.mismatch",
-                                                                "accuracy.nan",
-                                                                "accuracy.shape",
-                                                                "accuracy.structure",
-                                                                "cheat",
-                                                                "crash.abort",
-                                                                "crash.exit",
-                                                                "crash.illegal",
-                                                                "crash.other",
-                                                                "crash.out_of_bounds",
-                                                                "crash.segfault",
-                                                                "crash.stack_overflow",
-                                                                "cxx.other",
-                                                                "device.other",
-                                                                "interface",
-                                                                "launch.not_capturable",
-                                                                "mutated_input",
-                                                                "native.error",
-                                                                "native.exception",
-                                                                "not_scored",
-                                                                "off_distribution",
-                                                                "out_of_memory",
-                                                                "python.missing_import",
-                                                                "python.other",
-                                                                "race",
-                                                                "resource.shared_memory",
-                                                                "resource.tensor_memory",
-                                                                "resource.threads",
-                                                                "resource.workspace",
-                                                                "suspect",
-                                                                "timeout",
-                                                                "triton.other",
-                                                                "triton.outside_kernel",
-                                                                "triton.grid",
-                                                                "weight_sync"});
+// Classes that no rule of the tables gives: those of our own outcomes, and of what no rule matches.
+constexpr auto k_own_classes = std::to_array<std::string_view>({
+    "accuracy.dtype",
+    "accuracy.mismatch",
+    "accuracy.nan",
+    "accuracy.shape",
+    "accuracy.structure",
+    "cheat",
+    "compiler.crashed",
+    "crash.abort",
+    "crash.exit",
+    "crash.illegal",
+    "crash.other",
+    "crash.out_of_bounds",
+    "crash.segfault",
+    "crash.stack_overflow",
+    "cxx.other",
+    "device.other",
+    "interface",
+    "launch.not_capturable",
+    "mutated_input",
+    "native.error",
+    "native.exception",
+    "not_scored",
+    "off_distribution",
+    "out_of_memory",
+    "python.missing_import",
+    "python.other",
+    "python.syntax",
+    "race",
+    "resource.shared_memory",
+    "resource.tensor_memory",
+    "resource.threads",
+    "resource.workspace",
+    "suspect",
+    "timeout",
+    "triton.grid",
+    "triton.other",
+    "triton.outside_kernel",
+    "triton.static_assert",
+    "weight_sync",
+});
 
 /// A record's log, or what stands for one where only diagnostics were kept.
 std::string log_of(const EvaluationRecord& record) {
@@ -86,7 +91,7 @@ std::string class_of_detail(std::string_view detail) {
   return "cxx.other";
 }
 
-Found classify_compile(const EvaluationRecord& record, std::string_view source) {
+ClassifiedError classify_compile(const EvaluationRecord& record, std::string_view source) {
   const auto& outcome = record.outcome;
   if (outcome.detail == "triton") return classify_python(outcome.message, source, record.target);
   auto found = classify_compiler_log(log_of(record), record.target);
@@ -96,89 +101,53 @@ Found classify_compile(const EvaluationRecord& record, std::string_view source) 
 
 // -- our own outcomes ------------------------------------------------------------------------------------------------
 
-Found say(std::string error_class, const std::string& message) { return {std::move(error_class), message, {}}; }
+ClassifiedError of_class(std::string error_class, const std::string& message) {
+  return {std::move(error_class), message, {}, {}};
+}
 
-Found classify_crash(const Outcome& outcome) {
+ClassifiedError classify_crash(const Outcome& outcome) {
   const auto& detail = outcome.detail;
   if (contains(outcome.message, "past the end of") || contains(outcome.message, "before the beginning of") ||
       contains(outcome.message, "before the start of") || contains(detail, "out_of_bounds"))
-    return say("crash.out_of_bounds", outcome.message);
-  if (contains(outcome.message, "stack overflow")) return say("crash.stack_overflow", outcome.message);
-  if (contains(detail, "SIGSEGV") || contains(detail, "SIGBUS")) return say("crash.segfault", outcome.message);
-  if (contains(detail, "SIGABRT")) return say("crash.abort", outcome.message);
-  if (contains(detail, "SIGILL") || contains(detail, "SIGFPE")) return say("crash.illegal", outcome.message);
-  if (detail.starts_with("exit")) return say("crash.exit", outcome.message);
-  return say("crash.other", outcome.message);
+    return of_class("crash.out_of_bounds", outcome.message);
+  if (contains(outcome.message, "stack overflow")) return of_class("crash.stack_overflow", outcome.message);
+  if (contains(detail, "SIGSEGV") || contains(detail, "SIGBUS")) return of_class("crash.segfault", outcome.message);
+  if (contains(detail, "SIGABRT")) return of_class("crash.abort", outcome.message);
+  if (contains(detail, "SIGILL") || contains(detail, "SIGFPE")) return of_class("crash.illegal", outcome.message);
+  if (detail.starts_with("exit")) return of_class("crash.exit", outcome.message);
+  return of_class("crash.other", outcome.message);
 }
 
-/// A runtime names its error in a sentence; what is longer is somebody else's text behind it.
-std::string_view class_of_runtime(std::string_view message) {
-  constexpr std::size_t k_longest = 1u << 16;
-  return first_match(runtime_rules(), message.substr(0, k_longest));
-}
-
-Found classify_device_fault(const Outcome& outcome) {
-  const auto found = class_of_runtime(outcome.message);
-  if (!found.empty()) return say(std::string(found), outcome.message);
-  const auto known = error_classes();
-  const auto named = "device." + outcome.detail;
-  return say(std::binary_search(known.begin(), known.end(), named) ? named : "device.other", outcome.message);
-}
-
-Found classify_launch(const EvaluationRecord& record, std::string_view source) {
-  const auto& outcome = record.outcome;
-  if (outcome.detail == "not_capturable") return say("launch.not_capturable", outcome.message);
-  if (!is_native(record.target)) return classify_python(outcome.message, source, record.target);
-  const auto runtime = class_of_runtime(outcome.message);
-  if (!runtime.empty()) return say(std::string(runtime), outcome.message);
-  return say(outcome.detail == "exception" ? "native.exception" : "native.error", outcome.message);
-}
-
-/// A module that cannot be imported; a shared object that cannot be loaded.
-Found classify_import(const EvaluationRecord& record, std::string_view source) {
-  const auto& outcome = record.outcome;
-  auto found = is_native(record.target) ? classify_compiler_log("error: " + outcome.message, record.target)
-                                        : classify_python(outcome.message, source, record.target);
-  if (found.error_class == "cxx.other") return {"interface", outcome.message, {}};
-  if (outcome.message.empty()) found.error_class = "python.import";
+/// The class that the words of a runtime have; empty where they are none of its errors.
+ClassifiedError classify_runtime(const std::string& message) {
+  ClassifiedError found{"", message, {}, ToolMessage{ErrorTool::Runtime, message, ""}};
+  found.error_class = class_of_message(*found.message);
   return found;
 }
 
-Found classify_outcome(const EvaluationRecord& record, std::string_view source) {
+ClassifiedError classify_device_fault(const Outcome& outcome) {
+  if (auto found = classify_runtime(outcome.message); !found.error_class.empty()) return found;
+  const auto known = error_classes();
+  const auto named = "device." + outcome.detail;
+  return of_class(std::binary_search(known.begin(), known.end(), named) ? named : "device.other", outcome.message);
+}
+
+ClassifiedError classify_launch(const EvaluationRecord& record, std::string_view source) {
   const auto& outcome = record.outcome;
-  const bool native = is_native(record.target);
-  switch (outcome.kind) {
-    case OutcomeKind::Correct:
-      return {};
-    case OutcomeKind::Syntax:
-    case OutcomeKind::Compile:
-      if (outcome.kind == OutcomeKind::Compile || native) {
-        auto found = classify_compile(record, source);
-        if (outcome.kind == OutcomeKind::Syntax && found.error_class == "cxx.other") found.error_class = "cxx.syntax";
-        return found;
-      }
-      return {"python.syntax", outcome.message, read_python_failure(outcome.message).lines};
-    case OutcomeKind::Import:
-      return classify_import(record, source);
-    case OutcomeKind::Resource:
-      if (outcome.detail == "workspace") return say("resource.workspace", outcome.message);
-      if (record.compile && native) {
-        auto found = classify_compiler_log(log_of(record), record.target);
-        if (found.error_class.starts_with("resource.")) return found;
-      }
-      if (auto found = lacking_resource(outcome.message)) return say(*found, outcome.message);
-      return say("resource." + (outcome.detail.empty() ? "registers" : outcome.detail), outcome.message);
-    case OutcomeKind::Launch:
-      return classify_launch(record, source);
-    case OutcomeKind::DeviceFault:
-      return classify_device_fault(outcome);
-    case OutcomeKind::Crash:
-      return classify_crash(outcome);
-    case OutcomeKind::Accuracy:
-      return say("accuracy." + (outcome.detail.empty() ? "mismatch" : outcome.detail), outcome.message);
-    default:
-      return say(std::string(to_string(outcome.kind)), outcome.message);
-  }
+  if (outcome.detail == "not_capturable") return of_class("launch.not_capturable", outcome.message);
+  if (!is_native(record.target)) return classify_python(outcome.message, source, record.target);
+  if (auto found = classify_runtime(outcome.message); !found.error_class.empty()) return found;
+  return of_class(outcome.detail == "exception" ? "native.exception" : "native.error", outcome.message);
+}
+
+/// A module that cannot be imported; a shared object that cannot be loaded.
+ClassifiedError classify_import(const EvaluationRecord& record, std::string_view source) {
+  const auto& outcome = record.outcome;
+  auto found = is_native(record.target) ? classify_compiler_log("error: " + outcome.message, record.target)
+                                        : classify_python(outcome.message, source, record.target);
+  if (found.error_class == "cxx.other") return of_class("interface", outcome.message);
+  if (outcome.message.empty()) found.error_class = "python.import";
+  return found;
 }
 
 /// "`thread` is declared in <thread>."
@@ -237,6 +206,43 @@ std::string normalized(std::string_view text) {
 
 }  // namespace
 
+ClassifiedError classify_outcome(const EvaluationRecord& record, std::string_view source) {
+  const auto& outcome = record.outcome;
+  const bool native = is_native(record.target);
+  switch (outcome.kind) {
+    case OutcomeKind::Correct:
+      return {};
+    case OutcomeKind::Syntax:
+    case OutcomeKind::Compile:
+      if (outcome.kind == OutcomeKind::Compile || native) {
+        auto found = classify_compile(record, source);
+        if (outcome.kind == OutcomeKind::Syntax && found.error_class == "cxx.other") found.error_class = "cxx.syntax";
+        return found;
+      }
+      return {"python.syntax", outcome.message, read_python_failure(outcome.message).lines, {}};
+    case OutcomeKind::Import:
+      return classify_import(record, source);
+    case OutcomeKind::Resource:
+      if (outcome.detail == "workspace") return of_class("resource.workspace", outcome.message);
+      if (record.compile && native) {
+        auto found = classify_compiler_log(log_of(record), record.target);
+        if (found.error_class.starts_with("resource.")) return found;
+      }
+      if (auto found = class_of_resource(outcome.message)) return of_class(*found, outcome.message);
+      return of_class("resource." + (outcome.detail.empty() ? "registers" : outcome.detail), outcome.message);
+    case OutcomeKind::Launch:
+      return classify_launch(record, source);
+    case OutcomeKind::DeviceFault:
+      return classify_device_fault(outcome);
+    case OutcomeKind::Crash:
+      return classify_crash(outcome);
+    case OutcomeKind::Accuracy:
+      return of_class("accuracy." + (outcome.detail.empty() ? "mismatch" : outcome.detail), outcome.message);
+    default:
+      return of_class(std::string(to_string(outcome.kind)), outcome.message);
+  }
+}
+
 std::optional<std::int64_t> ErrorReport::number(std::string_view name) const {
   const auto found = std::find_if(numbers.begin(), numbers.end(), [&](const auto& one) { return one.first == name; });
   if (found == numbers.end()) return std::nullopt;
@@ -270,8 +276,7 @@ bool says_more(std::string_view error_class, std::string_view outcome_class) {
 
 std::vector<std::string> error_classes() {
   std::set<std::string> names(k_own_classes.begin(), k_own_classes.end());
-  for (const auto rules :
-       {triton_rules(), python_rules(), exception_rules(), compiler_rules(), compiler_note_rules(), runtime_rules()})
+  for (const auto rules : {triton_rules(), python_rules(), compiler_rules(), runtime_rules()})
     for (const auto& rule : rules) names.emplace(rule.error_class);
   return {names.begin(), names.end()};
 }

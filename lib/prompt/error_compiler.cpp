@@ -80,84 +80,21 @@ bool has_header(std::string_view reason) {
   return false;
 }
 
-/// What is missing is a name of a namespace other than std: its header was left out, or it is another namespace's.
-/// Of std, most names are known; what is not is no name of the library.
-bool lacks_name_of_namespace(std::string_view reason) {
-  for (const std::string_view words : {"namespace \"", "in namespace '", "in the global namespace"}) {
-    const auto found = reason.find(words);
-    if (found != reason.npos && !reason.substr(found + words.size()).starts_with("std")) return true;
-  }
-  // g++ does not say what kind of scope it is.
-  for (const std::string_view name : {"cooperative_groups", "cg", "nvcuda", "wmma", "cub", "thrust", "cuda", "rocwmma"})
-    if (contains(reason, "is not a member of '" + std::string(name) + "'") ||
-        contains(reason, "is not a member of '" + std::string(name) + "::"))
-      return true;
-  return contains(reason, "is not a member of '::'");
-}
-
-/// "kernel<<grid, block>>(x)", "kernel<<<grid, block>>(x)": a launch whose chevrons are not three and three.
-bool is_malformed_launch(std::string_view code) {
-  const auto run = [&](std::size_t at, char mark) {
-    return std::min(code.find_first_not_of(mark, at), code.size()) - at;
-  };
-  const auto open = code.find("<<");
-  if (open == code.npos || open == 0) return false;
-  const auto opened = run(open, '<');
-  for (auto close = code.find(">>", open); close != code.npos; close = code.find(">>", close + run(close, '>'))) {
-    const auto closed = run(close, '>');
-    const auto next = close + closed;
-    if (next >= code.size() || code[next] != '(') continue;
-    return (opened != 3 || closed != 3) && contains(code.substr(open, close - open), ",");
-  }
-  return false;
-}
-
-/// "kernel[grid, block](x)", as in Triton. A lambda has no name in front of its bracket.
-bool is_bracket_launch(std::string_view code) {
-  const auto close = code.find("](");
-  const auto open = code.rfind('[', close);
-  return close != code.npos && open != code.npos && open > 0 &&
-         (std::isalnum(static_cast<unsigned char>(code[open - 1])) != 0 || code[open - 1] == '_');
-}
-
-/// Messages about a token or an operand can be about the chevrons of a launch.
-bool may_be_launch(std::string_view error_class) {
-  return error_class.empty() || error_class == "cxx.operands" || error_class == "cxx.syntax" ||
-         error_class == "cxx.conversion" || error_class == "cxx.call" || error_class == "cxx.template";
-}
-
 /// Messages that say little: what they are about stands in their notes.
 bool is_vague(std::string_view reason) {
   return contains(reason, "no matching ") || contains(reason, "no instance of");
 }
 
-/// Whether what was refused is a launch of a kernel that is not written as one.
-bool is_broken_launch(std::string_view name, const CompilerFailure& failure) {
-  if (name == "cxx.operands" && is_bracket_launch(failure.code)) return true;
-  return may_be_launch(name) && (contains(failure.others, "\">>>\"") || is_malformed_launch(failure.code));
-}
-
-std::string refine(std::string_view name, const CompilerFailure& failure, Target target) {
+/// What only the types in a message tell, or the standard library's own names.
+std::string refine(std::string_view name, const CompilerFailure& failure) {
   const std::string_view reason = failure.reason;
-  if (target != Target::Cpp && is_broken_launch(name, failure)) return "device.launch_syntax";
-  if (contains(failure.code, "#error")) return "cxx.static_assert";
-  if (is_vague(reason)) {
-    const auto argument = refused_argument(failure.notes);
-    if (only_const_differs(argument)) return "cxx.const";
-    if (is_from_void(argument)) return "cxx.conversion";
-    if (contains(reason, "instance of function template") && contains(failure.notes, "failed deduction"))
-      return "cxx.template";
-    const auto noted = first_match(compiler_note_rules(), failure.notes + failure.others);
-    return std::string(noted.empty() ? name : noted);
-  }
   const bool converts = name == "cxx.conversion" || name == "cxx.call";
-  if (converts && only_const_differs(reason)) return "cxx.const";
-  if (converts && is_from_void(reason)) return "cxx.conversion";
-  if (name == "cxx.conversion" && contains(failure.notes, "initializing argument")) return "cxx.call";
-  if (name == "cxx.no_member" && (lacks_name_of_namespace(reason) || (contains(reason, "std") && has_header(reason))))
-    return "cxx.undeclared";
-  // clang reads on before it says that the type does not exist.
-  if (reason.starts_with("expected ") && contains(failure.others, "in namespace '")) return "cxx.undeclared";
+  if (is_vague(reason) || converts) {
+    const auto converted = is_vague(reason) ? refused_argument(failure.notes) : reason;
+    if (only_const_differs(converted)) return "cxx.const";
+    if (is_from_void(converted)) return "cxx.conversion";
+  }
+  if (name == "cxx.no_member" && contains(reason, "std") && has_header(reason)) return "cxx.undeclared";
   return std::string(name);
 }
 
@@ -172,12 +109,6 @@ std::string_view on_side_of(Target target, std::string_view name) {
 
 }  // namespace
 
-std::string_view first_match(std::span<const ErrorRule> rules, std::string_view text) {
-  const auto found =
-      std::find_if(rules.begin(), rules.end(), [&](const ErrorRule& rule) { return matches(text, rule.pattern); });
-  return found == rules.end() ? std::string_view() : found->error_class;
-}
-
 std::string_view quoted(std::string_view text, int n) {
   while (true) {
     const auto open = text.find_first_of("'\"");
@@ -188,9 +119,9 @@ std::string_view quoted(std::string_view text, int n) {
   }
 }
 
-Found classify_compiler_log(std::string_view log, Target target) {
+ClassifiedError classify_compiler_log(std::string_view log, Target target) {
   const auto failure = read_compiler_failure(log);
-  Found found{"cxx.other", failure.reason, failure.lines};
+  ClassifiedError found{"cxx.other", failure.reason, failure.lines, {}};
   // A crash is often preceded by ordinary errors, and follows from none of them.
   if (contains(log, ": internal compiler error: ") || contains(log, "died due to signal")) {
     found.error_class = "compiler.crashed";
@@ -200,10 +131,12 @@ Found classify_compiler_log(std::string_view log, Target target) {
     found.reason = std::string(log.substr(0, k_max_fingerprint));
     return found;
   }
-  const auto name = first_match(compiler_rules(), failure.reason);
+  found.message = {target == Target::Cpp ? ErrorTool::HostCompiler : ErrorTool::GpuCompiler, failure.reason,
+                   failure.code + "\n" + failure.notes + "\n" + failure.others};
+  const auto name = class_of_message(*found.message);
   // What an assembler says is about an instruction, in whatever words.
   const bool of_assembly = failure.by_assembler && (name.empty() || name.starts_with("cxx."));
-  const auto refined = of_assembly ? std::string("device.assembly") : refine(name, failure, target);
+  const auto refined = of_assembly ? std::string("device.assembly") : refine(name, failure);
   if (!refined.empty()) found.error_class = on_side_of(target, refined);
   return found;
 }

@@ -1,42 +1,46 @@
 #pragma once
 
 /// \file
-/// What is made of the text of one tool, and what the parts of the classifier share.
+/// The steps of classify_error(): from a record to the message that decides, and from the message to its class.
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <kernelgen/core/candidate.hpp>
+#include <kernelgen/core/record.hpp>
 
 #include "prompt/error_rules.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 
-/// A class, the text that its fingerprint is made of, and the lines that decide.
-struct Found {
+/// What is known of an error before it becomes a report.
+struct ClassifiedError {
   std::string error_class;
+  /// The tool's reason; the fingerprint is made of it.
   std::string reason;
+  /// The lines that decide.
   std::vector<std::string> lines;
+  /// What the rules were asked; nothing where the outcome itself tells the class.
+  std::optional<ToolMessage> message;
 };
-
-/// The class of the first rule whose words are in `text`; empty where none is.
-[[nodiscard]] std::string_view first_match(std::span<const ErrorRule> rules, std::string_view text);
 
 /// The text in the n-th pair of quotes, which are ' or "; empty where there are fewer.
 [[nodiscard]] std::string_view quoted(std::string_view text, int n);
 
-/// The resource that a text of Triton's says it ran out of.
-[[nodiscard]] std::optional<std::string> lacking_resource(std::string_view text);
+/// The resource that Triton says it ran out of: "resource.threads" of "out of resource: threads, ...".
+[[nodiscard]] std::optional<std::string> class_of_resource(std::string_view text);
 
-/// An exception as a Python runner describes it; `source` is the candidate.
-[[nodiscard]] Found classify_python(std::string_view text, std::string_view source, Target target);
+/// An exception as a Python runner describes it; `source` is the candidate's.
+[[nodiscard]] ClassifiedError classify_python(std::string_view text, std::string_view source, Target target);
 
-/// The log of a compiler, with what its assemblers and linkers said.
-[[nodiscard]] Found classify_compiler_log(std::string_view log, Target target);
+/// The log of a compiler, with what its assembler and linker wrote.
+[[nodiscard]] ClassifiedError classify_compiler_log(std::string_view log, Target target);
+
+/// An outcome of any kind. The class is empty for a correct candidate.
+[[nodiscard]] ClassifiedError classify_outcome(const EvaluationRecord& record, std::string_view source);
 
 }  // namespace v0
 }  // namespace kernelgen

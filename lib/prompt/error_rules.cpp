@@ -1,355 +1,80 @@
 #include "prompt/error_rules.hpp"
 
-#include <array>
+#include <algorithm>
+#include <boost/regex.hpp>
+#include <utility>
+
+#include "support/regex.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-// Wordings of Triton 3.0 to 3.9 and its interpreter.
-constexpr auto k_triton = std::to_array<ErrorRule>({
-    {"triton.autotune_conflict", "JITFunction.run() got multiple values for"},
-    {"triton.autotune_conflict", "Conflicting meta-parameters"},
-    {"triton.autotune_key", "names that are not kernel arguments"},
-    {"triton.autotune_key", "autotune() missing*'key'"},
-    {"triton.decorator_order", "'function' object has no attribute 'arg_names'"},
-    {"triton.decorator_order", "object has no attribute 'arg_names'"},
-    {"triton.not_jitted", "'function' object is not subscriptable"},
-    {"triton.outside_kernel", "outside of the scope of a kernel"},
-    {"triton.outside_kernel", "can only be used in @triton.jit'd functions"},
-    {"triton.cpu_tensor", "cannot be accessed from Triton (cpu tensor?)"},
-    {"triton.missing_tanh", "module 'triton.language*' has no attribute 'tanh'"},
-    {"triton.missing_tanh", "module 'triton.language*' has no attribute 'sigmoid'"},
-    {"triton.thread_index", "module 'triton.language*' has no attribute 'thread"},
-    {"triton.thread_index", "module 'triton.language*' has no attribute 'local_id"},
-    {"triton.thread_index", "module 'triton.language*' has no attribute 'lane"},
-    {"triton.thread_index", "module 'triton.language*' has no attribute 'warp_id"},
-    {"triton.thread_index", "'threadIdx is not defined"},
-    {"triton.thread_index", "'blockIdx is not defined"},
-    {"triton.thread_index", "'blockDim is not defined"},
-    {"triton.thread_index", "'gridDim is not defined"},
-    {"triton.missing_function", "module 'triton.language*' has no attribute"},
-    {"triton.missing_module_function", "module 'triton*' has no attribute"},
-    {"triton.block_pointer", "Block pointers have been removed"},
-    {"triton.block_pointer", "escriptor"},
-    {"triton.block_pointer", "no allocator was set"},
-    {"triton.block_pointer", "Expected block_shape"},
-    {"triton.block_pointer", " offsets, but got"},
-    {"triton.block_pointer", "offsets must"},
-    {"triton.block_pointer", "16-byte aligned"},
-    {"triton.block_pointer", "last dim must be contiguous"},
-    {"triton.block_pointer", "strides must be"},
-    {"triton.block_pointer", "in shape/strides/offsets"},
-    {"triton.arange_bounds", "arange's arguments must be of type tl.constexpr"},
-    {"triton.arange_bounds", "arange's end argument must be greater than the start argument"},
-    {"triton.arange_bounds", "arange must fit in int32"},
-    {"triton.arange_bounds", "'torch.dtype' object has no attribute 'is_ptr'"},
-    {"triton.value", "num_warps*power of 2"},
-    {"triton.power_of_two", "must be a power of 2"},
-    {"triton.power_of_two", "must be a power of two"},
-    {"triton.power_of_two", "not a power of two"},
-    {"triton.too_large", "exceeds triton maximum tensor numel"},
-    {"triton.too_large", "numel*exceeds"},
-    {"triton.tensor_index", "unsupported tensor index"},
-    {"triton.item_assignment", "__setitem__ is not supported"},
-    {"triton.item_assignment", "does not support item assignment"},
-    {"triton.item_assignment", "immutable aggregate"},
-    {"triton.tensor_index", "is not subscriptable"},
-    {"triton.tensor_index", "too many indices for tensor"},
-    {"triton.tensor_index", "only integer scalar arrays"},
-    {"triton.tensor_index", "only integers, slices"},
-    {"triton.tensor_index", "for axis * with size"},
-    {"triton.loop_carried_type", "oop-carried variable"},
-    {"triton.loop_carried_type", "oop carried variable"},
-    {"triton.loop_carried_type", "is re-assigned to*in loop"},
-    {"triton.branch_type", "Mismatched type for*between then block"},
-    {"triton.branch_type", "ernary expression with dynamic condition"},
-    {"triton.branch_type", "initial value for*is of type*but the*block redefines it"},
-    {"triton.return_type", "Return type mismatch"},
-    {"triton.return_type", "Inconsistent return types"},
-    {"triton.return_type", "return*inconsistent type"},
-    {"triton.unsupported_syntax", "unsupported AST node type"},
-    {"triton.unsupported_syntax", "statements inside `while` or `for`"},
-    {"triton.unsupported_syntax", "nested function definition is not supported"},
-    {"triton.unsupported_syntax", "nested function"},
-    {"triton.unsupported_syntax", "comprehensions are"},
-    {"triton.unsupported_syntax", "Cannot have `return`"},
-    {"triton.unsupported_syntax", "ultiple assignment"},
-    {"triton.unsupported_syntax", "else after for"},
-    {"triton.unsupported_syntax", "JIT functions do not support"},
-    {"triton.unsupported_syntax", "non-iterable"},
-    {"triton.unsupported_syntax", "starred assignment"},
-    {"triton.unsupported_syntax", "is not (currently) implemented"},
-    {"triton.unsupported_syntax", "lambda"},
-    {"triton.unsupported_syntax", "Cannot evaluate f-string"},
-    {"triton.unsupported_syntax", "simultaneous multiple comparison is not supported"},
-    {"triton.unsupported_syntax", "is not supported in triton"},
-    {"triton.unsupported_syntax", "Only `range` and `static_range` iterators"},
-    {"triton.unsupported_syntax", "Only*iterators are currently supported"},
-    {"triton.unsupported_syntax", "object has no attribute 'func'"},
-    {"triton.unsupported_syntax", "NameError('zip is not defined')"},
-    {"triton.unsupported_syntax", "NameError('enumerate is not defined')"},
-    {"triton.unsupported_syntax", "NameError('map is not defined')"},
-    {"triton.unsupported_syntax", "nonlocal"},
-    {"triton.tensor_condition", "Boolean value of Tensor with more than one value"},
-    {"triton.tensor_condition", "boolean value of Tensor with more than one value"},
-    {"triton.tensor_condition", "conditions must be scalar"},
-    {"triton.tensor_condition", "condition must be scalar"},
-    {"triton.tensor_condition", "`if` conditionals can only accept values of type"},
-    {"triton.tensor_condition", "The truth value of an array with more than one element"},
-    {"triton.global_variable", "Cannot access global variable"},
-    {"triton.global_variable", "Global variable"},
-    {"triton.host_function", "Unsupported function referenced"},
-    {"triton.host_function", "must be real number, not tensor"},
-    {"triton.host_function", "argument must be a string*not 'tensor'"},
-    {"triton.host_function", "has no len()"},
-    {"triton.host_function", "argument 'input' (position 1) must be Tensor, not tensor"},
-    {"triton.host_function", "must be Tensor, not"},
-    {"triton.host_function", "'tensor' object is not callable"},
-    {"triton.host_function", "cannot be called in a kernel"},
-    {"triton.host_function", "unhashable type: 'tensor'"},
-    {"triton.host_function", "'tensor' object cannot be interpreted as an integer"},
-    {"triton.host_function", "not a JITFunction"},
-    {"triton.host_function", "size-1 array"},
-    {"triton.host_function", "only length-1"},
-    {"triton.host_function", "an array of size 1"},
-    {"triton.host_function", "'function' object has no attribute"},
-    {"triton.host_function", "'builtin_function_or_method' object has no attribute"},
-    {"triton.host_function", "NameError('sum is not defined')"},
-    {"triton.host_function", "NameError('sorted is not defined')"},
-    {"triton.host_function", "NameError('abs is not defined')"},
-    {"triton.host_function", "NameError('round is not defined')"},
-    {"triton.host_function", "NameError('pow is not defined')"},
-    {"triton.host_function", "NameError('any is not defined')"},
-    {"triton.host_function", "NameError('all is not defined')"},
-    {"triton.host_function", "NameError('list is not defined')"},
-    {"triton.host_function", "NameError('open is not defined')"},
-    {"triton.host_function", "NameError('print is not defined')"},
-    {"triton.host_function", "NameError('len is not defined')"},
-    {"triton.host_function", "NameError('isinstance is not defined')"},
-    {"triton.host_function", "NameError('str is not defined')"},
-    {"triton.host_function", "NameError('dict is not defined')"},
-    {"triton.host_function", "NameError('set is not defined')"},
-    {"triton.host_function", "NameError('bool is not defined')"},
-    {"triton.host_function", "NameError('filter is not defined')"},
-    {"triton.host_function", "NameError('reversed is not defined')"},
-    {"triton.host_function", "NameError('tuple is not defined')"},
-    {"triton.host_function", "NameError('divmod is not defined')"},
-    {"triton.undefined_name", "is not defined"},
-    {"triton.static_assert", "CompileTimeAssertionFailure"},
-    {"triton.constexpr", "could not be determined at compile-time"},
-    {"triton.constexpr", "is not a constexpr"},
-    {"triton.constexpr", "must have type `constexpr"},
-    {"triton.constexpr", "must be a constexpr"},
-    {"triton.constexpr", "must be constexpr"},
-    {"triton.constexpr", "expected constexpr"},
-    {"triton.constexpr", "cannot convert*to constexpr"},
-    {"triton.constexpr", "cannot be reassigned"},
-    {"triton.constexpr", "reassign*constexpr"},
-    {"triton.dot_shape", "Input shapes should have M >="},
-    {"triton.dot_shape", "must have equal reduction dimensions"},
-    {"triton.dot_shape", "are not compatible for matmul"},
-    {"triton.dot_shape", "must have equal ranks"},
-    {"triton.dot_shape", "accumulator shape is incompatible"},
-    {"triton.dot_shape", "Both inputs must be either 2D or 3D"},
-    {"triton.dot_shape", "shapes*dot"},
-    {"triton.dot_shape", "operands must be block tensors"},
-    {"triton.dot_shape", "expected accumulator shape"},
-    {"triton.dot_shape", "equal batch shapes"},
-    {"triton.dot_shape", "Reduction dimension should"},
-    {"triton.dot_shape", "core dimension"},
-    {"triton.dot_type", "Both operands must be same dtype"},
-    {"triton.dot_type", "Unsupported*hs dtype"},
-    {"triton.dot_type", "nsupported*dtype*dot"},
-    {"triton.dot_type", "First input*and second input*must have the same dtype"},
-    {"triton.dot_type", "expected accumulator dtype"},
-    {"triton.dot_type", "lhs and rhs"},
-    {"triton.dot_type", "lhs_format"},
-    {"triton.dot_type", "rhs_format"},
-    {"triton.dot_type", "only int8"},
-    {"triton.pointer_mask", "argument cannot be block type if pointer argument is not a block"},
-    {"triton.pointer_mask", "Expected*argument to have shape"},
-    {"triton.pointer_mask", "`mask` and `other`"},
-    {"triton.pointer_mask", "`other` cannot be provided"},
-    {"triton.pointer_mask", "Mask must have boolean scalar type"},
-    {"triton.pointer_type", "Unsupported ptr type"},
-    {"triton.pointer_type", "cannot add pointers together"},
-    {"triton.pointer_type", "invalid operands of type pointer"},
-    {"triton.pointer_type", "invalid operands of type*pointer"},
-    {"triton.pointer_type", "Pointer argument"},
-    {"triton.pointer_type", "constant pointer"},
-    {"triton.pointer_type", "must be a pointer"},
-    {"triton.pointer_type", "expected a pointer"},
-    {"triton.block_shape", "Cannot make_shape_compatible"},
-    {"triton.block_shape", "Cannot broadcast"},
-    {"triton.block_shape", "cannot change total number of elements"},
-    {"triton.block_shape", "shape*mismatch"},
-    {"triton.block_shape", "rank mismatch"},
-    {"triton.block_shape", "could not be broadcast together"},
-    {"triton.block_shape", "tl.trans invoked with a 0- or 1-dimensional tensor"},
-    {"triton.block_shape", "permute dims must have the same length"},
-    {"triton.block_shape", "must have the same shape"},
-    {"triton.block_shape", "of the same shape"},
-    {"triton.block_shape", "same rank"},
-    {"triton.block_shape", "equal rank"},
-    {"triton.block_shape", "permute dims"},
-    {"triton.block_shape", "does not match the length"},
-    {"triton.block_shape", "expected value shape"},
-    {"triton.block_shape", "Cannot splat a block"},
-    {"triton.block_shape", "expected last dimension"},
-    {"triton.block_shape", "split requires"},
-    {"triton.block_shape", "input for cat"},
-    {"triton.block_shape", "histogram only supports 1D"},
-    {"triton.block_shape", "cannot reshape array"},
-    {"triton.block_shape", "number of dimensions"},
-    {"triton.block_shape", "axes don't match"},
-    {"triton.block_shape", "index dim"},
-    {"triton.grid", "grid must"},
-    {"triton.arguments", "failed to specialize argument of type"},
-    {"triton.arguments", "'tuple' object has no attribute"},
-    {"triton.arguments", "'torch.Size' object has no attribute"},
-    {"triton.arguments", "unexpected keyword argument"},
-    {"triton.arguments", "got multiple values for"},
-    {"triton.arguments", "positional argument"},
-    {"triton.arguments", "missing*required"},
-    {"triton.arguments", "missing a required argument"},
-    {"triton.arguments", "eyword argument*was specified"},
-    {"triton.arguments", "dtype must be specified"},
-    {"triton.arguments", "requires at least"},
-    {"triton.arguments", "values to unpack"},
-    {"triton.arguments", "length of input args"},
-    {"triton.arguments", "non-scalar argument"},
-    {"triton.arguments", "invalid keyword"},
-    {"triton.arguments", "one or two positional"},
-    {"triton.arguments", "Expected*values, got"},
-    {"triton.value", "out of bounds for shape"},
-    {"triton.value", "invalid axis"},
-    {"triton.value", "axis must"},
-    {"triton.value", "axis*must be <"},
-    {"triton.value", "duplicate axes"},
-    {"triton.value", "for array of dimension"},
-    {"triton.value", "viction policy"},
-    {"triton.value", "ache modifier"},
-    {"triton.value", "must be in the range"},
-    {"triton.value", "must be one of"},
-    {"triton.value", "Expect one of"},
-    {"triton.value", "num_warps"},
-    {"triton.value", "program_id axis must be"},
-    {"triton.value", "input_precision"},
-    {"triton.value", "num_ctas"},
-    {"triton.value", "num_stages"},
-    {"triton.value", "emantic"},
-    {"triton.value", "rounding"},
-    {"triton.value", "adding option"},
-    {"triton.value", "out_dtype"},
-    {"triton.value", "propagate_nan"},
-    {"triton.value", "must be a string"},
-    {"triton.value", "cache_policy"},
-    {"triton.value", "is out of range for type"},
-    {"triton.value", "may reorder elements"},
-    {"triton.tensor_method", "'tensor' object has no attribute"},
-    {"triton.tensor_method", "can only unsplat"},
-    {"triton.tensor_method", "tensor has no attribute"},
-    {"triton.operand_type", "invalid operands of type"},
-    {"triton.operand_type", "Expected dtype"},
-    {"triton.operand_type", "For loop bounds and step must all be ints"},
-    {"triton.operand_type", "must be a scalar"},
-    {"triton.operand_type", "must be a tensor"},
-    {"triton.operand_type", "operand types"},
-    {"triton.operand_type", "Nonrepresentable"},
-    {"triton.operand_type", "unexpected type"},
-    {"triton.operand_type", "cannot cast"},
-    {"triton.operand_type", "cannot convert"},
-    {"triton.operand_type", "wrong type argument to unary"},
-    {"triton.operand_type", "only supports*dtype"},
-    {"triton.operand_type", "'str' object has no attribute"},
-    {"triton.operand_type", "'NoneType' object has no attribute"},
-    {"triton.operand_type", "'dtype' object"},
-    {"triton.operand_type", "'dtype' and"},
-    {"triton.operand_type", "unsupported operand type"},
-    {"triton.operand_type", "'torch.dtype' object"},
-    {"triton.operand_type", "Unsupported dtype"},
-    {"triton.operand_type", "unsupported type"},
-    {"triton.operand_type", "atomic*not supported"},
-    {"triton.operand_type", "atomic*does not support"},
-    {"triton.operand_type", "only supports"},
-    {"triton.operand_type", "signedness"},
-    {"triton.operand_type", "unsigned tensor"},
-    {"triton.operand_type", "bitcast"},
-    {"triton.operand_type", "reinterpret"},
-    {"triton.operand_type", "integer type"},
-    {"triton.operand_type", "integer tensor"},
-    {"triton.operand_type", "integer literal"},
-    {"triton.operand_type", "32-bit integer"},
-    {"triton.operand_type", "floating-point operands"},
-    {"triton.operand_type", "float32 operands"},
-    {"triton.operand_type", "known dtype"},
-    {"triton.operand_type", "expected dtype"},
-    {"triton.operand_type", "not a triton"},
-    {"triton.operand_type", "dtype not supported"},
-    {"triton.operand_type", "Unsupported type"},
-    {"triton.operand_type", "nsupported floating"},
-    {"triton.operand_type", "nsupported integer"},
-    {"triton.operand_type", "supported in this architecture"},
-    {"triton.operand_type", "conversion for this type"},
-    {"triton.operand_type", "not supported for the input types"},
-    {"triton.operand_type", "Cannot cast"},
-    {"triton.operand_type", "type mismatch"},
-    {"triton.grid", "InterpreterError*object cannot be interpreted as an integer"},
-    {"triton.operand_type", "object has no attribute"},
-    {"triton.tensor_method", "has no attribute"},
-    {"triton.internal", "error encountered during parsing"},
-    {"triton.internal", "PassManager::run failed"},
-    {"triton.internal", "maximum recursion depth"},
-    {"triton.internal", "failed to translate module"},
-});
+// The words that tell what an error is stand at its beginning; what follows is data of the candidate's.
+constexpr std::size_t k_max_searched = 4096;
 
-constexpr auto k_runtime = std::to_array<ErrorRule>({
-    {"out_of_memory", "out of memory"},
-    {"out_of_memory", "hipErrorOutOfMemory"},
-    {"out_of_memory", "cudaErrorMemoryAllocation"},
-    {"device.illegal_address", "illegal memory access"},
-    {"device.illegal_address", "hipErrorIllegalAddress"},
-    {"device.illegal_address", "global/shared address space"},
-    {"device.illegal_address", "Memory access fault by GPU"},
-    {"device.misaligned_address", "misaligned address"},
-    {"device.misaligned_address", "hipErrorMisalignedAddress"},
-    {"device.assert", "device-side assert"},
-    {"device.assert", "hipErrorAssert"},
-    {"device.launch_timeout", "launch timed out"},
-    {"device.launch_timeout", "hipErrorLaunchTimeOut"},
-    {"device.illegal_instruction", "illegal instruction"},
-    {"device.launch_failure", "unspecified launch failure"},
-    {"device.launch_failure", "hipErrorLaunchFailure"},
-    {"device.stack_overflow", "hardware stack error"},
-    {"device.invalid_pc", "invalid program counter"},
-    {"device.ecc", "uncorrectable ECC"},
-    {"torch.capture", "capturing"},
-    {"torch.capture", "during capture"},
-    {"torch.capture", "StreamCapture"},
-    {"resource.registers", "too many resources requested"},
-    {"resource.registers", "hipErrorLaunchOutOfResources"},
-    {"launch.cooperative", "too many blocks in cooperative launch"},
-    {"launch.cooperative", "hipErrorCooperativeLaunchTooLarge"},
-    {"launch.configuration", "invalid configuration"},
-    {"launch.configuration", "hipErrorInvalidConfiguration"},
-    {"launch.invalid_function", "invalid device function"},
-    {"launch.invalid_function", "hipErrorInvalidDeviceFunction"},
-    {"device.architecture", "no kernel image is available"},
-    {"device.architecture", "device kernel image is invalid"},
-    {"device.architecture", "hipErrorNoBinaryForGpu"},
-    {"device.architecture", "unsupported toolchain"},
-    {"device.architecture", "PTX was compiled with"},
-    {"launch.invalid_value", "invalid argument"},
-    {"launch.invalid_value", "invalid device symbol"},
-    {"launch.invalid_value", "invalid resource handle"},
-    {"launch.invalid_value", "hipErrorInvalid"},
-});
+struct CompiledRule {
+  const ErrorRule* rule;
+  boost::regex pattern;
+  boost::regex context;
+};
+
+bool applies_to(const ErrorRule& rule, ErrorTool tool) {
+  return (static_cast<unsigned>(rule.tools) & static_cast<unsigned>(tool)) != 0;
+}
+
+boost::regex compile(std::string_view pattern) {
+  // Without m, '^' is the beginning of the text only; without s, '.' matches no line end.
+  return boost::regex(pattern.data(), pattern.data() + pattern.size(),
+                      boost::regex::perl | boost::regex::no_mod_m | boost::regex::no_mod_s);
+}
+
+/// Every rule, those of the highest rank first.
+const std::vector<CompiledRule>& compiled_rules() {
+  static const auto k_compiled = [] {
+    std::vector<CompiledRule> compiled;
+    for (const auto rank : {ErrorRank::Specific, ErrorRank::General, ErrorRank::Fallback})
+      for (const auto rules : {triton_rules(), python_rules(), compiler_rules(), runtime_rules()})
+        for (const auto& rule : rules)
+          if (rule.rank == rank) compiled.push_back({&rule, compile(rule.pattern), compile(rule.context)});
+    return compiled;
+  }();
+  return k_compiled;
+}
+
+struct Match {
+  const ErrorRule* rule;
+  std::size_t length;
+};
+
+std::vector<Match> find_matches(const ToolMessage& message) {
+  const auto text = std::string_view(message.text).substr(0, k_max_searched);
+  const auto context = std::string_view(message.context).substr(0, k_max_searched);
+  std::vector<Match> found;
+  for (const auto& [rule, pattern, context_pattern] : compiled_rules()) {
+    if (!found.empty() && rule->rank != found.front().rule->rank) break;
+    if (!applies_to(*rule, message.tool)) continue;
+    const auto length = match_length(pattern, text);
+    if (length && match_length(context_pattern, context)) found.push_back({rule, *length});
+  }
+  return found;
+}
 
 }  // namespace
 
-std::span<const ErrorRule> triton_rules() { return k_triton; }
-std::span<const ErrorRule> runtime_rules() { return k_runtime; }
+std::vector<const ErrorRule*> matching_rules(const ToolMessage& message) {
+  std::vector<const ErrorRule*> rules;
+  for (const auto& match : find_matches(message)) rules.push_back(match.rule);
+  return rules;
+}
+
+std::string_view class_of_message(const ToolMessage& message) {
+  const auto matches = find_matches(message);
+  const auto longest = std::max_element(matches.begin(), matches.end(), [](const Match& a, const Match& b) {
+    return std::pair(a.length, b.rule->error_class) < std::pair(b.length, a.rule->error_class);
+  });
+  return longest == matches.end() ? std::string_view() : longest->rule->error_class;
+}
 
 }  // namespace v0
 }  // namespace kernelgen

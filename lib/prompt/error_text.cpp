@@ -184,18 +184,6 @@ bool is_quotation(std::string_view line, bool after_error) {
 
 }  // namespace
 
-bool matches(std::string_view text, std::string_view pattern) {
-  while (true) {
-    const auto star = pattern.find('*');
-    const auto part = pattern.substr(0, star);
-    const auto found = text.find(part);
-    if (found == text.npos) return false;
-    if (star == pattern.npos) return true;
-    text.remove_prefix(found + part.size());
-    pattern.remove_prefix(star + 1);
-  }
-}
-
 PythonFailure read_python_failure(std::string_view text) {
   PythonFailure failure;
   std::vector<std::vector<std::string_view>> chain(1);

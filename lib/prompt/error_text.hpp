@@ -51,8 +51,5 @@ struct CompilerFailure {
 
 [[nodiscard]] CompilerFailure read_compiler_failure(std::string_view log);
 
-/// Whether `text` holds the parts of `pattern` in this order; '*' stands between parts.
-[[nodiscard]] bool matches(std::string_view text, std::string_view pattern);
-
 }  // namespace v0
 }  // namespace kernelgen

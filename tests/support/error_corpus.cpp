@@ -69,11 +69,15 @@ Outcome outcome_of_verdict(const std::string& text) {
   return outcome;
 }
 
+bool is_host_compiler(const std::string& tool) {
+  return tool == "g++" || tool == "clang++" || tool == "gcc" || tool == "clang";
+}
+
 Target target_of(const std::string& tool, const std::string& source, const std::string& text) {
   if (tool.rfind("triton", 0) == 0) return Target::Triton;
   if (tool == "nvcc") return Target::Cuda;
   if (tool == "hipcc") return Target::Hip;
-  if (tool == "g++" || tool == "clang++") return Target::Cpp;
+  if (is_host_compiler(tool)) return Target::Cpp;
   if (tool == "kgen") return source.find("_cpp") != source.npos ? Target::Cpp : Target::Torch;
   // What a native kernel says itself has no type in front.
   const bool python = text.find("Error: ") != text.npos;
@@ -116,7 +120,7 @@ std::vector<CorpusMessage> read_error_corpus(const std::string& directory, const
       CorpusMessage one{std::string(columns[i]), source, std::string(columns[2]), std::string(columns[0]), {}, code};
       const auto text = read_corpus_file(directory + "/messages/" + one.tool + "/" + file + ".txt");
       one.record.target = target_of(one.tool, one.source, text);
-      if (one.tool == "g++" || one.tool == "clang++" || one.tool == "nvcc" || one.tool == "hipcc") {
+      if (is_host_compiler(one.tool) || one.tool == "nvcc" || one.tool == "hipcc") {
         one.record.outcome = outcome_of_log(text, one.record.compile.emplace());
       } else {
         one.record.outcome = one.tool == "kgen" ? outcome_of_verdict(text) : outcome_of_runner(text);

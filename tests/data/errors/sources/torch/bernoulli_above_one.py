@@ -1,0 +1,8 @@
+# expect: torch.arguments
+# tools: torch
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.bernoulli(x * 5)

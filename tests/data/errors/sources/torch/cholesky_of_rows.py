@@ -1,0 +1,8 @@
+# expect: torch.shape
+# tools: torch
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.linalg.cholesky(x)

@@ -1,0 +1,8 @@
+# expect: python.value
+# tools: torch
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return x * max([])
