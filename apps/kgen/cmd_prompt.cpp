@@ -122,6 +122,7 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
   KERNELGEN_TRY(request.target, choose_target(options.target));
   KERNELGEN_TRY(request.task, load_task_source(options.task, {.kernelbench_dir = context.environment.kernelbench_dir}));
   KERNELGEN_TRY(request.base, read_attempt(options, request.target));
+  if (request.target == Target::Cpp && options.candidate.ends_with(".c")) request.language = Language::C;
   if (!options.analysis.empty()) {
     KERNELGEN_TRY(const auto text, read_file(options.analysis));
     KERNELGEN_TRY(request.analysis, read_analysis(text).context("reading " + options.analysis));

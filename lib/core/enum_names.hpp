@@ -101,6 +101,15 @@ inline constexpr auto names_of<Target> = make_names<Target>({
 });
 
 template <>
+inline constexpr auto names_of<Language> = make_names<Language>({
+    {Language::Cpp, "cpp"},
+    {Language::C, "c"},
+    {Language::Cuda, "cuda"},
+    {Language::Hip, "hip"},
+    {Language::Python, "python"},
+});
+
+template <>
 inline constexpr auto names_of<OutcomeKind> = make_names<OutcomeKind>({
     {OutcomeKind::Correct, "correct"},
     {OutcomeKind::Syntax, "syntax"},

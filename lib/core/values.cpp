@@ -78,6 +78,25 @@ std::optional<Target> parse_target(std::string_view name) { return names_of<Targ
 
 bool is_native(Target target) { return target != Target::Triton && target != Target::Torch; }
 
+std::string_view to_string(Language language) { return names_of<Language>.name(language); }
+std::optional<Language> parse_language(std::string_view name) { return names_of<Language>.find(name); }
+
+Language default_language(Target target) {
+  switch (target) {
+    case Target::Cpp:
+      return Language::Cpp;
+    case Target::Cuda:
+      return Language::Cuda;
+    case Target::Hip:
+    case Target::Hipkittens:
+      return Language::Hip;
+    case Target::Triton:
+    case Target::Torch:
+      return Language::Python;
+  }
+  return Language::Cpp;
+}
+
 std::string_view file_extension(Target target) {
   switch (target) {
     case Target::Cpp:

@@ -96,6 +96,14 @@ class MustachePromptBuilder final : public PromptBuilder {
     if (!templates_.contains("targets/" + std::string(to_string(request.target))))
       return invalid(fmt::format("there are no prompts for target {0}: no template targets/{0}.mustache",
                                  to_string(request.target)));
+    if (request.threads < 1)
+      return invalid(fmt::format(
+          "a prompt needs the number of CPU threads that a candidate may use, at least 1; it is {}", request.threads));
+    const auto language = language_of(request);
+    const bool is_c_for_cpp = request.target == Target::Cpp && language == Language::C;
+    if (language != default_language(request.target) && !is_c_for_cpp)
+      return invalid(fmt::format("candidates for target {} are not written in {}", to_string(request.target),
+                                 to_string(language)));
     if (request.kind == PromptKind::Seed) return {};
     if (!request.base) return invalid(fmt::format("{} needs a candidate", describe(request.kind)));
     if (request.kind == PromptKind::Optimize && !request.analysis && !request.critique)
@@ -138,7 +146,8 @@ class MustachePromptBuilder final : public PromptBuilder {
     VerbatimTexts verbatim;
     auto data = make_prompt_data(request, options, verbatim);
     templates_.set_alias(data, "target_rules", "targets/" + target);
-    templates_.set_alias(data, "target_example", "examples/" + target);
+    templates_.set_alias(data, "target_example",
+                         "examples/" + (language_of(request) == Language::C ? std::string("c") : target));
     templates_.set_alias(data, "variant_advice", variant);
     const auto* hint = data.get(k_error_hint);
     templates_.set_alias(data, "error_hint", hint == nullptr ? "" : "hints/" + hint->string_value());

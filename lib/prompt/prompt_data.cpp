@@ -153,31 +153,36 @@ void set_task(TemplateData& data, const PromptRequest& request, VerbatimTexts& v
   data.set("float64_multiple", fmt::format("{:g}", request.tolerance.float64_multiple));
 }
 
-std::string language_of(Target target) {
-  switch (target) {
-    case Target::Cpp:
+std::string language_name(Target target, Language language) {
+  switch (language) {
+    case Language::Cpp:
       return "C++";
-    case Target::Cuda:
+    case Language::C:
+      return "C";
+    case Language::Cuda:
       return "CUDA C++";
-    case Target::Hip:
-      return "HIP C++";
-    case Target::Hipkittens:
-      return "HIP C++ (HipKittens)";
-    case Target::Triton:
-    case Target::Torch:
+    case Language::Hip:
+      return target == Target::Hipkittens ? "HIP C++ (HipKittens)" : "HIP C++";
+    case Language::Python:
       return "Python";
   }
   return "";
 }
 
-void set_target(TemplateData& data, Target target) {
+std::string fence_tag(Language language) {
+  if (language == Language::Python) return "python";
+  return language == Language::C ? "c" : "cpp";
+}
+
+void set_target(TemplateData& data, Target target, Language language) {
   data.set("target", std::string(to_string(target)));
   for (const auto one : {Target::Cpp, Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton, Target::Torch})
     data.set("is_" + std::string(to_string(one)), one == target);
   data.set("is_native", is_native(target));
   data.set("is_native_gpu", is_native(target) && target != Target::Cpp);
-  data.set("language", language_of(target));
-  data.set("fence_tag", is_native(target) ? "cpp" : "python");
+  data.set("language", language_name(target, language));
+  data.set("is_c", language == Language::C);
+  data.set("fence_tag", fence_tag(language));
   const bool amd = target == Target::Hip || target == Target::Hipkittens;
   data.set("is_amd", amd);
   data.set("stream_type", amd ? "hipStream_t" : "cudaStream_t");
@@ -321,6 +326,10 @@ std::string to_string(Part part) {
   return "";
 }
 
+Language language_of(const PromptRequest& request) {
+  return request.language.value_or(default_language(request.target));
+}
+
 std::vector<std::string> class_variables(const Outcome& outcome) {
   std::string name = "is_" + std::string(to_string(outcome.kind));
   std::vector<std::string> names{name};
@@ -336,7 +345,7 @@ std::vector<std::string> class_variables(const Outcome& outcome) {
 
 TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, VerbatimTexts& verbatim) {
   TemplateData data;
-  set_target(data, request.target);
+  set_target(data, request.target, language_of(request));
   set_place(data, request, options.measured);
   set_task(data, request, verbatim);
   set_device(data, request, options);

@@ -39,7 +39,10 @@ struct DataOptions {
 /// "812 ns", "12.5 us", "1.310 ms".
 [[nodiscard]] std::string format_time(double nanoseconds);
 
-/// Variables of an outcome class: "is_compile", "is_compile_undeclared_identifier".
+/// The language that a request's candidate is written in.
+[[nodiscard]] Language language_of(const PromptRequest& request);
+
+/// The variables that an outcome class sets: "is_compile", "is_compile_undeclared_identifier".
 [[nodiscard]] std::vector<std::string> class_variables(const Outcome& outcome);
 
 }  // namespace v0

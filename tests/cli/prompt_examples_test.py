@@ -86,6 +86,48 @@ CPP_RIGHT = """std::vector<float> first(state + row * units, state + (row + 1) *
 CPP_WRONG = """std::copy(state + row * units, state + (row + 1) * units, output + row * units);
     recur_wrong(weight, output + row * units, units, steps, args->threads);"""
 
+C_HEAD = """#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kernelgen/abi.h>
+
+KGEN_EXPORT_ABI_VERSION
+
+static
+"""
+C_TAIL = """
+KGEN_API int kgen_prepare(const struct kgen_prepare_args* args, struct kgen_prepare_result* result) {
+  (void)args, (void)result;
+  return 0;
+}
+
+KGEN_API int kgen_run(void* nothing, const struct kgen_run_args* args) {
+  const struct kgen_tensor* input = kgen_find(&args->inputs, "state");
+  const float* state = (const float*)input->data;
+  const float* weight = (const float*)kgen_find(&args->parameters, "weight")->data;
+  float* output = (float*)kgen_find(&args->outputs, "output")->data;
+  const int64_t units = kgen_dim(input, 1);
+  const int64_t steps = kgen_integer(&args->init_scalars, "steps", 0);
+  const size_t bytes = (size_t)units * sizeof(float);
+  float* buffers[2] = {(float*)malloc(bytes), (float*)malloc(bytes)};
+  (void)nothing;
+  for (int64_t row = 0; row < kgen_dim(input, 0); ++row) {
+    memcpy(buffers[0], state + row * units, bytes);
+    CALL
+  }
+  free(buffers[0]);
+  free(buffers[1]);
+  return 0;
+}
+
+KGEN_API void kgen_destroy(void* nothing) { (void)nothing; }
+"""
+C_RIGHT = "memcpy(output + row * units, recur(weight, buffers, units, steps, args->threads), bytes);"
+C_WRONG = """recur_wrong(weight, buffers[0], units, steps, args->threads);
+    memcpy(output + row * units, buffers[0], bytes);"""
+
 
 def blocks(name):
     """The code blocks of a template."""
@@ -128,6 +170,7 @@ class PromptExamples(unittest.TestCase):
 
     def test_the_forms(self):
         self.assert_right(blocks("examples/cpp")[0], ".cpp", "scale", "cpp")
+        self.assert_right(blocks("examples/c")[0], ".c", "scale", "cpp")
         self.assert_right(blocks("examples/triton")[0], ".py", "scale", "triton")
         self.assert_right(blocks("examples/torch")[0], ".py", "linear_scaled", "torch")
 
@@ -144,6 +187,12 @@ class PromptExamples(unittest.TestCase):
                                     self.assert_wrong)):
             code = CPP_HEAD + block_with(name, part) + CPP_TAIL.replace("CALL", call)
             judged(code, ".cpp", "recurrence", "cpp")
+
+    def test_the_recurrence_of_c(self):
+        name = "partials/recurrence_example_c"
+        for part, call, judged in (("float* recur(", C_RIGHT, self.assert_right),
+                                   ("void recur_wrong(", C_WRONG, self.assert_wrong)):
+            judged(C_HEAD + block_with(name, part) + C_TAIL.replace("CALL", call), ".c", "recurrence", "cpp")
 
 
 if __name__ == "__main__":

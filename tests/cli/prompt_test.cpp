@@ -138,6 +138,18 @@ TEST_CASE("prompt takes candidate and verdict from files, and the facts from the
   }
 }
 
+TEST_CASE("prompt is about C where the candidate lies in a .c file", "[cli][prompt]") {
+  Fixture kgen;
+  const auto analysis = kgen.write("analysis.json", R"({"method": "fewer passes"})");
+  REQUIRE(kgen.prompt({"--phase", "optimize", "--candidate", kgen.write("gru.c", k_kernel), "--analysis", analysis}) ==
+          0);
+  CHECK(holds(kgen.out.str(), "The C kernel below"));
+  CHECK(holds(kgen.out.str(), "```c\n" + k_kernel));
+  REQUIRE(kgen.prompt(
+              {"--phase", "optimize", "--candidate", kgen.write("gru.cpp", k_kernel), "--analysis", analysis}) == 0);
+  CHECK(holds(kgen.out.str(), "The C++ kernel below"));
+}
+
 TEST_CASE("prompt refuses the record of another candidate", "[cli][prompt]") {
   Fixture kgen;
   const auto candidate = kgen.write("gru.cpp", k_kernel);

@@ -21,6 +21,14 @@ enum class Target { Cpp, Cuda, Hip, Hipkittens, Triton, Torch };
 [[nodiscard]] std::optional<Target> parse_target(std::string_view name);
 /// Native targets export the kernel ABI; the others define a ModelNew class.
 [[nodiscard]] bool is_native(Target target);
+
+/// The programming language of a source text. The target `cpp` takes C++ and C; every other target has one language.
+enum class Language { Cpp, C, Cuda, Hip, Python };
+[[nodiscard]] std::string_view to_string(Language language);
+[[nodiscard]] std::optional<Language> parse_language(std::string_view name);
+/// The language that a target's sources have unless something else is said: C++ for `cpp`.
+[[nodiscard]] Language default_language(Target target);
+
 /// File extension with its dot: ".cpp", ".cu", ".hip", ".py".
 [[nodiscard]] std::string_view file_extension(Target target);
 

@@ -39,9 +39,12 @@ struct Attempt {
 struct PromptRequest {
   PromptKind kind = PromptKind::Seed;
   Target target = Target::Cpp;
+  /// The language to write in, and of `base`. Unset: the target's default, C++ for `cpp`.
+  std::optional<Language> language;
   TaskSource task;
   TaskDescription description;
   Tolerance tolerance;
+  /// CPU threads that a candidate may use, at least 1.
   int threads = 1;
   /// Judged on a GPU. Native GPU targets always are.
   bool on_gpu = false;
@@ -71,8 +74,8 @@ struct PromptRequest {
 class PromptBuilder {
  public:
   virtual ~PromptBuilder() = default;
-  /// InvalidArgument when something required is missing, the variant is unknown, or max_tokens cannot hold what is
-  /// never left out.
+  /// InvalidArgument when something required is missing, the variant is unknown, the language is none of the target's,
+  /// threads is below 1, or max_tokens cannot hold what is never left out.
   [[nodiscard]] virtual Result<Prompt> build(const PromptRequest& request) const = 0;
   /// What PromptRequest::variant can be. Strategy hints, which make seeds different on purpose, come in the order in
   /// which they are used; others are sorted.

@@ -360,6 +360,15 @@ TEST_CASE("a user's template replaces the shipped one, and may add variants", "[
   CHECK(prompts->build(request).value().text == "Mine for gru_hidden:\n" + request.task.text + "Do it my way.\n");
 }
 
+TEST_CASE("a prompt without a number of threads is refused", "[prompt][builder]") {
+  for (const int threads : {0, -1}) {
+    auto request = sample_prompt_request(PromptKind::Seed);
+    request.threads = threads;
+    CHECK(refusal(request) == "a prompt needs the number of CPU threads that a candidate may use, at least 1; it is " +
+                                  std::to_string(threads));
+  }
+}
+
 TEST_CASE("a file with headings holds several templates", "[prompt][builder][templates]") {
   auto request = sample_prompt_request(PromptKind::Seed);
   const auto text_of = [&](const Overrides& overrides, const std::string& variant) {

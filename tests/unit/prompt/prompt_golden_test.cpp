@@ -47,7 +47,8 @@ void check(const PromptBuilder& prompts, PromptRequest request, const std::strin
   const auto prompt = prompts.build(request);
   INFO(name);
   REQUIRE(prompt);
-  check_golden("prompts/" + std::string(to_string(request.target)) + "/" + name + ".txt", prompt->text);
+  const auto folder = request.language == Language::C ? "c" : std::string(to_string(request.target));
+  check_golden("prompts/" + folder + "/" + name + ".txt", prompt->text);
 }
 
 }  // namespace
@@ -70,5 +71,14 @@ TEST_CASE("prompts for the example tasks, as they are sent", "[prompt][golden]")
     for (const auto kind : {PromptKind::Repair, PromptKind::Analysis, PromptKind::Optimize, PromptKind::Stage,
                             PromptKind::Reflect, PromptKind::Critic})
       check(*prompts, sample_prompt_request(kind, target), "gru_hidden_" + std::string(to_string(kind)));
+  }
+}
+
+TEST_CASE("prompts for a kernel in C, as they are sent", "[prompt][golden]") {
+  const auto prompts = make_prompt_builder({KERNELGEN_SOURCE_DIR "/lib/prompt/templates", {}}).value();
+  for (const auto kind : {PromptKind::Seed, PromptKind::Repair}) {
+    auto request = sample_prompt_request(kind);
+    request.language = Language::C;
+    check(*prompts, request, "gru_hidden_" + std::string(to_string(kind)));
   }
 }

@@ -240,3 +240,45 @@ TEST_CASE("a part that is not there is not named as dropped", "[prompt][builder]
   request.max_tokens = whole.estimated_tokens - 1;
   CHECK(built(request).dropped == std::vector<std::string>{"examples"});
 }
+
+TEST_CASE("a prompt for target cpp says whether it is about C++ or C", "[prompt][builder][language]") {
+  for (const auto kind : k_kinds) {
+    INFO(to_string(kind));
+    auto request = sample_prompt_request(kind);
+    const auto cpp = built(request);
+    request.language = Language::Cpp;
+    CHECK(built(request).text == cpp.text);
+    CHECK(built(request).fingerprint == cpp.fingerprint);
+    CHECK(holds(cpp.text, "C++ kernel"));
+    request.language = Language::C;
+    const auto c = built(request);
+    CHECK(holds(c.text, " C kernel"));
+    CHECK_FALSE(holds(c.text, "C++ kernel"));
+    CHECK_FALSE(holds(c.text, "```cpp"));
+    CHECK(c.fingerprint != cpp.fingerprint);
+    if (request.base) CHECK(holds(c.text, "```c\n" + request.base->source));
+    if (kind == PromptKind::Analysis || kind == PromptKind::Critic) continue;
+    CHECK(holds(c.text, "The file is C, not C++"));
+    CHECK(holds(c.text, "```c\n(the complete C source)\n```"));
+    CHECK(holds(cpp.text, "```cpp\n(the complete C++ source)\n```"));
+  }
+}
+
+TEST_CASE("a hint for a candidate in C has no C++ in it", "[prompt][builder][language]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  request.language = Language::C;
+  const auto text = built(request).text;
+  CHECK(holds(text, "there is no `std::`"));
+  CHECK_FALSE(holds(text, "Names of the C++ library"));
+}
+
+TEST_CASE("only target cpp has two languages", "[prompt][builder][language]") {
+  for (const auto target : k_targets) {
+    auto request = sample_prompt_request(PromptKind::Seed, target);
+    request.language = default_language(target);
+    CHECK(shipped().build(request));
+    if (target == Target::Cpp) continue;
+    request.language = Language::C;
+    CHECK(refusal(request) == "candidates for target " + std::string(to_string(target)) + " are not written in c");
+  }
+}

@@ -51,8 +51,20 @@ std::string problem_of(const std::string& text, Target target = Target::Cpp, Fin
 
 }  // namespace
 
+TEST_CASE("a kernel in C is code for target cpp", "[prompt][reply_reader]") {
+  const std::string kernel =
+      "#include <kernelgen/abi.h>\n"
+      "KGEN_EXPORT_ABI_VERSION\n"
+      "KGEN_API int kgen_prepare(const struct kgen_prepare_args* args, struct kgen_prepare_result* result) { return 0; "
+      "}\n"
+      "KGEN_API int kgen_run(void* state, const struct kgen_run_args* args) { return 0; }\n"
+      "KGEN_API void kgen_destroy(void* state) {}\n";
+  for (const std::string info : {"c", "cpp"}) CHECK(code_in(fenced(kernel, "```", info)) == kernel);
+  CHECK(code_in(kernel) == kernel);
+}
+
 TEST_CASE("a fence with any tag is code", "[prompt][reply_reader]") {
-  for (const std::string info : {"cpp", "c++", "", "C", " cpp title=\"kernel.cpp\"", "python"})
+  for (const std::string info : {"cpp", "c++", "", "C", "c", " cpp title=\"kernel.cpp\"", "python"})
     CHECK(code_in("Here it is.\n\n" + fenced(k_kernel, "```", info) + "\nIt is fast.\n") == k_kernel);
   CHECK(code_in(fenced(k_kernel, "~~~")) == k_kernel);
   CHECK(code_in(fenced(k_module, "```", "py"), Target::Triton) == k_module);
