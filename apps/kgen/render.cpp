@@ -122,7 +122,7 @@ std::string error_line(const EvaluationRecord& record) {
 /// What is wrong with the code, where that says more than the verdict; docs/errors.md lists the classes.
 std::string error_class_line(const EvaluationRecord& record) {
   const auto found = classify_error(record).error_class;
-  return says_more(found, record.outcome.to_class()) ? found : "";
+  return is_more_specific(found, record.outcome.to_class()) ? found : "";
 }
 
 void add_times(const EvaluationRecord& record, Block& block) {

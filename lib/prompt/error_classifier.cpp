@@ -268,7 +268,7 @@ ErrorReport classify_error(const EvaluationRecord& record, std::string_view sour
   return report;
 }
 
-bool says_more(std::string_view error_class, std::string_view outcome_class) {
+bool is_more_specific(std::string_view error_class, std::string_view outcome_class) {
   std::string dotted(outcome_class);
   std::replace(dotted.begin(), dotted.end(), ':', '.');
   return !dotted.starts_with(error_class);

@@ -23,7 +23,7 @@ ErrorTool tool_of_place(std::string_view place, std::string_view source) {
 
 std::string classify_in_kernel(const PythonFailure& failure, const ToolMessage& message) {
   // The interpreter replaces what tl's functions do; it does not know whether a kernel called them.
-  if (failure.type == "InterpreterError" && !is_launch(failure.place)) return "triton.outside_kernel";
+  if (failure.type == "InterpreterError" && !is_launch(failure.candidate_line)) return "triton.outside_kernel";
   if (const auto found = class_of_message(message); !found.empty()) return std::string(found);
   if (failure.type == "UnsupportedLanguageConstruct") return "triton.unsupported_syntax";
   if (failure.type == "CompileTimeAssertionFailure" || contains(failure.reason, "AssertionError"))
@@ -43,7 +43,7 @@ std::string classify_exception(const PythonFailure& failure, ToolMessage& messag
   if (lacks_import(failure.reason)) return "python.missing_import";
   const auto type = failure.reason.substr(0, failure.reason.find(':'));
   std::string_view found;
-  if (!is_own_check(failure.place, type)) found = class_of_message(message);
+  if (!is_own_check(failure.candidate_line, type)) found = class_of_message(message);
   if (found.empty()) {
     message.text = type;
     found = class_of_message(message);
@@ -85,10 +85,10 @@ ClassifiedError classify_python(std::string_view text, std::string_view source, 
     found.error_class = class_of_message(*found.message);
     if (found.error_class.empty()) found.error_class = "device.other";
   } else if (failure.in_kernel) {
-    found.message = {ErrorTool::Kernel, failure.reason, failure.pointed};
+    found.message = {ErrorTool::Kernel, failure.reason, failure.kernel_code};
     found.error_class = classify_in_kernel(failure, *found.message);
   } else {
-    found.message = {tool_of_place(failure.place, source), failure.reason, failure.place};
+    found.message = {tool_of_place(failure.candidate_line, source), failure.reason, failure.candidate_line};
     found.error_class = classify_exception(failure, *found.message);
   }
   return found;

@@ -70,7 +70,7 @@ bool is_position(std::string_view text) {
 struct Link {
   std::string type;
   std::string reason;
-  std::string pointed;
+  std::string kernel_code;
   bool in_kernel = false;
   std::vector<std::string_view> lines;
 };
@@ -106,7 +106,7 @@ Link read_link(const std::vector<std::string_view>& lines) {
   if (caret != lines.begin()) {
     const auto quoted = *(caret - 1);
     const auto column = caret->find('^');
-    link.pointed = std::string(column < quoted.size() ? quoted.substr(column) : trim(quoted));
+    link.kernel_code = std::string(column < quoted.size() ? quoted.substr(column) : trim(quoted));
     link.lines.push_back(quoted);
   }
   link.lines.push_back(*caret);
@@ -199,13 +199,13 @@ PythonFailure read_python_failure(std::string_view text) {
       chain.back().push_back(line);
     }
   }
-  if (!places.empty()) failure.place = std::string(code_of_place(places.back()));
+  if (!places.empty()) failure.candidate_line = std::string(code_of_place(places.back()));
   // The innermost that gives a reason decides: what stands around it only says from where it was called.
   for (std::size_t i = 0; i < chain.size(); ++i) {
     auto link = read_link(chain[i]);
     if (i == 0) failure.type = link.type;
     failure.in_kernel = failure.in_kernel || link.in_kernel;
-    if (!link.pointed.empty()) failure.pointed = std::move(link.pointed);
+    if (!link.kernel_code.empty()) failure.kernel_code = std::move(link.kernel_code);
     if (trim(link.reason).empty()) continue;
     failure.reason = link.reason.substr(0, k_max_reason);
     failure.lines.clear();

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The parts of error messages: what of a long text is the tool's reason, and what is an echo of the source.
+/// Splits the text of a tool into its parts: the reason, the lines that show it, and the source that it quotes.
 
 #include <cstddef>
 #include <string>
@@ -11,40 +11,40 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// More of a text is not looked at.
+/// Texts are read up to this many bytes.
 constexpr std::size_t k_max_text = 1u << 20;
-/// Longer reasons are cut.
+/// The length at which the reason in a fingerprint is cut.
 constexpr std::size_t k_max_fingerprint = 240;
 
-/// An exception as the Python runner describes it.
+/// The parts of an exception as the Python runner describes it.
 struct PythonFailure {
-  /// Of the outermost exception: "CompilationError".
+  /// The type of the outermost exception: "CompilationError".
   std::string type;
-  /// "TypeError: f() takes 1 argument": of the innermost cause that gives a reason. Never source code.
+  /// The reason of the innermost cause that has one: "TypeError: f() takes 1 argument". Never source code.
   std::string reason;
-  /// The line of a kernel that Triton points at, from the place that it points at: "tl.load(x + offs)".
-  std::string pointed;
-  /// "kernel[grid](x, y, BLOCK=1024)": the innermost line of the candidate's Python code.
-  std::string place;
-  /// Raised by Triton's compiler or interpreter in a kernel.
+  /// The code of a kernel from the place that Triton points at: "tl.load(x + offs)".
+  std::string kernel_code;
+  /// The innermost line of the candidate's Python code: "kernel[grid](x, y, BLOCK=1024)".
+  std::string candidate_line;
+  /// Whether Triton's compiler or interpreter raised it in a kernel.
   bool in_kernel = false;
-  /// What decides, verbatim.
+  /// The lines that show the error, verbatim.
   std::vector<std::string> lines;
 };
 
 [[nodiscard]] PythonFailure read_python_failure(std::string_view text);
 
-/// The errors of compilers, assemblers and linkers in a log.
+/// The parts of a compiler's log, with what its assembler and linker wrote.
 struct CompilerFailure {
-  /// Of the first error, without its place; quotes are plain ones. Empty where the log holds no error.
+  /// The first error without its place, with plain quotes. Empty where the log holds no error.
   std::string reason;
-  /// What the compiler adds to it: notes, and lines that continue it.
+  /// Notes on the first error, and lines that continue it.
   std::string notes;
-  /// Of the other errors, a line each.
+  /// The other errors, a line each.
   std::string others;
-  /// The lines of the source that are quoted below the first error.
+  /// The lines of the source that the compiler quotes below the first error.
   std::string code;
-  /// An assembler speaks, of the host or of a device: every word is about an instruction.
+  /// Whether an assembler wrote the first error, for the host or for a device: it is then about an instruction.
   bool by_assembler = false;
   std::vector<std::string> lines;
 };

@@ -12,21 +12,22 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// More would bury the one that decides.
+/// More families would hide the one that matters most.
 constexpr std::size_t k_max_families = 4;
-/// Parameter tensors from which several kinds of layers make a network.
+/// A task with several kinds of layers and this many parameter tensors is a network.
 constexpr std::size_t k_network_parameters = 8;
 
-struct Row {
+/// The calls by which a family is known.
+struct FamilyCalls {
   Family family;
-  /// Whole names that are called.
+  /// Names of the modules and functions.
   std::initializer_list<std::string_view> names;
-  /// Names of modules and functions that begin so, and end in a dimension or in nothing: "Conv2d", "conv_transpose1d".
+  /// Names without their dimension: "Conv" for "Conv2d".
   std::initializer_list<std::string_view> stems;
 };
 
-const std::array<Row, 8>& rows() {
-  static const std::array<Row, 8> k_rows{{
+const std::array<FamilyCalls, 8>& rows() {
+  static const std::array<FamilyCalls, 8> k_rows{{
       {Family::Attention,
        {"scaled_dot_product_attention", "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer",
         "Transformer", "multi_head_attention_forward"},
@@ -65,13 +66,9 @@ bool has_stem(std::string_view word, std::string_view stem) {
   return rest == "1d" || rest == "2d" || rest == "3d";
 }
 
-bool ends_with(std::string_view word, std::string_view end) {
-  return word.size() > end.size() && word.substr(word.size() - end.size()) == end;
-}
-
-bool names(const Row& row, std::string_view word) {
+bool is_call_of(const FamilyCalls& row, std::string_view word) {
   if (std::find(row.names.begin(), row.names.end(), word) != row.names.end()) return true;
-  if (row.family == Family::Loss && (ends_with(word, "Loss") || ends_with(word, "_loss"))) return true;
+  if (row.family == Family::Loss && (word.ends_with("Loss") || word.ends_with("_loss"))) return true;
   return std::any_of(row.stems.begin(), row.stems.end(), [&](auto stem) { return has_stem(word, stem); });
 }
 
@@ -87,7 +84,8 @@ std::array<int, 8> count_calls(const std::vector<Word>& words) {
   for (const auto& word : words) {
     for (std::size_t i = 0; i < counts.size() && word.after == '('; ++i) {
       const auto& row = rows()[i];
-      const bool called = names(row, word.text) || (row.family == Family::Reduction && is_norm_function(word, before));
+      const bool called =
+          is_call_of(row, word.text) || (row.family == Family::Reduction && is_norm_function(word, before));
       counts[i] += called ? 1 : 0;
     }
     before = word.text;
@@ -95,7 +93,7 @@ std::array<int, 8> count_calls(const std::vector<Word>& words) {
   return counts;
 }
 
-/// q k^T, or a name that says so.
+/// Whether the code multiplies by a transposed matrix, or has a name that says attention.
 bool looks_like_attention(std::string_view code, const std::vector<Word>& words) {
   const bool named = std::any_of(words.begin(), words.end(), [](const Word& word) {
     return word.text.find("att") != word.text.npos && word.text.find("attr") == word.text.npos;
@@ -103,7 +101,7 @@ bool looks_like_attention(std::string_view code, const std::vector<Word>& words)
   return named || code.find("transpose(-2, -1)") != code.npos || code.find("transpose(-1, -2)") != code.npos;
 }
 
-/// "a @ b", which is no decorator.
+/// The number of products "a @ b"; a decorator is none.
 int count_products(std::string_view code) {
   int count = 0;
   for (auto at = code.find('@'); at != code.npos; at = code.find('@', at + 1)) {
@@ -124,7 +122,7 @@ bool contains(const std::vector<Family>& families, Family family) {
   return std::find(families.begin(), families.end(), family) != families.end();
 }
 
-/// Layers of at least two kinds that have weights, or of the level that says so.
+/// Whether a task has layers of at least two kinds, and is a network by its level or its number of weights.
 bool is_network(const std::vector<Family>& found, bool recurrent, const TaskDescription& description) {
   auto kinds = std::count_if(found.begin(), found.end(), [](Family family) {
     return family == Family::Attention || family == Family::Convolution || family == Family::Gemm ||

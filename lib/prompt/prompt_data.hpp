@@ -34,7 +34,8 @@ struct DataOptions {
 
 /// The variables of a request; long texts are in `verbatim`. Blank data depends only on the task, the candidates, the
 /// kinds of prompts and the outcome classes, so it is the same on every machine.
-[[nodiscard]] TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, VerbatimTexts& verbatim);
+[[nodiscard]] TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options,
+                                            VerbatimTexts& verbatim);
 
 /// "812 ns", "12.5 us", "1.310 ms".
 [[nodiscard]] std::string format_time(double nanoseconds);

@@ -168,13 +168,6 @@ void set_timing(TemplateData& data, const EvaluationRecord& record, Measured mea
   data.set("prepare_time", measured_text(measured, format_time(static_cast<double>(timing.prepare_ns))));
 }
 
-/// "accuracy.mismatch" says no more than the outcome "accuracy:mismatch".
-bool adds_detail(const ErrorReport& error, const Outcome& outcome) {
-  auto name = outcome.to_class();
-  std::replace(name.begin(), name.end(), ':', '.');
-  return !error.error_class.empty() && error.error_class != name;
-}
-
 /// A blank error is that of the outcome's class: what tools say differs from machine to machine.
 ErrorReport error_of(const EvaluationRecord& record, std::string_view source, Measured measured) {
   if (measured == Measured::Shown) return classify_error(record, source);
@@ -188,7 +181,7 @@ void set_error(TemplateData& data, const EvaluationRecord& record, std::string_v
                VerbatimTexts& verbatim) {
   const auto error = error_of(record, source, measured);
   const bool shown = measured == Measured::Shown;
-  data.set("has_error", shown && adds_detail(error, record.outcome));
+  data.set("has_error", shown && is_more_specific(error.error_class, record.outcome.to_class()));
   data.set("error_class", error.error_class);
   data.set(k_error_hint, error.hint);
   // One line is the message itself; a compiler's errors stand in the list of diagnostics.
@@ -210,7 +203,8 @@ std::string describe_attempt(const Attempt& attempt, Measured measured) {
   if (!outcome.correct()) {
     if (blank) return outcome.to_class();
     const auto error = classify_error(*attempt.record, attempt.source);
-    const auto name = adds_detail(error, outcome) ? fmt::format(" ({})", error.error_class) : "";
+    const auto name =
+        is_more_specific(error.error_class, outcome.to_class()) ? fmt::format(" ({})", error.error_class) : "";
     return outcome.to_class() + name + ": " + sanitize_line(outcome.message, k_max_history_message);
   }
   const auto score = score_of(*attempt.record);

@@ -105,7 +105,8 @@ std::string attempt_text(const AttemptReport& attempt) {
                   fit_right(score_text(attempt.score), 8), attempt.code_file);
   line.erase(line.find_last_not_of(' ') + 1);
   line += '\n';
-  const std::string error = says_more(attempt.error_class, attempt.result_class) ? attempt.error_class + ": " : "";
+  const std::string error =
+      is_more_specific(attempt.error_class, attempt.result_class) ? attempt.error_class + ": " : "";
   const std::string said = error + attempt.message;
   return said.empty() ? line : line + wrap_text(said, k_message_indent, k_columns);
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// PromptBuilder: what is known about a task and the attempts so far, as text for a model.
+/// PromptBuilder: turns what is known about a task and its candidates into the text that a model gets.
 
 #include <cstdint>
 #include <filesystem>
@@ -26,16 +26,18 @@ inline namespace KERNELGEN_API v0 {
 /// One fact about the device: {"model", "AMD EPYC 7B13"}, {"L2 cache", "1 MiB, shared by 2 threads"}.
 using DeviceFact = std::pair<std::string, std::string>;
 
-/// A candidate and what became of it.
+/// An earlier candidate and its verdict.
 struct Attempt {
+  /// The action that made it, such as "seed1/repair2"; prompts name it so.
   std::string action_id;
+  /// The candidate's source; empty where the reply held none.
   std::string source;
   std::optional<EvaluationRecord> record;
-  /// Why there is no record, in one line.
+  /// The reason why there is no record, in one line.
   std::string message;
 };
 
-/// Everything a prompt may be made of.
+/// Everything that a prompt can be made of.
 struct PromptRequest {
   PromptKind kind = PromptKind::Seed;
   Target target = Target::Cpp;
@@ -46,27 +48,29 @@ struct PromptRequest {
   Tolerance tolerance;
   /// CPU threads that a candidate may use, at least 1.
   int threads = 1;
-  /// Judged on a GPU. Native GPU targets always are.
+  /// Whether candidates are judged on a GPU. Those for native GPU targets always are.
   bool on_gpu = false;
+  /// Facts about the device that judges, in the order in which they are shown.
   std::vector<DeviceFact> device;
   /// The candidate to repair, analyse, optimize or tune. Required for every kind but Seed.
   std::optional<Attempt> base;
-  /// Earlier attempts on the same line, oldest first; shown in a line each.
+  /// The attempts that led to `base`, oldest first; each is shown in one line.
   std::vector<Attempt> history;
-  /// Optimize requires this or a critique.
+  /// The analysis of `base`. Optimize requires this or a critique.
   std::optional<Analysis> analysis;
-  /// What a critic wrote about the base, as it was; quoted in prompts that ask for code.
+  /// A critic's reply about `base`, unchanged; quoted in prompts that ask for code.
   std::optional<std::string> critique;
-  /// Where the time of the base goes.
+  /// The profile of `base`.
   std::optional<Profile> profile;
-  /// What the profile means for this step, in sentences, the most important first; see profile/findings.hpp.
+  /// Sentences that say what the profile means for this step, the most important first; see profile/findings.hpp.
   std::vector<std::string> findings;
-  /// How far the base is from what no kernel can beat, in a sentence. Empty: unknown.
+  /// One sentence on the distance between `base` and the fastest kernel that is possible. Empty: unknown.
   std::string headroom;
-  /// Name of a strategy hint (Seed), of a stage (Stage), of a way to repair (Repair), or of what a critic looks at
-  /// (Critic: "correctness", "optimization"); see variants(). Empty: none.
+  /// The name of a strategy (Seed), a stage (Stage), a way to repair (Repair), or the subject of a critic (Critic:
+  /// "correctness", "optimization"); see variants(). Empty: none.
   std::string variant;
-  /// Optional parts are left out until the estimate fits; the reference never is.
+  /// A limit of the estimated tokens: optional parts are left out until the prompt fits. The reference is never left
+  /// out.
   std::optional<std::int64_t> max_tokens;
 };
 
@@ -77,21 +81,21 @@ class PromptBuilder {
   /// InvalidArgument when something required is missing, the variant is unknown, the language is none of the target's,
   /// threads is below 1, or max_tokens cannot hold what is never left out.
   [[nodiscard]] virtual Result<Prompt> build(const PromptRequest& request) const = 0;
-  /// What PromptRequest::variant can be. Strategy hints, which make seeds different on purpose, come in the order in
-  /// which they are used; others are sorted.
+  /// The values of PromptRequest::variant. Strategies, which make seeds different on purpose, come in the order in
+  /// which they are used; other variants are sorted.
   [[nodiscard]] virtual std::vector<std::string> variants(PromptKind kind, Target target) const = 0;
 };
 
-/// Where templates lie.
+/// The directories of the templates.
 struct PromptBuilderOptions {
   /// Installation::prompts_dir.
   std::filesystem::path directory;
-  /// Files here replace those of the same name. Empty: none.
+  /// Templates here replace those of the same name (docs/prompts.md). Empty: none.
   std::filesystem::path overrides;
 };
 
-/// Reads and parses all templates at once. Errors: NotFound for a missing one, InvalidArgument for one that is no
-/// mustache, with its name and line.
+/// A builder over templates, which it reads and parses at once. Errors: NotFound for a missing template,
+/// InvalidArgument for one that is no mustache, with its file and line.
 [[nodiscard]] Result<std::unique_ptr<PromptBuilder>> make_prompt_builder(const PromptBuilderOptions& options);
 
 }  // namespace v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What a model meant: the code, the analysis or the critique in its reply. Pure; any text is survived.
+/// Reads the code, the analysis or the critique out of a model's reply. The functions are pure and take any text.
 
 #include <optional>
 #include <string>
@@ -16,34 +16,36 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// The code in a reply, or why there is none. `problem` is one line a model can act on; it is set exactly when `code`
-/// is not.
+/// The code in a reply, or the reason why there is none.
 struct ExtractedCode {
   std::optional<std::string> code;
+  /// One line that a model can act on; empty where there is code.
   std::string problem;
 };
 
-/// The last fence that holds the target's entry point (kgen_run, ModelNew), with <think> and <answer> taken away,
-/// unclosed fences closed, and a reply that is code without any fence taken whole. Prose, HTML and error texts are
-/// never code. A reply that was cut (FinishReason::Length) in the middle of its code holds none.
+/// Finds the last fenced block that defines the target's entry point (kgen_run, ModelNew), whatever the tag of its
+/// fence. <think> and <answer> are removed, an unclosed fence ends with the reply, and a reply that is code without any
+/// fence is taken whole. Prose, HTML and error texts are never code. A reply that was cut (FinishReason::Length) in the
+/// middle of its code holds none.
 [[nodiscard]] ExtractedCode extract_code(const Reply& reply, Target target);
 
-/// The JSON object of an analysis reply, fenced or not, with prose around it. Missing members keep their defaults,
-/// "no", "false" and 0 are false. InvalidArgument when there is no object, with what was found instead.
+/// Reads the JSON object of an analysis reply, fenced or not, with prose around it. Missing members keep their
+/// defaults; "no", "false" and 0 are false. InvalidArgument when there is no object; the message quotes what was found
+/// instead.
 [[nodiscard]] Result<Analysis> read_analysis(std::string_view reply);
 
-/// What a critic said about a candidate: one thing that is wrong with it, or that holds it up.
+/// A critic's opinion of a candidate: the one thing that is wrong with it, or that costs most time.
 struct Critique {
   std::string problem;
-  /// Where that shows: lines, numbers.
+  /// Lines and numbers that show the problem.
   std::string evidence;
-  /// The one change to make, or the whole reply when it was no JSON.
+  /// The one change to make; the whole reply where it was no JSON.
   std::string change;
   bool operator==(const Critique&) const = default;
 };
 
-/// The JSON object of a critic's reply, as above. A reply without one is taken as it is, in `change`; InvalidArgument
-/// when it is empty.
+/// Reads the JSON object of a critic's reply, with the same tolerance. A reply without an object is returned whole, in
+/// `change`. InvalidArgument when the reply is empty.
 [[nodiscard]] Result<Critique> read_critique(std::string_view reply);
 
 }  // namespace v0
