@@ -255,7 +255,6 @@ ErrorReport classify_error(const EvaluationRecord& record, std::string_view sour
   auto found = classify_outcome(record, source);
   if (found.error_class.empty()) return report;
   report.error_class = std::move(found.error_class);
-  report.hint = report.error_class;
   report.lines = std::move(found.lines);
   if (report.lines.empty() && !trim(found.reason).empty()) {
     for (const auto line : split_lines(std::string_view(found.reason).substr(0, 4000)))

@@ -183,7 +183,7 @@ void set_error(TemplateData& data, const EvaluationRecord& record, std::string_v
   const bool shown = measured == Measured::Shown;
   data.set("has_error", shown && is_more_specific(error.error_class, record.outcome.to_class()));
   data.set("error_class", error.error_class);
-  data.set(k_error_hint, error.hint);
+  data.set(k_error_hint, error.error_class);
   // One line is the message itself; a compiler's errors stand in the list of diagnostics.
   const bool has_lines = shown && error.lines.size() > 1 && !(record.compile && !record.compile->diagnostics.empty());
   data.set("has_error_lines", has_lines);

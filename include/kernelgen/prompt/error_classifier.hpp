@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Classifies the error of a failed candidate: its class, the lines that show it, its numbers, and the hint for it.
+/// Classifies the error of a failed candidate: its class, the lines that show it, its numbers, and what to change.
 
 #include <cstdint>
 #include <optional>
@@ -18,15 +18,13 @@ inline namespace KERNELGEN_API v0 {
 
 /// The error of a failed candidate. docs/errors.md lists the classes.
 struct ErrorReport {
-  /// Stable and dotted: "triton.arange_bounds", "cxx.undeclared", "resource.shared_memory", "accuracy.mismatch". Empty
-  /// for a correct candidate.
+  /// Stable and dotted: "triton.arange_bounds", "cxx.undeclared", "resource.shared_memory", "accuracy.mismatch". The
+  /// template of that name below hints/ has advice for it. Empty for a correct candidate.
   std::string error_class;
   /// The tool's own lines that show the error, at most a dozen, in their order.
   std::vector<std::string> lines;
   /// The numbers of a resource that ran out, by name: {"required", 102400}, {"limit", 101376}.
   std::vector<std::pair<std::string, std::int64_t>> numbers;
-  /// The template with advice for this class, below hints/.
-  std::string hint;
   /// The constants to change and their new values, in Markdown; empty where numbers or source do not tell.
   std::string advice;
   /// A text that is equal for two occurrences of the same error, whatever its line numbers, sizes and addresses are.
