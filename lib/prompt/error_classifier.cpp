@@ -8,8 +8,8 @@
 
 #include <kernelgen/prompt/error_classifier.hpp>
 
-#include "prompt/error_kinds.hpp"
 #include "prompt/error_rules.hpp"
+#include "prompt/error_steps.hpp"
 #include "prompt/error_text.hpp"
 #include "prompt/known_names.hpp"
 #include "prompt/resource_advice.hpp"

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "prompt/error_kinds.hpp"
+#include "prompt/error_steps.hpp"
 #include "prompt/error_text.hpp"
 #include "prompt/known_names.hpp"
 #include "support/text.hpp"

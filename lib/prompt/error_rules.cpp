@@ -23,7 +23,7 @@ bool applies_to(const ErrorRule& rule, ErrorTool tool) {
   return (static_cast<unsigned>(rule.tools) & static_cast<unsigned>(tool)) != 0;
 }
 
-boost::regex compile(std::string_view pattern) {
+boost::regex make_pattern(std::string_view pattern) {
   // Without m, '^' is the beginning of the text only; without s, '.' matches no line end.
   return boost::regex(pattern.data(), pattern.data() + pattern.size(),
                       boost::regex::perl | boost::regex::no_mod_m | boost::regex::no_mod_s);
@@ -36,7 +36,7 @@ const std::vector<CompiledRule>& compiled_rules() {
     for (const auto rank : {ErrorRank::Specific, ErrorRank::General, ErrorRank::Fallback})
       for (const auto rules : {triton_rules(), python_rules(), compiler_rules(), runtime_rules()})
         for (const auto& rule : rules)
-          if (rule.rank == rank) compiled.push_back({&rule, compile(rule.pattern), compile(rule.context)});
+          if (rule.rank == rank) compiled.push_back({&rule, make_pattern(rule.pattern), make_pattern(rule.context)});
     return compiled;
   }();
   return k_compiled;

@@ -59,7 +59,7 @@ bool is_standalone_tag(std::string_view line) {
 }
 
 /// What stands between templates in one file belongs to none of them.
-std::string_view without_blank_ends(std::string_view text) {
+std::string_view without_outer_blank_lines(std::string_view text) {
   const auto last = text.find_last_not_of(" \t\r\n");
   if (last == text.npos) return {};
   text = text.substr(0, std::min(text.find('\n', last), text.size() - 1) + 1);
@@ -230,7 +230,7 @@ Result<void> TemplateSet::add_file(const fs::path& path, const fs::path& relativ
                    fmt::format("{}: the template {} is defined twice in its directory", path.string(), name)};
     if (const auto problem = parse_problem(original); !problem.empty())
       return Error{ErrorCode::InvalidArgument, path.string() + ":" + problem};
-    texts_[name] = prepare(without_blank_ends(original));
+    texts_[name] = prepare(without_outer_blank_lines(original));
     originals_[name] = {path.string(), std::move(original)};
   }
   return {};

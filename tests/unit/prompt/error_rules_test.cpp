@@ -8,7 +8,7 @@
 
 #include <kernelgen/prompt/error_classifier.hpp>
 
-#include "prompt/error_kinds.hpp"
+#include "prompt/error_steps.hpp"
 #include "support/catch.hpp"
 #include "support/error_corpus.hpp"
 
