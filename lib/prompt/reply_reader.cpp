@@ -19,13 +19,14 @@ constexpr std::size_t k_max_reply_bytes = 8u << 20;
 constexpr std::size_t k_max_code_bytes = 1u << 20;
 constexpr int k_max_nesting = 4;
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 /// The next place at or after `from` where `word` stands alone.
 std::size_t find_word(std::string_view text, std::string_view word, std::size_t from = 0) {
   for (auto found = text.find(word, from); found != text.npos; found = text.find(word, found + 1)) {
     const auto end = found + word.size();
-    if ((found == 0 || !is_word(text[found - 1])) && (end == text.size() || !is_word(text[end]))) return found;
+    if ((found == 0 || !is_identifier_char(text[found - 1])) && (end == text.size() || !is_identifier_char(text[end])))
+      return found;
   }
   return text.npos;
 }

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view k_extension = ".mustache";
+constexpr std::string_view k_template_extension = ".mustache";
 /// Begins a template in a file that holds several: "{{$triton.grid}}", alone in its line.
 constexpr std::string_view k_heading = "{{$";
 constexpr std::size_t k_max_template_bytes = 1u << 20;
@@ -206,7 +206,7 @@ Result<void> TemplateSet::load_directory(const fs::path& directory) {
   for (const auto end = fs::recursive_directory_iterator(); entries != end; entries.increment(failed)) {
     if (failed) return errno_error(failed.value(), "cannot read the templates in " + directory.string());
     const auto& path = entries->path();
-    if (path.extension() != k_extension || !entries->is_regular_file(failed)) continue;
+    if (path.extension() != k_template_extension || !entries->is_regular_file(failed)) continue;
     KERNELGEN_TRY(const auto text, read_file(path, k_max_template_bytes));
     KERNELGEN_CHECK(add_file(path, path.lexically_relative(directory), text, added));
   }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PROVOKE = Path(__file__).resolve().parents[2] / "tools" / "provoke_errors.py"
 #: Not `kgen`: its outcomes are the business of tests/verdicts.
-TOOLS = ["g++", "clang++", "nvcc", "hipcc", "triton", "triton-hip", "torch", "cuda-runtime", "hip-runtime"]
+TOOLS = ["g++", "clang++", "gcc", "clang", "nvcc", "hipcc", "triton", "triton-hip", "torch", "cuda-runtime", "hip-runtime"]
 
 
 class ErrorCorpus(unittest.TestCase):
