@@ -50,6 +50,7 @@ std::span<const ErrorRule> triton_rules() {
       {"triton.constexpr", Kernel, Specific,
        "is not a constexpr|must have type `constexpr|constexpr cannot be reassigned",
        "ValueError('A is already defined. constexpr cannot be reassigned.')"},
+      // In a kernel, "x[0]" and "acc[k] += 1.0" make such calls.
       {"triton.tensor_index", Kernel, Specific, "argument must be provided outside of JIT functions",
        "Did you forget to add @triton.jit ? (`_semantic` argument must be provided outside of JIT functions.)",
        R"(^\w+\[(?![^\]]*\]\s*[-+*/%|&^]?=[^=]))"},
