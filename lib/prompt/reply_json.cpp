@@ -16,15 +16,21 @@ constexpr std::size_t k_max_member_bytes = 8000;
 /// Braces in prose that are tried before giving up.
 constexpr int k_max_objects = 64;
 
-/// What the copy of an object is made of: JSON as models write it is not quite JSON.
+/// An object as strict JSON, and how many characters of the original it stands for.
+struct StrictObject {
+  std::string json;
+  std::size_t length;
+};
+
+/// Copies an object and mends what models write that is not quite JSON.
 class ObjectCopy {
  public:
   /// Copies the object that begins at text[0]; nothing when it does not end.
-  static std::optional<std::string> make(std::string_view text) {
+  static std::optional<StrictObject> make(std::string_view text) {
     ObjectCopy copy;
     for (std::size_t i = 0; i < text.size(); ++i) {
       i += copy.take(text.substr(i));
-      if (copy.depth_ == 0) return std::move(copy.result_);
+      if (copy.depth_ == 0) return StrictObject{std::move(copy.result_), i + 1};
     }
     return std::nullopt;
   }
@@ -117,25 +123,12 @@ std::optional<json::object> last_object_with(std::string_view text, std::span<co
   int tries = 0;
   for (auto at = text.find('{'); at != text.npos && tries < k_max_objects; at = text.find('{', at + 1), ++tries) {
     const auto copy = ObjectCopy::make(text.substr(at));
-    auto object = copy ? parse_object(*copy) : std::nullopt;
+    auto object = copy ? parse_object(copy->json) : std::nullopt;
     auto found = object ? unwrap(*std::move(object), members) : std::nullopt;
     if (!found) continue;
     last = std::move(found);
-    // Inside it nothing is looked for. The copy may be longer or shorter than the original by its replacements, so
-    // the end is searched from where the braces balance.
-    int depth = 0;
-    bool quoted = false;
-    for (; at < text.size(); ++at) {
-      if (quoted && text[at] == '\\') {
-        ++at;
-      } else if (text[at] == '"') {
-        quoted = !quoted;
-      } else if (!quoted && text[at] == '{') {
-        ++depth;
-      } else if (!quoted && text[at] == '}' && --depth == 0) {
-        break;
-      }
-    }
+    // Objects inside it are no answers of their own.
+    at += copy->length - 1;
   }
   return last;
 }
