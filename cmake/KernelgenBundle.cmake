@@ -22,7 +22,7 @@ set_target_properties(kernelgen_portable PROPERTIES
 add_executable(kgen_portable EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/apps/kgen/main.cpp $<TARGET_OBJECTS:kgen_cli>)
 target_include_directories(kgen_portable PRIVATE $<TARGET_PROPERTY:kernelgen,INTERFACE_INCLUDE_DIRECTORIES>)
 target_compile_features(kgen_portable PRIVATE cxx_std_20)
-target_link_libraries(kgen_portable PRIVATE kernelgen_portable kernelgen_support CLI11::CLI11 Boost::json fmt::fmt)
+target_link_libraries(kgen_portable PRIVATE kernelgen_portable kernelgen_support Boost::json fmt::fmt)
 target_link_options(kgen_portable PRIVATE -Wl,--disable-new-dtags)
 set_target_properties(kgen_portable PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${bundle_parts}/bin BUILD_WITH_INSTALL_RPATH ON

@@ -8,4 +8,6 @@ find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)
 find_package(CLI11 2.1 REQUIRED)
 # A single header without a package file of its own.
 find_path(KERNELGEN_MUSTACHE_INCLUDE_DIR kainjow/mustache.hpp REQUIRED)
-mark_as_advanced(KERNELGEN_MUSTACHE_INCLUDE_DIR)
+# tomlplusplus, version 3. Only its headers are used, so that kgen needs no further library where it runs.
+find_path(KERNELGEN_TOML_INCLUDE_DIR toml++/toml.h REQUIRED)
+mark_as_advanced(KERNELGEN_MUSTACHE_INCLUDE_DIR KERNELGEN_TOML_INCLUDE_DIR)

@@ -39,9 +39,16 @@ apt() {
 
 setup_packages_apt() {
   local wanted=(g++ cmake ninja-build ccache pkg-config git python3 python3-venv
-    libfmt-dev libssl-dev libcurl4-openssl-dev libkainjow-mustache-dev libcli11-dev catch2)
+    libfmt-dev libssl-dev libcurl4-openssl-dev libkainjow-mustache-dev libcli11-dev libtomlplusplus-dev catch2)
   if [ "$1" = dev ]; then
     wanted+=(clang clang-format clang-tidy libclang-rt-dev shellcheck)
+    # Shells whose completion scripts are tested; the tests skip those that are missing.
+    local shell
+    for shell in zsh fish; do
+      if known_package "$shell"; then
+        wanted+=("$shell")
+      fi
+    done
     # For the HIP in prompts; their test is skipped without it. 320 MB, a quarter of a minute.
     if known_package hipcc; then
       wanted+=(hipcc)
@@ -83,7 +90,7 @@ setup_packages_elsewhere() {
   done
   say "packages: no apt here, so nothing is installed for you"
   [ ${#lacking[@]} = 0 ] || missing "Please install: ${lacking[*]}" \
-    "and the libraries: Boost >= $OLDEST_BOOST (json, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, kainjow-mustache, CLI11 >= 2.1, Catch2."
+    "and the libraries: Boost >= $OLDEST_BOOST (json, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, kainjow-mustache, CLI11 >= 2.1, tomlplusplus >= 3, Catch2."
 }
 
 # What a Python offers: "torch 2.13.0" when it will do, else nothing. Metadata only: importing torch takes seconds.

@@ -3,6 +3,7 @@
 #include <kernelgen/detect/persistent_detector.hpp>
 
 #include "commands.hpp"
+#include "evaluation_flags.hpp"
 #include "render.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
@@ -12,19 +13,15 @@ namespace {
 
 struct DetectOptions {
   std::string file;
-  std::string target;
+  std::optional<Target> target;
   bool json = false;
 };
 
 Result<Target> choose_target(const DetectOptions& options, const std::string& source) {
-  if (options.target.empty()) {
-    if (const auto guess = guess_target(options.file, source)) return *guess;
-    return Error{ErrorCode::InvalidArgument,
-                 "cannot tell the target of " + options.file + " from its name; pass --target"};
-  }
-  if (const auto target = parse_target(options.target)) return *target;
+  if (options.target) return *options.target;
+  if (const auto guess = guess_target(options.file, source)) return *guess;
   return Error{ErrorCode::InvalidArgument,
-               "unknown target " + options.target + "; targets are cpp, cuda, hip, hipkittens, triton, torch"};
+               "cannot tell the target of " + options.file + " from its name; pass --target"};
 }
 
 Result<ExitCode> run_detect(const DetectOptions& options, Context& context) {
@@ -40,15 +37,21 @@ Result<ExitCode> run_detect(const DetectOptions& options, Context& context) {
 
 }  // namespace
 
-void add_detect_command(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("detect", "Does a kernel keep its time loop on the device?");
+Command make_detect_command(Context& context) {
   const auto options = std::make_shared<DetectOptions>();
-  command->add_option("FILE", options->file, "The kernel: a source file")->required()->type_name("");
-  command->add_option("--target", options->target, "As for eval; guessed from the file when not given")
-      ->type_name("NAME");
-  command->add_flag("--json", options->json, "Print the report as JSON");
-  command->callback(
-      [options, &context, &action] { action = [options, &context] { return run_detect(*options, context); }; });
+  return {.name = "detect",
+          .summary = "Does a kernel keep its time loop on the device?",
+          .options = {{.name = "file",
+                       .value_name = "FILE",
+                       .help = "The kernel: a source file",
+                       .value = file(options->file),
+                       .is_required = true},
+                      {.name = "--target",
+                       .value_name = "NAME",
+                       .help = "As for eval; guessed from the file when not given",
+                       .value = named_target(options->target)},
+                      {.name = "--json", .help = "Print the report as JSON", .value = flag(options->json)}},
+          .run = [options, &context] { return run_detect(*options, context); }};
 }
 
 }  // namespace kernelgen::cli

@@ -4,6 +4,7 @@
 #include <kernelgen/device/gpu.hpp>
 
 #include "commands.hpp"
+#include "evaluation_flags.hpp"
 #include "render_devices.hpp"
 #include "support/try.hpp"
 
@@ -49,14 +50,14 @@ Result<ExitCode> run(const DevicesOptions& options, Context& context) {
 
 }  // namespace
 
-void add_devices_command(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("devices", "The processor and the GPUs of this machine, and what they can do");
+Command make_devices_command(Context& context) {
   const auto options = std::make_shared<DevicesOptions>();
-  command->add_flag("--all", options->all, "What is known of GPUs that are not here");
-  command->add_flag("--json", options->json, "Print it as JSON");
-  command->add_option("--cache-dir", options->cache_dir, "Keeps the measured bandwidths; XDG_CACHE_HOME/kernelgen")
-      ->type_name("DIR");
-  command->callback([options, &context, &action] { action = [options, &context] { return run(*options, context); }; });
+  return {.name = "devices",
+          .summary = "The processor and the GPUs of this machine, and what they can do",
+          .options = {{.name = "--all", .help = "What is known of GPUs that are not here", .value = flag(options->all)},
+                      {.name = "--json", .help = "Print it as JSON", .value = flag(options->json)},
+                      cache_dir_option(options->cache_dir, "Keeps the measured bandwidths; XDG_CACHE_HOME/kernelgen")},
+          .run = [options, &context] { return run(*options, context); }};
 }
 
 }  // namespace kernelgen::cli

@@ -4,6 +4,7 @@
 #include <kernelgen/bench/doctor.hpp>
 
 #include "commands.hpp"
+#include "evaluation_flags.hpp"
 #include "render.hpp"
 #include "support/try.hpp"
 
@@ -11,6 +12,7 @@ namespace kernelgen::cli {
 namespace {
 
 struct DoctorCommandOptions {
+  std::string python;
   std::string cache_dir;
   bool json = false;
 };
@@ -18,7 +20,7 @@ struct DoctorCommandOptions {
 Result<ExitCode> run(const DoctorCommandOptions& options, Context& context) {
   DoctorOptions doctor;
   doctor.installation = context.find_installation();
-  if (!context.environment.python.empty()) doctor.python = context.environment.python;
+  if (!options.python.empty()) doctor.python = options.python;
   KERNELGEN_TRY(doctor.cache_dir, choose_cache_dir(options.cache_dir, context.environment));
   doctor.kernelbench_dir = context.environment.kernelbench_dir;
   doctor.environment = context.environment.clean;
@@ -32,13 +34,14 @@ Result<ExitCode> run(const DoctorCommandOptions& options, Context& context) {
 
 }  // namespace
 
-void add_doctor_command(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("doctor", "What this machine can do, and how to mend what is missing");
+Command make_doctor_command(Context& context) {
   const auto options = std::make_shared<DoctorCommandOptions>();
-  command->add_flag("--json", options->json, "Print the findings as JSON");
-  command->add_option("--cache-dir", options->cache_dir, "The cache to look at; XDG_CACHE_HOME/kernelgen")
-      ->type_name("DIR");
-  command->callback([options, &context, &action] { action = [options, &context] { return run(*options, context); }; });
+  return {.name = "doctor",
+          .summary = "What this machine can do, and how to mend what is missing",
+          .options = {{.name = "--json", .help = "Print the findings as JSON", .value = flag(options->json)},
+                      python_option(options->python, context.environment),
+                      cache_dir_option(options->cache_dir, "The cache to look at; XDG_CACHE_HOME/kernelgen")},
+          .run = [options, &context] { return run(*options, context); }};
 }
 
 }  // namespace kernelgen::cli

@@ -12,6 +12,7 @@
 #include "render.hpp"
 #include "support/errno_error.hpp"
 #include "support/files.hpp"
+#include "support/text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
@@ -23,25 +24,27 @@ struct EvalOptions {
   std::string output;
   std::string target;
   bool json = false;
-  std::vector<std::string> baselines;
+  std::vector<BaselineKind> baselines;
   double baseline_timeout_seconds = 300;
   EvaluationFlags evaluation;
 };
 
-/// Each once, in the order in which they were named.
-Result<BaselineOptions> parse_baselines(const EvalOptions& options) {
-  BaselineOptions parsed{.timeout = milliseconds(options.baseline_timeout_seconds)};
-  for (const auto& name : options.baselines) {
-    const auto kind = parse_baseline_kind(name);
-    if (!kind)
-      return Error{ErrorCode::InvalidArgument,
-                   "unknown baseline " + name + "; there are compile and compile-max-autotune"};
-    if (std::find(parsed.kinds.begin(), parsed.kinds.end(), *kind) == parsed.kinds.end()) parsed.kinds.push_back(*kind);
-  }
-  return parsed;
+/// Names with commas between them, in any number of options; each kind counts once.
+Value baselines_value(std::vector<BaselineKind>& kinds) {
+  const std::vector<std::string> names{"compile", "compile-max-autotune"};
+  Value value{.completions = names};
+  value.store = [&kinds, names](const std::string& text) -> Result<void> {
+    for (const auto part : split(text, ',')) {
+      const auto kind = parse_baseline_kind(part);
+      if (!kind) return unknown_name(std::string(part), names);
+      if (std::find(kinds.begin(), kinds.end(), *kind) == kinds.end()) kinds.push_back(*kind);
+    }
+    return {};
+  };
+  return value;
 }
 
-/// Before any work is done: whether the record will find a place.
+/// Checks before any work is done that the record can be written.
 Result<void> check_output(const std::string& output) {
   if (output.empty()) return {};
   const std::filesystem::path path(output);
@@ -58,7 +61,7 @@ Result<EvaluationRequest> make_request(const EvalOptions& options, const Environ
   KERNELGEN_TRY(auto source, read_file(options.code, k_max_source_bytes));
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
   KERNELGEN_TRY(request.options, evaluation_options(options.evaluation));
-  KERNELGEN_TRY(request.options.baselines, parse_baselines(options));
+  request.options.baselines = {options.baselines, milliseconds(options.baseline_timeout_seconds)};
   KERNELGEN_TRY(request.task, load_task_source(options.problem, {.kernelbench_dir = environment.kernelbench_dir}));
   request.candidate = make_candidate(target, std::move(source));
   return request;
@@ -87,39 +90,49 @@ Result<ExitCode> run_eval(const EvalOptions& options, Context& context) {
   return exit_code_for(record);
 }
 
-void bind_options(CLI::App& command, EvalOptions& options) {
-  command.add_option("--code", options.code, "The kernel: a source file")->required()->type_name("FILE");
-  command.add_option("--problem,--task", options.problem, "The task: a file, or level3/40 with KERNELBENCH_DIR")
-      ->required()
-      ->type_name("TASK");
-  command.add_option("--output", options.output, "Write the record there")->type_name("FILE");
-  command.add_flag("--json", options.json, "Print the record, and nothing else, to standard output");
-  command.add_option("--target", options.target, "cpp, cuda, torch or triton; guessed from the file when not given")
-      ->type_name("NAME");
-  command.add_option("--baseline", options.baselines, "Compare with torch.compile too: compile, compile-max-autotune")
-      ->type_name("LIST")
-      ->expected(1)
-      ->delimiter(',')
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command
-      .add_option("--baseline-timeout", options.baseline_timeout_seconds, "Limit of compiling and checking a baseline")
-      ->type_name("S")
-      ->check(quiet(CLI::Range(0.001, k_day_seconds)))
-      ->capture_default_str();
-  bind_evaluation_flags(command, options.evaluation);
-  command.add_flag("--no-wait", options.evaluation.no_wait, "Leave the request there; ask again later for the record")
-      ->needs("--spool");
+std::vector<Option> describe_options(EvalOptions& options, const Environment& environment) {
+  std::vector<Option> described{
+      {.name = "--code", .value_name = "FILE", .help = "The kernel: a source file", .value = file(options.code)},
+      task_option(options.problem),
+      {.name = "--output",
+       .value_name = "FILE",
+       .help = "Write the record there",
+       .value = file(options.output),
+       .task_file = TaskFileRule::WritesFiles},
+      {.name = "--json", .help = "Print the record, and nothing else, to standard output", .value = flag(options.json)},
+      {.name = "--target",
+       .value_name = "NAME",
+       .help = "cpp, cuda, torch or triton; guessed from the file when not given",
+       .value = built_target(options.target),
+       .task_file = TaskFileRule::Allowed},
+      {.name = "--baseline",
+       .value_name = "LIST",
+       .help = "Compare with torch.compile too: compile, compile-max-autotune",
+       .value = baselines_value(options.baselines),
+       .is_repeatable = true,
+       .task_file = TaskFileRule::Allowed},
+      {.name = "--baseline-timeout",
+       .value_name = "S",
+       .help = "Limit of compiling and checking a baseline",
+       .value = seconds(options.baseline_timeout_seconds),
+       .task_file = TaskFileRule::Allowed},
+      no_wait_option(options.evaluation, "Leave the request there; ask again later for the record")};
+  described[0].is_required = true;
+  described[1].is_required = true;
+  described.back().needs = "--spool";
+  add_evaluation_options(described, options.evaluation, environment);
+  return described;
 }
 
 }  // namespace
 
-void add_eval_command(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("eval", "Judge one kernel against one task");
-  // Shared with the callback, which runs after this function returned.
+Command make_eval_command(Context& context) {
   const auto options = std::make_shared<EvalOptions>();
-  bind_options(*command, *options);
-  command->callback(
-      [options, &context, &action] { action = [options, &context] { return run_eval(*options, context); }; });
+  return {.name = "eval",
+          .summary = "Judge one kernel against one task",
+          .options = describe_options(*options, context.environment),
+          .run = [options, &context] { return run_eval(*options, context); },
+          .task_option = "--problem"};
 }
 
 }  // namespace kernelgen::cli

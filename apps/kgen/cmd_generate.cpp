@@ -190,44 +190,54 @@ Result<ExitCode> generate(const GenerateOptions& options, Context& context) {
   return samples.with_code() > 0 ? ExitCode::NotReached : ExitCode::NotCorrect;
 }
 
-void bind_options(CLI::App& command, GenerateOptions& options) {
-  command.add_option("--problem,--task", options.problem, "The task: a file, or level3/40 with KERNELBENCH_DIR")
-      ->required()
-      ->type_name("TASK");
-  command.add_option("--output", options.output, "Where the code goes; NAME_sK for several samples")
-      ->required()
-      ->type_name("FILE");
-  command.add_option("--llm", options.llm, "The model: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE")
-      ->required()
-      ->type_name("SPEC");
-  command.add_option("--target", options.target, "cpp, cuda, torch or triton; guessed from the output when not given")
-      ->type_name("NAME");
-  command.add_option("--prompt", options.prompt, "Send this text, and the reference, instead of the seed prompt")
-      ->type_name("FILE");
-  command.add_option("--response-file", options.response_file, "Keep the whole reply there")->type_name("FILE");
-  command.add_option("--num-samples", options.samples, "Replies to ask for at once")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 256)))
-      ->capture_default_str();
-  command.add_option("--temperature", options.temperature, "Sampling temperature of the model")
-      ->type_name("X")
-      ->check(quiet(CLI::NonNegativeNumber))
-      ->capture_default_str();
-  command.add_option("--gpu", options.gpu, "Write for this GPU, which need not be here; kgen devices --all")
-      ->type_name("NAME");
-  command.add_option("--prompts", options.prompts, "Templates here replace those of the same name")->type_name("DIR");
-  bind_evaluation_flags(command, options.evaluation);
-  command.add_flag("--no-wait", options.evaluation.no_wait, "Exit with 75 instead of waiting for a mailbox or a spool");
+std::vector<Option> describe_options(GenerateOptions& options, const Environment& environment) {
+  std::vector<Option> described{
+      task_option(options.problem),
+      {.name = "--output",
+       .value_name = "FILE",
+       .help = "Where the code goes; NAME_sK for several samples",
+       .value = file(options.output),
+       .is_required = true,
+       .task_file = TaskFileRule::WritesFiles},
+      llm_option(options.llm),
+      {.name = "--target",
+       .value_name = "NAME",
+       .help = "cpp, cuda, torch or triton; guessed from the output when not given",
+       .value = built_target(options.target),
+       .task_file = TaskFileRule::Allowed},
+      {.name = "--prompt",
+       .value_name = "FILE",
+       .help = "Send this text, and the reference, instead of the seed prompt",
+       .value = file(options.prompt)},
+      {.name = "--response-file",
+       .value_name = "FILE",
+       .help = "Keep the whole reply there",
+       .value = file(options.response_file),
+       .task_file = TaskFileRule::WritesFiles},
+      {.name = "--num-samples",
+       .value_name = "N",
+       .help = "Replies to ask for at once",
+       .value = whole_number(options.samples, {1, 256}),
+       .task_file = TaskFileRule::Spends},
+      temperature_option(options.temperature),
+      gpu_option(options.gpu, "Write for this GPU, which need not be here; kgen devices --all"),
+      prompts_option(options.prompts),
+      no_wait_option(options.evaluation, "Exit with 75 instead of waiting for a mailbox or a spool")};
+  described[0].is_required = true;
+  described[2].is_required = true;
+  add_evaluation_options(described, options.evaluation, environment);
+  return described;
 }
 
 }  // namespace
 
-void add_generate_command(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("generate", "Ask a model for one kernel, without judging it");
+Command make_generate_command(Context& context) {
   const auto options = std::make_shared<GenerateOptions>();
-  bind_options(*command, *options);
-  command->callback(
-      [options, &context, &action] { action = [options, &context] { return generate(*options, context); }; });
+  return {.name = "generate",
+          .summary = "Ask a model for one kernel, without judging it",
+          .options = describe_options(*options, context.environment),
+          .run = [options, &context] { return generate(*options, context); },
+          .task_option = "--problem"};
 }
 
 }  // namespace kernelgen::cli

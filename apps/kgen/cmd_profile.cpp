@@ -27,9 +27,10 @@ struct ProfileOptions {
   std::string problem;
   std::string target;
   std::string set = "brief";
-  std::string precision{to_string(PrecisionClass::Strict)};
+  PrecisionClass precision = PrecisionClass::Strict;
   std::string device;
   std::string cache_dir;
+  std::string python;
   std::vector<std::string> shrink;
   std::vector<std::string> reports;
   double timeout_seconds = k_default_timeout_s;
@@ -81,7 +82,9 @@ Result<std::string> compile(const Candidate& candidate, const std::optional<GpuF
 
 Result<ProfileRequest> make_request(const ProfileOptions& options, Context& context) {
   ProfileRequest request;
-  const EvaluationFlags flags{.precision = options.precision, .shrink = options.shrink};
+  EvaluationFlags flags;
+  flags.options.precision = options.precision;
+  flags.shrink = options.shrink;
   KERNELGEN_TRY(const auto evaluation, evaluation_options(flags));
   request.precision = evaluation.precision;
   request.shrink = evaluation.shrink;
@@ -136,8 +139,8 @@ Result<ExitCode> run(const ProfileOptions& options, Context& context) {
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(const auto gpu, choose_device(options, request.candidate, installation, context));
   if (gpu) request.device_uuid = gpu->uuid;
-  const auto timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_seconds * 1000));
-  KERNELGEN_TRY(const auto made, make_profiler(timeout, installation, context));
+  KERNELGEN_TRY(const auto made,
+                make_profiler(milliseconds(options.timeout_seconds), options.python, installation, context));
   if (request.candidate && is_native(request.candidate->target)) {
     KERNELGEN_TRY(request.artifact, compile(*request.candidate, gpu, options.cache_dir, installation, context));
   }
@@ -145,50 +148,58 @@ Result<ExitCode> run(const ProfileOptions& options, Context& context) {
   return show(profile, gpu, options, context);
 }
 
-void bind_options(CLI::App& command, ProfileOptions& options) {
-  command.add_option("--code", options.code, "The kernel: a source file; without it, the task's own module")
-      ->type_name("FILE");
-  command.add_option("--problem,--task", options.problem, "The task: a file, or level3/40 with KERNELBENCH_DIR")
-      ->type_name("TASK");
-  command
-      .add_option("--report", options.reports,
-                  "Profile nothing; read what ncu, rocprof, rocprofv2 or rocprofv3 wrote as CSV. Once for each pass")
-      ->type_name("FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command.get_option("--report")->excludes("--problem")->excludes("--code");
-  command.add_option("--target", options.target, "As for eval; guessed from the file when not given")
-      ->type_name("NAME");
-  command.add_option("--set", options.set, "Which counters: brief, full, or a stage such as block_tiling")
-      ->type_name("SET")
-      ->capture_default_str();
-  auto* timeline = command.add_flag("--timeline", options.timeline, "Kernels and times only: no counters, no ncu");
-  command.get_option("--set")->excludes(timeline);
-  command.add_option("--device", options.device, "cpu, or a GPU by index, UUID or name; default: the first GPU")
-      ->type_name("NAME");
-  command.add_option("--precision", options.precision, "strict, default, tf32, fp16 or bf16")
-      ->type_name("CLASS")
-      ->capture_default_str();
-  command.add_option("--shrink", options.shrink, "Replace a constant of the task file; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  constexpr double k_day = 86400;
-  command.add_option("--timeout", options.timeout_seconds, "Limit of each of its two runs, in seconds")
-      ->type_name("S")
-      ->check(quiet(CLI::Range(1.0, k_day)))
-      ->capture_default_str();
-  command.add_option("--cache-dir", options.cache_dir, "Compiled kernels; XDG_CACHE_HOME/kernelgen")->type_name("DIR");
-  command.add_flag("--json", options.json, "Print the profile as JSON");
+std::vector<Option> describe_options(ProfileOptions& options, const Environment& environment) {
+  auto problem = task_option(options.problem);
+  problem.excludes = {"--report"};
+  return {
+      {.name = "--code",
+       .value_name = "FILE",
+       .help = "The kernel: a source file; without it, the task's own module",
+       .value = file(options.code),
+       .excludes = {"--report"}},
+      std::move(problem),
+      {.name = "--report",
+       .value_name = "FILE",
+       .help = "Profile nothing; read what ncu, rocprof, rocprofv2 or rocprofv3 wrote as CSV. Once for each pass",
+       .value = files(options.reports),
+       .is_repeatable = true},
+      {.name = "--target",
+       .value_name = "NAME",
+       .help = "As for eval; guessed from the file when not given",
+       .value = built_target(options.target),
+       .task_file = TaskFileRule::Allowed},
+      {.name = "--set",
+       .value_name = "SET",
+       .help = "Which counters: brief, full, or a stage such as block_tiling",
+       .value = text(options.set),
+       .excludes = {"--timeline"}},
+      {.name = "--timeline", .help = "Kernels and times only: no counters, no ncu", .value = flag(options.timeline)},
+      {.name = "--device",
+       .value_name = "NAME",
+       .help = "cpu, or a GPU by index, UUID or name; default: the first GPU",
+       .value = text(options.device),
+       .is_shared = true},
+      precision_option(options.precision),
+      shrink_option(options.shrink, "Replace a constant of the task file; may be repeated"),
+      {.name = "--timeout",
+       .value_name = "S",
+       .help = "Limit of each of its two runs, in seconds",
+       .value = seconds(options.timeout_seconds, 1),
+       .task_file = TaskFileRule::Allowed},
+      python_option(options.python, environment),
+      cache_dir_option(options.cache_dir, "Compiled kernels; XDG_CACHE_HOME/kernelgen"),
+      {.name = "--json", .help = "Print the profile as JSON", .value = flag(options.json)}};
 }
 
 }  // namespace
 
-void add_profile_command(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("profile", "Where the time of a kernel goes, and what it waits for");
+Command make_profile_command(Context& context) {
   const auto options = std::make_shared<ProfileOptions>();
-  bind_options(*command, *options);
-  command->callback([options, &context, &action] { action = [options, &context] { return run(*options, context); }; });
+  return {.name = "profile",
+          .summary = "Where the time of a kernel goes, and what it waits for",
+          .options = describe_options(*options, context.environment),
+          .run = [options, &context] { return run(*options, context); },
+          .task_option = "--problem"};
 }
 
 }  // namespace kernelgen::cli

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <filesystem>
+#include <limits>
 #include <ostream>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
+#include "evaluation_flags.hpp"
 #include "prompt_device.hpp"
 #include "support/files.hpp"
 #include "support/json_text.hpp"
@@ -22,8 +24,8 @@ namespace {
 
 struct PromptOptions {
   std::string task;
-  std::string phase;
-  std::string target;
+  std::optional<PromptKind> phase;
+  std::optional<Target> target;
   std::string variant;
   std::string candidate;
   std::string result;
@@ -32,24 +34,13 @@ struct PromptOptions {
   std::string profile;
   std::string prompts;
   std::string gpu;
-  std::string precision{to_string(PrecisionClass::Strict)};
+  PrecisionClass precision = PrecisionClass::Strict;
+  std::string python;
   std::string cache_dir;
-  std::int64_t max_tokens = 0;
+  std::optional<std::int64_t> max_tokens;
   int threads = 0;
   bool json = false;
 };
-
-Result<PromptKind> choose_kind(const std::string& name) {
-  if (const auto kind = parse_prompt_kind(name)) return *kind;
-  return Error{ErrorCode::InvalidArgument,
-               "unknown phase " + name + "; phases are seed, repair, analysis, optimize, stage, reflect, critic"};
-}
-
-Result<Target> choose_target(const std::string& name) {
-  if (const auto target = parse_target(name)) return *target;
-  return Error{ErrorCode::InvalidArgument,
-               "unknown target " + name + "; targets are cpp, cuda, hip, hipkittens, triton, torch"};
-}
 
 /// The candidate with its verdict; nothing when none was given.
 Result<std::optional<Attempt>> read_attempt(const PromptOptions& options, Target target) {
@@ -74,20 +65,16 @@ Result<std::optional<Attempt>> read_attempt(const PromptOptions& options, Target
 /// From the record where it holds one of this very task, else by running the reference.
 Result<TaskDescription> describe_task(const PromptRequest& request, const PromptOptions& options, Context& context) {
   EvaluationOptions evaluation;
-  const auto precision = parse_precision(options.precision);
-  if (!precision)
-    return Error{ErrorCode::InvalidArgument,
-                 "unknown precision " + options.precision + "; classes are strict, default, tf32, fp16, bf16"};
-  evaluation.precision = *precision;
+  evaluation.precision = options.precision;
   evaluation.threads = options.threads;
   if (request.base && request.base->record && request.base->record->task) {
     const auto& known = *request.base->record->task;
-    if (known.content_id == request.task.content_id && known.precision == *precision) return known;
+    if (known.content_id == request.task.content_id && known.precision == options.precision) return known;
   }
   KERNELGEN_TRY(auto installation, context.find_installation());
   KERNELGEN_TRY(auto cache_dir, choose_cache_dir(options.cache_dir, context.environment));
   KERNELGEN_TRY(const auto benchmarker, context.make_benchmarker({.installation = std::move(installation),
-                                                                  .python = context.environment.python,
+                                                                  .python = options.python,
                                                                   .cache_dir = std::move(cache_dir)}));
   return benchmarker->describe(request.task, evaluation, context.stop);
 }
@@ -118,8 +105,8 @@ Result<void> read_profile(const PromptOptions& options, const std::optional<GpuF
 
 Result<PromptRequest> make_request(const PromptOptions& options, Context& context) {
   PromptRequest request;
-  KERNELGEN_TRY(request.kind, choose_kind(options.phase));
-  KERNELGEN_TRY(request.target, choose_target(options.target));
+  request.kind = *options.phase;
+  request.target = *options.target;
   KERNELGEN_TRY(request.task, load_task_source(options.task, {.kernelbench_dir = context.environment.kernelbench_dir}));
   KERNELGEN_TRY(request.base, read_attempt(options, request.target));
   if (request.target == Target::Cpp && options.candidate.ends_with(".c")) request.language = Language::C;
@@ -133,7 +120,7 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
     request.critique = text;
   }
   request.variant = options.variant;
-  if (options.max_tokens > 0) request.max_tokens = options.max_tokens;
+  request.max_tokens = options.max_tokens;
   KERNELGEN_TRY(auto device, find_prompt_device({.target = request.target,
                                                  .gpu = options.gpu,
                                                  .device = {},
@@ -167,54 +154,75 @@ Result<ExitCode> run_prompt(const PromptOptions& options, Context& context) {
   return ExitCode::Success;
 }
 
-void bind_options(CLI::App& command, PromptOptions& options) {
-  command.add_option("task", options.task, "A file, or level3/40 with KERNELBENCH_DIR")->required()->type_name("TASK");
-  command.add_option("--phase", options.phase, "seed, repair, analysis, optimize, stage, reflect or critic")
-      ->required()
-      ->type_name("NAME");
-  command.add_option("--target", options.target, "cpp, cuda, hip, hipkittens, torch or triton")
-      ->required()
-      ->type_name("NAME");
-  command
-      .add_option("--variant", options.variant,
-                  "A strategy (seed), a stage (stage), an escalation (repair), correctness or optimization (critic)")
-      ->type_name("NAME");
-  command.add_option("--candidate", options.candidate, "The kernel to start from; all phases but seed need one")
-      ->type_name("FILE");
-  command.add_option("--result", options.result, "Its record, as eval --output writes it")->type_name("FILE");
-  command.add_option("--analysis", options.analysis, "The reply to an analysis prompt; for optimize")
-      ->type_name("FILE");
-  command
-      .add_option("--critique", options.critique, "The reply to a critic prompt; for repair, optimize, stage, reflect")
-      ->type_name("FILE");
-  command.add_option("--profile", options.profile, "What profile --json printed about the candidate")
-      ->type_name("FILE");
-  command.add_option("--gpu", options.gpu, "Write for this GPU, which need not be here; kgen devices --all")
-      ->type_name("NAME");
-  command.add_option("--prompts", options.prompts, "Templates that replace the shipped ones of the same name")
-      ->type_name("DIR");
-  command.add_option("--max-tokens", options.max_tokens, "Leave optional parts out until it is this short")
-      ->type_name("N")
-      ->check(CLI::PositiveNumber.description(""));
-  command.add_option("--precision", options.precision, "strict, default, tf32, fp16 or bf16")
-      ->type_name("CLASS")
-      ->capture_default_str();
-  command.add_option("--threads", options.threads, "Threads of the kernel; 0: one per core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096).description(""))
-      ->capture_default_str();
-  command.add_flag("--json", options.json, "Print text, token estimate and fingerprint as JSON");
-  command.add_option("--cache-dir", options.cache_dir, "Admitted tasks; XDG_CACHE_HOME/kernelgen")->type_name("DIR");
+std::vector<Option> describe_options(PromptOptions& options, const Environment& environment) {
+  return {{.name = "task",
+           .value_name = "TASK",
+           .help = "A file, or level3/40 with KERNELBENCH_DIR",
+           .value = file(options.task),
+           .is_required = true},
+          {.name = "--phase",
+           .value_name = "NAME",
+           .help = "seed, repair, analysis, optimize, stage, reflect or critic",
+           .value = enumeration(options.phase, {"seed", "repair", "analysis", "optimize", "stage", "reflect", "critic"},
+                                parse_prompt_kind),
+           .is_required = true},
+          {.name = "--target",
+           .value_name = "NAME",
+           .help = "cpp, cuda, hip, hipkittens, torch or triton",
+           .value = named_target(options.target),
+           .is_required = true,
+           .task_file = TaskFileRule::Allowed},
+          {.name = "--variant",
+           .value_name = "NAME",
+           .help = "A strategy (seed), a stage (stage), an escalation (repair), correctness or optimization (critic)",
+           .value = text(options.variant)},
+          {.name = "--candidate",
+           .value_name = "FILE",
+           .help = "The kernel to start from; all phases but seed need one",
+           .value = file(options.candidate)},
+          {.name = "--result",
+           .value_name = "FILE",
+           .help = "Its record, as eval --output writes it",
+           .value = file(options.result)},
+          {.name = "--analysis",
+           .value_name = "FILE",
+           .help = "The reply to an analysis prompt; for optimize",
+           .value = file(options.analysis)},
+          {.name = "--critique",
+           .value_name = "FILE",
+           .help = "The reply to a critic prompt; for repair, optimize, stage, reflect",
+           .value = file(options.critique)},
+          {.name = "--profile",
+           .value_name = "FILE",
+           .help = "What profile --json printed about the candidate",
+           .value = file(options.profile)},
+          gpu_option(options.gpu, "Write for this GPU, which need not be here; kgen devices --all"),
+          prompts_option(options.prompts),
+          {.name = "--max-tokens",
+           .value_name = "N",
+           .help = "Leave optional parts out until it is this short",
+           .value = whole_number(options.max_tokens, {1, std::numeric_limits<std::int64_t>::max()})},
+          precision_option(options.precision),
+          {.name = "--threads",
+           .value_name = "N",
+           .help = "Threads of the kernel; 0: one per core",
+           .value = whole_number(options.threads, {0, 4096}),
+           .is_shared = true,
+           .task_file = TaskFileRule::WeakensVerdict},
+          {.name = "--json", .help = "Print text, token estimate and fingerprint as JSON", .value = flag(options.json)},
+          python_option(options.python, environment),
+          cache_dir_option(options.cache_dir, "Admitted tasks; XDG_CACHE_HOME/kernelgen")};
 }
 
 }  // namespace
 
-void add_prompt_command(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("prompt", "Show what would be sent to a model");
+Command make_prompt_command(Context& context) {
   const auto options = std::make_shared<PromptOptions>();
-  bind_options(*command, *options);
-  command->callback(
-      [options, &context, &action] { action = [options, &context] { return run_prompt(*options, context); }; });
+  return {.name = "prompt",
+          .summary = "Show what would be sent to a model",
+          .options = describe_options(*options, context.environment),
+          .run = [options, &context] { return run_prompt(*options, context); },
+          .task_option = "task"};
 }
 
 }  // namespace kernelgen::cli

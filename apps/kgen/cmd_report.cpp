@@ -24,12 +24,19 @@ Result<ExitCode> run(const ReportOptions& options, Context& context) {
 
 }  // namespace
 
-void add_report_command(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("report", "Sum up a results directory: a table here, files there");
+Command make_report_command(Context& context) {
   const auto options = std::make_shared<ReportOptions>();
-  command->add_option("directory", options->directory, "The results directory")->required()->type_name("DIR");
-  command->add_flag("--json", options->json, "Print the content of summary.json instead of the table");
-  command->callback([options, &context, &action] { action = [options, &context] { return run(*options, context); }; });
+  return {.name = "report",
+          .summary = "Sum up a results directory: a table here, files there",
+          .options = {{.name = "directory",
+                       .value_name = "DIR",
+                       .help = "The results directory",
+                       .value = directory(options->directory),
+                       .is_required = true},
+                      {.name = "--json",
+                       .help = "Print the content of summary.json instead of the table",
+                       .value = flag(options->json)}},
+          .run = [options, &context] { return run(*options, context); }};
 }
 
 }  // namespace kernelgen::cli

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cmath>
+#include <limits>
 #include <ostream>
 #include <utility>
 
@@ -51,7 +52,7 @@ struct RunOptions {
   EvaluationFlags evaluation;
 };
 
-std::chrono::seconds seconds(double number) {
+std::chrono::seconds to_seconds(double number) {
   return std::chrono::seconds(std::max<std::int64_t>(std::llround(number), 1));
 }
 
@@ -88,7 +89,7 @@ Result<std::unique_ptr<Profiler>> choose_profiler(const RunOptions& options, con
                  "or --spool"};
   if (!request.gpu || request.gpu->vendor != "nvidia")
     return Error{ErrorCode::InvalidArgument, "--profile needs a target that runs on an NVIDIA GPU of this machine"};
-  return make_candidate_profiler(*request.gpu, flags.cache_dir, installation, context);
+  return make_candidate_profiler(*request.gpu, flags.cache_dir, flags.python, installation, context);
 }
 
 Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
@@ -111,10 +112,10 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
                     .cost = options.max_cost};
   KERNELGEN_TRY(request.prices, choose_prices(options));
   constexpr double k_per_minute = 60;
-  if (options.max_minutes) request.budget.time = seconds(*options.max_minutes * k_per_minute);
+  if (options.max_minutes) request.budget.time = to_seconds(*options.max_minutes * k_per_minute);
   request.max_prompt_tokens = options.max_prompt_tokens;
   request.max_output_tokens = options.max_output_tokens;
-  request.request_timeout = seconds(options.request_timeout_seconds);
+  request.request_timeout = to_seconds(options.request_timeout_seconds);
   request.parallel_requests = options.parallel;
   return request;
 }
@@ -216,70 +217,89 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   return exit_code_for(*outcome);
 }
 
-void bind_limits(CLI::App& command, RunOptions& options) {
-  const auto limit = [&](const char* name, std::optional<std::int64_t>& value, const char* text) {
-    command.add_option(name, value, text)->type_name("N")->check(quiet(CLI::PositiveNumber));
+void add_budget(std::vector<Option>& options, RunOptions& run) {
+  const auto add = [&](std::string name, std::string value_name, std::string help, Value value) {
+    options.push_back({.name = std::move(name),
+                       .value_name = std::move(value_name),
+                       .help = std::move(help),
+                       .value = std::move(value),
+                       .group = "Limits",
+                       .task_file = TaskFileRule::Spends});
   };
-  limit("--max-tokens", options.max_tokens, "End after so many tokens");
-  limit("--max-requests", options.max_requests, "End after so many requests");
-  limit("--max-evaluations", options.max_evaluations, "End after so many evaluations");
-  command.add_option("--max-minutes", options.max_minutes, "End after so many minutes, of all sessions together")
-      ->type_name("M")
-      ->check(quiet(CLI::PositiveNumber));
-  const auto money = [&](const char* name, std::optional<double>& value, const char* text) {
-    command.add_option(name, value, text)->type_name("X")->check(quiet(CLI::NonNegativeNumber));
-  };
-  money("--max-cost", options.max_cost, "End after so much money, in the currency of the prices");
-  money("--price-input", options.price_input, "What a million tokens of prompts cost");
-  money("--price-output", options.price_output, "What a million tokens of replies cost");
-  money("--price-cached", options.price_cached, "The same of prompts that the provider had seen; as other input");
-  limit("--max-prompt-tokens", options.max_prompt_tokens, "Leave examples and history out of longer prompts");
-  limit("--max-output-tokens", options.max_output_tokens, "Limit of one reply");
-  command.add_option("--request-timeout", options.request_timeout_seconds, "Limit of one request, in seconds")
-      ->type_name("S")
-      ->check(quiet(CLI::PositiveNumber))
-      ->capture_default_str();
-  command.add_option("--parallel", options.parallel, "Requests in flight at once")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 256)))
-      ->capture_default_str();
-  command
-      .add_option("--parallel-evaluations", options.parallel_evaluations,
-                  "Evaluations at once; default: one for each GPU here")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 256)));
+  constexpr Range<std::int64_t> k_count{1, std::numeric_limits<std::int64_t>::max()};
+  constexpr Range<double> k_money{0, std::numeric_limits<double>::max()};
+  constexpr double k_year_minutes = 525'600;
+  add("--max-tokens", "N", "End after so many tokens", whole_number(run.max_tokens, k_count));
+  add("--max-requests", "N", "End after so many requests", whole_number(run.max_requests, k_count));
+  add("--max-evaluations", "N", "End after so many evaluations", whole_number(run.max_evaluations, k_count));
+  add("--max-minutes", "M", "End after so many minutes, of all sessions together",
+      number(run.max_minutes, {0.01, k_year_minutes}));
+  add("--max-cost", "X", "End after so much money, in the currency of the prices", number(run.max_cost, k_money));
+  add("--price-input", "X", "What a million tokens of prompts cost", number(run.price_input, k_money));
+  add("--price-output", "X", "What a million tokens of replies cost", number(run.price_output, k_money));
+  add("--price-cached", "X", "The same of prompts that the provider had seen; as other input",
+      number(run.price_cached, k_money));
+  add("--max-prompt-tokens", "N", "Leave examples and history out of longer prompts",
+      whole_number(run.max_prompt_tokens, k_count));
+  add("--max-output-tokens", "N", "Limit of one reply", whole_number(run.max_output_tokens, k_count));
+  add("--request-timeout", "S", "Limit of one request, in seconds", seconds(run.request_timeout_seconds, 1));
+  add("--parallel", "N", "Requests in flight at once", whole_number(run.parallel, {1, 256}));
+  add("--parallel-evaluations", "N", "Evaluations at once; default: one for each GPU here",
+      whole_number(run.parallel_evaluations, {1, 256}));
 }
 
-void bind_options(CLI::App& command, RunOptions& options) {
-  command.add_option("task", options.task, "The task: a file, or level3/40 with KERNELBENCH_DIR")
-      ->required()
-      ->type_name("TASK");
-  command.add_option("--target", options.target, "cpp, cuda, torch or triton")->required()->type_name("NAME");
-  command.add_option("--llm", options.llm, "The model: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE")
-      ->required()
-      ->type_name("SPEC");
-  command.add_option("--record", options.record, "Append every reply to FILE, for --llm replay:FILE")
-      ->type_name("FILE");
-  command.add_option("--results", options.results, "Results directory")->type_name("DIR")->capture_default_str();
-  command.add_option("--name", options.name, "Name of a further run of the same task")->type_name("NAME");
-  command.add_option("--gpu", options.gpu, "The GPU behind --launch-prefix or --spool, for the prompts")
-      ->type_name("NAME");
-  command.add_option("--prompts", options.prompts, "Templates here replace those of the same name")->type_name("DIR");
-  command.add_flag("--json", options.json, "Print the outcome as JSON, and nothing else, to standard output");
-  bind_search(command, options.search);
-  bind_limits(command, options);
-  bind_evaluation_flags(command, options.evaluation);
-  command.add_flag("--no-wait", options.evaluation.no_wait,
-                   "Exit with 75 instead of waiting for a mailbox or a spool; the same command goes on");
+std::vector<Option> describe_options(RunOptions& options, const Environment& environment) {
+  std::vector<Option> described{
+      {.name = "task",
+       .value_name = "TASK",
+       .help = "The task: a file, or level3/40 with KERNELBENCH_DIR",
+       .value = file(options.task),
+       .is_required = true},
+      {.name = "--target",
+       .value_name = "NAME",
+       .help = "cpp, cuda, torch or triton",
+       .value = built_target(options.target),
+       .is_required = true,
+       .task_file = TaskFileRule::Allowed},
+      llm_option(options.llm),
+      {.name = "--record",
+       .value_name = "FILE",
+       .help = "Append every reply to FILE, for --llm replay:FILE",
+       .value = file(options.record),
+       .task_file = TaskFileRule::WritesFiles},
+      {.name = "--results",
+       .value_name = "DIR",
+       .help = "Results directory",
+       .value = directory(options.results),
+       .task_file = TaskFileRule::WritesFiles},
+      {.name = "--name",
+       .value_name = "NAME",
+       .help = "Name of a further run of the same task",
+       .value = text(options.name),
+       .task_file = TaskFileRule::WritesFiles},
+      gpu_option(options.gpu, "The GPU behind --launch-prefix or --spool, for the prompts"),
+      prompts_option(options.prompts),
+      {.name = "--json",
+       .help = "Print the outcome as JSON, and nothing else, to standard output",
+       .value = flag(options.json)},
+      no_wait_option(options.evaluation,
+                     "Exit with 75 instead of waiting for a mailbox or a spool; the same command goes on")};
+  described[2].is_required = true;
+  add_search_options(described, options.search);
+  add_budget(described, options);
+  add_evaluation_options(described, options.evaluation, environment);
+  return described;
 }
 
 }  // namespace
 
-void add_run_command(CLI::App& app, Context& context, Action& action) {
-  auto* command = app.add_subcommand("run", "Search for a fast kernel: seeds, repairs, analysis, stages");
+Command make_run_command(Context& context) {
   const auto options = std::make_shared<RunOptions>();
-  bind_options(*command, *options);
-  command->callback([options, &context, &action] { action = [options, &context] { return run(*options, context); }; });
+  return {.name = "run",
+          .summary = "Search for a fast kernel: seeds, repairs, analysis, stages",
+          .options = describe_options(*options, context.environment),
+          .run = [options, &context] { return run(*options, context); },
+          .task_option = "task"};
 }
 
 }  // namespace kernelgen::cli

@@ -23,10 +23,7 @@ Result<ExitCode> run(const WorkerCommandOptions& options, Context& context) {
   WorkerOptions worker;
   KERNELGEN_TRY(worker.installation, context.find_installation());
   KERNELGEN_TRY(worker.cache_dir, choose_cache_dir(options.cache_dir, context.environment));
-  if (!options.python.empty())
-    worker.python = options.python;
-  else if (!context.environment.python.empty())
-    worker.python = context.environment.python;
+  if (!options.python.empty()) worker.python = options.python;
   worker.environment = context.environment.clean;
   if (options.spool.empty()) {
     KERNELGEN_CHECK(run_worker(worker, STDIN_FILENO, STDOUT_FILENO, context.stop));
@@ -46,24 +43,27 @@ Result<ExitCode> run(const WorkerCommandOptions& options, Context& context) {
 
 }  // namespace
 
-void add_worker_command(CLI::App& app, Context& context, Action& action) {
-  auto* command =
-      app.add_subcommand("worker", "Judge for another program: messages over standard input and output, or files");
+Command make_worker_command(Context& context) {
   const auto options = std::make_shared<WorkerCommandOptions>();
-  command->add_option("--python", options->python, "The Python that has torch; KGEN_PYTHON, else python3")
-      ->type_name("PROGRAM");
-  command
-      ->add_option("--cache-dir", options->cache_dir, "Compiled kernels and admitted tasks; XDG_CACHE_HOME/kernelgen")
-      ->type_name("DIR");
-  auto* spool =
-      command->add_option("--spool", options->spool, "Answer the requests that are files in this directory instead")
-          ->type_name("DIR");
-  command->add_option("--jobs", options->jobs, "Requests at a time; default: two for each GPU, else two")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(1, 1024)))
-      ->needs(spool);
-  command->add_flag("--once", options->once, "Answer what is there and end")->needs(spool);
-  command->callback([options, &context, &action] { action = [options, &context] { return run(*options, context); }; });
+  return {
+      .name = "worker",
+      .summary = "Judge for another program: messages over standard input and output, or files",
+      .options = {python_option(options->python, context.environment),
+                  cache_dir_option(options->cache_dir, "Compiled kernels and admitted tasks; XDG_CACHE_HOME/kernelgen"),
+                  {.name = "--spool",
+                   .value_name = "DIR",
+                   .help = "Answer the requests that are files in this directory instead",
+                   .value = directory(options->spool)},
+                  {.name = "--jobs",
+                   .value_name = "N",
+                   .help = "Requests at a time; default: two for each GPU, else two",
+                   .value = whole_number(options->jobs, {1, 1024}),
+                   .needs = "--spool"},
+                  {.name = "--once",
+                   .help = "Answer what is there and end",
+                   .value = flag(options->once),
+                   .needs = "--spool"}},
+      .run = [options, &context] { return run(*options, context); }};
 }
 
 }  // namespace kernelgen::cli

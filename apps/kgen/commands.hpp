@@ -1,9 +1,8 @@
 #pragma once
 
 /// \file
-/// The commands of kgen: options of the command line bound to one call of the library each.
+/// The commands of kgen: a description of their options each, and one call of the library.
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <iosfwd>
 #include <memory>
@@ -16,16 +15,17 @@
 #include <kernelgen/exec/process.hpp>
 #include <kernelgen/llm/clients.hpp>
 
+#include "command_line.hpp"
 #include "console.hpp"
 #include "environment.hpp"
 #include "exit_codes.hpp"
 
 namespace kernelgen::cli {
 
-/// Of a kernel's source file.
+/// The largest source file of a kernel that is read.
 inline constexpr std::size_t k_max_source_bytes = 16u << 20;
 
-/// The world a command works in. Borrowed by it; tests bring their own.
+/// The world that a command works in. Commands borrow it; tests bring their own.
 struct Context {
   Environment environment;
   std::ostream& out;
@@ -40,20 +40,23 @@ struct Context {
   std::stop_token stop;
 };
 
-/// What a chosen command does once the whole command line was understood.
-using Action = std::function<Result<ExitCode>()>;
+/// Each describes one command. The command borrows `context`.
+[[nodiscard]] Command make_run_command(Context& context);
+[[nodiscard]] Command make_generate_command(Context& context);
+[[nodiscard]] Command make_eval_command(Context& context);
+[[nodiscard]] Command make_prompt_command(Context& context);
+[[nodiscard]] Command make_detect_command(Context& context);
+[[nodiscard]] Command make_profile_command(Context& context);
+[[nodiscard]] Command make_report_command(Context& context);
+[[nodiscard]] Command make_devices_command(Context& context);
+[[nodiscard]] Command make_doctor_command(Context& context);
+[[nodiscard]] Command make_worker_command(Context& context);
+/// Completion scripts, and the manual page. They describe all commands, these two included.
+[[nodiscard]] Command make_completion_command(Context& context);
+[[nodiscard]] Command make_man_command(Context& context);
 
-/// Each adds its command to `app` and sets `action` when it was chosen. `context` and `action` must outlive `app`.
-void add_eval_command(CLI::App& app, Context& context, Action& action);
-void add_prompt_command(CLI::App& app, Context& context, Action& action);
-void add_run_command(CLI::App& app, Context& context, Action& action);
-void add_generate_command(CLI::App& app, Context& context, Action& action);
-void add_profile_command(CLI::App& app, Context& context, Action& action);
-void add_report_command(CLI::App& app, Context& context, Action& action);
-void add_worker_command(CLI::App& app, Context& context, Action& action);
-void add_detect_command(CLI::App& app, Context& context, Action& action);
-void add_devices_command(CLI::App& app, Context& context, Action& action);
-void add_doctor_command(CLI::App& app, Context& context, Action& action);
+/// All commands in the order of the help, with the options that every command has.
+[[nodiscard]] std::vector<Command> make_commands(Context& context);
 
 /// kgen without a process around it: parses, runs, and reports errors as one line on context.err.
 [[nodiscard]] int run_kgen(const std::vector<std::string>& arguments, Context& context);

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 
-#include "render.hpp"
+#include "layout.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::cli {
 namespace {
 
-constexpr std::string_view k_erase_line = "\r\x1b[K";
 constexpr std::size_t k_max_line = 200;
 
 }  // namespace

@@ -14,11 +14,17 @@ Environment read_environment(const std::map<std::string, std::string>& variables
   Environment environment;
   environment.python = get("KGEN_PYTHON");
   environment.kernelbench_dir = get("KERNELBENCH_DIR");
-  // The XDG specification: a relative path there is to be ignored.
-  if (const auto cache = get("XDG_CACHE_HOME"); !cache.empty() && cache.front() == '/')
+  environment.home = get("HOME");
+  // The XDG specification has relative paths ignored.
+  const auto xdg_directory = [&](const char* name, const char* below_home) {
+    const auto named = get(name);
+    if (!named.empty() && named.front() == '/') return named;
+    return environment.home.empty() ? std::string() : environment.home + below_home;
+  };
+  if (const auto cache = xdg_directory("XDG_CACHE_HOME", "/.cache"); !cache.empty())
     environment.cache_dir = cache + "/kernelgen";
-  else if (const auto home = get("HOME"); !home.empty())
-    environment.cache_dir = home + "/.cache/kernelgen";
+  if (const auto config = xdg_directory("XDG_CONFIG_HOME", "/.config"); !config.empty())
+    environment.config_file = config + "/kgen/config.toml";
   environment.no_color = !get("NO_COLOR").empty() || get("TERM") == "dumb";
   const auto columns = get("COLUMNS");
   std::from_chars(columns.data(), columns.data() + columns.size(), environment.columns);

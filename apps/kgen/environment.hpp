@@ -12,12 +12,15 @@ struct Environment {
   std::string python;           ///< KGEN_PYTHON; empty: python3
   std::string kernelbench_dir;  ///< KERNELBENCH_DIR
   std::string cache_dir;        ///< XDG_CACHE_HOME/kernelgen, or HOME/.cache/kernelgen; empty when neither is set
+  std::string config_file;      ///< XDG_CONFIG_HOME/kgen/config.toml, or HOME/.config/...; empty when neither is set
+  std::string home;             ///< HOME
   bool no_color = false;        ///< NO_COLOR is set to anything, or TERM is dumb
   std::size_t columns = 0;      ///< COLUMNS; 0 when unset
   /// All of it without secrets, for the programs that are started.
   std::map<std::string, std::string> clean;
 };
 
+/// Reads the variables that kgen knows.
 [[nodiscard]] Environment read_environment(const std::map<std::string, std::string>& variables);
 
 /// `option` when given, else the environment's; an error that says how to name one.

@@ -4,75 +4,220 @@
 
 #include <kernelgen/bench/spool.hpp>
 
+#include "llm/llm_spec.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
 namespace {
 
+constexpr const char* k_evaluation = "Evaluation";
+
+/// The targets that kernels are judged for today.
+const std::vector<std::string> k_built_targets{"cpp", "cuda", "torch", "triton"};
+const std::vector<std::string> k_targets{"cpp", "cuda", "hip", "hipkittens", "torch", "triton"};
+
 Result<std::pair<std::string, std::int64_t>> parse_shrink(const std::string& text) {
   const auto equals = text.find('=');
-  std::int64_t value = 0;
-  if (equals == text.npos || equals == 0 || !CLI::detail::lexical_cast(text.substr(equals + 1), value) || value < 1)
-    return Error{ErrorCode::InvalidArgument, "--shrink takes NAME=VALUE with a whole number above 0, not " + text};
-  return std::pair{text.substr(0, equals), value};
+  if (equals != text.npos && equals > 0)
+    if (const auto value = parse_whole_number(text.substr(equals + 1), {1, std::numeric_limits<std::int64_t>::max()}))
+      return std::pair{text.substr(0, equals), *value};
+  return Error{ErrorCode::InvalidArgument, "expected NAME=VALUE with a whole number above 0, not " + text};
+}
+
+Value shrink_value(std::vector<std::string>& place) {
+  auto value = texts(place);
+  value.store = [&place](const std::string& text) -> Result<void> {
+    KERNELGEN_CHECK(parse_shrink(text));
+    place.push_back(text);
+    return {};
+  };
+  return value;
+}
+
+Option with_rule(Option option, TaskFileRule rule) {
+  option.group = k_evaluation;
+  option.is_shared = true;
+  option.task_file = rule;
+  return option;
+}
+
+void add_limits(std::vector<Option>& options, EvaluationFlags& flags) {
+  options.push_back(with_rule({.name = "--timeout",
+                               .value_name = "S",
+                               .help = "Limit of one call of the kernel, in seconds",
+                               .value = seconds(flags.timeout_seconds)},
+                              TaskFileRule::Allowed));
+  options.push_back(with_rule({.name = "--task-timeout",
+                               .value_name = "S",
+                               .help = "Limit of importing and admitting the task",
+                               .value = seconds(flags.task_timeout_seconds)},
+                              TaskFileRule::Allowed));
+  options.push_back(with_rule({.name = "--threads",
+                               .value_name = "N",
+                               .help = "Threads for kernel and reference; 0: one per core",
+                               .value = whole_number(flags.options.threads, {0, 4096})},
+                              TaskFileRule::WeakensVerdict));
+  options.push_back(with_rule({.name = "--device",
+                               .value_name = "DEVICE",
+                               .help = "cpu, or a GPU by index, UUID or name; default: what fits",
+                               .value = text(flags.options.device)},
+                              TaskFileRule::NotAboutTask));
+  options.push_back(with_rule({.name = "--memory-limit",
+                               .value_name = "SIZE",
+                               .help = "Memory that the kernel may use, such as 512MB",
+                               .value = size(flags.options.memory_limit)},
+                              TaskFileRule::NotAboutTask));
+}
+
+void add_places(std::vector<Option>& options, EvaluationFlags& flags) {
+  options.push_back(with_rule({.name = "--launch-prefix",
+                               .value_name = "COMMAND",
+                               .help = "Start the worker behind this, such as \"ssh node\"",
+                               .value = text(flags.launch_prefix)},
+                              TaskFileRule::StartsProgram));
+  options.push_back(with_rule({.name = "--spool",
+                               .value_name = "DIR",
+                               .help = "Have it judged by a worker that serves this directory",
+                               .value = directory(flags.spool),
+                               .excludes = {"--launch-prefix"}},
+                              TaskFileRule::WritesFiles));
 }
 
 }  // namespace
+
+Option task_option(std::string& task) {
+  return {.name = "--problem",
+          .aliases = {"--task"},
+          .value_name = "TASK",
+          .help = "The task: a file, or level3/40 with KERNELBENCH_DIR",
+          .value = file(task)};
+}
+
+Option llm_option(std::string& spec) {
+  auto value = text(spec);
+  value.completions = {"openai:", "command:", "mailbox:", "replay:"};
+  return {.name = "--llm",
+          .value_name = "SPEC",
+          .help = "The model: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE",
+          .value = std::move(value),
+          .is_shared = true,
+          .task_file = TaskFileRule::StartsProgram};
+}
+
+Option prompts_option(std::string& prompts) {
+  return {.name = "--prompts",
+          .value_name = "DIR",
+          .help = "Templates here replace those of the same name",
+          .value = directory(prompts),
+          .is_shared = true};
+}
+
+Option gpu_option(std::string& gpu, std::string help) {
+  return {.name = "--gpu",
+          .value_name = "NAME",
+          .help = std::move(help),
+          .value = text(gpu),
+          .is_shared = true,
+          .task_file = TaskFileRule::Allowed};
+}
+
+Option temperature_option(double& temperature) {
+  constexpr double k_most = 10;
+  return {.name = "--temperature",
+          .value_name = "X",
+          .help = "Sampling temperature of the model",
+          .value = number(temperature, {0, k_most}),
+          .is_shared = true,
+          .task_file = TaskFileRule::Allowed};
+}
+
+Option precision_option(PrecisionClass& precision) {
+  return {.name = "--precision",
+          .value_name = "CLASS",
+          .help = "strict, default, tf32, fp16 or bf16",
+          .value = enumeration(precision, {"strict", "default", "tf32", "fp16", "bf16"}, parse_precision),
+          .is_shared = true,
+          .task_file = TaskFileRule::WeakensVerdict};
+}
+
+Option shrink_option(std::vector<std::string>& shrink, std::string help) {
+  return {.name = "--shrink",
+          .value_name = "NAME=VALUE",
+          .help = std::move(help),
+          .value = shrink_value(shrink),
+          .is_repeatable = true,
+          .is_shared = true,
+          .task_file = TaskFileRule::WeakensVerdict};
+}
+
+Option python_option(std::string& python, const Environment& environment) {
+  return {.name = "--python",
+          .value_name = "PROGRAM",
+          .help = "The Python that has torch; KGEN_PYTHON, else python3",
+          .value = program(python),
+          .variable = "KGEN_PYTHON",
+          .variable_value = environment.python,
+          .is_shared = true,
+          .task_file = TaskFileRule::StartsProgram};
+}
+
+Option cache_dir_option(std::string& cache_dir, std::string help) {
+  return {.name = "--cache-dir",
+          .value_name = "DIR",
+          .help = std::move(help),
+          .value = directory(cache_dir),
+          .is_shared = true,
+          .task_file = TaskFileRule::WritesFiles};
+}
+
+Option no_wait_option(EvaluationFlags& flags, std::string help) {
+  return {.name = "--no-wait", .help = std::move(help), .value = flag(flags.no_wait), .is_shared = true};
+}
+
+Value built_target(std::string& target) {
+  auto value = text(target);
+  value.completions = k_built_targets;
+  value.store = [&target](const std::string& text) -> Result<void> {
+    if (!parse_target(text)) return unknown_name(text, k_built_targets);
+    target = text;
+    return {};
+  };
+  return value;
+}
+
+Value named_target(std::optional<Target>& target) { return enumeration(target, k_targets, parse_target); }
 
 std::chrono::milliseconds milliseconds(double seconds) {
   constexpr double k_per_second = 1000;
   return std::chrono::milliseconds(std::llround(seconds * k_per_second));
 }
 
-void bind_evaluation_flags(CLI::App& command, EvaluationFlags& flags) {
-  command.add_option("--precision", flags.precision, "strict, default, tf32, fp16 or bf16")
-      ->type_name("CLASS")
-      ->capture_default_str();
-  command.add_option("--rtol", flags.options.rtol, "Relative tolerance; looser than standard is recorded")
-      ->type_name("X")
-      ->check(quiet(CLI::NonNegativeNumber));
-  command.add_option("--atol", flags.options.atol, "Absolute tolerance, as a fraction of the reference's rms")
-      ->type_name("X")
-      ->check(quiet(CLI::NonNegativeNumber));
-  command.add_option("--timeout", flags.timeout_seconds, "Limit of one call of the kernel, in seconds")
-      ->type_name("S")
-      ->check(quiet(CLI::Range(0.001, k_day_seconds)))
-      ->capture_default_str();
-  command.add_option("--task-timeout", flags.task_timeout_seconds, "Limit of importing and admitting the task")
-      ->type_name("S")
-      ->check(quiet(CLI::Range(0.001, k_day_seconds)))
-      ->capture_default_str();
-  command.add_option("--threads", flags.options.threads, "Threads for kernel and reference; 0: one per core")
-      ->type_name("N")
-      ->check(quiet(CLI::Range(0, 4096)))
-      ->capture_default_str();
-  command.add_option("--device", flags.options.device, "cpu, or a GPU by index, UUID or name; default: what fits")
-      ->type_name("DEVICE");
-  command.add_option("--memory-limit", flags.options.memory_limit, "Memory of the kernel: 512MB, 8GB (the default)")
-      ->type_name("SIZE")
-      ->transform(quiet(CLI::AsSizeValue(false)));
-  command.add_option("--shrink", flags.shrink, "Replace a constant of the task file; labelled; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  auto* prefix =
-      command.add_option("--launch-prefix", flags.launch_prefix, "Start the worker behind this, such as \"ssh node\"")
-          ->type_name("COMMAND");
-  command.add_option("--spool", flags.spool, "Have it judged by a worker that serves this directory")
-      ->type_name("DIR")
-      ->excludes(prefix);
-  command.add_option("--cache-dir", flags.cache_dir, "Compiled kernels and admitted tasks; XDG_CACHE_HOME/kernelgen")
-      ->type_name("DIR");
+void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags, const Environment& environment) {
+  constexpr double k_most_tolerance = 1e6;
+  options.push_back(with_rule(precision_option(flags.options.precision), TaskFileRule::WeakensVerdict));
+  options.push_back(with_rule({.name = "--rtol",
+                               .value_name = "X",
+                               .help = "Relative tolerance; looser than standard is recorded",
+                               .value = number(flags.options.rtol, {0, k_most_tolerance})},
+                              TaskFileRule::WeakensVerdict));
+  options.push_back(with_rule({.name = "--atol",
+                               .value_name = "X",
+                               .help = "Absolute tolerance, as a fraction of the reference's rms",
+                               .value = number(flags.options.atol, {0, k_most_tolerance})},
+                              TaskFileRule::WeakensVerdict));
+  add_limits(options, flags);
+  options.push_back(
+      with_rule(shrink_option(flags.shrink, "Replace a constant of the task file; labelled; may be repeated"),
+                TaskFileRule::WeakensVerdict));
+  add_places(options, flags);
+  options.push_back(with_rule(python_option(flags.python, environment), TaskFileRule::StartsProgram));
+  options.push_back(
+      with_rule(cache_dir_option(flags.cache_dir, "Compiled kernels and admitted tasks; XDG_CACHE_HOME/kernelgen"),
+                TaskFileRule::WritesFiles));
 }
 
 Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags) {
   EvaluationOptions options = flags.options;
-  const auto precision = parse_precision(flags.precision);
-  if (!precision) {
-    return Error{ErrorCode::InvalidArgument,
-                 "unknown precision " + flags.precision + "; classes are strict, default, tf32, fp16, bf16"};
-  }
-  options.precision = *precision;
   options.call_timeout = milliseconds(flags.timeout_seconds);
   options.task_timeout = milliseconds(flags.task_timeout_seconds);
   for (const auto& text : flags.shrink) {
@@ -88,18 +233,16 @@ Result<std::unique_ptr<Benchmarker>> make_benchmarker(const EvaluationFlags& fla
   if (!flags.spool.empty()) return make_spool_benchmarker({.directory = flags.spool, .waiting = waiting_of(flags)});
   KERNELGEN_TRY(auto installation, context.find_installation());
   KERNELGEN_TRY(auto cache_dir, choose_cache_dir(flags.cache_dir, context.environment));
+  KERNELGEN_TRY(auto prefix, split_command(flags.launch_prefix).context("--launch-prefix"));
   return context.make_benchmarker({.installation = std::move(installation),
-                                   .launch_prefix = CLI::detail::split_up(flags.launch_prefix),
-                                   .python = context.environment.python,
+                                   .launch_prefix = std::move(prefix),
+                                   .python = flags.python,
                                    .cache_dir = std::move(cache_dir)});
 }
 
 Result<Target> parse_built_target(const std::string& name) {
   const auto target = parse_target(name);
-  if (!target) {
-    return Error{ErrorCode::InvalidArgument,
-                 "unknown target " + name + "; targets are cpp, cuda, hip, hipkittens, triton, torch"};
-  }
+  if (!target) return unknown_name(name, k_built_targets);
   if (*target != Target::Hip && *target != Target::Hipkittens) return *target;
   return Error{ErrorCode::Unsupported, "target " + name + " is not built yet; cpp, cuda, torch and triton are"};
 }

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,47 +13,60 @@
 
 namespace kernelgen::cli {
 
-/// The flags of every command that has kernels judged.
+/// What the options say that every command which has kernels judged has.
 struct EvaluationFlags {
-  std::string precision{to_string(PrecisionClass::Strict)};
   std::vector<std::string> shrink;
   std::string launch_prefix;
   std::string spool;
   bool no_wait = false;
   std::string cache_dir;
+  /// The Python that has torch; empty: python3.
+  std::string python;
   double timeout_seconds = 30;
   double task_timeout_seconds = 300;
-  /// Those that need no translation are bound to it directly.
+  /// What needs no translation is stored here directly.
   EvaluationOptions options;
 };
 
-/// `flags` must outlive the command.
-void bind_evaluation_flags(CLI::App& command, EvaluationFlags& flags);
+/// Adds the options of `flags`, which must outlive them, under the heading "Evaluation".
+void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags, const Environment& environment);
 
-/// What the flags ask for.
+/// --no-wait, with what it means for the command.
+[[nodiscard]] Option no_wait_option(EvaluationFlags& flags, std::string help);
+
+/// Options that several commands have, each with its own help.
+[[nodiscard]] Option task_option(std::string& task);
+[[nodiscard]] Option llm_option(std::string& spec);
+[[nodiscard]] Option prompts_option(std::string& directory);
+[[nodiscard]] Option gpu_option(std::string& gpu, std::string help);
+[[nodiscard]] Option temperature_option(double& temperature);
+[[nodiscard]] Option precision_option(PrecisionClass& precision);
+[[nodiscard]] Option shrink_option(std::vector<std::string>& shrink, std::string help);
+[[nodiscard]] Option python_option(std::string& python, const Environment& environment);
+[[nodiscard]] Option cache_dir_option(std::string& directory, std::string help);
+
+/// A target that kernels are judged for, and any target that has a name.
+[[nodiscard]] Value built_target(std::string& target);
+[[nodiscard]] Value named_target(std::optional<Target>& target);
+
+/// The options of an evaluation as the library takes them.
 [[nodiscard]] Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags);
 
-/// Whether to wait for what is done elsewhere.
+/// Whether to wait for work that is done elsewhere.
 [[nodiscard]] Waiting waiting_of(const EvaluationFlags& flags);
 
 /// A worker behind the launch prefix, or the spool directory.
 [[nodiscard]] Result<std::unique_ptr<Benchmarker>> make_benchmarker(const EvaluationFlags& flags, Context& context);
 
-/// A target by its name; the error names the known ones, or says that it is not built yet.
+/// A target by its name. Unsupported for one that is not built yet.
 [[nodiscard]] Result<Target> parse_built_target(const std::string& name);
 
-/// The target that --target names, else the one that the file's name, or its source, tells; the error as
-/// parse_built_target(), or what to pass.
+/// The target that --target names, or else the one that the file's name or its source tells. InvalidArgument says what
+/// to pass where neither does.
 [[nodiscard]] Result<Target> choose_built_target(const std::string& name, const std::string& path,
                                                  const std::string& source);
 
-/// The most that a flag in seconds takes.
-inline constexpr double k_day_seconds = 86400;
-
-/// Seconds of a flag.
+/// A duration from the seconds of an option.
 [[nodiscard]] std::chrono::milliseconds milliseconds(double seconds);
-
-/// A validator without its description, which would make the help unreadable.
-[[nodiscard]] inline CLI::Validator quiet(CLI::Validator validator) { return validator.description(""); }
 
 }  // namespace kernelgen::cli

@@ -1,19 +1,21 @@
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <ostream>
 
 #include <kernelgen/core/version.hpp>
+#include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
+#include "help.hpp"
+#include "settings.hpp"
 #include "support/text.hpp"
+#include "support/try.hpp"
 
 namespace kernelgen::cli {
 namespace {
 
-constexpr const char* k_footer =
-    "Exit codes: 0 success (eval: correct and at least as fast), 1 eval: correct but slower, run: goal not\n"
-    "reached, 2 eval: not correct, run: no correct kernel, 64 wrong usage, 69 something this machine lacks,\n"
-    "70 a bug of kgen, 73 a run in use by another kgen, 75 not possible now, come back later, 130 interrupted.";
+constexpr const char* k_task_file = "kgen.toml";
 
 int report(const Error& error, Context& context) {
   constexpr std::size_t k_max_error = 2000;
@@ -21,50 +23,152 @@ int report(const Error& error, Context& context) {
   return static_cast<int>(exit_code_for(error));
 }
 
-/// CLI11 throws for --help too; those texts are success.
-int report(const CLI::ParseError& error, const CLI::App& app, Context& context) {
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-    app.exit(error, context.out, context.err);
-    return static_cast<int>(ExitCode::Success);
-  }
-  return report(Error{ErrorCode::InvalidArgument, std::string(error.what()) + " (see kgen --help)"}, context);
+Error usage_error(Error error, const std::string& command) {
+  error.message += " (see kgen " + command + (command.empty() ? "--help)" : " --help)");
+  return error;
 }
 
-/// CLI11 would only say that a command is required.
-std::optional<std::string> unknown_command(CLI::App& app, const std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front().rfind('-', 0) == 0) return std::nullopt;
-  const auto& name = arguments.front();
-  const auto known = app.get_subcommands([&](const CLI::App* command) { return command->get_name() == name; });
-  return known.empty() ? std::optional(name) : std::nullopt;
+std::size_t help_width(const Context& context) {
+  return context.out_terminal.interactive ? context.out_terminal.width : 0;
+}
+
+/// An option of kgen itself: what comes of it is decided before values are stored.
+Option general_option(std::string name, std::string value_name, std::string help, Value value) {
+  value.store = [](const std::string& text) -> Result<void> {
+    return text.empty() ? Result<void>(Error{ErrorCode::InvalidArgument, "expected a value, not an empty one"})
+                        : Result<void>();
+  };
+  return {.name = std::move(name),
+          .value_name = std::move(value_name),
+          .help = std::move(help),
+          .value = std::move(value),
+          .is_command_line_only = true};
+}
+
+void add_general_options(Command& command) {
+  auto help = general_option("--help", "", "Print this help and exit", {.store = {}, .notation = Notation::Boolean});
+  help.aliases = {"-h"};
+  const auto after_arguments =
+      std::find_if(command.options.begin(), command.options.end(), [](const auto& one) { return !one.is_argument(); });
+  command.options.insert(after_arguments, std::move(help));
+  if (command.is_hidden || command.name == "completion") return;
+  const auto end_of_options = std::find_if(command.options.begin(), command.options.end(),
+                                           [](const auto& option) { return !option.group.empty(); });
+  command.options.insert(
+      end_of_options,
+      {general_option("--config", "FILE", "Take your settings from here, not from ~/.config/kgen/config.toml",
+                      {.store = {}, .completion = Completion::Files}),
+       general_option("--print-config", "", "Print every setting and where it comes from, and exit",
+                      {.store = {}, .notation = Notation::Boolean})});
+}
+
+/// The answer to a command line that does not begin with a command; nothing when it does.
+std::optional<int> answer_general(const std::vector<std::string>& arguments, const std::vector<Command>& commands,
+                                  Context& context) {
+  const auto wrong = [&](const std::string& message) {
+    return report(usage_error({ErrorCode::InvalidArgument, message}, ""), context);
+  };
+  if (arguments.empty()) return wrong("a command is required");
+  const auto& first = arguments.front();
+  if (first == "--help" || first == "-h") {
+    context.out << render_help(commands, help_width(context));
+    return static_cast<int>(ExitCode::Success);
+  }
+  if (first == "--version") {
+    context.out << "kgen " << version() << '\n';
+    return static_cast<int>(ExitCode::Success);
+  }
+  if (!first.empty() && first.front() == '-')
+    return wrong("unknown option " + first + did_you_mean(first, std::vector<std::string>{"--help", "--version"}));
+  std::vector<std::string> names;
+  for (const auto& command : commands) {
+    if (command.name == first) return std::nullopt;
+    if (!command.is_hidden) names.push_back(command.name);
+  }
+  return wrong("unknown command " + first + did_you_mean(first, names));
+}
+
+/// The file that --config names, else the user's own where there is one.
+Result<std::optional<ConfigFile>> read_user_config(const GivenOptions& given, const std::vector<Command>& commands,
+                                                   const Environment& environment) {
+  const auto named = given.find("--config");
+  std::error_code ignored;
+  if (named == given.end() &&
+      (environment.config_file.empty() || !std::filesystem::exists(environment.config_file, ignored)))
+    return std::optional<ConfigFile>();
+  KERNELGEN_TRY(auto file, read_config(named == given.end() ? environment.config_file : named->second.back()));
+  KERNELGEN_CHECK(check_user_file(file, commands));
+  return std::optional(std::move(file));
+}
+
+/// The kgen.toml beside the task's file.
+Result<std::optional<ConfigFile>> read_task_config(const Command& command, const Settings& settings,
+                                                   const std::vector<Command>& commands,
+                                                   const Environment& environment) {
+  const auto task = settings.find(command.task_option);
+  if (task == settings.end()) return std::optional<ConfigFile>();
+  const auto path = find_task_file(task->second.values.back(), {.kernelbench_dir = environment.kernelbench_dir});
+  // What is wrong with the task is told when it is read.
+  if (!path) return std::optional<ConfigFile>();
+  const auto config = path->parent_path() / k_task_file;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(config, ignored)) return std::optional<ConfigFile>();
+  KERNELGEN_TRY(auto file, read_config(config));
+  KERNELGEN_CHECK(check_task_file(file, commands));
+  return std::optional(std::move(file));
+}
+
+Result<Settings> read_settings(const Command& command, const GivenOptions& given, const std::vector<Command>& commands,
+                               const Environment& environment) {
+  ConfigFiles files{.home = environment.home};
+  KERNELGEN_TRY(files.user, read_user_config(given, commands, environment));
+  const auto combine = [&] {
+    auto combined = combine_settings(command, given, files);
+    return combined ? combined : usage_error(std::move(combined).error(), command.name);
+  };
+  KERNELGEN_TRY(auto settings, combine());
+  KERNELGEN_TRY(files.task, read_task_config(command, settings, commands, environment));
+  return files.task ? combine() : settings;
+}
+
+Result<ExitCode> run_command(const Command& command, const std::vector<std::string>& arguments,
+                             const std::vector<Command>& commands, Context& context) {
+  const auto given = parse_arguments(command, arguments);
+  if (!given) return usage_error(given.error(), command.name);
+  if (given->contains("--help")) {
+    context.out << render_help(command, help_width(context));
+    return ExitCode::Success;
+  }
+  KERNELGEN_TRY(const auto settings, read_settings(command, *given, commands, context.environment));
+  if (auto stored = store_settings(command, settings); !stored)
+    return usage_error(std::move(stored).error(), command.name);
+  if (given->contains("--print-config")) {
+    context.out << render_settings(command, settings);
+    return ExitCode::Success;
+  }
+  if (auto complete = check_required(command, settings); !complete)
+    return usage_error(std::move(complete).error(), command.name);
+  return command.run();
 }
 
 }  // namespace
 
+std::vector<Command> make_commands(Context& context) {
+  std::vector<Command> commands;
+  for (const auto make : {make_run_command, make_generate_command, make_eval_command, make_prompt_command,
+                          make_detect_command, make_profile_command, make_report_command, make_devices_command,
+                          make_doctor_command, make_worker_command, make_completion_command, make_man_command})
+    commands.push_back(make(context));
+  for (auto& command : commands) add_general_options(command);
+  return commands;
+}
+
 int run_kgen(const std::vector<std::string>& arguments, Context& context) {
-  CLI::App app("Has language models write kernels that replace PyTorch modules, and judges them.", "kgen");
-  app.set_version_flag("--version", "kgen " + std::string(version()));
-  app.require_subcommand(1);
-  app.footer(k_footer);
-  app.get_formatter()->column_width(28);
-  Action action;
-  add_run_command(app, context, action);
-  add_generate_command(app, context, action);
-  add_eval_command(app, context, action);
-  add_prompt_command(app, context, action);
-  add_detect_command(app, context, action);
-  add_profile_command(app, context, action);
-  add_report_command(app, context, action);
-  add_devices_command(app, context, action);
-  add_doctor_command(app, context, action);
-  add_worker_command(app, context, action);
-  if (const auto name = unknown_command(app, arguments))
-    return report(Error{ErrorCode::InvalidArgument, "unknown command " + *name + " (see kgen --help)"}, context);
-  try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes them last first
-  } catch (const CLI::ParseError& error) {
-    return report(error, app, context);
-  }
-  const auto code = action();
+  const auto commands = make_commands(context);
+  if (const auto answer = answer_general(arguments, commands, context)) return *answer;
+  const auto command = std::find_if(commands.begin(), commands.end(),
+                                    [&](const auto& known) { return known.name == arguments.front(); });
+  const auto code = run_command(*command, {arguments.begin() + 1, arguments.end()}, commands, context);
   if (!code) return report(code.error(), context);
   if (!context.out.flush()) return report(Error{ErrorCode::Io, "cannot write to standard output"}, context);
   return static_cast<int>(*code);

@@ -31,17 +31,18 @@ Result<std::unique_ptr<KernelCompiler>> make_profile_compiler(const std::optiona
   return std::unique_ptr<KernelCompiler>(std::move(cached));
 }
 
-Result<std::unique_ptr<Profiler>> make_profiler(std::chrono::milliseconds timeout, const Installation& installation,
-                                                Context& context) {
+Result<std::unique_ptr<Profiler>> make_profiler(std::chrono::milliseconds timeout, const std::string& python,
+                                                const Installation& installation, Context& context) {
   NcuProfilerOptions options{.installation = installation, .environment = context.environment.clean};
-  if (!context.environment.python.empty()) options.python = context.environment.python;
+  if (!python.empty()) options.python = python;
   options.timeout = timeout;
   return make_ncu_profiler(std::move(options), context.processes);
 }
 
 Result<std::unique_ptr<Profiler>> make_candidate_profiler(const GpuFacts& gpu, const std::string& cache_dir,
-                                                          const Installation& installation, Context& context) {
-  KERNELGEN_TRY(auto profiler, make_profiler(NcuProfilerOptions{}.timeout, installation, context));
+                                                          const std::string& python, const Installation& installation,
+                                                          Context& context) {
+  KERNELGEN_TRY(auto profiler, make_profiler(NcuProfilerOptions{}.timeout, python, installation, context));
   KERNELGEN_TRY(auto compiler, make_profile_compiler(gpu, cache_dir, installation, context));
   return make_compiling_profiler(std::move(profiler), std::move(compiler));
 }

@@ -21,11 +21,13 @@ namespace kernelgen::cli {
 
 /// Nsight Compute and torch's timeline, for modules and for what a compiler made.
 [[nodiscard]] Result<std::unique_ptr<Profiler>> make_profiler(std::chrono::milliseconds timeout,
+                                                              const std::string& python,
                                                               const Installation& installation, Context& context);
 
 /// A profiler that builds native candidates itself.
 [[nodiscard]] Result<std::unique_ptr<Profiler>> make_candidate_profiler(const GpuFacts& gpu,
                                                                         const std::string& cache_dir,
+                                                                        const std::string& python,
                                                                         const Installation& installation,
                                                                         Context& context);
 

@@ -8,8 +8,9 @@
 
 #include <kernelgen/prompt/error_classifier.hpp>
 
-#include "support/json_text.hpp"
 #include "exit_codes.hpp"
+#include "layout.hpp"
+#include "support/json_text.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::cli {
@@ -19,47 +20,19 @@ constexpr std::size_t k_name_width = 12;
 constexpr std::size_t k_max_text = 4000;
 constexpr std::size_t k_id_digits = 12;
 
-constexpr std::string_view k_green = "\x1b[32m";
-constexpr std::string_view k_yellow = "\x1b[33m";
-constexpr std::string_view k_red = "\x1b[31m";
-constexpr std::string_view k_plain = "\x1b[0m";
-
-std::string colored(std::string_view text, std::string_view color, const RenderOptions& options) {
-  if (!options.color) return std::string(text);
-  return std::string(color) + std::string(text) + std::string(k_plain);
-}
-
-std::size_t characters(std::string_view text) {
-  return std::size_t(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-/// `text` broken at blanks into lines of at most `width` characters; a longer word keeps a line of its own.
-std::vector<std::string> wrap(const std::string& text, std::size_t width) {
-  std::vector<std::string> lines(1);
-  for (const auto word : split(text, ' ')) {
-    auto& line = lines.back();
-    if (!line.empty() && characters(line) + 1 + characters(word) > width)
-      lines.emplace_back(word);
-    else
-      line += (line.empty() ? "" : " ") + std::string(word);
-  }
-  return lines;
-}
-
 /// Lines of "name  text", wrapped under the text.
 class Block {
  public:
   explicit Block(const RenderOptions& options) : options_(options) {}
 
-  void headline(std::string_view text, std::string_view color) { text_ += colored(text, color, options_) + '\n'; }
+  void headline(std::string_view text, std::string_view color) { text_ += colored(text, color, options_.color) + '\n'; }
 
   /// Untrusted text is made fit for a terminal. Nothing is said about an empty one.
   void fact(std::string_view name, std::string_view text) {
     const std::string clean = sanitize_line(text, k_max_text);
     if (clean.empty()) return;
-    const bool wrapped = options_.width > 2 * k_name_width;
-    const auto lines = wrapped ? wrap(clean, options_.width - k_name_width) : std::vector<std::string>{clean};
-    for (const auto& line : lines) {
+    const bool is_wrapped = options_.width > 2 * k_name_width;
+    for (const auto& line : wrap(clean, is_wrapped ? options_.width - k_name_width : 0)) {
       text_ += fmt::format("{:<{}}{}\n", name, k_name_width, line);
       name = "";
     }
@@ -166,16 +139,6 @@ std::string format_nanoseconds(double nanoseconds) {
   return fmt::format("{:.0f} ns", nanoseconds);
 }
 
-std::string cut_to_width(std::string_view text, std::size_t width) {
-  if (characters(text) <= width) return std::string(text);
-  constexpr std::string_view k_mark = "...";
-  const std::size_t keep = width > k_mark.size() ? width - k_mark.size() : 0;
-  std::size_t end = 0;
-  for (std::size_t kept = 0; end < text.size(); ++end)
-    if ((text[end] & 0xC0) != 0x80 && kept++ == keep) break;
-  return std::string(text.substr(0, end)) + std::string(k_mark.substr(0, std::min(width, k_mark.size())));
-}
-
 std::string render_record(const EvaluationRecord& record, const RenderOptions& options) {
   Block block(options);
   add_headline(record, block);
@@ -198,7 +161,7 @@ std::string render_findings(const std::vector<DoctorFinding>& findings, const Re
   std::string text;
   for (const auto& finding : findings) {
     const std::string status = fmt::format("{:<9}", to_string(finding.status));
-    text += fmt::format("{}{:<15}{}\n", colored(status, status_color(finding.status), options), finding.name,
+    text += fmt::format("{}{:<15}{}\n", colored(status, status_color(finding.status), options.color), finding.name,
                         finding.detail);
     if (!finding.remedy.empty()) text += fmt::format("{:<24}-> {}\n", "", finding.remedy);
   }

@@ -34,7 +34,4 @@ struct RenderOptions {
 /// "3.2 us", "4.05 ms", "1.50 s".
 [[nodiscard]] std::string format_nanoseconds(double nanoseconds);
 
-/// At most `width` characters of UTF-8; a cut text ends in "...".
-[[nodiscard]] std::string cut_to_width(std::string_view text, std::size_t width);
-
 }  // namespace kernelgen::cli

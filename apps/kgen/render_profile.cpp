@@ -7,6 +7,7 @@
 
 #include <kernelgen/profile/metrics.hpp>
 
+#include "layout.hpp"
 #include "support/json_text.hpp"
 #include "support/text.hpp"
 

@@ -4,13 +4,12 @@
 
 #include <utility>
 
-#include "render.hpp"
+#include "layout.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::cli {
 namespace {
 
-constexpr std::string_view k_erase_line = "\r\x1b[K";
 constexpr std::size_t k_max_message = 300;
 /// Logs keep whole messages up to here.
 constexpr std::size_t k_plain_width = 200;

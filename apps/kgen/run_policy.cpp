@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <kernelgen/flow/stages.hpp>
 
 #include "evaluation_flags.hpp"
@@ -14,14 +11,16 @@
 namespace kernelgen::cli {
 namespace {
 
-/// `sets` says what else could have been said.
-Result<void> check_names(const std::vector<std::string>& names, const std::vector<std::string>& known,
-                         std::string_view kind, std::string_view sets) {
-  for (const auto& name : names)
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      return Error{ErrorCode::InvalidArgument,
-                   fmt::format("unknown {0} {1}; {0}s are {2}; {3}", kind, name, fmt::join(known, ", "), sets)};
-  return {};
+/// `others` are the values that stand for several names or for none.
+Result<void> check_names(const std::string& option, const std::vector<std::string>& names,
+                         std::vector<std::string> known, const std::vector<std::string>& others) {
+  const auto is_known = [&](const auto& name) { return std::find(known.begin(), known.end(), name) != known.end(); };
+  const auto wrong = std::find_if_not(names.begin(), names.end(), is_known);
+  if (wrong == names.end()) return {};
+  known.insert(known.end(), others.begin(), others.end());
+  auto error = unknown_name(*wrong, known);
+  error.message = option + ": " + error.message;
+  return error;
 }
 
 Result<std::vector<std::string>> choose_escalations(std::string_view asked, const PromptBuilder& prompts,
@@ -31,7 +30,7 @@ Result<std::vector<std::string>> choose_escalations(std::string_view asked, cons
   for (const auto name : split(asked, ',')) names.emplace_back(name);
   auto known = prompts.variants(PromptKind::Repair, target);
   known.emplace_back(k_restart);
-  KERNELGEN_CHECK(check_names(names, known, "escalation", "or none"));
+  KERNELGEN_CHECK(check_names("--escalations", names, std::move(known), {"none"}));
   return names;
 }
 
@@ -60,9 +59,6 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
     rounds.profiles = profiles;
     return make_rounds_policy(std::move(rounds));
   }
-  if (options.policy != "hybrid")
-    return Error{ErrorCode::InvalidArgument,
-                 "unknown policy " + options.policy + "; policies are hybrid, one-shot, reflect, rounds"};
   auto hybrid = options.hybrid;
   hybrid.strategies = strategies;
   hybrid.temperature = options.temperature;
@@ -71,55 +67,87 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
   hybrid.floor_ratio = options.floor_ratio;
   hybrid.profiles = profiles;
   hybrid.early_exit = options.early_exit ? EarlyExit::Yes : EarlyExit::No;
-  KERNELGEN_TRY(hybrid.stages, choose_stages(options.stages));
-  KERNELGEN_CHECK(check_names(hybrid.stages, prompts.variants(PromptKind::Stage, target), "stage",
-                              "sets of them three, four, none"));
+  KERNELGEN_TRY(hybrid.stages, choose_stages(options.stages).context("--stages"));
+  KERNELGEN_CHECK(
+      check_names("--stages", hybrid.stages, prompts.variants(PromptKind::Stage, target), {"three", "four", "none"}));
   return make_hybrid_policy(std::move(hybrid));
 }
 
-void bind_search(CLI::App& command, SearchOptions& options) {
-  const auto count = [&](const char* name, int& value, const char* text) {
-    command.add_option(name, value, text)->type_name("N")->check(quiet(CLI::Range(0, 1000)))->capture_default_str();
-  };
-  const auto number = [&](const char* name, double& value, const char* text) {
-    command.add_option(name, value, text)->type_name("X")->check(quiet(CLI::NonNegativeNumber))->capture_default_str();
-  };
-  command.add_option("--policy", options.policy, "hybrid, one-shot, reflect or rounds")
-      ->type_name("NAME")
-      ->capture_default_str();
-  count("--seeds", options.hybrid.seeds, "hybrid: first kernels, different on purpose");
-  count("--seed-repairs", options.hybrid.seed_repairs, "hybrid: attempts to mend a seed");
-  count("--optimize-repairs", options.hybrid.optimize_repairs, "hybrid: attempts to mend an optimized kernel");
-  count("--stage-repairs", options.hybrid.stage_repairs, "hybrid: attempts to mend a stage");
-  command.add_option("--stages", options.stages, "hybrid: three, four, none, or stages in their order: A,B,C")
-      ->type_name("SET")
-      ->capture_default_str();
-  command
-      .add_option("--escalations", options.escalations,
-                  "hybrid, rounds: what is tried when an error comes back, each once, in this order; or none")
-      ->type_name("LIST")
-      ->capture_default_str();
-  // Its name in earlier versions.
-  command.add_option("--rescues", options.escalations)->group("");
-  number("--threshold", options.hybrid.threshold, "hybrid: no stages for a persistent kernel with this score");
-  number("--epsilon", options.hybrid.epsilon, "hybrid: a stage must be faster by this fraction");
-  command.add_flag("--early-exit", options.early_exit, "hybrid: no stage whose aim the --profile shows as reached");
-  number("--stop-at-score", options.stop_at_score,
-         "hybrid: seeds one by one until this score; 0: all at once. rounds: end at it; 0: never");
-  number("--floor-ratio", options.floor_ratio,
-         "hybrid, rounds: nothing more for a kernel within this ratio of its floor; 0: always more");
-  count("--rounds", options.rounds.rounds, "rounds: kernels of the coder");
-  count("--patience", options.rounds.patience, "rounds: failures in a row before it goes back to the best kernel");
-  command
-      .add_option("--profile", options.profile,
-                  "none, timeline or counters of correct kernels; they run without the sandbox for it")
-      ->type_name("KIND")
-      ->check(quiet(CLI::IsMember({"none", "timeline", "counters"})))
-      ->capture_default_str();
-  count("--samples", options.samples, "one-shot, reflect: kernels per attempt");
-  count("--attempts", options.attempts, "reflect: attempts");
-  number("--temperature", options.temperature, "Sampling temperature of the model");
-  number("--goal", options.goal, "Exit with 0 when the best score is at least this");
+namespace {
+
+Option search_option(std::string name, std::string value_name, std::string help, Value value) {
+  return {.name = std::move(name),
+          .value_name = std::move(value_name),
+          .help = std::move(help),
+          .value = std::move(value),
+          .group = "Search",
+          .task_file = TaskFileRule::Allowed};
+}
+
+Option count_option(std::string name, int& place, std::string help) {
+  return search_option(std::move(name), "N", std::move(help), whole_number(place, {0, 1000}));
+}
+
+Option ratio_option(std::string name, double& place, std::string help) {
+  constexpr double k_most = 1e6;
+  return search_option(std::move(name), "X", std::move(help), number(place, {0, k_most}));
+}
+
+/// Names with commas between them.
+Value name_list(std::string& place, std::vector<std::string> completions) {
+  auto value = text(place);
+  value.completions = std::move(completions);
+  value.is_list = true;
+  return value;
+}
+
+void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
+  auto& hybrid = search.hybrid;
+  options.push_back(count_option("--seeds", hybrid.seeds, "hybrid: first kernels, different on purpose"));
+  options.push_back(count_option("--seed-repairs", hybrid.seed_repairs, "hybrid: attempts to mend a seed"));
+  options.push_back(
+      count_option("--optimize-repairs", hybrid.optimize_repairs, "hybrid: attempts to mend an optimized kernel"));
+  options.push_back(count_option("--stage-repairs", hybrid.stage_repairs, "hybrid: attempts to mend a stage"));
+  options.push_back(search_option("--stages", "SET", "hybrid: three, four, none, or stages in their order: A,B,C",
+                                  name_list(search.stages, {"three", "four", "none"})));
+  options.push_back(
+      search_option("--escalations", "LIST",
+                    "hybrid, rounds: what is tried when an error comes back, each once, in this order; or none",
+                    name_list(search.escalations, {"none"})));
+  options.back().retired = {"--rescues"};
+  options.push_back(
+      ratio_option("--threshold", hybrid.threshold, "hybrid: no stages for a persistent kernel with this score"));
+  options.push_back(ratio_option("--epsilon", hybrid.epsilon, "hybrid: a stage must be faster by this fraction"));
+  options.push_back(search_option("--early-exit", "", "hybrid: no stage whose aim the --profile shows as reached",
+                                  flag(search.early_exit)));
+  options.push_back(
+      ratio_option("--stop-at-score", search.stop_at_score,
+                   "hybrid: seeds one by one until this score; 0: all at once. rounds: end at it; 0: never"));
+  options.push_back(
+      ratio_option("--floor-ratio", search.floor_ratio,
+                   "hybrid, rounds: nothing more for a kernel within this ratio of its floor; 0: always more"));
+}
+
+}  // namespace
+
+void add_search_options(std::vector<Option>& options, SearchOptions& search) {
+  options.push_back(search_option("--policy", "NAME", "hybrid, one-shot, reflect or rounds",
+                                  choice(search.policy, {"hybrid", "one-shot", "reflect", "rounds"})));
+  add_hybrid_options(options, search);
+  options.push_back(count_option("--rounds", search.rounds.rounds, "rounds: kernels of the coder"));
+  options.push_back(count_option("--patience", search.rounds.patience,
+                                 "rounds: failures in a row before it goes back to the best kernel"));
+  // A profiled kernel runs without the sandbox, so a task may not ask for it.
+  options.push_back(search_option("--profile", "KIND",
+                                  "none, timeline or counters of correct kernels; they run without the sandbox for it",
+                                  choice(search.profile, {"none", "timeline", "counters"})));
+  options.back().task_file = TaskFileRule::StartsProgram;
+  options.push_back(count_option("--samples", search.samples, "one-shot, reflect: kernels per attempt"));
+  options.push_back(count_option("--attempts", search.attempts, "reflect: attempts"));
+  options.push_back(temperature_option(search.temperature));
+  options.back().group = "Search";
+  options.push_back(ratio_option("--goal", search.goal, "Exit with 0 when the best score is at least this"));
+  options.back().task_file = TaskFileRule::WeakensVerdict;
 }
 
 }  // namespace kernelgen::cli

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <kernelgen/flow/policy.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
 
+#include "command_line.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::cli {
@@ -30,9 +31,10 @@ struct SearchOptions {
   std::string profile = "none";
 };
 
-void bind_search(CLI::App& command, SearchOptions& options);
+/// Adds the options of `search`, which must outlive them, under the heading "Search".
+void add_search_options(std::vector<Option>& options, SearchOptions& search);
 
-/// InvalidArgument for an unknown policy or stage, before anything is spent.
+/// The policy that the options describe. InvalidArgument for an unknown stage or rescue, before anything is spent.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const PromptBuilder& prompts,
                                                           Target target);
 

@@ -259,6 +259,8 @@ class WorkerBenchmarker final : public Benchmarker {
     };
     add("--python", options_.python);
     add("--cache-dir", options_.cache_dir);
+    // A worker that serves this connection must not become another one by what the user's configuration file says.
+    add("--config", "/dev/null");
     request.environment = clean_environment(current_environment());
     // The worker ends when its input does.
     request.parent_death = ParentDeath::Ignore;

@@ -231,6 +231,11 @@ std::string hex_encode(std::string_view bytes) {
   return text;
 }
 
+std::string list_alternatives(std::span<const std::string> names) {
+  if (names.size() < 2) return names.empty() ? std::string() : names.front();
+  return join(names.first(names.size() - 1), ", ") + " or " + names.back();
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -244,6 +249,30 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return row[b.size()];
+}
+
+std::string did_you_mean(std::string_view wrong, std::span<const std::string> known) {
+  const auto lower = [](std::string_view text) {
+    std::string low(text);
+    for (char& c : low)
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return low;
+  };
+  const std::string low = lower(wrong);
+  std::vector<std::pair<std::size_t, std::string>> close;
+  for (const auto& name : known) {
+    const std::string other = lower(name);
+    const bool is_inside = (low.size() >= 3 && contains(other, low)) || (other.size() >= 3 && contains(low, other));
+    const std::size_t distance = is_inside ? 1 : edit_distance(low, other);
+    // Every letter replaced is no likeness.
+    if (distance <= std::max<std::size_t>(2, low.size() / 3) && distance < low.size())
+      close.emplace_back(distance, name);
+  }
+  if (close.empty()) return {};
+  std::sort(close.begin(), close.end());
+  std::vector<std::string> best;
+  for (std::size_t i = 0; i < std::min<std::size_t>(close.size(), 3); ++i) best.push_back(close[i].second);
+  return "; did you mean " + list_alternatives(best) + "?";
 }
 
 }  // namespace v0

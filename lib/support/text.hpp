@@ -41,8 +41,15 @@ inline namespace v0 {
 /// Lower-case hexadecimal digits.
 [[nodiscard]] std::string hex_encode(std::string_view bytes);
 
-/// Insertions, deletions and replacements between two names; for "did you mean".
+/// "a, b or c".
+[[nodiscard]] std::string list_alternatives(std::span<const std::string> names);
+
+/// Insertions, deletions and replacements between two names.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// "; did you mean relu, gelu?" with at most three of the known names that are close to a wrong one, the closest first.
+/// Empty when none is close.
+[[nodiscard]] std::string did_you_mean(std::string_view wrong, std::span<const std::string> known);
 
 }  // namespace v0
 }  // namespace kernelgen

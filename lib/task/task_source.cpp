@@ -64,29 +64,6 @@ std::vector<std::string> tasks_in(const fs::path& directory) {
   return names;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
-}
-
-/// "; did you mean relu, gelu?" for the names that come close, best first.
-std::string suggestion(const std::string& wanted, const std::vector<std::string>& known) {
-  std::vector<std::pair<std::size_t, std::string>> close;
-  const std::string low = lower(wanted);
-  for (const auto& name : known) {
-    const std::string other = lower(name);
-    const bool inside = low.size() >= 3 && other.find(low) != std::string::npos;
-    const std::size_t distance = inside ? 1 : edit_distance(low, other);
-    if (distance <= std::max<std::size_t>(2, low.size() / 3)) close.emplace_back(distance, name);
-  }
-  if (close.empty()) return {};
-  std::sort(close.begin(), close.end());
-  std::vector<std::string> best;
-  for (std::size_t i = 0; i < std::min<std::size_t>(close.size(), 3); ++i) best.push_back(close[i].second);
-  return "; did you mean " + join(best, ", ") + "?";
-}
-
 /// KernelBench/ of a checkout, or the directory itself.
 fs::path data_directory(const fs::path& given) {
   std::error_code error;
@@ -142,10 +119,12 @@ Result<fs::path> find_in_kernelbench(const std::string& name, const BenchName& w
   if (found.size() > 1)
     return Error{ErrorCode::InvalidArgument, "task " + name + " is ambiguous: " + join(found, ", "), {}};
   return Error{
-      ErrorCode::NotFound, "cannot find task " + name + " in " + root.string() + suggestion(wanted.task, known), {}};
+      ErrorCode::NotFound, "cannot find task " + name + " in " + root.string() + did_you_mean(wanted.task, known), {}};
 }
 
-Result<fs::path> find_task(const std::string& name, const TaskLocator& locator) {
+}  // namespace
+
+Result<fs::path> find_task_file(const std::string& name, const TaskLocator& locator) {
   if (name.empty() || name.find('\0') != std::string::npos)
     return Error{ErrorCode::InvalidArgument, "a task needs a path or a KernelBench name", {}};
   std::error_code error;
@@ -165,13 +144,11 @@ Result<fs::path> find_task(const std::string& name, const TaskLocator& locator) 
   if (bench_name && !bench_name->level.empty())
     message += "; for a KernelBench name say where its checkout is (KERNELBENCH_DIR)";
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  return Error{ErrorCode::NotFound, message + suggestion(path.stem().string(), tasks_in(directory)), {}};
+  return Error{ErrorCode::NotFound, message + did_you_mean(path.stem().string(), tasks_in(directory)), {}};
 }
 
-}  // namespace
-
 Result<TaskSource> load_task_source(const std::string& name, const TaskLocator& locator) {
-  KERNELGEN_TRY(const fs::path path, find_task(name, locator));
+  KERNELGEN_TRY(const fs::path path, find_task_file(name, locator));
   auto text = read_file(path, k_max_task_bytes);
   if (!text) {
     Error error = std::move(text).error();

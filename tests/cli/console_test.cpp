@@ -1,6 +1,6 @@
 #include "console.hpp"
 
-#include "render.hpp"
+#include "layout.hpp"
 #include "support/catch.hpp"
 
 using namespace kernelgen;

@@ -118,6 +118,24 @@ class Fixture {
   NoProcesses processes_;
 };
 
+/// The descriptions of all commands, and the world that they borrow.
+struct DescribedCommands {
+  cli::Environment environment{};
+  std::ostringstream out{}, err{};
+  NoProcesses processes{};
+  cli::Context context{.environment = environment,
+                       .out = out,
+                       .err = err,
+                       .out_terminal = {},
+                       .err_terminal = {},
+                       .make_benchmarker = {},
+                       .find_installation = {},
+                       .make_llm = {},
+                       .processes = processes,
+                       .stop = {}};
+  std::vector<cli::Command> commands = cli::make_commands(context);
+};
+
 inline EvaluationRecord correct_record(double speedup) {
   EvaluationRecord record;
   record.timing.emplace().speedup_call = {speedup, speedup, speedup};

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "support/json_text.hpp"
 #include "fixture.hpp"
 #include "render_profile.hpp"
 #include "support/catch.hpp"
 #include "support/golden.hpp"
+#include "support/json_text.hpp"
 
 using namespace kernelgen;
 using namespace kernelgen::cli;

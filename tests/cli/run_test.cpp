@@ -166,15 +166,17 @@ TEST_CASE("run for a GPU that is not here ends with 69 before anything is spent"
 
 TEST_CASE("wrong options of run are named", "[cli][run]") {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
-      {{"--policy", "random"}, "unknown policy random; policies are hybrid, one-shot, reflect, rounds\n"},
+      {{"--policy", "random"},
+       "kgen: --policy: expected hybrid, one-shot, reflect or rounds, not random (see kgen run --help)\n"},
       {{"--name", "../elsewhere"}, "the run name \"../elsewhere\" cannot name a directory"},
       {{"--stages", "no_such_stage"},
-       "kgen: unknown stage no_such_stage; stages are advanced_memory, block_tiling, grid_and_parallel, "
-       "memory_access, memory_and_tuning; sets of them three, four, none\n"},
-      {{"--stages", "block_tiling,,"}, "kgen: a stage has no name"},
+       "kgen: --stages: expected advanced_memory, block_tiling, grid_and_parallel, memory_access, memory_and_tuning, "
+       "three, four or none, not no_such_stage\n"},
+      {{"--stages", "block_tilling"}, "not block_tilling; did you mean block_tiling?\n"},
+      {{"--stages", "block_tiling,,"}, "kgen: --stages: a stage has no name"},
       {{"--escalations", "rethink,pray"},
-       "kgen: unknown escalation pray; escalations are other_algorithm, rethink, simplify, restart; or none\n"},
-      {{"--rescues", "rethink,pray"}, "kgen: unknown escalation pray; "},
+       "kgen: --escalations: expected other_algorithm, rethink, simplify, restart or none, not pray\n"},
+      {{"--rescues", "rethink,pray"}, "kgen: --escalations: expected "},
       {{"--max-cost", "5"}, "--max-cost and --price-cached need --price-input and --price-output\n"},
       {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA GPU of this machine\n"},
       {{"--profile", "counters", "--launch-prefix", "ssh node"}, "kgen: --profile needs the device on this machine"},

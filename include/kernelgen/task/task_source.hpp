@@ -4,6 +4,7 @@
 /// Finds KernelBench-format files and reads them.
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 
 #include <kernelgen/core/api.hpp>
@@ -31,6 +32,9 @@ inline constexpr std::size_t k_max_task_bytes = 4u << 20;
 /// directory, or a name that fits several tasks), InvalidTask (larger than k_max_task_bytes, not UTF-8, empty),
 /// PermissionDenied.
 [[nodiscard]] Result<TaskSource> load_task_source(const std::string& name, const TaskLocator& locator);
+
+/// The path of the file that load_task_source() would read; its errors but InvalidTask and PermissionDenied.
+[[nodiscard]] Result<std::filesystem::path> find_task_file(const std::string& name, const TaskLocator& locator);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -73,6 +73,22 @@ TEST_CASE("edit distance", "[support][text]") {
   CHECK(edit_distance("", "abc") == 3);
 }
 
+TEST_CASE("names that are close to a wrong one are suggested, the closest first", "[support][text]") {
+  const std::vector<std::string> names{"eval", "generate", "detect", "relu", "gelu"};
+  CHECK(did_you_mean("evla", names) == "; did you mean eval?");
+  CHECK(did_you_mean("evaluate", names) == "; did you mean eval?");
+  CHECK(did_you_mean("DETECT", names) == "; did you mean detect?");
+  CHECK(did_you_mean("elu", names) == "; did you mean gelu or relu?");
+  CHECK(did_you_mean("xy", names).empty());
+  CHECK(did_you_mean("something_else", names).empty());
+}
+
+TEST_CASE("alternatives are listed as a sentence does", "[support][text]") {
+  CHECK(list_alternatives({}).empty());
+  CHECK(list_alternatives(std::vector<std::string>{"a"}) == "a");
+  CHECK(list_alternatives(std::vector<std::string>{"a", "b", "c"}) == "a, b or c");
+}
+
 TEST_CASE("time is written as ISO 8601 in UTC", "[support][clock]") {
   const WallClock clock = [] {
     return std::chrono::system_clock::time_point(std::chrono::milliseconds(951'782'400'007));

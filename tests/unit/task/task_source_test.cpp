@@ -111,6 +111,13 @@ TEST_CASE("a task that does not exist is NotFound with close names", "[task][tas
   CHECK(mentions(error, "did you mean softmax?"));
 }
 
+TEST_CASE("the file of a task is found without being read", "[task][task_source]") {
+  Checkout checkout;
+  const auto path = checkout.add("mine/empty.py", "");
+  CHECK(find_task_file(path.string(), {}).value() == path);
+  CHECK(find_task_file(path.string() + "x", {}).error().code == ErrorCode::NotFound);
+}
+
 TEST_CASE("a KernelBench name without a checkout says what to set", "[task][task_source]") {
   auto error = load_task_source("level3/40", {}).error();
   CHECK(error.code == ErrorCode::NotFound);

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <kernelgen/core/result.hpp>
+
+namespace kernelgen::cli {
+
+/// One key of a configuration file.
+struct ConfigEntry {
+  /// The command that it is for; empty: it stands above all sections.
+  std::string section;
+  std::string key;
+  /// As on a command line; several for a TOML array.
+  std::vector<std::string> values;
+  bool is_boolean = false;
+  int line = 0;
+};
+
+/// A configuration file, in the order of its lines.
+struct ConfigFile {
+  std::filesystem::path path;
+  std::vector<ConfigEntry> entries;
+};
+
+/// Reads TOML with sections that are one level deep. InvalidArgument with path, line and key for anything else.
+[[nodiscard]] Result<ConfigFile> parse_config(std::string_view text, const std::filesystem::path& path);
+
+/// Reads a file. The error names it.
+[[nodiscard]] Result<ConfigFile> read_config(const std::filesystem::path& path);
+
+/// "PATH:LINE".
+[[nodiscard]] std::string place_of(const ConfigFile& file, const ConfigEntry& entry);
+
+}  // namespace kernelgen::cli

@@ -1,0 +1,33 @@
+#pragma once
+
+/// \file
+/// Text for terminals: its width, its lines, its colors.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kernelgen::cli {
+
+/// Starts the line that the cursor is in anew.
+inline constexpr std::string_view k_erase_line = "\r\x1b[K";
+
+inline constexpr std::string_view k_green = "\x1b[32m";
+inline constexpr std::string_view k_yellow = "\x1b[33m";
+inline constexpr std::string_view k_red = "\x1b[31m";
+
+/// `text` between the escape sequences of a color; unchanged where `use_color` is false.
+[[nodiscard]] std::string colored(std::string_view text, std::string_view color, bool use_color);
+
+/// Characters of UTF-8.
+[[nodiscard]] std::size_t count_characters(std::string_view text);
+
+/// `text` broken at blanks into lines of at most `width` characters; a longer word keeps a line of its own. One line
+/// when `width` is 0.
+[[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+/// At most `width` characters of UTF-8; a cut text ends in "...".
+[[nodiscard]] std::string cut_to_width(std::string_view text, std::size_t width);
+
+}  // namespace kernelgen::cli

@@ -1,0 +1,168 @@
+// What every option says to a value that makes no sense.
+#include <filesystem>
+#include <fstream>
+
+#include "cli/fixture.hpp"
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+using namespace kernelgen::cli;
+using namespace kernelgen::testing;
+
+namespace {
+
+/// The beginning of a command line that is complete without further options.
+std::vector<std::string> complete_command(const std::string& name, Fixture& kgen) {
+  const auto kernel = kgen.path("kernel.cpp");
+  if (name == "run") return {"run", k_task, "--target", "cpp", "--llm", "scripted:", "--results", kgen.path("out")};
+  if (name == "generate")
+    return {"generate", "--problem", k_task, "--output", kgen.path("made.cpp"), "--llm", "scripted:"};
+  if (name == "eval") return {"eval", "--code", kernel, "--problem", k_task};
+  if (name == "prompt") return {"prompt", k_task, "--phase", "seed", "--target", "cpp"};
+  if (name == "detect") return {"detect", kernel};
+  if (name == "profile") return {"profile", "--problem", k_task};
+  if (name == "report") return {"report", kgen.path("out")};
+  return {name};
+}
+
+/// Works in the directory of a fixture, where a name without a directory is harmless.
+class InDirectory {
+ public:
+  explicit InDirectory(const std::filesystem::path& path) { std::filesystem::current_path(path); }
+  ~InDirectory() { std::filesystem::current_path("/"); }
+  InDirectory(const InDirectory&) = delete;
+  InDirectory& operator=(const InDirectory&) = delete;
+};
+
+struct BadValue {
+  const char* command;
+  const char* option;
+  const char* value;
+  /// What the one line says after "kgen: ".
+  const char* message;
+};
+
+const BadValue k_bad_values[] = {
+    {"run", "--max-requests", "0", "--max-requests: expected a whole number of at least 1, not 0"},
+    {"run", "--max-requests", "-1", "--max-requests: expected a whole number of at least 1, not -1"},
+    {"run", "--max-tokens", "many", "--max-tokens: expected a whole number of at least 1, not many"},
+    {"run", "--max-tokens", "1e6", "--max-tokens: expected a whole number of at least 1, not 1e6"},
+    {"run", "--max-evaluations", "99999999999999999999", "--max-evaluations: expected a whole number of at least 1"},
+    {"run", "--max-minutes", "0", "--max-minutes: expected a number from 0.01 to 525600, not 0"},
+    {"run", "--max-minutes", "nan", "--max-minutes: expected a number from 0.01 to 525600, not nan"},
+    {"run", "--max-cost", "-0.5", "--max-cost: expected a number of at least 0, not -0.5"},
+    {"run", "--price-input", "inf", "--price-input: expected a number of at least 0, not inf"},
+    {"run", "--request-timeout", "0", "--request-timeout: expected a number from 1 to 86400, not 0"},
+    {"run", "--parallel", "0", "--parallel: expected a whole number from 1 to 256, not 0"},
+    {"run", "--parallel-evaluations", "257", "--parallel-evaluations: expected a whole number from 1 to 256, not 257"},
+    {"run", "--seeds", "-1", "--seeds: expected a whole number from 0 to 1000, not -1"},
+    {"run", "--seeds", "", "--seeds: expected a whole number from 0 to 1000, not \"\""},
+    {"run", "--policy", "hybird",
+     "--policy: expected hybrid, one-shot, reflect or rounds, not hybird; did you mean "
+     "hybrid?"},
+    {"run", "--profile", "all", "--profile: expected none, timeline or counters, not all"},
+    {"run", "--temperature", "NaN", "--temperature: expected a number from 0 to 10, not NaN"},
+    {"run", "--epsilon", "-1", "--epsilon: expected a number from 0 to 1000000, not -1"},
+    {"run", "--name", "", "--name: expected a value, not an empty one"},
+    {"run", "--name", "a/b", "the run name \"a/b\" cannot name a directory"},
+    {"run", "--target", "cude", "--target: expected cpp, cuda, torch or triton, not cude; did you mean cuda?"},
+    {"run", "--results", "kernel.cpp", "cannot"},
+    {"run", "--prompts", "/no/such", "cannot read the templates in /no/such"},
+    {"generate", "--num-samples", "0", "--num-samples: expected a whole number from 1 to 256, not 0"},
+    {"generate", "--prompt", "/no/such", "cannot read /no/such: No such file"},
+    {"eval", "--code", "/no/such.cpp", "cannot read /no/such.cpp: No such file"},
+    {"eval", "--code", "/tmp", "cannot read /tmp: Is a directory"},
+    {"eval", "--problem", "/no/such.py", "cannot find task /no/such.py: no such file"},
+    {"eval", "--problem", "/tmp", "cannot read task /tmp: it is a directory"},
+    {"eval", "--output", "/tmp", "cannot write /tmp: it is a directory"},
+    {"eval", "--output", "/no/such/r.json", "cannot write /no/such/r.json: No such file"},
+    {"eval", "--precision", "", "--precision: expected strict, default, tf32, fp16 or bf16, not \"\""},
+    {"eval", "--rtol", "nan", "--rtol: expected a number from 0 to 1000000, not nan"},
+    {"eval", "--timeout", "0", "--timeout: expected a number from 0.001 to 86400, not 0"},
+    {"eval", "--timeout", "1e9", "--timeout: expected a number from 0.001 to 86400, not 1e9"},
+    {"eval", "--threads", "5000", "--threads: expected a whole number from 0 to 4096, not 5000"},
+    {"eval", "--threads", "two", "--threads: expected a whole number from 0 to 4096, not two"},
+    {"eval", "--memory-limit", "0", "--memory-limit: expected a size such as 512MB or 8GB, not 0"},
+    {"eval", "--memory-limit", "8 potatoes", "--memory-limit: expected a size such as 512MB or 8GB, not 8 potatoes"},
+    {"eval", "--shrink", "batch", "--shrink: expected NAME=VALUE with a whole number above 0, not batch"},
+    {"eval", "--shrink", "batch=0", "--shrink: expected NAME=VALUE with a whole number above 0, not batch=0"},
+    {"eval", "--baseline", "compile,", "--baseline: expected compile or compile-max-autotune, not \"\""},
+    {"eval", "--launch-prefix", "ssh 'node", "--launch-prefix: the command has a quote that stays open: '"},
+    {"eval", "--launch-prefix", "", "--launch-prefix: expected a value, not an empty one"},
+    {"eval", "--config", "/no/such.toml", "cannot read /no/such.toml: No such file"},
+    {"eval", "--config", "/tmp", "cannot read /tmp: Is a directory"},
+    {"prompt", "--phase", "", "--phase: expected seed, repair, analysis, optimize, stage, reflect or critic, not \"\""},
+    {"prompt", "--max-tokens", "0", "--max-tokens: expected a whole number of at least 1, not 0"},
+    {"prompt", "--candidate", "/no/such.cpp", "cannot read /no/such.cpp: No such file"},
+    {"profile", "--timeout", "0.5", "--timeout: expected a number from 1 to 86400, not 0.5"},
+    {"profile", "--report", "/no/such.csv", "--problem cannot be combined with --report"},
+    {"worker", "--jobs", "0", "--jobs needs --spool"},
+    {"completion", "csh", nullptr, "shell: expected bash, zsh or fish, not csh; did you mean zsh, bash or fish?"},
+};
+
+/// The only line of an error.
+void check_one_line(const std::string& text) {
+  CHECK(std::count(text.begin(), text.end(), '\n') == 1);
+  CHECK(text.find("kgen: ") == 0);
+  CHECK(text.size() < 400);
+}
+
+}  // namespace
+
+TEST_CASE("a bad value gets one line that names the option and what was expected", "[cli][command_line]") {
+  for (const auto& [command, option, value, message] : k_bad_values) {
+    Fixture kgen;
+    const InDirectory here(std::filesystem::path(kgen.path("kernel.cpp")).parent_path());
+    auto arguments = complete_command(command, kgen);
+    // A required option is in the complete command already.
+    const auto known = std::find(arguments.begin(), arguments.end(), option);
+    if (known != arguments.end()) arguments.erase(known, known + 2);
+    arguments.emplace_back(option);
+    if (value != nullptr) arguments.emplace_back(value);
+    INFO(command << ' ' << option << ' ' << (value == nullptr ? "" : value));
+    const int code = kgen.run(arguments);
+    CHECK(code == 64);
+    INFO(kgen.err.str());
+    CHECK(kgen.err.str().find("kgen: " + std::string(message)) == 0);
+    check_one_line(kgen.err.str());
+    CHECK(kgen.out.str().empty());
+  }
+}
+
+namespace {
+
+/// Runs one command with one value of one option, and checks that an error is one line.
+void check_value(const std::string& name, const Option& option, const std::string& value) {
+  Fixture kgen;
+  const InDirectory here(std::filesystem::path(kgen.path("kernel.cpp")).parent_path());
+  auto arguments = complete_command(name, kgen);
+  const auto known = std::find(arguments.begin(), arguments.end(), option.name);
+  if (known != arguments.end()) arguments.erase(known, known + 2);
+  arguments.push_back(option.name + '=' + value);
+  if (option.name == "--spool") arguments.emplace_back("--no-wait");
+  INFO(name << ' ' << option.name << ' ' << value.substr(0, 40));
+  const int code = kgen.run(arguments);
+  const auto text = kgen.err.str();
+  INFO(code << ' ' << text.substr(0, 1000));
+  if (code < 64) return;
+  CHECK((code == 64 || code == 69 || code == 73 || code == 75));
+  const auto error = text.substr(text.rfind("kgen: "));
+  CHECK(std::count(error.begin(), error.end(), '\n') == 1);
+  CHECK(error.find('\x1b') == error.npos);
+  CHECK(error.size() < 2100);
+}
+
+}  // namespace
+
+TEST_CASE("whatever the value of an option, an error is one line", "[cli][command_line]") {
+  const std::string values[] = {"",          "0", "-1",          "nan", "99999999999999999999", std::string(5000, 'x'),
+                                "\x1b[2J\n", "=", "/dev/null/x", "."};
+  const DescribedCommands described;
+  for (const auto& command : described.commands) {
+    // These need a device, or another process.
+    if (command.name == "worker" || command.name == "doctor" || command.name == "devices") continue;
+    for (const auto& option : command.options)
+      if (!option.is_argument() && !option.is_flag())
+        for (const auto& value : values) check_value(command.name, option, value);
+  }
+}
