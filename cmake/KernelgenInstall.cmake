@@ -2,6 +2,7 @@
 # library finds its worker, runner, judge and ABI header relative to itself, so everything can be moved as a whole.
 #
 #   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi,prompts,devices}
+#   share/doc/kernelgen/{README.md,docs,examples}   share/man/man1/kgen.1   completion scripts where shells look for them
 include(CMakePackageConfigHelpers)
 
 set(KERNELGEN_INSTALL_DATADIR share/kernelgen)
@@ -25,7 +26,10 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/python/ DESTINATION ${KERNELGEN_INST
   FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "*.h" PATTERN "__pycache__" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/prompt/templates/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/prompts)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/device/data/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/devices)
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION share/doc/kernelgen)
+install(FILES LICENSE README.md CHANGELOG.md ARCHITECTURE.md DESTINATION share/doc/kernelgen)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION share/doc/kernelgen
+  PATTERN "__pycache__" EXCLUDE)
+# The manual page and the completion scripts install themselves (apps/kgen).
 
 # find_package(kernelgen)
 install(EXPORT kernelgenTargets NAMESPACE kernelgen:: DESTINATION ${KERNELGEN_INSTALL_CMAKEDIR})

@@ -3,7 +3,7 @@
 
     NAME/bin/kgen
     NAME/lib/             libkernelgen and every shared library it needs
-    NAME/libexec, share   the runners, Python, prompts, the kernel ABI, devices; licences
+    NAME/libexec, share   the runners, Python, prompts, the kernel ABI, devices; licences, manual, examples
 
 Not packed: glibc, which belongs to the kernel's side of a machine, and libstdc++ with libgcc_s: a native candidate is
 compiled with the machine's own, and one process can hold only one of them. So what is packed must be content with an
@@ -100,7 +100,13 @@ def collect(arguments, root):
         shutil.copy2(build / "libexec/kernelgen" / name, root / "libexec/kernelgen" / name)
     for name in ("python", "prompts", "abi", "devices"):
         shutil.copytree(build / "share/kernelgen" / name, root / "share/kernelgen" / name, ignore=ignore)
-    shutil.copyfile(arguments.source / "LICENSE", root / "share/doc/kernelgen/LICENSE")
+    for name in ("man", "bash-completion", "zsh", "fish"):
+        shutil.copytree(build / "share" / name, root / "share" / name)
+    for name in ("LICENSE", "README.md", "CHANGELOG.md", "ARCHITECTURE.md"):
+        shutil.copyfile(arguments.source / name, root / "share/doc/kernelgen" / name)
+    for name in ("docs", "examples"):
+        shutil.copytree(arguments.source / name, root / "share/doc/kernelgen" / name,
+                        ignore=shutil.ignore_patterns("__pycache__"))
 
     objects = [root / "bin/kgen"] + [root / "libexec/kernelgen" / name for name in LIBEXEC]
     starts = [arguments.parts / "bin/kgen_portable"] + [build / "libexec/kernelgen" / name for name in LIBEXEC]

@@ -1,11 +1,15 @@
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
+#include <ostream>
 
+#include <kernelgen/bench/spool.hpp>
 #include <kernelgen/bench/worker.hpp>
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
+#include "render_spool.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
@@ -15,11 +19,33 @@ struct WorkerCommandOptions {
   std::string python;
   std::string cache_dir;
   std::string spool;
+  std::string status;
+  bool create = false;
   bool once = false;
+  bool json = false;
   std::optional<int> jobs;
 };
 
+/// A mistyped directory must not be made, and then be served for ever without a request.
+Result<void> check_spool(const WorkerCommandOptions& options) {
+  std::error_code ignored;
+  if (options.create || std::filesystem::exists(options.spool, ignored)) return {};
+  return Error{ErrorCode::NotFound, "the spool " + options.spool + " does not exist; pass --create to make it"};
+}
+
+Result<ExitCode> show_status(const WorkerCommandOptions& options, Context& context) {
+  KERNELGEN_TRY(const auto status, inspect_spool(options.status));
+  const auto& terminal = context.out_terminal;
+  context.out << (options.json ? spool_status_to_json(options.status, status)
+                               : render_spool_status(
+                                     options.status, status,
+                                     {.width = terminal.interactive ? terminal.width : 0, .color = terminal.color}));
+  return ExitCode::Success;
+}
+
 Result<ExitCode> run(const WorkerCommandOptions& options, Context& context) {
+  if (!options.status.empty()) return show_status(options, context);
+  if (!options.spool.empty()) KERNELGEN_CHECK(check_spool(options));
   WorkerOptions worker;
   KERNELGEN_TRY(worker.installation, context.find_installation());
   KERNELGEN_TRY(worker.cache_dir, choose_cache_dir(options.cache_dir, context.environment));
@@ -48,21 +74,29 @@ Command make_worker_command(Context& context) {
   return {
       .name = "worker",
       .summary = "Judge for another program: messages over standard input and output, or files",
-      .options = {python_option(options->python, context.environment),
-                  cache_dir_option(options->cache_dir, "Compiled kernels and admitted tasks; XDG_CACHE_HOME/kernelgen"),
-                  {.name = "--spool",
-                   .value_name = "DIR",
-                   .help = "Answer the requests that are files in this directory instead",
-                   .value = directory(options->spool)},
-                  {.name = "--jobs",
-                   .value_name = "N",
-                   .help = "Requests at a time; default: two for each GPU, else two",
-                   .value = whole_number(options->jobs, {1, 1024}),
-                   .needs = "--spool"},
-                  {.name = "--once",
-                   .help = "Answer what is there and end",
-                   .value = flag(options->once),
-                   .needs = "--spool"}},
+      .options =
+          {python_option(options->python, context.environment),
+           cache_dir_option(options->cache_dir, "Compiled kernels and admitted tasks; XDG_CACHE_HOME/kernelgen"),
+           {.name = "--spool",
+            .value_name = "DIR",
+            .help = "Answer the requests that are files in this directory instead",
+            .value = directory(options->spool)},
+           {.name = "--create",
+            .help = "Make the directory when it is missing",
+            .value = flag(options->create),
+            .needs = "--spool"},
+           {.name = "--jobs",
+            .value_name = "N",
+            .help = "Requests at a time; default: two for each GPU, else two",
+            .value = whole_number(options->jobs, {1, 1024}),
+            .needs = "--spool"},
+           {.name = "--once", .help = "Answer what is there and end", .value = flag(options->once), .needs = "--spool"},
+           {.name = "--status",
+            .value_name = "DIR",
+            .help = "Judge nothing; show who serves this directory, what waits and what is judged",
+            .value = directory(options->status),
+            .excludes = {"--spool"}},
+           {.name = "--json", .help = "Print the status as JSON", .value = flag(options->json), .needs = "--status"}},
       .run = [options, &context] { return run(*options, context); }};
 }
 

@@ -1,6 +1,9 @@
 #include "layout.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
 
 #include "support/text.hpp"
 
@@ -27,6 +30,15 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
       line += (line.empty() ? "" : " ") + std::string(word);
   }
   return lines;
+}
+
+std::string format_duration(std::chrono::milliseconds duration) {
+  constexpr std::int64_t k_minute = 60, k_hour = 60 * k_minute, k_day = 24 * k_hour;
+  const auto seconds = std::max<std::int64_t>(std::chrono::duration_cast<std::chrono::seconds>(duration).count(), 0);
+  if (seconds < k_minute) return fmt::format("{} s", seconds);
+  if (seconds < k_hour) return fmt::format("{} min {} s", seconds / k_minute, seconds % k_minute);
+  if (seconds < k_day) return fmt::format("{} h {} min", seconds / k_hour, seconds % k_hour / k_minute);
+  return fmt::format("{} d {} h", seconds / k_day, seconds % k_day / k_hour);
 }
 
 std::string cut_to_width(std::string_view text, std::size_t width) {

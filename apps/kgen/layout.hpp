@@ -3,6 +3,7 @@
 /// \file
 /// Text for terminals: its width, its lines, its colors.
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -26,6 +27,9 @@ inline constexpr std::string_view k_red = "\x1b[31m";
 /// `text` broken at blanks into lines of at most `width` characters; a longer word keeps a line of its own. One line
 /// when `width` is 0.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+/// "45 s", "1 min 20 s", "2 h 3 min", "3 d 4 h".
+[[nodiscard]] std::string format_duration(std::chrono::milliseconds duration);
 
 /// At most `width` characters of UTF-8; a cut text ends in "...".
 [[nodiscard]] std::string cut_to_width(std::string_view text, std::size_t width);

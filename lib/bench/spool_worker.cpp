@@ -9,6 +9,7 @@
 #include <kernelgen/bench/protocol.hpp>
 
 #include "bench/spool.hpp"
+#include "bench/spool_presence.hpp"
 #include "support/sleep.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -86,16 +87,21 @@ class SpoolServer {
  public:
   SpoolServer(Benchmarker& benchmarker, const FileExchange& exchange, const SpoolWorkerOptions& options,
               const AbilityCheck& check)
-      : benchmarker_(benchmarker), exchange_(exchange), options_(options), check_(check) {}
+      : benchmarker_(benchmarker),
+        exchange_(exchange),
+        options_(options),
+        check_(check),
+        jobs_(options.jobs.value_or(k_jobs_per_device)),
+        presence_(options.directory, jobs_) {}
 
   Result<void> run(const std::stop_token& stop) {
     // What ends one of them, ends all: a failure here is about the directory.
     std::stop_source all;
     const std::stop_callback forward(stop, [&all] { all.request_stop(); });
+    const std::jthread upkeep([this](const std::stop_token& done) { keep_up(done); });
     std::vector<std::jthread> threads;
-    const int jobs = options_.jobs.value_or(k_jobs_per_device);
-    threads.reserve(static_cast<std::size_t>(jobs));
-    for (int job = 0; job < jobs; ++job)
+    threads.reserve(static_cast<std::size_t>(jobs_));
+    for (int job = 0; job < jobs_; ++job)
       threads.emplace_back([this, &all] {
         auto served = serve_until(all.get_token());
         if (served) return;
@@ -110,12 +116,34 @@ class SpoolServer {
   }
 
  private:
+  /// Shows that this worker lives, and removes what others left behind.
+  void keep_up(const std::stop_token& done) {
+    constexpr auto k_between_cleanings = std::chrono::hours{1};
+    auto next_cleaning = std::chrono::steady_clock::now();
+    do {
+      presence_.renew();
+      if (std::chrono::steady_clock::now() >= next_cleaning) {
+        clean();
+        next_cleaning += k_between_cleanings;
+      }
+    } while (sleep_for(options_.lease / 4, done));
+  }
+
+  /// A file that cannot be removed does no harm.
+  void clean() {
+    [[maybe_unused]] const auto files = exchange_.remove_leftovers();
+    [[maybe_unused]] const auto presences = remove_dead_presences(options_.directory, options_.lease);
+  }
+
   Result<void> serve_until(const std::stop_token& stop) {
     const auto holder = make_holder_name();
     while (!stop.stop_requested()) {
       KERNELGEN_TRY(const auto claim, exchange_.claim_next(holder));
       if (claim) {
-        KERNELGEN_CHECK(serve(*claim, stop));
+        presence_.begin(claim->id(), holder);
+        auto served = serve(*claim, stop);
+        presence_.end(claim->id());
+        if (!served) return served;
       } else if (options_.mode == SpoolMode::Once) {
         return {};
       } else {
@@ -167,6 +195,8 @@ class SpoolServer {
   const FileExchange& exchange_;
   const SpoolWorkerOptions& options_;
   const AbilityCheck& check_;
+  const int jobs_;
+  SpoolPresence presence_;
   std::mutex check_mutex_;
   bool able_ = false;
   std::mutex mutex_;

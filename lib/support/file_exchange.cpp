@@ -26,6 +26,28 @@ constexpr std::string_view k_claim = ".claim.";
 /// Looking for the request itself takes a listing: not at every poll.
 constexpr int k_polls_per_listing = 10;
 
+/// Marks a reply that was set aside, behind its name.
+constexpr std::string_view k_aside = ".old-";
+/// An unusable answer is kept for the person who looks into it.
+constexpr auto k_aside_age = std::chrono::hours{24 * 7};
+/// Writing takes seconds, on a slow file system minutes.
+constexpr auto k_temporary_age = std::chrono::hours{1};
+
+/// Whether write_file_atomic() or SharedDirectory::now() made a file of this name. Other names that begin with a dot
+/// belong to the file system or to people.
+bool is_temporary_name(std::string_view name) {
+  const auto is_hex = [](std::string_view text, std::size_t digits) {
+    return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
+  };
+  constexpr std::string_view k_now = ".now-", k_end = ".tmp";
+  constexpr std::size_t k_now_digits = 16, k_end_digits = 12;
+  if (name.starts_with(k_now)) return is_hex(name.substr(k_now.size()), k_now_digits);
+  if (!name.starts_with('.') || !name.ends_with(k_end)) return false;
+  name.remove_suffix(k_end.size());
+  const auto dot = name.rfind('.');
+  return dot != name.npos && dot > 0 && is_hex(name.substr(dot + 1), k_end_digits);
+}
+
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
@@ -248,7 +270,7 @@ Result<void> FileExchange::withdraw(std::string_view id) const {
 Result<void> FileExchange::set_reply_aside(std::string_view id) const {
   KERNELGEN_CHECK(check_id(id));
   KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
-  KERNELGEN_CHECK(directory.rename(reply_name(id), reply_name(id) + ".old-" + random_hex(4)));
+  KERNELGEN_CHECK(directory.rename(reply_name(id), reply_name(id) + std::string(k_aside) + random_hex(4)));
   return {};
 }
 
@@ -312,6 +334,60 @@ Result<std::optional<FileClaim>> FileExchange::claim_next(std::string_view holde
     KERNELGEN_CHECK(found.give_back());
   }
   return std::optional<FileClaim>{};
+}
+
+Result<ExchangeContent> FileExchange::inspect() const {
+  KERNELGEN_TRY(const auto listing, list());
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  KERNELGEN_TRY(const auto now, directory.now());
+  ExchangeContent content;
+  const auto by_age = [](const auto& a, const auto& b) { return a.age > b.age; };
+  for (const auto& id : listing.requests) {
+    if (listing.replies.contains(id)) {
+      ++content.answered;
+      continue;
+    }
+    KERNELGEN_TRY(const auto request, directory.look(request_name(id)));
+    if (request) content.waiting.push_back({.id = id, .age = now - request->modified});
+  }
+  for (const auto& [id, holders] : listing.claims) {
+    for (const auto& holder : holders) {
+      KERNELGEN_TRY(const auto claim, directory.look(claim_name(id, holder)));
+      if (!claim) continue;
+      const auto age = now - claim->modified;
+      (age > options_.lease ? content.expired : content.claimed).push_back({.id = id, .holder = holder, .age = age});
+    }
+  }
+  for (auto* entries : {&content.waiting, &content.claimed, &content.expired})
+    std::stable_sort(entries->begin(), entries->end(), by_age);
+  KERNELGEN_TRY(content.leftovers, find_leftovers());
+  return content;
+}
+
+Result<std::vector<std::string>> FileExchange::find_leftovers() const {
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  KERNELGEN_TRY(const auto names, directory.names());
+  KERNELGEN_TRY(const auto now, directory.now());
+  std::vector<std::string> leftovers;
+  for (const auto& name : names) {
+    const bool is_aside = name.find(options_.reply_suffix + std::string(k_aside)) != name.npos;
+    if (!is_aside && !is_temporary_name(name)) continue;
+    KERNELGEN_TRY(const auto file, directory.look(name));
+    if (file && now - file->modified > (is_aside ? k_aside_age : k_temporary_age)) leftovers.push_back(name);
+  }
+  std::sort(leftovers.begin(), leftovers.end());
+  return leftovers;
+}
+
+Result<int> FileExchange::remove_leftovers() const {
+  KERNELGEN_TRY(const auto leftovers, find_leftovers());
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  int removed = 0;
+  for (const auto& name : leftovers) {
+    KERNELGEN_TRY(const bool was_there, directory.remove(name));
+    removed += was_there ? 1 : 0;
+  }
+  return removed;
 }
 
 Result<std::string> FileClaim::read() const {

@@ -21,6 +21,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/waiting.hpp>
@@ -54,6 +55,26 @@ struct FileExchangeOptions {
 enum class ClaimState {
   Held,
   Lost,  ///< withdrawn by the asker, or taken for abandoned and given back
+};
+
+/// One request of an exchange, as its files tell it.
+struct ExchangeEntry {
+  std::string id;
+  /// The name of the claimant; empty: the request waits.
+  std::string holder{};
+  /// Time since the request appeared, or since its claimant gave its last sign of life.
+  std::chrono::nanoseconds age{0};
+};
+
+/// What lies in an exchange, each list with the oldest first.
+struct ExchangeContent {
+  std::vector<ExchangeEntry> waiting{};
+  std::vector<ExchangeEntry> claimed{};
+  /// Claims whose lease is over.
+  std::vector<ExchangeEntry> expired{};
+  std::size_t answered = 0;
+  /// Names of files that nothing will read again; see FileExchange::remove_leftovers().
+  std::vector<std::string> leftovers{};
 };
 
 class FileExchange;
@@ -121,6 +142,13 @@ class FileExchange {
   /// Claims the oldest request that is neither answered nor claimed, after giving back those with expired leases.
   [[nodiscard]] Result<std::optional<FileClaim>> claim_next(std::string_view holder) const;
 
+  /// A look that changes nothing.
+  [[nodiscard]] Result<ExchangeContent> inspect() const;
+
+  /// Removes what writers that died left behind for more than an hour, and replies that were set aside for more than a
+  /// week. Returns how many files that were.
+  [[nodiscard]] Result<int> remove_leftovers() const;
+
  private:
   friend class FileClaim;
   struct Listing;
@@ -133,6 +161,7 @@ class FileExchange {
   [[nodiscard]] std::string reply_name(std::string_view id) const;
 
   [[nodiscard]] Result<Listing> list() const;
+  [[nodiscard]] Result<std::vector<std::string>> find_leftovers() const;
   [[nodiscard]] Result<std::set<std::string>> holders_of(std::string_view id) const;
   [[nodiscard]] Result<std::optional<std::string>> read_name(const std::string& name) const;
   [[nodiscard]] Result<std::optional<std::string>> posted_request(std::string_view id) const;

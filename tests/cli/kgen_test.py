@@ -142,7 +142,10 @@ class KgenTest(unittest.TestCase):
 
     def test_worker_of_an_empty_spool(self):
         spool = self.path / "spool"
-        result = self.run_kgen("worker", "--spool", spool, "--once")
+        self.check_error(64, "the spool .*/spool does not exist; pass --create to make it", "worker", "--spool", spool,
+                         "--once")
+        self.assertFalse(spool.exists())
+        result = self.run_kgen("worker", "--spool", spool, "--once", "--create")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
         self.assertEqual(list(spool.iterdir()), [])
 
@@ -167,10 +170,35 @@ class KgenTest(unittest.TestCase):
     def test_worker_of_a_spool_that_cannot_be(self):
         self.check_error(64, "--spool", "worker", "--once")
         self.check_error(64, "opening the spool", "worker", "--spool", self.kernel, "--once")
+        self.check_error(64, "--status: expected a value", "worker", "--status", "")
+        self.check_error(64, "nothing is no spool: it does not exist", "worker", "--status", self.path / "nothing")
+        self.check_error(64, "is no spool: it is no directory", "worker", "--status", self.kernel)
+
+    def test_status_of_a_spool(self):
+        spool = self.path / "spool"
+        self.check_error(75, "result.json yet", *self.eval("--spool", spool, "--no-wait"))
+        shown = self.run_kgen("worker", "--status", spool)
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        self.assertRegex(shown.stdout, r"^no worker, 1 request waits, 0 being judged, 0 answered\n"
+                                       r"waits +evaluate-\w+ for \d+ s\nstart one  kgen worker --spool ")
+        for request in spool.iterdir():
+            request.unlink()
+        process = subprocess.Popen([str(KGEN), "worker", "--spool", str(spool), "--jobs", "3"], cwd=self.path,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={"PATH": os.environ["PATH"], "HOME": str(self.path)})
+        try:
+            deadline = time.monotonic() + 20
+            workers = []
+            while not workers and time.monotonic() < deadline:
+                workers = json.loads(self.run_kgen("worker", "--status", spool, "--json").stdout)["workers"]
+            self.assertEqual([(one["pid"], one["jobs"]) for one in workers], [(process.pid, 3)])
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=20)
 
     def test_worker_of_a_spool_is_told_to_stop(self):
         spool = self.path / "spool"
-        process = subprocess.Popen([str(KGEN), "worker", "--spool", str(spool)], cwd=self.path,
+        process = subprocess.Popen([str(KGEN), "worker", "--spool", str(spool), "--create"], cwd=self.path,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={"PATH": os.environ["PATH"], "HOME": str(self.path)})
         deadline = time.monotonic() + 20

@@ -14,7 +14,8 @@ EXPECTED = ["bin/kgen", "lib/libkernelgen.so.0.1", "libexec/kernelgen/kgen-runne
             "libexec/kernelgen/kgen-gpu", "libexec/kernelgen/libkgen_runner_support.so",
             "share/kernelgen/abi/kernelgen/abi.h", "share/kernelgen/devices/gpus.json",
             "share/kernelgen/prompts/seed.mustache", "share/kernelgen/python/kernelgen_judge/__main__.py",
-            "share/doc/kernelgen/LICENSE"]
+            "share/doc/kernelgen/LICENSE", "share/doc/kernelgen/docs/cli.md", "share/doc/kernelgen/examples/tasks/relu.py",
+            "share/man/man1/kgen.1", "share/bash-completion/completions/kgen"]
 # Empty but for what every login has.
 ENVIRONMENT = {"HOME": "/tmp", "PATH": "/usr/bin:/bin"}
 
@@ -78,7 +79,8 @@ class BundleTest:
     def check_layout(self, root):
         missing = [name for name in EXPECTED if not (root / name).exists()]
         check(not missing, f"not packed: {missing}")
-        strays = [path for path in root.rglob("*") if path.name in ("CMakeLists.txt", "__pycache__")]
+        strays = [path for path in root.rglob("*") if path.name in ("CMakeLists.txt", "__pycache__")
+                  and path.parent != root / "share/doc/kernelgen/examples"]
         strays += [root / name for name in ("include", "lib/cmake", "lib/pkgconfig") if (root / name).exists()]
         check(not strays, f"packed by mistake: {strays}")
         for path in root.rglob("*"):

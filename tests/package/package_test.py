@@ -18,7 +18,10 @@ EXPECTED = ["bin/kgen", "include/kernelgen/core/result.hpp", "libexec/kernelgen/
             "libexec/kernelgen/kgen-gpu", "share/kernelgen/devices/gpus.json",
             "libexec/kernelgen/libkgen_runner_support.so", "share/kernelgen/abi/kernelgen/abi.h",
             "share/kernelgen/python/kernelgen_judge/__main__.py", "share/kernelgen/python/kernelgen_runner/__main__.py",
-            "share/doc/kernelgen/LICENSE"]
+            "share/doc/kernelgen/LICENSE", "share/doc/kernelgen/README.md", "share/doc/kernelgen/docs/cli.md",
+            "share/doc/kernelgen/examples/kernels/relu.cpp", "share/man/man1/kgen.1",
+            "share/bash-completion/completions/kgen", "share/zsh/site-functions/_kgen",
+            "share/fish/vendor_completions.d/kgen.fish"]
 
 
 def run(command, **options):
@@ -81,7 +84,8 @@ class PackageTest:
                 for place in (self.arguments.source, self.arguments.build, self.scratch):
                     if str(place) in text:
                         sys.exit(f"{path} names {place}")
-        leftovers = [path for path in self.prefix.rglob("*") if path.name in ("CMakeLists.txt", "__pycache__")]
+        leftovers = [path for path in self.prefix.rglob("*") if path.name in ("CMakeLists.txt", "__pycache__")
+                     and path.parent != self.prefix / "share/doc/kernelgen/examples"]
         if leftovers:
             sys.exit(f"installed by mistake: {leftovers}")
 
@@ -116,12 +120,18 @@ class PackageTest:
     def installed_kgen(self):
         run([self.prefix / "bin/kgen", "--version"], env=self.environment, cwd="/")
         run([self.prefix / "bin/kgen", "eval", "--help"], env=self.environment, cwd="/")
+        # What was generated is of the kgen that was installed.
+        for arguments, file in ((["man"], "share/man/man1/kgen.1"),
+                                (["completion", "bash"], "share/bash-completion/completions/kgen"),
+                                (["completion", "zsh"], "share/zsh/site-functions/_kgen"),
+                                (["completion", "fish"], "share/fish/vendor_completions.d/kgen.fish")):
+            said = run([self.prefix / "bin/kgen", *arguments], env=self.environment, cwd="/")
+            if said != (self.prefix / file).read_text():
+                sys.exit(f"{file} is not what kgen {' '.join(arguments)} prints")
 
     def examples(self):
-        if not (self.arguments.source / "examples/CMakeLists.txt").read_text().strip():
-            sys.exit("there are no examples")
         build = self.scratch / "examples"
-        self.configure(self.arguments.source / "examples", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
+        self.configure(self.prefix / "share/doc/kernelgen/examples", build, f"-DCMAKE_PREFIX_PATH={self.prefix}")
         self.build(build)
 
     def run_all(self):

@@ -30,7 +30,7 @@ class Spool {
   }
 
   [[nodiscard]] ChildProcess start_worker(std::vector<std::string> more = {}) const {
-    ChildRequest worker{.command = {KERNELGEN_KGEN, "worker", "--spool", directory().string(), "--cache-dir",
+    ChildRequest worker{.command = {KERNELGEN_KGEN, "worker", "--create", "--spool", directory().string(), "--cache-dir",
                                     (scratch_.path() / "cache").string()},
                         .environment = clean_environment(current_environment())};
     worker.command.insert(worker.command.end(), more.begin(), more.end());

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/core/api.hpp>
@@ -33,6 +35,48 @@ struct SpoolBenchmarkerOptions {
 /// Errors besides the worker's: Pending (Waiting::Return) and Timeout leave the request there for a later call;
 /// Cancelled withdraws it; NotFound when the directory is gone; Protocol for a result that is none (set aside).
 [[nodiscard]] Result<std::unique_ptr<Benchmarker>> make_spool_benchmarker(SpoolBenchmarkerOptions options);
+
+/// A worker that serves a spool directory, by its own account.
+struct SpoolWorkerStatus {
+  std::string host;
+  int pid = 0;
+  std::string kernelgen_version;
+  /// Requests that it takes at a time.
+  int jobs = 0;
+  /// Time since it began to serve the directory.
+  std::chrono::milliseconds serving{0};
+  /// Time since its last sign of life.
+  std::chrono::milliseconds silent{0};
+};
+
+/// A request of a spool directory without a result.
+struct SpoolRequestStatus {
+  std::string id;
+  /// The name of the claim, which begins with the worker's host and process; empty: the request waits.
+  std::string holder;
+  /// Time since the request was asked, since its worker began with it, or since an abandoned one was last worked on.
+  std::chrono::milliseconds age{0};
+};
+
+/// What happens in a spool directory.
+struct SpoolStatus {
+  std::vector<SpoolWorkerStatus> workers{};
+  /// Workers that ended without taking leave.
+  std::vector<SpoolWorkerStatus> dead_workers{};
+  /// The oldest first.
+  std::vector<SpoolRequestStatus> waiting{};
+  std::vector<SpoolRequestStatus> judged{};
+  /// Requests whose worker gives no sign of life. The next worker that looks takes them.
+  std::vector<SpoolRequestStatus> abandoned{};
+  std::size_t answered = 0;
+  /// Names of files that nothing reads any more. A worker removes them when it starts, and every hour.
+  std::vector<std::string> leftovers{};
+};
+
+/// Looks at a spool directory without changing it. NotFound or InvalidArgument for what is no directory. `lease` is
+/// that of the workers.
+[[nodiscard]] Result<SpoolStatus> inspect_spool(const std::filesystem::path& directory,
+                                                std::chrono::milliseconds lease = std::chrono::seconds{60});
 
 }  // namespace v0
 }  // namespace kernelgen

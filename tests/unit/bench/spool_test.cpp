@@ -1,5 +1,7 @@
 #include "bench/spool.hpp"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -406,4 +408,73 @@ TEST_CASE("a spool directory that vanishes ends both sides with an error", "[ben
   worker.join();
   REQUIRE_FALSE(served);
   CHECK(served.error().code == ErrorCode::NotFound);
+}
+
+TEST_CASE("a spool's status tells who serves it and what is judged since when", "[bench][spool]") {
+  Spool spool;
+  const auto name = spool.leave_request();
+  auto status = inspect_spool(spool.directory()).value();
+  CHECK(status.workers.empty());
+  CHECK(status.waiting.size() == 1);
+
+  Endless judge;
+  std::stop_source stop;
+  std::jthread worker([&] { CHECK(spool.serve(judge, SpoolMode::UntilStopped, stop.get_token())); });
+  judge.wait_started();
+  std::this_thread::sleep_for(30ms);
+  status = inspect_spool(spool.directory()).value();
+  REQUIRE(status.workers.size() == 1);
+  CHECK(status.workers.front().pid == ::getpid());
+  CHECK(status.workers.front().jobs == 2);
+  CHECK(status.workers.front().serving >= 30ms);
+  CHECK(status.workers.front().silent < 10s);
+  CHECK(status.waiting.empty());
+  REQUIRE(status.judged.size() == 1);
+  CHECK(name.find(status.judged.front().id) == 0);
+  CHECK(status.judged.front().age >= 30ms);
+  stop.request_stop();
+  worker.join();
+
+  status = inspect_spool(spool.directory()).value();
+  CHECK(status.workers.empty());
+  CHECK(status.waiting.size() == 1);
+  CHECK(spool.names(".worker.json").empty());
+}
+
+TEST_CASE("dead workers and abandoned requests are told apart from living ones, and cleaned by the next worker",
+          "[bench][spool]") {
+  Spool spool;
+  const auto name = spool.leave_request();
+  const auto id = name.substr(0, name.find(".request"));
+  const auto hour_ago = [&](const std::string& file) {
+    fs::last_write_time(spool.directory() / file, fs::last_write_time(spool.directory() / file) - 1h);
+  };
+  fs::rename(spool.directory() / name, spool.directory() / (id + ".claim.gone-1"));
+  hour_ago(id + ".claim.gone-1");
+  spool.write("gone-1.worker.json", R"({"schema": 1, "host": "node7", "pid": 12, "jobs": 2, "serving_ms": 5000})");
+  hour_ago("gone-1.worker.json");
+  spool.write("broken.worker.json", "{");
+  const auto status = inspect_spool(spool.directory()).value();
+  CHECK(status.workers.empty());
+  REQUIRE(status.dead_workers.size() == 1);
+  CHECK(status.dead_workers.front().host == "node7");
+  CHECK(status.dead_workers.front().silent > 59min);
+  REQUIRE(status.abandoned.size() == 1);
+  CHECK(status.abandoned.front().holder == "gone-1");
+
+  FakeBenchmarker judge(correct);
+  CHECK(spool.serve(judge));
+  CHECK(judge.requests().size() == 1);
+  CHECK_FALSE(fs::exists(spool.directory() / "gone-1.worker.json"));
+}
+
+TEST_CASE("the status of what is no spool is an error, and makes no directory", "[bench][spool]") {
+  Spool spool;
+  const auto missing = inspect_spool(spool.directory());
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code == ErrorCode::NotFound);
+  CHECK(missing.error().message == spool.directory().string() + " is no spool: it does not exist");
+  CHECK_FALSE(fs::exists(spool.directory()));
+  spool.write("file", "x");
+  CHECK(inspect_spool(spool.directory() / "file").error().code == ErrorCode::InvalidArgument);
 }

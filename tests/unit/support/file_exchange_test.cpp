@@ -381,3 +381,46 @@ TEST_CASE("options and names that cannot work are refused", "[support][exchange]
   CHECK(exchange->claim_next(make_holder_name()));
   CHECK(make_holder_name() != make_holder_name());
 }
+
+TEST_CASE("a look at an exchange tells what waits, what is claimed and what is answered", "[support][exchange]") {
+  Fixture exchange;
+  for (const char* id : {"a", "b", "c", "d"}) REQUIRE(exchange->post(id, "question"));
+  exchange.age("a.ask");
+  exchange.write("d.answer", "yes");
+  REQUIRE(exchange.claim("first").id() == "a");
+  fs::rename(exchange.path("c.ask"), exchange.path("c.claim.second"));
+  exchange.age("c.claim.second");
+  const auto before = exchange.names();
+  const auto content = exchange->inspect().value();
+  REQUIRE(content.waiting.size() == 1);
+  CHECK(content.waiting.front().id == "b");
+  REQUIRE(content.claimed.size() == 1);
+  CHECK(content.claimed.front().holder == "first");
+  CHECK(content.claimed.front().age < 30s);
+  REQUIRE(content.expired.size() == 1);
+  CHECK(content.expired.front().id == "c");
+  CHECK(content.expired.front().age > 59min);
+  CHECK(content.answered == 1);
+  CHECK(content.leftovers.empty());
+  CHECK(exchange.names() == before);
+}
+
+TEST_CASE("what writers left behind is removed, and nothing that belongs to others", "[support][exchange]") {
+  Fixture exchange;
+  const std::vector<std::string> kept{
+      ".nfs000000000001",        ".gitignore",         ".draft.tmp", ".a.ask.0123456789ab.tmpx", "a.ask", "b.answer",
+      ".fresh.0123456789ab.tmp", "c.answer.old-recent"};
+  const std::vector<std::string> removed{".a.ask.0123456789ab.tmp", ".now-0123456789abcdef", "d.answer.old-12345678"};
+  for (const auto& name : kept) exchange.write(name, "x");
+  for (const auto& name : removed) exchange.write(name, "x");
+  for (const auto& name : kept)
+    if (name.find("fresh") == name.npos && name.find("recent") == name.npos)
+      fs::last_write_time(exchange.path(name), fs::last_write_time(exchange.path(name)) - 24h * 30);
+  exchange.age("c.answer.old-recent");
+  for (const auto& name : removed)
+    fs::last_write_time(exchange.path(name), fs::last_write_time(exchange.path(name)) - 24h * 8);
+  CHECK(exchange->inspect().value().leftovers ==
+        std::vector<std::string>{".a.ask.0123456789ab.tmp", ".now-0123456789abcdef", "d.answer.old-12345678"});
+  CHECK(exchange->remove_leftovers().value() == 3);
+  CHECK(exchange.names() == std::set<std::string>(kept.begin(), kept.end()));
+}

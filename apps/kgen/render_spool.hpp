@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include <kernelgen/bench/spool.hpp>
+
+#include "render.hpp"
+
+namespace kernelgen::cli {
+
+/// What happens in a spool directory: a headline, the workers, and one line a request. Pure. Ends with a line end.
+[[nodiscard]] std::string render_spool_status(const std::string& directory, const SpoolStatus& status,
+                                              const RenderOptions& options);
+/// The same for programs, complete.
+[[nodiscard]] std::string spool_status_to_json(const std::string& directory, const SpoolStatus& status);
+
+}  // namespace kernelgen::cli

@@ -1,0 +1,146 @@
+#include "bench/spool_presence.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include <kernelgen/core/version.hpp>
+
+#include "core/json.hpp"
+#include "support/file_exchange.hpp"
+#include "support/files.hpp"
+#include "support/shared_directory.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::string_view k_suffix = ".worker.json";
+constexpr std::size_t k_max_bytes = 1u << 20;
+constexpr std::size_t k_max_text = 200;
+
+std::int64_t milliseconds_since(steady_clock::time_point then) {
+  return std::chrono::duration_cast<milliseconds>(steady_clock::now() - then).count();
+}
+
+std::string host_name() {
+  std::array<char, 256> host{};
+  return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
+}
+
+std::string text_of(const boost::json::object& object, std::string_view name) {
+  const auto* value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? sanitize_line(std::string_view(value->get_string()), k_max_text) : "";
+}
+
+std::int64_t number_of(const boost::json::object& object, std::string_view name) {
+  const auto* value = object.if_contains(name);
+  return value != nullptr && value->is_int64() ? value->get_int64() : 0;
+}
+
+/// Durations grew since the file was written.
+std::optional<SpoolPresenceReport> parse(std::string_view text, milliseconds since_written) {
+  const auto json = parse_json(text);
+  if (!json || !json->is_object()) return std::nullopt;
+  const auto& object = json->get_object();
+  SpoolPresenceReport report;
+  report.worker = {.host = text_of(object, "host"),
+                   .pid = static_cast<int>(number_of(object, "pid")),
+                   .kernelgen_version = text_of(object, "kernelgen_version"),
+                   .jobs = static_cast<int>(number_of(object, "jobs")),
+                   .serving = milliseconds(number_of(object, "serving_ms")) + since_written,
+                   .silent = since_written};
+  if (const auto* list = object.if_contains("judging"); list != nullptr && list->is_array())
+    for (const auto& entry : list->get_array())
+      if (entry.is_object())
+        report.judged[text_of(entry.get_object(), "holder")] =
+            milliseconds(number_of(entry.get_object(), "judging_ms")) + since_written;
+  return report;
+}
+
+/// The files and how long ago each was written.
+Result<std::vector<std::pair<std::string, milliseconds>>> list_files(const SharedDirectory& directory) {
+  KERNELGEN_TRY(const auto names, directory.names());
+  KERNELGEN_TRY(const auto now, directory.now());
+  std::vector<std::pair<std::string, milliseconds>> files;
+  for (const auto& name : names) {
+    if (name.starts_with('.') || !name.ends_with(k_suffix)) continue;
+    KERNELGEN_TRY(const auto file, directory.look(name));
+    if (file) files.emplace_back(name, std::chrono::duration_cast<milliseconds>(now - file->modified));
+  }
+  return files;
+}
+
+}  // namespace
+
+SpoolPresence::SpoolPresence(std::filesystem::path directory, int jobs)
+    : path_(std::move(directory) / (make_holder_name() + std::string(k_suffix))), jobs_(jobs) {
+  renew();
+}
+
+SpoolPresence::~SpoolPresence() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+void SpoolPresence::begin(const std::string& id, const std::string& holder) {
+  const std::scoped_lock lock(mutex_);
+  judged_[id] = {holder, steady_clock::now()};
+  write();
+}
+
+void SpoolPresence::end(const std::string& id) {
+  const std::scoped_lock lock(mutex_);
+  judged_.erase(id);
+  write();
+}
+
+void SpoolPresence::renew() {
+  const std::scoped_lock lock(mutex_);
+  write();
+}
+
+void SpoolPresence::write() {
+  boost::json::array judging;
+  for (const auto& [id, judged] : judged_)
+    judging.push_back({{"id", id}, {"holder", judged.holder}, {"judging_ms", milliseconds_since(judged.began)}});
+  const auto text = to_pretty_json(boost::json::object{{"schema", 1},
+                                                       {"host", host_name()},
+                                                       {"pid", ::getpid()},
+                                                       {"kernelgen_version", version()},
+                                                       {"jobs", jobs_},
+                                                       {"serving_ms", milliseconds_since(began_)},
+                                                       {"judging", std::move(judging)}});
+  // A power cut may take it: it says nothing that outlives the process.
+  [[maybe_unused]] const auto written = write_file_atomic(path_, text, {.durability = Durability::Rename});
+}
+
+Result<std::vector<SpoolPresenceReport>> read_presences(const std::filesystem::path& path) {
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(path));
+  KERNELGEN_TRY(const auto files, list_files(directory));
+  std::vector<SpoolPresenceReport> reports;
+  for (const auto& [name, since_written] : files) {
+    const auto text = directory.read(name, k_max_bytes);
+    // A file that goes meanwhile is the end of a worker.
+    if (!text || !*text) continue;
+    if (auto report = parse(**text, since_written)) reports.push_back(*std::move(report));
+  }
+  return reports;
+}
+
+Result<void> remove_dead_presences(const std::filesystem::path& path, milliseconds lease) {
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(path));
+  KERNELGEN_TRY(const auto files, list_files(directory));
+  for (const auto& [name, since_written] : files)
+    if (since_written > lease) KERNELGEN_CHECK(directory.remove(name));
+  return {};
+}
+
+}  // namespace v0
+}  // namespace kernelgen

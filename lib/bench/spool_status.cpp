@@ -1,0 +1,54 @@
+#include <algorithm>
+
+#include <kernelgen/bench/spool.hpp>
+
+#include "bench/spool.hpp"
+#include "bench/spool_presence.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::vector<SpoolRequestStatus> to_status(const std::vector<ExchangeEntry>& entries) {
+  std::vector<SpoolRequestStatus> requests;
+  for (const auto& [id, holder, age] : entries)
+    requests.push_back({.id = id, .holder = holder, .age = std::chrono::duration_cast<milliseconds>(age)});
+  return requests;
+}
+
+Result<void> check_directory(const std::filesystem::path& directory) {
+  std::error_code error;
+  const auto status = std::filesystem::status(directory, error);
+  if (std::filesystem::is_directory(status)) return {};
+  if (std::filesystem::exists(status))
+    return Error{ErrorCode::InvalidArgument, directory.string() + " is no spool: it is no directory"};
+  return Error{ErrorCode::NotFound, directory.string() + " is no spool: it does not exist"};
+}
+
+}  // namespace
+
+Result<SpoolStatus> inspect_spool(const std::filesystem::path& directory, milliseconds lease) {
+  KERNELGEN_CHECK(check_directory(directory));
+  auto options = spool_exchange(directory, milliseconds{1});
+  options.lease = lease;
+  KERNELGEN_TRY(const auto exchange, FileExchange::open(std::move(options)));
+  KERNELGEN_TRY(const auto content, exchange.inspect().context("looking at the spool"));
+  KERNELGEN_TRY(const auto presences, read_presences(directory));
+  SpoolStatus status{.waiting = to_status(content.waiting),
+                     .judged = to_status(content.claimed),
+                     .abandoned = to_status(content.expired),
+                     .answered = content.answered,
+                     .leftovers = content.leftovers};
+  for (const auto& [worker, judged] : presences) {
+    (worker.silent > lease ? status.dead_workers : status.workers).push_back(worker);
+    for (auto& request : status.judged)
+      if (const auto found = judged.find(request.holder); found != judged.end()) request.age = found->second;
+  }
+  return status;
+}
+
+}  // namespace v0
+}  // namespace kernelgen
