@@ -14,6 +14,8 @@ namespace {
 struct DoctorCommandOptions {
   std::string python;
   std::string cache_dir;
+  std::string llm;
+  std::string spool;
   bool json = false;
 };
 
@@ -24,9 +26,19 @@ Result<ExitCode> run(const DoctorCommandOptions& options, Context& context) {
   KERNELGEN_TRY(doctor.cache_dir, choose_cache_dir(options.cache_dir, context.environment));
   doctor.kernelbench_dir = context.environment.kernelbench_dir;
   doctor.environment = context.environment.clean;
-  KERNELGEN_TRY(const auto findings, examine_machine(doctor, context.processes, context.stop));
+  KERNELGEN_TRY(auto findings, examine_machine(doctor, context.processes, context.stop));
+  if (!options.llm.empty()) {
+    const auto make_client = [&](std::string_view spec) {
+      return context.make_llm(spec, Waiting::Return, ReplayMode::Strict);
+    };
+    KERNELGEN_TRY(auto model, examine_model(options.llm, make_client, context.stop));
+    findings.push_back(std::move(model));
+  }
+  if (!options.spool.empty()) findings.push_back(examine_spool(options.spool));
+  const auto& terminal = context.out_terminal;
   context.out << (options.json ? findings_to_json(findings)
-                               : render_findings(findings, {.color = context.out_terminal.color}));
+                               : render_findings(findings, {.width = terminal.interactive ? terminal.width : 0,
+                                                            .color = terminal.color}));
   const bool missing = std::any_of(findings.begin(), findings.end(),
                                    [](const auto& finding) { return finding.status == DoctorStatus::Missing; });
   return missing ? ExitCode::MachineLacks : ExitCode::Success;
@@ -36,9 +48,18 @@ Result<ExitCode> run(const DoctorCommandOptions& options, Context& context) {
 
 Command make_doctor_command(Context& context) {
   const auto options = std::make_shared<DoctorCommandOptions>();
+  auto llm = llm_option(options->llm);
+  llm.help = "Check this model too; a server or a program gets one short request";
+  // A model that is set for all commands is no reason to ask it each time.
+  llm.is_shared = false;
   return {.name = "doctor",
           .summary = "What this machine can do, and how to mend what is missing",
-          .options = {{.name = "--json", .help = "Print the findings as JSON", .value = flag(options->json)},
+          .options = {std::move(llm),
+                      {.name = "--spool",
+                       .value_name = "DIR",
+                       .help = "Check this spool directory too: is it there, and does a worker serve it",
+                       .value = directory(options->spool)},
+                      {.name = "--json", .help = "Print the findings as JSON", .value = flag(options->json)},
                       python_option(options->python, context.environment),
                       cache_dir_option(options->cache_dir, "The cache to look at; XDG_CACHE_HOME/kernelgen")},
           .run = [options, &context] { return run(*options, context); }};

@@ -158,12 +158,21 @@ std::string render_record(const EvaluationRecord& record, const RenderOptions& o
 }
 
 std::string render_findings(const std::vector<DoctorFinding>& findings, const RenderOptions& options) {
+  constexpr std::size_t k_status_width = 9, k_finding_width = 15, k_column = k_status_width + k_finding_width;
+  const auto width = options.width > 2 * k_column ? options.width - k_column : 0;
   std::string text;
+  const auto add_lines = [&](std::string left, const std::string& lines) {
+    for (const auto& line : wrap(lines, width)) {
+      text += left + line + '\n';
+      left.assign(k_column, ' ');
+    }
+  };
   for (const auto& finding : findings) {
-    const std::string status = fmt::format("{:<9}", to_string(finding.status));
-    text += fmt::format("{}{:<15}{}\n", colored(status, status_color(finding.status), options.color), finding.name,
-                        finding.detail);
-    if (!finding.remedy.empty()) text += fmt::format("{:<24}-> {}\n", "", finding.remedy);
+    const std::string status = fmt::format("{:<{}}", to_string(finding.status), k_status_width);
+    add_lines(fmt::format("{}{:<{}}", colored(status, status_color(finding.status), options.color), finding.name,
+                          k_finding_width),
+              finding.detail);
+    if (!finding.remedy.empty()) add_lines(std::string(k_column, ' '), "-> " + finding.remedy);
   }
   return text;
 }

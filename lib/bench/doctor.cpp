@@ -31,7 +31,15 @@ constexpr auto k_status_names = make_names<DoctorStatus>({
 constexpr double k_least_memory_gib = 4;
 constexpr double k_least_shared_memory_gib = 1;
 
-constexpr const char* k_setup = "tools/setup.sh";
+constexpr const char* k_rebuild = "build it again (cmake --build), or install it again (cmake --install)";
+
+/// The script that installs what the sources need, where this is a build tree inside them; empty elsewhere.
+std::string find_setup_script(const Result<Installation>& installation) {
+  if (!installation) return {};
+  const auto script = installation->worker.parent_path().parent_path().parent_path() / "tools/setup.sh";
+  std::error_code ignored;
+  return std::filesystem::exists(script, ignored) ? script.string() : std::string();
+}
 
 // One process answers everything about Python: importing torch takes seconds. Each line is "name value".
 constexpr const char* k_python_probe = R"(
@@ -107,7 +115,7 @@ class Examination {
     if (options_.installation)
       add("installation", DoctorStatus::Ok, options_.installation->worker.parent_path().parent_path().string());
     else
-      add("installation", DoctorStatus::Missing, options_.installation.error().message, "cmake --build build");
+      add("installation", DoctorStatus::Missing, options_.installation.error().message, k_rebuild);
   }
 
   Result<void> examine_compiler() {
@@ -158,19 +166,32 @@ class Examination {
     return {};
   }
 
+  /// Commands that exist where this kgen is: an installed one has no sources beside it.
+  [[nodiscard]] std::string python_remedy() const {
+    if (!setup_script_.empty()) return setup_script_;
+    return "sudo apt-get install python3 python3-venv, or set KGEN_PYTHON to a Python 3.10 to 3.13";
+  }
+
+  [[nodiscard]] std::string torch_remedy() const {
+    if (!setup_script_.empty()) return setup_script_ + ", or set KGEN_PYTHON to a Python that has torch";
+    return options_.python +
+           " -m venv ~/.kgen && ~/.kgen/bin/pip install torch triton && export KGEN_PYTHON=~/.kgen/bin/python";
+  }
+
   void judge_python(const std::string& version, const ProcessOutcome& outcome) {
     const auto [major, minor] = major_minor(version);
     if (version.empty())
-      add("python", DoctorStatus::Missing, options_.python + ": " + what_it_said(outcome), k_setup);
+      add("python", DoctorStatus::Missing, options_.python + ": " + what_it_said(outcome), python_remedy());
     else if (major != 3 || minor < 10 || minor > 13)
-      add("python", DoctorStatus::Missing, version + " (" + options_.python + "); 3.10 to 3.13 is needed", k_setup);
+      add("python", DoctorStatus::Missing, version + " (" + options_.python + "); 3.10 to 3.13 is needed",
+          python_remedy());
     else
       add("python", DoctorStatus::Ok, version + " (" + options_.python + ')');
   }
 
   void judge_torch(const std::string& version, const std::string& cuda, const ProcessOutcome& outcome) {
     const auto [major, minor] = major_minor(version);
-    const std::string remedy = std::string(k_setup) + ", or set KGEN_PYTHON to a Python that has torch";
+    const auto remedy = torch_remedy();
     if (version.empty())
       add("torch", DoctorStatus::Missing, "importing it ended Python: " + what_it_said(outcome), remedy);
     else if (version.front() == '!')
@@ -194,7 +215,7 @@ class Examination {
 
   Result<void> examine_isolation() {
     if (!options_.installation) {
-      add("isolation", DoctorStatus::Limited, "not known without the installation", "cmake --build build");
+      add("isolation", DoctorStatus::Limited, "not known without the installation", k_rebuild);
       return {};
     }
     // The walls of the runners and compilers themselves, put up and reported.
@@ -256,6 +277,7 @@ class Examination {
   }
 
   const DoctorOptions& options_;
+  const std::string setup_script_ = find_setup_script(options_.installation);
   ProcessRunner& runner_;
   std::stop_token stop_;
   GpuSituation gpus_;

@@ -172,6 +172,17 @@ TEST_CASE("the doctor's findings are JSON on request", "[cli][doctor]") {
   CHECK(kgen.out.str().find("{\n  \"findings\": [") == 0);
 }
 
+TEST_CASE("the doctor looks at a model and a spool when it is asked to", "[cli][doctor]") {
+  Fixture kgen;
+  CHECK(kgen.run({"doctor"}) == 69);
+  CHECK(kgen.out.str().find("model ") == std::string::npos);
+  kgen.model = [](const LLMRequest&) { return ScriptedLLMClient::reply("ready"); };
+  CHECK(kgen.run({"doctor", "--llm", "scripted:", "--spool", kgen.path("spool")}) == 69);
+  CHECK(kgen.llm_spec == "scripted:");
+  CHECK(kgen.out.str().find("ok       model          answered one short request in ") != std::string::npos);
+  CHECK(kgen.out.str().find("missing  spool          " + kgen.path("spool") + " does not exist") != std::string::npos);
+}
+
 TEST_CASE("devices that are not here are known", "[cli][devices]") {
   Fixture kgen;
   CHECK(kgen.run({"devices", "--all"}) == 0);

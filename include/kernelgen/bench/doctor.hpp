@@ -3,7 +3,9 @@
 /// \file
 /// What this machine can do, what is missing, and the command that mends it.
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -13,6 +15,7 @@
 #include <kernelgen/core/installation.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/exec/process.hpp>
+#include <kernelgen/llm/llm_client.hpp>
 
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
@@ -59,6 +62,17 @@ struct DoctorOptions {
 /// An Error only on cancellation: whatever is broken is a finding.
 [[nodiscard]] Result<std::vector<DoctorFinding>> examine_machine(const DoctorOptions& options, ProcessRunner& runner,
                                                                  std::stop_token stop);
+
+/// Makes a client from a text such as "openai:gpt-5"; see make_llm_client().
+using LLMClientFactory = std::function<Result<std::unique_ptr<LLMClient>>(std::string_view spec)>;
+
+/// Whether a model answers. A server or a program is sent one short request, which may cost a few tokens; a mailbox,
+/// where a person answers, and a recording are only looked at. An Error only on cancellation.
+[[nodiscard]] Result<DoctorFinding> examine_model(std::string_view spec, const LLMClientFactory& make_client,
+                                                  std::stop_token stop);
+
+/// Whether a spool directory is there, can be written, and is served by a worker, and how much waits in it.
+[[nodiscard]] DoctorFinding examine_spool(const std::string& directory);
 
 }  // namespace v0
 }  // namespace kernelgen

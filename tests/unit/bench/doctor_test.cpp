@@ -1,6 +1,9 @@
 #include <kernelgen/bench/doctor.hpp>
 
 #include <filesystem>
+#include <fstream>
+
+#include <kernelgen/llm/scripted_client.hpp>
 
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -133,4 +136,104 @@ TEST_CASE("a kgen-gpu that cannot be run is a finding", "[bench][doctor]") {
   Examined machine;
   CHECK(machine["GPU"].status == DoctorStatus::Limited);
   CHECK(machine["triton"].detail.find("on a CPU") != std::string::npos);
+}
+
+TEST_CASE("remedies are commands that exist where kgen is installed", "[bench][doctor]") {
+  Examined machine;
+  machine.processes.says["python3"] = "python 3.11.7\ntorch !No module named 'torch'\n";
+  const auto prefix = machine.directory.path() / "prefix";
+  machine.options.installation->worker = prefix / "bin/kgen";
+  CHECK(machine["torch"].remedy ==
+        "python3 -m venv ~/.kgen && ~/.kgen/bin/pip install torch triton && export KGEN_PYTHON=~/.kgen/bin/python");
+  // A build tree inside the sources has their script.
+  std::filesystem::create_directories(machine.directory.path() / "tools");
+  std::ofstream(machine.directory.path() / "tools/setup.sh") << "";
+  CHECK(machine["torch"].remedy.find((machine.directory.path() / "tools/setup.sh").string()) == 0);
+}
+
+namespace {
+
+LLMClientFactory factory(ScriptedLLMClient::Answer answer, int* made = nullptr) {
+  return [answer = std::move(answer), made](std::string_view) -> Result<std::unique_ptr<LLMClient>> {
+    if (made != nullptr) ++*made;
+    return std::unique_ptr<LLMClient>(std::make_unique<ScriptedLLMClient>(answer));
+  };
+}
+
+}  // namespace
+
+TEST_CASE("a model is asked once, with a short request", "[bench][doctor]") {
+  std::vector<LLMRequest> requests;
+  const auto answers = factory([&](const LLMRequest& request) -> Result<Reply> {
+    requests.push_back(request);
+    return Reply{.text = "ready", .usage = {12, 3, std::nullopt, std::nullopt}};
+  });
+  const auto found = examine_model("openai:some-model", answers, {}).value();
+  CHECK(found.status == DoctorStatus::Ok);
+  CHECK(found.detail.find("answered one short request in ") == 0);
+  CHECK(found.detail.find(", 12 tokens in and 3 out") != std::string::npos);
+  REQUIRE(requests.size() == 1);
+  CHECK(requests.front().prompt.size() < 100);
+}
+
+TEST_CASE("a model that does not answer is missing, with what to check", "[bench][doctor]") {
+  const std::pair<ErrorCode, const char*> cases[] = {{ErrorCode::PermissionDenied, "check the key"},
+                                                     {ErrorCode::Unavailable, "check that the server runs"},
+                                                     {ErrorCode::Timeout, "check that the server runs"}};
+  for (const auto& [code, remedy] : cases) {
+    const auto fails = factory([code = code](const LLMRequest&) -> Result<Reply> { return Error{code, "it failed"}; });
+    const auto found = examine_model("openai:some-model", fails, {}).value();
+    CHECK(found.status == DoctorStatus::Missing);
+    CHECK(found.detail == "it failed");
+    CHECK(found.remedy.find(remedy) == 0);
+  }
+  const auto cancelled = factory([](const LLMRequest&) -> Result<Reply> {
+    return Error{ErrorCode::Cancelled, "cancelled"};
+  });
+  CHECK(examine_model("openai:some-model", cancelled, {}).error().code == ErrorCode::Cancelled);
+  const auto unknown = [](std::string_view) -> Result<std::unique_ptr<LLMClient>> {
+    return Error{ErrorCode::InvalidArgument, "a model is named by openai:MODEL"};
+  };
+  CHECK(examine_model("gpt", unknown, {}).value().detail == "a model is named by openai:MODEL");
+}
+
+TEST_CASE("a mailbox and a recording are looked at and not asked", "[bench][doctor]") {
+  const auto directory = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "doctor-").value();
+  int made = 0;
+  bool asked = false;
+  const auto never = factory(
+      [&](const LLMRequest&) {
+        asked = true;
+        return ScriptedLLMClient::reply("");
+      },
+      &made);
+  const auto there = examine_model("mailbox:" + directory.path().string(), never, {}).value();
+  CHECK(there.status == DoctorStatus::Ok);
+  const auto missing = (directory.path() / "mail").string();
+  const auto found = examine_model("mailbox:" + missing, never, {}).value();
+  CHECK(found.status == DoctorStatus::Limited);
+  CHECK(found.detail == missing + " does not exist");
+  CHECK_FALSE(std::filesystem::exists(missing));
+  CHECK(made == 0);
+  CHECK(examine_model("replay:somewhere", never, {}).value().status == DoctorStatus::Ok);
+  CHECK(made == 1);
+  CHECK_FALSE(asked);
+}
+
+TEST_CASE("a spool is there, can be written, and is served, or the doctor says which is not so", "[bench][doctor]") {
+  const auto directory = TemporaryDirectory::create(std::filesystem::temp_directory_path(), "doctor-").value();
+  const auto path = directory.path().string();
+  CHECK(examine_spool(path + "/none").status == DoctorStatus::Missing);
+  CHECK(examine_spool(path + "/none").detail == path + "/none does not exist");
+  std::ofstream(path + "/file") << "";
+  CHECK(examine_spool(path + "/file").detail == path + "/file is no directory");
+  std::ofstream(path + "/one.request.json") << "{}";
+  auto found = examine_spool(path);
+  CHECK(found.status == DoctorStatus::Limited);
+  CHECK(found.detail == "no worker serves " + path + "; 1 waiting, 0 being judged");
+  CHECK(found.remedy == "kgen worker --spool " + path + ", where the device is");
+  std::ofstream(path + "/node7-1-ab.worker.json") << R"({"host": "node7", "pid": 1, "jobs": 2})";
+  found = examine_spool(path);
+  CHECK(found.status == DoctorStatus::Ok);
+  CHECK(found.detail == "served by node7; 1 waiting, 0 being judged");
 }
