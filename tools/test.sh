@@ -18,6 +18,8 @@ case "${1:-}" in
 esac
 
 export LC_ALL=C
+# Tests must not depend on the settings of the person who runs them.
+export XDG_CONFIG_HOME=/dev/null
 passed=0 failed=0 skipped=0
 workers=$(jobs_here)
 # Seconds after which a test hangs, rather than that the machine is slow: the longest takes 110 here.

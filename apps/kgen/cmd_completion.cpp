@@ -25,7 +25,7 @@ Command make_completion_command(Context& context) {
           .options = {{.name = "shell",
                        .value_name = "SHELL",
                        .help = "bash, zsh or fish",
-                       .value = enumeration(*shell, {"bash", "zsh", "fish"}, parse_shell),
+                       .value = values::enumeration(*shell, {"bash", "zsh", "fish"}, parse_shell),
                        .is_required = true}},
           .run = [shell, &context]() -> Result<ExitCode> {
             context.out << render_completion(**shell, make_commands(context));

@@ -44,13 +44,13 @@ Command make_detect_command(Context& context) {
           .options = {{.name = "file",
                        .value_name = "FILE",
                        .help = "The kernel: a source file",
-                       .value = file(options->file),
+                       .value = values::file(options->file),
                        .is_required = true},
                       {.name = "--target",
                        .value_name = "NAME",
                        .help = "As for eval; guessed from the file when not given",
                        .value = named_target(options->target)},
-                      {.name = "--json", .help = "Print the report as JSON", .value = flag(options->json)}},
+                      {.name = "--json", .help = "Print the report as JSON", .value = values::flag(options->json)}},
           .run = [options, &context] { return run_detect(*options, context); }};
 }
 

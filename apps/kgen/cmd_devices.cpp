@@ -17,7 +17,7 @@ struct DevicesOptions {
   bool json = false;
 };
 
-/// A device whose bandwidth cannot be measured is shown without it.
+/// Measures the bandwidths that are not known yet. A device that cannot be measured is shown without one.
 Result<void> measure(GpuReading& reading, const GpuProbeOptions& probe, Context& context) {
   for (auto& gpu : reading.gpus) {
     if (gpu.measured_bytes_per_second) continue;
@@ -54,8 +54,10 @@ Command make_devices_command(Context& context) {
   const auto options = std::make_shared<DevicesOptions>();
   return {.name = "devices",
           .summary = "The processor and the GPUs of this machine, and what they can do",
-          .options = {{.name = "--all", .help = "What is known of GPUs that are not here", .value = flag(options->all)},
-                      {.name = "--json", .help = "Print it as JSON", .value = flag(options->json)},
+          .options = {{.name = "--all",
+                       .help = "What is known of GPUs that are not here",
+                       .value = values::flag(options->all)},
+                      {.name = "--json", .help = "Print it as JSON", .value = values::flag(options->json)},
                       cache_dir_option(options->cache_dir, "Keeps the measured bandwidths; XDG_CACHE_HOME/kernelgen")},
           .run = [options, &context] { return run(*options, context); }};
 }

@@ -58,8 +58,8 @@ Command make_doctor_command(Context& context) {
                       {.name = "--spool",
                        .value_name = "DIR",
                        .help = "Check this spool directory too: is it there, and does a worker serve it",
-                       .value = directory(options->spool)},
-                      {.name = "--json", .help = "Print the findings as JSON", .value = flag(options->json)},
+                       .value = values::directory(options->spool)},
+                      {.name = "--json", .help = "Print the findings as JSON", .value = values::flag(options->json)},
                       python_option(options->python, context.environment),
                       cache_dir_option(options->cache_dir, "The cache to look at; XDG_CACHE_HOME/kernelgen")},
           .run = [options, &context] { return run(*options, context); }};

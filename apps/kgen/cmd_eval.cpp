@@ -92,14 +92,19 @@ Result<ExitCode> run_eval(const EvalOptions& options, Context& context) {
 
 std::vector<Option> describe_options(EvalOptions& options, const Environment& environment) {
   std::vector<Option> described{
-      {.name = "--code", .value_name = "FILE", .help = "The kernel: a source file", .value = file(options.code)},
+      {.name = "--code",
+       .value_name = "FILE",
+       .help = "The kernel: a source file",
+       .value = values::file(options.code)},
       task_option(options.problem),
       {.name = "--output",
        .value_name = "FILE",
        .help = "Write the record there",
-       .value = file(options.output),
+       .value = values::file(options.output),
        .task_file = TaskFileRule::WritesFiles},
-      {.name = "--json", .help = "Print the record, and nothing else, to standard output", .value = flag(options.json)},
+      {.name = "--json",
+       .help = "Print the record, and nothing else, to standard output",
+       .value = values::flag(options.json)},
       {.name = "--target",
        .value_name = "NAME",
        .help = "cpp, cuda, torch or triton; guessed from the file when not given",
@@ -114,7 +119,7 @@ std::vector<Option> describe_options(EvalOptions& options, const Environment& en
       {.name = "--baseline-timeout",
        .value_name = "S",
        .help = "Limit of compiling and checking a baseline",
-       .value = seconds(options.baseline_timeout_seconds),
+       .value = values::seconds(options.baseline_timeout_seconds),
        .task_file = TaskFileRule::Allowed},
       no_wait_option(options.evaluation, "Leave the request there; ask again later for the record")};
   described[0].is_required = true;

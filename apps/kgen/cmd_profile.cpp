@@ -45,7 +45,7 @@ Result<std::optional<Candidate>> read_candidate(const ProfileOptions& options) {
   return std::optional(make_candidate(target, std::move(source)));
 }
 
-/// Nothing is the CPU.
+/// The GPU to profile on; nothing for the CPU.
 Result<std::optional<GpuFacts>> choose_device(const ProfileOptions& options, const std::optional<Candidate>& candidate,
                                               const Installation& installation, Context& context) {
   const bool needs_gpu = candidate && (candidate->target == Target::Cuda || candidate->target == Target::Triton);
@@ -70,7 +70,7 @@ Result<std::optional<GpuFacts>> choose_device(const ProfileOptions& options, con
   return error;
 }
 
-/// The shared object of a native candidate.
+/// Builds a native candidate and returns the path of its shared object.
 Result<std::string> compile(const Candidate& candidate, const std::optional<GpuFacts>& gpu,
                             const std::string& cache_dir, const Installation& installation, Context& context) {
   KERNELGEN_TRY(const auto compiler, make_profile_compiler(gpu, cache_dir, installation, context));
@@ -117,7 +117,7 @@ Result<ExitCode> show(const Profile& profile, const std::optional<GpuFacts>& gpu
   return ExitCode::MachineLacks;
 }
 
-/// What another profiler wrote, on this machine or elsewhere.
+/// Shows the profile that another profiler wrote, on this machine or on another one.
 Result<ExitCode> read_reports(const ProfileOptions& options, Context& context) {
   std::vector<std::string> texts;
   for (const auto& path : options.reports) {
@@ -151,44 +151,45 @@ Result<ExitCode> run(const ProfileOptions& options, Context& context) {
 std::vector<Option> describe_options(ProfileOptions& options, const Environment& environment) {
   auto problem = task_option(options.problem);
   problem.excludes = {"--report"};
-  return {
-      {.name = "--code",
-       .value_name = "FILE",
-       .help = "The kernel: a source file; without it, the task's own module",
-       .value = file(options.code),
-       .excludes = {"--report"}},
-      std::move(problem),
-      {.name = "--report",
-       .value_name = "FILE",
-       .help = "Profile nothing; read what ncu, rocprof, rocprofv2 or rocprofv3 wrote as CSV. Once for each pass",
-       .value = files(options.reports),
-       .is_repeatable = true},
-      {.name = "--target",
-       .value_name = "NAME",
-       .help = "As for eval; guessed from the file when not given",
-       .value = built_target(options.target),
-       .task_file = TaskFileRule::Allowed},
-      {.name = "--set",
-       .value_name = "SET",
-       .help = "Which counters: brief, full, or a stage such as block_tiling",
-       .value = text(options.set),
-       .excludes = {"--timeline"}},
-      {.name = "--timeline", .help = "Kernels and times only: no counters, no ncu", .value = flag(options.timeline)},
-      {.name = "--device",
-       .value_name = "NAME",
-       .help = "cpu, or a GPU by index, UUID or name; default: the first GPU",
-       .value = text(options.device),
-       .is_shared = true},
-      precision_option(options.precision),
-      shrink_option(options.shrink, "Replace a constant of the task file; may be repeated"),
-      {.name = "--timeout",
-       .value_name = "S",
-       .help = "Limit of each of its two runs, in seconds",
-       .value = seconds(options.timeout_seconds, 1),
-       .task_file = TaskFileRule::Allowed},
-      python_option(options.python, environment),
-      cache_dir_option(options.cache_dir, "Compiled kernels; XDG_CACHE_HOME/kernelgen"),
-      {.name = "--json", .help = "Print the profile as JSON", .value = flag(options.json)}};
+  return {{.name = "--code",
+           .value_name = "FILE",
+           .help = "The kernel: a source file; without it, the task's own module",
+           .value = values::file(options.code),
+           .excludes = {"--report"}},
+          std::move(problem),
+          {.name = "--report",
+           .value_name = "FILE",
+           .help = "Profile nothing; read what ncu, rocprof, rocprofv2 or rocprofv3 wrote as CSV. Once for each pass",
+           .value = values::files(options.reports),
+           .is_repeatable = true},
+          {.name = "--target",
+           .value_name = "NAME",
+           .help = "As for eval; guessed from the file when not given",
+           .value = built_target(options.target),
+           .task_file = TaskFileRule::Allowed},
+          {.name = "--set",
+           .value_name = "SET",
+           .help = "Which counters: brief, full, or a stage such as block_tiling",
+           .value = values::text(options.set),
+           .excludes = {"--timeline"}},
+          {.name = "--timeline",
+           .help = "Kernels and times only: no counters, no ncu",
+           .value = values::flag(options.timeline)},
+          {.name = "--device",
+           .value_name = "NAME",
+           .help = "cpu, or a GPU by index, UUID or name; default: the first GPU",
+           .value = values::text(options.device),
+           .is_shared = true},
+          precision_option(options.precision),
+          shrink_option(options.shrink, "Replace a constant of the task file; may be repeated"),
+          {.name = "--timeout",
+           .value_name = "S",
+           .help = "Limit of each of its two runs, in seconds",
+           .value = values::seconds(options.timeout_seconds, 1),
+           .task_file = TaskFileRule::Allowed},
+          python_option(options.python, environment),
+          cache_dir_option(options.cache_dir, "Compiled kernels; XDG_CACHE_HOME/kernelgen"),
+          {.name = "--json", .help = "Print the profile as JSON", .value = values::flag(options.json)}};
 }
 
 }  // namespace

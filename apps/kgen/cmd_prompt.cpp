@@ -42,7 +42,7 @@ struct PromptOptions {
   bool json = false;
 };
 
-/// The candidate with its verdict; nothing when none was given.
+/// Reads the candidate with its verdict; nothing when no candidate was given.
 Result<std::optional<Attempt>> read_attempt(const PromptOptions& options, Target target) {
   if (options.candidate.empty()) {
     if (options.result.empty()) return std::optional<Attempt>();
@@ -62,7 +62,7 @@ Result<std::optional<Attempt>> read_attempt(const PromptOptions& options, Target
   return std::optional(std::move(attempt));
 }
 
-/// From the record where it holds one of this very task, else by running the reference.
+/// Takes the description from the record where it holds one of this very task, and runs the reference otherwise.
 Result<TaskDescription> describe_task(const PromptRequest& request, const PromptOptions& options, Context& context) {
   EvaluationOptions evaluation;
   evaluation.precision = options.precision;
@@ -92,7 +92,7 @@ std::string to_json_text(const Prompt& prompt) {
                          {"text", prompt.text}});
 }
 
-/// The profile, with what it means for this step; nothing when none was given.
+/// Reads the profile, if one was given, and adds what it means for this step.
 Result<void> read_profile(const PromptOptions& options, const std::optional<GpuFacts>& gpu, PromptRequest& request) {
   if (options.profile.empty()) return {};
   KERNELGEN_TRY(const auto text, read_file(options.profile));
@@ -155,63 +155,66 @@ Result<ExitCode> run_prompt(const PromptOptions& options, Context& context) {
 }
 
 std::vector<Option> describe_options(PromptOptions& options, const Environment& environment) {
-  return {{.name = "task",
-           .value_name = "TASK",
-           .help = "A file, or level3/40 with KERNELBENCH_DIR",
-           .value = file(options.task),
-           .is_required = true},
-          {.name = "--phase",
-           .value_name = "NAME",
-           .help = "seed, repair, analysis, optimize, stage, reflect or critic",
-           .value = enumeration(options.phase, {"seed", "repair", "analysis", "optimize", "stage", "reflect", "critic"},
-                                parse_prompt_kind),
-           .is_required = true},
-          {.name = "--target",
-           .value_name = "NAME",
-           .help = "cpp, cuda, hip, hipkittens, torch or triton",
-           .value = named_target(options.target),
-           .is_required = true,
-           .task_file = TaskFileRule::Allowed},
-          {.name = "--variant",
-           .value_name = "NAME",
-           .help = "A strategy (seed), a stage (stage), an escalation (repair), correctness or optimization (critic)",
-           .value = text(options.variant)},
-          {.name = "--candidate",
-           .value_name = "FILE",
-           .help = "The kernel to start from; all phases but seed need one",
-           .value = file(options.candidate)},
-          {.name = "--result",
-           .value_name = "FILE",
-           .help = "Its record, as eval --output writes it",
-           .value = file(options.result)},
-          {.name = "--analysis",
-           .value_name = "FILE",
-           .help = "The reply to an analysis prompt; for optimize",
-           .value = file(options.analysis)},
-          {.name = "--critique",
-           .value_name = "FILE",
-           .help = "The reply to a critic prompt; for repair, optimize, stage, reflect",
-           .value = file(options.critique)},
-          {.name = "--profile",
-           .value_name = "FILE",
-           .help = "What profile --json printed about the candidate",
-           .value = file(options.profile)},
-          gpu_option(options.gpu, "Write for this GPU, which need not be here; kgen devices --all"),
-          prompts_option(options.prompts),
-          {.name = "--max-tokens",
-           .value_name = "N",
-           .help = "Leave optional parts out until it is this short",
-           .value = whole_number(options.max_tokens, {1, std::numeric_limits<std::int64_t>::max()})},
-          precision_option(options.precision),
-          {.name = "--threads",
-           .value_name = "N",
-           .help = "Threads of the kernel; 0: one per core",
-           .value = whole_number(options.threads, {0, 4096}),
-           .is_shared = true,
-           .task_file = TaskFileRule::WeakensVerdict},
-          {.name = "--json", .help = "Print text, token estimate and fingerprint as JSON", .value = flag(options.json)},
-          python_option(options.python, environment),
-          cache_dir_option(options.cache_dir, "Admitted tasks; XDG_CACHE_HOME/kernelgen")};
+  return {
+      {.name = "task",
+       .value_name = "TASK",
+       .help = "A file, or level3/40 with KERNELBENCH_DIR",
+       .value = values::file(options.task),
+       .is_required = true},
+      {.name = "--phase",
+       .value_name = "NAME",
+       .help = "seed, repair, analysis, optimize, stage, reflect or critic",
+       .value = values::enumeration(
+           options.phase, {"seed", "repair", "analysis", "optimize", "stage", "reflect", "critic"}, parse_prompt_kind),
+       .is_required = true},
+      {.name = "--target",
+       .value_name = "NAME",
+       .help = "cpp, cuda, hip, hipkittens, torch or triton",
+       .value = named_target(options.target),
+       .is_required = true,
+       .task_file = TaskFileRule::Allowed},
+      {.name = "--variant",
+       .value_name = "NAME",
+       .help = "A strategy (seed), a stage (stage), an escalation (repair), correctness or optimization (critic)",
+       .value = values::text(options.variant)},
+      {.name = "--candidate",
+       .value_name = "FILE",
+       .help = "The kernel to start from; all phases but seed need one",
+       .value = values::file(options.candidate)},
+      {.name = "--result",
+       .value_name = "FILE",
+       .help = "Its record, as eval --output writes it",
+       .value = values::file(options.result)},
+      {.name = "--analysis",
+       .value_name = "FILE",
+       .help = "The reply to an analysis prompt; for optimize",
+       .value = values::file(options.analysis)},
+      {.name = "--critique",
+       .value_name = "FILE",
+       .help = "The reply to a critic prompt; for repair, optimize, stage, reflect",
+       .value = values::file(options.critique)},
+      {.name = "--profile",
+       .value_name = "FILE",
+       .help = "What profile --json printed about the candidate",
+       .value = values::file(options.profile)},
+      gpu_option(options.gpu, "Write for this GPU, which need not be here; kgen devices --all"),
+      prompts_option(options.prompts),
+      {.name = "--max-tokens",
+       .value_name = "N",
+       .help = "Leave optional parts out until it is this short",
+       .value = values::whole_number(options.max_tokens, {1, std::numeric_limits<std::int64_t>::max()})},
+      precision_option(options.precision),
+      {.name = "--threads",
+       .value_name = "N",
+       .help = "Threads of the kernel; 0: one per core",
+       .value = values::whole_number(options.threads, {0, 4096}),
+       .is_shared = true,
+       .task_file = TaskFileRule::WeakensVerdict},
+      {.name = "--json",
+       .help = "Print text, token estimate and fingerprint as JSON",
+       .value = values::flag(options.json)},
+      python_option(options.python, environment),
+      cache_dir_option(options.cache_dir, "Admitted tasks; XDG_CACHE_HOME/kernelgen")};
 }
 
 }  // namespace

@@ -31,11 +31,11 @@ Command make_report_command(Context& context) {
           .options = {{.name = "directory",
                        .value_name = "DIR",
                        .help = "The results directory",
-                       .value = directory(options->directory),
+                       .value = values::directory(options->directory),
                        .is_required = true},
                       {.name = "--json",
                        .help = "Print the content of summary.json instead of the table",
-                       .value = flag(options->json)}},
+                       .value = values::flag(options->json)}},
           .run = [options, &context] { return run(*options, context); }};
 }
 

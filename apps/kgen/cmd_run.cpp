@@ -56,7 +56,7 @@ std::chrono::seconds to_seconds(double number) {
   return std::chrono::seconds(std::max<std::int64_t>(std::llround(number), 1));
 }
 
-/// Before anything is spent: a GPU that is not there would be missed only when the first reply is judged.
+/// Finds the device before anything is spent: a GPU that is missing would otherwise be noticed with the first reply.
 Result<PromptDevice> choose_device(const RunOptions& options, Target target, Context& context) {
   const auto& flags = options.evaluation;
   return find_prompt_device({.target = target,
@@ -67,7 +67,7 @@ Result<PromptDevice> choose_device(const RunOptions& options, Target target, Con
                             context);
 }
 
-/// Nothing when no price was given.
+/// The prices of the options; nothing when no price was given.
 Result<std::optional<Prices>> choose_prices(const RunOptions& options) {
   const bool priced = options.price_input || options.price_output;
   if (!priced && (options.max_cost || options.price_cached))
@@ -78,7 +78,7 @@ Result<std::optional<Prices>> choose_prices(const RunOptions& options) {
                               .per_million_cached = options.price_cached});
 }
 
-/// A profile needs the device here, and a profiler for it.
+/// Makes the profiler that --profile asks for, which needs the device on this machine.
 Result<std::unique_ptr<Profiler>> choose_profiler(const RunOptions& options, const FlowRequest& request,
                                                   const Installation& installation, Context& context) {
   if (options.search.profile == "none") return std::unique_ptr<Profiler>();
@@ -229,23 +229,24 @@ void add_budget(std::vector<Option>& options, RunOptions& run) {
   constexpr Range<std::int64_t> k_count{1, std::numeric_limits<std::int64_t>::max()};
   constexpr Range<double> k_money{0, std::numeric_limits<double>::max()};
   constexpr double k_year_minutes = 525'600;
-  add("--max-tokens", "N", "End after so many tokens", whole_number(run.max_tokens, k_count));
-  add("--max-requests", "N", "End after so many requests", whole_number(run.max_requests, k_count));
-  add("--max-evaluations", "N", "End after so many evaluations", whole_number(run.max_evaluations, k_count));
+  add("--max-tokens", "N", "End after so many tokens", values::whole_number(run.max_tokens, k_count));
+  add("--max-requests", "N", "End after so many requests", values::whole_number(run.max_requests, k_count));
+  add("--max-evaluations", "N", "End after so many evaluations", values::whole_number(run.max_evaluations, k_count));
   add("--max-minutes", "M", "End after so many minutes, of all sessions together",
-      number(run.max_minutes, {0.01, k_year_minutes}));
-  add("--max-cost", "X", "End after so much money, in the currency of the prices", number(run.max_cost, k_money));
-  add("--price-input", "X", "What a million tokens of prompts cost", number(run.price_input, k_money));
-  add("--price-output", "X", "What a million tokens of replies cost", number(run.price_output, k_money));
+      values::number(run.max_minutes, {0.01, k_year_minutes}));
+  add("--max-cost", "X", "End after so much money, in the currency of the prices",
+      values::number(run.max_cost, k_money));
+  add("--price-input", "X", "What a million tokens of prompts cost", values::number(run.price_input, k_money));
+  add("--price-output", "X", "What a million tokens of replies cost", values::number(run.price_output, k_money));
   add("--price-cached", "X", "The same of prompts that the provider had seen; as other input",
-      number(run.price_cached, k_money));
+      values::number(run.price_cached, k_money));
   add("--max-prompt-tokens", "N", "Leave examples and history out of longer prompts",
-      whole_number(run.max_prompt_tokens, k_count));
-  add("--max-output-tokens", "N", "Limit of one reply", whole_number(run.max_output_tokens, k_count));
-  add("--request-timeout", "S", "Limit of one request, in seconds", seconds(run.request_timeout_seconds, 1));
-  add("--parallel", "N", "Requests in flight at once", whole_number(run.parallel, {1, 256}));
+      values::whole_number(run.max_prompt_tokens, k_count));
+  add("--max-output-tokens", "N", "Limit of one reply", values::whole_number(run.max_output_tokens, k_count));
+  add("--request-timeout", "S", "Limit of one request, in seconds", values::seconds(run.request_timeout_seconds, 1));
+  add("--parallel", "N", "Requests in flight at once", values::whole_number(run.parallel, {1, 256}));
   add("--parallel-evaluations", "N", "Evaluations at once; default: one for each GPU here",
-      whole_number(run.parallel_evaluations, {1, 256}));
+      values::whole_number(run.parallel_evaluations, {1, 256}));
 }
 
 std::vector<Option> describe_options(RunOptions& options, const Environment& environment) {
@@ -253,7 +254,7 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
       {.name = "task",
        .value_name = "TASK",
        .help = "The task: a file, or level3/40 with KERNELBENCH_DIR",
-       .value = file(options.task),
+       .value = values::file(options.task),
        .is_required = true},
       {.name = "--target",
        .value_name = "NAME",
@@ -265,23 +266,23 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
       {.name = "--record",
        .value_name = "FILE",
        .help = "Append every reply to FILE, for --llm replay:FILE",
-       .value = file(options.record),
+       .value = values::file(options.record),
        .task_file = TaskFileRule::WritesFiles},
       {.name = "--results",
        .value_name = "DIR",
        .help = "Results directory",
-       .value = directory(options.results),
+       .value = values::directory(options.results),
        .task_file = TaskFileRule::WritesFiles},
       {.name = "--name",
        .value_name = "NAME",
        .help = "Name of a further run of the same task",
-       .value = text(options.name),
+       .value = values::text(options.name),
        .task_file = TaskFileRule::WritesFiles},
       gpu_option(options.gpu, "The GPU behind --launch-prefix or --spool, for the prompts"),
       prompts_option(options.prompts),
       {.name = "--json",
        .help = "Print the outcome as JSON, and nothing else, to standard output",
-       .value = flag(options.json)},
+       .value = values::flag(options.json)},
       no_wait_option(options.evaluation,
                      "Exit with 75 instead of waiting for a mailbox or a spool; the same command goes on")};
   described[2].is_required = true;

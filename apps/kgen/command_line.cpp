@@ -111,6 +111,8 @@ Error unknown_name(const std::string& text, const std::vector<std::string>& name
 
 std::string to_text(double number) { return fmt::format("{}", number); }
 
+namespace values {
+
 Value flag(bool& place) {
   return {.store = [&place](const std::string& text) -> Result<void> {
             if (text != "true" && text != "false") return expected("true or false", text);
@@ -151,4 +153,5 @@ Value size(std::uint64_t& place) {
 
 Value seconds(double& place, double least) { return number(place, {least, k_day_seconds}); }
 
+}  // namespace values
 }  // namespace kernelgen::cli

@@ -122,6 +122,9 @@ inline constexpr double k_day_seconds = 86400;
 /// "0.7"; the shortest text that reads back as the same number.
 [[nodiscard]] std::string to_text(double number);
 
+/// What options take. Each checks a text and stores what it means in a place, which outlives the value.
+namespace values {
+
 /// True once the option is given; --name=false turns it off where a configuration file turned it on.
 [[nodiscard]] Value flag(bool& place);
 /// Anything but an empty text.
@@ -184,4 +187,5 @@ template <class T>
   return value;
 }
 
+}  // namespace values
 }  // namespace kernelgen::cli

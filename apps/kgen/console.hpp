@@ -9,14 +9,14 @@
 
 namespace kernelgen::cli {
 
-/// How to write to one output stream.
+/// What is known about the terminal behind an output stream.
 struct Terminal {
   bool interactive = false;
   bool color = false;
   std::size_t width = 80;
 };
 
-/// The terminal behind a descriptor. `columns` (from COLUMNS) wins over what the terminal says of itself.
+/// Asks the terminal behind a descriptor. `columns`, from COLUMNS, wins over the width that the terminal tells.
 [[nodiscard]] Terminal inspect_terminal(int fd, bool no_color, std::size_t columns);
 
 /// Shows the steps of an evaluation: one line that is rewritten in place on a terminal and erased at the end, one

@@ -7,7 +7,7 @@
 
 namespace kernelgen::cli {
 
-/// What kgen takes from its environment; nothing below the commands reads it.
+/// The environment variables that kgen reads. The library reads none of them itself.
 struct Environment {
   std::string python;           ///< KGEN_PYTHON; empty: python3
   std::string kernelbench_dir;  ///< KERNELBENCH_DIR
@@ -16,14 +16,14 @@ struct Environment {
   std::string home;             ///< HOME
   bool no_color = false;        ///< NO_COLOR is set to anything, or TERM is dumb
   std::size_t columns = 0;      ///< COLUMNS; 0 when unset
-  /// All of it without secrets, for the programs that are started.
+  /// The whole environment without secrets, for the programs that are started.
   std::map<std::string, std::string> clean;
 };
 
 /// Reads the variables that kgen knows.
 [[nodiscard]] Environment read_environment(const std::map<std::string, std::string>& variables);
 
-/// `option` when given, else the environment's; an error that says how to name one.
+/// The directory of the option, or else that of the environment. InvalidArgument says how to name one.
 [[nodiscard]] Result<std::string> choose_cache_dir(const std::string& option, const Environment& environment);
 
 }  // namespace kernelgen::cli

@@ -4,7 +4,7 @@
 
 #include <kernelgen/bench/spool.hpp>
 
-#include "llm/llm_spec.hpp"
+#include "support/command_text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
@@ -25,7 +25,7 @@ Result<std::pair<std::string, std::int64_t>> parse_shrink(const std::string& tex
 }
 
 Value shrink_value(std::vector<std::string>& place) {
-  auto value = texts(place);
+  auto value = values::texts(place);
   value.store = [&place](const std::string& text) -> Result<void> {
     KERNELGEN_CHECK(parse_shrink(text));
     place.push_back(text);
@@ -45,27 +45,27 @@ void add_limits(std::vector<Option>& options, EvaluationFlags& flags) {
   options.push_back(with_rule({.name = "--timeout",
                                .value_name = "S",
                                .help = "Limit of one call of the kernel, in seconds",
-                               .value = seconds(flags.timeout_seconds)},
+                               .value = values::seconds(flags.timeout_seconds)},
                               TaskFileRule::Allowed));
   options.push_back(with_rule({.name = "--task-timeout",
                                .value_name = "S",
                                .help = "Limit of importing and admitting the task",
-                               .value = seconds(flags.task_timeout_seconds)},
+                               .value = values::seconds(flags.task_timeout_seconds)},
                               TaskFileRule::Allowed));
   options.push_back(with_rule({.name = "--threads",
                                .value_name = "N",
                                .help = "Threads for kernel and reference; 0: one per core",
-                               .value = whole_number(flags.options.threads, {0, 4096})},
+                               .value = values::whole_number(flags.options.threads, {0, 4096})},
                               TaskFileRule::WeakensVerdict));
   options.push_back(with_rule({.name = "--device",
                                .value_name = "DEVICE",
                                .help = "cpu, or a GPU by index, UUID or name; default: what fits",
-                               .value = text(flags.options.device)},
+                               .value = values::text(flags.options.device)},
                               TaskFileRule::NotAboutTask));
   options.push_back(with_rule({.name = "--memory-limit",
                                .value_name = "SIZE",
                                .help = "Memory that the kernel may use, such as 512MB",
-                               .value = size(flags.options.memory_limit)},
+                               .value = values::size(flags.options.memory_limit)},
                               TaskFileRule::NotAboutTask));
 }
 
@@ -73,12 +73,12 @@ void add_places(std::vector<Option>& options, EvaluationFlags& flags) {
   options.push_back(with_rule({.name = "--launch-prefix",
                                .value_name = "COMMAND",
                                .help = "Start the worker behind this, such as \"ssh node\"",
-                               .value = text(flags.launch_prefix)},
+                               .value = values::text(flags.launch_prefix)},
                               TaskFileRule::StartsProgram));
   options.push_back(with_rule({.name = "--spool",
                                .value_name = "DIR",
                                .help = "Have it judged by a worker that serves this directory",
-                               .value = directory(flags.spool),
+                               .value = values::directory(flags.spool),
                                .excludes = {"--launch-prefix"}},
                               TaskFileRule::WritesFiles));
 }
@@ -90,11 +90,11 @@ Option task_option(std::string& task) {
           .aliases = {"--task"},
           .value_name = "TASK",
           .help = "The task: a file, or level3/40 with KERNELBENCH_DIR",
-          .value = file(task)};
+          .value = values::file(task)};
 }
 
 Option llm_option(std::string& spec) {
-  auto value = text(spec);
+  auto value = values::text(spec);
   value.completions = {"openai:", "command:", "mailbox:", "replay:"};
   return {.name = "--llm",
           .value_name = "SPEC",
@@ -108,7 +108,7 @@ Option prompts_option(std::string& prompts) {
   return {.name = "--prompts",
           .value_name = "DIR",
           .help = "Templates here replace those of the same name",
-          .value = directory(prompts),
+          .value = values::directory(prompts),
           .is_shared = true};
 }
 
@@ -116,7 +116,7 @@ Option gpu_option(std::string& gpu, std::string help) {
   return {.name = "--gpu",
           .value_name = "NAME",
           .help = std::move(help),
-          .value = text(gpu),
+          .value = values::text(gpu),
           .is_shared = true,
           .task_file = TaskFileRule::Allowed};
 }
@@ -126,7 +126,7 @@ Option temperature_option(double& temperature) {
   return {.name = "--temperature",
           .value_name = "X",
           .help = "Sampling temperature of the model",
-          .value = number(temperature, {0, k_most}),
+          .value = values::number(temperature, {0, k_most}),
           .is_shared = true,
           .task_file = TaskFileRule::Allowed};
 }
@@ -135,7 +135,7 @@ Option precision_option(PrecisionClass& precision) {
   return {.name = "--precision",
           .value_name = "CLASS",
           .help = "strict, default, tf32, fp16 or bf16",
-          .value = enumeration(precision, {"strict", "default", "tf32", "fp16", "bf16"}, parse_precision),
+          .value = values::enumeration(precision, {"strict", "default", "tf32", "fp16", "bf16"}, parse_precision),
           .is_shared = true,
           .task_file = TaskFileRule::WeakensVerdict};
 }
@@ -154,7 +154,7 @@ Option python_option(std::string& python, const Environment& environment) {
   return {.name = "--python",
           .value_name = "PROGRAM",
           .help = "The Python that has torch; KGEN_PYTHON, else python3",
-          .value = program(python),
+          .value = values::program(python),
           .variable = "KGEN_PYTHON",
           .variable_value = environment.python,
           .is_shared = true,
@@ -165,17 +165,17 @@ Option cache_dir_option(std::string& cache_dir, std::string help) {
   return {.name = "--cache-dir",
           .value_name = "DIR",
           .help = std::move(help),
-          .value = directory(cache_dir),
+          .value = values::directory(cache_dir),
           .is_shared = true,
           .task_file = TaskFileRule::WritesFiles};
 }
 
 Option no_wait_option(EvaluationFlags& flags, std::string help) {
-  return {.name = "--no-wait", .help = std::move(help), .value = flag(flags.no_wait), .is_shared = true};
+  return {.name = "--no-wait", .help = std::move(help), .value = values::flag(flags.no_wait), .is_shared = true};
 }
 
 Value built_target(std::string& target) {
-  auto value = text(target);
+  auto value = values::text(target);
   value.completions = k_built_targets;
   value.store = [&target](const std::string& text) -> Result<void> {
     if (!parse_target(text)) return unknown_name(text, k_built_targets);
@@ -185,7 +185,7 @@ Value built_target(std::string& target) {
   return value;
 }
 
-Value named_target(std::optional<Target>& target) { return enumeration(target, k_targets, parse_target); }
+Value named_target(std::optional<Target>& target) { return values::enumeration(target, k_targets, parse_target); }
 
 std::chrono::milliseconds milliseconds(double seconds) {
   constexpr double k_per_second = 1000;
@@ -198,12 +198,12 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
   options.push_back(with_rule({.name = "--rtol",
                                .value_name = "X",
                                .help = "Relative tolerance; looser than standard is recorded",
-                               .value = number(flags.options.rtol, {0, k_most_tolerance})},
+                               .value = values::number(flags.options.rtol, {0, k_most_tolerance})},
                               TaskFileRule::WeakensVerdict));
   options.push_back(with_rule({.name = "--atol",
                                .value_name = "X",
                                .help = "Absolute tolerance, as a fraction of the reference's rms",
-                               .value = number(flags.options.atol, {0, k_most_tolerance})},
+                               .value = values::number(flags.options.atol, {0, k_most_tolerance})},
                               TaskFileRule::WeakensVerdict));
   add_limits(options, flags);
   options.push_back(

@@ -13,7 +13,7 @@
 
 namespace kernelgen::cli {
 
-/// What the options say that every command which has kernels judged has.
+/// The values of the options that every command has which lets kernels be judged.
 struct EvaluationFlags {
   std::vector<std::string> shrink;
   std::string launch_prefix;
@@ -24,7 +24,7 @@ struct EvaluationFlags {
   std::string python;
   double timeout_seconds = 30;
   double task_timeout_seconds = 300;
-  /// What needs no translation is stored here directly.
+  /// Values that need no translation are stored here directly.
   EvaluationOptions options;
 };
 
@@ -52,10 +52,11 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 /// The options of an evaluation as the library takes them.
 [[nodiscard]] Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags);
 
-/// Whether to wait for work that is done elsewhere.
+/// Tells whether to wait for work that is done elsewhere.
 [[nodiscard]] Waiting waiting_of(const EvaluationFlags& flags);
 
-/// A worker behind the launch prefix, or the spool directory.
+/// Makes the benchmarker that the options name: a worker, behind the launch prefix if there is one, or a spool
+/// directory.
 [[nodiscard]] Result<std::unique_ptr<Benchmarker>> make_benchmarker(const EvaluationFlags& flags, Context& context);
 
 /// A target by its name. Unsupported for one that is not built yet.

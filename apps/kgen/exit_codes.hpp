@@ -5,7 +5,7 @@
 
 namespace kernelgen::cli {
 
-/// What kgen answers to the shell; documented in docs/cli.md.
+/// The exit codes of kgen; documented in docs/cli.md.
 enum class ExitCode {
   Success = 0,        ///< eval: correct and at least as fast
   NotReached = 1,     ///< eval: correct but slower, or without a time that counts

@@ -23,12 +23,12 @@ struct RenderOptions {
 /// The verdict for a person: a headline and one fact a line. Pure. Ends with a line end.
 [[nodiscard]] std::string render_record(const EvaluationRecord& record, const RenderOptions& options);
 
-/// What the doctor found, a table with the commands that mend things. Pure. Ends with a line end.
+/// A table of what the doctor found, with the commands that mend things. Pure. Ends with a line end.
 [[nodiscard]] std::string render_findings(const std::vector<DoctorFinding>& findings, const RenderOptions& options);
-/// The same for programs: {"findings": [{"name", "status", "detail", "remedy"}]}.
+/// The findings as JSON: {"findings": [{"name", "status", "detail", "remedy"}]}.
 [[nodiscard]] std::string findings_to_json(const std::vector<DoctorFinding>& findings);
 
-/// What the detector saw: verdict, warnings, evidence with lines. Pure. Ends with a line end.
+/// The report of the detector: verdict, warnings, evidence with lines. Pure. Ends with a line end.
 [[nodiscard]] std::string render_persistence(const PersistenceReport& report, const RenderOptions& options);
 
 /// "3.2 us", "4.05 ms", "1.50 s".

@@ -19,7 +19,7 @@ std::string fact(std::string_view name, std::string_view text) {
   return fmt::format("   {:<20}{}\n", name, sanitize_line(text, k_shown_bytes));
 }
 
-/// In units of 10^12; "-" where nobody tells.
+/// A rate in units of 10^12; "-" where it is unknown.
 std::string tera(const std::optional<double>& per_second, int digits = 0) {
   return per_second ? fmt::format("{:.{}f}", *per_second / 1e12, digits) : "-";
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t k_default_width = 100;
 constexpr std::size_t k_least_name = 24;
-/// launches, time, share, whose.
+/// Width of the columns behind the name: launches, time, share, and whose kernel it is.
 constexpr std::size_t k_numbers_width = 40;
 constexpr std::size_t k_shown_kernels = 10;
 constexpr std::size_t k_shown_counters = 3;

@@ -4,8 +4,8 @@
 
 #include <boost/json.hpp>
 
-#include "core/json.hpp"
 #include "layout.hpp"
+#include "support/json_text.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::cli {

@@ -11,7 +11,7 @@ namespace kernelgen::cli {
 /// What happens in a spool directory: a headline, the workers, and one line a request. Pure. Ends with a line end.
 [[nodiscard]] std::string render_spool_status(const std::string& directory, const SpoolStatus& status,
                                               const RenderOptions& options);
-/// The same for programs, complete.
+/// The status as JSON, with every request.
 [[nodiscard]] std::string spool_status_to_json(const std::string& directory, const SpoolStatus& status);
 
 }  // namespace kernelgen::cli

@@ -85,17 +85,17 @@ Option search_option(std::string name, std::string value_name, std::string help,
 }
 
 Option count_option(std::string name, int& place, std::string help) {
-  return search_option(std::move(name), "N", std::move(help), whole_number(place, {0, 1000}));
+  return search_option(std::move(name), "N", std::move(help), values::whole_number(place, {0, 1000}));
 }
 
 Option ratio_option(std::string name, double& place, std::string help) {
   constexpr double k_most = 1e6;
-  return search_option(std::move(name), "X", std::move(help), number(place, {0, k_most}));
+  return search_option(std::move(name), "X", std::move(help), values::number(place, {0, k_most}));
 }
 
 /// Names with commas between them.
 Value name_list(std::string& place, std::vector<std::string> completions) {
-  auto value = text(place);
+  auto value = values::text(place);
   value.completions = std::move(completions);
   value.is_list = true;
   return value;
@@ -119,7 +119,7 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
       ratio_option("--threshold", hybrid.threshold, "hybrid: no stages for a persistent kernel with this score"));
   options.push_back(ratio_option("--epsilon", hybrid.epsilon, "hybrid: a stage must be faster by this fraction"));
   options.push_back(search_option("--early-exit", "", "hybrid: no stage whose aim the --profile shows as reached",
-                                  flag(search.early_exit)));
+                                  values::flag(search.early_exit)));
   options.push_back(
       ratio_option("--stop-at-score", search.stop_at_score,
                    "hybrid: seeds one by one until this score; 0: all at once. rounds: end at it; 0: never"));
@@ -132,7 +132,7 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
 
 void add_search_options(std::vector<Option>& options, SearchOptions& search) {
   options.push_back(search_option("--policy", "NAME", "hybrid, one-shot, reflect or rounds",
-                                  choice(search.policy, {"hybrid", "one-shot", "reflect", "rounds"})));
+                                  values::choice(search.policy, {"hybrid", "one-shot", "reflect", "rounds"})));
   add_hybrid_options(options, search);
   options.push_back(count_option("--rounds", search.rounds.rounds, "rounds: kernels of the coder"));
   options.push_back(count_option("--patience", search.rounds.patience,
@@ -140,7 +140,7 @@ void add_search_options(std::vector<Option>& options, SearchOptions& search) {
   // A profiled kernel runs without the sandbox, so a task may not ask for it.
   options.push_back(search_option("--profile", "KIND",
                                   "none, timeline or counters of correct kernels; they run without the sandbox for it",
-                                  choice(search.profile, {"none", "timeline", "counters"})));
+                                  values::choice(search.profile, {"none", "timeline", "counters"})));
   options.back().task_file = TaskFileRule::StartsProgram;
   options.push_back(count_option("--samples", search.samples, "one-shot, reflect: kernels per attempt"));
   options.push_back(count_option("--attempts", search.attempts, "reflect: attempts"));

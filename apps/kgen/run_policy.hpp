@@ -34,7 +34,7 @@ struct SearchOptions {
 /// Adds the options of `search`, which must outlive them, under the heading "Search".
 void add_search_options(std::vector<Option>& options, SearchOptions& search);
 
-/// The policy that the options describe. InvalidArgument for an unknown stage or rescue, before anything is spent.
+/// The policy that the options describe. InvalidArgument for an unknown stage or escalation, before anything is spent.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const PromptBuilder& prompts,
                                                           Target target);
 

@@ -7,9 +7,9 @@
 
 #include <kernelgen/core/version.hpp>
 
-#include "core/json.hpp"
 #include "support/file_exchange.hpp"
 #include "support/files.hpp"
+#include "support/json_text.hpp"
 #include "support/shared_directory.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"

@@ -1,5 +1,3 @@
-#include "llm/llm_spec.hpp"
-
 #include <algorithm>
 #include <initializer_list>
 #include <tuple>
@@ -9,6 +7,7 @@
 
 #include <kernelgen/llm/clients.hpp>
 
+#include "support/command_text.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
 
@@ -91,39 +90,6 @@ Client make_command(std::string_view text, const LLMSpecContext& context) {
 }
 
 }  // namespace
-
-Result<std::vector<std::string>> split_command(std::string_view line) {
-  std::vector<std::string> words;
-  std::string word;
-  bool inside = false;
-  char quote = '\0';
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    const char c = line[i];
-    if (c == '\\' && quote != '\'' && i + 1 < line.size()) {
-      word += line[++i];
-      inside = true;
-    } else if (quote != '\0') {
-      if (c == quote) {
-        quote = '\0';
-      } else {
-        word += c;
-      }
-    } else if (c == '\'' || c == '"') {
-      quote = c;
-      inside = true;
-    } else if (c == ' ' || c == '\t' || c == '\n') {
-      if (inside) words.push_back(std::exchange(word, {}));
-      inside = false;
-    } else {
-      word += c;
-      inside = true;
-    }
-  }
-  if (quote != '\0')
-    return Error{ErrorCode::InvalidArgument, std::string("the command has a quote that stays open: ") + quote, {}};
-  if (inside) words.push_back(std::move(word));
-  return words;
-}
 
 Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const LLMSpecContext& context) {
   const auto colon = spec.find(':');

@@ -27,26 +27,26 @@ struct Sample {
   std::vector<std::string> names;
   Command command{.name = "sample",
                   .summary = "A sample",
-                  .options = {{.name = "task", .value_name = "TASK", .help = "The task", .value = file(task)},
+                  .options = {{.name = "task", .value_name = "TASK", .help = "The task", .value = values::file(task)},
                               {.name = "--count",
                                .aliases = {"--number"},
                                .retired = {"--tally"},
                                .value_name = "N",
                                .help = "How many",
-                               .value = whole_number(count, {0, 9}),
+                               .value = values::whole_number(count, {0, 9}),
                                .task_file = TaskFileRule::Allowed},
                               {.name = "--place",
                                .value_name = "DIR",
                                .help = "Where",
-                               .value = directory(place),
+                               .value = values::directory(place),
                                .excludes = {"--loud"},
                                .is_shared = true,
                                .task_file = TaskFileRule::WritesFiles},
-                              {.name = "--loud", .help = "Be loud", .value = flag(is_loud)},
+                              {.name = "--loud", .help = "Be loud", .value = values::flag(is_loud)},
                               {.name = "--names",
                                .value_name = "NAME",
                                .help = "Names",
-                               .value = texts(names),
+                               .value = values::texts(names),
                                .is_repeatable = true,
                                .needs = "--count"}}};
 };
@@ -68,27 +68,27 @@ ConfigFile config(std::string_view text) {
 
 TEST_CASE("a value is checked, and the error says what was expected", "[cli][command_line]") {
   int count = 3;
-  CHECK(error_of(whole_number(count, {0, 9}).store("10")) == "expected a whole number from 0 to 9, not 10");
+  CHECK(error_of(values::whole_number(count, {0, 9}).store("10")) == "expected a whole number from 0 to 9, not 10");
   for (const char* wrong : {"", "-1", "1.5", "one", "99999999999999999999", "1 "})
-    CHECK_FALSE(whole_number(count, {0, 9}).store(wrong));
+    CHECK_FALSE(values::whole_number(count, {0, 9}).store(wrong));
   CHECK(count == 3);
-  CHECK(whole_number(count, {0, 9}).store("9"));
+  CHECK(values::whole_number(count, {0, 9}).store("9"));
   CHECK(count == 9);
 
   std::optional<std::int64_t> limit;
-  CHECK(error_of(whole_number(limit, {1, std::numeric_limits<std::int64_t>::max()}).store("0")) ==
+  CHECK(error_of(values::whole_number(limit, {1, std::numeric_limits<std::int64_t>::max()}).store("0")) ==
         "expected a whole number of at least 1, not 0");
 
   double ratio = 0;
   for (const char* wrong : {"", "nan", "inf", "-inf", "-0.1", "1e999", "half", "0.5x"})
-    CHECK_FALSE(number(ratio, {0, 1}).store(wrong));
-  CHECK(error_of(number(ratio, {0, 1}).store("nan")) == "expected a number from 0 to 1, not nan");
-  CHECK(number(ratio, {0, 1}).store("0.25"));
+    CHECK_FALSE(values::number(ratio, {0, 1}).store(wrong));
+  CHECK(error_of(values::number(ratio, {0, 1}).store("nan")) == "expected a number from 0 to 1, not nan");
+  CHECK(values::number(ratio, {0, 1}).store("0.25"));
   CHECK(ratio == 0.25);
 
   std::string name;
-  CHECK(error_of(text(name).store("")) == "expected a value, not an empty one");
-  CHECK(error_of(choice(name, {"hybrid", "rounds"}).store("hybird")) ==
+  CHECK(error_of(values::text(name).store("")) == "expected a value, not an empty one");
+  CHECK(error_of(values::choice(name, {"hybrid", "rounds"}).store("hybird")) ==
         "expected hybrid or rounds, not hybird; did you mean hybrid?");
 }
 

@@ -308,7 +308,7 @@ class KgenTest(unittest.TestCase):
         self.assertGreater(gpu["measured_bytes_per_second"], 0)
         self.assertIn("its times are no results", self.run_kgen("devices", environment=fake).stdout)
 
-    def test_a_profile_needs_a_gpu_that_somebody_makes(self):
+    def test_a_profile_needs_a_gpu_of_a_known_maker(self):
         fake = {"LD_LIBRARY_PATH": str(FAKE_CUDA)}
         arguments = ["profile", "--problem", SOURCE / "examples/tasks/relu.py"]
         result = self.run_kgen(*arguments, environment=fake)

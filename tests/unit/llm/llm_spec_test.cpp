@@ -1,4 +1,4 @@
-#include "llm/llm_spec.hpp"
+#include "support/command_text.hpp"
 
 #include <filesystem>
 
