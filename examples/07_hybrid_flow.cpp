@@ -20,8 +20,8 @@ T need(Result<T> result) {
   std::exit(1);
 }
 
-void show(const std::variant<Event, EvaluationStep>& seen) {
-  const auto* event = std::get_if<Event>(&seen);
+void show(const FlowNotice& notice) {
+  const auto* event = std::get_if<Event>(&notice);
   const auto* finished = event != nullptr ? std::get_if<ActionFinished>(&event->body) : nullptr;
   if (finished == nullptr) return;
   const auto& result = finished->result;

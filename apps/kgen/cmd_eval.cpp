@@ -61,7 +61,7 @@ Result<EvaluationRequest> make_request(const EvalOptions& options, const Environ
   KERNELGEN_TRY(auto source, read_file(options.code, k_max_source_bytes));
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
   KERNELGEN_TRY(request.options, evaluation_options(options.evaluation));
-  request.options.baselines = {options.baselines, milliseconds(options.baseline_timeout_seconds)};
+  request.options.baselines = {options.baselines, to_milliseconds(options.baseline_timeout_seconds)};
   KERNELGEN_TRY(request.task, load_task_source(options.problem, {.kernelbench_dir = environment.kernelbench_dir}));
   request.candidate = make_candidate(target, std::move(source));
   return request;

@@ -140,7 +140,7 @@ Result<ExitCode> run(const ProfileOptions& options, Context& context) {
   KERNELGEN_TRY(const auto gpu, choose_device(options, request.candidate, installation, context));
   if (gpu) request.device_uuid = gpu->uuid;
   KERNELGEN_TRY(const auto made,
-                make_profiler(milliseconds(options.timeout_seconds), options.python, installation, context));
+                make_profiler(to_milliseconds(options.timeout_seconds), options.python, installation, context));
   if (request.candidate && is_native(request.candidate->target)) {
     KERNELGEN_TRY(request.artifact, compile(*request.candidate, gpu, options.cache_dir, installation, context));
   }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <ostream>
+#include <thread>
 #include <utility>
 
 #include <kernelgen/device/cpu.hpp>
@@ -20,6 +21,7 @@
 #include "run_display.hpp"
 #include "run_policy.hpp"
 #include "support/json_text.hpp"
+#include "support/sleep.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
@@ -184,6 +186,14 @@ std::string describe(const FlowOutcome& outcome, const std::string& directory) {
   return text + fmt::format("{}: prompts, replies, kernels, records\n", directory);
 }
 
+/// Shows the time that passes and the waits that get shorter while nothing else happens. Ends with the thread.
+std::jthread keep_fresh(RunDisplay& display, const Terminal& terminal) {
+  if (!terminal.interactive) return {};
+  return std::jthread([&display](const std::stop_token& stop) {
+    while (sleep_for(std::chrono::seconds{1}, stop)) display.refresh();
+  });
+}
+
 Result<ExitCode> run(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(const auto request, make_request(options, context));
   KERNELGEN_TRY(const auto installation, context.find_installation());
@@ -198,12 +208,15 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(const auto directory, run_directory(options.results, request.task.name, options.name));
   KERNELGEN_TRY(const auto journal, open_run_journal(directory, [] { return std::chrono::system_clock::now(); }));
 
-  RunDisplay display(context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); });
+  RunDisplay display(
+      context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); }, request.budget);
   for (const auto& event : journal->events()) display.remember(event);
+  auto ticker = keep_fresh(display, context.err_terminal);
   auto outcome = run_flow(
       request, *policy, {*client, *prompts, *benchmarker, *detector, profiler.get()}, *journal,
-      [&](const auto& seen) { display.see(seen); }, context.stop);
-  display.clear();
+      [&](const FlowNotice& notice) { display.see(notice); }, context.stop);
+  ticker = {};
+  display.finish();
   // Also after an error: what was found so far is worth a report.
   auto reported = write_reports(options.results);
   client.reset();

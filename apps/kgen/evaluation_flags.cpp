@@ -187,7 +187,7 @@ Value built_target(std::string& target) {
 
 Value named_target(std::optional<Target>& target) { return values::enumeration(target, k_targets, parse_target); }
 
-std::chrono::milliseconds milliseconds(double seconds) {
+std::chrono::milliseconds to_milliseconds(double seconds) {
   constexpr double k_per_second = 1000;
   return std::chrono::milliseconds(std::llround(seconds * k_per_second));
 }
@@ -218,8 +218,8 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 
 Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags) {
   EvaluationOptions options = flags.options;
-  options.call_timeout = milliseconds(flags.timeout_seconds);
-  options.task_timeout = milliseconds(flags.task_timeout_seconds);
+  options.call_timeout = to_milliseconds(flags.timeout_seconds);
+  options.task_timeout = to_milliseconds(flags.task_timeout_seconds);
   for (const auto& text : flags.shrink) {
     KERNELGEN_TRY(auto shrink, parse_shrink(text));
     options.shrink.push_back(std::move(shrink));

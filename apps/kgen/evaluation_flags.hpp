@@ -68,6 +68,6 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
                                                  const std::string& source);
 
 /// A duration from the seconds of an option.
-[[nodiscard]] std::chrono::milliseconds milliseconds(double seconds);
+[[nodiscard]] std::chrono::milliseconds to_milliseconds(double seconds);
 
 }  // namespace kernelgen::cli

@@ -10,16 +10,27 @@
 namespace kernelgen::cli {
 namespace {
 
-constexpr std::size_t k_max_message = 300;
-/// Logs keep whole messages up to here.
-constexpr std::size_t k_plain_width = 200;
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
 
-/// "correct", "compile:redefinition", "analysis: worth optimizing", "no_code".
+constexpr std::size_t k_max_message = 300;
+/// A message below its step begins here.
+constexpr std::size_t k_indent = 4;
+/// Behind its step a message needs at least this many columns.
+constexpr std::size_t k_least_message = 40;
+
+/// "correct", "compile:redefinition", "worth optimizing", "no_code".
 std::string outcome_of(const ActionResult& result) {
   if (result.analysis) return result.analysis->worth_optimizing ? "worth optimizing" : "not worth optimizing";
   if (result.critique) return "critique";
   if (result.record) return result.record->outcome.to_class();
   return std::string(to_string(result.status));
+}
+
+std::string_view color_of(const ActionResult& result) {
+  if (result.analysis || result.critique) return "";
+  if (!result.correct()) return result.record && result.record->outcome.kind == OutcomeKind::Suspect ? k_yellow : k_red;
+  return result.score().value_or(0) >= 1 ? k_green : k_yellow;
 }
 
 std::string message_of(const ActionResult& result) {
@@ -32,39 +43,42 @@ std::string message_of(const ActionResult& result) {
 
 }  // namespace
 
-std::string format_score(const std::optional<double>& score) { return score ? fmt::format("{:.2f}x", *score) : "-"; }
+RunDisplay::RunDisplay(Terminal terminal, Sink sink, Budget budget, Clock clock)
+    : terminal_(terminal), sink_(std::move(sink)), budget_(budget), clock_(std::move(clock)), began_(clock_()) {}
 
-std::string format_count(std::int64_t count) {
-  constexpr double k_thousand = 1000, k_million = 1e6;
-  if (count < 1000) return std::to_string(count);
-  const auto number = static_cast<double>(count);
-  return number < k_million ? fmt::format("{:.1f}k", number / k_thousand) : fmt::format("{:.2f}M", number / k_million);
-}
-
-void RunDisplay::see(const std::variant<Event, EvaluationStep>& seen) {
-  if (const auto* step = std::get_if<EvaluationStep>(&seen)) {
-    auto& text = running_[step->action_id];
-    text = step->progress.phase;
-    if (!step->progress.detail.empty()) text += ": " + step->progress.detail;
-    if (step->progress.phase == k_pause_phase)
-      line(fmt::format("{:<24} {}", step->action_id, sanitize_line(text, k_max_message)));
-  } else {
-    note(std::get<Event>(seen));
+RunDisplay::~RunDisplay() {
+  try {
+    erase();
+  } catch (...) {  // a status that stays on the terminal is no reason to lose the run
   }
-  show_status();
 }
 
 void RunDisplay::remember(const Event& event) {
+  const std::scoped_lock lock(mutex_);
   if (const auto* issued = std::get_if<ActionIssued>(&event.body)) ids_[issued->number] = issued->action.id;
-  if (const auto* arrived = std::get_if<ReplyArrived>(&event.body)) add_tokens(arrived->reply.usage);
-  if (const auto* finished_event = std::get_if<ActionFinished>(&event.body))
-    scores_[finished_event->result.action.id] = finished_event->result.score();
-  if (const auto* changed = std::get_if<BestChanged>(&event.body)) best_ = changed->action_id;
-  if (std::holds_alternative<RunStarted>(event.body)) best_.clear();
 }
 
-void RunDisplay::add_tokens(const TokenUsage& usage) {
-  tokens_ += usage.input_tokens.value_or(0) + usage.output_tokens.value_or(0);
+void RunDisplay::see(const FlowNotice& notice) {
+  const std::scoped_lock lock(mutex_);
+  std::visit([this](const auto& told) { note(told); }, notice);
+  show_status();
+}
+
+void RunDisplay::refresh() {
+  const std::scoped_lock lock(mutex_);
+  show_status();
+}
+
+void RunDisplay::clear() {
+  const std::scoped_lock lock(mutex_);
+  erase();
+}
+
+void RunDisplay::finish() {
+  const std::scoped_lock lock(mutex_);
+  erase();
+  if (!told_) return;
+  for (const auto& line : render_progress(status(), terminal_.interactive ? terminal_.width : 0)) sink_(line + '\n');
 }
 
 std::string RunDisplay::name_of(int number) const {
@@ -72,73 +86,126 @@ std::string RunDisplay::name_of(int number) const {
   return found == ids_.end() ? "request " + std::to_string(number) : found->second;
 }
 
+void RunDisplay::note(const FlowProgress& progress) {
+  progress_ = progress;
+  told_ = clock_();
+}
+
+void RunDisplay::note(const EvaluationStep& step) {
+  auto& running = running_[step.action_id];
+  running = {step.progress.phase};
+  if (!step.progress.detail.empty()) running.doing += ": " + step.progress.detail;
+}
+
+void RunDisplay::note(const ActionPaused& pause) {
+  running_[pause.action_id] = {pause.reason, clock_() + pause.wait};
+  // Shorter waits are over before anybody has read about them.
+  constexpr std::chrono::seconds k_shortest_told{2};
+  if (pause.wait < k_shortest_told) return;
+  const auto again = fmt::format("again in {} s", std::chrono::ceil<std::chrono::seconds>(pause.wait).count());
+  write_step(pause.action_id, again, "", "", pause.reason);
+}
+
 void RunDisplay::note(const Event& event) {
   if (const auto* issued = std::get_if<ActionIssued>(&event.body)) ids_[issued->number] = issued->action.id;
-  if (const auto* sent = std::get_if<RequestSent>(&event.body)) running_[name_of(sent->number)] = "asking";
-  if (const auto* arrived = std::get_if<ReplyArrived>(&event.body)) {
-    running_[name_of(arrived->number)] = "answered";
-    add_tokens(arrived->reply.usage);
-  }
+  if (const auto* sent = std::get_if<RequestSent>(&event.body)) running_[name_of(sent->number)] = {"asking"};
+  if (const auto* arrived = std::get_if<ReplyArrived>(&event.body))
+    running_[name_of(arrived->number)] = {"waits for the judge"};
   if (const auto* failed = std::get_if<RequestFailed>(&event.body)) running_.erase(name_of(failed->number));
   if (const auto* pending = std::get_if<RequestPending>(&event.body)) running_.erase(name_of(pending->number));
   if (const auto* deferred = std::get_if<RequestDeferred>(&event.body)) {
-    running_.erase(name_of(deferred->number));
-    line(fmt::format("{:<24} {:<32} {:>7}  {}", name_of(deferred->number), "no answer, asked again later", "-",
-                     sanitize_line(deferred->message, k_max_message)));
+    const auto id = name_of(deferred->number);
+    running_.erase(id);
+    write_step(id, "no answer, asked again later", "-", k_yellow, deferred->message);
   }
-  if (const auto* finished_event = std::get_if<ActionFinished>(&event.body)) finished(finished_event->result);
-  if (const auto* changed = std::get_if<BestChanged>(&event.body)) {
-    best_ = changed->action_id;
-    line("best so far: " + best_ + ' ' + format_score(scores_[best_]));
-  }
-  if (const auto* taken = std::get_if<ProfileTaken>(&event.body)) profiled(*taken);
-  if (const auto* exhausted = std::get_if<BudgetExhausted>(&event.body)) line(exhausted->message);
-  if (std::holds_alternative<RunResumed>(event.body)) line("going on with a run that was started before");
+  if (const auto* ended = std::get_if<ActionFinished>(&event.body)) note_end(ended->result);
+  if (const auto* changed = std::get_if<BestChanged>(&event.body); changed != nullptr && !changed->action_id.empty())
+    write_line(colored("best so far: " + changed->action_id + ' ' + format_score(progress_.best_score), k_green,
+                       terminal_.color));
+  if (const auto* taken = std::get_if<ProfileTaken>(&event.body)) note_profile(*taken);
+  if (const auto* exhausted = std::get_if<BudgetExhausted>(&event.body)) write_line(exhausted->message);
+  if (std::holds_alternative<RunResumed>(event.body)) write_line("going on with a run that was started before");
 }
 
-void RunDisplay::finished(const ActionResult& result) {
+void RunDisplay::note_end(const ActionResult& result) {
   running_.erase(result.action.id);
   running_.erase(name_of(result.number));
-  scores_[result.action.id] = result.score();
-  std::string text = fmt::format("{:<24} {:<32} {:>7}", result.action.id, outcome_of(result),
-                                 result.analysis ? "" : format_score(result.score()));
-  const auto message = sanitize_line(message_of(result), k_max_message);
-  if (!message.empty()) text += "  " + message;
-  line(text);
+  ++session_actions_;
+  write_step(result.action.id, outcome_of(result), result.analysis ? "" : format_score(result.score()),
+             color_of(result), message_of(result));
 }
 
-void RunDisplay::profiled(const ProfileTaken& taken) {
+void RunDisplay::note_profile(const ProfileTaken& taken) {
   const auto& profile = taken.profile;
-  line(fmt::format("{:<24} {}", taken.action_id,
-                   profile.unavailable ? "not profiled: " + sanitize_line(profile.unavailable->reason, k_max_message)
-                                       : fmt::format("profiled: {} launches of {} kernels", profile.launches(),
-                                                     profile.kernels.size())));
+  if (profile.unavailable) return write_step(taken.action_id, "not profiled", "", "", profile.unavailable->reason);
+  write_step(taken.action_id, "profiled", "", "",
+             fmt::format("{} launches of {} kernels", profile.launches(), profile.kernels.size()));
 }
 
-void RunDisplay::line(const std::string& text) {
-  clear();
-  sink_(cut_to_width(text, terminal_.interactive && terminal_.width > 0 ? terminal_.width : k_plain_width) + '\n');
+RunStatus RunDisplay::status() const {
+  const auto now = clock_();
+  const auto since = told_ ? duration_cast<milliseconds>(now - *told_) : milliseconds{0};
+  RunStatus status{.progress = progress_,
+                   .budget = budget_,
+                   .elapsed = progress_.spent.time + since,
+                   .session = duration_cast<milliseconds>(now - began_),
+                   .session_actions = session_actions_};
+  for (const auto& [id, running] : running_) {
+    RunningAction action{.id = id, .doing = running.doing};
+    if (running.until) action.wait = duration_cast<milliseconds>(*running.until - now);
+    status.running.push_back(std::move(action));
+  }
+  return status;
+}
+
+void RunDisplay::write_step(const std::string& id, const std::string& outcome, const std::string& score,
+                            std::string_view color, const std::string& message) {
+  const auto left = fmt::format("{:<24} ", sanitize_line(id, k_max_message));
+  // Nothing stands behind the outcome of a pause.
+  const auto shown = score.empty() && terminal_.interactive ? outcome : fmt::format("{:<32}", outcome);
+  const auto right = score.empty() ? std::string() : fmt::format(" {:>7}", score);
+  auto text = left + colored(shown, color, terminal_.color && !color.empty()) + right;
+  const auto clean = sanitize_line(message, k_max_message);
+  const auto width = terminal_.interactive ? terminal_.width : 0;
+  const auto used = count_characters(left + shown + right) + 2;
+  if (clean.empty() || width == 0) return write_line(clean.empty() ? text : text + "  " + clean);
+  // A message that does not fit behind its step stands below it, whole.
+  if (width >= used + k_least_message && used + count_characters(clean) <= width)
+    return write_line(text + "  " + clean);
+  write_line(text);
+  for (const auto& line : wrap(clean, width > 2 * k_indent ? width - k_indent : 0))
+    sink_(std::string(k_indent, ' ') + line + '\n');
+}
+
+void RunDisplay::write_line(const std::string& text) {
+  erase();
+  if (terminal_.interactive) return sink_(text + '\n');
+  const auto& [spent, finished, max_actions, best, best_score] = progress_;
+  const auto steps = max_actions ? fmt::format("{}/{}", finished, *max_actions) : std::to_string(finished);
+  sink_(fmt::format("{:>5} {:>6}  {}\n", format_clock(status().elapsed), steps, text));
 }
 
 void RunDisplay::show_status() {
-  if (!terminal_.interactive) return;
-  std::string text;
-  for (const auto& [id, what] : running_) text += (text.empty() ? "" : ", ") + id + " (" + what + ')';
-  text = fmt::format("best {} | {} tokens | {}", best_.empty() ? "-" : format_score(scores_[best_]),
-                     format_count(tokens_), text.empty() ? "deciding" : text);
+  if (!terminal_.interactive || !told_) return;
   // A line that fills the last column would wrap, and a wrapped line cannot be erased.
-  sink_(std::string(k_erase_line) +
-        cut_to_width(sanitize_line(text, k_max_message), terminal_.width > 0 ? terminal_.width - 1 : 0));
-  shown_ = true;
+  const auto lines = render_status(status(), terminal_.width > 1 ? terminal_.width - 1 : 1);
+  // One write, so that the terminal is never seen without its status.
+  auto text = take_erasure();
+  for (const auto& line : lines) text += (&line == &lines.front() ? "" : "\n") + line;
+  sink_(text);
+  shown_lines_ = lines.size();
 }
 
-void RunDisplay::clear() noexcept {
-  if (!shown_) return;
-  shown_ = false;
-  try {
-    sink_(k_erase_line);
-  } catch (...) {  // a lost erasure is no reason to lose the run
-  }
+std::string RunDisplay::take_erasure() {
+  if (shown_lines_ == 0) return {};
+  std::string text(k_erase_line);
+  for (; shown_lines_ > 1; --shown_lines_) text += "\x1b[1A\x1b[K";
+  shown_lines_ = 0;
+  return text;
+}
+
+void RunDisplay::erase() {
+  if (const auto text = take_erasure(); !text.empty()) sink_(text);
 }
 
 }  // namespace kernelgen::cli

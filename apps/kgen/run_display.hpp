@@ -1,59 +1,83 @@
 #pragma once
 
-#include <cstdint>
+#include <chrono>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include <kernelgen/flow/engine.hpp>
 
 #include "console.hpp"
+#include "run_status.hpp"
 
 namespace kernelgen::cli {
 
-/// Shows a search: a line for each step that ended and each new best; on a terminal also a line at the bottom that says
-/// what is running, the best so far and the tokens. One thread at a time.
+/// Shows a search: a line for each step that ended, each new best and each pause. On a terminal the status stands below
+/// them, in place; elsewhere each line begins with how far the search is. Thread-safe.
 class RunDisplay {
  public:
   using Sink = std::function<void(std::string_view)>;
+  using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  RunDisplay(Terminal terminal, Sink sink) : terminal_(terminal), sink_(std::move(sink)) {}
-  ~RunDisplay() { clear(); }
+  /// `budget` is shown as the share that is used. The clock is for tests.
+  RunDisplay(Terminal terminal, Sink sink, Budget budget = {}, Clock clock = std::chrono::steady_clock::now);
+  ~RunDisplay();
   RunDisplay(const RunDisplay&) = delete;
   RunDisplay& operator=(const RunDisplay&) = delete;
 
   /// Takes note of an event of an earlier session and shows nothing.
   void remember(const Event& event);
-  void see(const std::variant<Event, EvaluationStep>& seen);
-  /// Erases the bottom line, so that ordinary ones can be written.
-  void clear() noexcept;
+  void see(const FlowNotice& notice);
+  /// Shows the status anew, because time has passed.
+  void refresh();
+  /// Erases the status, so that ordinary lines can be written. The next notice shows it again.
+  void clear();
+  /// Ends the display with a last line: how long the search took, and what it spent.
+  void finish();
 
  private:
+  struct Running {
+    std::string doing;
+    /// When it goes on; unset: it does not wait.
+    std::optional<std::chrono::steady_clock::time_point> until{};
+  };
+
   void note(const Event& event);
-  void add_tokens(const TokenUsage& usage);
+  void note(const EvaluationStep& step);
+  void note(const ActionPaused& pause);
+  void note(const FlowProgress& progress);
+  void note_end(const ActionResult& result);
+  void note_profile(const ProfileTaken& taken);
   [[nodiscard]] std::string name_of(int number) const;
-  void finished(const ActionResult& result);
-  void profiled(const ProfileTaken& taken);
-  void line(const std::string& text);
+  [[nodiscard]] RunStatus status() const;
+
+  /// Writes "id outcome score", colored, and the message behind or below it.
+  void write_step(const std::string& id, const std::string& outcome, const std::string& score, std::string_view color,
+                  const std::string& message);
+  void write_line(const std::string& text);
   void show_status();
+  void erase();
+  /// The characters that erase the status; from then on there is none.
+  [[nodiscard]] std::string take_erasure();
 
-  Terminal terminal_;
-  Sink sink_;
-  /// What runs, by action id: "asking", "compile", "timing: 40 pairs".
-  std::map<std::string, std::string> running_;
+  const Terminal terminal_;
+  const Sink sink_;
+  const Budget budget_;
+  const Clock clock_;
+  const std::chrono::steady_clock::time_point began_;
+  std::mutex mutex_;
+  /// By action id.
+  std::map<std::string, Running> running_;
   std::map<int, std::string> ids_;
-  std::map<std::string, std::optional<double>> scores_;
-  std::string best_;
-  std::int64_t tokens_ = 0;
-  bool shown_ = false;
+  FlowProgress progress_;
+  /// When the progress was told; unset: nothing has happened yet.
+  std::optional<std::chrono::steady_clock::time_point> told_;
+  int session_actions_ = 0;
+  /// Lines of the status on the terminal.
+  std::size_t shown_lines_ = 0;
 };
-
-/// "1.52x", or "-" for nothing.
-[[nodiscard]] std::string format_score(const std::optional<double>& score);
-/// "950", "12.3k", "4.56M".
-[[nodiscard]] std::string format_count(std::int64_t count);
 
 }  // namespace kernelgen::cli

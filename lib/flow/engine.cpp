@@ -95,14 +95,27 @@ class Engine {
       return appended;
     }
     apply(state_, journal_.events().back());
+    if (!observer_) return {};
+    notify(progress());
     notify(journal_.events().back());
     return {};
   }
 
-  void notify(const std::variant<Event, EvaluationStep>& seen) {
+  void notify(const FlowNotice& notice) {
     if (!observer_) return;
     const std::scoped_lock lock(observing_);
-    observer_(seen);
+    observer_(notice);
+  }
+
+  [[nodiscard]] FlowProgress progress() const {
+    FlowProgress progress{.spent = state_.spent, .max_actions = policy_.max_actions(), .best = state_.best};
+    for (const auto& [id, result] : state_.history) progress.finished_actions += result.number > 0 ? 1 : 0;
+    if (const auto best = state_.history.find(state_.best); best != state_.history.end())
+      progress.best_score = best->second.score();
+    // Each action is at least one request.
+    if (const auto requests = request_.budget.requests; requests && progress.max_actions)
+      progress.max_actions = static_cast<int>(std::min<std::int64_t>(*progress.max_actions, *requests));
+    return progress;
   }
 
   /// Begins the run, or goes on with it: the same options, and nothing asked twice that was answered.
@@ -260,7 +273,8 @@ class Engine {
                        .fingerprint = open.prompt.fingerprint,
                        .temperature = open.action.temperature,
                        .max_output_tokens = request_.max_output_tokens,
-                       .timeout = request_timeout()};
+                       .timeout = request_timeout(),
+                       .on_retry = pause_notice(open.action.id)};
     KERNELGEN_CHECK(record(RequestSent{number}));
     ++busy_;
     ++asking_;
@@ -270,6 +284,13 @@ class Engine {
       completions_.put(std::move(completion));
     });
     return {};
+  }
+
+  /// Tells the observer that an action waits.
+  [[nodiscard]] std::function<void(const std::string&, std::chrono::milliseconds)> pause_notice(std::string id) {
+    return [this, id = std::move(id)](const std::string& reason, std::chrono::milliseconds wait) {
+      notify(ActionPaused{id, reason, wait});
+    };
   }
 
   /// Asks for the replies of actions that were issued before, as many as may be asked for now.
@@ -374,9 +395,9 @@ class Engine {
     const int number = judging.result.number;
     ++busy_;
     judge_.post([this, number, candidate = *judging.result.candidate, id = judging.result.action.id] {
-      const auto progress = [&](const EvaluationProgress& step) { notify(EvaluationStep{id, step}); };
+      const auto on_step = [&](const EvaluationProgress& step) { notify(EvaluationStep{id, step}); };
       Completion completion{.number = number};
-      completion.record = evaluations_.evaluate(candidate, progress, stop_);
+      completion.record = evaluations_.evaluate(candidate, on_step, pause_notice(id), stop_);
       completions_.put(std::move(completion));
     });
     judging_[number] = std::move(judging);

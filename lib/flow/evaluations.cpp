@@ -1,7 +1,5 @@
 #include "flow/evaluations.hpp"
 
-#include <fmt/format.h>
-
 #include "flow/guarded.hpp"
 #include "flow/steps.hpp"
 #include "support/sleep.hpp"
@@ -21,7 +19,7 @@ Error interrupted() { return {ErrorCode::Cancelled, "interrupted between two eva
 }  // namespace
 
 Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const ProgressCallback& progress,
-                                               const std::stop_token& stop) {
+                                               const PauseCallback& on_pause, const std::stop_token& stop) {
   int suspects = 0, failures = 0;
   bool failed = false;
   auto pause = request_.busy_pauses.begin();
@@ -44,8 +42,7 @@ Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const
     } else if (record->outcome.is_busy_machine()) {
       if (pause == request_.busy_pauses.end())
         return Error{ErrorCode::Pending, "the machine is too busy to time a kernel: " + record->outcome.message};
-      progress({std::string(k_pause_phase),
-                fmt::format("{:.0f} s; {}", std::chrono::duration<double>(*pause).count(), record->outcome.message)});
+      if (on_pause) on_pause("busy machine: " + record->outcome.message, *pause);
       static_cast<void>(sleep_for(*pause++, stop));
       again = true;
     } else {

@@ -7,6 +7,9 @@
 namespace kernelgen {
 inline namespace v0 {
 
+/// Called before a pause, with its reason and its length. May be empty.
+using PauseCallback = std::function<void(const std::string& reason, std::chrono::milliseconds wait)>;
+
 /// The evaluations and profiles of a run, on the threads of the callers. Evaluations run beside each other; what needs
 /// its device for itself, or may harm others, runs exclusively. Borrows everything. Thread-safe, as what it borrows is.
 class Evaluations {
@@ -16,7 +19,7 @@ class Evaluations {
   /// The verdict that counts: evaluates again after a suspicion, on a busy machine, and after an evaluation that
   /// failed. Errors: Pending when the machine stays too busy, Cancelled, and those of the benchmarker.
   [[nodiscard]] Result<EvaluationRecord> evaluate(const Candidate& candidate, const ProgressCallback& progress,
-                                                  const std::stop_token& stop);
+                                                  const PauseCallback& on_pause, const std::stop_token& stop);
 
   /// Takes a profile while nothing is evaluated, because it needs its device for itself.
   [[nodiscard]] Result<Profile> profile(const ProfileRequest& request, const std::stop_token& stop);

@@ -49,6 +49,13 @@ class HybridPolicy final : public Policy {
     return tune(history, *best, std::move(decision));
   }
 
+  [[nodiscard]] std::optional<int> max_actions() const override {
+    const auto chain = [](int repairs) { return 1 + std::max(repairs, 0); };
+    // A seed is followed by its repairs, an analysis, and an optimized kernel with its repairs.
+    return options_.seeds * (chain(options_.seed_repairs) + 1 + chain(options_.optimize_repairs)) +
+           static_cast<int>(options_.stages.size()) * chain(options_.stage_repairs);
+  }
+
  private:
   static Decision finish(Decision decision, std::string reason) {
     decision.finished = true;

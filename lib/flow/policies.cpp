@@ -42,6 +42,7 @@ class OneShotPolicy final : public Policy {
     }
     return decision.actions.empty() ? finish(std::move(decision), "all samples are done") : decision;
   }
+  [[nodiscard]] std::optional<int> max_actions() const override { return options_.samples; }
 
  private:
   OneShotOptions options_;
@@ -119,6 +120,8 @@ class ReflectPolicy final : public Policy {
     return finish(std::move(decision), "all attempts are done");
   }
 
+  [[nodiscard]] std::optional<int> max_actions() const override { return options_.attempts * options_.samples; }
+
  private:
   /// The samples of an attempt: those still missing into the decision, the finished ones into `finished`.
   void add_samples(const History& history, int attempt, const ActionResult* base, Decision& decision,
@@ -162,6 +165,7 @@ class RepairPolicy final : public Policy {
     decision.actions.push_back(*chain.next);
     return decision;
   }
+  [[nodiscard]] std::optional<int> max_actions() const override { return std::max(options_.max_attempts, 0); }
 
  private:
   RepairOptions options_;

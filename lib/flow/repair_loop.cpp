@@ -37,7 +37,7 @@ ActionResult evaluate_start(const RepairRequest& request, const FlowRequest& flo
   if (start.record) return start;
   auto record = Evaluations(flow, backends)
                     .evaluate(
-                        request.candidate, [](const EvaluationProgress&) {}, stop);
+                        request.candidate, [](const EvaluationProgress&) {}, {}, stop);
   if (record) {
     start.record = *std::move(record);
   } else {

@@ -91,6 +91,9 @@ class RoundsPolicy final : public Policy {
     return finish(std::move(decision), "all rounds are done");
   }
 
+  /// A critic stands between two rounds at most.
+  [[nodiscard]] std::optional<int> max_actions() const override { return std::max(2 * options_.rounds - 1, 0); }
+
  private:
   static Decision finish(Decision decision, std::string reason) {
     decision.finished = true;

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 
+#include <kernelgen/flow/engine.hpp>
 #include <kernelgen/store/event.hpp>
 
 namespace kernelgen {
@@ -46,16 +47,6 @@ struct TokenCount {
 };
 [[nodiscard]] TokenCount tokens_of(const Reply& reply, const Prompt& prompt);
 [[nodiscard]] inline std::int64_t total_of(const TokenCount& tokens) { return tokens.input + tokens.output; }
-
-/// What a run has spent.
-struct Spent {
-  std::int64_t tokens = 0;
-  /// Requests that were answered, or may have been paid for without an answer.
-  std::int64_t requests = 0;
-  std::int64_t evaluations = 0;
-  double cost = 0;
-  std::chrono::milliseconds time{0};
-};
 
 struct RunState {
   std::optional<RunStarted> started;

@@ -50,6 +50,7 @@ class OpenAIClient final : public LLMClient {
           retry_delay(options_.retry, {answer.failure.kind, attempts, answer.retry_after, remaining}, engine);
       if (!delay) return given_up(std::move(answer), attempts);
       before = std::move(answer.failure.error.message);
+      if (request.on_retry) request.on_retry(before, *delay);
       if (!sleep_for(*delay, stop)) return Error{ErrorCode::Cancelled, "cancelled"};
     }
   }

@@ -4,12 +4,13 @@
 #include <vector>
 
 #include "cli/fixture.hpp"
-#include "render.hpp"
+#include "layout.hpp"
 #include "support/catch.hpp"
 
 using namespace kernelgen;
 using namespace kernelgen::cli;
 using namespace kernelgen::testing;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -23,120 +24,287 @@ ActionResult result(int number, const std::string& id, EvaluationRecord record) 
   return made;
 }
 
-EvaluationRecord wrong_record() {
+EvaluationRecord wrong_record(const std::string& message = "word " + std::string(60, 'x') +
+                                                           " and \x1b[2J\nmore words") {
   EvaluationRecord record;
-  record.outcome = {OutcomeKind::Accuracy, "mismatch", std::string(400, 'x') + "\x1b[2J\nmore"};
+  record.outcome = {OutcomeKind::Accuracy, "mismatch", message};
   return record;
 }
 
-/// Everything that a display writes about a small search, piece by piece.
-std::vector<std::string> shown(Terminal terminal) {
-  std::vector<std::string> pieces;
-  RunDisplay display(terminal, [&](std::string_view text) { pieces.emplace_back(text); });
-  const auto see = [&](EventBody body) { display.see(Event{"", std::move(body)}); };
-  for (int number = 1; number <= 2; ++number) {
+/// What a terminal shows of what was written to it. It knows the sequences that a display may use, and no others.
+class Screen {
+ public:
+  explicit Screen(std::size_t width) : width_(width) {}
+
+  void write(std::string_view text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '\n') {
+        ++row_;
+        column_ = 0;
+      } else if (text[i] == '\r') {
+        column_ = 0;
+      } else if (text.substr(i, 3) == "\x1b[K") {
+        row().resize(column_);
+        i += 2;
+      } else if (text.substr(i, 4) == "\x1b[1A") {
+        REQUIRE(row_ > 0);
+        --row_;
+        i += 3;
+      } else if (text[i] == '\x1b') {
+        const auto end = text.find('m', i);
+        REQUIRE(end < i + 6);
+        i = end;
+      } else {
+        row().resize(std::max(row().size(), column_ + 1), ' ');
+        row()[column_++] = text[i];
+        // A terminal breaks here, and the line can no longer be erased.
+        CHECK(column_ <= width_);
+      }
+    }
+  }
+
+  [[nodiscard]] std::string text() const {
+    std::string text;
+    for (const auto& row : rows_) text += row + '\n';
+    return text.substr(0, text.find_last_not_of('\n') + 1);
+  }
+
+ private:
+  std::string& row() {
+    if (rows_.size() <= row_) rows_.resize(row_ + 1);
+    return rows_[row_];
+  }
+
+  std::size_t width_;
+  std::size_t row_ = 0, column_ = 0;
+  std::vector<std::string> rows_;
+};
+
+/// A display with a clock of its own, and all that it wrote.
+struct Shown {
+  explicit Shown(Terminal terminal, Budget budget = {})
+      : screen(terminal.interactive ? terminal.width : 1000),
+        display(
+            terminal,
+            [this](std::string_view text) {
+              written += text;
+              screen.write(text);
+            },
+            budget, [this] { return now; }) {}
+
+  void see(EventBody body) { display.see(Event{"", std::move(body)}); }
+  void issue(int number, const std::string& id) {
     ActionIssued issued;
     issued.number = number;
-    issued.action.id = "seed" + std::to_string(number);
+    issued.action.id = id;
     see(issued);
     see(RequestSent{number});
   }
-  see(ReplyArrived{1, {.text = "code", .usage = {12'000, 345, std::nullopt, std::nullopt}}});
-  display.see(EvaluationStep{"seed1", {"timing", "40 pairs"}});
-  see(ActionFinished{result(1, "seed1", correct_record(1.5))});
-  see(BestChanged{"seed1"});
-  see(ReplyArrived{2, {.text = "code"}});
-  see(ActionFinished{result(2, "seed2", wrong_record())});
-  return pieces;
-}
+  void progress(FlowProgress told) { display.see(told); }
 
-std::string joined(const std::vector<std::string>& pieces) {
-  std::string text;
-  for (const auto& piece : pieces) text += piece;
-  return text;
+  std::chrono::steady_clock::time_point now{1000h};
+  std::string written;
+  Screen screen;
+  RunDisplay display;
+};
+
+/// A small search.
+void play(Shown& shown) {
+  shown.progress({.max_actions = 22});
+  shown.issue(1, "seed1");
+  shown.issue(2, "seed2");
+  shown.now += 42s;
+  shown.progress({.spent = {.tokens = 12'345, .requests = 2, .time = 42s}, .max_actions = 22});
+  shown.see(ReplyArrived{1, {.text = "code"}});
+  shown.display.see(EvaluationStep{"seed1", {"timing", "40 pairs"}});
+  shown.now += 18s;
+  shown.progress({.spent = {.tokens = 12'345, .requests = 2, .evaluations = 1, .time = 60s},
+                  .finished_actions = 1,
+                  .max_actions = 22});
+  shown.see(ActionFinished{result(1, "seed1", correct_record(1.5))});
+  shown.progress({.spent = {.tokens = 12'345, .requests = 2, .evaluations = 1, .time = 60s},
+                  .finished_actions = 1,
+                  .max_actions = 22,
+                  .best = "seed1",
+                  .best_score = 1.5});
+  shown.see(BestChanged{"seed1"});
 }
 
 }  // namespace
 
-TEST_CASE("into a pipe a search is a line for each step that ended", "[cli][run_display]") {
-  const auto text = joined(shown({}));
-  CHECK(text.find("seed1                    correct                            1.50x\n"
-                  "best so far: seed1 1.50x\n"
-                  "seed2                    accuracy:mismatch                      -  xxx") == 0);
-  CHECK(text.find('\x1b') == text.npos);
-  CHECK(text.find('\r') == text.npos);
-  CHECK(text.back() == '\n');
+TEST_CASE("into a pipe a search is a line for each step that ended, at once", "[cli][run_display]") {
+  Shown shown({});
+  play(shown);
+  CHECK(shown.written ==
+        " 1:00   1/22  seed1                    correct                            1.50x\n"
+        " 1:00   1/22  best so far: seed1 1.50x\n");
+  shown.written.clear();
+  shown.see(ActionFinished{result(2, "seed2", wrong_record())});
+  CHECK(shown.written == " 1:00   1/22  seed2                    accuracy:mismatch                      -  word " +
+                             std::string(60, 'x') + " and more words\n");
+  shown.written.clear();
+  shown.display.finish();
+  CHECK(shown.written == "1:00 | 1 of at most 22 steps | best seed1 1.50x | 12.3k tokens\n");
 }
 
-TEST_CASE("a pause for a busy machine is a line, too", "[cli][run_display]") {
-  std::string text;
-  RunDisplay display({}, [&](std::string_view piece) { text += piece; });
-  display.see(EvaluationStep{"seed1", {std::string(k_pause_phase), "30 s; other work"}});
-  CHECK(text == "seed1                    pause: 30 s; other work\n");
+TEST_CASE("on a terminal of 80 columns nothing is cut short", "[cli][run_display]") {
+  Shown shown({.interactive = true, .color = true, .width = 80});
+  play(shown);
+  shown.see(ActionFinished{result(2, "seed2", wrong_record())});
+  CHECK(shown.screen.text() ==
+        "seed1                    correct                            1.50x\n"
+        "best so far: seed1 1.50x\n"
+        "seed2                    accuracy:mismatch                      -\n"
+        "    word " +
+            std::string(60, 'x') +
+            " and more\n"
+            "    words\n"
+            "1:00 | 1 of at most 22 steps | best seed1 1.50x | 12.3k tokens\n"
+            "deciding");
+  shown.display.clear();
+  CHECK(shown.screen.text().find("deciding") == std::string::npos);
+}
+
+TEST_CASE("on a terminal of 200 columns a message stands behind its step", "[cli][run_display]") {
+  Shown shown({.interactive = true, .width = 200});
+  play(shown);
+  shown.see(ActionFinished{result(2, "seed2", wrong_record("max error 3 at [0, 5]"))});
+  CHECK(shown.screen.text().find("accuracy:mismatch                      -  max error 3 at [0, 5]\n") !=
+        std::string::npos);
+  CHECK(shown.written.find("\x1b[32m") == std::string::npos);
+}
+
+TEST_CASE("outcomes are colored as eval colors them, and not without color", "[cli][run_display]") {
+  Shown shown({.interactive = true, .color = true, .width = 100});
+  shown.see(ActionFinished{result(1, "a", correct_record(1.5))});
+  shown.see(ActionFinished{result(2, "b", correct_record(0.5))});
+  shown.see(ActionFinished{result(3, "c", wrong_record())});
+  CHECK(shown.written.find(std::string(k_green) + "correct ") != std::string::npos);
+  CHECK(shown.written.find(std::string(k_yellow) + "correct ") != std::string::npos);
+  CHECK(shown.written.find(std::string(k_red) + "accuracy:mismatch ") != std::string::npos);
+  // Nothing of a message reaches the terminal as a command.
+  CHECK(shown.written.find("\x1b[2J") == std::string::npos);
+}
+
+TEST_CASE("the status tells time, steps, shares of budgets, the best, and what runs", "[cli][run_display]") {
+  const Budget budget{.tokens = 100'000, .requests = 20, .cost = 5, .time = 600s};
+  for (const std::size_t width : {std::size_t{80}, std::size_t{200}}) {
+    Shown shown({.interactive = true, .width = width}, budget);
+    shown.progress({.spent = {.tokens = 45'200, .requests = 7, .cost = 0.1, .time = 125s},
+                    .finished_actions = 3,
+                    .max_actions = 20,
+                    .best = "seed1",
+                    .best_score = 1.52});
+    shown.issue(4, "seed2/repair1");
+    shown.display.see(EvaluationStep{"seed1/optimize", {"timing", "40 pairs"}});
+    const auto text = shown.screen.text();
+    for (const char* piece : {"2:05 of 10:00 (21 %)", "3 of at most 20 steps", "tokens 45.2k of 100.0k (45 %)",
+                              "requests 7 of 20 (35 %)", "cost 0.10 of 5 (2 %)", "best seed1 1.52x",
+                              "at most 7 min 55 s left", "seed1/optimize timing: 40 pairs", "seed2/repair1 asking"})
+      CHECK(text.find(piece) != std::string::npos);
+    CHECK(std::count(text.begin(), text.end(), '\n') == (width == 80 ? 3 : 1));
+  }
+}
+
+TEST_CASE("time passes on the terminal while nothing else happens", "[cli][run_display]") {
+  Shown shown({.interactive = true, .width = 80});
+  shown.progress({});
+  shown.issue(1, "seed1");
+  shown.now += 65s;
+  shown.display.refresh();
+  CHECK(shown.screen.text() == "1:05 | 0 steps | no correct kernel yet | 0 tokens\nseed1 asking");
+}
+
+TEST_CASE("a pause is a line, and the status counts down to its end", "[cli][run_display]") {
+  Shown piped({});
+  piped.display.see(ActionPaused{"seed1", "busy machine: others work", 30s});
+  CHECK(piped.written ==
+        " 0:00      0  seed1                    again in 30 s                     "
+        "busy machine: others work\n");
+  Shown shown({.interactive = true, .width = 100});
+  shown.progress({});
+  shown.issue(1, "seed1");
+  shown.display.see(ActionPaused{"seed1", "HTTP 429: slow down", 8s});
+  CHECK(shown.screen.text().find("seed1 again in 8 s (HTTP 429: slow down)") != std::string::npos);
+  shown.now += 5s;
+  shown.display.refresh();
+  CHECK(shown.screen.text().find("seed1 again in 3 s (HTTP 429: slow down)") != std::string::npos);
+  // A wait of a moment is no line of its own.
+  shown.written.clear();
+  shown.display.see(ActionPaused{"seed1", "HTTP 429: slow down", 500ms});
+  CHECK(shown.written.find("again in 1 s  ") == std::string::npos);
 }
 
 TEST_CASE("after a resume every step has its name, and the best and the tokens are those of all sessions",
           "[cli][run_display]") {
-  std::string text;
-  RunDisplay display({.interactive = true, .width = 200}, [&](std::string_view piece) { text += piece; });
-  const auto remember = [&](EventBody body) { display.remember(Event{"", std::move(body)}); };
-  for (int number = 1; number <= 2; ++number) {
-    ActionIssued issued;
-    issued.number = number;
-    issued.action.id = "seed" + std::to_string(number);
-    remember(issued);
-    remember(RequestSent{number});
-  }
-  remember(ReplyArrived{1, {.text = "code", .usage = {12'000, 345, std::nullopt, std::nullopt}}});
-  remember(ActionFinished{result(1, "seed1", correct_record(1.5))});
-  remember(BestChanged{"seed1"});
-  CHECK(text.empty());
-  display.see(Event{"", RunResumed{"0.1.0"}});
-  display.see(Event{"", RequestUnknown{2}});
-  display.see(Event{"", RequestSent{2}});
-  CHECK(text.find("best 1.50x | 12.3k tokens | seed2 (asking)") != text.npos);
-  display.see(Event{"", ReplyArrived{2, {.text = "code"}}});
-  display.see(Event{"", ActionFinished{result(2, "seed2", correct_record(1.2))}});
-  text.clear();
-  display.see(Event{"", BestChanged{"seed1"}});
-  CHECK(text.find("| deciding") != text.npos);
+  Shown shown({.interactive = true, .width = 200});
+  ActionIssued issued;
+  issued.number = 2;
+  issued.action.id = "seed2";
+  shown.display.remember(Event{"", issued});
+  CHECK(shown.written.empty());
+  shown.progress(
+      {.spent = {.tokens = 12'345, .time = 3600s}, .finished_actions = 1, .best = "seed1", .best_score = 1.5});
+  shown.see(RunResumed{"0.1.0"});
+  shown.see(RequestUnknown{2});
+  shown.see(RequestSent{2});
+  CHECK(shown.screen.text() ==
+        "going on with a run that was started before\n"
+        "1:00:00 | 1 step | best seed1 1.50x | 12.3k tokens\n"
+        "seed2 asking");
+  shown.see(ReplyArrived{2, {.text = "code"}});
+  shown.see(ActionFinished{result(2, "seed2", correct_record(1.2))});
+  CHECK(shown.screen.text().find("\ndeciding") != std::string::npos);
 }
 
 TEST_CASE("a step whose beginning was not seen has a name, and goes away", "[cli][run_display]") {
-  std::string text;
-  RunDisplay display({.interactive = true, .width = 200}, [&](std::string_view piece) { text += piece; });
-  display.see(Event{"", RequestSent{7}});
-  CHECK(text.find("request 7 (asking)") != text.npos);
-  CHECK(text.find("| (asking)") == text.npos);
-  text.clear();
-  display.see(Event{"", ActionFinished{result(7, "seed7", correct_record(1.2))}});
-  CHECK(text.find("| deciding") != text.npos);
+  Shown shown({.interactive = true, .width = 200});
+  shown.progress({});
+  shown.see(RequestSent{7});
+  CHECK(shown.screen.text().find("\nrequest 7 asking") != std::string::npos);
+  shown.see(ActionFinished{result(7, "seed7", correct_record(1.2))});
+  CHECK(shown.screen.text().find("\ndeciding") != std::string::npos);
 }
 
 TEST_CASE("a request without an answer is a line, and runs no more", "[cli][run_display]") {
-  std::string text;
-  RunDisplay display({.interactive = true, .width = 200}, [&](std::string_view piece) { text += piece; });
-  ActionIssued issued;
-  issued.number = 1;
-  issued.action.id = "seed1";
-  display.see(Event{"", issued});
-  display.see(Event{"", RequestSent{1}});
-  display.see(Event{"", RequestDeferred{1, ErrorCode::Unavailable, "HTTP 429: quota", "localhost:9"}});
-  CHECK(text.find("seed1                    no answer, asked again later           -  HTTP 429: quota\n") != text.npos);
-  CHECK(text.rfind("| deciding") != text.npos);
+  Shown shown({.interactive = true, .width = 200});
+  shown.progress({});
+  shown.issue(1, "seed1");
+  shown.see(RequestDeferred{1, ErrorCode::Unavailable, "HTTP 429: quota", "localhost:9"});
+  const auto text = shown.screen.text();
+  CHECK(text.find("seed1                    no answer, asked again later           -  HTTP 429: quota\n") !=
+        std::string::npos);
+  CHECK(text.find("\ndeciding") != std::string::npos);
 }
 
-TEST_CASE("on a terminal the bottom line says what runs, the best and the tokens", "[cli][run_display]") {
-  for (const std::size_t width : {std::size_t{80}, std::size_t{200}}) {
-    const auto pieces = shown({.interactive = true, .color = true, .width = width});
-    const auto text = joined(pieces);
-    CHECK(text.find("best - | 12.3k tokens | seed1 (timing: 40 pairs), seed2 (asking)") != text.npos);
-    CHECK(text.find("best 1.50x | 12.3k tokens | seed2 (answered)") != text.npos);
-    CHECK(text.find("best 1.50x | 12.3k tokens | deciding") != text.npos);
-    // No line wraps, and nothing of a message reaches the terminal as a command.
-    for (const auto& piece : pieces) CHECK(piece.size() <= width + 5);
-    CHECK(text.find("\x1b[2J") == text.npos);
-  }
+TEST_CASE("a remaining time is told only where it can be", "[cli][run_display]") {
+  RunStatus status;
+  CHECK_FALSE(estimate_remaining(status));
+  status.progress.max_actions = 20;
+  status.progress.finished_actions = 10;
+  status.session = 100s;
+  status.session_actions = 2;
+  CHECK_FALSE(estimate_remaining(status));
+  // Five steps of this session took 100 s, and at most ten remain.
+  status.session_actions = 5;
+  CHECK(estimate_remaining(status) == 200s);
+  status.budget.time = 150s;
+  status.elapsed = 100s;
+  CHECK(estimate_remaining(status) == 50s);
+  status.progress.max_actions.reset();
+  status.elapsed = 200s;
+  CHECK(estimate_remaining(status) == 0s);
+}
+
+TEST_CASE("what runs takes two lines at most, and the rest is counted", "[cli][run_display]") {
+  RunStatus status;
+  for (int i = 0; i < 30; ++i) status.running.push_back({"round" + std::to_string(i), "timing: 40 pairs"});
+  status.running.push_back({"late", "HTTP 429", 9s});
+  const auto lines = render_status(status, 79);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[1].find("late again in 9 s (HTTP 429), round0 timing: 40 pairs") == 0);
+  CHECK(lines[2].find(", 26 more") != std::string::npos);
+  for (const auto& line : lines) CHECK(line.size() <= 79);
 }
 
 TEST_CASE("numbers are short", "[cli][run_display]") {
@@ -145,4 +313,10 @@ TEST_CASE("numbers are short", "[cli][run_display]") {
   CHECK(format_count(4'560'000) == "4.56M");
   CHECK(format_score(std::nullopt) == "-");
   CHECK(format_score(2.345) == "2.35x");
+  CHECK(format_clock(9s) == "0:09");
+  CHECK(format_clock(3723s) == "1:02:03");
+  CHECK(format_duration(45s) == "45 s");
+  CHECK(format_duration(125s) == "2 min 5 s");
+  CHECK(format_duration(7300s) == "2 h 1 min");
+  CHECK(format_duration(200'000s) == "2 d 7 h");
 }

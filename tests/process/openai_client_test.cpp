@@ -190,6 +190,22 @@ TEST_CASE("a web page is Unavailable with one line, and is not asked for again",
   CHECK(server.requests().size() == 1);
 }
 
+TEST_CASE("the caller is told before a failed attempt is made again, why and after which wait", "[llm][openai_client]") {
+  HttpServer server([](const Request& seen, const Connection& client) {
+    if (seen.number == 1)
+      client.answer("429 Too Many Requests", R"({"error": {"message": "slow down"}})", "Retry-After: 1\r\n");
+    else
+      client.answer("200 OK", k_done);
+  });
+  std::vector<std::pair<std::string, std::chrono::milliseconds>> told;
+  auto asked = request();
+  asked.on_retry = [&](const std::string& reason, std::chrono::milliseconds wait) { told.emplace_back(reason, wait); };
+  REQUIRE(ask(server, asked));
+  REQUIRE(told.size() == 1);
+  CHECK(contains(told.front().first, "HTTP 429: slow down"));
+  CHECK(told.front().second == 1s);
+}
+
 TEST_CASE("429 is tried again, not before the server wants it", "[llm][openai_client]") {
   HttpServer server([](const Request& seen, const Connection& client) {
     if (seen.number == 1)

@@ -98,18 +98,48 @@ struct FlowRequest {
   std::filesystem::path fallback_directory;
 };
 
-/// The phase of an evaluation in which the engine waits for a quieter machine.
-inline constexpr std::string_view k_pause_phase = "pause";
-
 /// A step of an evaluation; not journaled.
 struct EvaluationStep {
   std::string action_id;
   EvaluationProgress progress;
 };
 
-/// Sees every event right after it was journaled, and the steps of evaluations. Called from the thread that called
-/// run_flow(), or from one that evaluates; never from two at once.
-using FlowObserver = std::function<void(const std::variant<Event, EvaluationStep>&)>;
+/// An action waits before something is tried again: a request whose last attempt failed, or an evaluation that other
+/// work on the machine spoiled. Not journaled.
+struct ActionPaused {
+  std::string action_id;
+  /// One line.
+  std::string reason;
+  std::chrono::milliseconds wait{0};
+};
+
+/// What a run has spent, in all its sessions.
+struct Spent {
+  std::int64_t tokens = 0;
+  std::int64_t requests = 0;
+  std::int64_t evaluations = 0;
+  double cost = 0;
+  std::chrono::milliseconds time{0};
+};
+
+/// Where a run stands; not journaled.
+struct FlowProgress {
+  Spent spent;
+  /// Actions that have ended, in all sessions.
+  int finished_actions = 0;
+  /// No run of the policy takes more actions, and the budget allows no more requests; unset: unknown.
+  std::optional<int> max_actions;
+  /// Action id of the best candidate; empty: none is correct.
+  std::string best;
+  std::optional<double> best_score;
+};
+
+/// What an observer is told.
+using FlowNotice = std::variant<Event, EvaluationStep, ActionPaused, FlowProgress>;
+
+/// Sees every event right after it was journaled, with a FlowProgress just before it, the steps of evaluations, and
+/// pauses. Called from the thread that called run_flow(), or from one that asks or evaluates; never from two at once.
+using FlowObserver = std::function<void(const FlowNotice&)>;
 
 /// How a search ended.
 struct FlowOutcome {

@@ -4,6 +4,7 @@
 /// Policy: which steps a search takes. Pure decisions; the engine has the effects.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,8 @@ class Policy {
   /// A function of the history alone, whatever the order in which actions finished. A decision without actions and
   /// profiles that is not finished, while nothing runs, is a bug.
   [[nodiscard]] virtual Decision next(const History& history) const = 0;
+  /// No search takes more actions than this, known results not counted. Unset: the policy cannot tell.
+  [[nodiscard]] virtual std::optional<int> max_actions() const { return std::nullopt; }
 };
 
 /// The escalation that is no repair: it begins anew from the task alone, with another strategy hint.

@@ -33,6 +33,9 @@ struct LLMRequest {
   std::optional<std::int64_t> max_output_tokens;
   /// From sending to the last byte of the reply, all attempts together.
   std::chrono::milliseconds timeout{600'000};
+  /// Called before a failed attempt is made again, from the thread that asks: why it failed, and after which wait. May
+  /// be empty.
+  std::function<void(const std::string& reason, std::chrono::milliseconds wait)> on_retry{};
 };
 
 /// Asks a model. Implementations are thread-safe; several requests may be in flight.

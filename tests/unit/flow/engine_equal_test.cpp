@@ -72,7 +72,7 @@ TEST_CASE("an equal candidate that is being judged is waited for", "[flow][engin
   const auto journal = make_memory_journal(real_time());
   const auto outcome =
       run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector}, *journal,
-               [&](const std::variant<Event, EvaluationStep>& seen) {
+               [&](const FlowNotice& seen) {
                  const auto* event = std::get_if<Event>(&seen);
                  if (event == nullptr || !std::holds_alternative<ReplyArrived>(event->body)) return;
                  const std::scoped_lock lock(mutex);
@@ -102,7 +102,7 @@ TEST_CASE("which of two equal candidates is the first does not depend on when a 
   request.parallel_requests = 3;
   const auto whole = make_memory_journal(real_time());
   REQUIRE(run_flow(request, *first.policy, {first.model, first.prompts, first.benchmarker, first.detector}, *whole,
-                   [&](const std::variant<Event, EvaluationStep>& seen) {
+                   [&](const FlowNotice& seen) {
                      const auto* event = std::get_if<Event>(&seen);
                      const auto* reply = event == nullptr ? nullptr : std::get_if<ReplyArrived>(&event->body);
                      if (reply != nullptr && reply->number == 3) third = true;

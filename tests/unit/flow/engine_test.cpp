@@ -360,15 +360,21 @@ TEST_CASE("a pause for a busy machine ends with the run", "[flow][engine]") {
   auto request = fake_request();
   request.busy_pauses.assign(1, 1h);
   std::stop_source stop;
-  const auto observe = [&](const std::variant<Event, EvaluationStep>& seen) {
-    const auto* step = std::get_if<EvaluationStep>(&seen);
-    if (step != nullptr && step->progress.phase == k_pause_phase) stop.request_stop();
+  std::optional<ActionPaused> paused;
+  const auto observe = [&](const FlowNotice& notice) {
+    if (!std::holds_alternative<ActionPaused>(notice)) return;
+    paused = std::get<ActionPaused>(notice);
+    stop.request_stop();
   };
   const auto journal = make_memory_journal(real_time());
   const auto outcome = run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector},
                                 *journal, observe, stop.get_token());
   REQUIRE_FALSE(outcome);
   CHECK(outcome.error().code == ErrorCode::Cancelled);
+  REQUIRE(paused);
+  CHECK(paused->action_id == "seed1");
+  CHECK(paused->reason == "busy machine: others work");
+  CHECK(paused->wait == 1h);
 }
 
 TEST_CASE("the same code again is not judged again", "[flow][engine]") {
@@ -490,9 +496,20 @@ TEST_CASE("an observer sees what the journal gets, and the steps of evaluations"
   World world;
   const auto journal = make_memory_journal(real_time());
   std::size_t events = 0, steps = 0;
-  REQUIRE(world.run(*journal, fake_request(), [&](const std::variant<Event, EvaluationStep>& seen) {
-    std::holds_alternative<Event>(seen) ? ++events : ++steps;
+  std::vector<FlowProgress> progress;
+  REQUIRE(world.run(*journal, fake_request(), [&](const FlowNotice& notice) {
+    if (std::holds_alternative<Event>(notice)) ++events;
+    if (std::holds_alternative<EvaluationStep>(notice)) ++steps;
+    if (std::holds_alternative<FlowProgress>(notice)) progress.push_back(std::get<FlowProgress>(notice));
   }));
   CHECK(events == journal->events().size());
   CHECK(steps == 4 * world.benchmarker.requests().size());
+  REQUIRE(progress.size() == events);
+  const auto& last = progress.back();
+  CHECK(last.finished_actions == static_cast<int>(events_of<ActionFinished>(*journal).size()));
+  CHECK(last.spent.requests == static_cast<std::int64_t>(events_of<RequestSent>(*journal).size()));
+  CHECK(last.best == "seed2");
+  CHECK(last.best_score > 1);
+  REQUIRE(last.max_actions);
+  CHECK(last.finished_actions <= *last.max_actions);
 }

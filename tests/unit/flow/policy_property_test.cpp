@@ -126,3 +126,15 @@ TEST_CASE("the best never gets worse", "[flow][policy][property]") {
     }
   }
 }
+
+TEST_CASE("no search takes more actions than its policy says", "[flow][policy][property]") {
+  for (const auto& policy : all_policies()) {
+    const auto most = policy->max_actions();
+    REQUIRE(most);
+    std::size_t longest = 0;
+    for (unsigned number = 0; number < 60; ++number)
+      longest = std::max(longest, play(*policy, world_of(number), 1, some_profile).history.size());
+    INFO(policy->name() << ": " << longest << " of at most " << *most);
+    CHECK(longest <= static_cast<std::size_t>(*most));
+  }
+}
