@@ -1,7 +1,14 @@
 # Everything kernelgen is built with, with the oldest versions that work. All private: no public header includes them.
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-find_package(Boost 1.81 REQUIRED COMPONENTS json regex)
+set(KERNELGEN_BOOST_COMPONENTS json regex)
+find_package(Boost 1.81 REQUIRED COMPONENTS ${KERNELGEN_BOOST_COMPONENTS})
+# Boost.Process v2 is headers only before 1.86, and a library with headers since.
+if(Boost_VERSION_STRING VERSION_GREATER_EQUAL 1.86)
+  list(APPEND KERNELGEN_BOOST_COMPONENTS process)
+  find_package(Boost 1.86 REQUIRED COMPONENTS ${KERNELGEN_BOOST_COMPONENTS})
+endif()
+list(TRANSFORM KERNELGEN_BOOST_COMPONENTS PREPEND Boost:: OUTPUT_VARIABLE KERNELGEN_BOOST_TARGETS)
 find_package(fmt 9 REQUIRED)
 find_package(CURL 7.68 REQUIRED)
 find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)

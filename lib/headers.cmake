@@ -27,7 +27,6 @@ set(KERNELGEN_PUBLIC_HEADERS
   detect/persistent_detector.hpp
   device/cpu.hpp
   device/gpu.hpp
-  exec/child.hpp
   exec/process.hpp
   flow/engine.hpp
   flow/policy.hpp

@@ -64,6 +64,10 @@ setup_packages_apt() {
   fi
   [ -n "$boost" ] || missing "No Boost $OLDEST_BOOST or newer among this system's packages (Debian 12, Ubuntu 24.04 and newer have it)."
   wanted+=("libboost${boost}-dev" "libboost-json${boost}-dev" "libboost-regex${boost}-dev")
+  # Boost.Process is headers only before.
+  if [ "${boost#1.}" -ge 86 ]; then
+    wanted+=("libboost-process${boost}-dev")
+  fi
   for package in "${wanted[@]}"; do
     has_package "$package" || lacking+=("$package")
   done
@@ -90,7 +94,7 @@ setup_packages_elsewhere() {
   done
   say "packages: no apt here, so nothing is installed for you"
   [ ${#lacking[@]} = 0 ] || missing "Please install: ${lacking[*]}" \
-    "and the libraries: Boost >= $OLDEST_BOOST (json, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, kainjow-mustache, CLI11 >= 2.1, tomlplusplus >= 3, Catch2."
+    "and the libraries: Boost >= $OLDEST_BOOST (json, process, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, kainjow-mustache, CLI11 >= 2.1, tomlplusplus >= 3, Catch2."
 }
 
 # What a Python offers: "torch 2.13.0" when it will do, else nothing. Metadata only: importing torch takes seconds.

@@ -4,10 +4,9 @@
 #include <mutex>
 #include <optional>
 
-#include <kernelgen/exec/child.hpp>
-
 #include "bench/runner_process.hpp"
 #include "device/gpu_json.hpp"
+#include "exec/child.hpp"
 #include "exec/zygote.hpp"
 #include "support/try.hpp"
 

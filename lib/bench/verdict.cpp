@@ -6,7 +6,8 @@
 #include <algorithm>
 
 #include <kernelgen/bench/statistics.hpp>
-#include <kernelgen/exec/child.hpp>
+
+#include "exec/exit_status.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

@@ -12,8 +12,8 @@
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/bench/protocol.hpp>
-#include <kernelgen/exec/child.hpp>
 
+#include "exec/child.hpp"
 #include "support/memory_log.hpp"
 #include "support/sleep.hpp"
 #include "support/socket.hpp"

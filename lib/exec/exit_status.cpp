@@ -1,10 +1,11 @@
+#include "exec/exit_status.hpp"
+
 #include <sys/wait.h>
 
 #include <cstring>
 
 #include <fmt/format.h>
 
-#include <kernelgen/exec/child.hpp>
 #include <kernelgen/exec/process.hpp>
 
 namespace kernelgen {

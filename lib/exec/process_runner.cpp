@@ -6,14 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
-#include <string_view>
 #include <vector>
 
 #include <kernelgen/exec/process.hpp>
 
-#include "exec/leader.hpp"
-#include "exec/spawn.hpp"
+#include "exec/child.hpp"
 #include "support/errno_error.hpp"
 #include "support/files.hpp"
 #include "support/sleep.hpp"
@@ -26,7 +23,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// An orphan outside the group may hold a pipe for ever; what was in it when the leader ended is there at once.
+/// How long a pipe is read after the leader's end: a program that left the group may hold it open for ever, and what
+/// was written before is there at once.
 constexpr std::chrono::milliseconds k_drain{50};
 
 /// The parent's end of one output stream: keeps the beginning, reads and drops the rest.
@@ -46,12 +44,12 @@ class Capture {
   }
 
   [[nodiscard]] int fd() const { return reading_.get(); }
-  [[nodiscard]] bool open_still() const { return reading_.valid(); }
+  [[nodiscard]] bool is_open() const { return reading_.valid(); }
   [[nodiscard]] bool truncated() const { return truncated_; }
   [[nodiscard]] std::string take() { return std::move(text_); }
 
-  /// Reads what is there, but not for ever: a flood must not keep the caller from its deadline.
-  void pump(std::vector<char>& buffer) {
+  /// Reads what is there, in so many steps that a flood cannot keep the caller from its deadline.
+  void read_available(std::vector<char>& buffer) {
     for (int round = 0; round < 16 && reading_.valid(); ++round) {
       const ssize_t count = ::read(reading_.get(), buffer.data(), buffer.size());
       if (count < 0 && errno == EINTR) continue;
@@ -74,7 +72,7 @@ class Capture {
   bool truncated_ = false;
 };
 
-/// A file in memory: no pipe that could fill up, no writer that could meet SIGPIPE, nothing to wait for.
+/// Standard input is a file in memory, because a pipe can fill up, and its writer can get SIGPIPE.
 Result<UniqueFd> make_input(const std::string& text) {
   UniqueFd fd(::memfd_create("stdin", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return errno_error(errno, "cannot make standard input");
@@ -93,24 +91,17 @@ class Run {
   Result<ProcessOutcome> operator()(std::stop_token stop);
 
  private:
-  Result<Spawned> start();
-  void watch(Leader& leader, int stop_fd);
+  Result<ChildProcess> start();
+  bool read_while_polling(int pidfd, int stop_fd, int timeout_ms);
   void drain();
-  bool next_step(const Leader& leader);
-
-  enum class Phase { Running, Terminating, Killing };
 
   const ProcessRequest& request_;
   Capture out_;
   Capture err_;
   std::vector<char> buffer_;
-  Phase phase_ = Phase::Running;
-  Clock::time_point next_;
-  bool timed_out_ = false;
-  bool cancelled_ = false;
 };
 
-Result<Spawned> Run::start() {
+Result<ChildProcess> Run::start() {
   KERNELGEN_TRY(auto out, out_.open());
   KERNELGEN_TRY(auto err, err_.open());
   std::vector<InheritedDescriptor> descriptors{{out.get(), 1}, {err.get(), 2}};
@@ -119,65 +110,26 @@ Result<Spawned> Run::start() {
     KERNELGEN_TRY(input, make_input(*request_.standard_input));
     descriptors.push_back({input.get(), 0});
   }
-  return spawn_process({.command = request_.command,
-                        .environment = request_.environment,
-                        .working_directory = request_.working_directory,
-                        .limits = request_.limits},
-                       descriptors);
+  return ChildProcess::spawn({.command = request_.command,
+                              .environment = request_.environment,
+                              .working_directory = request_.working_directory,
+                              .limits = request_.limits},
+                             descriptors);
 }
 
-/// What is due at `next_`. False when nothing more can be done.
-bool Run::next_step(const Leader& leader) {
-  switch (phase_) {
-    case Phase::Running:
-      leader.signal_group(SIGTERM);
-      leader.signal_group(SIGCONT);  // a stopped process takes the signal only when it goes on
-      phase_ = Phase::Terminating;
-      next_ = Clock::now() + request_.grace;
-      return true;
-    case Phase::Terminating:
-      leader.signal_group(SIGKILL);
-      phase_ = Phase::Killing;
-      next_ = Clock::now() + k_kill_patience;
-      return true;
-    case Phase::Killing:
-      return false;
-  }
-  return false;
+/// A PollFunction that takes what the program writes; false when the stop descriptor became readable.
+bool Run::read_while_polling(int pidfd, int stop_fd, int timeout_ms) {
+  pollfd watched[4] = {{out_.fd(), POLLIN, 0}, {err_.fd(), POLLIN, 0}, {pidfd, POLLIN, 0}, {stop_fd, POLLIN, 0}};
+  ::poll(watched, 4, timeout_ms);
+  if (watched[0].revents != 0) out_.read_available(buffer_);
+  if (watched[1].revents != 0) err_.read_available(buffer_);
+  return watched[3].revents == 0;
 }
 
-/// Returns once the leader has ended, or when even KILL did not end it.
-void Run::watch(Leader& leader, int stop_fd) {
-  while (!leader.ended()) {
-    const auto now = Clock::now();
-    if (now >= next_) {
-      if (phase_ == Phase::Running) timed_out_ = true;
-      if (!next_step(leader)) return;
-      continue;
-    }
-    pollfd watched[4] = {{out_.fd(), POLLIN, 0},
-                         {err_.fd(), POLLIN, 0},
-                         {leader.pidfd(), POLLIN, 0},
-                         {cancelled_ ? -1 : stop_fd, POLLIN, 0}};
-    const int timeout = poll_timeout(next_);
-    ::poll(watched, 4, leader.pidfd() >= 0 ? timeout : std::min(timeout, k_poll_without_pidfd_ms));
-    if (watched[0].revents != 0) out_.pump(buffer_);
-    if (watched[1].revents != 0) err_.pump(buffer_);
-    if (watched[3].revents != 0 && !cancelled_) {
-      cancelled_ = true;
-      if (phase_ == Phase::Running) next_step(leader);
-    }
-  }
-}
-
+/// Reads what was written before the program ended.
 void Run::drain() {
   const auto until = Clock::now() + k_drain;
-  while (out_.open_still() || err_.open_still()) {
-    pollfd watched[2] = {{out_.fd(), POLLIN, 0}, {err_.fd(), POLLIN, 0}};
-    if (Clock::now() >= until || ::poll(watched, 2, poll_timeout(until)) == 0) return;
-    if (watched[0].revents != 0) out_.pump(buffer_);
-    if (watched[1].revents != 0) err_.pump(buffer_);
-  }
+  while ((out_.is_open() || err_.is_open()) && Clock::now() < until) read_while_polling(-1, -1, poll_timeout(until));
 }
 
 Result<ProcessOutcome> Run::operator()(std::stop_token stop) {
@@ -188,30 +140,29 @@ Result<ProcessOutcome> Run::operator()(std::stop_token stop) {
   if (!wake.valid()) return errno_error(errno, "cannot make an event descriptor");
 
   const auto started = Clock::now();
-  next_ = started + std::min(request_.timeout, k_forever);
-  KERNELGEN_TRY(auto spawned, start());
-  Leader leader(std::move(spawned));
-  {
-    std::stop_callback on_stop(stop, [fd = wake.get()] { ::eventfd_write(fd, 1); });
-    watch(leader, wake.get());
-  }
-  if (!leader.ended())
-    return Error{ErrorCode::Unavailable, "cannot end " + request_.command.front() + ": it survived SIGKILL", {}};
-  leader.reap();
+  KERNELGEN_TRY(auto child, start());
+  auto status = [&] {
+    const std::stop_callback on_stop(stop, [&] { ::eventfd_write(wake.get(), 1); });
+    return child.wait(started + std::min(request_.timeout, k_forever),
+                      [&](int pidfd, int ms) { return read_while_polling(pidfd, wake.get(), ms); });
+  }();
+  const bool ended_by_itself = status.has_value();
+  if (!status)
+    status = child.terminate(request_.grace, [&](int pidfd, int ms) { return read_while_polling(pidfd, -1, ms); });
   const auto ended = Clock::now();
+  if (!status)
+    return Error{ErrorCode::Unavailable, "cannot end " + request_.command.front() + ": it survived SIGKILL", {}};
   drain();
-  if (cancelled_) return cancelled;
-
-  const ExitStatus status = *leader.status();
-  if (!status.exit_code && !status.signal)
+  if (!ended_by_itself && stop.stop_requested()) return cancelled;
+  if (!status->exit_code && !status->signal)
     return Error{ErrorCode::Unavailable,
                  "the exit status of " + request_.command.front() +
                      " was taken by the surrounding program: it ignores SIGCHLD or waits for all children",
                  {}};
   ProcessOutcome outcome;
-  outcome.exit_code = status.exit_code;
-  outcome.signal = status.signal;
-  outcome.timed_out = timed_out_;
+  outcome.exit_code = status->exit_code;
+  outcome.signal = status->signal;
+  outcome.timed_out = !ended_by_itself;
   outcome.output_truncated = out_.truncated() || err_.truncated();
   outcome.standard_output = out_.take();
   outcome.standard_error = err_.take();

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <kernelgen/core/result.hpp>
-#include <kernelgen/exec/child.hpp>
 
+#include "exec/child.hpp"
 #include "support/frame_channel.hpp"
 #include "support/memory_log.hpp"
 #include "support/unique_fd.hpp"

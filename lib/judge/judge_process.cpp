@@ -11,9 +11,8 @@
 #include <optional>
 #include <utility>
 
-#include <kernelgen/exec/child.hpp>
-
 #include "core/json_codec.hpp"
+#include "exec/exit_status.hpp"
 #include "support/frame_channel.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"

@@ -1,3 +1,5 @@
+#include "exec/child.hpp"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -8,8 +10,6 @@
 #include <csignal>
 #include <string>
 #include <thread>
-
-#include <kernelgen/exec/child.hpp>
 
 #include "support/catch.hpp"
 #include "support/files.hpp"

@@ -1,5 +1,9 @@
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,7 +43,7 @@ Error failure(const ProcessRequest& request) {
   return result.error();
 }
 
-/// Gone, or a zombie that whoever adopted it has not reaped yet.
+/// Whether the process has ended; it may still be a zombie that its new parent has not reaped yet.
 bool is_gone(pid_t pid) {
   for (int i = 0; i < 100; ++i) {
     if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
@@ -241,7 +245,7 @@ TEST_CASE("a stop request ends the program and is Cancelled", "[exec][process]")
   CHECK(result.error().code == ErrorCode::Cancelled);
   CHECK(std::chrono::steady_clock::now() - started < 5s);
   CHECK_FALSE(has_children());
-  // And one that was stopped before it began.
+  // A run that was stopped before it began ends the same way.
   CHECK(make_process_runner()->run(misbehave({"exit", "0"}), source.get_token()).error().code == ErrorCode::Cancelled);
 }
 
@@ -254,7 +258,7 @@ TEST_CASE("the child gets the given environment and nothing else", "[exec][proce
 }
 
 TEST_CASE("the child has three descriptors, its own group and plain signals", "[exec][process]") {
-  const int leak = ::open("/dev/null", O_RDONLY);  // not close-on-exec, as other people's programs do it
+  const int leak = ::open("/dev/null", O_RDONLY);  // not close-on-exec, as in many programs
   REQUIRE(leak >= 0);
   auto previous = std::signal(SIGPIPE, SIG_IGN);
   CHECK(run(misbehave({"descriptors"})).standard_output == "0\n1\n2\n");
@@ -327,6 +331,52 @@ TEST_CASE("8 threads run 40 children each, none wrong", "[exec][process]") {
   threads.clear();
   CHECK(wrong == 0);
   CHECK_FALSE(has_children());
+}
+
+TEST_CASE("a start does not wait for what other threads fork", "[exec][process]") {
+  std::atomic<bool> done{false};
+  std::vector<pid_t> copies;
+  std::jthread forking([&] {
+    while (!done && copies.size() < 200) {
+      const pid_t copy = ::fork();
+      if (copy == 0) {
+        // It keeps every descriptor of ours that was open meanwhile.
+        ::sleep(20);
+        ::_exit(0);
+      }
+      copies.push_back(copy);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  std::chrono::nanoseconds longest{0};
+  for (int i = 0; i < 100; ++i) longest = std::max(longest, run(misbehave({"exit", "0"})).duration);
+  done = true;
+  forking.join();
+  for (const pid_t copy : copies) ::kill(copy, SIGKILL);
+  for (const pid_t copy : copies) ::waitpid(copy, nullptr, 0);
+  CHECK(longest < 10s);
+}
+
+TEST_CASE("a program is started and awaited where the kernel has no pidfds", "[exec][process]") {
+  const pid_t old_kernel = ::fork();
+  if (old_kernel == 0) {
+    sock_filter rules[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+                           BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_pidfd_open, 0, 1),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+                           BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    const sock_fprog filter{4, rules};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+      ::_exit(1);
+    auto request = misbehave({"exit", "7"});
+    if (run(request).exit_code != 7) ::_exit(2);
+    request = misbehave({"ignore-term"});
+    request.timeout = 50ms;
+    const auto late = run(request);
+    ::_exit(late.timed_out && late.signal == SIGKILL && ::syscall(SYS_pidfd_open, ::getpid(), 0) < 0 ? 0 : 3);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(old_kernel, &status, 0) == old_kernel);
+  CHECK(WEXITSTATUS(status) == 0);
 }
 
 TEST_CASE("no descriptor is lost", "[exec][process]") {

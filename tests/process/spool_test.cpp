@@ -7,9 +7,9 @@
 #include <thread>
 
 #include <kernelgen/bench/spool.hpp>
-#include <kernelgen/exec/child.hpp>
 #include <kernelgen/task/task_source.hpp>
 
+#include "exec/child.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 

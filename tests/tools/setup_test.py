@@ -85,6 +85,14 @@ class Setup(unittest.TestCase):
         self.assertIn("update", calls)
         self.assertIn("libboost-json1.81-dev", calls)
         self.assertNotIn("clang-tidy", calls)
+        self.assertNotIn("libboost-process", calls)  # headers only
+
+    def test_a_boost_with_a_compiled_process_library_brings_it(self):
+        self.fake_debian(DPKG_NOTHING, apt_cache='#!/bin/sh\ncase "$2" in *1.88*) echo "$2 | 1.88" ;; esac\n')
+        self.fake("id", "#!/bin/sh\necho 0\n")
+        code, output = self.run_setup(python=self.fake("mypython", PYTHON_WITH_TORCH))
+        self.assertEqual(code, 0, output)
+        self.assertIn("libboost-process1.88-dev", self.log.read_text())
 
     def test_without_rights_the_command_is_named(self):
         self.fake_debian(DPKG_NOTHING)

@@ -1,6 +1,8 @@
+#include "exec/exit_status.hpp"
+
 #include <csignal>
 
-#include <kernelgen/exec/child.hpp>
+#include <kernelgen/exec/process.hpp>
 
 #include "support/catch.hpp"
 
