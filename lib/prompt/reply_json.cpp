@@ -82,7 +82,7 @@ std::optional<json::object> parse_object(std::string_view text) {
   options.allow_comments = true;
   options.allow_trailing_commas = true;
   options.allow_invalid_utf8 = true;
-  json::error_code failed;
+  boost::system::error_code failed;
   auto value = json::parse(json::string_view(text.data(), text.size()), failed, {}, options);
   if (failed || !value.is_object()) return std::nullopt;
   return std::move(value.as_object());
