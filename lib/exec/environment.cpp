@@ -15,7 +15,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Where execvp looks without a PATH.
+/// The directories that execvp searches when there is no PATH.
 constexpr std::string_view k_default_path = "/usr/local/bin:/usr/bin:/bin";
 
 constexpr auto k_names = std::to_array<std::string_view>({

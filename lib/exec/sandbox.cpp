@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint32_t k_all_walls = KGEN_ISOLATION_USER | KGEN_ISOLATION_MOUNT | KGEN_ISOLATION_PID |
-                                      KGEN_ISOLATION_NET | KGEN_ISOLATION_IPC | KGEN_ISOLATION_SECCOMP;
+constexpr std::uint32_t k_full_isolation = KGEN_ISOLATION_USER | KGEN_ISOLATION_MOUNT | KGEN_ISOLATION_PID |
+                                           KGEN_ISOLATION_NET | KGEN_ISOLATION_IPC | KGEN_ISOLATION_SECCOMP;
 
 std::vector<std::string> sandboxed_command(const std::string& helper, const SandboxView& view,
                                            const std::string& report_file, const std::vector<std::string>& program) {
@@ -35,13 +35,13 @@ std::vector<std::string> sandboxed_command(const std::string& helper, const Sand
 }  // namespace
 
 std::string describe_isolation(std::uint64_t bits) {
-  if ((bits & k_all_walls) == k_all_walls) return "full";
-  static constexpr std::pair<std::uint32_t, std::string_view> k_walls[] = {
+  if ((bits & k_full_isolation) == k_full_isolation) return "full";
+  static constexpr std::pair<std::uint32_t, std::string_view> k_layers[] = {
       {KGEN_ISOLATION_USER, "user namespace"}, {KGEN_ISOLATION_MOUNT, "private file system"},
       {KGEN_ISOLATION_PID, "pid namespace"},   {KGEN_ISOLATION_NET, "network namespace"},
       {KGEN_ISOLATION_IPC, "ipc namespace"},   {KGEN_ISOLATION_SECCOMP, "system call filter"}};
   std::string missing;
-  for (const auto& [bit, name] : k_walls)
+  for (const auto& [bit, name] : k_layers)
     if ((bits & bit) == 0) missing += fmt::format("{}no {}", missing.empty() ? "" : ", ", name);
   return "partial: " + missing;
 }
@@ -71,7 +71,7 @@ Result<SandboxedOutcome> run_sandboxed(const std::string& helper, const SandboxV
   const auto report = read_file(report_file, 4096);
   std::error_code ignored;
   fs::remove(report_file, ignored);
-  // Ended from outside, by its deadline for one, before it could say anything.
+  // It was killed, for example at its deadline, before it could write its report.
   if ((!report || report->empty()) && (outcome.process.timed_out || outcome.process.signal)) return outcome;
   KERNELGEN_TRY(outcome.isolation, parse_sandbox_report(report ? *report : std::string(), program));
   return outcome;

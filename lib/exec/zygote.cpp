@@ -28,14 +28,14 @@ Result<std::unique_ptr<Zygote>> Zygote::start(ZygoteOptions options) {
   KERNELGEN_TRY(auto sockets, make_stream_pair());
   KERNELGEN_TRY(auto log, MemoryLog::create());
   ChildRequest request;
-  // -P and -s: neither the working directory nor the user's site directory may shadow a module of ours.
+  // -s and PYTHONSAFEPATH: neither the user's site directory nor the working directory may shadow a module of ours.
   request.command = {options.python, "-s", "-B", "-m", options.module, "--fd", std::to_string(k_socket_in_child)};
   request.command.insert(request.command.end(), options.arguments.begin(), options.arguments.end());
   request.environment = options.environment;
   request.environment["PYTHONPATH"] = options.python_dir;
   request.environment["PYTHONSAFEPATH"] = "1";
   request.working_directory = "/";
-  // It ends when its socket closes; tied to a thread of ours it would end too early.
+  // The zygote ends when its socket closes. The death signal would come earlier, at the end of the starting thread.
   request.parent_death = ParentDeath::Ignore;
   KERNELGEN_TRY(auto process,
                 ChildProcess::spawn(request, {{sockets.theirs.get(), k_socket_in_child}, {log.fd(), STDERR_FILENO}}));
@@ -51,11 +51,12 @@ Result<ZygoteFacts> Zygote::wait_ready(std::chrono::milliseconds timeout, const 
   if (ready_) return facts_;
   auto frame = channel_.receive(timeout, stop);
   if (!frame && frame.error().code == ErrorCode::Unavailable) {
-    const auto words = last_words();
-    return Error{ErrorCode::MissingTool,
-                 fmt::format("{} cannot run {}: {}; it needs torch: set KGEN_PYTHON to a Python that has it, or run "
-                             "`pip install torch==2.13.0`",
-                             options_.python, options_.module, words.empty() ? "it ended without a word" : words)};
+    const auto message = last_error_line();
+    return Error{
+        ErrorCode::MissingTool,
+        fmt::format("{} cannot run {}: {}; it needs torch: set KGEN_PYTHON to a Python that has it, or run "
+                    "`pip install torch==2.13.0`",
+                    options_.python, options_.module, message.empty() ? "it ended without a message" : message)};
   }
   if (!frame) return std::move(frame).context("waiting for " + options_.python + " -m " + options_.module).error();
   KERNELGEN_TRY(auto parsed, parse_json(*frame));

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Zygote: a Python process that has imported what is slow and forks a fresh copy of itself on request.
+/// Zygote: a Python process that has done the slow imports and forks a fresh copy of itself on request.
 
 #include <chrono>
 #include <map>
@@ -22,7 +22,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Which Python, and what it runs.
+/// The Python to start, and the module that it runs.
 struct ZygoteOptions {
   /// Looked up on the PATH of `environment`.
   std::string python = "python3";
@@ -34,36 +34,36 @@ struct ZygoteOptions {
   std::map<std::string, std::string> environment;
 };
 
-/// Limit of a zygote's imports: torch on a slow network file system takes minutes.
+/// Longest time that a zygote's imports may take: torch on a slow network file system takes minutes.
 inline constexpr std::chrono::milliseconds k_import_timeout{300'000};
 
-/// What a fresh copy is for.
+/// What a fork of the zygote is for.
 struct ForkOptions {
-  /// A directory that the copy may write to, for what candidates build; empty: none.
+  /// A directory for what candidates build, which the fork may write to; empty: none.
   std::string builds{};
-  /// It only builds there, and never sees a device.
+  /// True: the fork only builds there, and never sees a device.
   bool builder = false;
 };
 
-/// What the zygote said of itself when it was ready.
+/// The versions that a zygote reports when it is ready.
 struct ZygoteFacts {
   std::string python;
   std::string torch;
   std::string triton;
 };
 
-/// Started at once, ready some seconds later. Thread-safe.
+/// A running zygote. It is ready some seconds after its start. Thread-safe.
 class Zygote {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Zygote>> start(ZygoteOptions options);
 
-  /// Waits for the imports. MissingTool with what Python said when they failed.
+  /// Waits for the imports. Errors: MissingTool with Python's message when they failed.
   [[nodiscard]] Result<ZygoteFacts> wait_ready(std::chrono::milliseconds timeout, const std::stop_token& stop);
-  /// A fresh copy that owns `fds`; they are numbered as in the request. Gives its pid; it belongs to the caller's
-  /// process if that is a child subreaper.
+  /// Forks a process that gets `fds` in this order, and returns its pid. It is a child of the caller's process if that
+  /// is a child subreaper.
   [[nodiscard]] Result<pid_t> fork(std::span<const int> fds, const ForkOptions& options = {});
-  /// The last line that it or its children wrote to standard error; empty when there is none.
-  [[nodiscard]] std::string last_words() const { return log_.last_line(); }
+  /// The last line that the zygote or its forks wrote to standard error; empty when there is none.
+  [[nodiscard]] std::string last_error_line() const { return log_.last_line(); }
 
  private:
   Zygote(ZygoteOptions options, ChildProcess process, UniqueFd socket, MemoryLog log);

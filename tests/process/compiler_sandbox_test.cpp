@@ -1,4 +1,4 @@
-// What a hostile source, or a compiler that went astray, gets out of the sandbox.
+// The sandbox against hostile sources and misbehaving compilers.
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* k_secret = "a-secret-of-the-user";
 
-/// A directory that stands for a home: outside of every folder that a compiler may see, and with a secret in it.
+/// A directory that serves as $HOME: outside of every folder that a compiler may see, and with a secret in it.
 class Home {
  public:
   Home() : directory_(TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-home-").value()) {
@@ -85,7 +85,7 @@ bool leaks(const CompileOutcome& outcome) {
   return compiled != nullptr && read_file(compiled->artifact.path).value().find(k_secret) != std::string::npos;
 }
 
-/// Machines without namespaces are told apart by the report; there the files stay visible, and the record says so.
+/// Without namespaces, the files stay visible, and the report says so.
 bool has_private_files(const std::string& isolation) {
   return isolation == "full" || isolation.find("no private file system") == std::string::npos;
 }
@@ -272,7 +272,7 @@ TEST_CASE("without namespaces a compiler still compiles, and the report names wh
   REQUIRE(std::holds_alternative<Compiled>(outcome));
   CHECK(report_of(outcome).isolation ==
         "partial: no user namespace, no private file system, no pid namespace, no network namespace, no ipc namespace");
-  // What is left behind ends all the same: orphans come to the supervisor.
+  // What is left behind ends all the same, because the supervisor becomes the parent of orphans.
   const auto run = run_sandboxed(
       refusing.string(), {}, (home.path() / "report").string(),
       {.command = {"/bin/sh", "-c", "setsid sleep 4714 & sleep 0.05"}, .environment = {{"PATH", "/usr/bin:/bin"}}},
@@ -297,6 +297,6 @@ TEST_CASE("the sandbox costs a compilation little", "[compile][sandbox][process]
         std::chrono::duration<double, std::milli>(home.sandboxed("exec /bin/true").value().process.duration).count());
   }
   WARN("a program alone " << median(plain) << " ms, in the sandbox " << median(boxed) << " ms");
-  // Far above what it costs on an idle machine (5 ms): only something gone wrong takes so long.
+  // Far above the 5 ms of an idle machine, so that only a defect takes so long.
   CHECK(median(boxed) < 250);
 }

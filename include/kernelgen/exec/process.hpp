@@ -18,7 +18,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// What a child process may use. Unset means: as the parent.
+/// The resources that a child process may use. Unset: as the parent.
 struct ResourceLimits {
   std::optional<std::uint64_t> address_space_bytes{};
   std::optional<std::uint64_t> file_size_bytes{};
@@ -31,21 +31,21 @@ struct ResourceLimits {
 struct ProcessRequest {
   /// argv; the first entry is looked up on the PATH of `environment` unless it has a slash.
   std::vector<std::string> command{};
-  /// The whole environment of the child; see clean_environment().
+  /// The whole environment of the program; see clean_environment().
   std::map<std::string, std::string> environment{};
   /// Empty: that of the caller.
   std::string working_directory{};
-  /// Given on standard input, as a file in memory; /dev/null when unset.
+  /// Text that the program reads from standard input; /dev/null when unset.
   std::optional<std::string> standard_input{};
   std::chrono::milliseconds timeout{60'000};
-  /// Between TERM and KILL of the group.
+  /// Time between TERM and KILL of the group.
   std::chrono::milliseconds grace{200};
-  /// Kept per stream; the rest is drained and dropped.
+  /// Bytes that are kept of each stream; the rest is drained and dropped.
   std::size_t max_output_bytes = 4u << 20;
   ResourceLimits limits{};
 };
 
-/// How a process ended. Finished means its leader was reaped, whoever still holds its pipes.
+/// How a program ended. It has ended when its leader was reaped, also when another process still holds its pipes.
 struct ProcessOutcome {
   std::optional<int> exit_code;
   std::optional<int> signal;
@@ -63,12 +63,12 @@ struct ProcessOutcome {
 class ProcessRunner {
  public:
   virtual ~ProcessRunner() = default;
-  /// An Error only when the program could not be started (MissingTool, PermissionDenied, ...) or on cancellation.
+  /// Errors: the program could not be started (MissingTool, PermissionDenied, ...), or Cancelled.
   virtual Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) = 0;
 };
 
-/// Runs programs on this machine. Installs no signal handler, waits for no child but its own, never raises SIGPIPE;
-/// the calling thread does all the work. A process that leaves its group (setsid) is not followed.
+/// Makes a runner for this machine. It installs no signal handler, waits for no child but its own, never raises
+/// SIGPIPE, and does all its work in the calling thread. A process that leaves its group (setsid) is not followed.
 [[nodiscard]] std::unique_ptr<ProcessRunner> make_process_runner();
 
 /// The caller's environment reduced to what compilers and Python need (PATH, HOME, LANG, TMPDIR, CUDA_*, ...).
@@ -77,7 +77,7 @@ class ProcessRunner {
 /// The environment of this process, as a map.
 [[nodiscard]] std::map<std::string, std::string> current_environment();
 
-/// Where a program lies: `name` itself when it has a slash, else the first match on the PATH of `environment`.
+/// Finds a program: `name` itself when it has a slash, else the first match on the PATH of `environment`.
 /// Errors: MissingTool, or PermissionDenied when only files were found that may not be executed.
 [[nodiscard]] Result<std::string> find_program(const std::string& name,
                                                const std::map<std::string, std::string>& environment);

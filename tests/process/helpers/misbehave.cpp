@@ -41,12 +41,12 @@ int flood(long bytes) {
   return 0;
 }
 
-/// A child that holds our pipes; `leave_group`: one that nobody can find through the group either.
+/// Leaves a child that holds our pipes; with `leave_group`, the child is not in the process group either.
 int leave_child(bool leave_group) {
   if (::fork() == 0) {
     if (leave_group) ::setsid();
     std::signal(SIGTERM, SIG_IGN);
-    // Long enough to be missed by nobody, short enough to clean up after itself.
+    // Longer than any test waits, and short enough that nothing stays after the tests.
     ::alarm(20);
     sleep_for_ever();
   }
