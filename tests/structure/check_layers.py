@@ -7,6 +7,7 @@ core, support < exec < {task, detect, llm, device} < judge < {prompt, compile, p
 - Modules in braces do not include each other: each of them can be replaced alone.
 - Public headers include public headers: what is private can change from one version to the next.
 - support is private and stands on the public headers of core; the sources of core use it, too.
+- One file includes Boost.Process and Asio: it knows their traps, and no other file pays for their headers.
 - flow knows other modules by their public headers, and exec not at all: it must run with anybody's model and benchmarker.
 """
 
@@ -18,6 +19,7 @@ import tree
 LAYERS = [["core", "support"], ["exec"], ["task", "detect", "llm", "device"], ["judge"],
           ["prompt", "compile", "profile"], ["bench"], ["store"], ["flow"], ["report"]]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
+ONE_FILE = {"boost/asio": "lib/exec/spawn.cpp", "boost/process": "lib/exec/spawn.cpp"}
 # Not C++ modules: the C header of the kernel ABI, and the Python packages.
 IGNORED = {"abi", "python"}
 
@@ -40,6 +42,9 @@ def check_file(path, shown, module, public, lib):
     for line, quote, name in tree.includes(path):
         target = target_module(path, name, lib)
         where = f"{shown}:{line}"
+        package = "/".join(name.split("/")[:2])
+        if shown.as_posix() != ONE_FILE.get(package, shown.as_posix()):
+            yield f"{where}: only {ONE_FILE[package]} includes {package}"
         if target is None or target in IGNORED:
             continue
         if target not in RANK:

@@ -80,6 +80,12 @@ class Layers(Fixture):
         self.write("lib/support/a.hpp", '#include "core/json.hpp"\n')
         self.assert_finding(check_layers.check, "public headers of core only")
 
+    def test_package_of_one_file(self):
+        self.write("lib/exec/spawn.cpp", "#include <boost/process/v2/process.hpp>\n")
+        self.assert_clean(check_layers.check)
+        self.write("lib/llm/a.cpp", "#include <boost/asio/io_context.hpp>\n")
+        self.assert_finding(check_layers.check, "only lib/exec/spawn.cpp includes boost/asio")
+
     def test_unknown_module(self):
         self.write("lib/misc/a.cpp", "")
         self.assert_finding(check_layers.check, "not in a module")
