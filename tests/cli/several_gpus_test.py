@@ -280,11 +280,18 @@ class Node(unittest.TestCase):
 
     def test_a_search_judges_on_all_of_them(self):
         (self.root / "relu.py").write_text(task("relu")["text"])
-        (self.root / "reply.txt").write_text(f"```cuda\n{WRONG}\n```\n")
+        (self.root / "wrong.cu").write_text(WRONG)
+        # Each reply differs from the others: equal candidates share one verdict.
+        (self.root / "reply.sh").write_text(f"""
+echo '```cuda'
+echo "// written by process $$"
+cat {self.root}/wrong.cu
+echo '```'
+""")
         for device, expected in ((), {FIRST, THIRD}), (("--device", "2"), {THIRD}):
             results = self.root / f"results{len(device)}"
             self.kgen("run", str(self.root / "relu.py"), "--target", "cuda", "--policy", "one-shot", "--samples", "4",
-                      "--llm", f"command:cat {self.root}/reply.txt", "--results", str(results),
+                      "--llm", f"command:sh {self.root}/reply.sh", "--results", str(results),
                       "--cache-dir", str(self.root / "cache"), *device)
             records = [json.loads(path.read_text()) for path in results.glob("relu/result_*.json")]
             self.assertEqual([record["outcome"]["kind"] for record in records], ["accuracy"] * 4)
