@@ -336,7 +336,7 @@ TEST_CASE("a kgen.toml beside the task shapes the run, and cannot weaken the ver
   CHECK(eval() == 64);
 }
 
-TEST_CASE("--print-config shows values and sources without running anything", "[cli][settings]") {
+TEST_CASE("a run with --print-config shows values and sources without running anything", "[cli][settings]") {
   Fixture kgen;
   kgen.environment.python = "/opt/python";
   kgen.environment.config_file = kgen.path("config.toml");
