@@ -4,11 +4,11 @@
 #include <boost/json.hpp>
 #include <unordered_set>
 
-#include "support/json_text.hpp"
 #include "core/names.hpp"
 #include "detect/calls.hpp"
 #include "detect/carried.hpp"
 #include "detect/structure.hpp"
+#include "support/json_text.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen {

@@ -28,9 +28,9 @@ class NoProcesses final : public ProcessRunner {
 };
 
 /// kgen prompt with a benchmarker that describes tasks without running them.
-class Fixture {
+class PromptFixture {
  public:
-  Fixture() { environment.cache_dir = path("cache"); }
+  PromptFixture() { environment.cache_dir = path("cache"); }
 
   [[nodiscard]] std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
   std::string write(const std::string& name, const std::string& text) const {
@@ -85,7 +85,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("prompt prints the prompt, and the estimate beside it", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   REQUIRE(kgen.prompt({"--phase", "seed", "--variant", "less_work", "--threads", "3"}) == 0);
   CHECK(holds(kgen.out.str(), "return h_n"));
   CHECK(holds(kgen.out.str(), "Less work first."));
@@ -96,7 +96,7 @@ TEST_CASE("prompt prints the prompt, and the estimate beside it", "[cli][prompt]
 }
 
 TEST_CASE("prompt --json has text, estimate and fingerprint", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   REQUIRE(kgen.prompt({"--phase", "seed", "--json"}) == 0);
   for (const std::string member : {"\"kind\": \"seed\"", "\"estimated_tokens\": ", "\"fingerprint\": ", "\"text\": "})
     CHECK(holds(kgen.out.str(), member));
@@ -104,7 +104,7 @@ TEST_CASE("prompt --json has text, estimate and fingerprint", "[cli][prompt]") {
 }
 
 TEST_CASE("prompt says what a budget left out", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   REQUIRE(kgen.prompt({"--phase", "seed"}) == 0);
   const auto tokens = (kgen.out.str().size() + 3) / 4;
   REQUIRE(kgen.prompt({"--phase", "seed", "--max-tokens", std::to_string(tokens - 1)}) == 0);
@@ -114,7 +114,7 @@ TEST_CASE("prompt says what a budget left out", "[cli][prompt]") {
 }
 
 TEST_CASE("prompt takes candidate and verdict from files, and the facts from the record", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   const auto candidate = kgen.write("gru.cpp", k_kernel);
   EvaluationRecord record;
   record.candidate_id = make_candidate(Target::Cpp, k_kernel).id;
@@ -139,7 +139,7 @@ TEST_CASE("prompt takes candidate and verdict from files, and the facts from the
 }
 
 TEST_CASE("prompt is about C where the candidate lies in a .c file", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   const auto analysis = kgen.write("analysis.json", R"({"method": "fewer passes"})");
   REQUIRE(kgen.prompt({"--phase", "optimize", "--candidate", kgen.write("gru.c", k_kernel), "--analysis", analysis}) ==
           0);
@@ -151,7 +151,7 @@ TEST_CASE("prompt is about C where the candidate lies in a .c file", "[cli][prom
 }
 
 TEST_CASE("prompt refuses the record of another candidate", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   const auto candidate = kgen.write("gru.cpp", k_kernel);
   const auto result = kgen.write("r.json", to_json(EvaluationRecord{}));
   CHECK(kgen.prompt({"--phase", "repair", "--candidate", candidate, "--result", result}) == 64);
@@ -162,7 +162,7 @@ TEST_CASE("prompt refuses the record of another candidate", "[cli][prompt]") {
 }
 
 TEST_CASE("prompt names what a phase lacks", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   CHECK(kgen.prompt({"--phase", "repair"}) == 64);
   CHECK(holds(kgen.err.str(), "a repair prompt needs a candidate"));
   const auto candidate = kgen.write("gru.cpp", k_kernel);
@@ -177,7 +177,7 @@ TEST_CASE("prompt names what a phase lacks", "[cli][prompt]") {
 }
 
 TEST_CASE("prompt writes for a GPU that is not here", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   REQUIRE(kgen.prompt({"--phase", "seed", "--target", "cuda", "--gpu", "h100"}) == 0);
   CHECK(holds(kgen.out.str(), "- architecture: sm_90\n"));
   CHECK(holds(kgen.out.str(), "227 KiB where the kernel asks for it"));
@@ -191,7 +191,7 @@ TEST_CASE("prompt writes for a GPU that is not here", "[cli][prompt]") {
 }
 
 TEST_CASE("without a GPU, native GPU prompts have no machine and Python ones the processor", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   REQUIRE(kgen.prompt({"--phase", "seed", "--target", "cuda"}) == 0);
   CHECK_FALSE(holds(kgen.out.str(), "## Machine"));
   REQUIRE(kgen.prompt({"--phase", "seed", "--target", "triton"}) == 0);
@@ -199,7 +199,7 @@ TEST_CASE("without a GPU, native GPU prompts have no machine and Python ones the
 }
 
 TEST_CASE("prompt quotes a critic and a profile", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   const auto candidate = kgen.write("gru.cpp", k_kernel);
   const auto critique = kgen.write("critique.txt", "```json\n{\"change\": \"Add a barrier.\"}\n```\n");
   Profile profile;
@@ -221,7 +221,7 @@ TEST_CASE("prompt quotes a critic and a profile", "[cli][prompt]") {
 }
 
 TEST_CASE("prompt uses the templates of a directory", "[cli][prompt]") {
-  Fixture kgen;
+  PromptFixture kgen;
   const auto file = kgen.write("mine/seed.mustache", "Mine.\n{{reference}}\n");
   REQUIRE(kgen.prompt({"--phase", "seed", "--prompts", std::filesystem::path(file).parent_path().string()}) == 0);
   CHECK(kgen.out.str().rfind("Mine.\n", 0) == 0);

@@ -36,7 +36,7 @@ OpenAIClientOptions options_for(const std::string& base_url) {
   return options;
 }
 
-LLMRequest request() {
+LLMRequest chat_request() {
   LLMRequest request;
   request.id = "seed1";
   request.prompt = "write a kernel";
@@ -46,7 +46,7 @@ LLMRequest request() {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-Result<Reply> ask(const HttpServer& server, const LLMRequest& asked = request()) {
+Result<Reply> ask(const HttpServer& server, const LLMRequest& asked = chat_request()) {
   return make_openai_client(options_for(server.base_url())).value()->complete(asked, {});
 }
 
@@ -89,13 +89,13 @@ TEST_CASE("without a key no authorization is sent", "[llm][openai_client]") {
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
   auto options = options_for(server.base_url());
   options.api_key.clear();
-  REQUIRE(make_openai_client(options).value()->complete(request(), {}));
+  REQUIRE(make_openai_client(options).value()->complete(chat_request(), {}));
   CHECK_FALSE(contains(server.requests().front().head, "Authorization"));
 }
 
 TEST_CASE("a long prompt is sent at once and whole", "[llm][openai_client]") {
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
-  auto asked = request();
+  auto asked = chat_request();
   asked.prompt = std::string(3u << 20, 'p');
   REQUIRE(ask(server, asked));
   CHECK(contains(server.requests().front().body, asked.prompt));
@@ -113,7 +113,7 @@ TEST_CASE("a reply that was cut by its limit says so", "[llm][openai_client]") {
 
 TEST_CASE("a server that refuses connections is tried again, then Unavailable", "[llm][openai_client]") {
   auto client = make_openai_client(options_for("http://127.0.0.1:" + std::to_string(unused_port()))).value();
-  const auto error = failure(client->complete(request(), {}));
+  const auto error = failure(client->complete(chat_request(), {}));
   CHECK(error.code == ErrorCode::Unavailable);
   CHECK(contains(error.message, "(3 attempts)"));
 }
@@ -123,7 +123,7 @@ TEST_CASE("a server that hangs is a Timeout at the deadline, and was asked once"
   auto options = options_for(server.base_url());
   // A model that thinks sends nothing: the idle clock starts with the first byte.
   options.idle_timeout = 20ms;
-  auto asked = request();
+  auto asked = chat_request();
   asked.timeout = 300ms;
   auto client = make_openai_client(options).value();
   const auto took = time_of([&] {
@@ -141,7 +141,7 @@ TEST_CASE("a deadline that passes in a later attempt says why there was one", "[
     if (seen.number == 1) return client.answer("502 Bad Gateway", "upstream is gone");
     client.wait(20s);
   });
-  auto asked = request();
+  auto asked = chat_request();
   asked.timeout = 300ms;
   const auto error = failure(ask(server, asked));
   CHECK(error.code == ErrorCode::Timeout);
@@ -190,7 +190,8 @@ TEST_CASE("a web page is Unavailable with one line, and is not asked for again",
   CHECK(server.requests().size() == 1);
 }
 
-TEST_CASE("the caller is told before a failed attempt is made again, why and after which wait", "[llm][openai_client]") {
+TEST_CASE("the caller is told before a failed attempt is made again, why and after which wait",
+          "[llm][openai_client]") {
   HttpServer server([](const Request& seen, const Connection& client) {
     if (seen.number == 1)
       client.answer("429 Too Many Requests", R"({"error": {"message": "slow down"}})", "Retry-After: 1\r\n");
@@ -198,7 +199,7 @@ TEST_CASE("the caller is told before a failed attempt is made again, why and aft
       client.answer("200 OK", k_done);
   });
   std::vector<std::pair<std::string, std::chrono::milliseconds>> told;
-  auto asked = request();
+  auto asked = chat_request();
   asked.on_retry = [&](const std::string& reason, std::chrono::milliseconds wait) { told.emplace_back(reason, wait); };
   REQUIRE(ask(server, asked));
   REQUIRE(told.size() == 1);
@@ -291,7 +292,7 @@ TEST_CASE("an answer that stops is given up after the idle timeout and tried aga
   auto options = options_for(server.base_url());
   options.idle_timeout = 200ms;
   auto client = make_openai_client(options).value();
-  const auto took = time_of([&] { CHECK(client->complete(request(), {})); });
+  const auto took = time_of([&] { CHECK(client->complete(chat_request(), {})); });
   CHECK(took >= 200ms);
   CHECK(took < 5s);
   CHECK(server.requests().size() == 2);
@@ -304,7 +305,7 @@ TEST_CASE("an answer that always stops is Unavailable and says so", "[llm][opena
   });
   auto options = options_for(server.base_url());
   options.idle_timeout = 50ms;
-  const auto error = failure(make_openai_client(options).value()->complete(request(), {}));
+  const auto error = failure(make_openai_client(options).value()->complete(chat_request(), {}));
   CHECK(error.code == ErrorCode::Unavailable);
   CHECK(contains(error.message, "the answer stopped for 0.05 s (2 attempts)"));
 }
@@ -317,7 +318,7 @@ TEST_CASE("a steady drip is not idle, and ends at the deadline", "[llm][openai_c
   });
   auto options = options_for(server.base_url());
   options.idle_timeout = 400ms;
-  auto asked = request();
+  auto asked = chat_request();
   asked.timeout = 1s;
   const auto took = time_of(
       [&] { CHECK(failure(make_openai_client(options).value()->complete(asked, {})).code == ErrorCode::Timeout); });
@@ -334,7 +335,7 @@ TEST_CASE("a drip that ends well is a reply", "[llm][openai_client]") {
   });
   auto options = options_for(server.base_url());
   options.idle_timeout = 250ms;
-  CHECK(make_openai_client(options).value()->complete(request(), {}).value().text == "void kernel();");
+  CHECK(make_openai_client(options).value()->complete(chat_request(), {}).value().text == "void kernel();");
 }
 
 TEST_CASE("a redirection is not followed: the key stays with its host", "[llm][openai_client]") {
@@ -362,7 +363,7 @@ TEST_CASE("cancellation ends a request within a moment", "[llm][openai_client]")
     stopped = Clock::now();
     source.request_stop();
   });
-  const auto result = client->complete(request(), source.get_token());
+  const auto result = client->complete(chat_request(), source.get_token());
   const auto took = Clock::now() - stopped;
   REQUIRE_FALSE(result);
   CHECK(result.error().code == ErrorCode::Cancelled);
@@ -383,8 +384,8 @@ TEST_CASE("cancellation ends the wait between attempts", "[llm][openai_client]")
     std::this_thread::sleep_for(50ms);
     source.request_stop();
   });
-  const auto took =
-      time_of([&] { CHECK(client->complete(request(), source.get_token()).error().code == ErrorCode::Cancelled); });
+  const auto took = time_of(
+      [&] { CHECK(client->complete(chat_request(), source.get_token()).error().code == ErrorCode::Cancelled); });
   CHECK(took < 5s);
   CHECK(server.requests().size() == 1);
 }
@@ -394,13 +395,13 @@ TEST_CASE("a token that was triggered before sends nothing", "[llm][openai_clien
   std::stop_source source;
   source.request_stop();
   auto client = make_openai_client(options_for(server.base_url())).value();
-  CHECK(client->complete(request(), source.get_token()).error().code == ErrorCode::Cancelled);
+  CHECK(client->complete(chat_request(), source.get_token()).error().code == ErrorCode::Cancelled);
   CHECK(server.requests().empty());
 }
 
 TEST_CASE("a request without time left sends nothing", "[llm][openai_client]") {
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
-  auto asked = request();
+  auto asked = chat_request();
   asked.timeout = 0ms;
   CHECK(failure(ask(server, asked)).code == ErrorCode::Timeout);
   CHECK(server.requests().empty());
@@ -419,7 +420,7 @@ TEST_CASE("requests of several threads run side by side", "[llm][openai_client]"
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < k_threads; ++i)
-      threads.emplace_back([&] { replies += client->complete(request(), {}).has_value() ? 1 : 0; });
+      threads.emplace_back([&] { replies += client->complete(chat_request(), {}).has_value() ? 1 : 0; });
   }
   CHECK(replies == k_threads);
 }
@@ -442,12 +443,12 @@ TEST_CASE("a proxy is used, except for the hosts that are reached without it", "
   HttpServer server([](const Request&, const Connection& client) { client.answer("200 OK", k_done); });
   auto options = options_for(server.base_url());
   options.proxy = "http://" + proxy.host();
-  REQUIRE(make_openai_client(options).value()->complete(request(), {}));
+  REQUIRE(make_openai_client(options).value()->complete(chat_request(), {}));
   REQUIRE(proxy.requests().size() == 1);
   CHECK(proxy.requests().front().head.rfind("POST " + server.base_url() + "/chat/completions", 0) == 0);
   CHECK(server.requests().empty());
   options.no_proxy = "localhost,127.0.0.1";
-  REQUIRE(make_openai_client(options).value()->complete(request(), {}));
+  REQUIRE(make_openai_client(options).value()->complete(chat_request(), {}));
   CHECK(server.requests().size() == 1);
 }
 
@@ -457,14 +458,14 @@ TEST_CASE("key, address and proxy come from the environment that is passed in", 
   const auto runner = make_process_runner();
   LLMSpecContext context{.environment = {{"OPENAI_API_KEY", k_key}, {"OPENAI_BASE_URL", server.base_url()}},
                          .runner = *runner};
-  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(request(), {}));
+  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(chat_request(), {}));
   REQUIRE(server.requests().size() == 1);
   CHECK(contains(server.requests().front().head, "Authorization: Bearer " + k_key));
   context.environment["http_proxy"] = "http://" + proxy.host();
-  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(request(), {}));
+  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(chat_request(), {}));
   CHECK(proxy.requests().size() == 1);
   context.environment["NO_PROXY"] = "127.0.0.1";
-  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(request(), {}));
+  REQUIRE(make_llm_client("openai:asked-model", context).value()->complete(chat_request(), {}));
   CHECK(proxy.requests().size() == 1);
   CHECK(server.requests().size() == 2);
 }

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const std::string k_done = R"({"choices": [{"finish_reason": "stop", "message": {"content": "void kernel();"}}]})";
+const std::string k_tls_reply = R"({"choices": [{"finish_reason": "stop", "message": {"content": "void kernel();"}}]})";
 
 Result<Reply> ask(const TlsServer& server, const fs::path& ca_file = {}) {
   OpenAIClientOptions options;
@@ -45,11 +45,11 @@ TemporaryDirectory scratch() {
 }  // namespace
 
 TEST_CASE("a certificate that no authority has signed is refused before the key is sent", "[llm][openai_client]") {
-  check_refused(TlsServer("IP:127.0.0.1", k_done));
+  check_refused(TlsServer("IP:127.0.0.1", k_tls_reply));
 }
 
 TEST_CASE("a certificate of an authority that was named is accepted", "[llm][openai_client]") {
-  const TlsServer server("IP:127.0.0.1", k_done);
+  const TlsServer server("IP:127.0.0.1", k_tls_reply);
   const auto directory = scratch();
   server.write_certificate(directory.path() / "ca.pem");
   CHECK(ask(server, directory.path() / "ca.pem").value().text == "void kernel();");
@@ -57,7 +57,7 @@ TEST_CASE("a certificate of an authority that was named is accepted", "[llm][ope
 }
 
 TEST_CASE("a certificate for another host is refused before the key is sent", "[llm][openai_client]") {
-  const TlsServer server("DNS:elsewhere.example", k_done);
+  const TlsServer server("DNS:elsewhere.example", k_tls_reply);
   const auto directory = scratch();
   server.write_certificate(directory.path() / "ca.pem");
   check_refused(server, directory.path() / "ca.pem");

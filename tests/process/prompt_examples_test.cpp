@@ -127,7 +127,7 @@ Function* load(const std::string& path, const char* name) {
   return function;
 }
 
-class Bench {
+class ExampleBench {
  public:
   /// The path of the shared object.
   std::string compile(const std::string& source) {
@@ -151,7 +151,7 @@ class Bench {
 }  // namespace
 
 TEST_CASE("the example of the kernel ABI compiles and is understood as a reply", "[compile][prompt][process]") {
-  Bench bench;
+  ExampleBench bench;
   const auto blocks = blocks_of("examples/cpp");
   REQUIRE(blocks.size() == 1);
   bench.compile(blocks.front());
@@ -167,7 +167,7 @@ TEST_CASE("the Python examples define what a reply must define", "[prompt][proce
 }
 
 TEST_CASE("of the recurrences in C++, the right one is right and the wrong one wrong", "[compile][prompt][process]") {
-  Bench bench;
+  ExampleBench bench;
   const std::string head = "#include <cmath>\n#include <cstdint>\nusing std::int64_t;\n";
   const auto right = bench.compile(head + "extern \"C\" " + block_with(k_recurrence, "const float* recur("));
   const auto wrong =
@@ -189,7 +189,7 @@ TEST_CASE("of the recurrences in C++, the right one is right and the wrong one w
 
 TEST_CASE("of the recurrences for GPUs, the right ones are right in any order and the wrong one in none",
           "[compile][prompt][process]") {
-  Bench bench;
+  ExampleBench bench;
   using Launch = void(const float*, float*, int, int);
   const Steps task;
   for (const std::string part : {"__ldcg(", "__hip_atomic_load("}) {

@@ -30,8 +30,8 @@ class Spool {
   }
 
   [[nodiscard]] ChildProcess start_worker(std::vector<std::string> more = {}) const {
-    ChildRequest worker{.command = {KERNELGEN_KGEN, "worker", "--create", "--spool", directory().string(), "--cache-dir",
-                                    (scratch_.path() / "cache").string()},
+    ChildRequest worker{.command = {KERNELGEN_KGEN, "worker", "--create", "--spool", directory().string(),
+                                    "--cache-dir", (scratch_.path() / "cache").string()},
                         .environment = clean_environment(current_environment())};
     worker.command.insert(worker.command.end(), more.begin(), more.end());
     return ChildProcess::spawn(worker).value();

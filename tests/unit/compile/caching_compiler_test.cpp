@@ -26,9 +26,9 @@ namespace fs = std::filesystem;
 namespace {
 
 /// A cache in front of a fake compiler, in a directory of its own.
-class Bench {
+class CachingBench {
  public:
-  Bench() : directory_(TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-test-").value()) {
+  CachingBench() : directory_(TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-test-").value()) {
     write_file_atomic(directory_.path() / "built.so", "binary").value();
     answer = [this](const CompileRequest& request, std::stop_token) -> Result<CompileOutcome> {
       Compiled compiled;
@@ -86,7 +86,7 @@ class Bench {
 }  // namespace
 
 TEST_CASE("the same source is compiled once, also by another process", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   const auto first = bench.compiled();
   CHECK(first.report.cache == "miss");
   CHECK(first.artifact.key.size() == 64);
@@ -105,20 +105,20 @@ TEST_CASE("the same source is compiled once, also by another process", "[compile
 }
 
 TEST_CASE("the key's text lies beside the result", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   (void)bench.compiled();
   CHECK(read_file(bench.file(".key")).value() == "source int x;\n");
 }
 
 TEST_CASE("another source is another key", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   (void)bench.compiled("a");
   (void)bench.compiled("b");
   bench.check(0, 2, 0);
 }
 
 TEST_CASE("refusals are remembered", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   bench.answer_with({OutcomeKind::Compile, "type", "cannot convert"});
   CHECK(bench.failed().report.cache == "miss");
   const auto again = bench.failed();
@@ -129,7 +129,7 @@ TEST_CASE("refusals are remembered", "[compile][cache]") {
 }
 
 TEST_CASE("a kernel that needs too much is remembered, with what it needs", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   bench.answer = [](const CompileRequest&, std::stop_token) {
     CompileFailed failed{{OutcomeKind::Resource, "shared_memory", "300000 bytes, 232448 max"}, {}};
     failed.report.kernels = {{.name = "k()", .registers = 10, .static_shared_bytes = 300000}};
@@ -146,7 +146,7 @@ TEST_CASE("a kernel that needs too much is remembered, with what it needs", "[co
 }
 
 TEST_CASE("timeouts and crashed compilers are not remembered", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   for (const Outcome& outcome :
        {Outcome{OutcomeKind::Timeout, "compile", ""}, Outcome{OutcomeKind::Compile, "compiler_crashed", ""}}) {
     bench.answer_with(outcome);
@@ -158,7 +158,7 @@ TEST_CASE("timeouts and crashed compilers are not remembered", "[compile][cache]
 }
 
 TEST_CASE("errors of the machinery are passed on and not remembered", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   bench.answer = [](const CompileRequest&, std::stop_token) -> Result<CompileOutcome> {
     return Error{ErrorCode::Unavailable, "no process left", {}};
   };
@@ -168,7 +168,7 @@ TEST_CASE("errors of the machinery are passed on and not remembered", "[compile]
 }
 
 TEST_CASE("a torn result is a miss with a warning, and mended", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   (void)bench.compiled();
   const auto result = bench.file(".json");
   const auto whole = read_file(result).value();
@@ -183,7 +183,7 @@ TEST_CASE("a torn result is a miss with a warning, and mended", "[compile][cache
 }
 
 TEST_CASE("an artifact that does not match its name is never handed out", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   const auto path = bench.compiled().artifact.path;
   REQUIRE(write_file_atomic(path, "evil"));
   const auto outcome = bench.compiled();
@@ -196,7 +196,7 @@ TEST_CASE("an artifact that does not match its name is never handed out", "[comp
 }
 
 TEST_CASE("a result of another schema is a plain miss", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   bench.answer_with({OutcomeKind::Compile, "type", ""});
   (void)bench.failed();
   // Valid in itself: the digest belongs to the text.
@@ -209,7 +209,7 @@ TEST_CASE("a result of another schema is a plain miss", "[compile][cache]") {
 }
 
 TEST_CASE("a full disk loses the cache, not the artifact", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   auto handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit before{};
   getrlimit(RLIMIT_FSIZE, &before);
@@ -227,14 +227,14 @@ TEST_CASE("a full disk loses the cache, not the artifact", "[compile][cache]") {
 }
 
 TEST_CASE("a cache directory that cannot be used is no obstacle", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   REQUIRE(write_file_atomic(bench.path() / "cache", "a file, not a directory"));
   CHECK(bench.compiled().report.cache.find("miss (warning: ") == 0);
   CHECK(bench.compiled().report.cache.find("miss (warning: ") == 0);
 }
 
 TEST_CASE("without a key nothing is cached, and the report says why", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   bench.inner->key_is_known = false;
   CHECK(bench.compiled().report.cache == "off (the compiler could not be identified)");
   CHECK(bench.compiled().report.cache == "off (the compiler could not be identified)");
@@ -246,7 +246,7 @@ TEST_CASE("without a key nothing is cached, and the report says why", "[compile]
 }
 
 TEST_CASE("equal requests at the same time compile once", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   auto plain = bench.answer;
   bench.answer = [plain](const CompileRequest& request, std::stop_token stop) {
     std::this_thread::sleep_for(50ms);
@@ -266,7 +266,7 @@ TEST_CASE("equal requests at the same time compile once", "[compile][cache]") {
 }
 
 TEST_CASE("a failed compilation does not fail those who waited for it", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   auto plain = bench.answer;
   std::atomic<bool> first{true};
   bench.answer = [&, plain](const CompileRequest& request, std::stop_token stop) -> Result<CompileOutcome> {
@@ -289,7 +289,7 @@ TEST_CASE("a failed compilation does not fail those who waited for it", "[compil
 }
 
 TEST_CASE("who waits for another compilation can be cancelled", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   auto plain = bench.answer;
   std::atomic<bool> inside{false};
   std::atomic<bool> go_on{false};
@@ -310,7 +310,7 @@ TEST_CASE("who waits for another compilation can be cancelled", "[compile][cache
 }
 
 TEST_CASE("a compiler that throws leaves nobody waiting", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   auto plain = bench.answer;
   bench.answer = [](const CompileRequest&, std::stop_token) -> Result<CompileOutcome> {
     throw std::runtime_error("of the caller's own compiler");
@@ -352,7 +352,7 @@ class FullStore {
         if (entry.is_regular_file()) sum += entry.file_size();
     return sum;
   }
-  Bench bench;
+  CachingBench bench;
 };
 
 }  // namespace
@@ -423,7 +423,7 @@ TEST_CASE("builds that nobody finished go away", "[compile][cache][eviction]") {
 }
 
 TEST_CASE("an artifact that lies in the store already is not stored again", "[compile][cache]") {
-  Bench bench;
+  CachingBench bench;
   bench.answer = [&](const CompileRequest& request, std::stop_token) -> Result<CompileOutcome> {
     Compiled compiled;
     const auto path = publish_content(bench.options.directory, "published", ".so").value();

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* k_source = "int f() { return 1; }\n";
+constexpr const char* k_cpp_source = "int f() { return 1; }\n";
 
 /// Answers compilations; everything else (--version, -###) succeeds without a word.
 class FakeProcessRunner final : public ProcessRunner {
@@ -41,9 +41,9 @@ class FakeProcessRunner final : public ProcessRunner {
   };
 };
 
-class Bench {
+class CppBench {
  public:
-  Bench() : directory_(TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-test-").value()) {
+  CppBench() : directory_(TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-test-").value()) {
     make_directories(directory_.path() / "abi/kernelgen").value();
     write_file_atomic(directory_.path() / "abi/kernelgen/abi.h", "/* header */\n").value();
     compiler_ = make_cpp_compiler(options(), runner).value();
@@ -56,10 +56,10 @@ class Bench {
             .environment = std::map<std::string, std::string>{
                 {"PATH", "/usr/bin:/bin"}, {"CPATH", "/inc"}, {"MY_API_KEY", "secret"}, {"SHELL", "/bin/sh"}}};
   }
-  Result<CompileOutcome> compile(const std::string& source = k_source) {
+  Result<CompileOutcome> compile(const std::string& source = k_cpp_source) {
     return compiler_->compile({.candidate = make_candidate(Target::Cpp, source)}, {});
   }
-  CompileFailed failed(const std::string& source = k_source) {
+  CompileFailed failed(const std::string& source = k_cpp_source) {
     auto outcome = compile(source).value();
     REQUIRE(std::holds_alternative<CompileFailed>(outcome));
     return std::get<CompileFailed>(outcome);
@@ -99,18 +99,18 @@ class Bench {
 }  // namespace
 
 TEST_CASE("an artifact is published read-only under its content", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.succeed("binary");
   const auto first = std::get<Compiled>(bench.compile().value()).artifact;
   CHECK(read_file(first.path).value() == "binary");
   CHECK((fs::status(first.path).permissions() & fs::perms::owner_write) == fs::perms::none);
-  CHECK(first.candidate_id == make_candidate(Target::Cpp, k_source).id);
+  CHECK(first.candidate_id == make_candidate(Target::Cpp, k_cpp_source).id);
   CHECK(std::get<Compiled>(bench.compile("int other() {}").value()).artifact.path == first.path);
   CHECK(bench.files_in_output() == 1);  // the private build directories are gone
 }
 
 TEST_CASE("a published artifact that was changed is written anew", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.succeed("binary");
   const auto path = std::get<Compiled>(bench.compile().value()).artifact.path;
   REQUIRE(write_file_atomic(path, "evil"));
@@ -120,7 +120,7 @@ TEST_CASE("a published artifact that was changed is written anew", "[compile][cp
 
 TEST_CASE("the command is an argument vector in a private directory with a clean environment",
           "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.succeed("binary");
   (void)bench.compile();
   const auto& last = bench.runner.last;
@@ -136,7 +136,7 @@ TEST_CASE("the command is an argument vector in a private directory with a clean
 }
 
 TEST_CASE("sources that are no code are the outcome Syntax", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.refuse(1, "candidate.cpp:1:1: error: 'Sorry' does not name a type\n");
   CHECK(bench.failed("").outcome.to_class() == "syntax:empty");
   CHECK(bench.failed(" \n\t").outcome.to_class() == "syntax:empty");
@@ -147,7 +147,7 @@ TEST_CASE("sources that are no code are the outcome Syntax", "[compile][cpp_comp
 }
 
 TEST_CASE("a refusal has its class, first error and log", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.refuse(1, "candidate.cpp:3:5: error: \x1b[31m'foo' was not declared in this scope\n");
   const auto failed = bench.failed();
   CHECK(failed.outcome.to_class() == "compile:undeclared_identifier");
@@ -159,13 +159,13 @@ TEST_CASE("a refusal has its class, first error and log", "[compile][cpp_compile
 }
 
 TEST_CASE("a compiler that succeeds without output is a refusal", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.refuse(0, "candidate.cpp: nothing to do\n");
   CHECK(bench.failed().outcome.to_class() == "compile:other");
 }
 
 TEST_CASE("an output that is a link is no output", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   REQUIRE(write_file_atomic(bench.path() / "secret", "not the compiler's"));
   bench.runner.answer = [&](const ProcessRequest& request) {
     fs::create_symlink(bench.path() / "secret", fs::path(request.working_directory) / "candidate.so");
@@ -179,7 +179,7 @@ TEST_CASE("an output that is a link is no output", "[compile][cpp_compiler]") {
 }
 
 TEST_CASE("the compiler runs in the sandbox and sees what it was given", "[compile][cpp_compiler][sandbox]") {
-  Bench bench;
+  CppBench bench;
   bench.succeed("binary");
   auto options = bench.options();
   options.flags = {"-I/of/the/flags", "--sysroot=/of/a/flag", "-Inot/absolute"};
@@ -188,7 +188,7 @@ TEST_CASE("the compiler runs in the sandbox and sees what it was given", "[compi
   (*options.environment)["LIBRARY_PATH"] = "/of/a/variable::/home/me";
   auto compiler = make_cpp_compiler(options, bench.runner).value();
   const auto compiled =
-      std::get<Compiled>(compiler->compile({.candidate = make_candidate(Target::Cpp, k_source)}, {}).value());
+      std::get<Compiled>(compiler->compile({.candidate = make_candidate(Target::Cpp, k_cpp_source)}, {}).value());
   CHECK(compiled.report.isolation == "full");
   CHECK(compiled.report.command.front() == "/bin/sh");
   std::vector<std::string> readable;
@@ -205,14 +205,14 @@ TEST_CASE("the compiler runs in the sandbox and sees what it was given", "[compi
 }
 
 TEST_CASE("walls that could not be had stand in the report", "[compile][cpp_compiler][sandbox]") {
-  Bench bench;
+  CppBench bench;
   bench.refuse(1, "candidate.cpp:3:5: error: no\n");
   bench.runner.sandbox_says = "isolation 32\n";
   CHECK(bench.failed().report.isolation.find("partial: no user namespace") == 0);
 }
 
 TEST_CASE("no sandbox is an error, never a compilation without", "[compile][cpp_compiler][sandbox]") {
-  Bench bench;
+  CppBench bench;
   auto options = bench.options();
   options.sandbox = "/no/kgen-sandbox";
   const auto missing = make_cpp_compiler(options, bench.runner);
@@ -234,7 +234,7 @@ TEST_CASE("no sandbox is an error, never a compilation without", "[compile][cpp_
 
 TEST_CASE("a compiler that cannot work in the sandbox is not the candidate's fault",
           "[compile][cpp_compiler][sandbox]") {
-  Bench bench;
+  CppBench bench;
   bench.refuse(127, "cc1plus: error while loading shared libraries: libmpfr.so.6: cannot open\n");
   const auto outcome = bench.compile();
   REQUIRE_FALSE(outcome.has_value());
@@ -256,7 +256,7 @@ TEST_CASE("a compiler that cannot work in the sandbox is not the candidate's fau
 }
 
 TEST_CASE("a compiler killed by a signal has crashed", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.runner.answer = [](const ProcessRequest&) {
     ProcessOutcome outcome;
     outcome.signal = 9;
@@ -268,7 +268,7 @@ TEST_CASE("a compiler killed by a signal has crashed", "[compile][cpp_compiler]"
 }
 
 TEST_CASE("a compiler over its time is the outcome Timeout", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.runner.answer = [](const ProcessRequest&) {
     ProcessOutcome outcome;
     outcome.signal = 9;
@@ -282,13 +282,13 @@ TEST_CASE("a compiler over its time is the outcome Timeout", "[compile][cpp_comp
 }
 
 TEST_CASE("a candidate that writes 'No space left on device' is not believed", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.refuse(1, "candidate.cpp:1:2: error: #error No space left on device\n");
   CHECK(bench.failed().outcome.to_class() == "compile:other");
 }
 
 TEST_CASE("a library of the toolchain that is missing is MissingTool", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.refuse(1, "/usr/bin/ld: cannot find -lomp: No such file or directory\n");
   auto outcome = bench.compile();
   REQUIRE_FALSE(outcome.has_value());
@@ -297,7 +297,7 @@ TEST_CASE("a library of the toolchain that is missing is MissingTool", "[compile
 }
 
 TEST_CASE("a cancelled compilation is the error of the process runner", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   bench.runner.answer = [](const ProcessRequest&) -> Result<ProcessOutcome> {
     return Error{ErrorCode::Cancelled, "cancelled", {}};
   };
@@ -306,11 +306,11 @@ TEST_CASE("a cancelled compilation is the error of the process runner", "[compil
 }
 
 TEST_CASE("a missing compiler says what to install", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   auto options = bench.options();
   options.compiler = "no-such-compiler";
   auto compiler = make_cpp_compiler(options, bench.runner).value();
-  const CompileRequest request{.candidate = make_candidate(Target::Cpp, k_source)};
+  const CompileRequest request{.candidate = make_candidate(Target::Cpp, k_cpp_source)};
   auto error = compiler->compile(request, {}).error();
   CHECK(error.code == ErrorCode::MissingTool);
   CHECK(error.message.find("apt install g++") != std::string::npos);
@@ -318,7 +318,7 @@ TEST_CASE("a missing compiler says what to install", "[compile][cpp_compiler]") 
 }
 
 TEST_CASE("a compiler needs its directories and its header", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   auto options = bench.options();
   options.abi_dir = "/no/such/directory";
   CHECK(make_cpp_compiler(options, bench.runner).error().code == ErrorCode::NotFound);
@@ -328,18 +328,18 @@ TEST_CASE("a compiler needs its directories and its header", "[compile][cpp_comp
 }
 
 TEST_CASE("other targets are Unsupported", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   auto compiler = make_cpp_compiler(bench.options(), bench.runner).value();
-  const CompileRequest request{.candidate = make_candidate(Target::Cuda, k_source)};
+  const CompileRequest request{.candidate = make_candidate(Target::Cuda, k_cpp_source)};
   CHECK_FALSE(compiler->supports(Target::Cuda));
   CHECK(compiler->compile(request, {}).error().code == ErrorCode::Unsupported);
   CHECK(compiler->key(request, {}).error().code == ErrorCode::Unsupported);
 }
 
 TEST_CASE("the key is explainable: sorted lines, and each part changes it", "[compile][cpp_compiler]") {
-  Bench bench;
+  CppBench bench;
   auto compiler = make_cpp_compiler(bench.options(), bench.runner).value();
-  CompileRequest request{.candidate = make_candidate(Target::Cpp, k_source)};
+  CompileRequest request{.candidate = make_candidate(Target::Cpp, k_cpp_source)};
   const auto key = compiler->key(request, {}).value();
   INFO(key.text);
   CHECK(key.digest.size() == 64);
@@ -358,7 +358,7 @@ TEST_CASE("the key is explainable: sorted lines, and each part changes it", "[co
 
   request.candidate = make_candidate(Target::Cpp, "int g();");
   CHECK(compiler->key(request, {}).value().digest != key.digest);
-  request.candidate = make_candidate(Target::Cpp, k_source);
+  request.candidate = make_candidate(Target::Cpp, k_cpp_source);
   request.extra_flags = {"-g"};
   CHECK(compiler->key(request, {}).value().digest != key.digest);
   request.extra_flags.clear();

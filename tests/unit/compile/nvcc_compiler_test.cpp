@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* k_source = "__global__ void k() {}\n";
+constexpr const char* k_cuda_source = "__global__ void k() {}\n";
 constexpr const char* k_used =
     "ptxas info    : Compiling entry function '_Z1kv' for 'sm_90a'\n"
     "ptxas info    : Function properties for _Z1kv\n"
@@ -51,9 +51,9 @@ class FakeProcesses final : public ProcessRunner {
   std::function<Result<ProcessOutcome>(const ProcessRequest&)> answer;
 };
 
-class Bench {
+class NvccBench {
  public:
-  Bench() {
+  NvccBench() {
     for (const char* file : {"abi/kernelgen/abi.h", "cuda/bin/ptxas", "cuda/nvvm/bin/cicc", "bin/g++"}) {
       make_directories((path() / file).parent_path()).value();
       write_file_atomic(path() / file, file, {.mode = 0755}).value();
@@ -77,10 +77,12 @@ class Bench {
   Result<CompileOutcome> compile(const NvccCompilerOptions& options) {
     return make_nvcc_compiler(options, runner)
         .value()
-        ->compile({.candidate = make_candidate(Target::Cuda, k_source)}, {});
+        ->compile({.candidate = make_candidate(Target::Cuda, k_cuda_source)}, {});
   }
   Result<CompileKey> key(const NvccCompilerOptions& options) {
-    return make_nvcc_compiler(options, runner).value()->key({.candidate = make_candidate(Target::Cuda, k_source)}, {});
+    return make_nvcc_compiler(options, runner)
+        .value()
+        ->key({.candidate = make_candidate(Target::Cuda, k_cuda_source)}, {});
   }
   void succeed() {
     runner.answer = [](const ProcessRequest& request) -> Result<ProcessOutcome> {
@@ -116,7 +118,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("a CUDA candidate becomes a shared object for one architecture", "[compile][nvcc]") {
-  Bench bench;
+  NvccBench bench;
   const auto compiled = std::get<Compiled>(bench.compile(bench.options()).value());
   CHECK(read_file(compiled.artifact.path).value() == "binary");
   CHECK(compiled.artifact.target == Target::Cuda);
@@ -136,7 +138,7 @@ TEST_CASE("a CUDA candidate becomes a shared object for one architecture", "[com
 }
 
 TEST_CASE("an architecture gets its own instructions where it has some", "[compile][nvcc]") {
-  Bench bench;
+  NvccBench bench;
   auto options = bench.options();
   const std::pair<const char*, const char*> cases[] = {{"sm_75", "arch=compute_75,code=sm_75"},
                                                        {"sm_89", "arch=compute_89,code=sm_89"},
@@ -159,7 +161,7 @@ TEST_CASE("an architecture gets its own instructions where it has some", "[compi
 }
 
 TEST_CASE("the key names everything that makes the artifact", "[compile][nvcc]") {
-  Bench bench;
+  NvccBench bench;
   const auto key = bench.key(bench.options()).value();
   for (const char* line :
        {"cuda.version Cuda compilation tools, release 13.0, V13.0.88\n", "cuda.ptxas ", "cuda.cicc ", "cuda.driver ",
@@ -177,7 +179,7 @@ TEST_CASE("the key names everything that makes the artifact", "[compile][nvcc]")
 }
 
 TEST_CASE("nvcc is asked once, until one of its files changes", "[compile][nvcc]") {
-  Bench bench;
+  NvccBench bench;
   CudaToolkit toolkit((bench.path() / "bin/nvcc").string(), {}, bench.runner);
   CHECK(toolkit.facts({}).value().release == std::pair(13, 0));
   CHECK(bench.runner.questions == 2);
@@ -189,7 +191,7 @@ TEST_CASE("nvcc is asked once, until one of its files changes", "[compile][nvcc]
 }
 
 TEST_CASE("an nvcc that explains nothing has no key, and still compiles", "[compile][nvcc]") {
-  Bench bench;
+  NvccBench bench;
   bench.runner.dry_run = "nvcc fatal : no\n";
   const auto key = bench.key(bench.options());
   REQUIRE_FALSE(key);
@@ -198,7 +200,7 @@ TEST_CASE("an nvcc that explains nothing has no key, and still compiles", "[comp
 }
 
 TEST_CASE("too much shared memory is a resource, with numbers", "[compile][nvcc]") {
-  Bench bench;
+  NvccBench bench;
   bench.refuse("ptxas error   : Entry function '_Z1kv' uses too much shared data (0x493e0 bytes, 0x38c00 max)\n");
   const auto failed = std::get<CompileFailed>(bench.compile(bench.options()).value());
   CHECK(failed.outcome.to_class() == "resource:shared_memory");
@@ -213,7 +215,7 @@ TEST_CASE("an nvcc that does not work here is no fault of the candidate", "[comp
       {"sh: nothing works\n", "nothing works; it reads the folders"},
       {"/usr/bin/ld: cannot find -lcudart_static: No such file or directory\n", "install all of the CUDA toolkit"}};
   for (const auto& [log, remedy] : cases) {
-    Bench bench;
+    NvccBench bench;
     bench.refuse(log);
     const auto outcome = bench.compile(bench.options());
     INFO(log);
@@ -224,7 +226,7 @@ TEST_CASE("an nvcc that does not work here is no fault of the candidate", "[comp
 }
 
 TEST_CASE("an nvcc whose kernels the driver would not start is no fault of the candidate", "[compile][nvcc]") {
-  Bench bench;
+  NvccBench bench;
   auto options = bench.options();
   options.driver_version = 12080;
   for (const auto& error : {bench.compile(options).error(), bench.key(options).error()}) {
@@ -242,7 +244,7 @@ TEST_CASE("an nvcc whose kernels the driver would not start is no fault of the c
 }
 
 TEST_CASE("a host compiler can be named", "[compile][nvcc]") {
-  Bench bench;
+  NvccBench bench;
   auto options = bench.options();
   options.host_compiler = "/bin/sh";
   REQUIRE(bench.compile(options));
@@ -251,7 +253,7 @@ TEST_CASE("a host compiler can be named", "[compile][nvcc]") {
 }
 
 TEST_CASE("nvcc is found where people put it", "[compile][nvcc]") {
-  Bench bench;
+  NvccBench bench;
   const auto home = bench.path() / "toolkit";
   make_directories(home / "bin").value();
   write_file_atomic(home / "bin/nvcc", "nvcc", {.mode = 0755}).value();

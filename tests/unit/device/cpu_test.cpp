@@ -15,9 +15,9 @@ namespace {
 using Files = std::map<std::string, std::string>;
 
 /// A root directory with the given files in it.
-class Machine {
+class CpuMachine {
  public:
-  explicit Machine(const Files& files)
+  explicit CpuMachine(const Files& files)
       : directory_(TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-test-").value()) {
     for (const auto& [name, text] : files) {
       const fs::path path = directory_.path() / name;
@@ -58,7 +58,7 @@ std::map<std::string, std::string> with(std::map<std::string, std::string> files
 }  // namespace
 
 TEST_CASE("a workstation without limits", "[device][cpu]") {
-  const auto facts = Machine(k_workstation).facts();
+  const auto facts = CpuMachine(k_workstation).facts();
   CHECK(facts.model == "Some CPU 3000");
   CHECK(facts.allowed_cores == 7);
   CHECK(facts.usable_cores == 7);
@@ -71,10 +71,10 @@ TEST_CASE("a workstation without limits", "[device][cpu]") {
 }
 
 TEST_CASE("a cgroup v2 quota counts wherever it stands above us", "[device][cpu]") {
-  const auto facts = Machine(with(k_workstation, {{"sys/fs/cgroup/user.slice/job/cpu.max", "max 100000\n"},
-                                                  {"sys/fs/cgroup/user.slice/cpu.max", "250000 100000\n"},
-                                                  {"sys/fs/cgroup/user.slice/memory.max", "1000000\n"},
-                                                  {"sys/fs/cgroup/user.slice/job/memory.max", "max\n"}}))
+  const auto facts = CpuMachine(with(k_workstation, {{"sys/fs/cgroup/user.slice/job/cpu.max", "max 100000\n"},
+                                                     {"sys/fs/cgroup/user.slice/cpu.max", "250000 100000\n"},
+                                                     {"sys/fs/cgroup/user.slice/memory.max", "1000000\n"},
+                                                     {"sys/fs/cgroup/user.slice/job/memory.max", "max\n"}}))
                          .facts();
   CHECK(facts.quota_cores == 2.5);
   CHECK(facts.usable_cores == 2);
@@ -83,29 +83,29 @@ TEST_CASE("a cgroup v2 quota counts wherever it stands above us", "[device][cpu]
 }
 
 TEST_CASE("a quota below one core is one core", "[device][cpu]") {
-  CHECK(Machine(with(k_workstation, {{"sys/fs/cgroup/cpu.max", "50000 100000"}})).facts().usable_cores == 1);
+  CHECK(CpuMachine(with(k_workstation, {{"sys/fs/cgroup/cpu.max", "50000 100000"}})).facts().usable_cores == 1);
 }
 
 TEST_CASE("cgroup v1, with only our own part mounted", "[device][cpu]") {
-  const auto facts = Machine(with(k_workstation, {{"proc/self/cgroup", "4:memory:/a/b\n2:cpu,cpuacct:/a/b\n0::/\n"},
-                                                  {"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "300000\n"},
-                                                  {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"},
-                                                  {"sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n"}}))
+  const auto facts = CpuMachine(with(k_workstation, {{"proc/self/cgroup", "4:memory:/a/b\n2:cpu,cpuacct:/a/b\n0::/\n"},
+                                                     {"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "300000\n"},
+                                                     {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"},
+                                                     {"sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000\n"}}))
                          .facts();
   CHECK(facts.usable_cores == 3);
   CHECK(facts.memory_bytes == 2'000'000);
-  const auto unlimited = Machine(with(k_workstation, {{"proc/self/cgroup", "2:cpu:/\n"},
-                                                      {"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"},
-                                                      {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"}}))
+  const auto unlimited = CpuMachine(with(k_workstation, {{"proc/self/cgroup", "2:cpu:/\n"},
+                                                         {"sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n"},
+                                                         {"sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"}}))
                              .facts();
   CHECK(unlimited.usable_cores == 7);
 }
 
 TEST_CASE("an ARM machine that names no model", "[device][cpu]") {
   const auto facts =
-      Machine(Files{{"proc/cpuinfo",
-                     "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n\n"
-                     "processor\t: 1\nFeatures\t: fp asimd\n"}})
+      CpuMachine(Files{{"proc/cpuinfo",
+                        "processor\t: 0\nFeatures\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n\n"
+                        "processor\t: 1\nFeatures\t: fp asimd\n"}})
           .facts();
   CHECK(facts.model == "ARM implementer 0x41 part 0xd0c");
   CHECK(facts.allowed_cores == 2);
@@ -115,7 +115,7 @@ TEST_CASE("an ARM machine that names no model", "[device][cpu]") {
 
 TEST_CASE("the digest of the flags ignores their order and sees their set", "[device][cpu]") {
   const auto digest = [](const std::string& flags) {
-    return Machine(Files{{"proc/cpuinfo", "flags : " + flags + "\n"}}).facts().flags_digest;
+    return CpuMachine(Files{{"proc/cpuinfo", "flags : " + flags + "\n"}}).facts().flags_digest;
   };
   CHECK(digest("a b") == digest("b a"));
   CHECK(digest("a b") != digest("a"));
@@ -124,7 +124,7 @@ TEST_CASE("the digest of the flags ignores their order and sees their set", "[de
 
 TEST_CASE("vector instruction sets are named", "[device][cpu]") {
   const auto flags = [](const std::string& line) {
-    return Machine(Files{{"proc/cpuinfo", line + "\n"}}).facts().vector_flags;
+    return CpuMachine(Files{{"proc/cpuinfo", line + "\n"}}).facts().vector_flags;
   };
   CHECK(flags("flags : fpu sse4_2 avx2 fma avx2 nx") == std::vector<std::string>{"sse4_2", "fma", "avx2"});
   CHECK(flags("Features : fp asimd sve") == std::vector<std::string>{"asimd", "sve"});
@@ -133,11 +133,11 @@ TEST_CASE("vector instruction sets are named", "[device][cpu]") {
 
 TEST_CASE("no cpuinfo at all is an error; nonsense in the files is not", "[device][cpu]") {
   CHECK(read_cpu_facts({.root = "/no/such/root"}).error().code == ErrorCode::NotFound);
-  const auto facts = Machine(with(k_workstation, {{"proc/cpuinfo", "\x01\x02"},
-                                                  {"proc/self/status", "Cpus_allowed_list:\tx-y,-\n"},
-                                                  {"proc/meminfo", "MemTotal: much\n"},
-                                                  {"proc/self/cgroup", "garbage\n0::\n"},
-                                                  {"sys/fs/cgroup/cpu.max", "lots 0"}}))
+  const auto facts = CpuMachine(with(k_workstation, {{"proc/cpuinfo", "\x01\x02"},
+                                                     {"proc/self/status", "Cpus_allowed_list:\tx-y,-\n"},
+                                                     {"proc/meminfo", "MemTotal: much\n"},
+                                                     {"proc/self/cgroup", "garbage\n0::\n"},
+                                                     {"sys/fs/cgroup/cpu.max", "lots 0"}}))
                          .facts();
   CHECK(facts.model == "unknown");
   CHECK(facts.usable_cores == 1);
@@ -150,10 +150,10 @@ TEST_CASE("this machine can be read", "[device][cpu]") {
 }
 
 TEST_CASE("what a process got of the processors is added up over its threads", "[device][cpu]") {
-  const Machine root(Files{{"proc/7/task/7/schedstat", "35419053 4390409 23\n"},
-                           {"proc/7/task/8/schedstat", "1000000 2000000 5\n"},
-                           {"proc/9/task/9/schedstat", "0 0 0\n"},
-                           {"proc/10/task/10/schedstat", "no numbers\n"}});
+  const CpuMachine root(Files{{"proc/7/task/7/schedstat", "35419053 4390409 23\n"},
+                              {"proc/7/task/8/schedstat", "1000000 2000000 5\n"},
+                              {"proc/9/task/9/schedstat", "0 0 0\n"},
+                              {"proc/10/task/10/schedstat", "no numbers\n"}});
   const auto found = read_processor_time(7, {.root = root.path()});
   REQUIRE(found);
   CHECK(found->running.count() == 36419053);

@@ -48,7 +48,7 @@ class FakeProbe final : public ProcessRunner {
   std::vector<ProcessRequest> requests;
 };
 
-struct Machine {
+struct GpuMachine {
   FakeProbe probe;
   TemporaryDirectory directory = TemporaryDirectory::create(fs::temp_directory_path(), "gpus-").value();
   GpuCatalog catalog = read_gpu_catalog(std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data").value();
@@ -69,7 +69,7 @@ struct Machine {
 }  // namespace
 
 TEST_CASE("GPUs are what kgen-gpu says, and what is known of their model", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   const auto reading = machine.read().value();
   REQUIRE(reading.gpus.size() == 2);
   CHECK(reading.reason.empty());
@@ -85,7 +85,7 @@ TEST_CASE("GPUs are what kgen-gpu says, and what is known of their model", "[dev
 }
 
 TEST_CASE("the bandwidth of a device that is in no catalog is that of its clock and bus", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   const auto gpu = machine.read().value().gpus.at(1);
   CHECK(gpu.model.empty());
   CHECK(gpu.memory_bytes_per_second == 2.0 * 9001e6 * 48);
@@ -93,7 +93,7 @@ TEST_CASE("the bandwidth of a device that is in no catalog is that of its clock 
 }
 
 TEST_CASE("a part of a device is not the device of the catalog", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   std::string slice = k_h200;
   slice.replace(slice.find("132"), 3, "16");
   machine.probe.facts = FakeProbe::says(slice);
@@ -101,7 +101,7 @@ TEST_CASE("a part of a device is not the device of the catalog", "[device][gpu]"
 }
 
 TEST_CASE("a machine without a driver has no GPU, and a reason", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   machine.probe.facts = FakeProbe::complains(69, "kgen-gpu: there is no CUDA driver (libcuda.so.1) on this machine\n");
   const auto reading = machine.read().value();
   CHECK(reading.gpus.empty());
@@ -109,14 +109,14 @@ TEST_CASE("a machine without a driver has no GPU, and a reason", "[device][gpu]"
 }
 
 TEST_CASE("a driver that lists nothing is a machine without a GPU", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   machine.probe.facts = FakeProbe::says("");
   CHECK(machine.read().value().reason ==
         "the driver lists no device, and CUDA_VISIBLE_DEVICES is '0,1': unset it, or name devices that are there");
 }
 
 TEST_CASE("a kgen-gpu that does not work is an error", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   machine.probe.facts = FakeProbe::complains(64, "usage\n");
   CHECK(machine.read().error().code == ErrorCode::Unavailable);
   machine.probe.facts = ProcessOutcome{};
@@ -133,7 +133,7 @@ TEST_CASE("a kgen-gpu that does not work is an error", "[device][gpu]") {
 }
 
 TEST_CASE("a bandwidth is measured once for a device and its driver", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   auto gpu = machine.read().value().gpus.at(0);
   CHECK(machine.measure(gpu).value() == 4.1e12);
   CHECK(machine.probe.requests.back().command == std::vector<std::string>{"/libexec/kgen-gpu", "bandwidth", gpu.uuid});
@@ -146,7 +146,7 @@ TEST_CASE("a bandwidth is measured once for a device and its driver", "[device][
 }
 
 TEST_CASE("a bandwidth that somebody else spoiled is not kept", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   const auto gpu = machine.read().value().gpus.at(0);
   machine.probe.bandwidth = FakeProbe::says("{\"copy_bytes_per_second\": 2300000000000}\n");
   CHECK(machine.measure(gpu).value() == 2.3e12);
@@ -154,7 +154,7 @@ TEST_CASE("a bandwidth that somebody else spoiled is not kept", "[device][gpu]")
 }
 
 TEST_CASE("a measurement that cannot be read is made again", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   const auto gpu = machine.read().value().gpus.at(0);
   REQUIRE(machine.measure(gpu));
   const auto file = machine.kept().at(0);
@@ -168,7 +168,7 @@ TEST_CASE("a measurement that cannot be read is made again", "[device][gpu]") {
 }
 
 TEST_CASE("a cache that cannot be written costs only the time to measure again", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   machine.options.cache_dir = "/dev/null/cache";
   const auto gpu = machine.read().value().gpus.at(0);
   CHECK(machine.measure(gpu).value() == 4.1e12);
@@ -177,7 +177,7 @@ TEST_CASE("a cache that cannot be written costs only the time to measure again",
 }
 
 TEST_CASE("a bandwidth that cannot be measured is an error with the driver's reason", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   const auto gpu = machine.read().value().gpus.at(0);
   machine.probe.bandwidth = FakeProbe::complains(69, "kgen-gpu: allocating memory: out of memory (2)\n");
   const auto failed = machine.measure(gpu);
@@ -194,7 +194,7 @@ TEST_CASE("a bandwidth that cannot be measured is an error with the driver's rea
 }
 
 TEST_CASE("a GPU is chosen by index, UUID or name", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   const auto reading = machine.read().value();
   const auto chosen = [&](const char* asked) { return choose_gpu(reading, machine.catalog, asked).value().index; };
   CHECK(chosen("") == 0);
@@ -207,7 +207,7 @@ TEST_CASE("a GPU is chosen by index, UUID or name", "[device][gpu]") {
 }
 
 TEST_CASE("a GPU that is not there is an error that says what is", "[device][gpu]") {
-  Machine machine;
+  GpuMachine machine;
   const auto reading = machine.read().value();
   for (const auto* asked : {"h100", "2", "GPU-3", "GPU-", "l40s", "mi300x", "nonsense"}) {
     INFO(asked);

@@ -12,14 +12,14 @@ using namespace kernelgen::testing;
 
 namespace {
 
-const std::map<std::string, std::string> k_replies{
+const std::map<std::string, std::string> k_advice_replies{
     {"seed1", code_reply("score 1.3")},          {"seed1-analysis", analysis_reply(true)},
     {"seed1-optimize", code_reply("score 1.9")}, {"stage1", code_reply("score 2.5")},
     {"stage2", code_reply("score 2.6")},         {"stage3", code_reply("score 0.3")}};
 
 /// Everything a run borrows.
-struct World {
-  explicit World(std::map<std::string, std::string> replies = k_replies) : model(std::move(replies)) {}
+struct AdviceWorld {
+  explicit AdviceWorld(std::map<std::string, std::string> replies = k_advice_replies) : model(std::move(replies)) {}
 
   Result<FlowOutcome> run(Journal& journal, const FlowRequest& request = fake_request(), Profiler* by = nullptr) {
     return run_flow(request, *policy, {model, prompts, benchmarker, detector, by}, journal, {}, {});
@@ -39,7 +39,7 @@ bool holds(const std::string& text, const std::string& part) { return text.find(
 }  // namespace
 
 TEST_CASE("a profile is taken before advice, journaled, and shown to the model", "[flow][engine][profile]") {
-  World world;
+  AdviceWorld world;
   FakeProfiler profiler([](const ProfileRequest&) -> Result<Profile> { return busy_profile(); });
   auto request = fake_request();
   request.gpu.emplace().uuid = "GPU-1";
@@ -61,14 +61,14 @@ TEST_CASE("a profile is taken before advice, journaled, and shown to the model",
 }
 
 TEST_CASE("a run that was cut around its profiles goes on to the same end", "[flow][engine][profile][resume]") {
-  World first;
+  AdviceWorld first;
   FakeProfiler profiler([](const ProfileRequest&) -> Result<Profile> { return busy_profile(); });
   const auto whole = make_memory_journal(real_time());
   const auto expected = first.run(*whole, fake_request(), &profiler);
   REQUIRE(expected);
   for (std::size_t cut = 0; cut <= whole->events().size(); ++cut) {
     INFO("after " << cut << " events");
-    World world;
+    AdviceWorld world;
     FakeProfiler again([](const ProfileRequest&) -> Result<Profile> { return busy_profile(); });
     const auto journal = cut_journal(*whole, cut);
     const auto before = events_of<ProfileTaken>(*journal).size();
@@ -82,7 +82,7 @@ TEST_CASE("a run that was cut around its profiles goes on to the same end", "[fl
 }
 
 TEST_CASE("where there is no profiler, the search goes on without", "[flow][engine][profile]") {
-  World world;
+  AdviceWorld world;
   const auto journal = make_memory_journal(real_time());
   std::string reason;
   SECTION("no profiler") {
@@ -111,7 +111,7 @@ TEST_CASE("where there is no profiler, the search goes on without", "[flow][engi
 }
 
 TEST_CASE("no profile is taken after a budget has ended", "[flow][engine][profile][budget]") {
-  World world;
+  AdviceWorld world;
   FakeProfiler profiler([](const ProfileRequest&) -> Result<Profile> { return busy_profile(); });
   auto request = fake_request();
   request.budget.requests = 1;
@@ -133,7 +133,7 @@ TEST_CASE("a policy that profiles what is no correct kernel is a bug that is nam
       return decision;
     }
   };
-  World world;
+  AdviceWorld world;
   world.policy = std::make_unique<Wrong>();
   const auto journal = make_memory_journal(real_time());
   const auto outcome = world.run(*journal);
@@ -142,11 +142,11 @@ TEST_CASE("a policy that profiles what is no correct kernel is a bug that is nam
 }
 
 TEST_CASE("rounds: a critique is journaled, and the coder reads it", "[flow][engine][rounds]") {
-  World world({{"round1", code_reply("wrong")},
-               {"round1-critic", "the sum starts at one"},
-               {"round2", code_reply("score 1")},
-               {"round2-critic", "<think>hm</think>"},
-               {"round3", code_reply("score 2")}});
+  AdviceWorld world({{"round1", code_reply("wrong")},
+                     {"round1-critic", "the sum starts at one"},
+                     {"round2", code_reply("score 1")},
+                     {"round2-critic", "<think>hm</think>"},
+                     {"round3", code_reply("score 2")}});
   world.policy = make_rounds_policy({.rounds = 3});
   const auto journal = make_memory_journal(real_time());
   const auto outcome = world.run(*journal);
@@ -163,9 +163,9 @@ TEST_CASE("rounds: a critique is journaled, and the coder reads it", "[flow][eng
 }
 
 TEST_CASE("an analysis that contradicts the reference is corrected, and the correction is kept", "[flow][engine]") {
-  World world({{"seed1", code_reply("score 1")},
-               {"seed1-analysis", R"({"worth_optimizing": true, "output_requirement": "full sequence"})"},
-               {"seed1-optimize", code_reply("score 2")}});
+  AdviceWorld world({{"seed1", code_reply("score 1")},
+                     {"seed1-analysis", R"({"worth_optimizing": true, "output_requirement": "full sequence"})"},
+                     {"seed1-optimize", code_reply("score 2")}});
   world.policy = make_hybrid_policy({.seeds = 1, .stages = {}});
   auto request = fake_request();
   request.task.text =
@@ -182,7 +182,7 @@ TEST_CASE("an analysis that contradicts the reference is corrected, and the corr
 }
 
 TEST_CASE("money is a budget where prices are known", "[flow][engine][budget]") {
-  World world;
+  AdviceWorld world;
   world.policy = make_one_shot_policy({.samples = 50});
   auto request = fake_request();
   request.parallel_requests = 1;
@@ -204,7 +204,7 @@ TEST_CASE("money is a budget where prices are known", "[flow][engine][budget]") 
 }
 
 TEST_CASE("what a provider had seen before has a price of its own", "[flow][engine][budget]") {
-  World world(std::map<std::string, std::string>{});
+  AdviceWorld world(std::map<std::string, std::string>{});
   FakeModel model([](const LLMRequest&, std::stop_token) -> Result<Reply> {
     return Reply{.text = code_reply("score 1"), .usage = {1'000'000, 0, 900'000, std::nullopt}};
   });
@@ -218,7 +218,7 @@ TEST_CASE("what a provider had seen before has a price of its own", "[flow][engi
 }
 
 TEST_CASE("tokens that the provider did not count are estimated", "[flow][engine][budget]") {
-  World world(std::map<std::string, std::string>{});
+  AdviceWorld world(std::map<std::string, std::string>{});
   FakeModel model(
       [](const LLMRequest&, std::stop_token) -> Result<Reply> { return Reply{.text = std::string(4000, 'x')}; });
   world.policy = make_one_shot_policy({.samples = 50});
@@ -236,10 +236,10 @@ TEST_CASE("tokens that the provider did not count are estimated", "[flow][engine
 TEST_CASE("evaluations are never more than their budget, however many requests are in flight",
           "[flow][engine][budget]") {
   for (const int parallel : {1, 8}) {
-    World world({{"sample3", code_reply("score 1")},
-                 {"sample4", code_reply("score 2")},
-                 {"sample5", code_reply("score 3")},
-                 {"sample6", code_reply("score 4")}});
+    AdviceWorld world({{"sample3", code_reply("score 1")},
+                       {"sample4", code_reply("score 2")},
+                       {"sample5", code_reply("score 3")},
+                       {"sample6", code_reply("score 4")}});
     world.policy = make_one_shot_policy({.samples = 20});
     auto request = fake_request();
     request.parallel_requests = parallel;

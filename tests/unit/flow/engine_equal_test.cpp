@@ -16,9 +16,9 @@ using namespace kernelgen::testing;
 namespace {
 
 /// A judge whose clock is noise: each evaluation of a source has another score.
-struct World {
-  explicit World(FakeModel::Answer answer) : model(std::move(answer)) {}
-  explicit World(std::map<std::string, std::string> replies) : model(std::move(replies)) {}
+struct EqualWorld {
+  explicit EqualWorld(FakeModel::Answer answer) : model(std::move(answer)) {}
+  explicit EqualWorld(std::map<std::string, std::string> replies) : model(std::move(replies)) {}
 
   Result<FlowOutcome> run(Journal& journal, int parallel = 1) {
     auto request = fake_request();
@@ -42,7 +42,7 @@ const std::map<std::string, std::string> k_equal{
 }  // namespace
 
 TEST_CASE("equal candidates of independent samples have one verdict", "[flow][engine][equal]") {
-  World world(k_equal);
+  EqualWorld world(k_equal);
   const auto journal = make_memory_journal(real_time());
   const auto outcome = world.run(*journal);
   REQUIRE(outcome);
@@ -56,7 +56,7 @@ TEST_CASE("equal candidates of independent samples have one verdict", "[flow][en
 }
 
 TEST_CASE("an equal candidate that is being judged is waited for", "[flow][engine][equal]") {
-  World world(k_equal);
+  EqualWorld world(k_equal);
   std::mutex mutex;
   std::condition_variable changed;
   int arrived = 0, judging = 0;
@@ -92,7 +92,7 @@ TEST_CASE("which of two equal candidates is the first does not depend on when a 
           "[flow][engine][equal][resume]") {
   // sample3 is answered before sample1, which has the lower number.
   std::atomic<bool> third = false;
-  World first([&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  EqualWorld first([&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     const auto id = request.id.substr(5);
     if (id == "sample1")
       while (!third) std::this_thread::sleep_for(1ms);
@@ -115,7 +115,7 @@ TEST_CASE("which of two equal candidates is the first does not depend on when a 
   }
   for (std::size_t cut = both_arrived; cut <= whole->events().size(); ++cut) {
     INFO("after " << cut << " events");
-    World world(k_equal);
+    EqualWorld world(k_equal);
     const auto journal = cut_journal(*whole, cut);
     const auto outcome = world.run(*journal, 3);
     REQUIRE(outcome);
@@ -126,7 +126,7 @@ TEST_CASE("which of two equal candidates is the first does not depend on when a 
 }
 
 TEST_CASE("an equal candidate is judged when the one before it got no verdict", "[flow][engine][equal]") {
-  World world(k_equal);
+  EqualWorld world(k_equal);
   std::atomic<int> calls = 0;
   FakeBenchmarker benchmarker([&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
     if (request.candidate.source.find("// a") == 0 && ++calls <= 2) {
@@ -147,7 +147,7 @@ TEST_CASE("an equal candidate is judged when the one before it got no verdict", 
 }
 
 TEST_CASE("equal candidates use up one evaluation of the budget", "[flow][engine][equal][budget]") {
-  World world(k_equal);
+  EqualWorld world(k_equal);
   auto request = fake_request();
   request.parallel_requests = 1;
   request.budget.evaluations = 3;

@@ -22,8 +22,8 @@ const Error k_quota{ErrorCode::Unavailable, "HTTP 429: quota"};
 const Error k_timeout{ErrorCode::Timeout, "no reply within 600 s"};
 
 /// Everything a run borrows. The model answers what `answer` says; "samples" kernels are wanted.
-struct World {
-  World(int samples, FakeModel::Answer answer)
+struct OutageWorld {
+  OutageWorld(int samples, FakeModel::Answer answer)
       : model(std::move(answer)), policy(make_one_shot_policy({.samples = samples})) {}
 
   Result<FlowOutcome> run(Journal& journal, int parallel = 1) {
@@ -55,7 +55,7 @@ TEST_CASE("an outage pauses a run, which goes on as if nothing had happened", "[
   const int parallel = GENERATE(1, 4);
   std::atomic<int> left = 2;
   std::atomic<bool> is_back = false;
-  World world(5, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  OutageWorld world(5, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     if (is_back || left-- > 0) return good_reply(request);
     return error;
   });
@@ -84,7 +84,7 @@ TEST_CASE("an outage pauses a run, which goes on as if nothing had happened", "[
 }
 
 TEST_CASE("a paused run that is resumed too early pauses again", "[flow][engine][outage]") {
-  World world(3, [&](const LLMRequest&, std::stop_token) -> Result<Reply> { return k_quota; });
+  OutageWorld world(3, [&](const LLMRequest&, std::stop_token) -> Result<Reply> { return k_quota; });
   const auto journal = make_memory_journal(real_time());
   for (int session = 1; session <= 4; ++session) {
     const auto paused = world.run(*journal);
@@ -98,7 +98,7 @@ TEST_CASE("a paused run that is resumed too early pauses again", "[flow][engine]
 
 TEST_CASE("what had no answer is asked again when others are answered", "[flow][engine][outage]") {
   std::atomic<int> asked_first = 0;
-  World world(3, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  OutageWorld world(3, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     if (request.id == "task.sample1" && ++asked_first <= 2) return k_quota;
     return good_reply(request);
   });
@@ -111,7 +111,7 @@ TEST_CASE("what had no answer is asked again when others are answered", "[flow][
 
 TEST_CASE("what is in flight when the endpoint dies is waited for, and its answer goes on", "[flow][engine][outage]") {
   std::atomic<int> dead = 0;
-  World world(3, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  OutageWorld world(3, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     if (request.id == "task.sample1") {
       while (dead < 2) std::this_thread::sleep_for(1ms);
       return good_reply(request);
@@ -126,7 +126,7 @@ TEST_CASE("what is in flight when the endpoint dies is waited for, and its answe
 }
 
 TEST_CASE("only a timeout that comes back while others are answered is the model's failure", "[flow][engine][outage]") {
-  World world(6, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  OutageWorld world(6, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     if (request.id == "task.sample1") return k_timeout;
     return good_reply(request);
   });
@@ -147,7 +147,7 @@ TEST_CASE("only a timeout that comes back while others are answered is the model
 TEST_CASE("a refusal that comes back while others are answered is never the model's failure",
           "[flow][engine][outage]") {
   std::atomic<bool> repaired = false;
-  World world(6, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  OutageWorld world(6, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     if (request.id == "task.sample1" && !repaired) return k_quota;
     return good_reply(request);
   });
@@ -168,14 +168,14 @@ TEST_CASE("a run that was cut anywhere around an outage goes on to the same end"
     };
   };
   std::atomic<int> left = 2;
-  World first(4, answer(left));
+  OutageWorld first(4, answer(left));
   const auto whole = make_memory_journal(real_time());
   REQUIRE_FALSE(first.run(*whole, 2));
   for (std::size_t cut = 1; cut <= whole->events().size(); ++cut) {
     INFO("after " << cut << " events");
     const auto journal = cut_journal(*whole, cut);
     std::atomic<int> enough = 100;
-    World world(4, answer(enough));
+    OutageWorld world(4, answer(enough));
     const auto outcome = world.run(*journal, 2);
     REQUIRE(outcome);
     CHECK(outcome->history.size() == 4);
@@ -186,7 +186,7 @@ TEST_CASE("a run that was cut anywhere around an outage goes on to the same end"
 TEST_CASE("a refusal uses up no budget, a timeout may have been paid for", "[flow][engine][outage][budget]") {
   const auto error = GENERATE_COPY(k_quota, k_timeout);
   std::atomic<bool> is_back = false;
-  World world(3, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  OutageWorld world(3, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     if (is_back) return good_reply(request);
     return error;
   });
@@ -204,7 +204,7 @@ TEST_CASE("a refusal uses up no budget, a timeout may have been paid for", "[flo
 TEST_CASE("a budget of time that ends during an outage ends the run", "[flow][engine][outage][budget]") {
   auto now = std::chrono::system_clock::time_point(std::chrono::hours(24 * 20000));
   const auto journal = make_memory_journal([&] { return now; });
-  World world(2, [&](const LLMRequest&, std::stop_token) -> Result<Reply> {
+  OutageWorld world(2, [&](const LLMRequest&, std::stop_token) -> Result<Reply> {
     now += 10s;
     return k_timeout;
   });
@@ -218,7 +218,7 @@ TEST_CASE("an error that is no outage ends the run and is asked again", "[flow][
   const auto code = GENERATE(ErrorCode::PermissionDenied, ErrorCode::InvalidArgument, ErrorCode::MissingTool,
                              ErrorCode::NoSpace, ErrorCode::Io, ErrorCode::Protocol);
   std::atomic<bool> broken = true;
-  World world(2, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  OutageWorld world(2, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     if (broken) return Error{code, "it is broken"};
     return good_reply(request);
   });
@@ -238,7 +238,7 @@ TEST_CASE("a run goes on where the model is now, and under the name that earlier
     [[nodiscard]] std::string identity() const override { return name; }
     std::string name;
   };
-  World world(2, {});
+  OutageWorld world(2, {});
   const auto run = [&](const std::string& recorded, const std::string& now) {
     Named model;
     model.name = recorded;
@@ -266,7 +266,7 @@ TEST_CASE("a run goes on where the model is now, and under the name that earlier
 TEST_CASE("a run that an earlier version ended by an outage is open again, unless it reached its goal",
           "[flow][engine][outage][resume]") {
   // The journal as it was written then: two seeds answered, then HTTP 429 for the rest.
-  World world(4, [](const LLMRequest& request, std::stop_token) -> Result<Reply> { return good_reply(request); });
+  OutageWorld world(4, [](const LLMRequest& request, std::stop_token) -> Result<Reply> { return good_reply(request); });
   const bool reached = GENERATE(false, true);
   const auto journal = make_memory_journal(real_time());
   world.request.budget.requests = 2;
@@ -300,7 +300,7 @@ TEST_CASE("a run that an earlier version ended by an outage is open again, unles
 
 TEST_CASE("options that an earlier version named otherwise, or did not know, are no other options",
           "[flow][engine][resume]") {
-  World world(1, [](const LLMRequest& request, std::stop_token) -> Result<Reply> { return good_reply(request); });
+  OutageWorld world(1, [](const LLMRequest& request, std::stop_token) -> Result<Reply> { return good_reply(request); });
   world.policy = make_repair_policy({.escalations = {"rethink"}});
   ActionResult start;
   start.action.id = "start";
@@ -360,7 +360,7 @@ class PickyJournal final : public Journal {
 TEST_CASE("replies that a full journal cannot take are in files that the error names", "[flow][engine][lost]") {
   const auto directory = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-test-").value();
   std::atomic<int> asked = 0;
-  World world(3, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+  OutageWorld world(3, [&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
     // All are in flight when the first one cannot be journaled; the others arrive later.
     ++asked;
     while (asked < 3) std::this_thread::sleep_for(1ms);
@@ -393,7 +393,7 @@ TEST_CASE("an error of ours waits for the replies under way", "[flow][engine][lo
     [[nodiscard]] std::vector<std::string> variants(PromptKind, Target) const override { return {}; }
     mutable std::atomic<int> built_ = 0;
   };
-  World world(3, [&](const LLMRequest& request, std::stop_token stop) -> Result<Reply> {
+  OutageWorld world(3, [&](const LLMRequest& request, std::stop_token stop) -> Result<Reply> {
     std::this_thread::sleep_for(20ms);
     if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
     return good_reply(request);

@@ -28,10 +28,11 @@ std::map<std::string, std::string> sample_replies(int count) {
 }
 
 /// Everything a run borrows except the benchmarker.
-struct World {
-  explicit World(FakeModel::Answer answer) : model(std::move(answer)) {}
-  explicit World(std::map<std::string, std::string> replies) : model(std::move(replies)) {}
-  explicit World(int samples) : model(sample_replies(samples)), policy(make_one_shot_policy({.samples = samples})) {}
+struct ParallelWorld {
+  explicit ParallelWorld(FakeModel::Answer answer) : model(std::move(answer)) {}
+  explicit ParallelWorld(std::map<std::string, std::string> replies) : model(std::move(replies)) {}
+  explicit ParallelWorld(int samples)
+      : model(sample_replies(samples)), policy(make_one_shot_policy({.samples = samples})) {}
 
   Result<FlowOutcome> run(Journal& journal, const FlowRequest& request, Benchmarker& benchmarker,
                           Profiler* profiler = nullptr, std::stop_token stop = {}) {
@@ -185,7 +186,7 @@ std::map<std::string, int> verdicts_of(const Journal& journal) {
 
 TEST_CASE("as many evaluations at once as asked for", "[flow][engine][parallel]") {
   for (const int evaluations : {1, 3}) {
-    World world(6);
+    ParallelWorld world(6);
     CrowdedBenchmarker benchmarker(evaluations);
     const auto journal = make_memory_journal(real_time());
     const auto outcome = world.run(*journal, parallel_request(evaluations, 6), benchmarker);
@@ -197,7 +198,7 @@ TEST_CASE("as many evaluations at once as asked for", "[flow][engine][parallel]"
 
 TEST_CASE("several requests are in flight at once, and never more than asked for", "[flow][engine][parallel]") {
   std::atomic<int> now = 0, most = 0;
-  World world([&](const LLMRequest&, std::stop_token) -> Result<Reply> {
+  ParallelWorld world([&](const LLMRequest&, std::stop_token) -> Result<Reply> {
     const int mine = ++now;
     int seen = most;
     while (mine > seen && !most.compare_exchange_weak(seen, mine)) {
@@ -215,7 +216,7 @@ TEST_CASE("several requests are in flight at once, and never more than asked for
 
 TEST_CASE("a candidate that takes the worker down costs no other its verdict", "[flow][engine][parallel]") {
   const int count = GENERATE(3, 7);
-  World world(count);
+  ParallelWorld world(count);
   MortalBenchmarker benchmarker(3);
   const auto journal = make_memory_journal(real_time());
   const auto outcome = world.run(*journal, parallel_request(3, 3), benchmarker);
@@ -230,12 +231,12 @@ TEST_CASE("a candidate that takes the worker down costs no other its verdict", "
 }
 
 TEST_CASE("nothing is evaluated while something is profiled", "[flow][engine][parallel][profile]") {
-  World world(std::map<std::string, std::string>{{"seed1", code_reply("score 1.1")},
-                                                 {"seed1-analysis", analysis_reply(true)},
-                                                 {"seed1-optimize", code_reply("score 1.2")},
-                                                 {"seed2", code_reply("score 1.3")},
-                                                 {"seed2-analysis", analysis_reply(true)},
-                                                 {"seed2-optimize", code_reply("score 1.9")}});
+  ParallelWorld world(std::map<std::string, std::string>{{"seed1", code_reply("score 1.1")},
+                                                         {"seed1-analysis", analysis_reply(true)},
+                                                         {"seed1-optimize", code_reply("score 1.2")},
+                                                         {"seed2", code_reply("score 1.3")},
+                                                         {"seed2-analysis", analysis_reply(true)},
+                                                         {"seed2-optimize", code_reply("score 1.9")}});
   world.policy = make_hybrid_policy({.seeds = 2, .profiles = ProfileUse::BeforeAdvice});
   CrowdedBenchmarker benchmarker(1);
   std::atomic<int> most = 0;
@@ -254,7 +255,7 @@ TEST_CASE("nothing is evaluated while something is profiled", "[flow][engine][pa
 
 TEST_CASE("a profile gets its turn between evaluations that overlap", "[flow][engine][parallel][profile]") {
   constexpr int k_more = 40;
-  World world(3 + k_more);
+  ParallelWorld world(3 + k_more);
   world.policy = std::make_unique<ProfilingPolicy>(k_more);
   OverlappingBenchmarker benchmarker(3);
   int begun = 0;
@@ -271,7 +272,7 @@ TEST_CASE("a profile gets its turn between evaluations that overlap", "[flow][en
 }
 
 TEST_CASE("a pause for a busy machine keeps no device from a profile", "[flow][engine][parallel][profile]") {
-  World world(3);
+  ParallelWorld world(3);
   world.policy = std::make_unique<ProfilingPolicy>(0);
   std::atomic<int> judged = 0;
   FakeBenchmarker benchmarker([&](const EvaluationRequest& request) {
@@ -314,7 +315,7 @@ TEST_CASE("a run that was interrupted amid evaluations gives each candidate one 
       return judge_source(source);
     }
   };
-  World world(8);
+  ParallelWorld world(8);
   auto request = parallel_request(3, 4);
   request.budget.evaluations = 5;
   const auto journal = make_memory_journal(real_time());
@@ -337,7 +338,7 @@ TEST_CASE("a run of several evaluations at once that was cut anywhere keeps its 
           "[flow][engine][parallel][resume]") {
   auto request = parallel_request(3, 4);
   request.budget.evaluations = 5;
-  World whole_world(8);
+  ParallelWorld whole_world(8);
   CrowdedBenchmarker whole_benchmarker(3);
   const auto whole = make_memory_journal(real_time());
   REQUIRE(whole_world.run(*whole, request, whole_benchmarker));
@@ -346,7 +347,7 @@ TEST_CASE("a run of several evaluations at once that was cut anywhere keeps its 
     INFO("after " << cut << " events");
     const auto journal = cut_journal(*whole, cut);
     const auto before = verdicts_of(*journal).size();
-    World world(8);
+    ParallelWorld world(8);
     CrowdedBenchmarker benchmarker(1);
     const auto outcome = world.run(*journal, request, benchmarker);
     REQUIRE(outcome);

@@ -508,7 +508,7 @@ TEST_CASE("an observer sees what the journal gets, and the steps of evaluations"
   const auto& last = progress.back();
   CHECK(last.finished_actions == static_cast<int>(events_of<ActionFinished>(*journal).size()));
   CHECK(last.spent.requests == static_cast<std::int64_t>(events_of<RequestSent>(*journal).size()));
-  CHECK(last.best == "seed2");
+  CHECK(last.best == "stage2");
   CHECK(last.best_score > 1);
   REQUIRE(last.max_actions);
   CHECK(last.finished_actions <= *last.max_actions);

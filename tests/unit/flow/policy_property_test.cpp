@@ -11,7 +11,7 @@ using namespace kernelgen::testing;
 namespace {
 
 /// Everything that can happen, chosen by the action and a number alone.
-PolicyWorld world_of(unsigned number) {
+PolicyWorld numbered_world(unsigned number) {
   return [number](const Action& action) -> std::string {
     const auto hash = std::hash<std::string>{}(action.id + std::to_string(number));
     if (action.kind == PromptKind::Analysis) return hash % 3 == 0 ? "no" : "yes";
@@ -61,9 +61,9 @@ std::vector<std::shared_ptr<Policy>> all_policies() {
 TEST_CASE("the order in which actions finish does not change what is done", "[flow][policy][property]") {
   for (const auto& policy : all_policies()) {
     for (unsigned number = 0; number < 12; ++number) {
-      const auto first = play(*policy, world_of(number), 1, some_profile);
+      const auto first = play(*policy, numbered_world(number), 1, some_profile);
       for (unsigned seed = 2; seed < 9; ++seed) {
-        const auto other = play(*policy, world_of(number), seed, some_profile);
+        const auto other = play(*policy, numbered_world(number), seed, some_profile);
         INFO(policy->name() << " in world " << number << " with seed " << seed);
         CHECK(ids_of(other.history) == ids_of(first.history));
         CHECK(other.profiled == first.profiled);
@@ -77,7 +77,7 @@ TEST_CASE("the order in which actions finish does not change what is done", "[fl
 
 TEST_CASE("a policy decides the same from a history that is played again", "[flow][policy][property]") {
   for (const auto& policy : all_policies()) {
-    const auto world = world_of(7);
+    const auto world = numbered_world(7);
     // The decisions of a search, one action after the other, and then from each of its histories anew.
     History history;
     std::vector<std::pair<History, Decision>> decisions;
@@ -107,7 +107,7 @@ TEST_CASE("a policy decides the same from a history that is played again", "[flo
 TEST_CASE("the best never gets worse", "[flow][policy][property]") {
   for (const auto& policy : all_policies()) {
     for (unsigned number = 0; number < 12; ++number) {
-      const auto world = world_of(number);
+      const auto world = numbered_world(number);
       History history;
       double best = 0;
       for (int count = 1; count < 400; ++count) {
@@ -133,7 +133,7 @@ TEST_CASE("no search takes more actions than its policy says", "[flow][policy][p
     REQUIRE(most);
     std::size_t longest = 0;
     for (unsigned number = 0; number < 60; ++number)
-      longest = std::max(longest, play(*policy, world_of(number), 1, some_profile).history.size());
+      longest = std::max(longest, play(*policy, numbered_world(number), 1, some_profile).history.size());
     INFO(policy->name() << ": " << longest << " of at most " << *most);
     CHECK(longest <= static_cast<std::size_t>(*most));
   }

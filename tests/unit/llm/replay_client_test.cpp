@@ -27,7 +27,7 @@ struct Scratch {
   [[nodiscard]] std::string text() const { return read_file(file).value(); }
 };
 
-LLMRequest request(const std::string& id, const std::string& fingerprint = {}) {
+LLMRequest request_named(const std::string& id, const std::string& fingerprint = {}) {
   LLMRequest request;
   request.id = id;
   request.prompt = "write " + id;
@@ -50,7 +50,7 @@ Error unreadable(const Scratch& scratch, std::string_view text) {
   return client.error();
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -58,14 +58,14 @@ TEST_CASE("a recorded reply comes back whole", "[llm][replay_client]") {
   Scratch scratch;
   scratch.write(k_two_lines);
   const auto client = replay(scratch);
-  const auto reply = client->complete(request("seed1", "aa11"), {}).value();
+  const auto reply = client->complete(request_named("seed1", "aa11"), {}).value();
   CHECK(reply.text == "one");
   CHECK(reply.finish == FinishReason::Length);
   CHECK(reply.usage.input_tokens == 7);
   CHECK_FALSE(reply.usage.output_tokens);
   CHECK(reply.model == "m");
   CHECK(reply.latency == 5ms);
-  CHECK(client->complete(request("seed2", "bb22"), {}).value().text == "two");
+  CHECK(client->complete(request_named("seed2", "bb22"), {}).value().text == "two");
   CHECK(client->identity() == "replay");
   CHECK(client->endpoint() == scratch.file.string());
 }
@@ -74,7 +74,7 @@ TEST_CASE("a request that was not recorded is NotFound and says how to record it
   Scratch scratch;
   scratch.write(k_two_lines);
   for (const auto mode : {ReplayMode::Strict, ReplayMode::Lenient}) {
-    const auto result = replay(scratch, mode)->complete(request("seed3"), {});
+    const auto result = replay(scratch, mode)->complete(request_named("seed3"), {});
     REQUIRE_FALSE(result);
     CHECK(result.error().code == ErrorCode::NotFound);
     const auto file = scratch.file.string();
@@ -85,18 +85,18 @@ TEST_CASE("a request that was not recorded is NotFound and says how to record it
 TEST_CASE("a prompt that changed is InvalidArgument when strict, and says how to record it", "[llm][replay_client]") {
   Scratch scratch;
   scratch.write(k_two_lines);
-  const auto result = replay(scratch)->complete(request("seed1", "cc33"), {});
+  const auto result = replay(scratch)->complete(request_named("seed1", "cc33"), {});
   REQUIRE_FALSE(result);
   CHECK(result.error().code == ErrorCode::InvalidArgument);
-  CHECK(contains(result.error().message, "fingerprint cc33, recorded aa11"));
-  CHECK(contains(result.error().message, "record it anew with --record " + scratch.file.string()));
-  CHECK(replay(scratch, ReplayMode::Lenient)->complete(request("seed1", "cc33"), {}).value().text == "one");
+  CHECK(holds(result.error().message, "fingerprint cc33, recorded aa11"));
+  CHECK(holds(result.error().message, "record it anew with --record " + scratch.file.string()));
+  CHECK(replay(scratch, ReplayMode::Lenient)->complete(request_named("seed1", "cc33"), {}).value().text == "one");
 }
 
 TEST_CASE("a request without a fingerprint is not compared", "[llm][replay_client]") {
   Scratch scratch;
   scratch.write(k_two_lines);
-  CHECK(replay(scratch)->complete(request("seed1"), {}).value().text == "one");
+  CHECK(replay(scratch)->complete(request_named("seed1"), {}).value().text == "one");
 }
 
 TEST_CASE("a later recording of the same request wins", "[llm][replay_client]") {
@@ -105,12 +105,12 @@ TEST_CASE("a later recording of the same request wins", "[llm][replay_client]") 
                 R"({"schema":1,"id":"seed1","fingerprint":"aa11","reply":{"text":"newer"}})" + "\n" +
                 R"({"schema":1,"id":"seed1","fingerprint":"dd44","reply":{"text":"of another prompt"}})" + "\n");
   const auto client = replay(scratch);
-  CHECK(client->complete(request("seed1", "aa11"), {}).value().text == "newer");
-  CHECK(client->complete(request("seed1", "dd44"), {}).value().text == "of another prompt");
-  CHECK(client->complete(request("seed1"), {}).value().text == "of another prompt");
+  CHECK(client->complete(request_named("seed1", "aa11"), {}).value().text == "newer");
+  CHECK(client->complete(request_named("seed1", "dd44"), {}).value().text == "of another prompt");
+  CHECK(client->complete(request_named("seed1"), {}).value().text == "of another prompt");
   const auto lenient = replay(scratch, ReplayMode::Lenient);
-  CHECK(lenient->complete(request("seed1", "aa11"), {}).value().text == "newer");
-  CHECK(lenient->complete(request("seed1", "ee55"), {}).value().text == "of another prompt");
+  CHECK(lenient->complete(request_named("seed1", "aa11"), {}).value().text == "newer");
+  CHECK(lenient->complete(request_named("seed1", "ee55"), {}).value().text == "of another prompt");
 }
 
 TEST_CASE("a replay that is cancelled does not answer", "[llm][replay_client]") {
@@ -118,7 +118,7 @@ TEST_CASE("a replay that is cancelled does not answer", "[llm][replay_client]") 
   scratch.write(k_two_lines);
   std::stop_source source;
   source.request_stop();
-  CHECK(replay(scratch)->complete(request("seed1"), source.get_token()).error().code == ErrorCode::Cancelled);
+  CHECK(replay(scratch)->complete(request_named("seed1"), source.get_token()).error().code == ErrorCode::Cancelled);
 }
 
 TEST_CASE("a torn last line is ignored, a whole one without its end is not", "[llm][replay_client]") {
@@ -128,11 +128,11 @@ TEST_CASE("a torn last line is ignored, a whole one without its end is not", "[l
   for (const std::size_t cut : {1, 2, 20, 60}) {
     scratch.write(text.substr(0, text.size() - 1 - cut));
     const auto client = replay(scratch);
-    CHECK(client->complete(request("seed1"), {}));
-    CHECK(client->complete(request("seed2"), {}).error().code == ErrorCode::NotFound);
+    CHECK(client->complete(request_named("seed1"), {}));
+    CHECK(client->complete(request_named("seed2"), {}).error().code == ErrorCode::NotFound);
   }
   scratch.write(text.substr(0, text.size() - 1));
-  CHECK(replay(scratch)->complete(request("seed2"), {}).value().text == "two");
+  CHECK(replay(scratch)->complete(request_named("seed2"), {}).value().text == "two");
 }
 
 TEST_CASE("other damage is an error with its line number", "[llm][replay_client]") {
@@ -143,27 +143,27 @@ TEST_CASE("other damage is an error with its line number", "[llm][replay_client]
   CHECK(in_the_middle.code == ErrorCode::InvalidArgument);
   CHECK(in_the_middle.message.rfind(where + ":1: not a recorded reply: not JSON", 0) == 0);
   // A line that ends was not torn.
-  CHECK(contains(unreadable(scratch, text + "{\n").message, where + ":3: "));
-  CHECK(contains(unreadable(scratch, text + "\n[]\n").message, ":4: not a recorded reply: it has no schema number"));
-  CHECK(contains(unreadable(scratch, "{\"schema\":0}\n").message, "it has no schema number"));
-  CHECK(contains(unreadable(scratch, "{\"schema\":1,\"reply\":{\"text\":\"\"}}\n").message, "it has no id"));
-  CHECK(contains(unreadable(scratch, "{\"schema\":1,\"id\":\"a\"}\n").message, "it has no text"));
-  CHECK(contains(unreadable(scratch, "{\"schema\":1,\"id\":\"a\",\"reply\":{\"model\":\"m\"}}\n").message, "no text"));
-  CHECK(contains(unreadable(scratch, "{\"schema\":1,\"id\":\"a\",\"reply\":{\"text\":7}}\n").message, "reply.text: "));
+  CHECK(holds(unreadable(scratch, text + "{\n").message, where + ":3: "));
+  CHECK(holds(unreadable(scratch, text + "\n[]\n").message, ":4: not a recorded reply: it has no schema number"));
+  CHECK(holds(unreadable(scratch, "{\"schema\":0}\n").message, "it has no schema number"));
+  CHECK(holds(unreadable(scratch, "{\"schema\":1,\"reply\":{\"text\":\"\"}}\n").message, "it has no id"));
+  CHECK(holds(unreadable(scratch, "{\"schema\":1,\"id\":\"a\"}\n").message, "it has no text"));
+  CHECK(holds(unreadable(scratch, "{\"schema\":1,\"id\":\"a\",\"reply\":{\"model\":\"m\"}}\n").message, "no text"));
+  CHECK(holds(unreadable(scratch, "{\"schema\":1,\"id\":\"a\",\"reply\":{\"text\":7}}\n").message, "reply.text: "));
 }
 
 TEST_CASE("a recording of a newer kernelgen is Unsupported", "[llm][replay_client]") {
   Scratch scratch;
   const auto error = unreadable(scratch, "{\"schema\":2,\"id\":\"a\"}\n");
   CHECK(error.code == ErrorCode::Unsupported);
-  CHECK(contains(error.message, ":1: recording schema 2 is not known"));
+  CHECK(holds(error.message, ":1: recording schema 2 is not known"));
 }
 
 TEST_CASE("a recording that is not there is NotFound, an empty one knows nothing", "[llm][replay_client]") {
   Scratch scratch;
   CHECK(make_replay_client(scratch.file, ReplayMode::Strict).error().code == ErrorCode::NotFound);
   scratch.write("");
-  CHECK(replay(scratch)->complete(request("seed1"), {}).error().code == ErrorCode::NotFound);
+  CHECK(replay(scratch)->complete(request_named("seed1"), {}).error().code == ErrorCode::NotFound);
 }
 
 TEST_CASE("what was recorded is what is replayed", "[llm][recording_client]") {
@@ -175,8 +175,8 @@ TEST_CASE("what was recorded is what is replayed", "[llm][recording_client]") {
   reply.model = "gpt";
   reply.latency = 1234567ns;
   const auto client = recorder(scratch, {reply});
-  CHECK(client->complete(request("seed1", "f00"), {}).value().text == reply.text);
-  const auto replayed = replay(scratch)->complete(request("seed1", "f00"), {}).value();
+  CHECK(client->complete(request_named("seed1", "f00"), {}).value().text == reply.text);
+  const auto replayed = replay(scratch)->complete(request_named("seed1", "f00"), {}).value();
   CHECK(replayed.text == reply.text);
   CHECK(replayed.finish == reply.finish);
   CHECK(replayed.usage == reply.usage);
@@ -191,30 +191,30 @@ TEST_CASE("a recorder appends, and does not record errors", "[llm][recording_cli
   scratch.write(k_two_lines);
   const auto client =
       recorder(scratch, {Error{ErrorCode::Unavailable, "gone", {}}, ScriptedLLMClient::reply("replaced")});
-  CHECK(client->complete(request("seed9"), {}).error().code == ErrorCode::Unavailable);
+  CHECK(client->complete(request_named("seed9"), {}).error().code == ErrorCode::Unavailable);
   CHECK(scratch.text() == k_two_lines);
-  REQUIRE(client->complete(request("seed1", "aa11"), {}));
+  REQUIRE(client->complete(request_named("seed1", "aa11"), {}));
   const auto again = replay(scratch);
-  CHECK(again->complete(request("seed1", "aa11"), {}).value().text == "replaced");
-  CHECK(again->complete(request("seed2", "bb22"), {}).value().text == "two");
+  CHECK(again->complete(request_named("seed1", "aa11"), {}).value().text == "replaced");
+  CHECK(again->complete(request_named("seed2", "bb22"), {}).value().text == "two");
 }
 
 TEST_CASE("a recorder repairs a torn last line before it appends", "[llm][recording_client]") {
   Scratch scratch;
   const std::string text(k_two_lines);
   scratch.write(text + R"({"schema":1,"id":"seed3","fingerpr)" + std::string(200'000, 'x'));
-  REQUIRE(recorder(scratch, {ScriptedLLMClient::reply("three")})->complete(request("seed3"), {}));
+  REQUIRE(recorder(scratch, {ScriptedLLMClient::reply("three")})->complete(request_named("seed3"), {}));
   CHECK(scratch.text().rfind(text + R"({"schema":1,"id":"seed3","fingerprint":"")", 0) == 0);
-  CHECK(replay(scratch)->complete(request("seed3"), {}).value().text == "three");
+  CHECK(replay(scratch)->complete(request_named("seed3"), {}).value().text == "three");
 }
 
 TEST_CASE("a recorder keeps a whole last line that lacks its end", "[llm][recording_client]") {
   Scratch scratch;
   scratch.write(k_two_lines.substr(0, k_two_lines.size() - 1));
-  REQUIRE(recorder(scratch, {ScriptedLLMClient::reply("three")})->complete(request("seed3"), {}));
+  REQUIRE(recorder(scratch, {ScriptedLLMClient::reply("three")})->complete(request_named("seed3"), {}));
   const auto client = replay(scratch);
-  CHECK(client->complete(request("seed2"), {}).value().text == "two");
-  CHECK(client->complete(request("seed3"), {}).value().text == "three");
+  CHECK(client->complete(request_named("seed2"), {}).value().text == "two");
+  CHECK(client->complete(request_named("seed3"), {}).value().text == "three");
 }
 
 TEST_CASE("threads and clients record into one file without mixing lines", "[llm][recording_client]") {
@@ -233,7 +233,7 @@ TEST_CASE("threads and clients record into one file without mixing lines", "[llm
         auto& client = thread % 2 == 0 ? *one : *two;
         for (int i = 0; i < k_each; ++i) {
           const auto id = std::to_string(thread) + "." + std::to_string(i);
-          static_cast<void>(client.complete(request(id), {}).has_value());
+          static_cast<void>(client.complete(request_named(id), {}).has_value());
         }
       });
   }
@@ -242,7 +242,7 @@ TEST_CASE("threads and clients record into one file without mixing lines", "[llm
   for (int thread = 0; thread < 4; ++thread)
     for (int i = 0; i < k_each; ++i) {
       const auto id = std::to_string(thread) + "." + std::to_string(i);
-      whole += client->complete(request(id), {}).value().text == id + std::string(5000, 'x') ? 1 : 0;
+      whole += client->complete(request_named(id), {}).value().text == id + std::string(5000, 'x') ? 1 : 0;
     }
   CHECK(whole == 4 * k_each);
 }
@@ -255,19 +255,19 @@ TEST_CASE("a reply that a full disk cannot take is handed on, and recorded once 
       recorder(scratch, {ScriptedLLMClient::reply(std::string(10'000, 'x')), ScriptedLLMClient::reply("small")});
   {
     const FileSizeLimit full(k_two_lines.size() + 100);
-    const auto paid = client->complete(request("seed3"), {});
+    const auto paid = client->complete(request_named("seed3"), {});
     REQUIRE(paid);
     CHECK(paid->text == std::string(10'000, 'x'));
     CHECK(scratch.text() == k_two_lines);
     // Nothing more is paid for before it can be recorded.
-    const auto refused = client->complete(request("seed4"), {});
+    const auto refused = client->complete(request_named("seed4"), {});
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::NoSpace);
-    CHECK(contains(refused.error().to_line(), "recording the reply to seed3: cannot write "));
+    CHECK(holds(refused.error().to_line(), "recording the reply to seed3: cannot write "));
   }
-  REQUIRE(client->complete(request("seed4"), {}));
-  CHECK(replay(scratch)->complete(request("seed3"), {}).value().text == std::string(10'000, 'x'));
-  CHECK(replay(scratch)->complete(request("seed4"), {}).value().text == "small");
+  REQUIRE(client->complete(request_named("seed4"), {}));
+  CHECK(replay(scratch)->complete(request_named("seed3"), {}).value().text == std::string(10'000, 'x'));
+  CHECK(replay(scratch)->complete(request_named("seed4"), {}).value().text == "small");
 }
 
 TEST_CASE("a recorder says in the end what it could not record", "[llm][recording_client]") {
@@ -282,15 +282,15 @@ TEST_CASE("a recorder says in the end what it could not record", "[llm][recordin
   {
     const auto client = make();
     const FileSizeLimit full(10);
-    REQUIRE(client->complete(request("seed1"), {}));
+    REQUIRE(client->complete(request_named("seed1"), {}));
   }
   // The limit ended before the client did, so that it could still be recorded.
   CHECK(heard.empty());
-  CHECK(replay(scratch)->complete(request("seed1"), {}).value().text == "a reply");
+  CHECK(replay(scratch)->complete(request_named("seed1"), {}).value().text == "a reply");
   {
     const FileSizeLimit full(10);
     const auto client = make();
-    REQUIRE(client->complete(request("seed2"), {}));
+    REQUIRE(client->complete(request_named("seed2"), {}));
   }
   REQUIRE(heard.size() == 1);
   CHECK(heard.front().code == ErrorCode::NoSpace);

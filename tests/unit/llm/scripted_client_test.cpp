@@ -10,7 +10,7 @@ using namespace kernelgen;
 
 namespace {
 
-LLMRequest request(const std::string& id) {
+LLMRequest scripted_request(const std::string& id) {
   LLMRequest request;
   request.id = id;
   request.prompt = "write " + id;
@@ -22,10 +22,10 @@ LLMRequest request(const std::string& id) {
 TEST_CASE("a scripted client answers from its list, then says that it is over", "[llm][scripted_client]") {
   ScriptedLLMClient client(
       {ScriptedLLMClient::reply("first"), Error{ErrorCode::Timeout, "late"}, ScriptedLLMClient::reply("third")});
-  CHECK(client.complete(request("a"), {}).value().text == "first");
-  CHECK(client.complete(request("b"), {}).error().code == ErrorCode::Timeout);
-  CHECK(client.complete(request("c"), {}).value().text == "third");
-  const auto over = client.complete(request("d"), {});
+  CHECK(client.complete(scripted_request("a"), {}).value().text == "first");
+  CHECK(client.complete(scripted_request("b"), {}).error().code == ErrorCode::Timeout);
+  CHECK(client.complete(scripted_request("c"), {}).value().text == "third");
+  const auto over = client.complete(scripted_request("d"), {});
   REQUIRE_FALSE(over);
   CHECK(over.error().code == ErrorCode::Unavailable);
   CHECK(over.error().message == "the script has no reply left for \"d\"");
@@ -37,8 +37,8 @@ TEST_CASE("a scripted client answers from its function and remembers the request
     if (asked.id == "bad") return Error{ErrorCode::PermissionDenied, "no"};
     return ScriptedLLMClient::reply("to " + asked.prompt);
   });
-  CHECK(client.complete(request("good"), {}).value().text == "to write good");
-  CHECK(client.complete(request("bad"), {}).error().code == ErrorCode::PermissionDenied);
+  CHECK(client.complete(scripted_request("good"), {}).value().text == "to write good");
+  CHECK(client.complete(scripted_request("bad"), {}).error().code == ErrorCode::PermissionDenied);
   REQUIRE(client.requests().size() == 2);
   CHECK(client.requests()[0].id == "good");
   CHECK(client.requests()[1].prompt == "write bad");
@@ -49,9 +49,9 @@ TEST_CASE("a scripted client that is cancelled does not answer", "[llm][scripted
   ScriptedLLMClient client({ScriptedLLMClient::reply("kept")});
   std::stop_source source;
   source.request_stop();
-  CHECK(client.complete(request("a"), source.get_token()).error().code == ErrorCode::Cancelled);
+  CHECK(client.complete(scripted_request("a"), source.get_token()).error().code == ErrorCode::Cancelled);
   CHECK(client.count() == 1);
-  CHECK(client.complete(request("a"), {}).value().text == "kept");
+  CHECK(client.complete(scripted_request("a"), {}).value().text == "kept");
 }
 
 TEST_CASE("each entry of a script is given once, whatever is asked", "[llm][scripted_client]") {
@@ -62,7 +62,7 @@ TEST_CASE("each entry of a script is given once, whatever is asked", "[llm][scri
   std::vector<std::string> first;
   std::vector<std::string> second;
   const auto ask = [&client](std::vector<std::string>& into) {
-    for (std::size_t i = 0; i < k_each; ++i) into.push_back(client.complete(request("x"), {}).value().text);
+    for (std::size_t i = 0; i < k_each; ++i) into.push_back(client.complete(scripted_request("x"), {}).value().text);
   };
   {
     const std::jthread other(ask, std::ref(second));

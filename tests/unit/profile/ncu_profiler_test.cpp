@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "support/json_text.hpp"
 #include "profile/ncu_command.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "support/golden.hpp"
+#include "support/json_text.hpp"
 
 using namespace kernelgen;
 using kernelgen::testing::read_test_data;

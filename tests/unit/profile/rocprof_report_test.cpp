@@ -12,7 +12,7 @@ namespace {
 
 std::string data(const std::string& name) { return read_file(KERNELGEN_TEST_DATA "/rocprof/" + name).value(); }
 
-Profile profile_of(const std::vector<std::string>& names) {
+Profile profile_named(const std::vector<std::string>& names) {
   std::vector<std::string> texts;
   for (const auto& name : names) texts.push_back(data(name));
   const auto profile = read_profile_reports(texts);
@@ -38,7 +38,7 @@ void check_launches(const Profile& profile) {
 }  // namespace
 
 TEST_CASE("rocprof: one column for each counter, names without their descriptor", "[profile][rocprof]") {
-  const auto profile = profile_of({"v1.csv"});
+  const auto profile = profile_named({"v1.csv"});
   CHECK(profile.source == "rocprof");
   check_launches(profile);
   const auto& step = profile.kernels[1];
@@ -53,7 +53,7 @@ TEST_CASE("rocprof: one column for each counter, names without their descriptor"
 }
 
 TEST_CASE("rocprofv2: hits and misses make the share that no counter has", "[profile][rocprof]") {
-  const auto profile = profile_of({"v2.csv"});
+  const auto profile = profile_named({"v2.csv"});
   CHECK(profile.source == "rocprofv2");
   check_launches(profile);
   CHECK(profile.kernels[0].metric("l2_hit_pct") == 90);
@@ -62,7 +62,7 @@ TEST_CASE("rocprofv2: hits and misses make the share that no counter has", "[pro
 }
 
 TEST_CASE("rocprofv3: a row for each counter, and a file for each pass", "[profile][rocprof]") {
-  const auto profile = profile_of({"v3_pass1.csv", "v3_pass2.csv"});
+  const auto profile = profile_named({"v3_pass1.csv", "v3_pass2.csv"});
   CHECK(profile.source == "rocprofv3");
   check_launches(profile);
   CHECK(profile.kernels[1].metric("l2_hit_pct") == 75);
@@ -71,10 +71,10 @@ TEST_CASE("rocprofv3: a row for each counter, and a file for each pass", "[profi
 }
 
 TEST_CASE("rocprofv3: a trace has times and sizes", "[profile][rocprof]") {
-  const auto profile = profile_of({"v3_kernel_trace.csv"});
+  const auto profile = profile_named({"v3_kernel_trace.csv"});
   check_launches(profile);
   CHECK_FALSE(profile.kernels[0].metric("l2_hit_pct"));
-  const auto both = profile_of({"v3_kernel_trace.csv", "v3_pass2.csv"});
+  const auto both = profile_named({"v3_kernel_trace.csv", "v3_pass2.csv"});
   check_launches(both);
   CHECK(both.kernels[0].metric("occupancy_pct") == 62.5);
 }

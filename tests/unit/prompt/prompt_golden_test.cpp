@@ -12,15 +12,15 @@
 #include "support/golden.hpp"
 #include "support/sample_prompt.hpp"
 #include "support/text.hpp"
+#include "unit/prompt/prompt_fixture.hpp"
 
 using namespace kernelgen;
 using kernelgen::testing::check_golden;
+using kernelgen::testing::k_targets;
 using kernelgen::testing::read_test_data;
 using kernelgen::testing::sample_prompt_request;
 
 namespace {
-
-const auto k_targets = {Target::Cpp, Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton, Target::Torch};
 
 /// As the judge described the example tasks.
 std::vector<TaskDescription> described_tasks() {

@@ -10,7 +10,7 @@ using namespace kernelgen;
 namespace {
 
 /// A model with a GRU, an LSTM and a linear layer, and this forward().
-std::string model(const std::string& body, const std::string& batch_first = "True") {
+std::string reference_model(const std::string& body, const std::string& batch_first = "True") {
   return "class Model(nn.Module):\n"
          "    def __init__(self):\n"
          "        self.gru = nn.GRU(4, 4, batch_first=" +
@@ -66,7 +66,7 @@ TEST_CASE("what a recurrent reference returns is read from its forward()", "[tas
           "            y[:, t] = h\n        return y\n",
           "full_sequence"});
   INFO(row.body);
-  CHECK(requirement(model(row.body)) == row.expected);
+  CHECK(requirement(reference_model(row.body)) == row.expected);
 }
 
 TEST_CASE("what cannot be told about a recurrence is not said", "[task][reference]") {
@@ -78,23 +78,24 @@ TEST_CASE("what cannot be told about a recurrence is not said", "[task][referenc
            "        return torch.relu(x)\n",
        }) {
     INFO(body);
-    CHECK(requirement(model(body)) == "unknown");
+    CHECK(requirement(reference_model(body)) == "unknown");
   }
   // Which dimension is time is the caller's choice.
   const std::string mean = "        out, _ = self.gru(x)\n        return out.mean(dim=1)\n";
-  CHECK(requirement(model(mean, "order")) == "unknown");
+  CHECK(requirement(reference_model(mean, "order")) == "unknown");
 }
 
 TEST_CASE("evidence names the line and shows it", "[task][reference]") {
-  const auto found = read_output_requirement(model("        out, h_n = self.gru(x)\n        return h_n\n"));
+  const auto found = read_output_requirement(reference_model("        out, h_n = self.gru(x)\n        return h_n\n"));
   REQUIRE(found);
   CHECK(found->evidence == "line 10: `return h_n` is what the last step left");
 }
 
 TEST_CASE("comments, texts and other classes do not decide", "[task][reference]") {
-  CHECK(requirement("class Helper(nn.Module):\n    def forward(self, x):\n        return x\n" +
-                    model("        \"\"\"\n        return out\n        \"\"\"\n        out, h_n = self.gru(x)\n"
-                          "        # return out\n        return h_n\n")) == "final_state_only");
+  CHECK(
+      requirement("class Helper(nn.Module):\n    def forward(self, x):\n        return x\n" +
+                  reference_model("        \"\"\"\n        return out\n        \"\"\"\n        out, h_n = self.gru(x)\n"
+                                  "        # return out\n        return h_n\n")) == "final_state_only");
 }
 
 TEST_CASE("the example tasks return what they say", "[task][reference]") {
@@ -110,9 +111,10 @@ TEST_CASE("the example tasks return what they say", "[task][reference]") {
 TEST_CASE("any text is survived by the reader of references", "[task][reference]") {
   const std::string deep(20000, '(');
   for (const std::string& text :
-       {std::string("class Model:\n def forward(self):\n  return"), model("        return " + deep + "\n"),
-        model("        a[ = self.gru(x\n        return a\n"), model("        , = ,\n        return ,\n"),
-        model("        return h[\n"), std::string("class Model")}) {
+       {std::string("class Model:\n def forward(self):\n  return"), reference_model("        return " + deep + "\n"),
+        reference_model("        a[ = self.gru(x\n        return a\n"),
+        reference_model("        , = ,\n        return ,\n"), reference_model("        return h[\n"),
+        std::string("class Model")}) {
     (void)read_output_requirement(text);
     (void)read_work(text);
   }
