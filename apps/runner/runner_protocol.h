@@ -38,7 +38,8 @@ enum {
   KGEN_OP_DESTROY = 7, /**< native: arg[0] = set */
   KGEN_OP_ECHO = 9,    /**< answered at once; tells the worker what an exchange costs before a candidate is loaded.
                               arg[0] = 1: on a device with everything that stands around a call, but without one */
-  KGEN_OP_BUILD = 10,  /**< a builder: compiles what LOAD, CONSTRUCT and the first RUN would; fds: job, code */
+  KGEN_OP_BUILD = 10,  /**< a builder: compiles what LOAD, CONSTRUCT and the first RUN would; fds: job, code; arg[0] =
+                              memory limit in bytes, where there is no device */
   KGEN_OP_CRASH = 8    /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
 };
 

@@ -237,7 +237,7 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   const pid_t supervisor = fork();
   if (supervisor < 0) return -errno;
   if (supervisor > 0) {
-    /* Out of our process group before we end: whoever reaps us may kill what is left of the group. */
+    /* Leave the process group before we end: the process that reaps us may kill the rest of the group. */
     setpgid(supervisor, supervisor);
     report(status_fd, KGEN_SUPERVISOR_STARTED, supervisor);
     _exit(0);

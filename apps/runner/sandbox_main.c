@@ -5,10 +5,11 @@
  *
  *   kgen-sandbox --report FILE [--directory DIR] [--read PATH]... [--hide DIR]... [--] [PROGRAM ARGUMENT...]
  *
- * Ends as the program ended: with its exit status, or by its signal. Nothing that it started outlives this process.
- * FILE
- * ("-": standard output) gets one line before the program starts: "isolation BITS" (KGEN_ISOLATION_*), or
- * "failed sandbox ERRNO" or "failed exec ERRNO"; the exit status is 127 then. Without a program it only reports.
+ * Ends as the program ended: with its exit status, or by its signal. Nothing that it started outlives this process. The
+ * program runs at low priority (nice 10).
+ *
+ * FILE ("-": standard output) gets one line before the program starts: "isolation BITS" (KGEN_ISOLATION_*), or "failed
+ * sandbox ERRNO" or "failed exec ERRNO"; the exit status is 127 then. Without a program it only reports.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -45,7 +46,7 @@ static const char* const k_system_paths[] = {"/usr",
 
 enum { k_system_count = sizeof k_system_paths / sizeof k_system_paths[0] };
 
-/* What the sandboxed side says before it turns into the program. */
+/* The report of the sandboxed side before it turns into the program. */
 struct fact {
   uint32_t failed; /* 0; 1: the sandbox; 2: the program */
   uint32_t value;  /* isolation bits, or errno */
@@ -116,7 +117,7 @@ static _Noreturn void enter_and_run(const struct command* command, int status_fd
   _exit(127);
 }
 
-/* Until the other side has turned into the program, or is gone. */
+/* Reports until the other side has turned into the program, or is gone. */
 static void report_facts(int report_fd, int fact_fd) {
   struct fact last = {1, ECHILD};
   struct fact one;
@@ -129,7 +130,7 @@ static void report_facts(int report_fd, int fact_fd) {
   dprintf(report_fd, "%s %u\n", k_names[last.failed < 3 ? last.failed : 1], last.value);
 }
 
-/* The wait status of the program; -1 when nobody said it. *asked is the signal that asked us to end. */
+/* The wait status of the program; -1 when it is unknown. *asked is the signal that asked us to end. */
 static int watch(int status_fd, int signal_fd, int* asked) {
   int ended = -1;
   for (;;) {
@@ -168,6 +169,9 @@ int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return 1; }
 #endif
 
+/* Programs run at low priority: what is measured at the same time goes first. */
+enum { k_niceness = 10 };
+
 int main(int argc, char** argv) {
   static struct command command; /* its lists are reachable to the end */
   if (parse(argc, argv, &command) != 0) {
@@ -184,7 +188,8 @@ int main(int argc, char** argv) {
     fprintf(stderr, "kgen-sandbox: %s: %s\n", command.report, strerror(errno));
     return 127;
   }
-  /* The supervisor becomes our child; that it has been reaped means that nothing is left. */
+  setpriority(PRIO_PROCESS, 0, k_niceness);
+  /* The supervisor becomes our child; once it has been reaped, nothing is left. */
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   sigset_t asking;

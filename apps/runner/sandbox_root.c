@@ -129,7 +129,7 @@ static int cover_all(const char* const* hidden, const char* const* exposed) {
     const char* path = i + 1 == count ? getenv("HOME") : hidden[i];
     char* real = path == NULL || path[0] != '/' ? NULL : realpath(path, NULL);
     if (real == NULL) continue;
-    /* System accounts have their home in /usr/sbin and the like; nobody else has it in /usr. */
+    /* System accounts have their home in /usr/sbin and the like; no other account has it in /usr. */
     if (strcmp(real, "/") == 0 || kgen_sandbox_is_below(real, "/usr"))
       free(real);
     else

@@ -17,10 +17,10 @@ inline namespace v0 {
 namespace {
 
 constexpr std::size_t k_reason_bytes = 1000;
-/// Timing takes less than a second, compiling a minute: worth another try on a machine that is busy now and then.
+/// Timing takes less than a second and compiling a minute, so a machine that is busy now and then gets another try.
 constexpr int k_tries = 3;
 
-/// What is in a file of the store.
+/// The content of a file of the store.
 struct KeptBaseline {
   std::string key;
   std::vector<std::int64_t> samples_ns;
@@ -32,9 +32,9 @@ Result<Baseline> ask(JudgeSession& session, const CompiledBaselineRequest& reque
   if (const auto found = known.find(request.kind); found != known.end()) return found->second;
   auto measured = session.compiled_baseline(request, std::move(stop));
   if (!measured && measured.error().code == ErrorCode::Cancelled) return std::move(measured).error();
-  // A judge that died over it says nothing about the candidate.
+  // A judge that died while compiling says nothing about the candidate.
   auto baseline = measured ? *measured : Baseline{{}, measured.error().message};
-  // What went wrong would do so again; a busy machine may be idle next time.
+  // Other failures would happen again; a busy machine may be idle next time.
   if (measured || measured.error().code != ErrorCode::Busy) known.emplace(request.kind, baseline);
   return baseline;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// What a correct candidate is compared with besides the eager reference: times of references that torch.compile built,
-/// remembered by everything that can change them.
+/// Baselines besides the eager reference: times of references that torch.compile built, remembered under everything
+/// that can change them.
 
 #include <map>
 #include <optional>
@@ -18,26 +18,26 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The comparison with one baseline, measured unless `session` remembers it. Requires: no runner is alive, and the
-/// caller has the device alone. Whatever goes wrong is the reason in the report; the only Error is Cancelled.
+/// Compares with one baseline, which is measured unless `session` remembers it. Failures become the reason in the
+/// report; the only Error is Cancelled. Requires: no runner is alive, and the caller holds the device exclusively.
 [[nodiscard]] Result<BaselineReport> compare_with_baseline(JudgeSession& session,
                                                            const CompiledBaselineRequest& request,
                                                            double candidate_median_ns, std::stop_token stop);
 
-/// Has `judge` compile its reference and time it: a few times, if other work disturbs that, then Busy.
-/// Requires: nobody asks that judge for anything else.
+/// Has `judge` compile its reference and time it, several times if other work disturbs that; then Busy. Requires: the
+/// judge is used for nothing else.
 [[nodiscard]] Result<Baseline> time_compiled_reference(Judge& judge, const CompileReferenceRequest& request,
                                                        const BaselineSampling& sampling, std::stop_token stop);
 
-/// Times on disk, each in a file that can be read. Several processes may use a directory.
+/// Times on disk, each in a readable file. Several processes may use a directory.
 class BaselineStore {
  public:
-  /// Empty: nothing is kept.
+  /// An empty directory keeps nothing.
   explicit BaselineStore(std::string directory) : directory_(std::move(directory)) {}
 
-  /// What was kept under this very text; nothing for a file that is not what keep() writes.
+  /// The time kept under exactly this text; nothing for a file that keep() did not write.
   [[nodiscard]] std::optional<Baseline> find(const std::string& key_text) const;
-  /// Only times: what failed may work later. A store that cannot be written costs time, not correctness.
+  /// Keeps a time. Failures are not kept, because they may work later. A store that cannot be written costs time only.
   void keep(const std::string& key_text, const Baseline& baseline) const;
 
  private:

@@ -11,16 +11,16 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// On a processor, comparing more than this in full costs more than the calls themselves; then every second one, chosen
-/// by lot.
+/// On a processor, comparing larger outputs in full costs more than the calls themselves; then every second call is
+/// compared in full, chosen at random.
 constexpr std::uint64_t k_always_full_output_bytes = 64u << 20;
-/// Calls of the reference up to here are staged before anybody asks for them: the messages that it saves in a hundred
-/// pairs cost more than one call in vain.
+/// Reference calls up to this length are staged ahead: the messages that this saves in a hundred pairs cost more than
+/// one wasted call.
 constexpr std::int64_t k_short_call_ns = 5'000'000;
 constexpr int k_echoes = 16;
 constexpr int k_tried_replays = 2;
 
-/// There and back: ABBA takes out what being second costs.
+/// The order alternates (ABBA), which cancels the cost of being called second.
 StageRequest timed_call(int number, CallMode mode) {
   return {.distribution = std::string(k_own_distribution),
           .freshness = Freshness::Canary,
@@ -32,9 +32,14 @@ StageRequest timed_call(int number, CallMode mode) {
 
 CandidateSession::CandidateSession(RunnerKind kind, const EvaluationOptions& options,
                                    const EvaluationBackends& backends, JudgeSession& task, std::stop_token stop)
-    : kind_(kind), options_(options), backends_(backends), task_(task), stop_(std::move(stop)) {}
+    : kind_(kind),
+      options_(options),
+      backends_(backends),
+      task_(task),
+      stop_(std::move(stop)),
+      build_time_left_(options.build_timeout) {}
 
-Result<Ended> CandidateSession::load(const Artifact& artifact, std::string builds_key) {
+Result<EarlyVerdict> CandidateSession::load(const Artifact& artifact, std::string builds_key) {
   KERNELGEN_TRY(runner_, backends_.runners.take(kind_, stop_));
   for (int i = 0; i < k_echoes; ++i) {
     const auto echo = runner_->echo(options_.call_timeout);
@@ -52,15 +57,15 @@ Result<Ended> CandidateSession::load(const Artifact& artifact, std::string build
                                  .memory_limit = options_.memory_limit,
                                  .exchange_bytes = task_.layout.bytes,
                                  .outputs = task_.layout.outputs},
-                                options_.call_timeout),
+                                building_limits()),
                   RunnerStep::Load);
 }
 
-Result<Ended> CandidateSession::check_weights(std::optional<WeightReport>& report) {
-  if (native()) return Ended();
+Result<EarlyVerdict> CandidateSession::check_weights(std::optional<WeightReport>& report) {
+  if (native()) return EarlyVerdict();
   for (int set : {1, 2}) {
     KERNELGEN_TRY(auto seed, judge().use_weights(set));
-    const auto constructed = runner_->construct(set, seed, options_.call_timeout);
+    const auto constructed = runner_->construct(set, seed, building_limits());
     KERNELGEN_TRY(auto ended, ended_by(constructed, RunnerStep::Construct));
     if (ended) return ended;
     const auto& reply = std::get<RunnerReply>(constructed);
@@ -68,26 +73,26 @@ Result<Ended> CandidateSession::check_weights(std::optional<WeightReport>& repor
     KERNELGEN_TRY(ended, match_state(set, reply.arg[0], report));
     if (ended) return ended;
   }
-  if (report->unmapped.empty()) return Ended();
-  return Ended(Outcome{OutcomeKind::WeightSync, "",
-                       fmt::format("{} of the reference's tensors are not in ModelNew under the same seed: {}",
-                                   report->unmapped.size(), fmt::join(report->unmapped, ", "))});
+  if (report->unmapped.empty()) return EarlyVerdict();
+  return EarlyVerdict(Outcome{OutcomeKind::WeightSync, "",
+                              fmt::format("{} of the reference's tensors are not in ModelNew under the same seed: {}",
+                                          report->unmapped.size(), fmt::join(report->unmapped, ", "))});
 }
 
-Result<Ended> CandidateSession::match_state(int set, std::uint64_t bytes, std::optional<WeightReport>& report) {
+Result<EarlyVerdict> CandidateSession::match_state(int set, std::uint64_t bytes, std::optional<WeightReport>& report) {
   const auto limit = options_.memory_limit;
   if (bytes > limit)
-    return Ended(Outcome{OutcomeKind::OutOfMemory, "",
-                         fmt::format("its weights take {} bytes, more than the limit of {}", bytes, limit)});
+    return EarlyVerdict(Outcome{OutcomeKind::OutOfMemory, "",
+                                fmt::format("its weights take {} bytes, more than the limit of {}", bytes, limit)});
   KERNELGEN_TRY(auto state, backends_.memory.allocate("kernelgen-state", bytes));
   KERNELGEN_TRY(auto ended,
                 ended_by(runner_->export_state(set, state->fd(), bytes, options_.call_timeout), RunnerStep::Export));
   if (ended) return ended;
   KERNELGEN_TRY(report, judge().match_state(set, state->memory()));
-  return Ended();
+  return EarlyVerdict();
 }
 
-Result<Ended> CandidateSession::switch_weights(int set) {
+Result<EarlyVerdict> CandidateSession::switch_weights(int set) {
   if (native() && prepared_set_ != 0) {
     KERNELGEN_TRY(auto ended, ended_by(runner_->destroy(prepared_set_, options_.call_timeout), RunnerStep::Destroy));
     if (ended) return ended;
@@ -95,13 +100,13 @@ Result<Ended> CandidateSession::switch_weights(int set) {
   KERNELGEN_TRY([[maybe_unused]] auto seed, judge().use_weights(set));
   weight_set_ = set;
   call_ = 0;
-  if (!native()) return Ended();
+  if (!native()) return EarlyVerdict();
   const auto prepared = runner_->prepare(set, options_.call_timeout);
   KERNELGEN_TRY(auto ended, ended_by(prepared, RunnerStep::Prepare));
   if (ended) return ended;
   prepared_set_ = set;
   note_prepare_time(std::get<RunnerReply>(prepared));
-  return Ended();
+  return EarlyVerdict();
 }
 
 Result<CaseResult> CandidateSession::call(const std::string& distribution, Freshness freshness) {
@@ -129,10 +134,10 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
   KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
   if (ended) return Answer(*std::move(ended));
   const auto& reply = std::get<RunnerReply>(answer);
-  // Decided only now, when the answer is there: the candidate cannot know which calls count.
+  // This is decided after the answer, so that the candidate cannot know which calls count.
   const bool cheap = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes;
   const bool full = options_.measure.full_comparisons > 0 && (cheap || coin_(entropy_) == 0);
-  // In vain after the last pair: only where calls are short.
+  // The stage after the last pair is wasted, which is worth it where calls are short.
   const auto next = reference_ns_ > 0 && reference_ns_ < k_short_call_ns
                         ? std::optional(timed_call(number + 1, reference))
                         : std::nullopt;
@@ -141,7 +146,7 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
     checked.outcome.message = fmt::format("timed call {}: {}", number, checked.outcome.message);
     return Answer(std::move(checked.outcome));
   }
-  // One of the two is zero.
+  // The reference was called before or after the candidate; the other time is zero.
   reference_ns_ = staged.reference_ns + checked.reference_ns;
   return Answer(TimedPair{.reference_ns = reference_ns_,
                           .candidate_ns = std::max<std::int64_t>(call_ns(reply), 1),
@@ -154,7 +159,7 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
 }
 
 Result<std::optional<std::string>> CandidateSession::try_replay() {
-  // What a capture misses runs while it is captured, so that the first replay looks right.
+  // Work that a capture misses runs during the capture, so that the first replay would look right.
   for (int i = 0; i < k_tried_replays; ++i) {
     KERNELGEN_TRY(auto refused, replay_once());
     if (refused) return refused;
@@ -169,7 +174,7 @@ Result<std::optional<std::string>> CandidateSession::replay_once() {
   if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
   if (const auto* death = std::get_if<RunnerDeath>(&answer)) {
     lost_ = true;
-    return Refused(outcome_of_death(*death, RunnerStep::Run, options_.call_timeout).message);
+    return Refused(outcome_of_death(*death, RunnerStep::Run, options_).message);
   }
   const auto& reply = std::get<RunnerReply>(answer);
   lost_ = reply.status == RunnerStatus::DeviceFault;
@@ -181,26 +186,36 @@ Result<std::optional<std::string>> CandidateSession::replay_once() {
 
 ExchangeFacts CandidateSession::end() {
   ExchangeFacts facts{.native = native(), .echoes_ns = echoes_ns_};
-  // Of a Python runner that copies its outputs itself, after the call; a native candidate wrote them there.
+  // A Python runner may have to copy its outputs itself, after the call; a native candidate wrote them in place.
   if (runner_ && !native() && !runner_->fetches_outputs()) facts.copied_bytes = task_.layout.output_bytes;
   runner_.reset();
   return facts;
 }
 
 RunnerAnswer CandidateSession::run(const StagedCase& staged, Allocations allocations, CallMode mode) {
-  return runner_->run(weight_set_, staged.forward_seed, allocations, mode, options_.call_timeout);
+  const bool first = called_sets_.insert(weight_set_).second;
+  return runner_->run(weight_set_, staged.forward_seed, allocations, mode,
+                      first ? building_limits() : StepLimits{options_.call_timeout});
+}
+
+StepLimits CandidateSession::building_limits() const {
+  // A native candidate was compiled before, and cannot start processes.
+  if (native()) return {options_.call_timeout};
+  return {options_.call_timeout, std::chrono::duration_cast<std::chrono::milliseconds>(build_time_left_)};
 }
 
 std::int64_t CandidateSession::call_ns(const RunnerReply& reply) const {
   return on_device() ? reply.device_ns() : reply.end_ns - reply.start_ns;
 }
 
-Result<Ended> CandidateSession::ended_by(const RunnerAnswer& answer, RunnerStep step) const {
+Result<EarlyVerdict> CandidateSession::ended_by(const RunnerAnswer& answer, RunnerStep step) {
   if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
   if (const auto* death = std::get_if<RunnerDeath>(&answer))
-    return Ended(outcome_of_death(*death, step, options_.call_timeout));
-  auto outcome = outcome_of_reply(std::get<RunnerReply>(answer), step);
-  return outcome.correct() ? Ended() : Ended(std::move(outcome));
+    return EarlyVerdict(outcome_of_death(*death, step, options_));
+  const auto& reply = std::get<RunnerReply>(answer);
+  build_time_left_ -= std::min(build_time_left_, reply.build_time);
+  auto outcome = outcome_of_reply(reply, step);
+  return outcome.correct() ? EarlyVerdict() : EarlyVerdict(std::move(outcome));
 }
 
 void CandidateSession::note_prepare_time(const RunnerReply& reply) {

@@ -1,12 +1,13 @@
 #pragma once
 
 /// \file
-/// A candidate in its runner beside the task in its judge, call by call: what is asked of both, and how an answer is
-/// read. Which calls are made, in which order, and what follows from them is decided in evaluation.cpp.
+/// A candidate in its runner and its task in a judge, call by call: sends requests to both and reads their answers. The
+/// order of the calls, and what follows from them, is decided in evaluation.cpp.
 
 #include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <variant>
@@ -23,53 +24,55 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Nothing while the evaluation goes on; the verdict as soon as there is one.
-using Ended = std::optional<Outcome>;
+/// The verdict that ends an evaluation early; nothing while it goes on.
+using EarlyVerdict = std::optional<Outcome>;
 
 /// The distribution that a task draws from by itself.
 inline constexpr std::string_view k_own_distribution = "own";
 
-/// One candidate, loaded into a runner, and the judge that asks it. Everything borrowed must outlive it.
+/// One candidate in a runner, and the judge that compares its answers. Everything borrowed must outlive it.
 class CandidateSession {
  public:
   CandidateSession(RunnerKind kind, const EvaluationOptions& options, const EvaluationBackends& backends,
                    JudgeSession& task, std::stop_token stop);
 
-  /// Takes a runner, measures what an exchange with it costs, and loads the candidate.
-  Result<Ended> load(const Artifact& artifact, std::string builds_key);
-  /// What the runner's sandbox lacks. Requires: load().
+  /// Takes a runner, measures the overhead of an exchange with it, and loads the candidate.
+  Result<EarlyVerdict> load(const Artifact& artifact, std::string builds_key);
+  /// The walls that the runner's sandbox lacks. Requires: load().
   [[nodiscard]] std::string isolation() const { return runner_->isolation(); }
 
-  /// ModelNew draws its own weights: both instances are built and compared before anything is called.
-  Result<Ended> check_weights(std::optional<WeightReport>& report);
-  /// Makes a weight set current on both sides. Native candidates see only one set at a time: it lies in the exchange
-  /// buffers that they may point into.
-  Result<Ended> switch_weights(int set);
+  /// Constructs both instances of ModelNew, which draws its own weights, and compares these with the reference's.
+  Result<EarlyVerdict> check_weights(std::optional<WeightReport>& report);
+  /// Makes a weight set current in judge and runner. Native candidates see one set at a time, because they may keep
+  /// pointers into the exchange buffers, which hold it.
+  Result<EarlyVerdict> switch_weights(int set);
 
-  /// One staged, run and fully compared call.
+  /// Makes one call that is compared in full.
   Result<CaseResult> call(const std::string& distribution, Freshness freshness);
-  /// One timed call of each, on the same inputs. `number` counts from 1.
+  /// Makes one timed call of reference and candidate each, on the same inputs. `number` counts from 1.
   Result<std::variant<TimedPair, Outcome>> timed_pair(int number, CallMode reference, CallMode candidate);
-  /// Captures the candidate, off the clock, and checks replays. Why there can be none, if so: that it was right when it
-  /// was called is known by now.
+  /// Captures the candidate as a graph, off the clock, and checks replays. Returns the reason if it cannot be replayed,
+  /// which is no fault: its eager calls were right.
   Result<std::optional<std::string>> try_replay();
 
   /// The runner cannot be used any more, and that says nothing about the candidate.
   [[nodiscard]] bool lost() const { return lost_; }
-  /// Of the first preparation and of the first call, by the runner's word; 0 until then.
+  /// Times of the first preparation and of the first call, by the runner's clock; 0 until then.
   [[nodiscard]] std::int64_t prepare_ns() const { return prepare_ns_; }
   [[nodiscard]] std::int64_t first_call_ns() const { return first_call_ns_; }
 
-  /// Ends the runner, if there is one; what was seen of its exchanges.
+  /// Ends the runner, if there is one, and returns what was seen of its exchanges.
   ExchangeFacts end();
 
  private:
-  Result<Ended> match_state(int set, std::uint64_t bytes, std::optional<WeightReport>& report);
+  Result<EarlyVerdict> match_state(int set, std::uint64_t bytes, std::optional<WeightReport>& report);
   Result<std::optional<std::string>> replay_once();
   RunnerAnswer run(const StagedCase& staged, Allocations allocations, CallMode mode);
-  /// What a call took by the clock that counts here.
+  /// Limits of a step in which a Python candidate may build: what is left of its time for building.
+  [[nodiscard]] StepLimits building_limits() const;
+  /// The time of a call by the clock that is reported: the device's, or the runner's.
   [[nodiscard]] std::int64_t call_ns(const RunnerReply& reply) const;
-  Result<Ended> ended_by(const RunnerAnswer& answer, RunnerStep step) const;
+  Result<EarlyVerdict> ended_by(const RunnerAnswer& answer, RunnerStep step);
   void note_prepare_time(const RunnerReply& reply);
   [[nodiscard]] bool native() const { return kind_ == RunnerKind::Native; }
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
@@ -88,8 +91,12 @@ class CandidateSession {
   bool lost_ = false;
   std::int64_t prepare_ns_ = 0;
   std::int64_t first_call_ns_ = 0;
-  /// Of the last timed call.
+  /// The reference's time in the last timed pair.
   std::int64_t reference_ns_ = 0;
+  /// What is left of EvaluationOptions::build_timeout.
+  std::chrono::nanoseconds build_time_left_;
+  /// Weight sets under which the candidate has been called; the first call under each may build.
+  std::set<int> called_sets_;
   std::vector<std::int64_t> echoes_ns_;
   std::random_device entropy_;
   std::uniform_int_distribution<int> coin_{0, 1};

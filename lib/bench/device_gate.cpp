@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
+#include <set>
 
 #include "support/errno_error.hpp"
 #include "support/file_lock.hpp"
@@ -34,26 +36,36 @@ Result<UniqueFd> open_lock(const std::string& path) {
 
 class LocalGate final : public DeviceGate {
  public:
-  explicit LocalGate(std::string lock_file) : lock_file_(std::move(lock_file)) {}
+  LocalGate(std::string lock_file, std::chrono::milliseconds build_patience)
+      : lock_file_(std::move(lock_file)), build_patience_(build_patience) {}
 
-  Result<std::unique_ptr<Hold>> share(std::stop_token stop) override {
-    std::unique_lock lock(mutex_);
-    // A waiting measurement goes first, or a stream of compilations would starve it.
-    if (!changed_.wait(lock, stop, [&] { return !alone_ && waiting_ == 0; })) return cancelled();
-    ++sharing_;
-    return std::unique_ptr<Hold>(std::make_unique<Release>(*this, sharing_));
+  Result<std::unique_ptr<Hold>> acquire_shared(std::stop_token stop) override {
+    return join(Clock::time_point::max(), std::move(stop));
   }
 
-  Result<std::unique_ptr<Hold>> alone(std::stop_token stop) override {
+  Result<std::unique_ptr<Hold>> acquire_for_build(std::stop_token stop) override {
+    return join(Clock::now() + build_patience_, std::move(stop));
+  }
+
+  Result<std::unique_ptr<Hold>> acquire_exclusive(std::stop_token stop) override {
     std::unique_lock lock(mutex_);
     ++waiting_;
-    const bool mine = changed_.wait(lock, stop, [&] { return !alone_ && sharing_ == 0; });
+    bool mine = false;
+    while (!(mine = !exclusive_ && blocking_until() <= Clock::now()) && !stop.stop_requested()) {
+      const auto has_changed = [this, seen = version_] { return version_ != seen; };
+      const auto until = exclusive_ ? Clock::time_point::max() : blocking_until();
+      if (until == Clock::time_point::max()) {
+        changed_.wait(lock, stop, has_changed);
+      } else {
+        changed_.wait_until(lock, stop, until, has_changed);
+      }
+    }
     --waiting_;
-    changed_.notify_all();
+    notify();
     if (!mine) return cancelled();
-    alone_ = 1;
+    exclusive_ = true;
     lock.unlock();
-    auto hold = std::make_unique<Release>(*this, alone_);
+    auto hold = std::make_unique<ExclusiveHold>(*this);
     KERNELGEN_TRY(auto file, open_lock(lock_file_));
     const auto never = std::chrono::steady_clock::now() + k_forever;
     KERNELGEN_CHECK(wait_for_lock(file.get(), "the device lock " + lock_file_, never, stop));
@@ -62,41 +74,80 @@ class LocalGate final : public DeviceGate {
   }
 
  private:
-  class Release final : public Hold {
+  using Clock = std::chrono::steady_clock;
+  /// When each sharing hold stops excluding measurements.
+  using Sharing = std::multiset<Clock::time_point>;
+
+  class SharedHold final : public Hold {
    public:
-    Release(LocalGate& gate, int& count) : gate_(gate), count_(count) {}
-    Release(const Release&) = delete;
-    Release& operator=(const Release&) = delete;
-    ~Release() override {
+    SharedHold(LocalGate& gate, Sharing::iterator place) : gate_(gate), place_(place) {}
+    SharedHold(const SharedHold&) = delete;
+    SharedHold& operator=(const SharedHold&) = delete;
+    ~SharedHold() override {
+      const std::scoped_lock lock(gate_.mutex_);
+      gate_.sharing_.erase(place_);
+      gate_.notify();
+    }
+
+   private:
+    LocalGate& gate_;
+    Sharing::iterator place_;
+  };
+
+  class ExclusiveHold final : public Hold {
+   public:
+    explicit ExclusiveHold(LocalGate& gate) : gate_(gate) {}
+    ExclusiveHold(const ExclusiveHold&) = delete;
+    ExclusiveHold& operator=(const ExclusiveHold&) = delete;
+    ~ExclusiveHold() override {
       file.reset();
       const std::scoped_lock lock(gate_.mutex_);
-      --count_;
-      gate_.changed_.notify_all();
+      gate_.exclusive_ = false;
+      gate_.notify();
     }
     UniqueFd file;
 
    private:
     LocalGate& gate_;
-    int& count_;
   };
 
+  Result<std::unique_ptr<Hold>> join(Clock::time_point until, std::stop_token stop) {
+    std::unique_lock lock(mutex_);
+    // A waiting measurement goes first, or a stream of compilations would starve it.
+    if (!changed_.wait(lock, stop, [&] { return !exclusive_ && waiting_ == 0; })) return cancelled();
+    return std::unique_ptr<Hold>(std::make_unique<SharedHold>(*this, sharing_.insert(until)));
+  }
+
+  /// Requires: the mutex is held.
+  void notify() {
+    ++version_;
+    changed_.notify_all();
+  }
+
+  /// Until when the sharing holds exclude a measurement. Requires: the mutex is held.
+  [[nodiscard]] Clock::time_point blocking_until() const {
+    return sharing_.empty() ? Clock::time_point::min() : *sharing_.rbegin();
+  }
+
   const std::string lock_file_;
+  const std::chrono::milliseconds build_patience_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  int sharing_ = 0;
-  int alone_ = 0;
+  std::uint64_t version_ = 0;
+  Sharing sharing_;
+  bool exclusive_ = false;
   int waiting_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceGate> make_device_gate(std::string lock_file) {
-  return std::make_unique<LocalGate>(std::move(lock_file));
+std::unique_ptr<DeviceGate> make_device_gate(std::string lock_file, std::chrono::milliseconds build_patience) {
+  return std::make_unique<LocalGate>(std::move(lock_file), build_patience);
 }
 
 bool is_held(const std::string& lock_file) {
   const UniqueFd fd(::open(lock_file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  // Shared, so that those who look do not see each other; it ends with the descriptor.
+  // A shared lock, so that two readers do not see each other; it ends with the descriptor.
   if (!fd.valid()) return false;
   const auto locked = try_lock(fd.get(), lock_file, LockKind::Shared);
   return locked && !*locked;

@@ -16,10 +16,10 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Until the driver has taken the memory of a process apart; more than twice what was seen.
+/// The time that a driver gets to free the memory of a process; more than twice what was observed.
 constexpr int k_settling_looks = 10;
 constexpr auto k_settling_pause = 20ms;
-/// What others hold of a device is worth a label above this part of its memory.
+/// Foreign memory on a device gets a label when it is more than one part in so many.
 constexpr std::uint64_t k_worth_a_label = 16;
 
 }  // namespace
@@ -49,12 +49,13 @@ std::optional<std::string> sharing_label(const DeviceUse& use) {
 
 namespace {
 
-/// Whether a candidate could not work for lack of memory. One that did work has its answers to show, whatever it says.
+/// Whether a candidate failed for lack of memory. A candidate that did not fail is judged by its answers, whatever it
+/// says.
 bool lacks_device_memory(const Outcome& outcome) {
   if (outcome.kind != OutcomeKind::OutOfMemory && outcome.kind != OutcomeKind::Launch &&
       outcome.kind != OutcomeKind::Crash)
     return false;
-  // As the drivers, their libraries and torch put it; a native candidate passes on what it was told.
+  // The words of the drivers, their libraries and torch; a native candidate passes them on.
   static constexpr std::string_view k_words[] = {
       "CUDA out of memory",        "HIP out of memory",        "[CUDA]: out of memory", ": out of memory",
       "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "_STATUS_ALLOC_FAILED"};
@@ -88,15 +89,16 @@ Outcome greedy_outcome(std::uint64_t held_bytes, const DeviceUse& use) {
   return {OutcomeKind::OutOfMemory, "", std::move(text)};
 }
 
-Outcome excuse_memory(Outcome verdict, const DeviceUse& use) {
+Outcome reattribute_memory_failure(Outcome verdict, const DeviceUse& use) {
   const auto shared = sharing_label(use);
   if (!shared || !lacks_device_memory(verdict)) return verdict;
-  // What no device of its kind has is no other's doing.
+  // An allocation that is larger than the whole device fails on an empty one, too.
   if (refused_bytes(verdict.message) > static_cast<double>(use.total_bytes)) return verdict;
   return {OutcomeKind::Suspect, std::string(k_memory_in_use),
-          fmt::format("memory of the device ran out, which may be others' doing ({}); repeat it when they have ended "
-                      "(`nvidia-smi` lists them), or on another device with --device; {}",
-                      *shared, verdict.message)};
+          fmt::format(
+              "memory of the device ran out, which may be due to other processes ({}); repeat it when they have ended "
+              "(`nvidia-smi` lists them), or on another device with --device; {}",
+              *shared, verdict.message)};
 }
 
 }  // namespace v0

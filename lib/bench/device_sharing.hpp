@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What other processes have of a device, and what follows for a candidate's verdict.
+/// The use of a device by foreign processes, and what follows for a candidate's verdict.
 
 #include <cstdint>
 #include <optional>
@@ -15,21 +15,22 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// As far as it can be known. A judge that cannot tell is not healthy any more, and says nothing about a candidate:
-/// what else is asked of it will fail with a reason of its own.
+/// The use of the session's device now; nothing where it is unknown. A judge that fails to answer is marked as not
+/// healthy: its later requests will fail with a reason of their own.
 [[nodiscard]] std::optional<DeviceUse> device_use(JudgeSession& session);
 
-/// With the runner gone: its memory may take the driver a while.
+/// The same once the driver has freed the memory of the runner. Requires: the runner is gone.
 [[nodiscard]] std::optional<DeviceUse> settled_device_use(JudgeSession& session);
 
-/// The label of a record whose device other processes hold much memory of; nothing else where it is little.
+/// The label for a device of which foreign processes hold much memory; nothing where they hold little.
 [[nodiscard]] std::optional<std::string> sharing_label(const DeviceUse& use);
 
-/// Of a candidate that held so many bytes of a device that its judge had none.
+/// The outcome of a candidate that held so many bytes of a device that its judge had none.
 [[nodiscard]] Outcome greedy_outcome(std::uint64_t held_bytes, const DeviceUse& use);
 
-/// Memory of a device that ran out where others hold much of it blames nobody: nobody can tell whose fault it was.
-[[nodiscard]] Outcome excuse_memory(Outcome verdict, const DeviceUse& use);
+/// Turns a failure for lack of device memory into the suspicion "memory in use" where foreign processes hold much of
+/// it: it cannot be told whether the candidate or they are to blame. Other verdicts stay as they are.
+[[nodiscard]] Outcome reattribute_memory_failure(Outcome verdict, const DeviceUse& use);
 
 }  // namespace v0
 }  // namespace kernelgen

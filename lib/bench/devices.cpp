@@ -73,7 +73,7 @@ class LocalDevices final : public Devices {
     return gpu == nullptr ? Result<void>() : set_up(*gpu, std::move(stop));
   }
 
-  void bar(const std::string& uuid) override { placement_.bar(uuid); }
+  void quarantine(const std::string& uuid) override { placement_.quarantine(uuid); }
   void mark_shared(const std::string& uuid) override { placement_.mark_shared(uuid); }
   int used_gpus() const override { return placement_.used_gpus(); }
 
@@ -97,7 +97,7 @@ class LocalDevices final : public Devices {
     return PlacedDevice{&cpu_, "", placement_.take(request.task, {{"", request.judge(std::nullopt)}})};
   }
 
-  /// Asked again while there is none: a driver may come late. Requires: the mutex is held.
+  /// The GPUs; asked for again while there is none, because a driver may come late. Requires: the mutex is held.
   Result<const GpuReading*> read(const std::stop_token& stop) {
     if (catalog_.empty()) {
       KERNELGEN_TRY(catalog_, read_gpu_catalog(options_.installation.devices_dir));
@@ -115,12 +115,12 @@ class LocalDevices final : public Devices {
     return gpus_.emplace_back(facts);
   }
 
-  /// What can be seen of other workers: one of them measures there, while nobody of this one is there.
+  /// 1 if another worker measures on the GPU while this worker has nothing there, else 0.
   [[nodiscard]] int work_of_others(const GpuFacts& gpu) const {
-    return placement_.at_hand(gpu.uuid) == 0 && is_held(lock_file(gpu)) ? 1 : 0;
+    return placement_.active_count(gpu.uuid) == 0 && is_held(lock_file(gpu)) ? 1 : 0;
   }
 
-  /// Waits for others on that device, and for nobody else.
+  /// Waits for measurements on that device, and for no others.
   Result<void> set_up(Gpu& gpu, std::stop_token stop) {
     const std::scoped_lock lock(gpu.mutex);
     if (gpu.ready) return {};
@@ -129,7 +129,7 @@ class LocalDevices final : public Devices {
     device.line = gpu.facts.to_line();
     device.gate = make_device_gate(lock_file(gpu.facts));
     if (!device.gpu->measured_bytes_per_second) {
-      KERNELGEN_TRY(const auto alone, device.gate->alone(stop));
+      KERNELGEN_TRY(const auto alone, device.gate->acquire_exclusive(stop));
       KERNELGEN_TRY(device.gpu->measured_bytes_per_second,
                     measure_gpu_bandwidth(gpu.facts, probe_options(), processes_, std::move(stop)));
     }
@@ -145,7 +145,7 @@ class LocalDevices final : public Devices {
             .cache_dir = options_.cache_dir};
   }
 
-  /// Beside that of the processor; users and workers of one host meet there.
+  /// The lock file of a GPU, beside that of the processor. All users and workers of one host share it.
   [[nodiscard]] std::string lock_file(const GpuFacts& gpu) const {
     const auto directory = std::filesystem::path(options_.device_lock).parent_path();
     return (directory / ("kernelgen." + gpu.uuid + ".lock")).string();
@@ -155,11 +155,12 @@ class LocalDevices final : public Devices {
     return {.installation = options_.installation,
             .python = options_.python,
             .environment = runner_environment_,
-            .builds_dir = (std::filesystem::path(options_.cache_dir) / "builds").string(),
+            .builds_dir = options_.cache_dir.empty() ? std::string()
+                                                     : (std::filesystem::path(options_.cache_dir) / "builds").string(),
             .gpu = std::move(gpu)};
   }
 
-  /// One store: what the compilers publish there is what the cache hands out.
+  /// Compilers and cache share one store: the cache hands out the files that the compilers publish.
   Result<std::unique_ptr<KernelCompiler>> make_compiler(Target target, const std::optional<GpuFacts>& gpu) const {
     Compilers compilers;
     KERNELGEN_TRY(auto native, make_native_compiler(target, gpu));
@@ -177,7 +178,7 @@ class LocalDevices final : public Devices {
                            .sandbox = options_.installation.sandbox.string(),
                            .environment = options_.environment};
     if (!gpu) return make_cpp_compiler(std::move(cpp), processes_);
-    // On the device of the tests, kernels are code of the host.
+    // On the fake device of the tests, kernels are host code.
     if (gpu->vendor == "fake") {
       cpp.target = target;
       cpp.flags.insert(cpp.flags.end(), {"-x", "c++"});
@@ -200,7 +201,7 @@ class LocalDevices final : public Devices {
   std::mutex mutex_;
   GpuCatalog catalog_;
   GpuReading reading_;
-  /// Addresses stay.
+  /// A list, so that addresses stay.
   std::list<Gpu> gpus_;
   Placement placement_;
 };

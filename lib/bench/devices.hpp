@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The devices of this host, each with what an evaluation on it needs. Which one an evaluation gets is decided here.
+/// The devices of this host, each with its gate, runners and compiler; and the choice of a device for an evaluation.
 
 #include <functional>
 #include <memory>
@@ -34,44 +34,44 @@ struct Device {
   std::unique_ptr<KernelCompiler> compiler;
 };
 
-/// What somebody needs a device for.
+/// A request for a device.
 struct DeviceRequest {
   Target target = Target::Cpp;
-  /// "cpu", a GPU by index, UUID or name; empty: a GPU where the target can use one and one is there, and of those that
-  /// are like the first the one on which it will be done soonest.
+  /// "cpu", or a GPU by index, UUID or name. Empty: a GPU where the target can use one and there is one; of those that
+  /// are like the first, the one on which the work will be done soonest.
   std::string asked;
-  /// Equal for those that share a judge, were they on one device.
+  /// A text that is equal for requests which share a judge on the same device.
   std::string task;
-  /// What it takes until there is a judge on a device; unset: the processor.
+  /// The work until there is a judge on a device; unset device: the processor.
   std::function<JudgeNeed(const std::optional<GpuFacts>&)> judge;
-  /// UUIDs of those to which any other is preferred.
+  /// UUIDs of devices to which any other one is preferred.
   std::set<std::string> tried{};
 };
 
-/// A device on which somebody is at hand until this ends.
+/// A device with a place on it, until this ends.
 struct PlacedDevice {
-  /// To be set up before it is used.
+  /// Must be set up before it is used.
   Device* device = nullptr;
   /// Its UUID; empty: the processor.
   std::string uuid;
   std::unique_ptr<Placement::Place> place;
 };
 
-/// Thread-safe. It must outlive who is placed.
+/// All devices. Thread-safe. It must outlive its places.
 class Devices {
  public:
   virtual ~Devices() = default;
-  /// MissingDevice or InvalidArgument when it cannot be.
+  /// Chooses a device and takes a place on it. MissingDevice or InvalidArgument when there is none.
   [[nodiscard]] virtual Result<PlacedDevice> place(const DeviceRequest& request, std::stop_token stop) = 0;
-  /// Takes its time when it is the first for a device, and nothing later.
+  /// Makes the device usable; only the first call for a device takes time.
   virtual Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) = 0;
-  /// A GPU could not be used: for a while, who names none gets another one.
-  virtual void bar(const std::string& uuid) = 0;
-  /// A GPU that others use: for a while, who names none rather gets another one.
+  /// Avoids a GPU that could not be used for a while, for requests that name none.
+  virtual void quarantine(const std::string& uuid) = 0;
+  /// Prefers other GPUs to one that foreign processes use for a while, for requests that name none.
   virtual void mark_shared(const std::string& uuid) = 0;
-  /// GPUs on which somebody is at hand.
+  /// The number of GPUs with an evaluation.
   [[nodiscard]] virtual int used_gpus() const = 0;
-  /// How many GPUs are used when nobody asks for one.
+  /// The number of GPUs that share the requests which name none.
   [[nodiscard]] virtual Result<int> count_gpus(std::stop_token stop) = 0;
 };
 

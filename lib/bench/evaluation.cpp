@@ -9,6 +9,7 @@
 #include <kernelgen/bench/statistics.hpp>
 
 #include "bench/baselines.hpp"
+#include "bench/build_ahead.hpp"
 #include "bench/candidate_session.hpp"
 #include "bench/device_sharing.hpp"
 #include "bench/measurement.hpp"
@@ -22,22 +23,16 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Own input sets per verdict: two on the first weights (one of them called twice), one more there, two on the second.
+/// Sets of the task's own inputs per verdict. The first set on the first weights is called twice.
 constexpr int k_own_sets_first_weights = 3;
 constexpr int k_own_sets_second_weights = 2;
-/// Enough repeats of a failing call to tell "wrong from now on" from "wrong now and then".
+/// Repetitions of a failing call, enough to tell "wrong from now on" from "wrong now and then".
 constexpr int k_repeats_of_failure = 6;
 constexpr BaselineSampling k_baseline_sampling{.min_samples = 10, .max_samples = 12, .budget = 300ms};
-/// Where replays are timed as well, this part of the timed calls that are compared in full are replays.
+/// Where replays are timed as well, one of so many full comparisons of timed calls is one of a replay.
 constexpr int k_replay_share = 2;
-/// A clock that could hide more than this share of a call is worth a label.
+/// A clock that could hide more than this share of a call gets a label.
 constexpr double k_loose_share = 0.1;
-
-/// Whether a Python candidate may compile something. One that calls torch's own kernels is not worth a process.
-bool builds_kernels(std::string_view source) {
-  return source.find("triton") != std::string_view::npos || source.find("cpp_extension") != std::string_view::npos;
-}
-
 class Evaluation {
  public:
   Evaluation(const EvaluationRequest& request, EvaluationRecord record, EvaluationBackends backends,
@@ -52,7 +47,7 @@ class Evaluation {
 
   Result<EvaluationRecord> run() {
     auto result = evaluate();
-    // What a judge is doing after an error is unknown: perhaps it still answers a question that was given up.
+    // After an error the judge may still be answering a request that was given up, so it is not used again.
     if (session_) session_->healthy = session_->healthy && result.has_value();
     return result;
   }
@@ -61,24 +56,29 @@ class Evaluation {
   Result<EvaluationRecord> evaluate() {
     KERNELGEN_TRY(auto refused, compile_and_open());
     if (refused) return finish(*std::move(refused));
-    KERNELGEN_TRY(auto alone, timed("wait for the device", [&] { return backends_.gate.alone(stop_); }));
-    KERNELGEN_TRY(auto verdict, judge_beside_candidate());
+    KERNELGEN_TRY(auto hold, timed("wait for the device", [&] { return acquire_device(); }));
+    KERNELGEN_TRY(auto verdict, judge_within_memory());
     const auto exchanges = timed("end", [&] { return candidate_->end(); });
-    verdict = excuse(std::move(verdict));
-    KERNELGEN_TRY(auto checked, doubt(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
+    verdict = reattribute_to_machine(std::move(verdict));
+    KERNELGEN_TRY(auto checked, check_plausibility(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
     KERNELGEN_CHECK(compare_with_baselines(checked));
     return finish(std::move(checked));
   }
 
+  /// Nothing that is only checked needs a quiet device.
+  Result<std::unique_ptr<DeviceGate::Hold>> acquire_device() {
+    return checks_only() ? backends_.gate.acquire_shared(stop_) : backends_.gate.acquire_exclusive(stop_);
+  }
+
   std::optional<DeviceUse> use_now() { return on_device() ? device_use(*session_) : std::nullopt; }
 
-  /// With the runner gone: a device that others fill blames no candidate.
-  Outcome excuse(Outcome verdict) {
+  /// Blames the machine where a candidate ran out of memory that foreign processes hold. Requires: the runner is gone.
+  Outcome reattribute_to_machine(Outcome verdict) {
     if (!on_device()) return verdict;
     const auto use = settled_device_use(*session_);
     if (!use) return verdict;
     if (auto label = sharing_label(*use)) record_.labels.push_back(*std::move(label));
-    return excuse_memory(std::move(verdict), *use);
+    return reattribute_memory_failure(std::move(verdict), *use);
   }
 
   template <class Work>
@@ -94,23 +94,29 @@ class Evaluation {
   EvaluationRecord finish(Outcome outcome) {
     record_.outcome = std::move(outcome);
     if (!record_.tolerance.standard) record_.labels.push_back("non-standard tolerance");
-    // Without a single timed call there is nothing to report, least of all a ratio of zero.
+    // A report without a single timed call would have a ratio of zero.
     if (record_.timing && record_.timing->candidate_ns.empty()) record_.timing.reset();
     if (record_.timing && record_.timing->full_comparisons < MeasureOptions{}.full_comparisons)
       record_.labels.push_back(
           fmt::format("reduced verification: {} timed calls compared in full", record_.timing->full_comparisons));
+    if (record_.timing && options_.mode == EvaluationMode::Quick)
+      record_.labels.push_back("quick: fewer samples and comparisons than a full verdict has");
     return std::move(record_);
   }
 
-  /// Who has a judge has its device, and must not let it idle: the judge comes when everything else is done.
-  Result<Ended> compile_and_open() {
+  /// The judge is opened last, because an open judge keeps its device from others.
+  Result<EarlyVerdict> compile_and_open() {
     const auto task = judge_task(request_.task, options_, backends_.gpu);
     auto known = backends_.judges.known(task);
     backends_.runners.expect(kind_);
-    auto compiling = std::async(std::launch::async, [this] { return compile(); });
-    // A task that nobody knows is admitted while the compiler runs, if nobody else needs the device.
+    // A task that cannot be used must not wait for a compiler.
+    std::stop_source compiler_stop;
+    const std::stop_callback stopped(stop_, [&] { compiler_stop.request_stop(); });
+    auto compiling = std::async(std::launch::async, [&, token = compiler_stop.get_token()] { return compile(token); });
+    // A task that is not known yet is admitted while the compiler runs, unless another evaluation needs the device.
     auto admitted =
         known ? Result<Known>(known) : timed("admit", [&] { return task_of(backends_.judges.try_open(task, stop_)); });
+    if (!admitted) compiler_stop.request_stop();
     auto compiled = timed("compile", [&] { return compiling.get(); });
     if (!admitted) return std::move(admitted).error();
     if (!compiled) return std::move(compiled).error();
@@ -121,33 +127,44 @@ class Evaluation {
     }
     describe(*known);
     if (auto refused = take(*std::move(compiled))) return refused;
-    KERNELGEN_CHECK(build_ahead(known->layout));
+    KERNELGEN_TRY(auto unbuilt, build_ahead(known->layout));
+    if (unbuilt) return unbuilt;
     KERNELGEN_TRY(session_, timed("wait for the judge", [&] { return backends_.judges.open(task, stop_); }));
     candidate_.emplace(kind_, options_, backends_, *session_, stop_);
-    return Ended();
+    return EarlyVerdict();
   }
 
   using Known = std::optional<AdmittedTask>;
 
-  /// What a session knows, if there is one. It ends; its judge stays warm.
+  /// The facts of an open session, if there is one. The session ends; its judge stays warm.
   static Result<Known> task_of(Result<std::unique_ptr<JudgeSession>> opened) {
     if (!opened) return std::move(opened).error();
     return *opened ? Known(static_cast<const AdmittedTask&>(**opened)) : Known();
   }
 
-  Result<CompileOutcome> compile() {
-    // A compiler disturbs what is measured on the processor, not what is measured on a device.
-    std::unique_ptr<DeviceGate::Hold> shared;
+  /// The right to build now; its members are released together.
+  struct BuildPermit {
+    std::unique_ptr<DeviceGate::Hold> hold;
     std::unique_ptr<Slots::Slot> slot;
+  };
+
+  /// A compiler disturbs measurements on the processor; for measurements on a device it takes processors away.
+  Result<BuildPermit> permit_build(const std::stop_token& stop) {
+    BuildPermit permit;
     if (!on_device()) {
-      KERNELGEN_TRY(shared, backends_.gate.share(stop_));
-    } else if (slot = backends_.compilers.take(stop_); !slot) {
+      KERNELGEN_TRY(permit.hold, backends_.gate.acquire_for_build(stop));
+    } else if (permit.slot = backends_.compilers.take(stop); !permit.slot) {
       return Error{ErrorCode::Cancelled, "cancelled while waiting for a compiler"};
     }
-    return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.compile_timeout}, stop_);
+    return permit;
   }
 
-  Ended take(CompileOutcome outcome) {
+  Result<CompileOutcome> compile(const std::stop_token& stop) {
+    KERNELGEN_TRY(const auto permit, permit_build(stop));
+    return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.build_timeout}, stop);
+  }
+
+  EarlyVerdict take(CompileOutcome outcome) {
     if (auto* failed = std::get_if<CompileFailed>(&outcome)) {
       record_.compile = std::move(failed->report);
       return std::move(failed->outcome);
@@ -165,38 +182,43 @@ class Evaluation {
     if (backends_.gpu && backends_.gpu->vendor == "fake") record_.labels.push_back("fake device: a time is no result");
   }
 
-  /// What a Python candidate compiles, it compiles before the device is its own.
-  Result<void> build_ahead(const ExchangeLayout& layout) {
-    if (!on_device() || kind_ != RunnerKind::Python || !builds_kernels(request_.candidate.source)) return {};
-    return timed("build ahead", [&]() -> Result<void> {
-      const auto slot = backends_.compilers.take(stop_);
-      if (!slot) return Error{ErrorCode::Cancelled, "cancelled while waiting for a compiler"};
+  /// Lets a Python candidate compile before it occupies the device. A compiler that hangs ends the evaluation here.
+  Result<EarlyVerdict> build_ahead(const ExchangeLayout& layout) {
+    if (kind_ != RunnerKind::Python || !may_build(request_.candidate.source)) return EarlyVerdict();
+    return timed("build ahead", [&]() -> Result<EarlyVerdict> {
+      KERNELGEN_TRY(const auto permit, permit_build(stop_));
       KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact_.path));
       KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", layout.python_job));
-      backends_.runners.build_ahead({.description_fd = job->fd(), .code_fd = code->fd(), .builds_key = builds_key()},
-                                    options_.compile_timeout, stop_);
-      return {};
+      const auto built = backends_.runners.build_ahead({.description_fd = job->fd(),
+                                                        .code_fd = code->fd(),
+                                                        .builds_key = builds_key(),
+                                                        .memory_limit = options_.memory_limit},
+                                                       build_ahead_limits(options_, on_device()), stop_);
+      if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+      if (built == BuildAhead::Done) return EarlyVerdict();
+      return EarlyVerdict(outcome_of_build_timeout("its import or first call", options_.build_timeout));
     });
   }
 
-  /// A candidate that takes the memory which is the judge's has failed, and not the judge.
-  Result<Outcome> judge_beside_candidate() {
+  /// Judges the candidate. Where the judge runs out of device memory because the candidate took it, the candidate has
+  /// failed, and not the judge.
+  Result<Outcome> judge_within_memory() {
     auto verdict = judge_candidate();
     if (verdict || verdict.error().code != ErrorCode::OutOfMemory) return verdict;
-    const auto beside = use_now();
-    if (!beside) return verdict;
+    const auto with_runner = use_now();
+    if (!with_runner) return verdict;
     candidate_->end();
-    const auto alone = settled_device_use(*session_);
-    if (!alone) return verdict;
-    if (beside->others_bytes <= alone->others_bytes + alone->runner_bytes) return verdict;
-    // It was in the midst of something.
+    const auto without = settled_device_use(*session_);
+    if (!without) return verdict;
+    if (with_runner->others_bytes <= without->others_bytes + without->runner_bytes) return verdict;
+    // The judge was interrupted in the middle of a request.
     session_->healthy = false;
-    return greedy_outcome(beside->others_bytes - alone->others_bytes, *alone);
+    return greedy_outcome(with_runner->others_bytes - without->others_bytes, *without);
   }
 
   /// The steps in order; the first that ends the evaluation gives the verdict.
   Result<Outcome> judge_candidate() {
-    using Step = Result<Ended> (Evaluation::*)();
+    using Step = Result<EarlyVerdict> (Evaluation::*)();
     static constexpr std::pair<std::string_view, Step> k_steps[] = {
         {"baseline", &Evaluation::measure_baseline},
         {"load", &Evaluation::load},
@@ -215,10 +237,10 @@ class Evaluation {
     return verdict_of_cases(record_.cases);
   }
 
-  Result<Ended> measure_baseline() {
-    if (!scores_time()) return Ended();
+  Result<EarlyVerdict> measure_baseline() {
+    if (!scores_time()) return EarlyVerdict();
     KERNELGEN_TRY([[maybe_unused]] auto seed, judge().use_weights(1));
-    record_.timing.emplace();
+    record_.timing.emplace().options = measure_options_of(options_);
     auto& clean = *session_->clean;
     if (clean.calls_ns.empty()) {
       KERNELGEN_TRY(auto calls, baseline(CallMode::Eager));
@@ -227,7 +249,7 @@ class Evaluation {
     record_.timing->clean_before_ns = clean.calls_ns;
     if (!on_device()) {
       record_.timing->speedup_device_reason = "the CPU has no device clock: use speedup_call";
-      return Ended();
+      return EarlyVerdict();
     }
     if (!clean.replays) {
       KERNELGEN_TRY(clean.replays, baseline(CallMode::Graph));
@@ -235,19 +257,19 @@ class Evaluation {
     record_.timing->clean_graph_ns = clean.replays->samples_ns;
     if (clean.replays->samples_ns.empty())
       record_.timing->speedup_device_reason = "the reference cannot be captured: " + clean.replays->reason;
-    return Ended();
+    return EarlyVerdict();
   }
 
   Result<Baseline> baseline(CallMode mode) { return judge().baseline(mode, k_baseline_sampling); }
 
-  Result<Ended> load() {
+  Result<EarlyVerdict> load() {
     KERNELGEN_TRY(auto ended, candidate_->load(artifact_, builds_key()));
     record_.environment.isolation = candidate_->isolation();
     return ended;
   }
 
-  /// The very same text, built by the same versions for the same model of device: the next evaluation may be on
-  /// another.
+  /// The key of what this very text builds with these versions for this model of device: the next evaluation of the
+  /// text may be on another device of the model.
   [[nodiscard]] std::string builds_key() const {
     const auto& environment = record_.environment;
     return sha256_hex(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python,
@@ -255,9 +277,9 @@ class Evaluation {
                                   backends_.gpu ? backends_.gpu->driver_version : 0));
   }
 
-  Result<Ended> check_state() { return candidate_->check_weights(record_.weights); }
+  Result<EarlyVerdict> check_state() { return candidate_->check_weights(record_.weights); }
 
-  Result<Ended> check_first_weights() {
+  Result<EarlyVerdict> check_first_weights() {
     KERNELGEN_TRY(auto ended, candidate_->switch_weights(1));
     if (ended) return ended;
     for (int i = 0; i < k_own_sets_first_weights; ++i) {
@@ -268,30 +290,30 @@ class Evaluation {
       KERNELGEN_TRY(ended, check_own(Freshness::Repeat));
       if (ended) return ended;
     }
-    return Ended();
+    return EarlyVerdict();
   }
 
-  Result<Ended> check_transforms() {
+  Result<EarlyVerdict> check_transforms() {
     for (const auto& distribution : session_->admission.distributions) {
       if (distribution == k_own_distribution) continue;
       KERNELGEN_TRY(auto ended, call(distribution, Freshness::New));
       if (ended && ended->kind != OutcomeKind::Accuracy) return ended;
     }
     const auto verdict = verdict_of_cases(record_.cases);
-    return verdict.correct() ? Ended() : Ended(verdict);
+    return verdict.correct() ? EarlyVerdict() : EarlyVerdict(verdict);
   }
 
-  Result<Ended> check_second_weights() {
+  Result<EarlyVerdict> check_second_weights() {
     KERNELGEN_TRY(auto ended, candidate_->switch_weights(2));
     if (ended) return ended;
     for (int i = 0; i < k_own_sets_second_weights; ++i) {
       KERNELGEN_TRY(ended, check_own(Freshness::New));
       if (ended) return ended;
     }
-    return Ended();
+    return EarlyVerdict();
   }
 
-  Result<Ended> check_own(Freshness freshness) {
+  Result<EarlyVerdict> check_own(Freshness freshness) {
     KERNELGEN_TRY(auto ended, call(std::string(k_own_distribution), freshness));
     if (!ended || ended->kind != OutcomeKind::Accuracy) return ended;
     std::vector<bool> right;
@@ -302,52 +324,59 @@ class Evaluation {
       if (again && again->kind != OutcomeKind::Accuracy) break;
       right.push_back(!again);
     }
-    return Ended(explain_repeats(*std::move(ended), right));
+    return EarlyVerdict(explain_repeats(*std::move(ended), right));
   }
 
   /// One call, kept in the record.
-  Result<Ended> call(const std::string& distribution, Freshness freshness) {
+  Result<EarlyVerdict> call(const std::string& distribution, Freshness freshness) {
     KERNELGEN_TRY(auto result, candidate_->call(distribution, freshness));
-    auto ended = result.outcome.correct() ? Ended() : Ended(result.outcome);
+    auto ended = result.outcome.correct() ? EarlyVerdict() : EarlyVerdict(result.outcome);
     record_.cases.push_back(std::move(result));
     return ended;
   }
 
-  /// Whether a speedup will come out of this: a task that cannot tell, or an interpreter, has none.
+  /// Whether the evaluation ends with the checks of correctness.
+  [[nodiscard]] bool checks_only() const { return options_.mode == EvaluationMode::CorrectnessOnly; }
+
+  /// Whether the evaluation gives a speedup. A task that cannot tell right from wrong has none, nor has an interpreter.
   [[nodiscard]] bool scores_time() const {
-    return kind_ != RunnerKind::PythonInterpreter && session_->admission.scored;
+    return !checks_only() && kind_ != RunnerKind::PythonInterpreter && session_->admission.scored;
   }
 
-  Result<Ended> measure() {
+  Result<EarlyVerdict> measure() {
     if (!session_->admission.scored)
-      return Ended(Outcome{OutcomeKind::NotScored, "",
-                           fmt::format("nothing wrong was found, but the task cannot tell right from wrong ({})",
-                                       fmt::join(session_->admission.labels, "; "))});
+      return EarlyVerdict(Outcome{OutcomeKind::NotScored, "",
+                                  fmt::format("nothing wrong was found, but the task cannot tell right from wrong ({})",
+                                              fmt::join(session_->admission.labels, "; "))});
+    if (checks_only()) {
+      record_.labels.push_back("correctness only: nothing was timed, and no timed call was compared");
+      return EarlyVerdict();
+    }
     if (!scores_time()) {
       record_.labels.push_back("interpreter: a time under an interpreter is not a result");
-      return Ended();
+      return EarlyVerdict();
     }
     record_.timing->prepare_ns = candidate_->prepare_ns();
     record_.timing->first_call_ns = candidate_->first_call_ns();
-    auto options = options_.measure;
-    // The other half is of replays.
+    auto options = measure_options_of(options_);
+    // The other half are replays.
     if (!record_.timing->clean_graph_ns.empty()) options.full_comparisons -= options.full_comparisons / k_replay_share;
     KERNELGEN_TRY(auto samples, sample(options, CallMode::Eager, CallMode::Eager));
     report_calls(*record_.timing, samples);
     return std::move(samples.ended);
   }
 
-  /// The same calls as graphs: what the device itself takes.
-  Result<Ended> measure_replays() {
-    if (!record_.timing || record_.timing->clean_graph_ns.empty()) return Ended();
+  /// Times the same calls as graphs, which is the time of the device without the host's.
+  Result<EarlyVerdict> measure_replays() {
+    if (!record_.timing || record_.timing->clean_graph_ns.empty()) return EarlyVerdict();
     KERNELGEN_TRY(const auto refused, candidate_->try_replay());
     auto mode = CallMode::Graph;
     if (refused) {
       record_.timing->speedup_device_reason = "the candidate cannot be replayed as a graph: " + *refused;
-      if (candidate_->lost()) return Ended();
+      if (candidate_->lost()) return EarlyVerdict();
       mode = CallMode::Eager;
     }
-    auto options = options_.measure;
+    auto options = measure_options_of(options_);
     options.full_comparisons /= k_replay_share;
     KERNELGEN_TRY(auto samples, sample(options, CallMode::Graph, mode));
     report_replays(*record_.timing, samples);
@@ -369,8 +398,8 @@ class Evaluation {
 
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
 
-  /// With the runner gone: do the clocks and baselines of a correct candidate add up?
-  Result<Outcome> doubt(Outcome verdict, const ClockAllowance& allowance) {
+  /// Checks whether clocks and baselines of a correct candidate agree. Requires: the runner is gone.
+  Result<Outcome> check_plausibility(Outcome verdict, const ClockAllowance& allowance) {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return verdict;
     auto& timing = *record_.timing;
     if (baseline_disturbed(timing.clean_before_ns, timing.reference_ns)) {
@@ -378,41 +407,44 @@ class Evaluation {
       session_->clean->calls_ns = after.samples_ns;
       timing.clean_after_ns = std::move(after.samples_ns);
     }
-    const auto loose_ns = allowance.in_total(timing.candidate_median_ns) - allowance.exchange_ns;
-    if (loose_ns > k_loose_share * timing.candidate_median_ns)
+    const auto call_ns = median(timing.candidate_ns);
+    const auto loose_ns = allowance.total_ns(call_ns) - allowance.exchange_ns;
+    if (loose_ns > k_loose_share * call_ns)
       record_.labels.push_back(
           fmt::format("loose clock: up to {:.0f} us of each call rest on the runner's word", loose_ns / 1e3));
-    KERNELGEN_TRY(auto own_work, doubt_own_work());
-    if (own_work) return *std::move(own_work);
-    if (auto doubtful = doubt_timing(timing, allowance)) return *std::move(doubtful);
+    KERNELGEN_TRY(auto hidden_work, check_plausibility_of_device_load());
+    if (hidden_work) return *std::move(hidden_work);
+    if (auto doubtful = check_plausibility_of_timing(timing, allowance)) return *std::move(doubtful);
     if (on_device()) {
-      if (auto doubtful = doubt_device_time(timing, memory_floor())) return *std::move(doubtful);
+      if (auto doubtful = check_plausibility_of_device_time(timing, memory_floor())) return *std::move(doubtful);
       return verdict;
     }
-    // A win that the worker's clock cannot see is no win.
-    if (loose_ns > timing.candidate_median_ns && timing.speedup_call.value > 1)
+    // A speedup that the worker's clock cannot see is not believed.
+    if (loose_ns > call_ns && timing.speedup_call.value > 1)
       return Outcome{
           OutcomeKind::Suspect, "too short to time",
           fmt::format("its call takes {:.0f} us by its own word, and the worker's clock cannot tell {:.0f} us",
-                      timing.candidate_median_ns / 1e3, loose_ns / 1e3)};
+                      call_ns / 1e3, loose_ns / 1e3)};
     return verdict;
   }
 
-  /// With the runner gone, others must still be there: what the device was busy with only while the candidate lived may
-  /// have been its own work, which goes on when its process is stopped.
-  Result<Ended> doubt_own_work() {
-    if (!is_busy_device(*record_.timing)) return Ended();
+  /// Checks whether a device that was busy is still busy without the runner. Work that was there only while the
+  /// candidate was alive may have been its own, which goes on when its process is stopped.
+  Result<EarlyVerdict> check_plausibility_of_device_load() {
+    if (!is_busy_device(*record_.timing)) return EarlyVerdict();
     const auto before = use_now();
     KERNELGEN_TRY([[maybe_unused]] auto calls, timed("device again", [&] { return baseline(CallMode::Eager); }));
     const auto after = use_now();
-    if (!before || !after || after->late_turns > before->late_turns) return Ended();
-    if (auto cheat = doubt_device_time(*record_.timing, memory_floor())) return Ended(*std::move(cheat));
-    return Ended(Outcome{OutcomeKind::Suspect, "keeps the device busy",
-                         "the device was busy while its calls were timed, and is idle now: it works outside of its "
-                         "calls, or somebody else's work has just ended"});
+    if (!before || !after || after->delayed_probes > before->delayed_probes) return EarlyVerdict();
+    if (auto cheat = check_plausibility_of_device_time(*record_.timing, memory_floor()))
+      return EarlyVerdict(*std::move(cheat));
+    return EarlyVerdict(
+        Outcome{OutcomeKind::Suspect, "keeps the device busy",
+                "the device was busy while its calls were timed, and is idle now: it works outside of its "
+                "calls, or the work of another process has just ended"});
   }
 
-  /// With the runner gone, and only of what turned out correct: this may take minutes.
+  /// Compares a correct candidate with the other baselines, which may take minutes. Requires: the runner is gone.
   Result<void> compare_with_baselines(const Outcome& verdict) {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return {};
     auto& timing = *record_.timing;
@@ -429,7 +461,7 @@ class Evaluation {
     return {};
   }
 
-  /// What memory alone takes. Written outputs may stay in the cache; inputs were put out of it.
+  /// The least memory traffic of a right kernel. Written outputs may stay in the cache; inputs were flushed from it.
   [[nodiscard]] MemoryFloor memory_floor() const {
     const auto cached = std::min(session_->layout.output_bytes, backends_.gpu->l2_bytes);
     return {.bytes = static_cast<double>(session_->admission.sensitive_bytes.value_or(0) +

@@ -7,6 +7,8 @@
 ///     compile ----+
 ///                 +--> build ahead -> a judge -> the device -> baseline -> load -> weights -> own inputs
 ///     admit task -+                               -> transforms -> second weights -> timing -> record
+///
+/// With EvaluationMode::CorrectnessOnly there is no baseline and no timing, and the device is shared.
 
 #include <chrono>
 #include <functional>
@@ -27,27 +29,27 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Times of the reference with no runner alive. They stay with the judge: where later verdicts see it slower beside
-/// their candidates, it is timed anew.
+/// Times of the reference with no runner alive. They stay with the judge, and are taken again when a later verdict sees
+/// a slower reference beside its candidate.
 struct CleanBaselines {
   std::vector<std::int64_t> calls_ns;
   /// Unset until it was tried.
   std::optional<Baseline> replays;
-  /// Those that were asked for, failures included.
+  /// The baselines that were asked for, failures included.
   std::map<BaselineKind, Baseline> compiled;
 };
 
-/// A time of the reference as torch.compile builds it.
+/// A request to time the reference as torch.compile builds it.
 struct CompiledBaselineRequest {
   BaselineKind kind = BaselineKind::Compile;
-  /// Of compiling and comparing.
+  /// Limit of compiling and comparing.
   std::chrono::milliseconds timeout{300'000};
   BaselineSampling sampling;
   /// EvaluationBackends::machine.
   std::string machine;
 };
 
-/// What is known of a task once a judge has admitted it, and the same for every later judge of it.
+/// The facts about a task that its admission gave; they are the same for every later judge of it.
 struct AdmittedTask {
   TaskDescription description;
   Admission admission;
@@ -64,31 +66,31 @@ struct JudgeSession : AdmittedTask {
   int threads = 1;
   /// Borrowed like the judge.
   CleanBaselines* clean = nullptr;
-  /// What judges of other tasks keep of its device meanwhile.
+  /// Bytes of its device that the judges of other tasks keep meanwhile.
   std::uint64_t idle_bytes = 0;
-  /// Set to false when the judge answered with an error: it is then not used again.
+  /// False once the judge answered with an error: it is then not used again.
   bool healthy = true;
   /// Gives the judge back.
   virtual ~JudgeSession() = default;
-  /// The reference as torch.compile builds it, timed by a judge of its own that ends with the answer: nothing of it
-  /// reaches the one above. Known from earlier if the machine is the same.
-  /// Busy where other work disturbed it.
+  /// Times the reference as torch.compile builds it, in a judge of its own that ends with the answer, so that nothing
+  /// of torch.compile reaches this session's judge. A time from earlier is used if the machine is the same. Busy when
+  /// other work disturbed the measurement.
   virtual Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token stop) = 0;
 };
 
-/// Opens sessions, one at a time for each device: warm ones when there are any.
+/// Opens sessions, one at a time for each device, with a warm judge where there is one.
 class JudgeSource {
  public:
   virtual ~JudgeSource() = default;
-  /// Waits for its turn.
+  /// Waits until the device has no other session and the request is the next in the queue.
   virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) = 0;
-  /// Null where somebody has a session, or waits for one.
+  /// Null where another session is open or waited for.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) = 0;
-  /// Of a task that was opened before.
+  /// The facts about a task that was opened before.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
 };
 
-/// Who may use the device now. Work that would disturb a measurement shares it; a measurement has it alone.
+/// Keeps work that would disturb a measurement apart from measurements on one device.
 class DeviceGate {
  public:
   /// Released by the destructor.
@@ -97,11 +99,16 @@ class DeviceGate {
     virtual ~Hold() = default;
   };
   virtual ~DeviceGate() = default;
-  virtual Result<std::unique_ptr<Hold>> share(std::stop_token stop) = 0;
-  virtual Result<std::unique_ptr<Hold>> alone(std::stop_token stop) = 0;
+  /// For work beside which nothing may be measured.
+  virtual Result<std::unique_ptr<Hold>> acquire_shared(std::stop_token stop) = 0;
+  /// For a build. It excludes measurements for a limited time: a compiler that hangs must not keep others waiting. It
+  /// runs at low priority, so that it hardly disturbs what is measured afterwards.
+  virtual Result<std::unique_ptr<Hold>> acquire_for_build(std::stop_token stop) = 0;
+  /// For a measurement.
+  virtual Result<std::unique_ptr<Hold>> acquire_exclusive(std::stop_token stop) = 0;
 };
 
-/// A memory file of the worker's that a judge can open by path and a runner by descriptor.
+/// Makes memory files that a judge can open by path and a runner by descriptor.
 class SharedMemorySource {
  public:
   class Block {
@@ -112,9 +119,9 @@ class SharedMemorySource {
   };
   virtual ~SharedMemorySource() = default;
   virtual Result<std::unique_ptr<Block>> allocate(const std::string& name, std::uint64_t bytes) = 0;
-  /// A sealed read-only copy of `text`.
+  /// Makes a sealed read-only copy of `text`.
   virtual Result<std::unique_ptr<Block>> publish(const std::string& name, std::string_view text) = 0;
-  /// A file opened for reading.
+  /// Opens a file for reading.
   virtual Result<std::unique_ptr<Block>> open_file(const std::string& path) = 0;
 };
 
@@ -127,18 +134,18 @@ struct EvaluationBackends {
   RunnerSource& runners;
   DeviceGate& gate;
   SharedMemorySource& memory;
-  /// For those who compile for a device: what is measured needs some processors.
+  /// Limits how many compilers run for devices at once: measurements need some processors.
   Slots& compilers;
   std::function<std::chrono::steady_clock::time_point()> now;
-  /// Lines that say on which machine and device a time is worth anything.
+  /// Lines that identify machine and device: a time is valid there only.
   std::string machine{};
 };
 
-/// What a judge is asked for on behalf of an evaluation with these options. Requires: options.threads is resolved.
+/// The judge's task for an evaluation with these options. Requires: options.threads is resolved.
 [[nodiscard]] JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options,
                                    const std::optional<GpuFacts>& gpu);
 
-/// How a candidate is run: there is no interpreter where there is a GPU.
+/// The kind of runner for a target: Triton is interpreted where there is no GPU.
 [[nodiscard]] RunnerKind runner_kind(Target target, const std::optional<GpuFacts>& gpu);
 
 /// Evaluates one candidate. `record` comes with its id, start and environment filled in.

@@ -22,24 +22,25 @@
 #include "support/clock.hpp"
 #include "support/files.hpp"
 #include "support/random_id.hpp"
+#include "support/sha256.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Whether a failure is the device's, so far as can be told: another of its kind may do. What is not installed
-/// (MissingTool) is missing for all of them, and memory that ran out is another try's matter.
+/// Whether a failure seems to be the device's own, so that another one of its kind may work. A tool that is not
+/// installed is missing for all of them, and memory that ran out is handled by another try.
 bool is_of_device(ErrorCode code) { return code == ErrorCode::MissingDevice || code == ErrorCode::Unavailable; }
 
-/// What judges and runners both get, so that the reference and the candidate are timed under the same rules.
+/// The environment of judges and runners, so that the reference and the candidate are timed under the same rules.
 std::map<std::string, std::string> with_equal_terms(std::map<std::string, std::string> environment) {
-  // libgomp's threads spin for milliseconds after their work and would disturb whoever runs next. A short spin stays:
-  // without it every barrier costs a wake-up.
+  // libgomp's threads spin for milliseconds after their work and would disturb the process that runs next. A short spin
+  // stays: without it every barrier costs a wake-up.
   environment.try_emplace("OMP_WAIT_POLICY", "passive");
   environment.try_emplace("GOMP_SPINCOUNT", "2000");
-  // glibc adapts these to what a process happened to free before: then one side pays for page faults in every call
-  // and the other does not.
+  // glibc adapts these to the sizes that a process has freed before: then one side would pay for page faults in every
+  // call and the other would not.
   environment.try_emplace("GLIBC_TUNABLES",
                           "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824");
   return environment;
@@ -50,14 +51,24 @@ std::string system_line() {
   return ::uname(&name) == 0 ? fmt::format("{} {} {}", name.sysname, name.release, name.machine) : "unknown";
 }
 
-/// Where a time is worth anything: on this machine, until it is started anew, and on this device with this driver.
+/// Identifies the machine (until it is rebooted), the device and its driver: a time is valid there only.
 std::string machine_text(const Device& device) {
-  // Not its name: containers make theirs up, and images of machines share one.
+  // The name would not identify it: containers make theirs up, and images of machines share one.
   const auto boot = read_file("/proc/sys/kernel/random/boot_id");
   utsname name{};
   const std::string host = boot ? *boot : ::uname(&name) == 0 ? std::string(name.nodename) + '\n' : "unknown\n";
   return fmt::format("boot {}system {}\non {}\ndriver {}\n", host, system_line(), device.line,
                      device.gpu ? device.gpu->driver_version : 0);
+}
+
+/// Whether a candidate's options and language can be evaluated at all.
+Result<void> check_request(const EvaluationRequest& request) {
+  const auto& candidate = request.candidate;
+  const bool is_c = candidate.target == Target::Cpp && candidate.language == Language::C;
+  if (candidate.language != default_language(candidate.target) && !is_c)
+    return Error{ErrorCode::InvalidArgument, fmt::format("target {} takes no sources in language {}",
+                                                         to_string(candidate.target), to_string(candidate.language))};
+  return check_options(request.options);
 }
 
 /// The judges of one device.
@@ -83,7 +94,7 @@ class Evaluator final : public LocalBenchmarker {
       : options_(options), cpu_(std::move(cpu)), compilers_(compilers_beside(1, cpu_.usable_cores)) {}
 
   Result<void> start() {
-    // It is mounted into sandboxes by processes that work elsewhere.
+    // The directory is mounted into sandboxes by processes with another working directory.
     std::error_code error;
     if (!options_.cache_dir.empty()) options_.cache_dir = std::filesystem::absolute(options_.cache_dir, error).string();
     if (error) return Error{ErrorCode::InvalidArgument, "the cache directory: " + error.message()};
@@ -101,21 +112,31 @@ class Evaluator final : public LocalBenchmarker {
 
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                     std::stop_token stop) override {
+    KERNELGEN_CHECK(check_request(request));
     auto resolved = request;
     resolve_threads(resolved.options);
+    // Builds and warm judges are found by these, so a client's word for them does not count.
+    resolved.candidate.id =
+        make_candidate(request.candidate.target, request.candidate.language, request.candidate.source).id;
+    resolved.task.content_id = sha256_hex(request.task.text);
     const Work<EvaluationRecord> once = [&](const Device& device) {
       return evaluate_on(device, resolved, progress, stop);
     };
-    auto where = device_request(request.candidate.target, request.task, resolved.options);
-    return do_it(std::move(where), once, progress, stop);
+    auto where = device_request(request.candidate.target, resolved.task, resolved.options);
+    return run_with_retry(std::move(where), once, progress, stop);
   }
 
   Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
                                    std::stop_token stop) override {
+    KERNELGEN_CHECK(check_options(options));
     auto resolved = options;
     resolve_threads(resolved);
-    const Work<TaskDescription> once = [&](const Device& device) { return describe_on(device, task, resolved, stop); };
-    return do_it(device_request(Target::Torch, task, resolved), once, {}, stop);
+    auto source = task;
+    source.content_id = sha256_hex(task.text);
+    const Work<TaskDescription> once = [&](const Device& device) {
+      return describe_on(device, source, resolved, stop);
+    };
+    return run_with_retry(device_request(Target::Torch, source, resolved), once, {}, stop);
   }
 
   std::string device() const override { return cpu_.to_line(); }
@@ -131,7 +152,7 @@ class Evaluator final : public LocalBenchmarker {
   template <class Value>
   using Work = std::function<Result<Value>(const Device&)>;
 
-  /// How something went, and where.
+  /// The result of one try, and the device that it was on.
   template <class Value>
   struct Attempt {
     Result<Value> result;
@@ -139,65 +160,65 @@ class Evaluator final : public LocalBenchmarker {
     std::string device{};
   };
 
-  /// Devices on which there is no use in trying, and what happened there.
-  struct Useless {
+  /// Devices on which another try would fail as well, and the error that the last of them gave.
+  struct ExhaustedDevices {
     std::set<std::string> devices{};
     Error why{};
   };
 
-  /// Whether another try is on another device, if there is one that will do.
+  /// The device of another try.
   enum class Elsewhere {
-    No,
-    Rather,
-    Only,  ///< where it was, it would go the same way
+    No,            ///< any device
+    PreferOther,   ///< another device, if one is suitable
+    RequireOther,  ///< another device: on the same one it would fail again
   };
 
-  /// Why something is worth another try.
-  struct Again {
-    /// Empty: it is not.
+  /// Whether and where a failure is worth another try.
+  struct Retry {
+    /// Empty: it is not worth one.
     std::string reason;
     Elsewhere elsewhere = Elsewhere::No;
   };
 
-  /// Tries again what went wrong for reasons that have nothing to do with the candidate and may be otherwise now, or on
-  /// another device.
+  /// Does the work, and once more if it failed for a reason that has nothing to do with the candidate and may be gone
+  /// now, or on another device.
   template <class Value>
-  Result<Value> do_it(DeviceRequest request, const Work<Value>& once, const ProgressCallback& progress,
-                      const std::stop_token& stop) {
+  Result<Value> run_with_retry(DeviceRequest request, const Work<Value>& once, const ProgressCallback& progress,
+                               const std::stop_token& stop) {
     auto first = attempt(request, once, {}, stop);
-    KERNELGEN_TRY(const auto again, another_try(first, stop));
-    if (again.reason.empty()) return std::move(first.result);
-    const bool only_elsewhere = again.elsewhere == Elsewhere::Only;
-    if (again.elsewhere != Elsewhere::No) request.tried.insert(first.device);
+    KERNELGEN_TRY(const auto retry, find_retry(first, stop));
+    if (retry.reason.empty()) return std::move(first.result);
+    const bool require_other = retry.elsewhere == Elsewhere::RequireOther;
+    if (retry.elsewhere != Elsewhere::No) request.tried.insert(first.device);
     const Work<Value> announced = [&](const Device& device) {
-      if (progress) progress({"again", again.reason});
+      if (progress) progress({"again", retry.reason});
       return once(device);
     };
-    Useless useless;
-    if (only_elsewhere) useless = {.devices = {first.device}, .why = first.result.error()};
-    auto second = attempt(request, announced, std::move(useless), stop);
-    // It fits on one of its kind, so that somebody has to have had the memory of the other.
-    if (only_elsewhere && second.result) devices_->mark_shared(first.device);
-    label(second.result, "second try: " + again.reason);
+    ExhaustedDevices exhausted;
+    if (require_other) exhausted = {.devices = {first.device}, .why = first.result.error()};
+    auto second = attempt(request, announced, std::move(exhausted), stop);
+    // The task fits on a device of the same kind, so foreign processes must have held memory of the first one.
+    if (require_other && second.result) devices_->mark_shared(first.device);
+    label(second.result, "second try: " + retry.reason);
     return std::move(second.result);
   }
 
-  /// Where it will be done soonest; on another GPU when the one that it got cannot be used, which the request then has
-  /// among those that were tried.
+  /// Does the work where it will be done soonest, and on another GPU when that one cannot be used. GPUs that could not
+  /// be used are added to those that the request has tried.
   template <class Value>
-  Attempt<Value> attempt(DeviceRequest& request, const Work<Value>& once, Useless useless,
+  Attempt<Value> attempt(DeviceRequest& request, const Work<Value>& once, ExhaustedDevices exhausted,
                          const std::stop_token& stop) {
     std::vector<std::string> moves;
     while (true) {
       auto placed = devices_->place(request, stop);
       if (!placed) return {std::move(placed).error()};
       const auto uuid = placed->uuid;
-      if (useless.devices.contains(uuid)) return {std::move(useless.why), uuid};
+      if (exhausted.devices.contains(uuid)) return {std::move(exhausted.why), uuid};
       limit_compilers();
       auto result = set_up_and_do(*placed, once, stop);
       const bool unusable = !result && !uuid.empty() && is_of_device(result.error().code);
-      // Before the place is free: it would look like the best one.
-      if (unusable) devices_->bar(uuid);
+      // This comes before the place is released: the device would look like the best one.
+      if (unusable) devices_->quarantine(uuid);
       placed->place.reset();
       limit_compilers();
       if (!unusable) {
@@ -206,8 +227,8 @@ class Evaluator final : public LocalBenchmarker {
       }
       moves.push_back(fmt::format("moved from {}: {}", uuid, result.error().message));
       request.tried.insert(uuid);
-      useless.devices.insert(uuid);
-      useless.why = std::move(result).error();
+      exhausted.devices.insert(uuid);
+      exhausted.why = std::move(result).error();
     }
   }
 
@@ -224,21 +245,21 @@ class Evaluator final : public LocalBenchmarker {
   }
 
   template <class Value>
-  Result<Again> another_try(const Attempt<Value>& attempt, const std::stop_token& stop) {
+  Result<Retry> find_retry(const Attempt<Value>& attempt, const std::stop_token& stop) {
     const auto& [result, device] = attempt;
     if (!result && result.error().code == ErrorCode::OutOfMemory) {
       KERNELGEN_TRY(const bool made, judges_->make_room(device, stop));
-      if (made) return Again{"other tasks held the memory", Elsewhere::Rather};
-      return device.empty() ? Again{} : Again{"memory ran out on " + device, Elsewhere::Only};
+      if (made) return Retry{"other tasks held the memory", Elsewhere::PreferOther};
+      return device.empty() ? Retry{} : Retry{"memory ran out on " + device, Elsewhere::RequireOther};
     }
     if constexpr (std::is_same_v<Value, EvaluationRecord>) {
-      if (!result || !is_disturbance(result->outcome)) return Again{};
+      if (!result || !is_disturbance(result->outcome)) return Retry{};
       if (device.empty() || !is_disturbance_of_device(result->outcome, result->timing))
-        return Again{result->outcome.detail};
+        return Retry{result->outcome.detail};
       devices_->mark_shared(device);
-      return Again{result->outcome.detail, Elsewhere::Rather};
+      return Retry{result->outcome.detail, Elsewhere::PreferOther};
     }
-    return Again{};
+    return Retry{};
   }
 
   Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request,
@@ -266,7 +287,8 @@ class Evaluator final : public LocalBenchmarker {
     return description;
   }
 
-  /// `task` and `options` must outlive the answer. Requires: the options' threads are resolved.
+  /// The request for a device. `task` and `options` must outlive the answer. Requires: the options' threads are
+  /// resolved.
   DeviceRequest device_request(Target target, const TaskSource& task, const EvaluationOptions& options) {
     return {
         .target = target,
@@ -276,7 +298,7 @@ class Evaluator final : public LocalBenchmarker {
     };
   }
 
-  /// After somebody came to a device, or left one.
+  /// Adapts the number of compilers to the number of GPUs in use.
   void limit_compilers() {
     const std::scoped_lock lock(limit_mutex_);
     compilers_.limit(compilers_beside(devices_->used_gpus(), cpu_.usable_cores));
@@ -290,7 +312,9 @@ class Evaluator final : public LocalBenchmarker {
     record.task_content_id = request.task.content_id;
     record.candidate_id = request.candidate.id;
     record.target = request.candidate.target;
+    record.language = request.candidate.language;
     record.precision = request.options.precision;
+    record.mode = request.options.mode;
     KERNELGEN_TRY(record.environment, judges_->environment(std::move(stop)));
     record.environment.kernelgen_version = version();
     record.environment.device = device.line;
@@ -306,7 +330,7 @@ class Evaluator final : public LocalBenchmarker {
 
   WorkerOptions options_;
   CpuFacts cpu_;
-  /// What was counted is still so when it becomes the limit.
+  /// Makes counting the GPUs and setting the limit one step.
   std::mutex limit_mutex_;
   Slots compilers_;
   std::unique_ptr<SharedMemorySource> memory_;

@@ -5,10 +5,9 @@
 namespace kernelgen {
 inline namespace v0 {
 
-BOOST_DESCRIBE_STRUCT(MeasureOptions, (), (max_relative_interval, full_comparisons, max_samples, deadline))
 BOOST_DESCRIBE_STRUCT(BaselineOptions, (), (kinds, timeout))
 BOOST_DESCRIBE_STRUCT(EvaluationOptions, (),
-                      (precision, rtol, atol, measure, call_timeout, compile_timeout, task_timeout, memory_limit,
+                      (mode, precision, rtol, atol, measure, call_timeout, build_timeout, task_timeout, memory_limit,
                        threads, device, shrink, baselines))
 BOOST_DESCRIBE_STRUCT(EvaluationRequest, (), (task, candidate, options))
 BOOST_DESCRIBE_STRUCT(EvaluationProgress, (), (phase, detail))
@@ -16,9 +15,11 @@ BOOST_DESCRIBE_STRUCT(HelloMessage, (), (protocol, kernelgen_version, device, pi
 BOOST_DESCRIBE_STRUCT(WireError, (), (code, message, context))
 
 template <>
+inline constexpr auto json_codec::k_former_names<EvaluationOptions> =
+    std::array{FormerName{"build_timeout_ms", "compile_timeout_ms"}};
+template <>
 inline constexpr bool json_codec::k_left_out_when_empty<BaselineOptions> = true;
 
-KERNELGEN_JSON_TYPE_(, MeasureOptions)
 KERNELGEN_JSON_TYPE_(, EvaluationOptions)
 KERNELGEN_JSON_TYPE_(, EvaluationRequest)
 KERNELGEN_JSON_TYPE_(, EvaluationProgress)

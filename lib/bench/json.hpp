@@ -11,14 +11,13 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// An Error under way; a Result<Error> cannot be.
+/// An Error as JSON. Error itself has no JSON form, because Result<Error> would be ambiguous.
 struct WireError {
   ErrorCode code = ErrorCode::Internal;
   std::string message;
   std::vector<std::string> context;
 };
 
-KERNELGEN_JSON_TYPE_(extern, MeasureOptions)
 KERNELGEN_JSON_TYPE_(extern, EvaluationOptions)
 KERNELGEN_JSON_TYPE_(extern, EvaluationRequest)
 KERNELGEN_JSON_TYPE_(extern, EvaluationProgress)

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/baselines.hpp"
-#include "bench/judge_turns.hpp"
+#include "bench/judge_queue.hpp"
 #include "exec/zygote.hpp"
 #include "judge/judge_process.hpp"
 #include "support/files.hpp"
@@ -25,12 +25,12 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Part of every admission's key: raise it when the judge's admission changes meaning.
+/// A part of every admission's key; raise it when the judge's admission changes meaning.
 constexpr int k_admission_format = 1;
-/// The same of the times of compiled references.
+/// The same for the times of compiled references.
 constexpr int k_baseline_format = 1;
 
-/// The share of the memory that is free now which one task may take.
+/// The share of the free memory that one task may take.
 constexpr double k_memory_share = 0.8;
 
 std::uint64_t free_memory() {
@@ -39,13 +39,13 @@ std::uint64_t free_memory() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-/// Tasks of which something is remembered beside their judges, some kilobytes each.
+/// The number of tasks whose facts are remembered without their judges, some kilobytes each.
 constexpr std::size_t k_most_known = 1000;
 
-/// Judges that wait keep this share of a device's memory at most while another one starts there.
+/// Idle judges keep one part in so many of a device's memory at most while another one starts there.
 constexpr std::uint64_t k_idle_part = 8;
 
-/// Beside what it keeps for its task, for its contexts and those of the process of its turns.
+/// Device memory of an idle judge besides what it keeps for its task: its contexts, and those of its probe.
 constexpr std::uint64_t k_idle_judge_bytes = std::uint64_t{5} << 29;
 
 /// A judge with its task. Members are in the order in which they depend on each other.
@@ -58,7 +58,7 @@ struct WarmJudge {
   std::unique_ptr<Judge> judge;
   AdmittedTask task;
   std::optional<DeviceArena> device_arena;
-  /// What it keeps of its device while nobody uses it; known once it is started.
+  /// Bytes of its device that it keeps while it is idle; known once it is started.
   std::uint64_t kept_bytes = 0;
   CleanBaselines clean;
 };
@@ -103,9 +103,9 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) override {
-    Waiting who{judge_key(task), device_of(task)};
+    WaitingRequest request{judge_key(task), device_of(task)};
     std::unique_lock lock(mutex_);
-    const auto place = waiting_.insert(waiting_.end(), std::move(who));
+    const auto place = waiting_.insert(waiting_.end(), std::move(request));
     const bool mine = changed_.wait(lock, stop, [&] { return !in_use(place->device) && is_next(*place); });
     for (auto earlier = waiting_.begin(); mine && earlier != place; ++earlier)
       if (earlier->device == place->device) ++earlier->overtaken;
@@ -166,8 +166,8 @@ class ProcessJudgePool final : public JudgePool {
     JudgeTask task_;
   };
 
-  /// Somebody who waits for a judge.
-  struct Waiting {
+  /// A request that waits for a judge.
+  struct WaitingRequest {
     std::string key;
     /// As in WarmJudge.
     std::string device;
@@ -191,23 +191,23 @@ class ProcessJudgePool final : public JudgePool {
         std::count_if(judges_.begin(), judges_.end(), [&](const auto& judge) { return judge->device == device; }));
   }
 
-  /// What the judges that wait on a device may keep of it while another one starts there.
+  /// Bytes that the idle judges of a device may keep while another one starts there.
   static std::uint64_t idle_bytes(const JudgeDevice& device) {
     return device.memory_bytes == 0 ? std::numeric_limits<std::uint64_t>::max() : device.memory_bytes / k_idle_part;
   }
 
-  [[nodiscard]] bool is_next(const Waiting& who) const {
-    std::vector<const Waiting*> in_line;
-    std::vector<WaitingTurn> turns;
+  [[nodiscard]] bool is_next(const WaitingRequest& request) const {
+    std::vector<const WaitingRequest*> requests;
+    std::vector<QueuedRequest> queue;
     for (const auto& one : waiting_) {
-      if (one.device != who.device) continue;
-      in_line.push_back(&one);
-      turns.push_back({.warm = find(one.key) != judges_.end(), .overtaken = one.overtaken});
+      if (one.device != request.device) continue;
+      requests.push_back(&one);
+      queue.push_back({.warm = find(one.key) != judges_.end(), .overtaken = one.overtaken});
     }
-    return in_line.at(next_turn(turns)) == &who;
+    return requests.at(next_in_queue(queue)) == &request;
   }
 
-  /// The judge of a task on a device that nobody uses.
+  /// The judge of a task on a device without a judge in use.
   Result<std::unique_ptr<JudgeSession>> take(std::unique_lock<std::mutex> lock, const std::string& key,
                                              const JudgeTask& task, DeviceGate& gate, std::stop_token stop) {
     if (const auto found = find(key); found != judges_.end()) {
@@ -233,7 +233,7 @@ class ProcessJudgePool final : public JudgePool {
     return lend(judge, task);
   }
 
-  /// What judges that nobody uses hold of a device. Requires: the mutex is held.
+  /// Bytes of a device that idle judges hold. Requires: the mutex is held.
   [[nodiscard]] std::uint64_t held_idle(const std::string& device) const {
     std::uint64_t held = 0;
     for (const auto& judge : judges_)
@@ -246,7 +246,7 @@ class ProcessJudgePool final : public JudgePool {
     if (!is_new) return;
     place->second.admission.cached.clear();
     if (known_.size() <= k_most_known) return;
-    // Any but this one: the tasks whose judges are warm are remembered again when they are taken.
+    // Any other one may go: tasks with a warm judge are remembered again when it is taken.
     known_.erase(place == known_.begin() ? std::next(place) : known_.begin());
   }
 
@@ -276,8 +276,8 @@ class ProcessJudgePool final : public JudgePool {
     changed_.notify_all();
   }
 
-  /// Those that nobody uses and that `which` asks for, most recently used first. They end with the answer, after the
-  /// mutex was released: that takes the driver of a device a while. Requires: the mutex is held.
+  /// Takes out the idle judges that `which` selects, most recently used first. They end when the caller drops them,
+  /// after the mutex was released, because that takes a device's driver a while. Requires: the mutex is held.
   template <class Which>
   Judges take_out(Which which) {
     Judges taken;
@@ -290,8 +290,8 @@ class ProcessJudgePool final : public JudgePool {
     return taken;
   }
 
-  /// The judges of a device that were used least recently, and those that leave too little of it to the one that starts
-  /// there. Requires: the mutex is held.
+  /// Takes out the judges of a device that were used least recently, and those that leave too little memory to the one
+  /// that starts there. Requires: the mutex is held.
   Judges trim(const std::string& name, const std::optional<JudgeDevice>& device) {
     std::size_t count = 0;
     for (const auto& judge : judges_) count += judge->busy && judge->device == name ? 1 : 0;
@@ -304,7 +304,7 @@ class ProcessJudgePool final : public JudgePool {
   }
 
   Result<void> start(WarmJudge& warm, const JudgeTask& task, DeviceGate& gate, const std::stop_token& stop) {
-    KERNELGEN_TRY(const auto shared, gate.share(stop));
+    KERNELGEN_TRY(const auto shared, gate.acquire_shared(stop));
     return start(warm, task, stop);
   }
 
@@ -333,7 +333,7 @@ class ProcessJudgePool final : public JudgePool {
     return {};
   }
 
-  /// Under the caller's exclusive hold of the device. The judge that compiles ends with this.
+  /// Requires: the caller holds the device exclusively. The judge that compiles ends with this.
   Result<Baseline> compiled_baseline(const JudgeTask& task, const CompiledBaselineRequest& request,
                                      const std::stop_token& stop) {
     KERNELGEN_TRY(const auto facts, zygote_->wait_ready(k_import_timeout, stop));
@@ -356,12 +356,12 @@ class ProcessJudgePool final : public JudgePool {
     return measured;
   }
 
-  /// Empty where there is no cache.
+  /// A directory below the cache; empty where there is no cache.
   [[nodiscard]] std::string below_cache(std::string_view name) const {
     return options_.cache_dir.empty() ? "" : (std::filesystem::path(options_.cache_dir) / name).string();
   }
 
-  /// Everything that can change an admission is in its name.
+  /// The file of an admission; its name covers everything that can change the admission.
   std::string admission_file(const JudgeTask& task, const ZygoteFacts& facts) const {
     if (options_.cache_dir.empty()) return {};
     const auto directory = std::filesystem::path(options_.cache_dir) / "admissions";
@@ -377,17 +377,17 @@ class ProcessJudgePool final : public JudgePool {
   BaselineStore baselines_;
   std::unique_ptr<Zygote> zygote_;
   std::mutex mutex_;
-  /// A judge is free, or gone: who is next depends on whose judges are there.
+  /// A judge became idle, or ended: which request is next depends on the judges that are there.
   std::condition_variable_any changed_;
   std::uint64_t version_ = 0;
   /// In the order of arrival.
-  std::list<Waiting> waiting_;
+  std::list<WaitingRequest> waiting_;
   std::map<std::string, AdmittedTask> known_;
   /// Most recently used first.
   Judges judges_;
 };
 
-/// The content of the judge's own sources: an admission by another version of them is another admission.
+/// A digest of the judge's own sources: an admission by other sources is another admission.
 Result<std::string> digest_of(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
   std::error_code error;

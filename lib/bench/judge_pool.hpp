@@ -13,40 +13,39 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// How judges are started.
+/// Options for starting judges.
 struct JudgePoolOptions {
   Installation installation;
   std::string python = "python3";
   std::map<std::string, std::string> environment;
-  /// Where admissions and times of compiled references are remembered; empty: nowhere.
+  /// The directory of remembered admissions and times of compiled references; empty: nothing is remembered.
   std::string cache_dir;
-  /// Judges kept warm on each device. Each holds a task's inputs and expected outputs in memory.
+  /// The number of judges kept warm on each device. Each holds a task's inputs and expected outputs in memory.
   std::size_t max_warm = 3;
 };
 
-/// What makes two tasks the same to a judge, as sorted lines that a person can read.
+/// Identifies a task for a judge, as sorted lines that a person can read.
 [[nodiscard]] std::string judge_key(const JudgeTask& task);
 
-/// One judge per task, device, precision and options, of which one on each device is in use. Thread-safe. Use it in a
-/// child subreaper only.
+/// Judges, one per task, device, precision and options; one on each device is in use at a time. Thread-safe. Use it in
+/// a child subreaper only.
 class JudgePool {
  public:
   virtual ~JudgePool() = default;
-  /// Waits until nobody has a judge on the device, and its turn has come; see next_turn. A judge shares its device,
-  /// through `gate`, while it is started.
+  /// Waits until no judge of the device is in use and the request is next_in_queue(). While a judge starts, it shares
+  /// its device through `gate`.
   virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) = 0;
-  /// Null where it would have to wait for a turn.
+  /// Null where it would have to wait.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, DeviceGate& gate,
                                                          std::stop_token stop) = 0;
-  /// Of a task that some judge here has admitted.
+  /// The facts about a task that a judge of this pool has admitted.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
-  /// What it takes now until a task has a judge.
+  /// The work until a task has a judge now.
   virtual JudgeNeed need(const JudgeTask& task) = 0;
-  /// Ends every judge of a device (its UUID; empty: every judge at all, for the host's memory) that nobody uses, after
-  /// waiting for one if all are in use. False: there is none but the caller's own, so that more memory will not come
-  /// from here.
+  /// Ends every idle judge of a device (its UUID; empty: of all devices, for the host's memory), after waiting for one
+  /// if all are in use. False: there is no judge but the caller's own, so that no memory can be freed.
   virtual Result<bool> make_room(const std::string& device, std::stop_token stop) = 0;
-  /// Versions of Python, torch and triton; waits for the imports.
+  /// The versions of Python, torch and triton; waits until they are imported.
   virtual Result<EnvironmentReport> environment(std::stop_token stop) = 0;
 };
 /// Starts importing torch at once.

@@ -20,7 +20,7 @@ auto column(const PairSamples& samples, Member member) {
   return values;
 }
 
-/// Empty where nobody told.
+/// The clocks before each pair; empty where none is known.
 std::vector<std::int64_t> known_clocks(const PairSamples& samples) {
   auto clocks = column(samples, &TimedPair::clock_mhz);
   if (std::all_of(clocks.begin(), clocks.end(), [](std::int64_t clock) { return clock == 0; })) clocks.clear();
@@ -35,18 +35,18 @@ void count_comparisons(TimingReport& timing, const PairSamples& samples) {
   timing.discarded += samples.discarded;
 }
 
-/// Fewer turns tell nothing.
-constexpr std::int64_t k_fewest_turns = 10;
-/// Fewer may be a desktop that draws its screen.
-constexpr std::int64_t k_fewest_late = 4;
+/// Fewer probes than this say nothing about the device.
+constexpr std::int64_t k_fewest_probes = 10;
+/// Fewer delayed probes than this may come from a desktop that draws its screen.
+constexpr std::int64_t k_fewest_delayed = 4;
 
 }  // namespace
 
 std::optional<double> contention(const DeviceUse& before, const DeviceUse& after) {
-  const auto turns = after.turns - before.turns;
-  if (turns < k_fewest_turns) return std::nullopt;
-  const auto late = after.late_turns - before.late_turns;
-  return late < k_fewest_late ? 0 : static_cast<double>(late) / static_cast<double>(turns);
+  const auto probes = after.probes - before.probes;
+  if (probes < k_fewest_probes) return std::nullopt;
+  const auto delayed = after.delayed_probes - before.delayed_probes;
+  return delayed < k_fewest_delayed ? 0 : static_cast<double>(delayed) / static_cast<double>(probes);
 }
 
 std::optional<double> contention(const ProcessorTime& before, const ProcessorTime& after) {
@@ -56,11 +56,33 @@ std::optional<double> contention(const ProcessorTime& before, const ProcessorTim
   return std::chrono::duration<double>(waited) / std::chrono::duration<double>(wanted);
 }
 
+namespace {
+
+/// Calls that are checked like all others, and whose times are thrown away.
+Result<void> warm_up(const MeasureOptions& options, const NextPair& next, const MeasurementClock& clock,
+                     const std::stop_token& stop, PairSamples& samples) {
+  const auto start = clock.now();
+  for (int i = 0; i < options.warmup_calls && clock.now() - start < options.deadline; ++i) {
+    if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+    KERNELGEN_TRY(auto answer, next());
+    if (auto* outcome = std::get_if<Outcome>(&answer)) {
+      samples.ended = std::move(*outcome);
+      samples.stop_reason = StopReason::Failed;
+      return {};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& next, const MeasurementClock& clock,
                                  const std::stop_token& stop) {
   PairSamples samples;
   const auto criterion = make_ratio_criterion(options);
   const auto start = clock.now();
+  KERNELGEN_CHECK(warm_up(options, next, clock, stop, samples));
+  if (samples.ended) return samples;
   const auto before = clock.reference_time();
   int full = 0;
   std::optional<StopReason> finished;
@@ -98,11 +120,12 @@ void report_calls(TimingReport& timing, const PairSamples& samples) {
   timing.contention = samples.contention;
   timing.device_contention = samples.device_contention;
   count_comparisons(timing, samples);
-  // Of a candidate that was wrong, no speed is told.
+  // A candidate that was wrong has no speed.
   if (samples.ended) return;
-  timing.reference_median_ns = median(timing.reference_ns);
-  timing.candidate_median_ns = median(timing.candidate_ns);
-  timing.speedup_call = paired_ratio(timing.reference_ns, timing.candidate_ns);
+  const auto estimate = paired_estimate(timing.reference_ns, timing.candidate_ns);
+  timing.reference_median_ns = estimate.reference_ns;
+  timing.candidate_median_ns = estimate.candidate_ns;
+  timing.speedup_call = estimate.ratio;
 }
 
 void report_replays(TimingReport& timing, const PairSamples& samples) {
@@ -113,7 +136,7 @@ void report_replays(TimingReport& timing, const PairSamples& samples) {
     timing.device_contention = std::max(timing.device_contention.value_or(0), *samples.device_contention);
   count_comparisons(timing, samples);
   if (!samples.ended && !samples.pairs.empty())
-    timing.speedup_device = paired_ratio(timing.reference_graph_ns, timing.candidate_graph_ns);
+    timing.speedup_device = paired_estimate(timing.reference_graph_ns, timing.candidate_graph_ns).ratio;
 }
 
 }  // namespace v0

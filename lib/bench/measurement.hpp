@@ -22,25 +22,25 @@ struct TimedPair {
   std::int64_t reference_ns = 0;
   std::int64_t candidate_ns = 0;
   std::int64_t host_ns = 0;
-  /// On a device: how long it went on when the candidate's stream was done.
+  /// On a device: how long it worked on after the candidate's stream was done.
   std::int64_t late_ns = 0;
   bool fresh = true;
-  /// Compared in full, not in its canary lines alone.
+  /// The outputs were compared in full, not in their canary lines alone.
   bool full = true;
   /// The device was slowed down by heat or power: the pair does not count.
   bool throttled = false;
-  /// Of the device's multiprocessors, right before; 0: unknown.
+  /// The clock of the device's multiprocessors right before the pair; 0 where it is unknown.
   std::int64_t clock_mhz = 0;
 };
 
-/// The next pair, or the verdict that ends the evaluation.
+/// Takes the next pair, or gives the verdict that ends the evaluation.
 using NextPair = std::function<Result<std::variant<TimedPair, Outcome>>()>;
 
-/// What the phase needs of the world.
+/// The clocks of the timing phase.
 struct MeasurementClock {
   std::function<std::chrono::steady_clock::time_point()> now;
-  /// Of the process that calls the reference. It does so while the candidate's is stopped, so that what it waits for
-  /// is other work.
+  /// Processor time of the process that calls the reference. The candidate's process is stopped meanwhile, so that
+  /// waiting for a processor means that foreign work is there.
   std::function<std::optional<ProcessorTime>()> reference_time;
 };
 
@@ -55,20 +55,21 @@ struct PairSamples {
   std::optional<Outcome> ended;
 };
 
-/// How much of the time in which a process wanted a processor it waited for one. Threads that ended meanwhile take
-/// theirs with them.
+/// The share of the time in which a process wanted a processor that it waited for one. Threads that ended between the
+/// two readings are not counted.
 [[nodiscard]] std::optional<double> contention(const ProcessorTime& before, const ProcessorTime& after);
 
-/// How often the device was somebody else's between two readings. Nothing where it was hardly asked for.
+/// The share of probes between two readings that foreign work delayed. Nothing where there were few probes.
 [[nodiscard]] std::optional<double> contention(const DeviceUse& before, const DeviceUse& after);
 
+/// Takes the warm-up pairs, which are checked and thrown away, then samples until the criterion stops.
 [[nodiscard]] Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& next,
                                                const MeasurementClock& clock, const std::stop_token& stop);
 
-/// Writes samples of calls as a user makes them into the report, with what follows from them.
+/// Writes samples of eager calls into the report, with the speedup per call.
 void report_calls(TimingReport& timing, const PairSamples& samples);
 
-/// Writes samples of calls as graphs into the report, with what follows from them.
+/// Writes samples of calls replayed as graphs into the report, with the speedup on the device.
 void report_replays(TimingReport& timing, const PairSamples& samples);
 
 }  // namespace v0

@@ -15,7 +15,7 @@ inline namespace v0 {
 int read_process_memory(pid_t pid, std::uint64_t address, std::span<std::byte> into) {
   while (!into.empty()) {
     const iovec local{into.data(), into.size()};
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the other process, which nobody dereferences here.
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the other process, never dereferenced here.
     const iovec remote{reinterpret_cast<void*>(address), into.size()};
     // A large read stops short at 2 GiB, or at the page before one that cannot be read.
     const auto count = ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
@@ -28,7 +28,7 @@ int read_process_memory(pid_t pid, std::uint64_t address, std::span<std::byte> i
   return 0;
 }
 
-Result<OutputReader> OutputReader::map(int exchange_fd, std::uint64_t bytes, std::vector<Stretch> outputs) {
+Result<OutputReader> OutputReader::map(int exchange_fd, std::uint64_t bytes, std::vector<ByteRange> outputs) {
   for (const auto& output : outputs)
     if (output.bytes > bytes || output.offset > bytes - output.bytes)
       return Error{ErrorCode::Internal, "an output lies outside of the exchange memory"};
@@ -37,7 +37,7 @@ Result<OutputReader> OutputReader::map(int exchange_fd, std::uint64_t bytes, std
   return OutputReader(static_cast<std::byte*>(arena), std::max<std::uint64_t>(bytes, 1), std::move(outputs));
 }
 
-OutputReader::OutputReader(std::byte* arena, std::uint64_t mapped, std::vector<Stretch> outputs)
+OutputReader::OutputReader(std::byte* arena, std::uint64_t mapped, std::vector<ByteRange> outputs)
     : arena_(arena), mapped_(mapped), outputs_(std::move(outputs)) {}
 
 OutputReader::OutputReader(OutputReader&& other) noexcept

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Takes the outputs of a Python candidate out of its stopped process, so that they are ready when it says so: what the
-/// runner copied itself after its reply's clock was time that a forged clock could hide work in.
+/// Reads the outputs of a Python candidate out of its stopped process. If the runner copied them itself, after its
+/// clock has stopped, a forged clock could hide work in that time.
 
 #include <sys/types.h>
 
@@ -25,7 +25,7 @@ inline namespace v0 {
 class OutputReader {
  public:
   /// Maps the arena. `outputs` lie within it, in the order of the job. Borrows nothing.
-  [[nodiscard]] static Result<OutputReader> map(int exchange_fd, std::uint64_t bytes, std::vector<Stretch> outputs);
+  [[nodiscard]] static Result<OutputReader> map(int exchange_fd, std::uint64_t bytes, std::vector<ByteRange> outputs);
   OutputReader(OutputReader&& other) noexcept;
   OutputReader& operator=(OutputReader&& other) noexcept;
   OutputReader(const OutputReader&) = delete;
@@ -33,18 +33,18 @@ class OutputReader {
   ~OutputReader();
 
   /// Fills every output from the address given for it: exactly its bytes, whatever the address is worth.
-  /// As read_process_memory; EINVAL when there is not one address for each output.
+  /// Returns the same as read_process_memory; EINVAL when there is not one address for each output.
   [[nodiscard]] int read(pid_t pid, std::span<const std::uint64_t> addresses) const;
   [[nodiscard]] std::size_t count() const { return outputs_.size(); }
-  /// Of all outputs together.
+  /// The bytes of all outputs together.
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:
-  OutputReader(std::byte* arena, std::uint64_t mapped, std::vector<Stretch> outputs);
+  OutputReader(std::byte* arena, std::uint64_t mapped, std::vector<ByteRange> outputs);
 
   std::byte* arena_ = nullptr;
   std::uint64_t mapped_ = 0;
-  std::vector<Stretch> outputs_;
+  std::vector<ByteRange> outputs_;
 };
 
 }  // namespace v0

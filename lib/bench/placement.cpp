@@ -10,17 +10,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::steady_clock::duration k_first_bar = 1min;
-constexpr std::chrono::steady_clock::duration k_longest_bar = 16min;
+constexpr std::chrono::steady_clock::duration k_first_quarantine = 1min;
+constexpr std::chrono::steady_clock::duration k_longest_quarantine = 16min;
 constexpr std::chrono::steady_clock::duration k_shared_for = 5min;
-/// A verdict that others disturbed is measured again, beside a judge that has to be started: enough to prefer any
-/// device that is free of them, and not so much that a long queue leaves this one idle.
+/// The extra work that foreign use of a device counts for. A disturbed verdict is measured again, with a judge that has
+/// to be started: this is enough to prefer any undisturbed device, and not so much that a long queue leaves this one
+/// idle.
 constexpr int k_shared_work = 4;
 
-/// Processors that others have while somebody compiles: the worker, and a judge and a runner on each device.
+/// Processors that are kept free of compilers: for the worker, and for a judge and a runner on each device.
 constexpr int k_spared_cores = 1;
 constexpr int k_spared_cores_per_device = 2;
-/// So many may compile in any case, and this part of the processors: who waits for a compiler keeps no device busy.
+/// The number of compilers, and the part of the processors, that are allowed in any case: an evaluation that waits for
+/// a compiler leaves its device idle.
 constexpr int k_least_compilers = 2;
 constexpr int k_compilers_part = 4;
 
@@ -40,7 +42,7 @@ int work_of(JudgeNeed need) {
 
 std::size_t soonest(std::span<const DeviceQueue> devices) {
   const auto order = [](const DeviceQueue& device) {
-    return std::tuple(device.barred, device.tried, device.work + work_of(device.judge), device.work,
+    return std::tuple(device.quarantined, device.tried, device.work + work_of(device.judge), device.work,
                       device.last_placed);
   };
   const auto best = std::min_element(devices.begin(), devices.end(),
@@ -67,13 +69,13 @@ std::unique_ptr<Placement::Place> Placement::take(const std::string& task, const
   std::vector<DeviceQueue> queues;
   for (const auto& choice : choices) {
     const auto& device = devices_[choice.device];
-    // Somebody who was placed there before will have started it.
+    // An evaluation that was placed there before will have started the judge.
     const auto judge = device.tasks.contains(task) ? JudgeNeed::Nothing : choice.judge;
     const int others = choice.others + (now < device.shared_until ? k_shared_work : 0);
     queues.push_back({.work = device.work + others,
                       .judge = judge,
                       .last_placed = device.last_placed,
-                      .barred = now < device.barred_until,
+                      .quarantined = now < device.quarantined_until,
                       .tried = choice.tried});
   }
   const auto index = soonest(queues);
@@ -86,7 +88,7 @@ std::unique_ptr<Placement::Place> Placement::take(const std::string& task, const
   return place;
 }
 
-int Placement::at_hand(const std::string& device) const {
+int Placement::active_count(const std::string& device) const {
   const std::scoped_lock lock(mutex_);
   const auto found = devices_.find(device);
   if (found == devices_.end()) return 0;
@@ -102,15 +104,17 @@ int Placement::used_gpus() const {
   }));
 }
 
-void Placement::bar(const std::string& device) {
+void Placement::quarantine(const std::string& device) {
   const std::scoped_lock lock(mutex_);
   const auto now = now_();
-  auto& barred = devices_[device];
-  // Those who were placed there before they could know tell nothing new.
-  if (now < barred.barred_until) return;
-  const bool again = barred.barred_for.count() > 0 && now - barred.barred_until < barred.barred_for;
-  barred.barred_for = again ? std::min(2 * barred.barred_for, k_longest_bar) : k_first_bar;
-  barred.barred_until = now + barred.barred_for;
+  auto& quarantined = devices_[device];
+  // Evaluations that were placed there before the quarantine repeat what is known.
+  if (now < quarantined.quarantined_until) return;
+  const bool again =
+      quarantined.quarantined_for.count() > 0 && now - quarantined.quarantined_until < quarantined.quarantined_for;
+  quarantined.quarantined_for =
+      again ? std::min(2 * quarantined.quarantined_for, k_longest_quarantine) : k_first_quarantine;
+  quarantined.quarantined_until = now + quarantined.quarantined_for;
 }
 
 void Placement::mark_shared(const std::string& device) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// On which of several equal devices an evaluation is done.
+/// Chooses one of several equal devices for an evaluation.
 
 #include <chrono>
 #include <cstddef>
@@ -17,49 +17,49 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What it takes until a task has a judge on a device.
+/// The work until a task has a judge on a device.
 enum class JudgeNeed {
-  Nothing,  ///< it is there
-  Start,    ///< it is started beside those that are there
-  Replace,  ///< it is started, and one that is there ends for it
+  Nothing,  ///< the judge is there
+  Start,    ///< it has to be started
+  Replace,  ///< it has to be started, and another judge ends for it
 };
 
-/// In verdicts, as all work here: starting a judge takes about as long as a verdict, and whoever's judge ended will
-/// have to start it again.
+/// The cost of a need, in verdicts as all work here: starting a judge takes about as long as a verdict, and a judge
+/// that was ended will have to be started again.
 [[nodiscard]] int work_of(JudgeNeed need);
 
-/// What is known of a device when an evaluation is placed.
+/// The facts about a device when an evaluation is placed.
 struct DeviceQueue {
-  /// Of the evaluations that were placed there and have not ended.
+  /// Work of the evaluations that were placed there and have not ended.
   int work = 0;
   JudgeNeed judge = JudgeNeed::Start;
-  /// A number that rises with each placing; 0: nobody was ever placed there.
+  /// A number that rises with each placing; 0: nothing was ever placed there.
   std::uint64_t last_placed = 0;
-  /// It could not be used the last time that somebody tried.
-  bool barred = false;
-  /// The same evaluation was there before, to no avail.
+  /// It could not be used lately.
+  bool quarantined = false;
+  /// The same evaluation has failed there before.
   bool tried = false;
 };
 
-/// The index of the device on which it will be done soonest. One that is barred, or was tried, comes after all that are
-/// not, however long they take; where all are, they are equal again. Among equals the one with the shortest queue (if
-/// somebody has to wait for a judge, then rather where the device has nothing to do), then the one where nobody was
-/// placed for longest, then the first. Requires: there is a device.
+/// The index of the device on which the work will be done soonest. A device that is quarantined, or was tried, comes
+/// after all others, however long they take; where all are, they are equal again. Among equals the one with the
+/// shortest queue wins (waiting for a judge is better where the device has nothing else to do), then the one that was
+/// used least recently, then the first. Requires: there is a device.
 [[nodiscard]] std::size_t soonest(std::span<const DeviceQueue> devices);
 
-/// How many may compile while somebody is at hand on so many GPUs: what is measured there needs processors, too.
+/// The number of compilers that may run while so many GPUs are in use: measurements there need processors, too.
 [[nodiscard]] int compilers_beside(int gpus, int cores);
 
-/// Who has been placed where. Thread-safe. It must outlive its places.
+/// The evaluations on each device. Thread-safe. It must outlive its places.
 class Placement {
  public:
   /// A device to choose from.
   struct Choice {
-    /// Its UUID; empty: the processor.
+    /// UUID; empty: the processor.
     std::string device;
-    /// Not counting what evaluations that are placed there will start.
+    /// The need apart from judges that evaluations which are placed there will start.
     JudgeNeed judge = JudgeNeed::Start;
-    /// Work of those who are not placed here.
+    /// Work of evaluations that are not placed by this object.
     int others = 0;
     /// As in DeviceQueue.
     bool tried = false;
@@ -68,7 +68,7 @@ class Placement {
 
   explicit Placement(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)) {}
 
-  /// Somebody is at hand on a device until this ends.
+  /// An evaluation's place on a device, until this ends.
   class Place {
    public:
     Place(Placement& placement, std::size_t index, std::string device, std::string task, int work)
@@ -76,7 +76,7 @@ class Placement {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
     ~Place();
-    /// Of its choice.
+    /// The index of the choice.
     [[nodiscard]] std::size_t index() const { return index_; }
 
    private:
@@ -87,27 +87,27 @@ class Placement {
     const int work_;
   };
 
-  /// `task`: equal where a judge is shared. Requires: there is a choice.
+  /// Takes a place. `task` is equal for evaluations that share a judge. Requires: there is a choice.
   [[nodiscard]] std::unique_ptr<Place> take(const std::string& task, const std::vector<Choice>& choices);
-  /// Evaluations at hand on a device.
-  [[nodiscard]] int at_hand(const std::string& device) const;
-  /// GPUs on which an evaluation is at hand.
+  /// The number of evaluations on a device.
+  [[nodiscard]] int active_count(const std::string& device) const;
+  /// The number of GPUs with an evaluation.
   [[nodiscard]] int used_gpus() const;
-  /// A device could not be used: it is barred for a minute, and each time that this happens again soon after, for twice
-  /// as long, up to 16 minutes.
-  void bar(const std::string& device);
-  /// A device that others use: for five minutes it counts as if some more evaluations were at hand there.
+  /// Quarantines a device that could not be used for a minute, and each time that this happens again soon after for
+  /// twice as long, up to 16 minutes.
+  void quarantine(const std::string& device);
+  /// Marks a device that foreign processes use: for five minutes it counts as if it had some more evaluations.
   void mark_shared(const std::string& device);
 
  private:
   struct Device {
     int work = 0;
     std::uint64_t last_placed = 0;
-    /// How many of each task.
+    /// The number of evaluations of each task.
     std::map<std::string, int> tasks;
-    /// The last time that it was barred: for how long, and until when.
-    Clock::duration barred_for{};
-    Clock::time_point barred_until{};
+    /// The last quarantine: how long it is, and when it ends.
+    Clock::duration quarantined_for{};
+    Clock::time_point quarantined_until{};
     Clock::time_point shared_until{};
   };
   const std::function<Clock::time_point()> now_;

@@ -80,10 +80,17 @@ class Reader {
  public:
   Reader(std::string_view type, const json::object& members) : type_(type), members_(members) {}
 
+  /// A member without which the message has no meaning.
   template <class T>
   Result<T> member(const char* name) const {
+    if (!members_.contains(name)) return bad(type_ + " has no member " + name);
+    return member_or_default<T>(name);
+  }
+
+  template <class T>
+  Result<T> member_or_default(const char* name) const {
     const auto* found = members_.if_contains(name);
-    if (found == nullptr) return bad(type_ + " has no member " + name);
+    if (found == nullptr) return T{};
     auto value = from_value<T>(*found);
     if (!value) return bad(type_ + '.' + name + ": " + value.error().message);
     return value;
@@ -110,7 +117,7 @@ class Reader {
 };
 
 Result<Message> read_hello(const json::object& members) {
-  // The one member whose default would be a lie.
+  // A default would claim a version that the peer may not have.
   if (!members.contains("protocol")) return bad("hello has no protocol number");
   auto hello = from_value<HelloMessage>(members);
   if (!hello) return bad("hello." + hello.error().message);
@@ -121,7 +128,7 @@ Result<Message> read_describe(const Reader& reader) {
   DescribeMessage describe;
   KERNELGEN_TRY(describe.id, reader.id());
   KERNELGEN_TRY(describe.task, reader.member<TaskSource>("task"));
-  KERNELGEN_TRY(describe.options, reader.member<EvaluationOptions>("options"));
+  KERNELGEN_TRY(describe.options, reader.member_or_default<EvaluationOptions>("options"));
   return Message{std::move(describe)};
 }
 
@@ -208,8 +215,23 @@ Result<std::string> encode_message(const Message& message) {
   return encode_frame(body);
 }
 
+namespace {
+
+/// The id of a message that is not valid otherwise.
+std::optional<RequestId> salvage_id(std::string_view text) {
+  const auto parsed = parse_json(text);
+  const auto* members = parsed ? parsed->if_object() : nullptr;
+  if (members == nullptr) return std::nullopt;
+  const auto id = Reader("", *members).optional_id();
+  return id ? *id : std::nullopt;
+}
+
+}  // namespace
+
 struct MessageDecoder::State {
   FrameDecoder frames;
+  bool lost = false;
+  std::optional<RequestId> failed_id;
 };
 
 MessageDecoder::MessageDecoder() : state_(std::make_unique<State>()) {}
@@ -220,11 +242,19 @@ MessageDecoder& MessageDecoder::operator=(MessageDecoder&&) noexcept = default;
 void MessageDecoder::feed(std::string_view bytes) { state_->frames.feed(bytes); }
 
 Result<std::optional<Message>> MessageDecoder::next() {
-  KERNELGEN_TRY(const auto body, state_->frames.next());
-  if (!body) return std::optional<Message>{};
-  KERNELGEN_TRY(auto message, parse_message(*body));
-  return std::optional<Message>{std::move(message)};
+  state_->failed_id.reset();
+  auto body = state_->frames.next();
+  state_->lost = !body;
+  if (!body) return std::move(body).error();
+  if (!*body) return std::optional<Message>{};
+  auto message = parse_message(**body);
+  if (message) return std::optional<Message>{*std::move(message)};
+  state_->failed_id = salvage_id(**body);
+  return std::move(message).error();
 }
+
+bool MessageDecoder::is_lost() const { return state_->lost; }
+std::optional<RequestId> MessageDecoder::failed_id() const { return state_->failed_id; }
 
 bool MessageDecoder::mid_message() const { return state_->frames.mid_frame(); }
 

@@ -29,22 +29,24 @@ class RunnerPool final : public RunnerSource {
     const std::scoped_lock lock(mutex_);
     auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
     if (kind == RunnerKind::Native || zygote) return;
-    // If it cannot start, take() tries again and says why.
+    // If it cannot start, take() tries again and reports the reason.
     if (auto started = start_zygote(kind)) zygote = *std::move(started);
   }
 
-  void build_ahead(const BuildJob& job, std::chrono::milliseconds timeout, std::stop_token stop) override {
-    if (!builds() || BuildPlace::is_kept(options_.builds_dir, job.builds_key)) return;
+  BuildAhead build_ahead(const BuildJob& job, const StepLimits& limits, std::stop_token stop) override {
+    if (!keeps_builds() || BuildCache::is_kept(options_.builds_dir, job.builds_key)) return BuildAhead::Done;
     std::unique_ptr<RunnerProcess> builder;
     {
       const std::scoped_lock lock(mutex_);
       auto started = start(RunnerKind::Python, Role::Builder, stop);
-      if (!started) return;
+      if (!started) return BuildAhead::Done;
       builder = *std::move(started);
     }
-    if (!builder->wait_ready(k_start_timeout)) return;
+    if (!builder->wait_ready(k_start_timeout)) return BuildAhead::Done;
     builder->cancel_with(std::move(stop));
-    [[maybe_unused]] const auto answer = builder->build(job, timeout);
+    const auto answer = builder->build(job, limits);
+    const auto* death = std::get_if<RunnerDeath>(&answer);
+    return death != nullptr && death->was_building ? BuildAhead::TimedOut : BuildAhead::Done;
   }
 
   Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) override {
@@ -58,13 +60,13 @@ class RunnerPool final : public RunnerSource {
       if (!runner) {
         KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
       }
-      // The next one gets ready while this one loads its candidate. If it cannot start, the next take() says why.
+      // The next one gets ready while this one loads its candidate. If it cannot start, the next take() reports why.
       auto next = start(kind, Role::Runner, stop);
       standby = next ? *std::move(next) : nullptr;
     }
     auto ready = runner->wait_ready(k_start_timeout);
     if (!ready && stood_by) {
-      // It got ready beside another candidate, which may have left it no memory.
+      // It was started while another candidate ran, which may have left it no memory.
       const std::scoped_lock lock(mutex_);
       KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
       ready = runner->wait_ready(k_start_timeout);
@@ -78,7 +80,7 @@ class RunnerPool final : public RunnerSource {
   enum class Role { Runner, Builder };
 
   /// Whether candidates' builds are kept.
-  [[nodiscard]] bool builds() const { return options_.gpu && !options_.builds_dir.empty(); }
+  [[nodiscard]] bool keeps_builds() const { return !options_.builds_dir.empty(); }
 
   Result<std::unique_ptr<RunnerProcess>> start(RunnerKind kind, Role role, const std::stop_token& stop) {
     KERNELGEN_TRY(auto ends, make_runner_ends());
@@ -87,9 +89,9 @@ class RunnerPool final : public RunnerSource {
       KERNELGEN_CHECK(start_native(ends));
       return runner;
     }
-    std::unique_ptr<BuildPlace> place;
-    if (builds()) {
-      KERNELGEN_TRY(place, BuildPlace::make(options_.builds_dir));
+    std::unique_ptr<BuildCache> place;
+    if (keeps_builds()) {
+      KERNELGEN_TRY(place, BuildCache::make(options_.builds_dir));
     }
     const ForkOptions fork{.builds = place ? place->path().string() : std::string(), .builder = role == Role::Builder};
     auto runner = make_runner_process(std::move(ends.ours), std::move(place));
@@ -107,7 +109,7 @@ class RunnerPool final : public RunnerSource {
     request.parent_death = ParentDeath::Ignore;
     KERNELGEN_TRY(auto process, ChildProcess::spawn(request, {{ends.control.get(), k_control_in_child},
                                                               {ends.status.get(), k_status_in_child}}));
-    // It forks the supervisor and ends; the supervisor leaves its process group first.
+    // The program forks the supervisor, which leaves its process group, and ends.
     if (!process.wait(std::chrono::steady_clock::now() + k_start_timeout))
       return Error{ErrorCode::Unavailable, "a runner did not start in time"};
     return {};

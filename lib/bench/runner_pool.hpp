@@ -13,15 +13,15 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// How runners are started.
+/// Options for starting runners.
 struct RunnerPoolOptions {
   Installation installation;
   std::string python = "python3";
   /// The whole environment of every runner; no secrets.
   std::map<std::string, std::string> environment;
-  /// Where Python candidates on a GPU keep what they build; empty: nowhere.
+  /// The directory in which Python candidates' builds are kept; empty: they are not.
   std::string builds_dir{};
-  /// Where candidates work; unset: the processor.
+  /// The device of the candidates; unset: the processor.
   std::optional<GpuFacts> gpu{};
 };
 

@@ -13,12 +13,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <utility>
 #include <vector>
 
+#include "bench/build_clock.hpp"
 #include "bench/output_reader.hpp"
+#include "bench/process_tree.hpp"
 #include "exec/sandbox.hpp"
 #include "runner/runner_protocol.h"
 #include "support/errno_error.hpp"
@@ -33,34 +33,16 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// A supervisor that was told to end, or whose runner is dead, says so at once.
+/// A supervisor reports the end of its runner at once; a longer wait means that it is gone, too.
 constexpr milliseconds k_death_patience{2000};
 constexpr milliseconds k_destroy_patience{5000};
-/// Giving back less than this takes less than a call's clock can tell.
+/// Freeing outputs below this size takes less time than a call's clock can resolve.
 constexpr std::uint64_t k_costly_to_free = 16u << 20;
+/// Time between two looks at the processes of a candidate that may be building.
+constexpr milliseconds k_helper_interval{200};
 
 std::int64_t nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
-}
-
-/// The children of all threads of a process.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> found;
-  std::error_code error;
-  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", parent), error)) {
-    std::ifstream children(thread.path() / "children");
-    for (pid_t child = 0; children >> child;) found.push_back(child);
-  }
-  return found;
-}
-
-/// Whether a process still runs: not one that has ended and waits to be reaped.
-bool still_runs(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string line;
-  std::getline(file, line);
-  const auto name_end = line.rfind(") ");
-  return name_end != std::string::npos && line.find_first_of("ZX", name_end) != name_end + 2;
 }
 
 /// Takes the addresses of a RUN's outputs out of the text; nothing when there are not as many as it says.
@@ -74,7 +56,7 @@ std::vector<std::uint64_t> addresses_in(const kgen_reply& reply) {
 
 class SandboxedRunner final : public RunnerProcess {
  public:
-  SandboxedRunner(RunnerConnection connection, std::unique_ptr<BuildPlace> builds)
+  SandboxedRunner(RunnerConnection connection, std::unique_ptr<BuildCache> builds)
       : connection_(std::move(connection)), builds_(std::move(builds)) {}
   SandboxedRunner(const SandboxedRunner&) = delete;
   SandboxedRunner& operator=(const SandboxedRunner&) = delete;
@@ -105,70 +87,75 @@ class SandboxedRunner final : public RunnerProcess {
   void cancel_with(std::stop_token stop) override { stop_ = std::move(stop); }
 
   bool alive() override {
-    // Its HELLO may wait there unread; the end of a closed connection would, too.
+    // The unread HELLO keeps the connection readable; only the end of a closed one reads as zero bytes.
     char byte = 0;
     const auto count = ::recv(connection_.control.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return !dead_ && (count > 0 || (count < 0 && errno == EAGAIN));
   }
 
-  RunnerAnswer echo(milliseconds timeout) override { return ask(KGEN_OP_ECHO, {1}, timeout); }
-  RunnerAnswer load(const RunnerJob& job, milliseconds timeout) override {
-    if (builds_) builds_->bring(job.builds_key);
+  RunnerAnswer echo(milliseconds timeout) override { return ask(KGEN_OP_ECHO, {1}, {timeout}); }
+  RunnerAnswer load(const RunnerJob& job, const StepLimits& limits) override {
+    if (builds_) builds_->restore(job.builds_key);
     std::vector<int> fds{job.description_fd, job.exchange_fd, job.code_fd};
     if (job.device_fd) fds.push_back(*job.device_fd);
     const std::uint64_t code = job.code == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
     if (!job.device_fd && readable_ && job.outputs.size() <= KGEN_MAX_OUTPUTS_IN_PLACE)
       if (auto reader = OutputReader::map(job.exchange_fd, job.exchange_bytes, job.outputs))
         reader_ = *std::move(reader);
-    return ask(KGEN_OP_LOAD, {code, job.memory_limit}, timeout, fds);
+    return ask(KGEN_OP_LOAD, {code, job.memory_limit}, limits, fds);
   }
-  RunnerAnswer build(const BuildJob& job, milliseconds timeout) override {
+  RunnerAnswer build(const BuildJob& job, const StepLimits& limits) override {
     if (builds_) builds_->start(job.builds_key);
-    return ask(KGEN_OP_BUILD, {}, timeout, std::array<int, 2>{job.description_fd, job.code_fd});
+    return ask(KGEN_OP_BUILD, {job.memory_limit}, limits, std::array<int, 2>{job.description_fd, job.code_fd});
   }
-  RunnerAnswer construct(int set, std::uint64_t seed, milliseconds timeout) override {
-    return ask(KGEN_OP_CONSTRUCT, {static_cast<std::uint64_t>(set), seed}, timeout);
+  RunnerAnswer construct(int set, std::uint64_t seed, const StepLimits& limits) override {
+    return ask(KGEN_OP_CONSTRUCT, {static_cast<std::uint64_t>(set), seed}, limits);
   }
   RunnerAnswer export_state(int set, int state_fd, std::uint64_t capacity, milliseconds timeout) override {
-    return ask(KGEN_OP_EXPORT_STATE, {static_cast<std::uint64_t>(set), capacity}, timeout,
+    return ask(KGEN_OP_EXPORT_STATE, {static_cast<std::uint64_t>(set), capacity}, {timeout},
                std::array<int, 1>{state_fd});
   }
   RunnerAnswer prepare(int set, milliseconds timeout) override {
-    return ask(KGEN_OP_PREPARE, {static_cast<std::uint64_t>(set)}, timeout);
+    return ask(KGEN_OP_PREPARE, {static_cast<std::uint64_t>(set)}, {timeout});
   }
   RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations, CallMode mode,
-                   milliseconds timeout) override {
+                   const StepLimits& limits) override {
     const std::uint64_t flags = (allocations == Allocations::Poisoned ? KGEN_RUN_POISON : 0) |
                                 (reader_ ? KGEN_RUN_IN_PLACE : 0) | (mode == CallMode::Graph ? KGEN_RUN_GRAPH : 0);
-    auto answer = ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, flags}, timeout);
+    auto answer = ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, flags}, limits);
     const auto* reply = std::get_if<RunnerReply>(&answer);
     if (reply == nullptr) return answer;
-    // What the candidate started in other processes does not stop when the runner is stopped.
-    if (has_company()) return die({.has_company = true});
+    // Work in processes that the candidate started does not stop when the runner is stopped.
+    if (runner_pid_ > 0 && has_helpers(supervisor_, runner_pid_)) return die({.left_processes = true});
     if (!reader_ || reply->status != RunnerStatus::Ok || reply->arg[2] == 0) return answer;
-    return fetch(std::move(answer), timeout);
+    return fetch(std::move(answer), limits.call);
   }
   RunnerAnswer destroy(int set, milliseconds timeout) override {
-    return ask(KGEN_OP_DESTROY, {static_cast<std::uint64_t>(set)}, std::min(timeout, k_destroy_patience));
+    return ask(KGEN_OP_DESTROY, {static_cast<std::uint64_t>(set)}, {std::min(timeout, k_destroy_patience)});
   }
 
   bool fetches_outputs() const override { return reader_.has_value(); }
   std::string isolation() const override { return isolation_; }
 
  private:
-  RunnerAnswer ask(std::uint16_t op, std::initializer_list<std::uint64_t> arguments, milliseconds timeout,
+  RunnerAnswer ask(std::uint16_t op, std::initializer_list<std::uint64_t> arguments, const StepLimits& limits,
                    std::span<const int> fds = {}) {
     if (dead_) return *dead_;
     kgen_command command{KGEN_COMMAND_MAGIC, KGEN_RUNNER_PROTOCOL_VERSION, op, ++sequence_, {}};
     std::copy(arguments.begin(), arguments.end(), command.arg);
+    std::optional<BuildClock> build_clock;
+    if (limits.build > milliseconds::zero() && runner_pid_ > 0)
+      build_clock.emplace(limits, helpers_of(supervisor_, runner_pid_).processor_time);
     thaw();
     const auto start = Clock::now();
     const std::string_view bytes(reinterpret_cast<const char*>(&command), sizeof command);
     // A failure to send shows as a closed connection below, together with the reason.
     [[maybe_unused]] const auto sent = send_with_fds(connection_.control.get(), bytes, fds);
-    auto answer = receive(op, sequence_, start + timeout);
+    auto answer =
+        build_clock ? receive_while_building(op, start, *build_clock) : receive(op, sequence_, start + limits.call);
     if (auto* reply = std::get_if<RunnerReply>(&answer)) {
       reply->host_ns = nanoseconds_since(start);
+      if (build_clock) reply->build_time = build_clock->build_time();
       freeze();
     }
     return answer;
@@ -177,23 +164,23 @@ class SandboxedRunner final : public RunnerProcess {
   /// Takes the outputs of a call out of the stopped runner: `answer` if all is well.
   RunnerAnswer fetch(RunnerAnswer answer, milliseconds timeout) {
     const int error = frozen_ ? reader_->read(runner_pid_, addresses_) : ESRCH;
-    const auto said = [](RunnerStatus status, std::string text) {
+    const auto reply_of = [](RunnerStatus status, std::string text) {
       return RunnerReply{.status = status, .text = std::move(text)};
     };
-    // A process that died meanwhile may have left its number to another one.
+    // The number of a process that died meanwhile may belong to another one by now.
     if (error == ESRCH || !signal_runner(0)) return die({});
-    if (error == EFAULT) return said(RunnerStatus::Interface, "its outputs lie where no memory can be read");
-    if (error != 0) return said(RunnerStatus::Protocol, fmt::format("its outputs: {}", std::strerror(error)));
+    if (error == EFAULT) return reply_of(RunnerStatus::Interface, "its outputs lie where no memory can be read");
+    if (error != 0) return reply_of(RunnerStatus::Protocol, fmt::format("its outputs: {}", std::strerror(error)));
     if (reader_->bytes() < k_costly_to_free) return answer;
-    // Any command lets it free them; within the next call that would look like hidden work.
-    auto freed = ask(KGEN_OP_ECHO, {}, timeout);
+    // Any command lets the runner free them; within the next call that would look like hidden work.
+    auto freed = ask(KGEN_OP_ECHO, {}, {timeout});
     const auto* echo = std::get_if<RunnerReply>(&freed);
     return echo != nullptr && echo->status == RunnerStatus::Ok ? std::move(answer) : std::move(freed);
   }
 
-  /// A descriptor of the supervisor's only child: signals sent through it cannot reach anybody else.
+  /// Opens a descriptor of the supervisor's only child: signals sent through it cannot reach another process.
   void open_runner(Clock::time_point deadline) {
-    // Written before HELLO was, but into another pipe: of a runner that stood by, HELLO is read first.
+    // The supervisor's record was written before HELLO, but into another pipe, so HELLO may have been read first.
     while (supervisor_ == 0 && Clock::now() < deadline) {
       pollfd watched{connection_.status.get(), POLLIN, 0};
       if (::poll(&watched, 1, 100) > 0 && !read_status()) return;
@@ -204,20 +191,38 @@ class SandboxedRunner final : public RunnerProcess {
     runner_.reset(static_cast<int>(::syscall(SYS_pidfd_open, runner_pid_, 0)));
   }
 
-  /// Nothing of the candidate is loaded yet: what does not work now is forbidden on this machine.
+  /// Whether this machine allows the worker to read the runner's memory. Nothing of the candidate is loaded yet.
   bool holds_probe_word(std::uint64_t address) const {
     std::uint64_t word = 0;
     return read_process_memory(runner_pid_, address, std::as_writable_bytes(std::span(&word, 1))) == 0 &&
            word == KGEN_PROBE_WORD;
   }
 
+  /// Waits for the reply to a step that may build; `clock` says when its time is over.
+  RunnerAnswer receive_while_building(std::uint16_t op, Clock::time_point start, BuildClock& clock) {
+    while (true) {
+      if (auto answer = poll_for_reply(op, sequence_, Clock::now() + k_helper_interval)) return *std::move(answer);
+      const auto helpers = helpers_of(supervisor_, runner_pid_);
+      const auto verdict = clock.observe(
+          {.elapsed = Clock::now() - start, .helper_time = helpers.processor_time, .has_helpers = helpers.running > 0});
+      if (verdict == BuildClock::Verdict::Going) continue;
+      return die({.timed_out = true, .was_building = verdict == BuildClock::Verdict::BuildLimit});
+    }
+  }
+
   /// Waits for the reply to a command, or for the end of the runner.
   RunnerAnswer receive(std::uint16_t op, std::uint64_t sequence, Clock::time_point deadline) {
+    if (auto answer = poll_for_reply(op, sequence, deadline)) return *std::move(answer);
+    return die({.timed_out = true});
+  }
+
+  /// The reply, or the end of the runner; nothing when the deadline comes first.
+  std::optional<RunnerAnswer> poll_for_reply(std::uint16_t op, std::uint64_t sequence, Clock::time_point deadline) {
     while (true) {
       std::array<pollfd, 2> watched{pollfd{connection_.control.get(), POLLIN, 0},
                                     pollfd{connection_.status.get(), POLLIN, 0}};
       const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
-      // Cancellation is looked at now and then; a candidate that runs is not worth a wake-up descriptor.
+      // Cancellation is looked for every 50 ms, which spares a wake-up descriptor.
       const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<long>(left, 0, 50)));
       if (ready < 0 && errno != EINTR) return die({});
       if (watched[0].revents != 0) {
@@ -227,12 +232,12 @@ class SandboxedRunner final : public RunnerProcess {
       } else if (stop_.stop_requested()) {
         return die({});
       } else if (left <= 0) {
-        return die({.timed_out = true});
+        return std::nullopt;
       }
     }
   }
 
-  /// Nothing when the record was not the awaited one.
+  /// The reply in the next record; nothing when there was none to read.
   std::optional<RunnerAnswer> read_reply(std::uint16_t op, std::uint64_t sequence) {
     kgen_reply reply{};
     const auto count = ::recv(connection_.control.get(), &reply, sizeof reply, MSG_DONTWAIT);
@@ -244,7 +249,7 @@ class SandboxedRunner final : public RunnerProcess {
     auto text = sanitize_text({reply.text, length}, sizeof reply.text);
     if (reply.op == KGEN_OP_CRASH) {
       if (reply.detail == 0 || reply.detail >= NSIG) return forged();
-      return die_as_told(
+      return record_reported_crash(
           {.signal = static_cast<int>(reply.detail), .text = std::move(text), .allocation_failed = reply.arg[1] != 0});
     }
     if (reply.op != op || reply.sequence != sequence || reply.status > KGEN_STATUS_DEVICE_FAULT) return forged();
@@ -278,7 +283,7 @@ class SandboxedRunner final : public RunnerProcess {
 
   RunnerDeath die(RunnerDeath death) {
     if (dead_) return *dead_;
-    if (!death.timed_out && !death.has_company && !stop_.stop_requested()) await_status();
+    if (!death.timed_out && !death.left_processes && !stop_.stop_requested()) await_status();
     if (wait_status_ && WIFSIGNALED(*wait_status_)) death.signal = WTERMSIG(*wait_status_);
     if (wait_status_ && WIFEXITED(*wait_status_)) death.exit_code = WEXITSTATUS(*wait_status_);
     dead_ = death;
@@ -286,11 +291,11 @@ class SandboxedRunner final : public RunnerProcess {
     return death;
   }
 
-  /// Of what the runner told about itself: whoever lies about that is ended all the same. Taking a process
-  /// with a device apart takes the driver a while; `end` waits for it, and not who wants to know what happened.
-  RunnerDeath die_as_told(RunnerDeath death) {
+  /// Records the crash that the runner itself reported, and ends it, so that a lie gains nothing. A driver takes a
+  /// while to take the process of a device apart; `end` waits for that, and the caller does not.
+  RunnerDeath record_reported_crash(RunnerDeath death) {
     signal_runner(SIGKILL);
-    told_ = true;
+    reported_crash_ = true;
     dead_ = death;
     return death;
   }
@@ -304,17 +309,7 @@ class SandboxedRunner final : public RunnerProcess {
     }
   }
 
-  /// Whether the candidate has processes besides the runner. Orphans are children of the supervisor.
-  bool has_company() const {
-    if (runner_pid_ <= 0) return false;
-    const auto is_other = [&](pid_t process) { return process != runner_pid_ && still_runs(process); };
-    const auto orphans = children_of(supervisor_);
-    const auto children = children_of(runner_pid_);
-    return std::any_of(orphans.begin(), orphans.end(), is_other) ||
-           std::any_of(children.begin(), children.end(), is_other);
-  }
-
-  /// Nothing of the candidate runs while the judge looks at its answer or times the reference.
+  /// Stops the candidate while the judge looks at its answer or times the reference.
   void freeze() { frozen_ = runner_.valid() && signal_runner(SIGSTOP); }
 
   void thaw() {
@@ -323,11 +318,12 @@ class SandboxedRunner final : public RunnerProcess {
 
   bool signal_runner(int signal) { return ::syscall(SYS_pidfd_send_signal, runner_.get(), signal, nullptr, 0) == 0; }
 
-  /// Killing pid 1 of a namespace kills all of it; the worker is a subreaper, so the supervisor is its child by now.
+  /// Ends the runner with everything that it started: killing pid 1 of a namespace kills all of it. The worker is a
+  /// subreaper, so the supervisor is its child by now.
   void end() noexcept {
     connection_.control.reset();
     // Where there are no namespaces, the supervisor ends what the candidate has left behind.
-    if (told_) await_status();
+    if (reported_crash_) await_status();
     if (supervisor_ > 0) {
       ::kill(supervisor_, SIGKILL);
       int status = 0;
@@ -336,11 +332,12 @@ class SandboxedRunner final : public RunnerProcess {
       supervisor_ = 0;
     }
     connection_.status.reset();
-    if (builds_) builds_->keep();
+    // A build that was cut off is no build: kept, it would not be made ahead again, where its compiler may hang.
+    if (builds_ && !(dead_ && dead_->was_building)) builds_->keep();
   }
 
   RunnerConnection connection_;
-  std::unique_ptr<BuildPlace> builds_;
+  std::unique_ptr<BuildCache> builds_;
   std::stop_token stop_;
   pid_t supervisor_ = 0;
   UniqueFd runner_;
@@ -352,8 +349,8 @@ class SandboxedRunner final : public RunnerProcess {
   std::uint64_t sequence_ = 0;
   std::string isolation_;
   std::optional<int> wait_status_;
-  /// It is dying by its own word, and nobody has waited for that.
-  bool told_ = false;
+  /// It reported a crash of its own, and its end was not waited for.
+  bool reported_crash_ = false;
   std::optional<RunnerDeath> dead_;
 };
 
@@ -368,7 +365,7 @@ Result<RunnerEnds> make_runner_ends() {
                     .status = UniqueFd(pipe[1])};
 }
 
-std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection, std::unique_ptr<BuildPlace> builds) {
+std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection, std::unique_ptr<BuildCache> builds) {
   return std::make_unique<SandboxedRunner>(std::move(connection), std::move(builds));
 }
 

@@ -11,20 +11,20 @@
 
 #include <kernelgen/core/result.hpp>
 
-#include "bench/kept_builds.hpp"
+#include "bench/build_cache.hpp"
 #include "bench/runner.hpp"
 #include "support/unique_fd.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 
-/// Our ends of a runner that was just started.
+/// The worker's ends of the connection to a runner that was just started.
 struct RunnerConnection {
   UniqueFd control;  ///< SOCK_SEQPACKET
   UniqueFd status;   ///< read end of the supervisor's pipe
 };
 
-/// The other ends, for the process that becomes the runner.
+/// Both ends: the worker's, and those of the process that becomes the runner.
 struct RunnerEnds {
   RunnerConnection ours;
   UniqueFd control;
@@ -35,18 +35,18 @@ struct RunnerEnds {
 /// A runner, or a builder, whose HELLO may still be on its way. The destructor ends it with all that it started.
 class RunnerProcess : public Runner {
  public:
-  /// Waits for the sandbox to stand. Unavailable with what is known when it never does.
+  /// Waits until the runner is in its sandbox. Unavailable with the reason when it never is.
   virtual Result<void> wait_ready(std::chrono::milliseconds timeout) = 0;
-  /// Later calls end early, with a RunnerDeath, when this is triggered.
+  /// Makes later calls end early, with a RunnerDeath, when the token is triggered.
   virtual void cancel_with(std::stop_token stop) = 0;
   /// False when it died while it stood by.
   [[nodiscard]] virtual bool alive() = 0;
-  /// Of a builder, once: what it builds stays below the key.
-  virtual RunnerAnswer build(const BuildJob& job, std::chrono::milliseconds timeout) = 0;
+  /// Asks a builder, once, to build; its builds are kept under the job's key.
+  virtual RunnerAnswer build(const BuildJob& job, const StepLimits& limits) = 0;
 };
-/// `builds`: where its candidate may keep what it builds; nullptr: nowhere.
+/// `builds` is the place where the candidate may keep what it builds; nullptr: it may not.
 [[nodiscard]] std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection,
-                                                                 std::unique_ptr<BuildPlace> builds = nullptr);
+                                                                 std::unique_ptr<BuildCache> builds = nullptr);
 
 }  // namespace v0
 }  // namespace kernelgen

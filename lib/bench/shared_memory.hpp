@@ -7,8 +7,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// POSIX shared memory without names: memory files whose size is sealed, so that no holder can make another one's
-/// access fault by shrinking them.
+/// Makes unnamed memory files. Their size is sealed, so that no holder can shrink them and make the access of another
+/// holder fault.
 [[nodiscard]] std::unique_ptr<SharedMemorySource> make_shared_memory_source();
 
 }  // namespace v0

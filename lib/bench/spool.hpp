@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What both ends of a spool directory share, and its server apart from what judges.
+/// The parts that both ends of a spool directory share, and its server without the evaluator.
 
 #include <functional>
 #include <stop_token>
@@ -25,10 +25,10 @@ inline namespace v0 {
           .poll = poll};
 }
 
-/// Whether this machine can judge at all. A worker that cannot must not answer everybody's requests with its error.
+/// Whether this machine can judge at all. A worker that cannot must not answer all requests with its error.
 using AbilityCheck = std::function<Result<void>(const std::stop_token&)>;
 
-/// Requests at a time for each device, when nobody says how many.
+/// The default number of requests at a time for each device.
 inline constexpr int k_jobs_per_device = 2;
 
 /// run_spool_worker with any benchmarker, on one device. `check` is asked before the first request is judged; when it

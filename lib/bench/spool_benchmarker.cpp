@@ -47,7 +47,7 @@ class SpoolBenchmarker final : public Benchmarker {
       if (auto* answer = std::get_if<Answer>(&*message); answer != nullptr && is_ours(*answer))
         return std::move(*answer);
       if (auto* error = std::get_if<ErrorMessage>(&*message)) {
-        // Not an answer to keep: who asks again wants another attempt. In this order, else a worker starts one now.
+        // An error is not kept: asking again is another attempt. In this order, or a worker would start one now.
         KERNELGEN_CHECK(exchange_.withdraw(id));
         KERNELGEN_CHECK(exchange_.set_reply_aside(id));
         return std::move(error->error);
@@ -73,7 +73,7 @@ class SpoolBenchmarker final : public Benchmarker {
     };
     auto reply = exchange_.ask(id, request, options, stop);
     if (!reply && reply.error().code == ErrorCode::Cancelled) {
-      // The device should be free for others. If that fails, a worker judges for nobody: no reason for another error.
+      // The device should be free for others. If withdrawing fails, a worker judges in vain, which is no error here.
       [[maybe_unused]] const auto withdrawn = exchange_.withdraw(id);
     }
     return reply;

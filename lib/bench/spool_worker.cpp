@@ -20,14 +20,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Renews a claim while its request is judged, and stops that once the claim is lost or the worker shall end.
+/// Renews a claim while its request is judged, and cancels the work once the claim is lost or the worker is to end.
 class LeaseKeeper {
  public:
   LeaseKeeper(const FileClaim& claim, milliseconds lease, const std::stop_token& stop)
       : end_(stop, End{work_}), thread_([this, &claim, lease](const std::stop_token& done) {
           while (sleep_for(lease / 4, done)) {
             const auto state = claim.refresh();
-            // An error may pass, and the lease tolerates some; what cannot be renewed is lost for good later.
+            // An error may pass, and the lease tolerates some; a claim that cannot be renewed is lost later.
             if (!state || *state == ClaimState::Held) continue;
             work_.request_stop();
             return;
@@ -46,7 +46,7 @@ class LeaseKeeper {
   std::jthread thread_;
 };
 
-/// What a request file asks for, whatever is in it.
+/// The request in a file, which may hold anything.
 Result<Message> read_request(const FileClaim& claim) {
   KERNELGEN_TRY(const auto body, claim.read());
   KERNELGEN_TRY(auto message, parse_message(body));
@@ -95,7 +95,7 @@ class SpoolServer {
         presence_(options.directory, jobs_) {}
 
   Result<void> run(const std::stop_token& stop) {
-    // What ends one of them, ends all: a failure here is about the directory.
+    // A failure that ends one thread is about the directory, and ends all.
     std::stop_source all;
     const std::stop_callback forward(stop, [&all] { all.request_stop(); });
     const std::jthread upkeep([this](const std::stop_token& done) { keep_up(done); });
@@ -164,7 +164,7 @@ class SpoolServer {
       }
     }
     auto answer = judge_safely(benchmarker_, request, keeper.work());
-    // A verdict that was ready all the same is worth keeping.
+    // A verdict that was ready before the claim was lost is worth keeping.
     if (keeper.work().stop_requested() && std::holds_alternative<ErrorMessage>(answer)) return claim.give_back();
     auto text = to_json(answer);
     if (text.size() > exchange_.options().max_bytes) {
@@ -173,7 +173,7 @@ class SpoolServer {
     }
     auto published = claim.publish(text);
     if (!published) {
-      // Another worker may have more luck with the directory; without it the lease would have to run out first.
+      // Another worker may be able to write there; otherwise the lease would have to run out first.
       [[maybe_unused]] const auto given_back = claim.give_back();
       return std::move(published).context("answering " + claim.id()).error();
     }
@@ -182,7 +182,7 @@ class SpoolServer {
     return {};
   }
 
-  /// Once. Before the first request only: an idle worker need not load what judges.
+  /// Checks, before the first request, whether the machine can judge: an idle worker need not load torch.
   Result<void> check_able(const std::stop_token& stop) {
     const std::scoped_lock lock(check_mutex_);
     if (able_ || !check_) return {};

@@ -1,7 +1,9 @@
 #include <kernelgen/bench/statistics.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace kernelgen {
@@ -22,7 +24,7 @@ std::vector<std::int64_t> sorted_copy(std::span<const std::int64_t> samples) {
   return sorted;
 }
 
-/// Rank k such that [x(k), x(n-1-k)] holds the median with 95 % confidence.
+/// The rank k such that [x(k), x(n-1-k)] holds the median with 95 % confidence.
 std::size_t lower_rank(std::size_t n) {
   if (n == 0) return 0;
   // The largest k with P(Binomial(n, 1/2) <= k - 1) <= 0.025, summed exactly where that is cheap.
@@ -49,6 +51,25 @@ Interval interval_of_sorted(const std::vector<T>& sorted) {
   return {static_cast<double>(sorted[rank]), static_cast<double>(sorted[sorted.size() - 1 - rank])};
 }
 
+/// Order statistics give a 95 % interval from this many samples on.
+constexpr std::size_t k_fewest_for_ranks = 6;
+
+/// The 95 % interval of a geometric mean from few ratios, by Student's t of their logarithms.
+Interval interval_of_few(const std::vector<double>& ratios) {
+  // Quantiles of 97.5 % for 1, 2, ... degrees of freedom.
+  constexpr std::array<double, 4> k_student{12.706, 4.303, 3.182, 2.776};
+  const auto count = ratios.size();
+  if (count < 2) return {0, std::numeric_limits<double>::infinity()};
+  double sum = 0;
+  double squares = 0;
+  for (const double ratio : ratios) sum += std::log(ratio);
+  const double mean = sum / static_cast<double>(count);
+  for (const double ratio : ratios) squares += (std::log(ratio) - mean) * (std::log(ratio) - mean);
+  const double deviation = std::sqrt(squares / static_cast<double>(count - 1) / static_cast<double>(count));
+  const double half = k_student.at(count - 2) * deviation;
+  return {std::exp(mean - half), std::exp(mean + half)};
+}
+
 }  // namespace
 
 double median(std::span<const std::int64_t> samples) { return median_of_sorted(sorted_copy(samples)); }
@@ -62,14 +83,24 @@ double quantile(std::span<const std::int64_t> samples, double fraction) {
 
 Interval median_interval(std::span<const std::int64_t> samples) { return interval_of_sorted(sorted_copy(samples)); }
 
-Ratio paired_ratio(std::span<const std::int64_t> reference_ns, std::span<const std::int64_t> candidate_ns) {
-  std::vector<double> ratios;
-  ratios.reserve(candidate_ns.size());
-  for (std::size_t i = 0; i < candidate_ns.size() && i < reference_ns.size(); ++i)
-    ratios.push_back(static_cast<double>(reference_ns[i]) / static_cast<double>(candidate_ns[i]));
+PairedEstimate paired_estimate(std::span<const std::int64_t> reference_ns, std::span<const std::int64_t> candidate_ns) {
+  const auto count = std::min(reference_ns.size(), candidate_ns.size());
+  if (count == 0) return {};
+  std::vector<double> ratios, levels;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto reference = static_cast<double>(reference_ns[i]);
+    const auto candidate = static_cast<double>(candidate_ns[i]);
+    ratios.push_back(reference / candidate);
+    levels.push_back(std::sqrt(reference * candidate));
+  }
   std::sort(ratios.begin(), ratios.end());
-  const auto interval = interval_of_sorted(ratios);
-  return {median_of_sorted(ratios), interval.low, interval.high};
+  std::sort(levels.begin(), levels.end());
+  const double value = median_of_sorted(ratios);
+  const double level = median_of_sorted(levels);
+  const auto interval = count < k_fewest_for_ranks ? interval_of_few(ratios) : interval_of_sorted(ratios);
+  return {.ratio = {value, std::min(interval.low, value), std::max(interval.high, value)},
+          .reference_ns = level * std::sqrt(value),
+          .candidate_ns = level / std::sqrt(value)};
 }
 
 }  // namespace v0

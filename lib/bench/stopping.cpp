@@ -17,7 +17,7 @@ class RatioCriterion final : public StoppingCriterion {
   std::optional<StopReason> is_finished(std::chrono::nanoseconds elapsed) const override {
     const auto count = static_cast<int>(candidate_.size());
     if (count >= options_.full_comparisons && count > 0) {
-      const auto ratio = paired_ratio(reference_, candidate_);
+      const auto ratio = paired_estimate(reference_, candidate_).ratio;
       if (ratio.high - ratio.low <= options_.max_relative_interval * ratio.value) return StopReason::Criterion;
     }
     if (count >= options_.max_samples) return StopReason::MaxSamples;

@@ -31,7 +31,7 @@ std::string_view name_of(RunnerStep step) {
   return "a step";
 }
 
-/// What drivers call their faults, and how records do.
+/// The class of a device fault in records, from the driver's words for it.
 std::string fault_name(std::string_view text) {
   static constexpr std::pair<std::string_view, std::string_view> k_faults[] = {
       {"illegal memory access", "illegal_address"},
@@ -48,7 +48,8 @@ std::string fault_name(std::string_view text) {
   return "other";
 }
 
-/// Triton: "out of resource: shared memory, Required: 102400, Hardware limit: 101376".
+/// The resource that a message misses. Triton: "out of resource: shared memory, Required: 102400, Hardware limit:
+/// 101376".
 std::optional<std::string> lacking_resource(std::string_view text) {
   if (text.find("out of resource: shared memory") != text.npos) return "shared_memory";
   if (text.find("out of resource: tensor memory") != text.npos) return "tensor_memory";
@@ -63,43 +64,50 @@ std::string with_text(std::string message, const std::string& text) {
   return message;
 }
 
-/// A clean baseline differs from the interleaved one only if it does so by more than this; DESIGN's 3 %.
+/// A clean baseline differs from the interleaved one only if their ratio is above this; smaller differences are drift.
 constexpr double k_disturbed_ratio = 1.03;
 
-/// Below this share of a call, a clock that is wrong changes nothing that a reader of the record would care about.
+/// A clock that is wrong by less than this share of a call does not change what a reader concludes.
 constexpr double k_clock_share = 0.05;
 
-/// Calls on new inputs may miss a cache that calls on known ones hit; not by more than this.
+/// Calls on new inputs may be slower than calls on known ones by this ratio, because they miss caches.
 constexpr double k_memory_ratio = 1.1;
 constexpr std::size_t k_min_group = 6;
 
-/// Between the end of a stream and the end of everything, a driver takes a few microseconds.
+/// A driver may take this long between the end of a stream and the end of all work.
 constexpr double k_late_ns = 30e3;
-/// DESIGN section 5: what is faster than this share of the memory's time did not read its inputs.
+/// A call that takes less than this share of the memory's time cannot have read its inputs.
 constexpr double k_bandwidth_share = 0.9;
 
 /// On an idle machine of two cores the reference waited for a processor in 1 to 4 % of its time. Beside one process
 /// that is busy it was 22 to 46 %, and scores were off by a third to a factor of five.
 constexpr double k_max_contention = 0.15;
 
-/// What waking takes: cold caches, sleeping cores. On a machine of two cores the fast tenth of native calls took 25 to
-/// 200 us more than an exchange; of Python calls, with seeding before and the description of outputs after them, 350
-/// to 440 us.
-constexpr double k_native_waking_ns = 300e3;
-constexpr double k_python_waking_ns = 500e3;
-/// On a device also: flushing its cache, waking its driver, and launches that wait for it.
-constexpr double k_device_waking_ns = 500e3;
+/// Wake-up latencies: cold caches and sleeping cores. On a machine of two cores the fast tenth of native calls took 25
+/// to 200 us more than an exchange; the fast tenth of Python calls, with seeding before and the description of outputs
+/// after them, 350 to 440 us.
+constexpr double k_native_wakeup_ns = 300e3;
+constexpr double k_python_wakeup_ns = 500e3;
+/// A device adds the flush of its cache, the wake-up of its driver, and launches that wait for it.
+constexpr double k_device_wakeup_ns = 500e3;
 
 constexpr std::string_view k_disturbed = "baseline disturbed";
 
 }  // namespace
 
-Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, std::chrono::milliseconds timeout) {
+Outcome outcome_of_build_timeout(std::string_view what, std::chrono::milliseconds limit) {
+  return {OutcomeKind::Timeout, std::string(k_build_timeout),
+          fmt::format("the compilers that it started in {} did not end in time (the limit for building is {:.1f} s)",
+                      what, std::chrono::duration<double>(limit).count())};
+}
+
+Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, const EvaluationOptions& options) {
+  if (death.timed_out && death.was_building) return outcome_of_build_timeout(name_of(step), options.build_timeout);
   if (death.timed_out)
-    return {
-        OutcomeKind::Timeout, "",
-        fmt::format("{} did not end within {:.1f} s", name_of(step), std::chrono::duration<double>(timeout).count())};
-  if (death.has_company)
+    return {OutcomeKind::Timeout, "",
+            fmt::format("{} did not end within {:.1f} s", name_of(step),
+                        std::chrono::duration<double>(options.call_timeout).count())};
+  if (death.left_processes)
     return {OutcomeKind::Cheat, "process", "processes that it had started were still there after a call"};
   if (death.allocation_failed)
     return {OutcomeKind::OutOfMemory, "",
@@ -191,16 +199,16 @@ Outcome verdict_of_cases(const std::vector<CaseResult>& cases) {
                       off->outcome.message)};
 }
 
-std::optional<Outcome> doubt_device_time(const TimingReport& timing, const MemoryFloor& floor) {
+std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& timing, const MemoryFloor& floor) {
   const double late = median(timing.late_ns);
-  if (late > std::max(k_late_ns, k_clock_share * timing.candidate_median_ns))
+  const double call_ns = median(timing.candidate_ns);
+  if (late > std::max(k_late_ns, k_clock_share * call_ns))
     return Outcome{OutcomeKind::Cheat, "side_stream",
                    fmt::format("the device went on for {:.0f} us when the stream of the call was done", late / 1e3)};
   if (floor.bytes_per_second <= 0) return std::nullopt;
   const double least_ns = k_bandwidth_share * floor.bytes / floor.bytes_per_second * 1e9;
-  const double replay_ns =
-      timing.candidate_graph_ns.empty() ? timing.candidate_median_ns : median(timing.candidate_graph_ns);
-  const double fastest_ns = std::min(timing.candidate_median_ns, replay_ns);
+  const double replay_ns = timing.candidate_graph_ns.empty() ? call_ns : median(timing.candidate_graph_ns);
+  const double fastest_ns = std::min(call_ns, replay_ns);
   if (fastest_ns >= least_ns) return std::nullopt;
   return Outcome{OutcomeKind::Suspect, "faster than memory",
                  fmt::format("its call takes {:.1f} us, and reading and writing {:.3g} GB takes {:.1f} us",
@@ -208,8 +216,7 @@ std::optional<Outcome> doubt_device_time(const TimingReport& timing, const Memor
 }
 
 bool is_disturbance(const Outcome& outcome) {
-  return outcome.kind == OutcomeKind::Suspect &&
-         (outcome.detail == k_busy_machine || outcome.detail == k_memory_in_use || outcome.detail == k_disturbed);
+  return outcome.could_not_be_measured() || (outcome.kind == OutcomeKind::Suspect && outcome.detail == k_disturbed);
 }
 
 bool is_busy_device(const TimingReport& timing) { return timing.device_contention.value_or(0) > k_max_contention; }
@@ -235,7 +242,7 @@ std::vector<std::int64_t> unexplained_ns(const TimingReport& timing) {
 }
 
 /// A candidate that remembers answers is fast on inputs of which it has seen most, and slow on new ones.
-std::optional<Outcome> doubt_repeats(const TimingReport& timing) {
+std::optional<Outcome> check_plausibility_of_known_inputs(const TimingReport& timing) {
   std::vector<std::int64_t> fresh, known;
   for (std::size_t i = 0; i < timing.fresh.size(); ++i)
     (timing.fresh[i] != 0 ? fresh : known).push_back(timing.candidate_ns[i]);
@@ -249,18 +256,18 @@ std::optional<Outcome> doubt_repeats(const TimingReport& timing) {
 
 }  // namespace
 
-double ClockAllowance::in_total(double candidate_ns) const {
-  return exchange_ns + std::max(waking_ns, k_clock_share * candidate_ns) + copied_bytes / bytes_per_ns;
+double ClockAllowance::total_ns(double candidate_ns) const {
+  return exchange_ns + std::max(wakeup_latency_ns, k_clock_share * candidate_ns) + copied_bytes / bytes_per_ns;
 }
 
 ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::optional<GpuFacts>& gpu) {
   ClockAllowance allowance{.exchange_ns = median(exchanges.echoes_ns),
-                           .waking_ns = exchanges.native ? k_native_waking_ns : k_python_waking_ns,
+                           .wakeup_latency_ns = exchanges.native ? k_native_wakeup_ns : k_python_wakeup_ns,
                            .copied_bytes = static_cast<double>(exchanges.copied_bytes)};
   if (!gpu) return allowance;
-  allowance.waking_ns += k_device_waking_ns;
+  allowance.wakeup_latency_ns += k_device_wakeup_ns;
   const auto bandwidth = gpu->measured_bytes_per_second.value_or(0);
-  // Read and written, at three quarters of what the device can do.
+  // Each byte is read and written, at three quarters of the measured bandwidth.
   if (bandwidth > 0) allowance.bytes_per_ns = bandwidth / 1e9 * 3 / 8;
   return allowance;
 }
@@ -273,8 +280,8 @@ std::string busy_message(std::optional<double> contention) {
       100 * *contention);
 }
 
-std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance) {
-  // First: it explains what the other checks would see.
+std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing, const ClockAllowance& allowance) {
+  // This comes first because a busy machine explains what the other checks would see.
   if (auto busy = busy_message(timing.contention); !busy.empty())
     return Outcome{OutcomeKind::Suspect, std::string(k_busy_machine), std::move(busy)};
   if (is_busy_device(timing))
@@ -284,15 +291,15 @@ std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllow
                     "repeat it when they have ended (`nvidia-smi` lists them), or on another device with --device",
                     100 * *timing.device_contention)};
   const auto unexplained = unexplained_ns(timing);
-  const double allowed = allowance.in_total(timing.candidate_median_ns);
-  // Hidden work would be there in every call; scheduling delays are not. So the fast tenth decides.
+  const double allowed = allowance.total_ns(median(timing.candidate_ns));
+  // Hidden work is part of every call, and scheduling delays are not; so the fast tenth decides.
   if (const double hidden = quantile(unexplained, 0.1); hidden > allowed)
     return Outcome{OutcomeKind::Suspect, "clock",
                    fmt::format("its clock leaves {:.0f} us of every call unexplained (at most {:.0f} us are ours)",
                                hidden / 1e3, allowed / 1e3)};
   if (std::any_of(unexplained.begin(), unexplained.end(), [](std::int64_t value) { return value < 0; }))
     return Outcome{OutcomeKind::Suspect, "clock", "its clock shows more time than passed"};
-  if (auto doubtful = doubt_repeats(timing)) return doubtful;
+  if (auto doubtful = check_plausibility_of_known_inputs(timing)) return doubtful;
   if (baseline_disturbed(timing.clean_before_ns, timing.reference_ns) &&
       (timing.clean_after_ns.empty() || baseline_disturbed(timing.clean_after_ns, timing.reference_ns)))
     return Outcome{OutcomeKind::Suspect, std::string(k_disturbed),

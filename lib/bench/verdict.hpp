@@ -3,10 +3,13 @@
 /// \file
 /// Pure decisions: from what was observed to what is said about a candidate. No I/O, no clock, no device.
 
+#include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/core/outcome.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/device/gpu.hpp>
@@ -16,76 +19,82 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Which step of an evaluation a runner was in.
+/// The step of an evaluation that a runner was in.
 enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 
-/// What it means that a runner died in a step.
-[[nodiscard]] Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, std::chrono::milliseconds timeout);
+/// The outcome of a runner that died in a step; `options` has the limits that it had.
+[[nodiscard]] Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, const EvaluationOptions& options);
 
-/// What it means that a runner answered; Correct when it answered that all went well.
+/// The outcome of a candidate whose build reached its limit.
+[[nodiscard]] Outcome outcome_of_build_timeout(std::string_view what, std::chrono::milliseconds limit);
+
+/// The outcome that a runner's reply reports; Correct when it reports success.
 [[nodiscard]] Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step);
 
-/// A case failed, and the same inputs were run again: `right` tells which of the calls, in order, were right.
-/// Wrong once, for a while, or from some call on may be state; wrong again and again in no order is a race.
+/// Explains a failed case by repetitions with the same inputs; `right` tells which of the calls, in order, were right.
+/// Calls that are wrong once, for a while, or from some call on may depend on state; calls that are wrong in no order
+/// are a race.
 [[nodiscard]] Outcome explain_repeats(Outcome failure, const std::vector<bool>& right);
 
 /// The verdict over all checked calls: the first failure on the task's own distribution, else OffDistribution if a
 /// transformed input failed by accuracy, else Correct.
 [[nodiscard]] Outcome verdict_of_cases(const std::vector<CaseResult>& cases);
 
-/// How long the worker's clock may run beyond the runner's for reasons of our own.
+/// The time by which the worker's clock may exceed the runner's for reasons that are not the candidate's.
 struct ClockAllowance {
-  /// What an exchange takes in which nothing is done; measured with each runner before its candidate is loaded.
+  /// The time of an exchange in which nothing is called; measured with each runner before its candidate is loaded.
   double exchange_ns = 0;
-  /// A runner that was stopped for milliseconds answers this much later than one that is asked again and again.
-  double waking_ns = 300e3;
-  /// Copied by the runner after the call, where the worker may not read its memory.
+  /// The delay with which a runner answers that was stopped for milliseconds.
+  double wakeup_latency_ns = 300e3;
+  /// Bytes that the runner copies after the call, where the worker may not read its memory.
   double copied_bytes = 0;
-  /// One thread copying from cold memory: 4 to 8 GB/s.
+  /// The speed of one thread that copies from cold memory: 4 to 8 GB/s.
   double bytes_per_ns = 4;
 
-  /// For calls that take this long by the runner's clock.
-  [[nodiscard]] double in_total(double candidate_ns) const;
+  /// The whole allowance for calls that take this long by the runner's clock.
+  [[nodiscard]] double total_ns(double candidate_ns) const;
 };
 
-/// What was seen of the exchanges with a runner besides its calls.
+/// Observations of the exchanges with a runner, besides the times of its calls.
 struct ExchangeFacts {
   bool native = false;
-  /// By the worker's clock, of exchanges in which nothing was called.
+  /// Times of exchanges in which nothing was called, by the worker's clock.
   std::vector<std::int64_t> echoes_ns;
-  /// As in ClockAllowance.
+  /// The same as in ClockAllowance.
   std::uint64_t copied_bytes = 0;
 };
 
-/// `gpu`: where the candidate ran, if that was not the processor.
+/// The allowance for a runner; `gpu` is the device of the candidate, unset for the processor.
 [[nodiscard]] ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::optional<GpuFacts>& gpu);
 
-/// What it means that the reference waited for a processor in this share of its time; "" for as much as is normal.
+/// A message for a reference that waited for a processor in this share of its time; empty for a normal share.
 [[nodiscard]] std::string busy_message(std::optional<double> contention);
 
-/// Whether the clocks and baselines of a measurement add up; the reason when not.
-[[nodiscard]] std::optional<Outcome> doubt_timing(const TimingReport& timing, const ClockAllowance& allowance);
+/// Checks whether the clocks and baselines of a measurement agree; a suspicion with the reason when they do not.
+[[nodiscard]] std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing,
+                                                                  const ClockAllowance& allowance);
 
-/// What a call on a device cannot be faster than: its memory.
+/// The memory traffic that any right kernel has: no call on the device can be faster.
 struct MemoryFloor {
   double bytes = 0;
-  /// 0: not known, and nothing is said.
+  /// 0: unknown, and nothing is checked.
   double bytes_per_second = 0;
 };
 
-/// Whether the times that the device's own clock gave are possible; the reason when not.
-[[nodiscard]] std::optional<Outcome> doubt_device_time(const TimingReport& timing, const MemoryFloor& floor);
+/// Checks whether the times by the device's own clock are possible; a suspicion with the reason when they are not.
+[[nodiscard]] std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& timing,
+                                                                       const MemoryFloor& floor);
 
-/// Whether a suspicion is about the machine as much as about the candidate: it may be gone at the next try.
+/// Whether a suspicion may be due to the machine, so that it may be gone at the next try.
 [[nodiscard]] bool is_disturbance(const Outcome& outcome);
-/// Whether others worked on the device in more of its turns than a verdict bears.
+/// Whether foreign work delayed more probes of the device than a valid measurement allows.
 [[nodiscard]] bool is_busy_device(const TimingReport& timing);
 
-/// Whether it was those who share the device: on another one it would have been otherwise.
+/// Whether a suspicion is due to foreign processes on the device, so that another device would have avoided it.
 [[nodiscard]] bool is_disturbance_of_device(const Outcome& outcome, const std::optional<TimingReport>& timing);
 
-/// Whether the interleaved reference is slower than the clean baseline by more than 3 % beyond what noise explains,
-/// so that a second clean baseline has to tell drift of the machine from disturbance by the candidate.
+/// Whether the interleaved reference is slower than the clean baseline by more than 3 % beyond what noise explains. A
+/// second clean baseline then has to tell drift of the machine from disturbance by the candidate.
 [[nodiscard]] bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns,
                                       const std::vector<std::int64_t>& interleaved_ns);
 

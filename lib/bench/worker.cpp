@@ -13,6 +13,7 @@
 #include <ctime>
 #include <map>
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include <kernelgen/bench/protocol.hpp>
@@ -20,6 +21,7 @@
 
 #include "bench/evaluator.hpp"
 #include "bench/spool.hpp"
+#include "bench/worker_service.hpp"
 #include "support/errno_error.hpp"
 #include "support/sleep.hpp"
 #include "support/socket.hpp"
@@ -40,7 +42,7 @@ ssize_t write_quietly(int fd, std::string_view bytes) {
   const auto written = ::write(fd, bytes.data(), bytes.size());
   const int error = errno;
   if (written < 0 && error == EPIPE) {
-    // The signal is pending for this thread only: take it, then nobody else sees it.
+    // The signal is pending for this thread only: taken here, it reaches no handler of the program.
     const timespec none{};
     while (sigtimedwait(&pipe_signal, nullptr, &none) < 0 && errno == EINTR) {
     }
@@ -50,9 +52,29 @@ ssize_t write_quietly(int fd, std::string_view bytes) {
   return written;
 }
 
-/// A client that is gone is noticed by the reader; there is nobody to tell here.
+/// The id that a message answers, if any.
+std::optional<RequestId> answered_id(const Message& message) {
+  if (const auto* record = std::get_if<RecordMessage>(&message)) return record->id;
+  if (const auto* description = std::get_if<DescriptionMessage>(&message)) return description->id;
+  return std::nullopt;
+}
+
+/// The frame of a message, or of an error: an answer that is too large must not leave its request without one.
+Result<std::string> encode_safely(const Message& message) {
+  const auto explain = [&](Error error) {
+    return encode_message(ErrorMessage{answered_id(message), std::move(error)});
+  };
+  try {
+    auto frame = encode_message(message);
+    return frame ? std::move(frame) : explain(std::move(frame).error());
+  } catch (const std::bad_alloc&) {
+    return explain({ErrorCode::OutOfMemory, "no memory for the answer"});
+  }
+}
+
+/// Errors of writing are ignored: the reader notices when a client is gone.
 void send_message(int fd, const Message& message) {
-  auto frame = encode_message(message);
+  const auto frame = encode_safely(message);
   if (!frame) return;
   std::string_view rest = *frame;
   while (!rest.empty()) {
@@ -63,7 +85,7 @@ void send_message(int fd, const Message& message) {
   }
 }
 
-/// One client. The calling thread reads; every request has a thread of its own, and the device decides who is next.
+/// The connection with one client. The calling thread reads.
 class Service {
  public:
   Service(LocalBenchmarker& benchmarker, int input_fd, int output_fd)
@@ -84,7 +106,7 @@ class Service {
     std::array<char, 64 * 1024> buffer;
     while (true) {
       auto readable = wait_readable(input_fd_, k_forever, stop);
-      // Being told to stop is how a worker ends, not a failure.
+      // A stop request is the normal end of a worker.
       if (!readable)
         return readable.error().code == ErrorCode::Cancelled ? Result<void>() : std::move(readable).error();
       const auto count = ::read(input_fd_, buffer.data(), buffer.size());
@@ -105,8 +127,9 @@ class Service {
     while (true) {
       auto message = decoder_.next();
       if (!message) {
-        send(ErrorMessage{.error = message.error()});
-        return std::move(message).error();
+        send(ErrorMessage{decoder_.failed_id(), message.error()});
+        if (decoder_.is_lost()) return std::move(message).error();
+        continue;
       }
       if (!*message) return State::Going;
       if (std::holds_alternative<ShutdownMessage>(**message)) return State::Ended;
@@ -117,17 +140,17 @@ class Service {
   void handle(Message message) {
     if (auto* evaluate = std::get_if<EvaluateMessage>(&message)) {
       start(evaluate->id,
-            [this, request = std::move(evaluate->request), id = evaluate->id](const std::stop_token& stop) {
+            [this, request = std::move(evaluate->request), id = evaluate->id](const std::stop_token& stop) -> Message {
               const auto progress = [&](const EvaluationProgress& now) { send(ProgressMessage{id, now}); };
               auto record = benchmarker_.evaluate(request, progress, stop);
-              if (record) return send(RecordMessage{id, *std::move(record)});
-              send(ErrorMessage{id, std::move(record).error()});
+              if (record) return RecordMessage{id, *std::move(record)};
+              return ErrorMessage{id, std::move(record).error()};
             });
     } else if (auto* describe = std::get_if<DescribeMessage>(&message)) {
-      start(describe->id, [this, asked = std::move(*describe)](const std::stop_token& stop) {
+      start(describe->id, [this, asked = std::move(*describe)](const std::stop_token& stop) -> Message {
         auto description = benchmarker_.describe(asked.task, asked.options, stop);
-        if (description) return send(DescriptionMessage{asked.id, *std::move(description)});
-        send(ErrorMessage{asked.id, std::move(description).error()});
+        if (description) return DescriptionMessage{asked.id, *std::move(description)};
+        return ErrorMessage{asked.id, std::move(description).error()};
       });
     } else if (auto* cancel = std::get_if<CancelMessage>(&message)) {
       if (const auto job = jobs_.find(cancel->id); job != jobs_.end()) job->second.request_stop();
@@ -144,10 +167,24 @@ class Service {
     if (jobs_.contains(id))
       return send(ErrorMessage{id, {ErrorCode::InvalidArgument, fmt::format("request {} is still running", id)}});
     jobs_.emplace(id, std::jthread([this, id, work = std::move(work)](const std::stop_token& stop) {
-                    work(stop);
-                    const std::scoped_lock lock(mutex_);
-                    finished_.push_back(id);
+                    const auto answer = answer_safely(id, [&] { return work(stop); });
+                    mark_finished(id);
+                    send(answer);
                   }));
+  }
+
+  /// The answer to a request. One request must not end the worker, not even by exhausting memory.
+  template <class Work>
+  static Message answer_safely(RequestId id, const Work& work) try {
+    return work();
+  } catch (const std::exception& error) {
+    return ErrorMessage{id, {ErrorCode::Internal, fmt::format("judging failed: {}", error.what())}};
+  }
+
+  /// Comes before the answer is sent: a client that has it may use the id again.
+  void mark_finished(RequestId id) {
+    const std::scoped_lock lock(mutex_);
+    finished_.push_back(id);
   }
 
   void join_finished() {
@@ -174,13 +211,17 @@ class Service {
   std::map<RequestId, std::jthread> jobs_;
 };
 
-/// Runners are forked by others and come to us when those end: we kill and reap them.
+/// Makes this process the parent of orphaned runners, so that it can kill and reap them.
 Result<void> become_subreaper() {
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0) return {};
   return errno_error(errno, "cannot become a child subreaper");
 }
 
 }  // namespace
+
+Result<void> serve_client(LocalBenchmarker& benchmarker, int input_fd, int output_fd, const std::stop_token& stop) {
+  return Service(benchmarker, input_fd, output_fd).run(stop);
+}
 
 Result<void> run_worker(const WorkerOptions& options, int input_fd, int output_fd, std::stop_token stop) {
   KERNELGEN_CHECK(become_subreaper());
@@ -189,14 +230,14 @@ Result<void> run_worker(const WorkerOptions& options, int input_fd, int output_f
     send_message(output_fd, ErrorMessage{.error = benchmarker.error()});
     return std::move(benchmarker).error();
   }
-  return Service(**benchmarker, input_fd, output_fd).run(stop);
+  return serve_client(**benchmarker, input_fd, output_fd, stop);
 }
 
 Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOptions& spool, std::stop_token stop) {
   KERNELGEN_CHECK(become_subreaper());
   KERNELGEN_TRY(const auto benchmarker, make_local_benchmarker(options));
   auto with_jobs = spool;
-  // Where GPUs cannot be asked, each request will be told why.
+  // Where the GPUs cannot be counted, each request reports the reason.
   if (!spool.jobs) {
     const auto gpus = benchmarker->count_gpus(stop);
     with_jobs.jobs = k_jobs_per_device * std::max(1, gpus ? *gpus : 0);

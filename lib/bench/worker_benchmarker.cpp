@@ -25,12 +25,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A worker says hello once it knows its options are usable; behind ssh or a scheduler that takes its time.
+/// A worker says hello once it knows that its options are usable, which takes time behind ssh or a scheduler.
 constexpr milliseconds k_hello_timeout{600'000};
 /// How long a cancelled request may take to be answered before the worker is ended.
 constexpr milliseconds k_cancel_patience{5'000};
 
-/// A running worker and the requests that wait for it. Made broken by its end, and then replaced.
+/// A running worker and the requests that wait for it. It is broken once the worker has ended, and then replaced.
 class Connection {
  public:
   Connection(ChildProcess process, UniqueFd socket, MemoryLog log)
@@ -42,7 +42,7 @@ class Connection {
   ~Connection() {
     reader_.request_stop();
     if (reader_.joinable()) reader_.join();
-    // The end of its input tells it to finish; the destructor of the process makes sure.
+    // The worker finishes at the end of its input; the destructor of the process makes sure.
     socket_.reset();
     [[maybe_unused]] const auto ended = process_.wait(std::chrono::steady_clock::now() + k_cancel_patience);
   }
@@ -91,7 +91,7 @@ class Connection {
     inbox_.erase(id);
   }
 
-  /// For a worker that ignores a cancellation.
+  /// Ends a worker that ignores a cancellation.
   void kill() {
     const std::scoped_lock lock(process_mutex_);
     process_.kill_group();
@@ -110,7 +110,13 @@ class Connection {
       decoder.feed({buffer.data(), static_cast<std::size_t>(count)});
       while (true) {
         auto message = decoder.next();
-        if (!message) return fail(std::move(message).context("reading from the worker").error());
+        if (!message) {
+          auto error = std::move(message).context("reading from the worker").error();
+          // A message that cannot be matched with a request may be the answer that one of them waits for.
+          if (decoder.is_lost() || !decoder.failed_id()) return fail(std::move(error));
+          deliver(ErrorMessage{decoder.failed_id(), std::move(error)});
+          continue;
+        }
         if (!*message) break;
         deliver(**std::move(message));
       }

@@ -24,13 +24,13 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-/// Of the stored results; not of the keys.
+/// The schema of stored results; keys have a format of their own.
 constexpr int k_schema = 2;
 constexpr std::size_t k_max_result_bytes = 16u << 20;
 constexpr std::size_t k_max_object_bytes = 1u << 30;
 constexpr WriteOptions k_result_options{.mode = 0644, .durability = Durability::Rename};
 
-/// What may be remembered: an answer that the same compiler would give to the same text again.
+/// Whether an answer may be remembered: the same compiler would give it to the same text again.
 bool is_final(const CompileOutcome& outcome) {
   const auto* failed = std::get_if<CompileFailed>(&outcome);
   if (failed == nullptr) return true;
@@ -49,7 +49,7 @@ void set_cache(CompileOutcome& outcome, const std::string& what) {
   std::visit([&](auto& one) { one.report.cache = what; }, outcome);
 }
 
-/// About what an outcome adds to the store; the log is the larger part of a result.
+/// The approximate size of an outcome in the store; the log is the larger part of a result.
 std::uint64_t size_of_entry(const CompileOutcome& outcome) {
   std::error_code error;
   std::uint64_t bytes = 4096;
@@ -161,7 +161,7 @@ class Store {
 /// One compilation that others may be waiting for.
 struct Flight {
   bool done = false;
-  /// Set when the answer is good for everybody.
+  /// Set when the answer is valid for all requests that wait.
   std::optional<CompileOutcome> outcome;
 };
 
@@ -192,11 +192,12 @@ class StoreCachingCompiler final : public CachingCompiler {
   std::atomic<std::uint64_t> misses_{0};
   std::atomic<std::uint64_t> failures_{0};
   std::atomic<std::uint64_t> evicted_{0};
-  /// Bytes that came in since somebody last looked whether there are too many. Nobody has looked yet.
+  /// Bytes that were added since the size of the store was last examined. It starts high, so that the first addition
+  /// examines it.
   std::atomic<std::uint64_t> unexamined_{UINT64_MAX / 2};
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  /// Shared: those who wait keep it while the one who compiled has left.
+  /// Shared, so that waiting requests keep a flight after the compiling one has left.
   std::map<std::string, std::shared_ptr<Flight>> flights_;
 };
 
@@ -207,7 +208,8 @@ Result<CompileOutcome> StoreCachingCompiler::compile_uncached(const CompileReque
   return outcome;
 }
 
-/// Waits while somebody compiles the same. Its outcome, or the right (and duty: end_flight) to compile oneself.
+/// Waits while another request compiles the same. Returns its outcome, or the right to compile, with the duty to call
+/// end_flight.
 std::variant<StoreCachingCompiler::Ticket, CompileOutcome> StoreCachingCompiler::join_flight(
     const CompileKey& key, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
@@ -227,14 +229,14 @@ std::variant<StoreCachingCompiler::Ticket, CompileOutcome> StoreCachingCompiler:
 void StoreCachingCompiler::end_flight(const CompileKey& key, const Result<CompileOutcome>& result) {
   std::lock_guard lock(mutex_);
   const auto found = flights_.find(key.digest);
-  // A timeout or an error is the answer to one request only: whoever waits tries again.
+  // A timeout or an error is the answer to one request only; waiting ones try again.
   if (result.has_value() && is_final(*result)) found->second->outcome = *result;
   found->second->done = true;
   flights_.erase(found);
   changed_.notify_all();
 }
 
-/// Looks at the whole store when it may have grown by a twentieth of its limit, and once at the beginning.
+/// Examines the whole store when it may have grown by a twentieth of its limit, and once at the beginning.
 Result<void> StoreCachingCompiler::make_room(std::uint64_t added) {
   if (!options_.max_bytes) return {};
   if ((unexamined_ += added) < *options_.max_bytes / 20) return {};
@@ -295,7 +297,7 @@ Result<CompileOutcome> StoreCachingCompiler::compile(const CompileRequest& reque
     auto result = look_up_or_compile(request, key, std::move(stop));
     end_flight(key, result);
     return result;
-  } catch (...) {  // whoever waits must not wait for ever
+  } catch (...) {  // waiting requests must not wait for ever
     end_flight(key, Error{ErrorCode::Internal, "the compiler threw", {}});
     throw;
   }

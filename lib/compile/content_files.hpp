@@ -12,22 +12,22 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Where a file with this SHA-256 lies: <root>/objects/<2 of digest>/<digest><extension>.
+/// The path of a file with this SHA-256: <root>/objects/<2 of digest>/<digest><extension>.
 [[nodiscard]] std::filesystem::path content_path(const std::filesystem::path& root, const std::string& digest,
                                                  const std::string& extension);
 
-/// Makes the content readable under its digest, once for everybody who uses `root`. Rewritten unless what lies there is
+/// Makes the content readable under its digest, once for all users of `root`. Rewritten unless what lies there is
 /// what its name says.
 [[nodiscard]] Result<std::filesystem::path> publish_content(const std::filesystem::path& root, std::string_view content,
                                                             const std::string& extension);
 
-/// Marks a file as used now, for evict(). A file that is gone, or belongs to somebody else, is left alone.
+/// Marks a file as used now, for evict(). A file that is gone, or belongs to another user, is left alone.
 void mark_used(const std::filesystem::path& file);
 
 /// How much may lie in a store.
 struct EvictionLimits {
   std::uint64_t max_bytes = 0;
-  /// What was used within this time stays, whatever the size.
+  /// Files that were used within this time stay, whatever the size.
   std::chrono::seconds keep_idle{0};
 };
 
@@ -37,7 +37,7 @@ struct Eviction {
 };
 
 /// When more than max_bytes lie in root/objects and root/results, removes the files that were not used for longest,
-/// until a tenth of the limit is free. Removes build folders, too, that nobody finished within a day. Does nothing
+/// until a tenth of the limit is free. Removes build folders, too, that were not finished within a day. Does nothing
 /// while another process does the same.
 [[nodiscard]] Result<Eviction> evict(const std::filesystem::path& root, const EvictionLimits& limits);
 

@@ -13,11 +13,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-bool is_flag_for_cpp_only(const std::string& flag) {
-  return flag.find("-std=c++") == 0 || flag.find("-std=gnu++") == 0;
-}
-
-/// g++ or clang++.
+/// g++ or clang++; the same driver compiles C with `-x c`.
 class CppToolset final : public Toolset {
  public:
   CppToolset(CppCompilerOptions options, ProcessRunner& runner)
@@ -28,34 +24,34 @@ class CppToolset final : public Toolset {
 
   [[nodiscard]] std::string name() const override { return options_.compiler; }
   [[nodiscard]] Target target() const override { return options_.target; }
-  [[nodiscard]] std::string source_name() const override { return "candidate.cpp"; }
   [[nodiscard]] const std::map<std::string, std::string>& environment() const override {
     return toolchain_.environment();
   }
 
   [[nodiscard]] std::vector<std::string> flags(const CompileRequest& request) const override {
-    auto flags = options_.flags;
-    const auto& extra = request.extra_flags;
-    for (std::size_t i = 0; i + 1 < extra.size(); ++i)
-      if (extra[i] == "-x" && extra[i + 1] == "c") std::erase_if(flags, is_flag_for_cpp_only);
-    flags.insert(flags.end(), extra.begin(), extra.end());
+    const bool is_c = request.candidate.language == Language::C;
+    auto flags = is_c ? options_.c_flags : options_.flags;
+    // A C++ driver takes ".c" files for C++ unless it is told otherwise.
+    if (is_c) flags.insert(flags.end(), {"-x", "c"});
+    flags.insert(flags.end(), request.extra_flags.begin(), request.extra_flags.end());
     return flags;
   }
 
   [[nodiscard]] Result<std::string> locate() const override { return toolchain_.locate(); }
 
   [[nodiscard]] std::vector<std::string> command_line(const std::string& driver, const std::vector<std::string>& flags,
+                                                      const std::string& source,
                                                       const std::string& output) const override {
     std::vector<std::string> command{driver};
     command.insert(command.end(), flags.begin(), flags.end());
     command.insert(command.end(), {"-shared", "-fPIC", "-fdiagnostics-color=never", "-fmax-errors=50", "-I",
-                                   std::filesystem::absolute(options_.abi_dir).string(), source_name(), "-o", output,
-                                   // A symbol that nobody has is better found here than when the candidate is loaded.
+                                   std::filesystem::absolute(options_.abi_dir).string(), source, "-o", output,
+                                   // An undefined symbol is better found here than when the candidate is loaded.
                                    "-Wl,-z,defs"});
     return command;
   }
 
-  /// Where the compiler itself lies is known from its path.
+  /// The folder of the compiler itself is known from its path.
   [[nodiscard]] Result<std::vector<std::string>> toolchain_paths(const std::string&, std::stop_token) override {
     return std::vector<std::string>();
   }

@@ -15,7 +15,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What identifies a CUDA toolkit, and where its parts lie.
+/// The identity of a CUDA toolkit, and the places of its parts.
 struct CudaToolkitFacts {
   /// "Cuda compilation tools, release 13.0, V13.0.88".
   std::string version;
@@ -23,13 +23,13 @@ struct CudaToolkitFacts {
   std::pair<int, int> release;
   /// The directory with bin/ and include/, links followed; empty where nvcc does not say.
   std::string root;
-  /// What compiles the host side: a name or a path, as nvcc starts it.
+  /// The compiler of the host side: a name or a path, as nvcc starts it.
   std::string host_compiler;
   /// "cuda.nvcc", "cuda.ptxas", ...: SHA-256 of each program, library and header that the output depends on.
   std::map<std::string, std::string> digests;
 };
 
-/// Where nvcc is: `named` when not empty, else CUDA_HOME/bin, CUDA_PATH/bin, the PATH, /usr/local/cuda/bin.
+/// The path of nvcc: `named` when not empty, else CUDA_HOME/bin, CUDA_PATH/bin, the PATH, /usr/local/cuda/bin.
 /// MissingTool says what to do.
 [[nodiscard]] Result<std::string> find_nvcc(const std::string& named,
                                             const std::map<std::string, std::string>& environment);

@@ -58,7 +58,7 @@ const boost::regex& tool_line() {
   return pattern;
 }
 
-/// What ld writes before its message varies: the tool, the object file, a section.
+/// A linker's message; the text before it varies: the tool, the object file, a section.
 const boost::regex& linker_line() {
   static const boost::regex pattern(
       R"((undefined reference to .*|undefined symbol: .*|multiple definition of .*|cannot find -l.*)$)");

@@ -9,9 +9,9 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What g++, clang++ or nvcc (with cudafe++, cicc and ptxas) said, read from their text form: JSON forms differ and
-/// change between versions, nvcc has none. Errors of linkers and assemblers become diagnostics without a line. Input is
-/// hostile: capped per line and in number.
+/// The diagnostics of g++, clang++ or nvcc (with cudafe++, cicc and ptxas), read from their text form: JSON forms
+/// differ and change between versions, and nvcc has none. Errors of linkers and assemblers become diagnostics without a
+/// line. Input is hostile: capped per line and in number.
 [[nodiscard]] std::vector<Diagnostic> parse_diagnostics(std::string_view log);
 
 /// The class of a refusal, from its first error: "undeclared_identifier", "redefinition", "no_member",

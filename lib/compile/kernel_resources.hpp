@@ -9,8 +9,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What `ptxas -v` says about each kernel, in the order of its log. Functions that are no kernels count into theirs.
-/// Input is hostile: capped in number.
+/// The resources of each kernel as `ptxas -v` reports them, in the order of its log. Device functions count for the
+/// kernels that call them. Input is hostile: capped in number.
 [[nodiscard]] std::vector<KernelResources> parse_ptxas_resources(std::string_view log);
 
 /// "k(float*)" of "_Z1kPf"; the name itself where it is not mangled. Capped.

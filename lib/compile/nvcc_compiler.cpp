@@ -55,7 +55,6 @@ class NvccToolset final : public Toolset {
 
   [[nodiscard]] std::string name() const override { return options_.nvcc.empty() ? "nvcc" : options_.nvcc; }
   [[nodiscard]] Target target() const override { return Target::Cuda; }
-  [[nodiscard]] std::string source_name() const override { return "candidate.cu"; }
   [[nodiscard]] const std::map<std::string, std::string>& environment() const override {
     return toolkit_.environment();
   }
@@ -67,6 +66,7 @@ class NvccToolset final : public Toolset {
   }
   [[nodiscard]] Result<std::string> locate() const override { return toolkit_.locate(); }
   [[nodiscard]] std::vector<std::string> command_line(const std::string& driver, const std::vector<std::string>& flags,
+                                                      const std::string& source,
                                                       const std::string& output) const override;
   [[nodiscard]] Result<std::vector<std::string>> toolchain_paths(const std::string& driver,
                                                                  std::stop_token stop) override;
@@ -92,7 +92,7 @@ class NvccToolset final : public Toolset {
 };
 
 std::vector<std::string> NvccToolset::command_line(const std::string& driver, const std::vector<std::string>& flags,
-                                                   const std::string& output) const {
+                                                   const std::string& source, const std::string& output) const {
   std::vector<std::string> command{driver};
   if (!options_.host_compiler.empty()) command.insert(command.end(), {"-ccbin", options_.host_compiler});
   command.insert(command.end(), flags.begin(), flags.end());
@@ -101,9 +101,9 @@ std::vector<std::string> NvccToolset::command_line(const std::string& driver, co
                                  "-Xptxas", "-v",
                                  // One source has nothing to link on the device; three processes less.
                                  "-nodlink",
-                                 // A symbol that nobody has is better found here than when the candidate is loaded.
+                                 // An undefined symbol is better found here than when the candidate is loaded.
                                  "-Xlinker", "-z,defs", "-I", std::filesystem::absolute(options_.abi_dir).string(),
-                                 source_name(), "-o", output});
+                                 source, "-o", output});
   return command;
 }
 

@@ -1,5 +1,6 @@
 #include "compile/sandboxed_compiler.hpp"
 
+#include <fmt/format.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -26,7 +27,9 @@ constexpr const char* k_key_format = "2";
 constexpr std::size_t k_max_source_bytes = 8u << 20;
 constexpr std::size_t k_max_log_bytes = 256u << 10;
 constexpr std::size_t k_max_artifact_bytes = 512u << 20;
+constexpr std::chrono::seconds k_check_timeout{30};
 constexpr std::uint64_t k_compiler_memory = 8ull << 30;
+constexpr std::size_t k_max_source_line = 300;
 constexpr const char* k_output_name = "candidate.so";
 /// The folder of a build that the compiler may write.
 constexpr const char* k_work = "work";
@@ -41,7 +44,7 @@ std::vector<std::string> search_folders(const std::map<std::string, std::string>
   std::vector<std::string> folders;
   const auto home = environment.find("HOME");
   const auto add = [&](std::string_view folder) {
-    // The whole home is nobody's toolchain.
+    // A whole home directory is no toolchain.
     if (folder.empty() || folder.front() != '/' || (home != environment.end() && folder == home->second)) return;
     folders.emplace_back(folder);
   };
@@ -67,10 +70,10 @@ std::string key_text(const std::map<std::string, std::string>& values) {
   return text;
 }
 
-/// Text without any of the marks that no program can do without.
+/// Whether the text lacks the marks that every program has.
 bool looks_like_prose(std::string_view source) { return source.find_first_of("{;") == std::string_view::npos; }
 
-/// Blames the machine only when it agrees: a candidate can write the message too.
+/// Whether the log and the disk itself agree that the disk is full: a candidate can write the message, too.
 bool disk_is_full(std::string_view log, const fs::path& directory) {
   if (log.find("No space left on device") == std::string_view::npos) return false;
   struct statvfs info {};
@@ -99,7 +102,16 @@ std::optional<Outcome> refuse_without_compiling(const std::string& source) {
   return std::nullopt;
 }
 
-/// Of a run that ended without an artifact.
+/// The source lines that diagnostics name: what is shown to a person or a model then needs no source beside it.
+void quote_source(std::vector<Diagnostic>& diagnostics, const Candidate& candidate) {
+  const auto name = source_file_name(candidate.language);
+  const auto lines = split_lines(candidate.source);
+  for (auto& one : diagnostics)
+    if (one.file == name && one.line > 0 && static_cast<std::size_t>(one.line) <= lines.size())
+      one.source_line = sanitize_line(trim(lines[static_cast<std::size_t>(one.line) - 1]), k_max_source_line);
+}
+
+/// The outcome of a run that ended without an artifact.
 Outcome refusal(const CompileRequest& request, const ProcessOutcome& run, const CompileReport& report) {
   constexpr std::string_view k_resource = "resource:";
   Outcome outcome;
@@ -130,10 +142,17 @@ class SandboxedCompiler final : public KernelCompiler {
  private:
   [[nodiscard]] Result<void> check(const CompileRequest& request) const;
   [[nodiscard]] Result<SandboxView> view(const std::vector<std::string>& command, std::stop_token stop) const;
-  [[nodiscard]] Result<SandboxedOutcome> run_in(const fs::path& directory, std::string_view source,
-                                                const std::vector<std::string>& command,
-                                                std::chrono::milliseconds timeout, const std::stop_token& stop) const;
-  [[nodiscard]] Result<void> check_works(const std::vector<std::string>& command, const std::stop_token& stop) const;
+  /// One compilation in the sandbox.
+  struct Job {
+    /// The name of the source in the working directory.
+    std::string file;
+    std::string_view text;
+    std::vector<std::string> command;
+    std::chrono::milliseconds timeout{};
+  };
+  [[nodiscard]] Result<SandboxedOutcome> run_in(const fs::path& directory, const Job& job,
+                                                const std::stop_token& stop) const;
+  [[nodiscard]] Result<void> check_works(Job job, const std::stop_token& stop) const;
   [[nodiscard]] Result<CompileOutcome> judge(const CompileRequest& request, const ProcessOutcome& run,
                                              CompileReport report, const fs::path& directory) const;
   [[nodiscard]] Result<std::string> publish(const fs::path& built) const;
@@ -157,6 +176,7 @@ Result<CompileKey> SandboxedCompiler::key(const CompileRequest& request, std::st
   KERNELGEN_TRY(values["abi.header"], sha256_file(fs::path(places_.abi_dir) / "kernelgen" / "abi.h"));
   values["flags"] = join(flags, " ");
   values["format"] = k_key_format;
+  values["language"] = to_string(request.candidate.language);
   values["source"] = sha256_hex(request.candidate.source);
   values["target"] = to_string(request.candidate.target);
   values.merge(environment_key_values(toolset_->environment()));
@@ -175,16 +195,17 @@ Result<CompileOutcome> SandboxedCompiler::compile(const CompileRequest& request,
 
   KERNELGEN_TRY(const auto driver, toolset_->locate());
   KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(fs::path(places_.output_dir) / "builds", "build-"));
-  const auto command = toolset_->command_line(driver, toolset_->flags(request), k_output_name);
-  report.command = command;
-  KERNELGEN_TRY(const auto run, run_in(directory.path(), source, command, request.timeout, stop));
+  Job job{.file = source_file_name(request.candidate.language), .text = source, .timeout = request.timeout};
+  job.command = toolset_->command_line(driver, toolset_->flags(request), job.file, k_output_name);
+  report.command = job.command;
+  KERNELGEN_TRY(const auto run, run_in(directory.path(), job, stop));
   report.isolation = run.isolation;
   KERNELGEN_TRY(auto outcome, judge(request, run.process, std::move(report), directory.path() / k_work));
   const auto* failed = std::get_if<CompileFailed>(&outcome);
   // A compiler that refuses without a word about the source may be the one that does not work here.
   if (failed != nullptr && failed->outcome.to_class() == "compile:other" && !failed->report.log_truncated &&
-      failed->report.log.find(toolset_->source_name()) == std::string::npos)
-    KERNELGEN_CHECK(check_works(command, stop));
+      failed->report.log.find(job.file) == std::string::npos)
+    KERNELGEN_CHECK(check_works(std::move(job), stop));
   return outcome;
 }
 
@@ -204,35 +225,33 @@ Result<SandboxView> SandboxedCompiler::view(const std::vector<std::string>& comm
   return view;
 }
 
-/// Compiles a source in the sandbox. `directory` is private to this build; the compiler gets a folder in it, the report
-/// about the sandbox lies beside that one.
-Result<SandboxedOutcome> SandboxedCompiler::run_in(const fs::path& directory, std::string_view source,
-                                                   const std::vector<std::string>& command,
-                                                   std::chrono::milliseconds timeout,
+/// Compiles a source in the sandbox. `directory` is private to this build: it has a folder for the compiler, and the
+/// report about the sandbox beside that folder.
+Result<SandboxedOutcome> SandboxedCompiler::run_in(const fs::path& directory, const Job& job,
                                                    const std::stop_token& stop) const {
   const fs::path work = fs::absolute(directory) / k_work;
   KERNELGEN_CHECK(make_directories(work));
-  KERNELGEN_CHECK(write_file_atomic(work / toolset_->source_name(), source, {.durability = Durability::Rename}));
+  KERNELGEN_CHECK(write_file_atomic(work / job.file, job.text, {.durability = Durability::Rename}));
   auto environment = toolset_->environment();
   environment["TMPDIR"] = work.string();
-  KERNELGEN_TRY(auto seen, view(command, stop));
+  KERNELGEN_TRY(auto seen, view(job.command, stop));
   seen.writable = work.string();
   return run_sandboxed(places_.sandbox, seen, (fs::absolute(directory) / "sandbox").string(),
-                       {.command = command,
+                       {.command = job.command,
                         .environment = std::move(environment),
                         .working_directory = work.string(),
-                        .timeout = timeout,
+                        .timeout = job.timeout,
                         .max_output_bytes = k_max_log_bytes,
                         .limits = {.address_space_bytes = k_compiler_memory, .file_size_bytes = k_max_artifact_bytes}},
                        runner_, stop);
 }
 
 /// Fails when the compiler cannot even compile a source without a fault: then the candidate is not to blame.
-Result<void> SandboxedCompiler::check_works(const std::vector<std::string>& command,
-                                            const std::stop_token& stop) const {
+Result<void> SandboxedCompiler::check_works(Job job, const std::stop_token& stop) const {
+  job.text = "int kgen_nothing;\n";
+  job.timeout = k_check_timeout;
   KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(fs::path(places_.output_dir) / "builds", "check-"));
-  KERNELGEN_TRY(const auto run,
-                run_in(directory.path(), "int kgen_nothing;\n", command, std::chrono::seconds(30), stop));
+  KERNELGEN_TRY(const auto run, run_in(directory.path(), job, stop));
   std::error_code error;
   if (run.process.success() &&
       fs::is_regular_file(fs::symlink_status(directory.path() / k_work / k_output_name, error)))
@@ -253,6 +272,9 @@ Result<CompileOutcome> SandboxedCompiler::judge(const CompileRequest& request, c
   report.log_truncated =
       run.output_truncated || run.standard_error.size() + run.standard_output.size() > k_max_log_bytes;
   toolset_->read_log(report);
+  quote_source(report.diagnostics, request.candidate);
+  if (report.log_truncated)
+    report.log += fmt::format("\n[cut: only the first {} KiB are kept]\n", k_max_log_bytes >> 10);
   if (run.success()) {
     std::error_code error;
     // Not a link that the compiler left there: we see more files than it does.
@@ -266,7 +288,7 @@ Result<CompileOutcome> SandboxedCompiler::judge(const CompileRequest& request, c
     }
   }
   if (run.timed_out) {
-    const Outcome outcome{OutcomeKind::Timeout, "compile", "the compiler " + run.to_line()};
+    const Outcome outcome{OutcomeKind::Timeout, std::string(k_build_timeout), "the compiler " + run.to_line()};
     return CompileOutcome(CompileFailed{outcome, std::move(report)});
   }
   if (disk_is_full(report.log, directory))

@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// What all compilers of native candidates share: a private folder, the sandbox, the deadline, the verdict on a log.
+/// The parts that all compilers of native candidates share: a private folder, the sandbox, the deadline, and how a log
+/// is read.
 ///
 ///     request -> refused without compiling? -> command line -> sandbox -> log -> Compiled or CompileFailed
 ///                                               (Toolset)                (Toolset)
@@ -19,48 +20,48 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What differs from compiler to compiler. Thread-safe.
+/// The parts that differ from compiler to compiler. Thread-safe.
 class Toolset {
  public:
   virtual ~Toolset() = default;
 
-  /// For messages: "g++", "/usr/local/cuda/bin/nvcc".
+  /// The compiler's name in messages: "g++", "/usr/local/cuda/bin/nvcc".
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual Target target() const = 0;
-  /// What the compiler calls the candidate in its messages; the same everywhere, so that keys and logs are too.
-  [[nodiscard]] virtual std::string source_name() const = 0;
-  /// What the compiler runs with; TMPDIR is added.
+  /// The compiler's environment; TMPDIR is added to it.
   [[nodiscard]] virtual const std::map<std::string, std::string>& environment() const = 0;
   /// The compiler's own flags and those of the request.
   [[nodiscard]] virtual std::vector<std::string> flags(const CompileRequest& request) const = 0;
-  /// Where the compiler lies; MissingTool says what to install.
+  /// The path of the compiler; MissingTool says what to install.
   [[nodiscard]] virtual Result<std::string> locate() const = 0;
-  /// Compiles source_name() in the working directory to `output`; the first entry is an absolute path.
+  /// The command that compiles `source` to `output`, both in the working directory; its first entry is `driver`, an
+  /// absolute path.
   [[nodiscard]] virtual std::vector<std::string> command_line(const std::string& driver,
                                                               const std::vector<std::string>& flags,
+                                                              const std::string& source,
                                                               const std::string& output) const = 0;
-  /// Folders that it must read, besides the driver's own, the system's, and those in flags and environment.
+  /// Folders that the compiler must read, besides the driver's own, the system's, and those in flags and environment.
   [[nodiscard]] virtual Result<std::vector<std::string>> toolchain_paths(const std::string& driver,
                                                                          std::stop_token stop) = 0;
   /// Everything about compiler, flags and environment that can change the output.
   [[nodiscard]] virtual Result<std::map<std::string, std::string>> key_values(const std::vector<std::string>& flags,
                                                                               std::stop_token stop) = 0;
-  /// Fills in what the log says: diagnostics and resources.
+  /// Fills in diagnostics and resources from the log.
   virtual void read_log(CompileReport& report) const = 0;
-  /// A part of the toolchain that is not installed: that is no fault of the candidate.
+  /// The error for a part of the toolchain that is not installed, which is no fault of the candidate.
   [[nodiscard]] virtual std::optional<Error> missing_part(const CompileReport& report) const = 0;
-  /// What to do about a compiler that says this about a source without a fault.
+  /// The remedy for a compiler that refuses a source without a fault with these words.
   [[nodiscard]] virtual std::string remedy(std::string_view said) const;
 };
 
-/// Reduced to what compilers need: PATH, HOME, search paths, and what is named.
+/// `from` reduced to the variables that compilers need: PATH, HOME, search paths, and those named in `more`.
 [[nodiscard]] std::map<std::string, std::string> compiler_environment(const std::map<std::string, std::string>& from,
                                                                       const std::vector<std::string>& more = {});
-/// "environment.NAME" of the variables that change what a compiler finds, and so belong into the key.
+/// Key values "environment.NAME" for the variables that change what a compiler finds.
 [[nodiscard]] std::map<std::string, std::string> environment_key_values(
     const std::map<std::string, std::string>& environment);
 
-/// Where a compiler works.
+/// Directories and files that a compiler works with.
 struct BuildPlaces {
   /// The directory that holds kernelgen/abi.h.
   std::string abi_dir;

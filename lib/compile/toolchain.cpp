@@ -67,7 +67,7 @@ std::string digest_of_files(const std::vector<std::string>& paths, std::vector<s
   return text.empty() ? std::string() : sha256_hex(text);
 }
 
-/// What ends up in a shared object or decides how it is linked. Each name counts where it is found first.
+/// The files that end up in a shared object or decide how it is linked. The first file of each name counts.
 constexpr const char* k_libraries[] = {
     "libc.so",      "libc.so.6", "libc_nonshared.a", "libm.so",        "libm.so.6",    "libgomp.so",    "libgomp.so.1",
     "libgomp.spec", "libomp.so", "libstdc++.so",     "libstdc++.so.6", "libstdc++.a",  "libgcc_s.so.1", "libgcc.a",
@@ -169,7 +169,7 @@ Result<ProcessOutcome> Toolchain::run(std::vector<std::string> command, std::sto
                      std::move(stop));
 }
 
-/// Of the program that the driver names as the answer; empty when it names none.
+/// The digest of the program that the driver names as the answer; empty when it names none.
 Result<std::string> Toolchain::digest_of_part(const std::string& driver, const std::string& question,
                                               std::vector<std::string>& files, std::stop_token stop) const {
   KERNELGEN_TRY(const auto answer, run({driver, question}, std::move(stop)));
@@ -247,7 +247,7 @@ Result<ToolchainFacts> Toolchain::facts(const std::vector<std::string>& flags, s
       if (!now.empty() && now == found->second.stamp) return found->second.facts;
     }
   }
-  // Without the lock: asking twice costs milliseconds, waiting for a compiler that hangs costs everybody.
+  // Without the lock: asking twice costs milliseconds, and a compiler that hangs must not stop other requests.
   std::vector<std::string> files;
   KERNELGEN_TRY(auto facts, ask(driver, flags, files, std::move(stop)));
   std::lock_guard lock(mutex_);

@@ -14,7 +14,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What identifies a compiler and what it makes of a list of flags on this machine.
+/// The identity of a compiler, and its reading of a list of flags on this machine.
 struct ToolchainFacts {
   /// First line of --version.
   std::string version;
@@ -35,7 +35,7 @@ struct ToolchainFacts {
   /// The flags as resolved: -march=native spelled out. Falls back to the processor's flags digest.
   std::string resolved_flags;
 
-  /// What identifies the compiler, for a key: prefix + "driver", "backend", ...
+  /// The identity of the compiler as values of a key: prefix + "driver", "backend", ...
   [[nodiscard]] std::map<std::string, std::string> key_values(const std::string& prefix) const;
 };
 
@@ -47,7 +47,7 @@ class Toolchain {
 
   [[nodiscard]] const std::string& compiler() const { return compiler_; }
   [[nodiscard]] const std::map<std::string, std::string>& environment() const { return environment_; }
-  /// Where the compiler lies; MissingTool says what to install.
+  /// The path of the compiler; MissingTool says what to install.
   [[nodiscard]] Result<std::string> locate() const;
   [[nodiscard]] Result<ToolchainFacts> facts(const std::vector<std::string>& flags, std::stop_token stop);
 

@@ -110,6 +110,13 @@ inline constexpr auto names_of<Language> = make_names<Language>({
 });
 
 template <>
+inline constexpr auto names_of<EvaluationMode> = make_names<EvaluationMode>({
+    {EvaluationMode::Full, "full"},
+    {EvaluationMode::Quick, "quick"},
+    {EvaluationMode::CorrectnessOnly, "correctness_only"},
+});
+
+template <>
 inline constexpr auto names_of<OutcomeKind> = make_names<OutcomeKind>({
     {OutcomeKind::Correct, "correct"},
     {OutcomeKind::Syntax, "syntax"},

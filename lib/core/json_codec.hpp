@@ -4,6 +4,7 @@
 /// Reads and writes every described structure as JSON. The conversions of Boost.JSON are not enough: they refuse
 /// missing members and do not say which member was wrong.
 
+#include <array>
 #include <boost/describe.hpp>
 #include <boost/json.hpp>
 #include <boost/mp11.hpp>
@@ -12,6 +13,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -29,8 +31,8 @@ BOOST_DESCRIBE_STRUCT(TaskSource, (), (name, path, text, content_id, level))
 BOOST_DESCRIBE_STRUCT(TaskDescription, (),
                       (name, content_id, level, mode, randomness, precision, inputs, parameters, buffers, attributes,
                        draws, outputs, scalars, mutated_inputs, mutated_buffers, labels))
-BOOST_DESCRIBE_STRUCT(Candidate, (), (target, source, id, prompt, reply))
-BOOST_DESCRIBE_STRUCT(Diagnostic, (), (severity, file, line, column, message))
+BOOST_DESCRIBE_STRUCT(Candidate, (), (target, language, source, id, prompt, reply))
+BOOST_DESCRIBE_STRUCT(Diagnostic, (), (severity, file, line, column, message, source_line))
 BOOST_DESCRIBE_STRUCT(KernelResources, (),
                       (name, registers, spill_store_bytes, spill_load_bytes, stack_bytes, static_shared_bytes,
                        constant_bytes, barriers))
@@ -45,19 +47,21 @@ BOOST_DESCRIBE_STRUCT(CaseResult, (), (distribution, seed, weight_set, call, out
 BOOST_DESCRIBE_STRUCT(WeightReport, (), (by_content, by_name, by_declaration, unmapped))
 BOOST_DESCRIBE_STRUCT(Ratio, (), (value, low, high))
 BOOST_DESCRIBE_STRUCT(BaselineReport, (), (name, samples_ns, median_ns, speedup, reason))
+BOOST_DESCRIBE_STRUCT(MeasureOptions, (),
+                      (max_relative_interval, full_comparisons, max_samples, warmup_calls, deadline))
 BOOST_DESCRIBE_STRUCT(TimingReport, (),
-                      (clean_before_ns, reference_ns, candidate_ns, host_ns, fresh, clean_after_ns, late_ns, clock_mhz,
-                       clean_graph_ns, reference_graph_ns, candidate_graph_ns, graph_host_ns, reference_median_ns,
-                       candidate_median_ns, speedup_call, speedup_device, speedup_device_reason, stop_reason,
-                       full_comparisons, canary_comparisons, discarded, contention, device_contention, prepare_ns,
-                       first_call_ns, baselines))
+                      (options, clean_before_ns, reference_ns, candidate_ns, host_ns, fresh, clean_after_ns, late_ns,
+                       clock_mhz, clean_graph_ns, reference_graph_ns, candidate_graph_ns, graph_host_ns,
+                       reference_median_ns, candidate_median_ns, speedup_call, speedup_device, speedup_device_reason,
+                       stop_reason, full_comparisons, canary_comparisons, discarded, contention, device_contention,
+                       prepare_ns, first_call_ns, baselines))
 BOOST_DESCRIBE_STRUCT(EnvironmentReport, (),
                       (kernelgen_version, device, device_uuid, system, compiler, python, torch, triton, threads,
                        isolation))
 BOOST_DESCRIBE_STRUCT(Phase, (), (name, milliseconds))
 BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
-                      (schema, id, started, task_name, task_content_id, candidate_id, target, precision, outcome,
-                       labels, task, compile, tolerance, cases, weights, timing, environment, phases))
+                      (schema, id, started, task_name, task_content_id, candidate_id, target, language, precision, mode,
+                       outcome, labels, task, compile, tolerance, cases, weights, timing, environment, phases))
 BOOST_DESCRIBE_STRUCT(Prompt, (), (kind, text, estimated_tokens, dropped, fingerprint))
 BOOST_DESCRIBE_STRUCT(TokenUsage, (), (input_tokens, output_tokens, cached_tokens, reasoning_tokens))
 BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency))
@@ -96,12 +100,30 @@ struct is_duration : std::false_type {};
 template <class Rep, class Period>
 struct is_duration<std::chrono::duration<Rep, Period>> : std::true_type {};
 
-/// Members of such a type are left out when they are empty(): what few ask for must not change what all others write,
-/// for instance the names of requests in a spool.
+/// Members of such a type are left out of the JSON when they are empty(): a feature that few requests use must not
+/// change the text of all others, and with it the names of requests in a spool.
 template <class T>
 inline constexpr bool k_left_out_when_empty = false;
 template <>
 inline constexpr bool k_left_out_when_empty<std::vector<BaselineReport>> = true;
+
+/// The name under which an earlier version wrote a member; it is read where the present name is missing.
+struct FormerName {
+  std::string_view now;
+  std::string_view before;
+};
+template <class T>
+inline constexpr std::array<FormerName, 0> k_former_names{};
+
+/// Gives members that the object lacks a value that depends on other members. For most types there are none.
+template <class T>
+void complete(T&, const json::object&) {}
+inline void complete(Candidate& candidate, const json::object& members) {
+  if (!members.contains("language")) candidate.language = default_language(candidate.target);
+}
+inline void complete(EvaluationRecord& record, const json::object& members) {
+  if (!members.contains("language")) record.language = default_language(record.target);
+}
 
 /// A number of milliseconds must not look like a number of seconds: its unit is part of the member's name.
 template <class T>
@@ -216,9 +238,16 @@ Verdict read_members(const json::value& from, T& into) {
   boost::mp11::mp_for_each<boost::describe::describe_members<T, boost::describe::mod_public>>([&](auto member) {
     using Member = std::remove_cvref_t<decltype(into.*member.pointer)>;
     if (verdict) return;
-    const std::string name = member_name<Member>(member.name);
-    if (const auto* value = object->if_contains(name)) verdict = inside('.' + name, read(*value, into.*member.pointer));
+    std::string name = member_name<Member>(member.name);
+    const auto* value = object->if_contains(name);
+    for (const auto& [now, before] : k_former_names<T>) {
+      if (value != nullptr || now != name) continue;
+      value = object->if_contains(before);
+      if (value != nullptr) name = before;
+    }
+    if (value != nullptr) verdict = inside('.' + name, read(*value, into.*member.pointer));
   });
+  if (!verdict) complete(into, *object);
   return verdict;
 }
 

@@ -9,7 +9,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-// Here and not in support: core stands below it, and a candidate needs nothing else of it.
+// Defined here because core may not include support, and a candidate needs nothing else of it.
 std::string sha256_hex(const std::string& bytes) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
@@ -97,17 +97,17 @@ Language default_language(Target target) {
   return Language::Cpp;
 }
 
-std::string_view file_extension(Target target) {
-  switch (target) {
-    case Target::Cpp:
+std::string_view file_extension(Language language) {
+  switch (language) {
+    case Language::Cpp:
       return ".cpp";
-    case Target::Cuda:
+    case Language::C:
+      return ".c";
+    case Language::Cuda:
       return ".cu";
-    case Target::Hip:
-    case Target::Hipkittens:
+    case Language::Hip:
       return ".hip";
-    case Target::Triton:
-    case Target::Torch:
+    case Language::Python:
       return ".py";
   }
   return "";
@@ -123,14 +123,28 @@ std::optional<Target> guess_target(std::string_view file_name, std::string_view 
   return std::nullopt;
 }
 
+Language guess_language(std::string_view file_name, Target target) {
+  return target == Target::Cpp && file_name.ends_with(".c") ? Language::C : default_language(target);
+}
+
 Candidate make_candidate(Target target, std::string source) {
+  return make_candidate(target, default_language(target), std::move(source));
+}
+
+Candidate make_candidate(Target target, Language language, std::string source) {
   Candidate candidate;
   candidate.target = target;
-  // A line end cannot occur in a target's name, so the two parts cannot run into each other.
-  candidate.id = sha256_hex(std::string(to_string(target)) + '\n' + source);
+  candidate.language = language;
+  // A line end cannot occur in a name, so the parts cannot run into each other. The default language is left out: ids
+  // that were stored before candidates had a language stay the same.
+  std::string head(to_string(target));
+  if (language != default_language(target)) head += ' ' + std::string(to_string(language));
+  candidate.id = sha256_hex(head + '\n' + source);
   candidate.source = std::move(source);
   return candidate;
 }
+
+std::string source_file_name(Language language) { return "candidate" + std::string(file_extension(language)); }
 
 std::string_view to_string(OutcomeKind kind) { return names_of<OutcomeKind>.name(kind); }
 std::optional<OutcomeKind> parse_outcome_kind(std::string_view name) { return names_of<OutcomeKind>.find(name); }
@@ -143,6 +157,11 @@ std::string Outcome::to_class() const {
 
 std::string_view to_string(StopReason reason) { return names_of<StopReason>.name(reason); }
 std::optional<StopReason> parse_stop_reason(std::string_view name) { return names_of<StopReason>.find(name); }
+
+std::string_view to_string(EvaluationMode mode) { return names_of<EvaluationMode>.name(mode); }
+std::optional<EvaluationMode> parse_evaluation_mode(std::string_view name) {
+  return names_of<EvaluationMode>.find(name);
+}
 
 std::string_view to_string(BaselineKind kind) { return names_of<BaselineKind>.name(kind); }
 std::optional<BaselineKind> parse_baseline_kind(std::string_view name) { return names_of<BaselineKind>.find(name); }
@@ -159,7 +178,7 @@ std::optional<Recurrence> parse_recurrence(std::string_view name) { return names
 std::string_view to_string(ActionStatus status) { return names_of<ActionStatus>.name(status); }
 std::optional<ActionStatus> parse_action_status(std::string_view name) { return names_of<ActionStatus>.find(name); }
 
-// The same numbers as lib/python/kernelgen_judge/compare.py; the judge decides, and its record says what it used.
+// The same numbers as in lib/python/kernelgen_judge/compare.py. The judge's own decide, and the record has them.
 Tolerance standard_tolerance(const TaskDescription& task) {
   const bool half = std::any_of(task.outputs.begin(), task.outputs.end(), [](const TensorSpec& output) {
     return output.dtype == DType::Float16 || output.dtype == DType::BFloat16;
@@ -175,6 +194,45 @@ std::optional<double> score_of(const EvaluationRecord& record) {
   const auto& timing = *record.timing;
   const double score = timing.speedup_device ? timing.speedup_device->value : timing.speedup_call.value;
   return score > 0 ? std::optional(score) : std::nullopt;
+}
+
+namespace {
+
+bool is_part_of_path(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+         c == '.' || c == '/';
+}
+
+/// `text` with `file` for each mention of `name` that is no part of a longer name or path.
+std::string replace_name(std::string_view text, std::string_view name, std::string_view file) {
+  std::string replaced;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto found = text.find(name, at);
+    if (found == text.npos) {
+      replaced += text.substr(at);
+      break;
+    }
+    const auto end = found + name.size();
+    const bool alone = (found == 0 || !is_part_of_path(text[found - 1])) &&
+                       (end == text.size() || !is_part_of_path(text[end]) || text[end] == '.');
+    replaced += text.substr(at, found - at);
+    replaced += alone ? file : name;
+    at = end;
+  }
+  return replaced;
+}
+
+}  // namespace
+
+void name_source_file(EvaluationRecord& record, std::string_view file) {
+  const auto name = source_file_name(record.language);
+  record.outcome.message = replace_name(record.outcome.message, name, file);
+  if (!record.compile) return;
+  record.compile->log = replace_name(record.compile->log, name, file);
+  for (auto& one : record.compile->diagnostics) {
+    if (one.file == name) one.file = file;
+    one.message = replace_name(one.message, name, file);
+  }
 }
 
 }  // namespace v0

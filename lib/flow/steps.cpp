@@ -78,7 +78,6 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
   std::map<std::string, std::string> options{
       {"atol", optional_text(evaluation.atol)},
       {"call_timeout_ms", std::to_string(evaluation.call_timeout.count())},
-      {"compile_timeout_ms", std::to_string(evaluation.compile_timeout.count())},
       {"full_comparisons", std::to_string(evaluation.measure.full_comparisons)},
       {"goal", to_text(request.goal)},
       {"max_output_tokens", optional_text(request.max_output_tokens)},
@@ -90,6 +89,9 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
       {"rtol", optional_text(evaluation.rtol)},
       {"shrink", shrink_text(evaluation)},
       {"threads", std::to_string(evaluation.threads)}};
+  // Named where they are not the default, so that journals from before them go on.
+  if (evaluation.mode != EvaluationMode::Full) options["evaluation_mode"] = to_string(evaluation.mode);
+  if (evaluation.measure.warmup_calls > 0) options["warmup_calls"] = std::to_string(evaluation.measure.warmup_calls);
   for (const auto& [name, value] : policy.options()) options["policy." + name] = value;
   return {options.begin(), options.end()};
 }

@@ -25,9 +25,9 @@ namespace json = boost::json;
 using std::chrono::milliseconds;
 
 constexpr std::size_t k_message_bytes = 4000;
-/// Anything but loading and admitting a task; a reference call may take long on a small machine.
+/// Limit of everything but loading and admitting a task; a reference call may take long on a small machine.
 constexpr milliseconds k_step_timeout{600'000};
-/// What a judge may take to notice that compiling took too long: a call of the eager reference comes before.
+/// The time that a judge may take to notice that compiling took too long: a call of the eager reference comes before.
 constexpr milliseconds k_compile_grace{60'000};
 
 Error malformed(std::string_view op, std::string_view member) {
@@ -208,8 +208,8 @@ class JudgeProcess final : public Judge {
     KERNELGEN_TRY(use.total_bytes, read<std::uint64_t>(reply, "device_use", "total_bytes"));
     KERNELGEN_TRY(use.others_bytes, read<std::uint64_t>(reply, "device_use", "others_bytes"));
     KERNELGEN_TRY(use.runner_bytes, read<std::uint64_t>(reply, "device_use", "runner_bytes"));
-    KERNELGEN_TRY(use.turns, read<std::int64_t>(reply, "device_use", "turns"));
-    KERNELGEN_TRY(use.late_turns, read<std::int64_t>(reply, "device_use", "late_turns"));
+    KERNELGEN_TRY(use.probes, read<std::int64_t>(reply, "device_use", "probes"));
+    KERNELGEN_TRY(use.delayed_probes, read<std::int64_t>(reply, "device_use", "delayed_probes"));
     return std::optional(use);
   }
 
@@ -224,7 +224,7 @@ class JudgeProcess final : public Judge {
     json::object body{{"kind", to_string(request.kind)},
                       {"cache_dir", request.cache_dir},
                       {"seconds", std::chrono::duration<double>(request.timeout).count()}};
-    // It keeps the limit itself, unless it hangs where Python does not run.
+    // The judge keeps the limit itself, unless it hangs where Python does not run.
     KERNELGEN_TRY(auto reply, call("compile", std::move(body), request.timeout + k_compile_grace, stop));
     return read<std::string>(reply, "compile", "reason");
   }
@@ -235,7 +235,7 @@ class JudgeProcess final : public Judge {
   }
 
  private:
-  /// A stage request that is on its way without anybody waiting for its answer.
+  /// A stage request that was sent ahead of time; its answer has not been asked for yet.
   struct Begun {
     StageRequest request;
     std::int64_t id = 0;
@@ -270,7 +270,7 @@ class JudgeProcess final : public Judge {
     return answer_to("stage", id);
   }
 
-  /// A guess that was wrong is thrown away; so is what the task made of it, which its next call will tell again.
+  /// Drops the answer to a request that was sent ahead and is not needed. An error of the task in it will come again.
   Result<void> drop_begun() {
     if (!begun_) return {};
     const auto id = std::exchange(begun_, std::nullopt)->id;
@@ -316,7 +316,7 @@ class JudgeProcess final : public Judge {
     return std::move(reply);
   }
 
-  /// A judge that does not answer is ended: what it was doing is the task's doing.
+  /// Ends a judge that does not answer; the task is to blame for what it was doing.
   Error explain(std::string_view op, Error error, milliseconds timeout) {
     if (error.code == ErrorCode::Timeout) {
       end();

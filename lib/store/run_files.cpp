@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string extension_of(const ActionResult& result) { return std::string(file_extension(result.candidate->target)); }
+std::string extension_of(const ActionResult& result) { return std::string(file_extension(result.candidate->language)); }
 
 /// What an action without a record leaves: its status, and the analysis if it was one.
 std::string status_json(const ActionResult& result) {

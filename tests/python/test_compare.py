@@ -252,7 +252,7 @@ class Accepted(unittest.TestCase):
         self.assertTrue(one(reference).compare(answer(close)).correct)
 
     def test_rows_in_which_the_reference_is_noise(self):
-        """With a float64 result at hand nobody must be closer to the reference than the reference is to the truth."""
+        """With a float64 result at hand no candidate must be closer to the reference than the reference is to the truth."""
         truth = torch.randn(8, 256, dtype=torch.float64)
         truth[3] *= 1e-7
         reference = (truth + torch.randn(8, 256, dtype=torch.float64) * 1e-8).float()

@@ -137,7 +137,7 @@ class TorchCuda:
 
     @contextlib.contextmanager
     def capturing(self, graph: Any, capture_error_mode: str) -> Any:
-        """Like torch's: whoever fails in the end leaves the capture's stream as the current one."""
+        """Like torch's: a capture that fails at its end leaves the capture's stream as the current one."""
         before, self.stream = self.stream, "capture"
         failed = True
         try:

@@ -20,7 +20,7 @@ from kernelgen_judge.gpu_check import GpuChecker
 from kernelgen_judge.gpu_session import GpuArena
 from kernelgen_judge.session import Session
 from kernelgen_judge.errors import TaskError
-from kernelgen_judge.turns import Turns
+from kernelgen_judge.device_probe import DeviceProbe
 from support import device_request
 
 UUID = str(device_request()["device"]["uuid"])
@@ -272,29 +272,29 @@ class FailureTest(unittest.TestCase):
         quiet = self.session.device_use({})
         self.assertLess(quiet["others_bytes"], quiet["total_bytes"] // 16)
         self.session.stage({})
-        self.assertEqual(self.session.device_use({})["turns"], quiet["turns"] + 1)
+        self.assertEqual(self.session.device_use({})["probes"], quiet["probes"] + 1)
         with mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_HELD": str(3 << 30)}):
             more = self.session.device_use({})["others_bytes"] - quiet["others_bytes"]
         self.assertAlmostEqual(more / (3 << 30), 1, places=2)
         self.assertEqual(CPU.memory_advice(), "take smaller inputs with --shrink NAME=VALUE")
         self.assertEqual((Session().memory_advice(), CPU.use()), ("", {}))
 
-    def test_a_turn_that_waits_for_others_is_late(self) -> None:
-        turns = Turns(PROBE, UUID)
-        turns.take()
-        self.assertEqual((turns.taken, turns.late), (1, 0))
+    def test_a_probe_that_waits_for_a_foreign_process_is_delayed(self) -> None:
+        probe = DeviceProbe(PROBE, UUID)
+        probe.run()
+        self.assertEqual((probe.count, probe.delayed), (1, 0))
         with mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_BUSY_US": "2000"}):
-            busy = Turns(PROBE, UUID)
-        busy.take()
-        busy.take()
-        self.assertEqual((busy.taken, busy.late), (2, 2))
+            busy = DeviceProbe(PROBE, UUID)
+        busy.run()
+        busy.run()
+        self.assertEqual((busy.count, busy.delayed), (2, 2))
 
-    def test_a_process_of_the_turns_that_cannot_start_is_not_the_tasks_fault(self) -> None:
+    def test_a_probing_process_that_cannot_start_is_not_the_tasks_fault(self) -> None:
         for answer, code, words in (("2", "out_of_memory", "out of memory"), ("46", "missing_device", "nvidia-smi -c DEFAULT")):
             with mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_CONTEXT": answer}):
-                turns = Turns(PROBE, UUID)
+                probe = DeviceProbe(PROBE, UUID)
             with self.assertRaisesRegex(TaskError, f"a second process cannot use the device: .*{words}") as caught:
-                turns.take()
+                probe.run()
             self.assertEqual(caught.exception.code, code)
 
     def test_outputs_are_judged_in_place_where_there_is_no_memory_for_a_copy(self) -> None:

@@ -70,7 +70,7 @@ class IdleTest(unittest.TestCase):
         reader, writer = os.pipe()
         self.assertTrue(frames.receive(ours).body["ready"])
         answers: list[bytes] = []
-        # How long nobody has to wait is the zygote's business: asked again until it had the time.
+        # The zygote itself decides when it has time: it is asked again until it had.
         while len(answers) < 100 and b"1" not in answers:
             frames.send(ours, {"op": "fork", "id": len(answers)}, [writer])
             self.assertTrue(frames.receive(ours).body["ok"])

@@ -55,6 +55,36 @@ class RunnerTest(TrialCase):
         random = TASK.replace("self.fc(x))", "self.fc(x) + torch.randn(64))")
         self.assertEqual(self.verdict(random.replace("class Model(", "class ModelNew("), random), "correct")
 
+    def test_threads_of_its_own(self) -> None:
+        forward = """
+            from concurrent.futures import ThreadPoolExecutor
+            y = torch.empty_like(x)
+            w, b = WEIGHTS
+            def rows(first):
+                y[first : first + 8] = torch.tanh(x[first : first + 8] @ w.t() + b)
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(rows, range(0, 32, 8)))
+            return y
+        """
+        # Gradients are tracked in new threads: with the parameters themselves, the result carries a graph.
+        for weights in ("self.fc.weight.detach(), self.fc.bias.detach()", "self.fc.weight, self.fc.bias"):
+            found = self.verdict(model(forward.replace("WEIGHTS", weights)))
+            self.assertEqual(found, "correct", getattr(self, "message", ""))
+
+    def test_outputs_that_carry_a_graph(self) -> None:
+        forward = "with torch.enable_grad():\n    return torch.tanh(self.fc(x))"
+        self.assertEqual(self.verdict(model(forward)), "correct", getattr(self, "message", ""))
+        forward = "torch.set_grad_enabled(True); return torch.tanh(self.fc(x)).t().contiguous().t()"
+        self.assertEqual(self.verdict(model(forward)), "correct", getattr(self, "message", ""))
+        weight = TASK.replace("torch.tanh(self.fc(x))", "self.fc.weight")
+        self.assertEqual(self.verdict(weight.replace("class Model(", "class ModelNew("), weight), "correct")
+
+    def test_gradients_are_off_as_in_kernelbench(self) -> None:
+        check = "assert not torch.is_grad_enabled() and not torch.is_inference_mode_enabled()"
+        init = f"{check}; self.fc = nn.Linear(n, n)"
+        found = self.verdict(model(f"{check}; return torch.tanh(self.fc(x))", init))
+        self.assertEqual(found, "correct", getattr(self, "message", ""))
+
     def test_half_precision(self) -> None:
         self.assertEqual(self.verdict(HONEST, precision="bf16"), "correct", getattr(self, "message", ""))
 

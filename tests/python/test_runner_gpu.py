@@ -170,7 +170,7 @@ class KeptBuildsTest(TrialCase):
         import os, pathlib, subprocess
         place = pathlib.Path(os.environ["TORCH_EXTENSIONS_DIR"])
         assert place.is_dir() and os.path.isdir(os.environ["TRITON_CACHE_DIR"])
-        assert not (place / "relu" / "lock").exists(), "who is killed in a build leaves its lock"
+        assert not (place / "relu" / "lock").exists(), "a runner that is killed in a build leaves its lock"
         with open(place / "log", "a") as file:
             file.write("here\\n")
         (place / "relu").mkdir(exist_ok=True)

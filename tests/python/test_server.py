@@ -139,7 +139,7 @@ class ServerTest(unittest.TestCase):
 
     @staticmethod
     def alive(pid: int) -> bool:
-        # Whoever adopted it (the worker is a subreaper, a test is not) may not have reaped it yet.
+        # The process that adopted it (the worker is a subreaper, a test is not) may not have reaped it yet.
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii") as file:
                 return file.read().rsplit(")", 1)[1].split()[0] != "Z"

@@ -36,6 +36,24 @@ class Examples(unittest.TestCase):
                 self.assertEqual(description["randomness"], "none")
                 self.assertEqual(names_of(description["outputs"]), ["output"])
 
+    def test_gradients_are_off_as_in_kernelbench(self):
+        check = "assert not torch.is_grad_enabled() and not torch.is_inference_mode_enabled()"
+        task = task_from(model(f"{check}; return x + self.w", "[torch.randn(2)]", f"{check}; self.w = nn.Parameter(torch.zeros(2))"))
+        reference = task.build(1)
+        self.assertTrue(reference.module.w.requires_grad)
+        self.assertFalse(reference.run(task.make_inputs(2), 3).outputs.tensors["output"].requires_grad)
+
+    def test_threads_in_forward(self):
+        body = (
+            "from concurrent.futures import ThreadPoolExecutor\n        y = torch.empty_like(x)\n"
+            "        with ThreadPoolExecutor(2) as pool:\n"
+            "            list(pool.map(lambda i: y[i].copy_(x[i] * self.w[i]), range(2)))\n        return y"
+        )
+        task = task_from(model(body, "[torch.randn(2)]", "self.w = nn.Parameter(torch.ones(2))"))
+        reference, inputs = task.build(1), task.make_inputs(2)
+        found = reference.run(inputs, 3).outputs.tensors["output"]
+        self.assertTrue(torch.equal(found, inputs.tensors["x"]))
+
     def test_gru_hidden_returns_only_the_last_state(self):
         task = example("gru_hidden", shrink=SMALL["gru_hidden"])
         self.assertEqual(task.outputs[0].shape, (3, 2, 4))

@@ -29,6 +29,7 @@ TaskDescription sample_task() {
 
 TimingReport sample_timing() {
   TimingReport timing;
+  timing.options = MeasureOptions{.max_samples = 4, .warmup_calls = 2};
   timing.clean_before_ns = {4'000'000, 4'100'000, 4'050'000};
   timing.reference_ns = {4'020'000, 4'080'000};
   timing.candidate_ns = {2'000'000, 2'010'000, 1'990'000, 2'005'000};
@@ -63,7 +64,7 @@ EvaluationRecord full_record() {
   record.labels = {"non-standard tolerance", "algebraic"};
   record.task = sample_task();
   record.compile = CompileReport{{"c++", "-O3", "kernel.cpp"},
-                                 {{"warning", "kernel.cpp", 3, 7, "unused variable \"n\""}},
+                                 {{"warning", "kernel.cpp", 3, 7, "unused variable \"n\"", "int n = 0;"}},
                                  "kernel.cpp:3:7: warning: unused variable\n",
                                  true,
                                  170ms,

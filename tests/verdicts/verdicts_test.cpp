@@ -47,10 +47,9 @@ Benchmarker& benchmarker() {
 EvaluationRequest request_for(const std::string& task, const std::string& candidate) {
   EvaluationRequest request;
   request.task = load_task_source((k_here / "tasks" / (task + ".py")).string(), {}).value();
-  const auto target = candidate.ends_with(".cpp")        ? Target::Cpp
-                      : candidate.starts_with("triton_") ? Target::Triton
-                                                         : Target::Torch;
-  request.candidate = make_candidate(target, read(k_here / "candidates" / candidate));
+  const auto source = read(k_here / "candidates" / candidate);
+  const auto target = guess_target(candidate, source).value();
+  request.candidate = make_candidate(target, guess_language(candidate, target), source);
   request.options.call_timeout = 3s;
   request.options.memory_limit = 1ULL << 30;
   request.options.measure.deadline = 3s;
@@ -144,7 +143,7 @@ TEST_CASE("rejected: answers cached by pointer", "[verdicts]") {
 TEST_CASE("rejected: answers cached by shape", "[verdicts]") {
   CHECK(verdict("relu", "cached_by_shape.py") == "accuracy:mismatch");
 }
-TEST_CASE("rejected: a tensor that computes when somebody looks", "[verdicts]") {
+TEST_CASE("rejected: a tensor that computes when it is read", "[verdicts]") {
   CHECK_FALSE(record_of("relu", "lazy.py").outcome.correct());
 }
 TEST_CASE("rejected: a thread that works after the return", "[verdicts]") {
@@ -249,6 +248,45 @@ TEST_CASE("accepted: the plain answer, in Python and in C++", "[verdicts]") {
 TEST_CASE("accepted: a process of the candidate's that crashes, where the candidate copes with it", "[verdicts]") {
   check_accepted("relu", "child_crashes.py");
 }
+TEST_CASE("accepted: threads of the candidate's own", "[verdicts]") { check_accepted("relu", "own_threads.py"); }
+TEST_CASE("a C candidate is compiled as C, and as C++ it is refused", "[verdicts]") {
+  check_accepted("relu", "only_c.c");
+  auto as_cpp = request_for("relu", "only_c.c");
+  as_cpp.candidate = make_candidate(Target::Cpp, as_cpp.candidate.source);
+  CHECK(record_of(as_cpp).outcome.kind == OutcomeKind::Compile);
+  auto as_c = request_for("relu", "right.cpp");
+  as_c.candidate = make_candidate(Target::Cpp, Language::C, as_c.candidate.source);
+  const auto refused = record_of(as_c);
+  CHECK(refused.outcome.kind == OutcomeKind::Compile);
+  CHECK(refused.language == Language::C);
+}
+
+TEST_CASE("accepted: a candidate that builds for longer than a call may take", "[verdicts][build]") {
+  for (const char* candidate : {"builds_for_seconds.py", "builds_at_first.py", "load_inline.py"}) {
+    INFO(candidate);
+    auto request = request_for("relu", candidate);
+    request.options.call_timeout = 2s;
+    const auto record = record_of(request);
+    CHECK((record.outcome.correct() || record.outcome.kind == OutcomeKind::Suspect));
+  }
+}
+
+TEST_CASE("rejected: a build that hangs, at its own limit", "[verdicts][build]") {
+  auto request = request_for("relu", "build_hangs.py");
+  request.options.call_timeout = 2s;
+  request.options.build_timeout = 5s;
+  const auto working = record_of(request);
+  CHECK(working.outcome.to_class() == "timeout:build");
+  CHECK_THAT(working.outcome.message, Catch::Contains("5.0 s"));
+  // It is not remembered as built: the next evaluation does not hang in the runner, which occupies the device.
+  const auto again = record_of(request);
+  CHECK(again.outcome.to_class() == "timeout:build");
+  CHECK(again.phases.back().name == "build ahead");
+  request = request_for("relu", "build_sleeps.py");
+  request.options.call_timeout = 2s;
+  CHECK(record_of(request).outcome.to_class() == "timeout:build");
+}
+
 TEST_CASE("accepted: packed weights drawn in the same order", "[verdicts]") {
   check_accepted("linear", "packed_weights.py");
 }
@@ -256,7 +294,7 @@ TEST_CASE("accepted: torch.compile, and other processes that end with the first 
   for (const auto* candidate : {"compiled.py", "compiled_linear.py", "starts_processes_at_first.py"}) {
     const std::string name = candidate;
     auto request = request_for(name == "compiled_linear.py" ? "linear" : "relu", name);
-    // The compiler of torch.compile is loaded and starts another one.
+    // The compiler of torch.compile is loaded, in the candidate's own process, and starts another one.
     request.options.call_timeout = 120s;
     const auto record = record_of(request);
     CHECK((record.outcome.correct() || record.outcome.kind == OutcomeKind::Suspect));
@@ -334,7 +372,7 @@ std::future<std::string> begin_verdict(const std::string& task, const std::strin
   });
 }
 
-/// Whoever has not come by then is stopped, and the test fails.
+/// Stops what has not ended by then, and fails the test.
 void await(const std::vector<std::future<std::string>>& verdicts, std::chrono::seconds patience,
            std::stop_source& stop) {
   for (const auto& waiting : verdicts)
@@ -343,8 +381,8 @@ void await(const std::vector<std::future<std::string>>& verdicts, std::chrono::s
 }
 
 TEST_CASE("candidates for one task that come at once wait for each other, and each gets its verdict", "[verdicts]") {
-  // Whoever has the task's judge waits to have the device alone; whoever waits for that judge must not share the
-  // device.
+  // An evaluation with the task's judge waits for exclusive use of the device, so one that waits for this judge must
+  // not share the device meanwhile.
   std::stop_source stop;
   std::vector<std::future<std::string>> verdicts;
   for (const char* candidate : {"right.cpp", "zeros.py", "constant.py", "echo.py"})
@@ -368,6 +406,37 @@ TEST_CASE("candidates for several tasks that come at once, and one that does not
   for (std::size_t i = 0; i < 6; ++i) CHECK(verdicts[i].get() == "interface");
   CHECK(verdicts[6].get() == "accuracy:mismatch");
   CHECK_THAT(verdicts[7].get(), Catch::StartsWith("cancelled"));
+}
+
+TEST_CASE("a compilation that hangs ends at its limit, and others are judged meanwhile", "[verdicts][build]") {
+  // A compiler that never ends for sources with this word.
+  const std::filesystem::path folder = std::filesystem::path(KERNELGEN_BINARY_DIR) / "hanging-compiler" / "bin";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "c++") << "#!/bin/sh\ngrep -qs HANGS candidate.cpp && while :; do :; done\n"
+                                   "exec /usr/bin/c++ \"$@\"\n";
+  std::filesystem::permissions(folder / "c++", std::filesystem::perms::owner_all);
+  const auto own =
+      make_worker_benchmarker({.installation = installation_at(KERNELGEN_BINARY_DIR).value(),
+                               .launch_prefix = {"env", "PATH=" + folder.string() + ":/usr/bin:/bin"},
+                               .python = std::getenv("KGEN_PYTHON") ? std::getenv("KGEN_PYTHON") : "python3",
+                               .cache_dir = KERNELGEN_BINARY_DIR "/verdicts-cache"})
+          .value();
+  const auto verdict_of = [&](const EvaluationRequest& request) {
+    const auto record = own->evaluate(request, {}, {});
+    return record ? record->outcome.to_class() : record.error().to_line();
+  };
+  auto hanging = request_for("relu", "right.cpp");
+  hanging.options.build_timeout = 40s;
+  hanging.candidate = make_candidate(Target::Cpp, "// HANGS\n" + hanging.candidate.source);
+  auto first = std::async(std::launch::async, [&] { return verdict_of(hanging); });
+  // One of these waits until the build is no longer waited for; all come before it ends.
+  for (const char* candidate : {"right.cpp", "zeros.py"}) {
+    const auto found = verdict_of(request_for("relu", candidate));
+    CHECK((found == "accuracy:mismatch" || found == "correct" || found.starts_with("suspect:")));
+    CHECK(first.wait_for(0s) == std::future_status::timeout);
+  }
+  CHECK(first.get() == "timeout:build");
+  CHECK(verdict_of(request_for("relu", "zeros.py")) == "accuracy:mismatch");
 }
 
 TEST_CASE("a cancelled evaluation returns soon and leaves the worker usable", "[verdicts]") {

@@ -152,7 +152,7 @@ static int elapsed(const struct kgen_gpu* gpu, void* start, void* end, int64_t* 
 }
 
 /* A graph takes up to two microseconds until its first node runs, differently long in different processes: measured by
- * its own marks, that is no part of it. Whoever is captured might move these, so they save no more than that, and no
+ * its own marks, that is no part of it. A candidate might move its marks, so they save no more than that, and no
  * more than a quarter. */
 static int64_t without_launch(struct kgen_gpu* gpu, int64_t launched_ns) {
   enum { k_most_launch_ns = 2000, k_part = 4 };

@@ -99,8 +99,8 @@ int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* 
 /** What is queued on the stream between the two is captured instead of run, between marks. */
 int kgen_gpu_begin_capture(struct kgen_gpu* gpu, void* stream);
 int kgen_gpu_end_capture(struct kgen_gpu* gpu, void* stream, void** graph);
-/** The marks by themselves, for who captures otherwise: first and last on a stream that is being captured. What a
- * launch takes before the first is no part of a replay's time, as far as it is no more than a launch takes. */
+/** The marks by themselves, for captures that are made otherwise: first and last on a stream that is being captured.
+ * What a launch takes before the first is no part of a replay's time, as far as it is no more than a launch takes. */
 int kgen_gpu_mark_start(struct kgen_gpu* gpu, void* stream);
 int kgen_gpu_mark_end(struct kgen_gpu* gpu, void* stream);
 int kgen_gpu_replay(struct kgen_gpu* gpu, void* graph, void* stream);

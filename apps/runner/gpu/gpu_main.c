@@ -1,12 +1,12 @@
 /**
  * \file
- * kgen-gpu: asks the GPUs of this machine what they are, so that no other program has to load a driver for it.
+ * kgen-gpu: reads the facts about the GPUs of this machine, so that no other program has to load a driver for it.
  *
  *   kgen-gpu facts            one JSON object a line for each device: the members of kgen_gpu_facts
  *   kgen-gpu bandwidth UUID   {"copy_bytes_per_second": N}: bytes read plus bytes written by the best of some copies
- *   kgen-gpu turns UUID       says "r" when ready; then does a little work of its own for each byte of its input, and
- *                             answers with the nanoseconds that the device kept it waiting for next to nothing, an
- *                             int64_t. Whoever calls next finds the device as another process left it
+ *   kgen-gpu probe UUID       writes "r" when ready; then does a little work for each byte of its input, and answers
+ *                             with the nanoseconds that a minimal piece of it took, an int64_t. The next call of
+ *                             another process finds the device as this process left it
  *
  * Ends with 0; with 69 and one line on standard error where there is no driver, no such device, or it does not work;
  * with 64 for anything else on the command line.
@@ -20,7 +20,7 @@
 
 enum { k_usage = 64, k_machine_lacks = 69, k_cannot_write = 74 };
 /* Next to nothing, and enough for a kernel of many blocks. */
-enum { k_little_bytes = 1 << 12, k_turn_bytes = 1 << 24 };
+enum { k_little_bytes = 1 << 12, k_probe_bytes = 1 << 24 };
 
 static int complain(const char* why) {
   fprintf(stderr, "kgen-gpu: %s\n", why);
@@ -108,21 +108,21 @@ static int work(struct kgen_gpu* gpu, void* place, uint64_t bytes) {
 }
 
 /* Answers go by write() and read(): stdio would keep them back. */
-static int take_turns(const char* uuid) {
+static int answer_probes(const char* uuid) {
   char error[256] = "";
   char byte = 'r';
   void* place = NULL;
   struct kgen_gpu* gpu = kgen_gpu_open(uuid, error, sizeof error);
   if (gpu == NULL) return complain(error);
-  int failed = kgen_gpu_allocate(gpu, k_turn_bytes, &place);
+  int failed = kgen_gpu_allocate(gpu, k_probe_bytes, &place);
   /* The first work of a process takes longer. */
-  if (failed == 0) failed = work(gpu, place, k_turn_bytes);
+  if (failed == 0) failed = work(gpu, place, k_probe_bytes);
   ssize_t told = failed == 0 ? write(STDOUT_FILENO, &byte, 1) : 0;
   while (told > 0 && read(STDIN_FILENO, &byte, 1) == 1) {
     const int64_t began_ns = kgen_now_ns();
     failed = work(gpu, place, k_little_bytes);
     const int64_t waited_ns = kgen_now_ns() - began_ns;
-    if (failed == 0) failed = work(gpu, place, k_turn_bytes);
+    if (failed == 0) failed = work(gpu, place, k_probe_bytes);
     told = failed == 0 ? write(STDOUT_FILENO, &waited_ns, sizeof waited_ns) : 0;
   }
   if (failed != 0) complain(kgen_gpu_error(gpu));
@@ -136,10 +136,10 @@ int main(int argc, char** argv) {
     status = tell_facts();
   } else if (argc == 3 && strcmp(argv[1], "bandwidth") == 0 && argv[2][0] != '\0') {
     status = tell_bandwidth(argv[2]);
-  } else if (argc == 3 && strcmp(argv[1], "turns") == 0 && argv[2][0] != '\0') {
-    status = take_turns(argv[2]);
+  } else if (argc == 3 && strcmp(argv[1], "probe") == 0 && argv[2][0] != '\0') {
+    status = answer_probes(argv[2]);
   } else {
-    fputs("usage: kgen-gpu facts\n       kgen-gpu bandwidth UUID\n       kgen-gpu turns UUID\n", stderr);
+    fputs("usage: kgen-gpu facts\n       kgen-gpu bandwidth UUID\n       kgen-gpu probe UUID\n", stderr);
   }
   if (fflush(stdout) != 0 && status == 0) return k_cannot_write;
   return status;

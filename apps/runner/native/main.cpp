@@ -40,7 +40,7 @@ constexpr int k_exit_usage = 64;
 constexpr int k_exit_lacking = 69;
 constexpr int k_exit_bug = 70;
 
-/// The candidate's output goes to the log, or nowhere. A full pipe drops it: nobody waits for a flood.
+/// The candidate's output goes to the log, or nowhere. A full pipe drops it.
 void redirect_output(const Options& options) {
   const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   const int out = options.log.value_or(nothing);
@@ -138,7 +138,7 @@ int main(int argc, char** argv) try {
   setenv("OMP_NUM_THREADS", std::to_string(options.threads).c_str(), 1);
   redirect_output(options);
   const int answer = serve(options, enter_sandbox(options));
-  // Destructors and exit handlers may belong to the candidate, and nobody waits for them.
+  // Destructors and exit handlers may belong to the candidate, and are not waited for.
   _exit(answer);
 } catch (const std::exception& error) {
   std::fprintf(stderr, "kgen-runner: %s\n", error.what());

@@ -21,22 +21,10 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// How long and how often to measure.
-struct MeasureOptions {
-  /// Stop once the 95 % confidence interval of the ratio is narrower than this fraction of it.
-  double max_relative_interval = 0.01;
-  /// Timed calls, replays of graphs among them, that are compared in full. Fewer than 44 marks the record "reduced
-  /// verification"; with 0, only canary lines are.
-  int full_comparisons = 44;
-  int max_samples = 100;
-  /// Wall-clock limit of the timing phase. Wins over every other criterion.
-  std::chrono::milliseconds deadline{20'000};
-};
-
-/// What to compare a correct candidate with besides the eager reference. The score does not change.
+/// Baselines to compare a correct candidate with besides the eager reference. The score does not change.
 struct BaselineOptions {
   /// Each is compiled and timed once for a task, device and versions, and remembered; that may take minutes, during
-  /// which the device is held.
+  /// which the evaluation occupies the device.
   std::vector<BaselineKind> kinds;
   /// Limit of compiling one and comparing it with the eager reference.
   std::chrono::milliseconds timeout{300'000};
@@ -46,30 +34,41 @@ struct BaselineOptions {
 
 /// How one evaluation is done. The defaults give a verdict that can be published.
 struct EvaluationOptions {
+  EvaluationMode mode = EvaluationMode::Full;
   PrecisionClass precision = PrecisionClass::Strict;
   /// Unset: by dtype (fp32 1e-4, fp16 and bf16 1e-2). Looser marks the record "non-standard".
   std::optional<double> rtol;
   std::optional<double> atol;
+  /// EvaluationMode::Quick caps them; see measure_options_of().
   MeasureOptions measure;
-  /// Limit of one call of the candidate, and of loading it.
+  /// Limit of one call of the candidate, and of loading it; time in which the candidate's own compilers work does not
+  /// count.
   std::chrono::milliseconds call_timeout{30'000};
-  /// Limit of compilation.
-  std::chrono::milliseconds compile_timeout{120'000};
+  /// Limit of compiling a native candidate, and of everything that a Python candidate builds while it is imported,
+  /// constructed and called for the first time (load_inline, Triton, compilers that it starts itself).
+  std::chrono::milliseconds build_timeout{300'000};
   /// Limit of importing and admitting the task.
   std::chrono::milliseconds task_timeout{300'000};
   /// Memory that a candidate may use beyond the exchange buffers, in bytes.
   std::uint64_t memory_limit = 8ULL << 30;
   /// Threads on both sides; 0 means one per core.
   int threads = 0;
-  /// Where: "cpu"; a GPU by index, UUID or name; empty: a GPU for `cuda`, and for `triton` and `torch` where there is
-  /// one.
+  /// "cpu"; a GPU by index, UUID or name; empty: a GPU for `cuda`, and for `triton` and `torch` where there is one.
   std::string device;
   /// Integer constants at the top of the task file to replace before it is loaded, to make it fit a small machine.
   /// A shrunk task is labelled.
   std::vector<std::pair<std::string, std::int64_t>> shrink;
-  /// None by default.
+  /// None by default. Ignored by EvaluationMode::CorrectnessOnly.
   BaselineOptions baselines;
 };
+
+/// The measurement that the options ask for: `measure`, and with EvaluationMode::Quick at most 20 samples, 8 full
+/// comparisons and 3 seconds, down to an interval of 5 %.
+[[nodiscard]] MeasureOptions measure_options_of(const EvaluationOptions& options);
+
+/// InvalidArgument, naming the option, for values that no evaluation can be done with: a limit that is not positive or
+/// longer than a week, a tolerance that is negative or no number, a count that is negative.
+[[nodiscard]] Result<void> check_options(const EvaluationOptions& options);
 
 /// One candidate against one task.
 struct EvaluationRequest {
@@ -80,7 +79,7 @@ struct EvaluationRequest {
 
 /// A step of an evaluation, for display only.
 struct EvaluationProgress {
-  std::string phase;  ///< "admit", "compile", "wait for the judge", "correctness", "timing"
+  std::string phase;  ///< "admit", "compile", "build ahead", "wait for the judge", "correctness", "timing"
   std::string detail;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What this machine can do, what is missing, and the command that mends it.
+/// Examines what this machine can do, what is missing, and the commands that mend it.
 
 #include <functional>
 #include <map>
@@ -20,7 +20,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// How bad it is.
+/// The severity of a finding.
 enum class DoctorStatus {
   Ok,
   Limited,  ///< evaluations work, with less than there could be; the detail says with what less
@@ -29,24 +29,24 @@ enum class DoctorStatus {
 /// "ok", "limited", "missing".
 [[nodiscard]] std::string_view to_string(DoctorStatus status);
 
-/// One thing that was looked at.
+/// One finding.
 struct DoctorFinding {
   /// "compiler", "torch", ...; stable.
   std::string name;
   DoctorStatus status = DoctorStatus::Ok;
-  /// One line: what was found.
+  /// The finding in one line.
   std::string detail;
   /// A command that mends it; empty when there is nothing to mend.
   std::string remedy;
 };
 
-/// Where to look.
+/// Programs and directories that are examined.
 struct DoctorOptions {
   /// From find_installation(); its error is a finding.
   Result<Installation> installation = Error{ErrorCode::NotFound, "not looked for"};
   std::string compiler = "c++";
   std::string python = "python3";
-  /// As NvccCompilerOptions::nvcc: empty looks in the usual places.
+  /// The same as NvccCompilerOptions::nvcc: empty looks in the usual places.
   std::string nvcc;
   /// Made when missing, to see whether that works.
   std::string cache_dir;

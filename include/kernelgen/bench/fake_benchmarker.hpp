@@ -35,6 +35,8 @@ class FakeBenchmarker final : public Benchmarker {
       record->task_name = request.task.name;
       record->candidate_id = request.candidate.id;
       record->target = request.candidate.target;
+      record->language = request.candidate.language;
+      record->mode = request.options.mode;
       record->precision = request.options.precision;
     }
     return record;

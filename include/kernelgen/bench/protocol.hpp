@@ -20,13 +20,14 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Raised when an old peer would misunderstand a new one. Additions that can be ignored do not raise it.
+/// The version of the protocol. It is raised when an old peer would misunderstand a new one; additions that can be
+/// ignored do not raise it.
 constexpr int k_worker_protocol_version = 1;
 
-/// Names a request within one connection; chosen by the client, repeated in every answer.
+/// Identifies a request within one connection; chosen by the client, repeated in every answer.
 using RequestId = std::uint64_t;
 
-/// Worker to client, first of all and unasked.
+/// Worker to client: the first message, unasked.
 struct HelloMessage {
   int protocol = k_worker_protocol_version;
   std::string kernelgen_version;
@@ -49,12 +50,12 @@ struct DescribeMessage {
   EvaluationOptions options;
 };
 
-/// Client to worker: give up a request. It is still answered, as a rule by an error "cancelled".
+/// Client to worker: give up a request. It is still answered, usually by an error "cancelled".
 struct CancelMessage {
   RequestId id = 0;
 };
 
-/// Either way; answered by a pong with the same id.
+/// In both directions; answered by a pong with the same id.
 struct PingMessage {
   RequestId id = 0;
 };
@@ -65,7 +66,7 @@ struct PongMessage {
 /// Client to worker: finish. The end of the stream means the same.
 struct ShutdownMessage {};
 
-/// Worker to client: what it is doing.
+/// Worker to client: the step that a request has reached.
 struct ProgressMessage {
   RequestId id = 0;
   EvaluationProgress progress;
@@ -77,19 +78,21 @@ struct RecordMessage {
   EvaluationRecord record;
 };
 
-/// Worker to client: what the judge found out about a task.
+/// Worker to client: the judge's description of a task.
 struct DescriptionMessage {
   RequestId id = 0;
   TaskDescription description;
 };
 
-/// Worker to client: the machinery failed. Without an id it concerns the whole connection, which then ends.
+/// Worker to client: the machinery failed, or a message was not valid. Without an id it concerns a message whose id
+/// could not be read, or the stream itself, which then ends.
 struct ErrorMessage {
   std::optional<RequestId> id;
   Error error;
 };
 
-/// A type that this version does not know. A client ignores it; a worker answers with an error "unsupported".
+/// A message of a type that this version does not know. A client ignores it; a worker answers with an error
+/// "unsupported".
 struct UnknownMessage {
   std::string type;
   std::optional<RequestId> id;
@@ -122,10 +125,14 @@ class MessageDecoder {
 
   /// Adds bytes that arrived; any number, split anywhere.
   void feed(std::string_view bytes);
-  /// The next whole message; nothing while more bytes are needed. After a Protocol error about the framing the
-  /// stream is lost, and every further call gives that error; a frame with a bad body is skipped.
+  /// The next whole message; nothing while more bytes are needed. A Protocol error is about one message, which is
+  /// skipped, or about the framing: then is_lost(), and every further call gives that error.
   [[nodiscard]] Result<std::optional<Message>> next();
-  /// Whether part of a message is waiting: an end of stream now means that the peer died while it was writing.
+  /// Whether the framing is lost, so that no further message can be found.
+  [[nodiscard]] bool is_lost() const;
+  /// The id of the message that the last error of next() was about; nothing where it could not be read.
+  [[nodiscard]] std::optional<RequestId> failed_id() const;
+  /// Whether a part of a message has arrived: an end of stream now means that the peer died while it was writing.
   [[nodiscard]] bool mid_message() const;
 
  private:

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Evaluations on a machine that is joined to this one by files only.
+/// Evaluations on another machine through a shared directory.
 
 #include <chrono>
 #include <filesystem>
@@ -18,19 +18,19 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Where `kgen worker --spool` looks for requests.
+/// Options of a client of `kgen worker --spool`.
 struct SpoolBenchmarkerOptions {
-  /// Made when missing. Whoever may write there is believed like a worker.
+  /// The spool directory; made when missing. Every process that may write there is believed like a worker.
   std::filesystem::path directory;
   Waiting waiting = Waiting::Wait;
   std::chrono::milliseconds poll{200};
-  /// Limit of one evaluation, time in the queue included; unset: as long as it takes.
+  /// Limit of one evaluation, time in the queue included; unset: none.
   std::optional<std::chrono::milliseconds> timeout;
 };
 
 /// Leaves requests in a directory and awaits results (docs/protocol.md, spool directories). A request is named by its
-/// content: the same one, from a resumed run too, finds the result that is there and is never judged twice. An error
-/// that a worker answered is handed over once; asking again tries again.
+/// content: the same request, from a resumed run too, finds the existing result and is never judged twice. An error
+/// that a worker answered is returned once; asking again is another attempt.
 ///
 /// Errors besides the worker's: Pending (Waiting::Return) and Timeout leave the request there for a later call;
 /// Cancelled withdraws it; NotFound when the directory is gone; Protocol for a result that is none (set aside).

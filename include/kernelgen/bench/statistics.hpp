@@ -27,11 +27,23 @@ struct Interval {
 };
 [[nodiscard]] Interval median_interval(std::span<const std::int64_t> samples);
 
-/// reference / candidate from samples taken in pairs: the median of the pairwise ratios and its 95 % interval.
-/// Pairing cancels drift of the machine that both calls of a pair share.
+/// The one estimate from which the speedup, its interval and the displayed times follow, so that they always agree.
+struct PairedEstimate {
+  /// reference / candidate: the median of the pairwise ratios, with its 95 % interval.
+  Ratio ratio;
+  /// The times of the median pair: the median over the pairs of sqrt(reference * candidate), divided between the two so
+  /// that reference_ns / candidate_ns is exactly ratio.value. The medians of the two columns need not have that ratio:
+  /// where calls take one of two times (clock states), either column's median can jump from one to the other.
+  double reference_ns = 0;
+  double candidate_ns = 0;
+};
+
+/// The estimate from samples taken in pairs. Pairing cancels drift of the machine that both calls of a pair share.
+/// The interval comes from order statistics; from fewer than six pairs, for which there are none, from Student's t of
+/// the logarithms; a single pair has no finite interval.
 /// Requires: both spans have the same length; all samples are positive.
-[[nodiscard]] Ratio paired_ratio(std::span<const std::int64_t> reference_ns,
-                                 std::span<const std::int64_t> candidate_ns);
+[[nodiscard]] PairedEstimate paired_estimate(std::span<const std::int64_t> reference_ns,
+                                             std::span<const std::int64_t> candidate_ns);
 
 }  // namespace v0
 }  // namespace kernelgen

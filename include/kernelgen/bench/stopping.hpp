@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// When to stop sampling. Pure: fed with numbers, asked for a decision.
+/// The decision when to stop sampling, as a pure function of the samples.
 
 #include <chrono>
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Decides, after each pair of samples, whether there are enough. One per measurement; one thread at a time.
+/// Decides after each pair of samples whether there are enough. One per measurement; one thread at a time.
 class StoppingCriterion {
  public:
   virtual ~StoppingCriterion() = default;
@@ -25,7 +25,8 @@ class StoppingCriterion {
   [[nodiscard]] virtual std::optional<StopReason> is_finished(std::chrono::nanoseconds elapsed) const = 0;
 };
 
-/// Stops, in this order: enough samples and a narrow enough interval of the ratio; too many samples; the deadline.
+/// A criterion that stops, in this order: with enough samples and a narrow enough interval of the ratio; with too many
+/// samples; at the deadline.
 [[nodiscard]] std::unique_ptr<StoppingCriterion> make_ratio_criterion(const MeasureOptions& options);
 
 }  // namespace v0

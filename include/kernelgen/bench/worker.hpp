@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The worker: one per host, judges what clients ask for. `kgen worker` is a call of run_worker.
+/// The worker: one per host, judges candidates for clients. `kgen worker` is a call of run_worker.
 
 #include <chrono>
 #include <filesystem>
@@ -18,16 +18,16 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Where the worker finds what it needs.
+/// Programs, directories and environment of a worker.
 struct WorkerOptions {
   Installation installation;
   /// The Python with torch, as a path or a name on the PATH of `environment`.
   std::string python = "python3";
-  /// The C++ compiler for `cpp` candidates, likewise.
+  /// The compiler for `cpp` candidates, C ones included, as a path or a name on the same PATH.
   std::string compiler = "c++";
   /// Compiled candidates and admitted tasks; made when missing.
   std::string cache_dir;
-  /// What compilers, judges and runners see; see clean_environment().
+  /// The environment of compilers, judges and runners; see clean_environment().
   std::map<std::string, std::string> environment;
   /// Measurements of all workers on this host exclude each other through a lock on this file.
   std::string device_lock = "/tmp/kernelgen.cpu0.lock";
@@ -37,33 +37,34 @@ struct WorkerOptions {
 /// triggered. Makes the calling process a child subreaper; prints nothing.
 [[nodiscard]] Result<void> run_worker(const WorkerOptions& options, int input_fd, int output_fd, std::stop_token stop);
 
-/// When a spool worker is done.
+/// The end of a spool worker's service.
 enum class SpoolMode {
   UntilStopped,  ///< waits for requests
-  Once,          ///< answers what is there, also if that is nothing
+  Once,          ///< answers the requests that are there, which may be none
 };
 
-/// How a directory is served (docs/protocol.md, spool directories).
+/// Options for serving a directory (docs/protocol.md, spool directories).
 struct SpoolWorkerOptions {
-  /// Made when missing.
+  /// The spool directory; made when missing.
   std::filesystem::path directory;
   SpoolMode mode = SpoolMode::UntilStopped;
-  /// Requests at a time; unset: two for each GPU that is used when nobody asks for one, else two. On each device one is
+  /// Requests at a time; unset: two for each GPU that serves requests which name none, else two. On each device one is
   /// measured, others are compiled and prepared meanwhile. More where compiling takes longer than a verdict.
   std::optional<int> jobs;
-  /// How often to look for requests.
+  /// The interval at which it looks for requests.
   std::chrono::milliseconds poll{500};
-  /// When another worker may take a request whose worker gives no sign of life. Equal for all workers of a directory.
+  /// The time without a sign of life after which another worker may take a request. Equal for all workers of a
+  /// directory.
   std::chrono::milliseconds lease{60'000};
-  /// Called after each answer, one call at a time, from any thread, with the request's id and how it went: "correct",
+  /// Called after each answer, one call at a time, from any thread, with the request's id and its result: "correct",
   /// "accuracy:mismatch", "error: ...".
   std::function<void(const std::string& id, const std::string& summary)> on_answer;
 };
 
 /// Serves requests that are files, oldest first. A request that cannot be judged gets an error for its answer.
-/// `stop` gives those at hand back, for another worker: Cancelled with SpoolMode::Once, else success.
-/// Other errors: this machine cannot judge at all (no torch), or the directory cannot be used any more; requests at
-/// hand go back. Otherwise like run_worker.
+/// When `stop` is triggered, unfinished requests go back for another worker: Cancelled with SpoolMode::Once, else
+/// success. Other errors: this machine cannot judge at all (no torch), or the directory cannot be used any more;
+/// unfinished requests go back. Otherwise like run_worker.
 [[nodiscard]] Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOptions& spool,
                                             std::stop_token stop);
 

@@ -27,16 +27,17 @@ struct CompileRequest {
   Candidate candidate;
   /// Added to the compiler's own flags.
   std::vector<std::string> extra_flags;
-  std::chrono::milliseconds timeout{120'000};
+  /// As EvaluationOptions::build_timeout.
+  std::chrono::milliseconds timeout{300'000};
 };
 
-/// It compiled.
+/// The answer for a candidate that compiled.
 struct Compiled {
   Artifact artifact;
   CompileReport report;
 };
 
-/// It did not; the outcome says why in a class of its own ("compile:undeclared_identifier").
+/// The answer for a candidate that did not; the outcome says why, with a class ("compile:undeclared_identifier").
 struct CompileFailed {
   Outcome outcome;
   CompileReport report;
@@ -61,52 +62,55 @@ class KernelCompiler {
   virtual Result<CompileOutcome> compile(const CompileRequest& request, std::stop_token stop) = 0;
 };
 
-/// How C and C++ candidates are compiled.
+/// Options of the compiler for C and C++ candidates.
 struct CppCompilerOptions {
   /// The compiler; looked up on the PATH.
   std::string compiler = "c++";
-  /// Whose sources it takes.
+  /// The target whose candidates it compiles.
   Target target = Target::Cpp;
   std::vector<std::string> flags{"-O3", "-march=native", "-fopenmp", "-std=c++20"};
+  /// Flags for candidates in C, which the same compiler takes with `-x c`. GNU's dialect, as C++ has: M_PI and
+  /// posix_memalign are declared.
+  std::vector<std::string> c_flags{"-O3", "-march=native", "-fopenmp", "-std=gnu17"};
   /// The directory that holds kernelgen/abi.h.
   std::string abi_dir;
-  /// Where builds happen (builds/, each in a private directory that goes away), and where artifacts are published by
-  /// content (objects/). The directory of a CachingCompiler may be the same: artifacts then lie there once.
+  /// The directory of builds (builds/, each in a private directory that is removed) and of artifacts, which are
+  /// published by content (objects/). The directory of a CachingCompiler may be the same: artifacts then exist once.
   std::string output_dir;
   /// kgen-sandbox (Installation::sandbox). The compiler runs in it: it sees the system's toolchain folders read-only,
   /// the candidate, and what is named here; not your files.
   std::string sandbox;
-  /// More files and folders for it to read. Need not name: where the compiler itself lies (links followed, and PREFIX
-  /// of PREFIX/bin), folders in `flags`, folders on CPATH, LIBRARY_PATH, LD_LIBRARY_PATH and their like.
+  /// More files and folders that the compiler may read. It may read these without being named: its own folder (links
+  /// followed, and PREFIX of PREFIX/bin), folders in `flags`, and those on CPATH, LIBRARY_PATH, LD_LIBRARY_PATH.
   std::vector<std::string> toolchain_paths{};
-  /// Reduced to what a compiler needs before it is used. Unset: that of this process.
+  /// The environment, reduced to what a compiler needs before it is used. Unset: that of this process.
   std::optional<std::map<std::string, std::string>> environment;
 };
 
 /// Compiles `cpp` candidates to shared objects with g++ or clang++. `runner` must outlive the compiler.
 ///
-/// A C source compiles with extra_flags {"-x", "c"}. Sources that are empty, not text or not code are the outcome
-/// Syntax; a compiler over its time is Timeout; everything else it refuses is Compile with one of the details
+/// Candidate::language decides between C and C++. Sources that are empty, not text or not code are the outcome
+/// Syntax; a compiler over its time is Timeout ("build"); everything else it refuses is Compile with one of the details
 /// "undeclared_identifier", "redefinition", "no_member", "syntax", "type", "missing_header", "link:undefined_symbol",
 /// "compiler_crashed", "other". A missing compiler is the Error MissingTool of key() and compile(), not of this call;
 /// so is one that does not work in the sandbox. A missing sandbox is the Error MissingTool of this call.
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_cpp_compiler(CppCompilerOptions options,
                                                                         ProcessRunner& runner);
 
-/// How CUDA candidates are compiled.
+/// Options of the compiler for CUDA candidates.
 struct NvccCompilerOptions {
   /// nvcc; empty: that of CUDA_HOME or CUDA_PATH, of the PATH, of /usr/local/cuda.
   std::string nvcc{};
   /// -lineinfo costs nothing and lets a profiler name source lines.
   std::vector<std::string> flags{"-O3", "-std=c++17", "-lineinfo"};
-  /// GpuFacts::architecture of the device that it will run on, and of nothing else. From sm_90 on the code may use what
-  /// only this architecture has (wgmma): "sm_90" is compiled as sm_90a.
+  /// GpuFacts::architecture of the device that the kernels will run on; they will run on no other. From sm_90 on the
+  /// code may use instructions that only this architecture has (wgmma): "sm_90" is compiled as sm_90a.
   std::string architecture{};
-  /// GpuFacts::driver_version of that device; 0: not known.
+  /// GpuFacts::driver_version of that device; 0: unknown.
   int driver_version = 0;
   /// -ccbin; empty: nvcc's own choice (NVCC_CCBIN, else gcc).
   std::string host_compiler{};
-  /// As in CppCompilerOptions.
+  /// The same as in CppCompilerOptions.
   std::string abi_dir{};
   std::string output_dir{};
   std::string sandbox{};
@@ -118,14 +122,14 @@ struct NvccCompilerOptions {
 /// Compiles `cuda` candidates to shared objects with nvcc; the CUDA runtime is linked into them. `runner` must outlive
 /// the compiler.
 ///
-/// As make_cpp_compiler, with further details of Compile ("host_function": the host's function called on the device)
-/// and Resource ("shared_memory", "registers"); CompileReport::kernels tells what each kernel needs. A missing or
-/// unusable nvcc, or one whose kernels the driver would not start, is the Error MissingTool of key() and compile(); an
-/// unknown architecture is InvalidArgument here.
+/// Outcomes and errors are those of make_cpp_compiler, with further details of Compile ("host_function": the host's
+/// function called on the device) and Resource ("shared_memory", "registers"); CompileReport::kernels tells what each
+/// kernel needs. A missing or unusable nvcc, or one whose kernels the driver would not start, is the Error MissingTool
+/// of key() and compile(); an unknown architecture is InvalidArgument here.
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_nvcc_compiler(NvccCompilerOptions options,
                                                                          ProcessRunner& runner);
 
-/// How often each thing happened.
+/// Counts of what a cache has done.
 struct CacheCounters {
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
@@ -133,14 +137,14 @@ struct CacheCounters {
   std::uint64_t evicted = 0;   ///< files that made room
 };
 
-/// Where a CachingCompiler keeps what, and for how long.
+/// Directory and limits of a CachingCompiler.
 struct CompileCacheOptions {
   /// Made when missing; may be shared by several processes.
   std::string directory;
-  /// Above this size, what was not used for longest is removed. Unset: never.
+  /// Above this size, the files that were not used for longest are removed. Unset: never.
   std::optional<std::uint64_t> max_bytes = 5'000'000'000;
-  /// What was used within this time stays, even above max_bytes. Longer than an evaluation, which opens its artifact
-  /// several times.
+  /// Files that were used within this time stay, even above max_bytes. It must be longer than an evaluation, which
+  /// opens its artifact several times.
   std::chrono::seconds keep_idle{3600};
 };
 
@@ -150,9 +154,9 @@ class CachingCompiler : public KernelCompiler {
   [[nodiscard]] virtual CacheCounters counters() const = 0;
 };
 
-/// Successful and refused compilations are both remembered; timeouts, crashed compilers and errors are not. Equal
-/// requests at the same time compile once. What is read back is checked; a cache that fails is a miss, with a warning
-/// in CompileReport::cache.
+/// Remembers successful and refused compilations; timeouts, crashed compilers and errors are not remembered. Equal
+/// requests at the same time compile once. Entries are checked when they are read; a cache that fails is a miss, with a
+/// warning in CompileReport::cache.
 [[nodiscard]] Result<std::unique_ptr<CachingCompiler>> make_caching_compiler(std::unique_ptr<KernelCompiler> inner,
                                                                              CompileCacheOptions options);
 

@@ -29,25 +29,34 @@ enum class Language { Cpp, C, Cuda, Hip, Python };
 /// The language that a target's sources have unless something else is said: C++ for `cpp`.
 [[nodiscard]] Language default_language(Target target);
 
-/// File extension with its dot: ".cpp", ".cu", ".hip", ".py".
-[[nodiscard]] std::string_view file_extension(Target target);
+/// File extension with its dot: ".cpp", ".c", ".cu", ".hip", ".py".
+[[nodiscard]] std::string_view file_extension(Language language);
 
-/// From the file's extension, and for Python from its imports: a module that imports triton is `triton`.
+/// The target that the file's extension names, and for Python its imports: a module that imports triton is `triton`.
 /// Nothing when the extension says nothing.
 [[nodiscard]] std::optional<Target> guess_target(std::string_view file_name, std::string_view source);
+/// The language of a file for a target: C for a `cpp` candidate in a ".c" file, else the target's default.
+[[nodiscard]] Language guess_language(std::string_view file_name, Target target);
 
 /// One source text for one target, with the prompt and reply it came from.
 struct Candidate {
   Target target = Target::Cpp;
+  Language language = Language::Cpp;
   std::string source;
-  /// SHA-256 of target name and source, in hex; see make_candidate.
+  /// SHA-256 of target, language and source, in hex; see make_candidate.
   std::string id;
   std::optional<std::string> prompt;
   std::optional<std::string> reply;
 };
 
-/// Fills in the id.
+/// A candidate in the default language of its target, with its id.
 [[nodiscard]] Candidate make_candidate(Target target, std::string source);
+/// A candidate in the given language, with its id.
+[[nodiscard]] Candidate make_candidate(Target target, Language language, std::string source);
+
+/// The name under which compilers get a candidate's source, and which stands in their messages: "candidate.cpp". It
+/// is the same for all candidates of a language, so that logs, records and prompts do not depend on a user's files.
+[[nodiscard]] std::string source_file_name(Language language);
 
 /// One line a compiler said about the source.
 struct Diagnostic {
@@ -57,13 +66,15 @@ struct Diagnostic {
   int line = 0;    ///< 1-based; 0 where the tool named none
   int column = 0;  ///< 1-based; 0 where the tool named none
   std::string message;
+  /// The line of the candidate that `line` names, without blanks around it; empty for other files.
+  std::string source_line{};
 };
 
 /// What a compiler made of a candidate: a file that a runner can load.
 struct Artifact {
   std::string candidate_id;
   Target target = Target::Cpp;
-  /// A shared object for native targets, the source file itself for the others. Read-only, named by content.
+  /// A shared object for native targets, the source file itself for Python targets. Read-only, named by content.
   std::string path;
   /// SHA-256 of the key text; empty when nothing was cached.
   std::string key;
@@ -71,16 +82,16 @@ struct Artifact {
 
 /// What one kernel of a candidate needs on the device, as the assembler counted it.
 struct KernelResources {
-  /// As people write it: "relu(float const*, float*)".
+  /// The demangled name: "relu(float const*, float*)".
   std::string name;
-  /// Of 32 bits, per thread.
+  /// 32-bit registers per thread.
   int registers = 0;
-  /// Per thread: what did not fit into the registers. Anything but 0 costs time.
+  /// Bytes per thread that did not fit into the registers. Anything but 0 costs time.
   std::uint64_t spill_store_bytes = 0;
   std::uint64_t spill_load_bytes = 0;
-  /// Per thread, spills included.
+  /// Bytes per thread, spills included.
   std::uint64_t stack_bytes = 0;
-  /// Per block; what a launch asks for comes on top.
+  /// Bytes per block, without the dynamic shared memory that a launch asks for.
   std::uint64_t static_shared_bytes = 0;
   std::uint64_t constant_bytes = 0;
   int barriers = 0;
@@ -90,16 +101,17 @@ struct KernelResources {
 struct CompileReport {
   std::vector<std::string> command;
   std::vector<Diagnostic> diagnostics;
-  /// The full log, capped.
+  /// Everything that the compiler said, up to 256 KiB.
   std::string log;
+  /// The compiler said more than `log` holds; the log's last line says so, too.
   bool log_truncated = false;
   std::chrono::nanoseconds duration{0};
   /// "hit", "miss" or "off (reason)".
   std::string cache;
-  /// How the compiler was kept apart: "full" or "partial: ...", as EnvironmentReport::isolation. Empty where no
-  /// compiler ran, or none got as far.
+  /// How strong the compiler's sandbox was: "full" or "partial: ...", as in EnvironmentReport::isolation. Empty where
+  /// no compiler was started.
   std::string isolation{};
-  /// One for each kernel, where the compiler tells (nvcc does). Empty for others.
+  /// One entry for each kernel, where the compiler reports them (nvcc does).
   std::vector<KernelResources> kernels{};
 };
 

@@ -29,9 +29,9 @@ enum class OutcomeKind {
   Race,             ///< repeated calls with equal inputs disagree
   Timeout,
   OutOfMemory,
-  Crash,      ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
-  Cheat,      ///< detail names what was caught
-  Suspect,    ///< not wrong, but the clocks or the baseline do not add up, or others were in the way; no score
+  Crash,    ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
+  Cheat,    ///< detail names what was caught
+  Suspect,  ///< not wrong, but the clocks or the baseline contradict each other, or the machine was disturbed; no score
   NotScored,  ///< the task cannot tell right from wrong; detail is the task's label
 };
 
@@ -41,8 +41,10 @@ enum class OutcomeKind {
 
 /// The detail of a Suspect whose measurement other work on the machine disturbed.
 inline constexpr std::string_view k_busy_machine = "busy machine";
-/// The detail of a Suspect that lacked memory of a device which others hold in part.
+/// The detail of a Suspect that ran out of device memory while foreign processes held a part of it.
 inline constexpr std::string_view k_memory_in_use = "memory in use";
+/// The detail of a Timeout in which a compiler worked: the candidate's own, or the one that builds native candidates.
+inline constexpr std::string_view k_build_timeout = "build";
 
 /// One answer: a class, its detail, and one line for a person or a model.
 struct Outcome {
@@ -55,6 +57,10 @@ struct Outcome {
   [[nodiscard]] bool correct() const { return kind == OutcomeKind::Correct; }
   /// Other work on the machine spoiled the evaluation: that says nothing about the candidate.
   [[nodiscard]] bool is_busy_machine() const { return kind == OutcomeKind::Suspect && detail == k_busy_machine; }
+  /// The candidate could not be measured now (busy machine, memory in use). Trying again later may give a verdict.
+  [[nodiscard]] bool could_not_be_measured() const {
+    return is_busy_machine() || (kind == OutcomeKind::Suspect && detail == k_memory_in_use);
+  }
   /// "accuracy:mismatch", "timeout".
   [[nodiscard]] std::string to_class() const;
 };

@@ -65,7 +65,7 @@ struct Reply {
   std::string text;
   FinishReason finish = FinishReason::Stop;
   TokenUsage usage;
-  /// As the provider names it; empty where nobody says.
+  /// The provider's name for it; empty where it is unknown.
   std::string model;
   std::chrono::nanoseconds latency{0};
 };

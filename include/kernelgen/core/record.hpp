@@ -3,6 +3,7 @@
 /// \file
 /// The record of one evaluation: everything needed to argue about its verdict.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -72,6 +73,34 @@ struct Ratio {
   double value = 0;
   double low = 0;
   double high = 0;
+
+  /// The interval contains 1: the samples do not show which side is faster.
+  [[nodiscard]] bool contains_one() const { return low <= 1 && 1 <= high; }
+};
+
+/// How much of an evaluation is done.
+enum class EvaluationMode {
+  Full,             ///< correctness and timing, as published
+  Quick,            ///< correctness, and timing with fewer samples and comparisons; labelled "quick"
+  CorrectnessOnly,  ///< no timing; works on a busy machine; labelled "correctness only"
+};
+[[nodiscard]] std::string_view to_string(EvaluationMode mode);
+[[nodiscard]] std::optional<EvaluationMode> parse_evaluation_mode(std::string_view name);
+
+/// How long and how often to measure.
+struct MeasureOptions {
+  /// Stop once the 95 % confidence interval of the ratio is narrower than this fraction of it.
+  double max_relative_interval = 0.01;
+  /// Timed calls, replays of graphs among them, that are compared in full. Fewer than 44 marks the record "reduced
+  /// verification"; with 0, only canary lines are compared.
+  int full_comparisons = 44;
+  /// Timed pairs of calls at most.
+  int max_samples = 100;
+  /// Pairs that are called and checked like timed ones before the first sample is kept. The calls that check
+  /// correctness have warmed up both sides, so none are needed as a rule.
+  int warmup_calls = 0;
+  /// Wall-clock limit of the timing phase, warm-up included. Wins over every other criterion.
+  std::chrono::milliseconds deadline{20'000};
 };
 
 /// Why sampling stopped.
@@ -79,7 +108,7 @@ enum class StopReason { Criterion, MaxSamples, Deadline, Cancelled, Failed };
 [[nodiscard]] std::string_view to_string(StopReason reason);
 [[nodiscard]] std::optional<StopReason> parse_stop_reason(std::string_view name);
 
-/// What a candidate can be compared with besides the eager reference.
+/// A baseline that a candidate can be compared with besides the eager reference.
 enum class BaselineKind {
   Compile,             ///< torch.compile(model)
   CompileMaxAutotune,  ///< torch.compile(model, mode="max-autotune")
@@ -88,12 +117,12 @@ enum class BaselineKind {
 [[nodiscard]] std::string_view to_string(BaselineKind kind);
 [[nodiscard]] std::optional<BaselineKind> parse_baseline_kind(std::string_view name);
 
-/// How a candidate compares with such a baseline, which was timed alone, like the clean baseline of the eager
+/// How a candidate compares with such a baseline, which is timed alone, like the clean baseline of the eager
 /// reference. Not part of the score.
 struct BaselineReport {
   BaselineKind name = BaselineKind::Compile;
   std::vector<std::int64_t> samples_ns;
-  /// Absent where there is no time; the reason says why.
+  /// Absent where the baseline has no time; the reason says why.
   std::optional<double> median_ns;
   /// median_ns over the candidate's median.
   std::optional<double> speedup;
@@ -102,22 +131,26 @@ struct BaselineReport {
 
 /// Raw samples and what was computed from them. All times in nanoseconds.
 struct TimingReport {
+  /// The options of the measurement as they took effect; absent in records of earlier versions.
+  std::optional<MeasureOptions> options;
   std::vector<std::int64_t> clean_before_ns;  ///< the reference, no candidate alive
   std::vector<std::int64_t> reference_ns;     ///< the reference, interleaved
   std::vector<std::int64_t> candidate_ns;     ///< the runner's clock; on a device, the device's
   std::vector<std::int64_t> host_ns;          ///< the worker's clock around the same calls
   std::vector<std::int64_t> fresh;            ///< 1: all inputs new; 0: known ones with secret lines replaced
   std::vector<std::int64_t> clean_after_ns;   ///< the reference again, runner gone; empty when not needed
-  /// On a device: how long it went on when the candidate's stream was done. Work that the two events do not see.
+  /// On a device: how long it worked on after the candidate's stream was done. The two events do not see this work.
   std::vector<std::int64_t> late_ns;
-  /// On a device: the clock of its multiprocessors before each pair in MHz, 0 where it was not told; empty if never.
+  /// On a device: the clock of its multiprocessors in MHz before each pair, 0 where unknown; empty if always unknown.
   std::vector<std::int64_t> clock_mhz;
-  /// On a device: calls replayed as graphs, the reference's without a candidate alive first. Of a candidate that cannot
-  /// be captured, calls as above.
+  /// On a device: calls replayed as graphs; first those of the reference without a candidate alive. For a candidate
+  /// that cannot be captured, candidate_graph_ns has plain calls.
   std::vector<std::int64_t> clean_graph_ns;
   std::vector<std::int64_t> reference_graph_ns;
   std::vector<std::int64_t> candidate_graph_ns;
   std::vector<std::int64_t> graph_host_ns;
+  /// Times of the median pair: reference over candidate is exactly speedup_call.value. See paired_estimate(). Records
+  /// of earlier versions have the median of each column here, whose ratio may differ from speedup_call.
   double reference_median_ns = 0;
   double candidate_median_ns = 0;
   /// Reference over candidate, each called as its user calls it.
@@ -130,23 +163,24 @@ struct TimingReport {
   std::int64_t full_comparisons = 0;
   std::int64_t canary_comparisons = 0;
   std::int64_t discarded = 0;
-  /// How much of its time the reference's process waited for a processor while sampling, 0 to 1; absent where the
-  /// kernel does not tell.
+  /// The share of its time that the reference's process waited for a processor while sampling, 0 to 1; absent where
+  /// the kernel has no such statistics.
   std::optional<double> contention;
-  /// How often the device was busy with other processes' work while sampling, 0 to 1; absent where nobody can tell.
+  /// The share of probes that found the device busy with foreign work while sampling, 0 to 1; absent where it is
+  /// unknown.
   std::optional<double> device_contention;
   /// ABI prepare() or ModelNew construction, and the first call.
   std::int64_t prepare_ns = 0;
   std::int64_t first_call_ns = 0;
-  /// Those that were asked for, in that order; of a correct candidate only.
+  /// The baselines that were asked for, in that order; for a correct candidate only.
   std::vector<BaselineReport> baselines;
 };
 
-/// What ran where.
+/// Versions, device and isolation of an evaluation.
 struct EnvironmentReport {
   std::string kernelgen_version;
   std::string device;  ///< "cpu: AMD EPYC, 2 cores"
-  /// Which one it was where there are several: "GPU-aabbccdd-..."; empty: the processor.
+  /// The GPU's UUID, "GPU-aabbccdd-..."; empty for the processor.
   std::string device_uuid;
   std::string system;    ///< kernel release
   std::string compiler;  ///< first line of --version; empty for Python targets
@@ -175,7 +209,9 @@ struct EvaluationRecord {
   std::string task_content_id;
   std::string candidate_id;
   Target target = Target::Cpp;
+  Language language = Language::Cpp;
   PrecisionClass precision = PrecisionClass::Strict;
+  EvaluationMode mode = EvaluationMode::Full;
   Outcome outcome;
   /// What a reader must know: "algebraic", "non-standard tolerance", "interpreter: a time is not a result".
   std::vector<std::string> labels;
@@ -189,9 +225,13 @@ struct EvaluationRecord {
   std::vector<Phase> phases;
 };
 
-/// What a search compares: speedup_device where there is one, else speedup_call. Nothing unless the outcome is Correct
-/// and was timed; a time taken under an interpreter is no result.
+/// The number that a search compares: speedup_device where there is one, else speedup_call. Nothing unless the outcome
+/// is Correct and was timed; a time taken under an interpreter is no result.
 [[nodiscard]] std::optional<double> score_of(const EvaluationRecord& record);
+
+/// Puts `file` in the place of the neutral name of the candidate's source (source_file_name) in the compiler's
+/// diagnostics and log and in the outcome's message, for display to the person whose file it is.
+void name_source_file(EvaluationRecord& record, std::string_view file);
 
 /// The record as JSON text, UTF-8, with a schema number.
 [[nodiscard]] std::string to_json(const EvaluationRecord& record);

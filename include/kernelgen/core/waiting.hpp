@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What to do while somebody else has the work.
+/// What to do while work is done elsewhere.
 
 #include <kernelgen/core/api.hpp>
 

@@ -28,11 +28,11 @@ struct JudgeDevice {
   std::string uuid;
   std::uint64_t l2_bytes = 0;
   std::uint64_t memory_bytes = 0;
-  /// What its memory does, measured; 0: unknown.
+  /// Measured bandwidth of its memory; 0: unknown.
   double bytes_per_second = 0;
 };
 
-/// Which task, and how it is to be run.
+/// A task, and the options under which it is run.
 struct JudgeTask {
   TaskSource source;
   PrecisionClass precision = PrecisionClass::Strict;
@@ -40,15 +40,15 @@ struct JudgeTask {
   std::vector<std::pair<std::string, std::int64_t>> shrink;
   std::optional<double> rtol;
   std::optional<double> atol;
-  /// Unset: the processor.
+  /// The device; unset: the processor.
   std::optional<JudgeDevice> device;
-  /// Importing and building the task may take this long.
+  /// Limit of importing and building the task.
   std::chrono::milliseconds timeout{300'000};
 };
 
-/// What admission found out; the opaque part is cached by the worker.
+/// The findings of a task's admission; the opaque part is cached by the worker.
 struct Admission {
-  /// JSON; hand it back to admit() of another judge of the same task to skip the work.
+  /// JSON that admit() of another judge of the same task accepts, to skip the work.
   std::string cached;
   std::vector<std::string> labels;
   /// False when the task cannot tell right answers from wrong ones; the labels say why.
@@ -58,27 +58,27 @@ struct Admission {
   Tolerance tolerance;
   /// "full", "partial: why" or "none: why".
   std::string float64;
-  /// Bytes of inputs that the outputs depend on: what any right kernel must read. Unset where nobody looked.
+  /// Bytes of inputs that the outputs depend on, which every right kernel must read. Unset where it was not measured.
   std::optional<std::uint64_t> sensitive_bytes;
 };
 
 /// A part of the exchange buffers, in bytes.
-struct Stretch {
+struct ByteRange {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
 
-/// How the exchange buffers are laid out, and what the runners are told about it. The jobs are opaque to the worker.
+/// The layout of the exchange buffers, and the jobs that describe it to runners. The jobs are opaque to the worker.
 struct ExchangeLayout {
-  /// Of the buffers in the host's memory.
+  /// Size of the buffers in the host's memory.
   std::uint64_t bytes = 0;
-  /// Of the buffers in the device's memory, which the judge makes; 0 on a processor.
+  /// Size of the buffers in the device's memory, which the judge makes; 0 on a processor.
   std::uint64_t device_bytes = 0;
-  /// Bytes of all inputs and outputs; bounds what a call may cost in copies.
+  /// Bytes of all inputs and of all outputs, which bound the cost of copies in a call.
   std::uint64_t input_bytes = 0;
   std::uint64_t output_bytes = 0;
-  /// Where the outputs lie in the host's memory, in the order of the jobs; empty on a device.
-  std::vector<Stretch> outputs;
+  /// Places of the outputs in the host's memory, in the order of the jobs; empty on a device.
+  std::vector<ByteRange> outputs;
   std::string native_job;
   std::string python_job;
 };
@@ -89,41 +89,41 @@ struct SharedMemory {
   std::uint64_t bytes = 0;
 };
 
-/// Which inputs to put into the exchange buffers.
+/// The kind of inputs to put into the exchange buffers.
 enum class Freshness {
   New,     ///< drawn anew under a seed of the judge's own
   Canary,  ///< a set used before, with secret random lines replaced
   Repeat,  ///< the very same inputs once more; outputs poisoned again
 };
 
-/// Inputs are in place, outputs poisoned, the expected answer is known to the judge.
+/// A call that is ready: inputs are in place, outputs poisoned, and the judge knows the expected answer.
 struct StagedCase {
   std::uint64_t seed = 0;
   std::uint64_t forward_seed = 0;
-  /// The reference call that gave the expected answer. 0 when it was known already, or comes after.
+  /// Time of the reference call that gave the expected answer; 0 when it was known already, or comes after.
   std::int64_t reference_ns = 0;
-  /// Whether all inputs are new. A judge draws new ones in a secret share of the canary calls, too.
+  /// All inputs are new. A judge draws new ones in a secret share of the canary calls, too.
   bool fresh = true;
-  /// Whether the device runs slower now than it could: heat, power.
+  /// The device is slowed down by heat or power.
   bool throttled = false;
-  /// The clock of its multiprocessors; 0 where nobody tells, and on a processor.
+  /// The clock of its multiprocessors; 0 where it is unknown, and on a processor.
   std::int64_t clock_mhz = 0;
 };
 
-/// When the reference is called for the expected answer. Whoever is called second finds the device warmer: a heavy call
+/// When the reference is called for the expected answer. The second call finds the device warmer: a heavy call
 /// throttles the next one.
 enum class ReferenceTurn {
   Before,  ///< the candidate
   After,   ///< the candidate, where nothing of the answer is needed before it
 };
 
-/// How a call is made.
+/// The form of a call.
 enum class CallMode {
-  Eager,  ///< as a user calls it
-  Graph,  ///< as a captured graph that is replayed: device time without the host's
+  Eager,  ///< a plain call, as a user makes it
+  Graph,  ///< the replay of a captured graph: device time without the host's
 };
 
-/// A call to be made ready: the reference is called, and timed, in that mode.
+/// A call to be made ready. The reference is called, and timed, in the given mode.
 struct StageRequest {
   std::string distribution;
   Freshness freshness = Freshness::New;
@@ -132,86 +132,88 @@ struct StageRequest {
   friend bool operator==(const StageRequest&, const StageRequest&) = default;
 };
 
-/// Times of the reference with nothing else running.
+/// Times of the reference while nothing else runs.
 struct Baseline {
   std::vector<std::int64_t> samples_ns;
-  /// Why there are none: the reference cannot be captured, or not be compiled, or gives other answers then.
+  /// The reason for having none: the reference cannot be captured or compiled, or gives other answers then.
   std::string reason;
 };
 
-/// How many calls to time.
+/// Number of calls to time, and the time for them.
 struct BaselineSampling {
   int min_samples = 1;
   int max_samples = 1000;
   std::chrono::milliseconds budget{0};
 };
 
-/// The reference as torch.compile builds it.
+/// A request to build the reference with torch.compile.
 struct CompileReferenceRequest {
   BaselineKind kind = BaselineKind::Compile;
-  /// Of compiling, and of comparing the first calls with the eager reference's.
+  /// Limit of compiling, and of comparing the first calls with the eager reference's.
   std::chrono::milliseconds timeout{300'000};
-  /// Where compilers keep what they made; made when missing.
+  /// The directory in which compilers keep their builds; made when missing.
   std::string cache_dir;
 };
 
-/// How much of the outputs to compare.
+/// The part of the outputs that is compared.
 enum class CheckMode { Full, Canary };
 
-/// What the judge found in the exchange buffers.
+/// The judge's comparison of the outputs in the exchange buffers.
 struct CheckResult {
   Outcome outcome;
   std::vector<OutputError> outputs;
-  /// The reference call, where it came after; else 0.
+  /// Time of the reference call, where it came after; else 0.
   std::int64_t reference_ns = 0;
-  /// As StagedCase has it, at that call.
+  /// As in StagedCase, at that call.
   bool throttled = false;
 };
 
 /// The exchange buffers on a device.
 struct DeviceArena {
-  /// Stays the judge's.
+  /// Owned by the judge.
   int fd = -1;
-  /// Bytes of device memory that the judge keeps while nobody uses it.
+  /// Bytes of device memory that the judge keeps while it is idle.
   std::uint64_t kept_bytes = 0;
 };
 
-/// What others have of a device. Counts are of the judge's whole life.
+/// The use of a device by foreign processes. Counts are since the judge started.
 struct DeviceUse {
   std::uint64_t total_bytes = 0;
-  /// Neither free nor the judge's, nor of a process that belongs to it or waits for a candidate. Other judges' count.
+  /// Bytes that are neither free nor held by the judge, its helper processes or a standby runner. Other judges' count.
   std::uint64_t others_bytes = 0;
-  /// What is left for a candidate.
+  /// Bytes that are left for a candidate.
   std::uint64_t runner_bytes = 0;
-  /// How often a process of ours wanted the device while nobody of ours used it, and how often it waited for somebody.
-  std::int64_t turns = 0;
-  std::int64_t late_turns = 0;
+  /// The number of probes: requests for a little work while no process of ours uses the device. A delayed one had to
+  /// wait for foreign work.
+  std::int64_t probes = 0;
+  std::int64_t delayed_probes = 0;
 };
 
-/// One task on one device. One thread at a time. Errors mean that the task or the machinery failed.
+/// The judge of one task on one device. One thread at a time. Errors mean that the task or the machinery failed.
 class Judge {
  public:
   virtual ~Judge() = default;
   virtual Result<TaskDescription> load(const JudgeTask& task, std::stop_token stop) = 0;
   virtual Result<Admission> admit(const std::optional<std::string>& cached, std::stop_token stop) = 0;
   virtual Result<ExchangeLayout> layout() = 0;
-  /// Nothing on a processor.
+  /// Maps the exchange buffers; on a device, makes those in its memory. Nothing on a processor.
   virtual Result<std::optional<DeviceArena>> attach(const SharedMemory& exchange) = 0;
   /// Makes a weight set (1 or 2) the current one and writes it into the exchange buffers; gives its construction seed.
   virtual Result<std::uint64_t> use_weights(int set) = 0;
   /// Matches what a ModelNew exported for a weight set. The report is complete after the second set.
   virtual Result<WeightReport> match_state(int set, const SharedMemory& state) = 0;
   virtual Result<StagedCase> stage(const StageRequest& request) = 0;
-  /// `next` is what will most likely be staged now: a judge may begin with it while the caller reads the result.
+  /// `next` is the request that will most likely be staged next: a judge may begin with it while the caller reads the
+  /// result.
   virtual Result<CheckResult> check(CheckMode mode, const std::optional<StageRequest>& next) = 0;
-  /// What it has got of the processors so far. Nothing where nobody knows.
+  /// Processor time of its process so far; nothing where it is unknown.
   [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() const = 0;
-  /// Nothing on a processor.
+  /// The use of its device by foreign processes; nothing on a processor.
   virtual Result<std::optional<DeviceUse>> device_use() = 0;
-  /// Times the reference with nothing else running.
+  /// Times the reference while nothing else runs.
   virtual Result<Baseline> baseline(CallMode mode, const BaselineSampling& sampling) = 0;
-  /// Compiles a copy of the reference and compares it with the eager one; gives the reason why there is none to be
-  /// timed, or "". From then on the judge's process is not what it was: good for compiled_baseline and nothing else.
+  /// Compiles a copy of the reference and compares it with the eager one. Returns the reason why it cannot be timed, or
+  /// "". Compiling changes the judge's process: afterwards it is good for compiled_baseline and nothing else.
   virtual Result<std::string> compile_reference(const CompileReferenceRequest& request, std::stop_token stop) = 0;
   /// Times the compiled reference like `baseline`, and compares it once more.
   virtual Result<Baseline> compiled_baseline(const BaselineSampling& sampling, std::stop_token stop) = 0;

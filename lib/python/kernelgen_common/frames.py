@@ -29,7 +29,7 @@ class Frame:
     descriptors: list[int] = field(default_factory=list)
 
     def close(self) -> None:
-        """Closes the descriptors nobody took."""
+        """Closes the descriptors that were not taken."""
         for descriptor in self.descriptors:
             os.close(descriptor)
         self.descriptors = []

@@ -272,7 +272,7 @@ class Gpu:
         return int(graph.value or 0)
 
     def marks(self) -> tuple[Callable[[int], int], Callable[[int], int]]:
-        """Functions that mark start and end of what is being captured on a stream by somebody else; statuses for check()."""
+        """Functions that mark start and end of a capture on a stream that other code makes; statuses for check()."""
         gpu = ctypes.c_void_p(self._gpu)
         mark_start, mark_end = self._library.kgen_gpu_mark_start, self._library.kgen_gpu_mark_end
         return functools.partial(mark_start, gpu), functools.partial(mark_end, gpu)
@@ -314,7 +314,7 @@ _DL_NAME = b"dltensor"
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
-#: torch reads these as long as the tensors live, and nobody is told when that ends: a few hundred bytes each.
+#: torch reads these as long as the tensors live, and does not tell when that ends: a few hundred bytes each.
 _handed_over: list[Any] = []
 
 

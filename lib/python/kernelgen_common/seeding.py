@@ -12,7 +12,7 @@ _WORD = 0xFFFFFFFFFFFFFFFF
 
 
 def make_seeder() -> Callable[[int], None]:
-    """Seeds torch on the devices in use by now, random, and numpy where somebody imported it; with everything bound, for
+    """Seeds torch on the devices in use by now, random, and numpy where it was imported; with everything bound, for
     processes in which functions may be replaced.
 
     Not torch.manual_seed, which also queues the seed for kinds of device that are not there: 0.3 ms a call.

@@ -1,6 +1,6 @@
 """A process that has imported what is slow, and forks a fresh copy of itself for every request.
 
-Children are forked twice, so that they become children of the worker (a subreaper) and die with nobody's pipe open.
+Children are forked twice, so that they become children of the worker (a subreaper) and die without holding a pipe of another process open.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def import_hidden_dependencies() -> None:
     import torch
 
     torch.set_num_threads(1)
-    with torch.inference_mode():
+    with torch.no_grad():
         module = torch.nn.Linear(4, 4)
         module(torch.zeros(1, 4))
     torch.manual_seed(0)

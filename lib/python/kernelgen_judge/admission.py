@@ -74,7 +74,7 @@ class Admission:
     labels: list[str] = field(default_factory=list)
     #: Two equal calls of the reference gave equal bytes.
     deterministic: bool = True
-    #: Bytes of inputs and weights that the outputs depend on; None where nobody looked (the CPU) or it takes too long.
+    #: Bytes of inputs and weights that the outputs depend on; None where this was not measured (the CPU) or takes too long.
     sensitive_bytes: int | None = None
     #: Median of the reference calls made here.
     reference_seconds: float = 0.0

@@ -236,7 +236,7 @@ class Checker:
         return self._oracles[expected.weight_set]
 
     def compare_outputs(self, outputs: Flat) -> compare.Comparison:
-        """Outputs that somebody else than a candidate gave for the staged call, by the same rules."""
+        """Compares outputs of the staged call that did not come from a candidate, by the same rules."""
         assert self._stager.current is not None and self._stager.current.expected is not None
         return self._prepared(self._stager.current.expected).compare(outputs.tensors, outputs.structure)
 

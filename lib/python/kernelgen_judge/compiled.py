@@ -148,7 +148,7 @@ class CompiledReference:
     def _stage(self, repeat: bool) -> None:
         self._stager.stage(self._eager, self._weight_set, "own", None, repeat, False)
         if not repeat:
-            # Now: whoever else calls the reference, for its float64 form as well, puts the state back first.
+            # This comes first: every other call of the reference, in float64 as well, puts the state back before it.
             self._left = _state_of(self._eager.reference.module, set(self._task.mutated_state))
 
     def _compare(self) -> None:

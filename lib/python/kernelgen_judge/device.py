@@ -19,14 +19,14 @@ from kernelgen_common.gpu import Clocks, Gpu, GpuError, use_only
 from . import precision as precision_class
 from .errors import OUT_OF_MEMORY, TaskError, gib, is_out_of_memory
 from .module_state import state_tensors
-from .turns import TURNS_BYTES, Turns
+from .device_probe import PROBE_BYTES, DeviceProbe
 from .values import move_with_strides
 
 #: What a process on the device needs before it has allocated anything: its context, and torch's kernels.
 PROCESS_BYTES = 3 << 29
-#: Processes of ours beside this one and that of its turns: a runner that waits for a candidate.
+#: Processes of ours on the device besides the judge and its probe: a runner that waits for a candidate.
 _OTHER_PROCESSES = 1
-#: What others hold is worth a word above this part of the device's memory.
+#: Foreign memory is mentioned when it is more than one part in so many of the device's memory.
 _WORTH_A_WORD = 16
 _MAX_MOVES = 8
 #: Asking the management library takes longer than many a call; heat does not come and go in such a time.
@@ -86,11 +86,11 @@ class Device:
         return "take smaller inputs with --shrink NAME=VALUE"
 
     def use(self) -> dict[str, int]:
-        """What others have of the device, and how often they kept the process of the turns waiting; nothing on the CPU."""
+        """What foreign processes hold of the device, and how often they delayed a probe; empty on the CPU."""
         return {}
 
     def clocks(self) -> Clocks | None:
-        """How fast it runs now; None where nobody tells, such as of a CPU."""
+        """Its clocks now; None where they are unknown, as on a CPU."""
         return None
 
     def recover(self) -> None:
@@ -113,7 +113,7 @@ class GpuDevice(Device):
         #: Whether it was ever seen to run slower than that.
         self._slows_down = False
         self._graph_place: tuple[Any, Any] | None = None
-        self._turns: Turns | None = None
+        self._probe: DeviceProbe | None = None
         #: Bytes of the arena, which torch knows nothing of.
         self.shared_bytes = 0
         #: What is left for a candidate once there is an arena.
@@ -148,16 +148,16 @@ class GpuDevice(Device):
         """The stream that torch queues on now; 0 is the legacy default stream."""
         return int(torch.cuda.current_stream().cuda_stream) if self._on_cuda else 0
 
-    def start_turns(self, program: str) -> None:
-        """From now on take_turn() does something. Its process starts beside whatever comes next."""
-        self._turns = Turns(program, self.gpu.facts.uuid)
+    def start_probe(self, program: str) -> None:
+        """Starts the probing process, without waiting for it; probe() does nothing before this."""
+        self._probe = DeviceProbe(program, self.gpu.facts.uuid)
 
-    def take_turn(self) -> None:
-        """Lets another process use the device, which is what a candidate finds as well; see turns."""
-        if self._turns is not None:
+    def probe(self) -> None:
+        """Lets another process use the device, as it is before a call of the candidate; see device_probe."""
+        if self._probe is not None:
             self.gpu.synchronize()
             self.recover()
-            self._turns.take()
+            self._probe.run()
 
     # -- memory ---------------------------------------------------------------------------------------------------
 
@@ -177,15 +177,15 @@ class GpuDevice(Device):
             torch.cuda.empty_cache()
 
     def free_bytes(self) -> int:
-        """Bytes that nobody has, torch's cache not counted as free."""
+        """Free bytes; torch's cache does not count as free."""
         return self.gpu.memory()[0]
 
     def others_bytes(self) -> int:
-        """Bytes that are neither free nor needed by this judge and the processes around it: what others hold, or less."""
+        """Bytes that are neither free nor needed by this judge and its processes: a lower bound of what foreign processes hold."""
         free, total = self.gpu.memory()
         own = self.shared_bytes
         if self._on_cuda:
-            own += torch.cuda.memory_reserved() + (1 + _OTHER_PROCESSES) * PROCESS_BYTES + TURNS_BYTES
+            own += torch.cuda.memory_reserved() + (1 + _OTHER_PROCESSES) * PROCESS_BYTES + PROBE_BYTES
         return max(0, total - free - own)
 
     def memory_advice(self) -> str:
@@ -196,13 +196,13 @@ class GpuDevice(Device):
         return f"other processes hold {gib(others)} of its {gib(total)}: end them (`nvidia-smi` lists them), {ways}"
 
     def use(self) -> dict[str, int]:
-        turns, late = (self._turns.taken, self._turns.late) if self._turns is not None else (0, 0)
+        probes, delayed = (self._probe.count, self._probe.delayed) if self._probe is not None else (0, 0)
         return {
             "total_bytes": self.gpu.memory()[1],
             "others_bytes": self.others_bytes(),
             "runner_bytes": self.runner_bytes,
-            "turns": turns,
-            "late_turns": late,
+            "probes": probes,
+            "delayed_probes": delayed,
         }
 
     def limit_torch(self, more: int) -> None:
@@ -291,7 +291,7 @@ def open_device(request: Mapping[str, Any]) -> Device:
 
 
 def _unusable(why: str) -> TaskError:
-    """For a device that is there and does not start. Where memory for that is lacking, nobody can be asked who has it."""
+    """The error for a device that is there and does not start. Without memory to start, it cannot say what holds the memory."""
     if not is_out_of_memory(RuntimeError(why)):
         return TaskError(why, "missing_device")
     ways = "end the processes that hold its memory (`nvidia-smi` lists them), or choose another GPU with --device"

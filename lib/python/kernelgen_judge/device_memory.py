@@ -1,9 +1,9 @@
 """Tensors in memory of a device: the exchange arena, and copies of the judge's own that are laid out alike.
 
 A launch costs microseconds and a wait for a number tens of them, whatever the size, so nothing here goes tensor by tensor
-where it can go stretch by stretch, and comparisons answer with a flag that stays on the device until somebody has
+where it can go range by range, and comparisons answer with a flag that stays on the device until the judge has
 collected all of them. All memories of a session have the same secret in their padding: neighbouring tensors can be copied
-and compared as one stretch.
+and compared as one range.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _COMPARE_WORDS = 1 << 26
 
 
 class Secret:
-    """What fills the padding of one session: the same bytes from the start of every stretch."""
+    """What fills the padding of one session: the same bytes from the start of every range."""
 
     def __init__(self, device: Device):
-        # No stretch is longer: a guard on either side of a tensor that ends anywhere in a page.
+        # No range is longer: a guard on either side of a tensor that ends anywhere in a page.
         self.bytes = torch.frombuffer(bytearray(os.urandom(GUARD + PAGE)), dtype=torch.uint8).to(device.torch)
 
 
 def differs(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Whether two uint8 tensors differ, as a boolean on the device that nobody has waited for yet."""
+    """Whether two uint8 tensors differ, as a boolean on the device that has not been waited for yet."""
     count = left.numel()
     whole = count - count % _WORD_BYTES
     if whole == 0 or (left.data_ptr() | right.data_ptr()) % _WORD_BYTES:
@@ -62,7 +62,7 @@ class DeviceMemory(Placed):
 
     @classmethod
     def private(cls, layout: Layout, device: Device, secret: Secret) -> DeviceMemory:
-        """Memory that nobody else can see. Raises TaskError where there is not enough."""
+        """Private memory. Raises TaskError where there is not enough."""
         try:
             return cls(layout, torch.empty(layout.total_bytes, dtype=torch.uint8, device=device.torch), secret)
         except RuntimeError as error:
@@ -76,14 +76,14 @@ class DeviceMemory(Placed):
         for _, start, length in self.paddings():
             self._all[start : start + length] = self.secret.bytes[:length]
 
-    def stretch(self, segments: Sequence[Segment]) -> torch.Tensor:
+    def byte_range(self, segments: Sequence[Segment]) -> torch.Tensor:
         """The bytes from the first segment's start to the last one's end; they must be neighbours."""
         first, last = segments[0], segments[-1]
         return self._all[first.segment_offset : last.segment_offset + last.segment_bytes]
 
 
 def runs(pairs: Iterable[tuple[Segment, Segment]]) -> list[list[tuple[Segment, Segment]]]:
-    """Pairs of a tensor's places in two memories, grouped so that each group is one stretch in both."""
+    """Pairs of a tensor's places in two memories, grouped so that each group is one range in both."""
     found: list[list[tuple[Segment, Segment]]] = []
     for left, right in pairs:
         if found:
@@ -103,18 +103,18 @@ class Mirror:
         """`pairs` are the places of each tensor in the arena and in the copy."""
         self._arena, self._copy = arena, copy
         self._runs = runs(pairs)
-        self._stretches = [
-            (arena.stretch([left for left, _ in run]), copy.stretch([right for _, right in run])) for run in self._runs
+        self._ranges = [
+            (arena.byte_range([left for left, _ in run]), copy.byte_range([right for _, right in run])) for run in self._runs
         ]
 
     def write(self) -> None:
         """Puts the copy into the arena."""
-        for target, source in self._stretches:
+        for target, source in self._ranges:
             target.copy_(source)
 
     def flags(self) -> list[torch.Tensor]:
-        """For each stretch whether the arena differs."""
-        return [differs(left, right) for left, right in self._stretches]
+        """For each range whether the arena differs."""
+        return [differs(left, right) for left, right in self._ranges]
 
     def differing(self) -> list[tuple[Segment, Segment]]:
         """The tensors that differ in the arena, padding aside."""
@@ -133,8 +133,8 @@ class DevicePadding:
         self._places = memory.paddings()
         self._memory = memory
         device = memory.raw(memory.layout.segments[0]).device
-        stretches = [torch.arange(start, start + length) for _, start, length in self._places]
-        self._index = torch.cat(stretches).to(device)
+        ranges = [torch.arange(start, start + length) for _, start, length in self._places]
+        self._index = torch.cat(ranges).to(device)
         within = torch.cat([torch.arange(length) for _, _, length in self._places]).to(device)
         self._wanted = memory.secret.bytes[within]
 
@@ -146,7 +146,7 @@ class DevicePadding:
         return (self._memory._all.index_select(0, self._index) != self._wanted).any()
 
     def broken(self) -> list[str]:
-        """Names of the tensors beside which somebody wrote."""
+        """Names of the tensors whose padding was overwritten."""
         differing = (self._memory._all.index_select(0, self._index) != self._wanted).cpu()
         names, position = [], 0
         for segment, _, length in self._places:

@@ -2,7 +2,7 @@
 
 Each tensor has a page-aligned segment of its own and lies at its end, so that one step past it meets the guard page that
 runners map behind it. The rest of the segment is padding with a secret pattern. Whatever is read from the arena may be
-changing while it is read: outputs are copied out before anybody looks at them.
+changing while it is read: outputs are copied out before they are looked at.
 
 Memory of a device has no guard pages: there every tensor lies page-aligned between two pages of padding or more, and the
 report, which a device cannot write, has an arena of its own in the host's memory. See device_memory.
@@ -138,7 +138,7 @@ class Placed:
         self.raw(segment).copy_(source)
 
     def paddings(self) -> list[tuple[Segment, int, int]]:
-        """(segment, offset in the memory, length) of every stretch that belongs to no tensor."""
+        """(segment, offset in the memory, length) of every range that belongs to no tensor."""
         found = []
         for segment in self.layout.segments:
             end = segment.offset + segment.nbytes
@@ -162,7 +162,7 @@ class Memory(Placed):
 
     @classmethod
     def private(cls, layout: Layout, name: str) -> Memory:
-        """Memory of the same kind as the arena that nobody else can see: equal page sizes make equal times."""
+        """Private memory of the same kind as the arena: equal page sizes make equal times."""
         descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
         try:
             os.ftruncate(descriptor, layout.total_bytes)
@@ -171,12 +171,12 @@ class Memory(Placed):
             os.close(descriptor)
 
     def bytes_of(self, segment: Segment) -> memoryview:
-        """The bytes of a tensor for whoever does not know torch."""
+        """The bytes of a tensor, for code that does not know torch."""
         return memoryview(self._map)[segment.begin : segment.begin + segment.nbytes]
 
 
 def same_bytes(left: int, right: int, count: int) -> bool:
-    """Whether two stretches of memory hold the same bytes."""
+    """Whether two ranges of memory hold the same bytes."""
     return count == 0 or _memcmp(left, right, count) == 0
 
 
@@ -195,7 +195,7 @@ class Padding:
             ctypes.memmove(address, self._address, length)
 
     def broken(self) -> list[str]:
-        """Names of the tensors beside which somebody wrote."""
+        """Names of the tensors whose padding was overwritten."""
         names = [s.name for s, address, length in self._places if not same_bytes(address, self._address, length)]
         return list(dict.fromkeys(names))
 

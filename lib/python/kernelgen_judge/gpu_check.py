@@ -101,7 +101,7 @@ class GpuChecker(Checker):
         self._views = self._arena_views
 
     def _settle(self) -> None:
-        """Copies the outputs to where nobody else writes; where memory does not allow it, they are looked at in place."""
+        """Copies the outputs to private memory; where there is not enough, they are compared in place."""
         try:
             whole = torch.empty(self._private.total_bytes, dtype=torch.uint8, device=self._task.device.torch)
         except RuntimeError as error:
@@ -118,7 +118,7 @@ class GpuChecker(Checker):
         return self._digest.of([self._arena.raw(segment) for segment in self._segments])
 
     def _spoiled(self) -> dict[str, Any] | None:
-        """One wait for everything that nobody may write; names are looked for only when something is there to name."""
+        """Checks all protected memory with one wait; names are looked up only when something was overwritten."""
         stager, weights = self._stager, self._weights
         assert isinstance(stager, GpuStager) and isinstance(weights, GpuWeights)
         if any(raised([*stager.flags(), *weights.flags()])):

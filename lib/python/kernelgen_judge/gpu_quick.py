@@ -4,7 +4,7 @@ A pass reads as fast as memory does and intermediate results cost as much as inp
 largest gap. Where that is within the least absolute allowance of any row, everything is right, and the recorded share of
 the tolerance is the most that it can be; else a second look multiplies the rule out. Where the last answer was equal to
 the reference's, the next one will be, which half of the first look's passes can tell. Each element of the candidate is
-read once by the look that accepts it, so it does not matter whether somebody is still writing.
+read once by the look that accepts it, so a candidate that is still writing gains nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a session on a GPU is made of: the arena in memory of the device, and those who work on it."""
+"""The parts of a session on a GPU: the arena in memory of the device, and the objects that work on it."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class GpuArena:
         self.memory = DeviceMemory(layout, tensor_at(address, layout.total_bytes, device.torch), Secret(device))
         self._plan = plan_memory(device, task, layout)
         device.runner_bytes = self._plan.left
-        # Nobody is left waiting for memory that the judge keeps: a runner's share is its own.
-        device.start_turns(program)
+        # A runner never waits for memory that the judge keeps: it has a share of its own.
+        device.start_probe(program)
         device.limit_torch(self._plan.judge)
-        #: Bytes of device memory that this judge keeps while nobody uses it.
+        #: Bytes of device memory that this judge keeps while it is idle.
         self.kept_bytes = layout.total_bytes + self._plan.kept
 
     def weights(self) -> GpuWeights:

@@ -15,7 +15,7 @@ from .exchange import Layout, Segment
 from .gpu_timing import GpuTimedReference, ReferenceGraph
 from .stage import POOL_SETS, InputSet, Stager, StageReply, _Changes
 from .task import Task
-from .turns import TURNS_BYTES
+from .device_probe import PROBE_BYTES
 from .timing import TimedReference
 
 #: A runner's own outputs, and a part of them again for what its allocator cannot use.
@@ -88,9 +88,9 @@ def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
 
 
 def _free_bytes(device: GpuDevice) -> int:
-    """What is free once the process of the turns runs as well."""
+    """Free bytes once the probing process runs as well."""
     free = device.free_bytes()
-    return free - TURNS_BYTES if device.torch.type == "cuda" else free
+    return free - PROBE_BYTES if device.torch.type == "cuda" else free
 
 
 class GpuStager(Stager):
@@ -144,7 +144,7 @@ class GpuStager(Stager):
         return [self.padding.flag(), *changed]
 
     def unchanged(self) -> None:
-        """Somebody has read `flags`, and none was raised."""
+        """Notes that `flags` were read, and none was raised."""
         if not self._task.mutated_inputs:
             self.arena_holds = self.current
 

@@ -67,10 +67,10 @@ class GpuTimedReference(TimedReference):
 
     @contextlib.contextmanager
     def _doing(self) -> Iterator[None]:
-        """Inference, and failures of the task as TaskErrors."""
+        """No gradients, and failures of the task as TaskErrors."""
         task = self._task
         failing = task_errors(f"{task.source.name}: forward() failed", task.filename)
-        with quiet(task.sink), failing, torch.inference_mode():
+        with quiet(task.sink), failing, torch.no_grad():
             yield
 
     def call(self, arguments: Sequence[Any], forward_seed: int, ranges: Sequence[tuple[int, int]]) -> tuple[Any, int]:
@@ -85,7 +85,7 @@ class GpuTimedReference(TimedReference):
                 # What was done since the last call has put this one's code out of the processor's caches; a user's calls
                 # follow each other. Where the launches take longer than the kernels, that was seen to cost half the call.
                 module(*arguments)
-            self._device.take_turn()
+            self._device.probe()
             gpu.begin_call(stream)
             value = module(*arguments)
             call = gpu.end_call(stream)
@@ -162,7 +162,7 @@ class GpuTimedReference(TimedReference):
         with torch.cuda.stream(side), torch.cuda.use_mem_pool(pool):
             self._gpu.begin_capture(stream)
             try:
-                with quiet(self._task.sink), torch.inference_mode():
+                with quiet(self._task.sink), torch.no_grad():
                     value = self.reference.module(*arguments)
             except Exception as error:  # noqa: BLE001 - whatever the task does, the capture must end
                 failure = error
@@ -180,7 +180,7 @@ class GpuTimedReference(TimedReference):
     def _verify(self, graph: ReferenceGraph, given: CallInputs, value: Any, expected: Flat) -> None:
         """Work that a capture cannot see (other streams, the CPU) would be missing in every replay, and look fast."""
         taken = {tensor.untyped_storage().data_ptr() for tensor in given.tensors.values()} | self._state_storages
-        with torch.inference_mode():
+        with torch.no_grad():
             flat = flatten_output(value)
             for tensor in flat.tensors.values():
                 if tensor.device == self._device.torch and tensor.untyped_storage().data_ptr() not in taken:
@@ -202,7 +202,7 @@ class GpuTimedReference(TimedReference):
         self.reference.restore()
         graph.refresh()
         stream = self._device.stream()
-        self._device.take_turn()
+        self._device.probe()
         self._gpu.begin_replay(stream)
         self._gpu.replay(graph.handle, stream)
         device_ns = self._gpu.end_call(stream).device_ns

@@ -1,4 +1,4 @@
-"""Weights in memory of a device: written and compared by stretches, since a network has hundreds of them."""
+"""Weights in memory of a device: written and compared range by range, because a network has hundreds of them."""
 
 from __future__ import annotations
 

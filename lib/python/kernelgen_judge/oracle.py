@@ -126,7 +126,7 @@ class Oracle:
         started = time.monotonic()
         deadline = _Deadline(self._budget.seconds - self.spent)
         try:
-            with quiet(task.sink), torch.inference_mode(), _default_float64(), deadline:
+            with quiet(task.sink), torch.no_grad(), _default_float64(), deadline:
                 seed_everything(forward_seed)
                 with replaying([_widen(draw) for draw in draws]) if draws else contextlib.nullcontext():
                     outputs = flatten_output(self._module(*arguments))

@@ -141,7 +141,7 @@ def _matters(
                 return False
             outputs = reference.run(inputs, forward_seed, restore=False).outputs.tensors
         except TaskError as error:
-            # It raises: somebody has looked, unless it is for want of memory.
+            # An exception shows that the bytes are used, unless memory ran out.
             return not is_out_of_memory(error)
         finally:
             block.copy_(before)

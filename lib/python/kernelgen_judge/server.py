@@ -67,7 +67,7 @@ def _lacks_memory(session: Session, message: str) -> dict[str, Any]:
 
 
 def _device_failure(session: Session, operation: Any, error: Exception) -> dict[str, Any]:
-    """What a device says about work that the task's own code queued: nobody else's runs in this process."""
+    """The failure of a device is due to the task's own code: no other code queues work in this process."""
     if is_out_of_memory(error):
         return _lacks_memory(session, f"{operation}: the reference needs more device memory than there is: {error}")
     return _failure("invalid_task", f"{operation}: device fault: {error}")

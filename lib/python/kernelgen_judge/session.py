@@ -27,8 +27,8 @@ from .timing import CacheFlusher, TimedReference, sample, use_threads
 from .weights import Weights
 
 _MODES = ("full", "canary")
-#: Beside a candidate the judge sleeps while that one and the worker have their turns, and wakes to colder caches: calls
-#: of 25 us took a third longer than back to back.
+#: Beside a candidate the judge sleeps while the candidate and the worker run, and wakes to colder caches: calls of 25 us
+#: took a third longer than back to back.
 _OTHERS_TURN_SECONDS = 3e-4
 
 
@@ -65,7 +65,7 @@ class Session:
         self._matcher: StateMatcher | None = None
         self._flusher = CacheFlusher(None)
         #: Calls the reference for the staged call, where that was put off; gives its nanoseconds.
-        self._owed: Callable[[], int] | None = None
+        self._pending_reference: Callable[[], int] | None = None
         #: (address, bytes) of what candidates read and write in every call.
         self._exchanged: list[tuple[int, int]] = []
         self._admission: Admission | None = None
@@ -274,14 +274,14 @@ class Session:
             bool(request.get("reference_after")),
         )
         as_graph, weight_set = bool(request.get("graph")), weights.current
-        if as_graph and not reply.owed:
+        if as_graph and not reply.reference_pending:
             reply = stager.stage_graph(timed, weight_set, reply)
 
         def call_reference() -> int:
             called = stager.call_reference(timed, weight_set, reply)
             return (stager.stage_graph(timed, weight_set, called) if as_graph else called).reference_ns
 
-        self._owed = call_reference if reply.owed else None
+        self._pending_reference = call_reference if reply.reference_pending else None
         # Here and not in the runner: what a runner does beside the call would have to be allowed for by its clock.
         self._flusher.flush(self._exchanged)
         device = self._loaded().device
@@ -299,10 +299,10 @@ class Session:
         mode = request.get("mode") or "full"
         if mode not in _MODES:
             raise RequestError(f"unknown mode: {mode!r:.40}")
-        if self._owed is None:
+        if self._pending_reference is None:
             return checker.check(mode)
-        owed, self._owed = self._owed, None
-        timed = {"reference_ns": owed(), **_speed_of(self._loaded().device)}
+        pending, self._pending_reference = self._pending_reference, None
+        timed = {"reference_ns": pending(), **_speed_of(self._loaded().device)}
         return {**checker.check(mode), **timed}
 
     def device_use(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -332,7 +332,7 @@ class Session:
     def compile(self, request: dict[str, Any]) -> dict[str, Any]:
         """Builds the reference as torch.compile does; the reason why that one cannot be timed, or "".
 
-        Nobody should ask this judge for anything but compiled_baseline afterwards.
+        Afterwards this judge must be asked for nothing but compiled_baseline.
         """
         kind = request["kind"]
         if kind not in MODES:
@@ -365,7 +365,7 @@ class Session:
             time.sleep(_OTHERS_TURN_SECONDS)
         after = sleeps and turn % 2 == 0
         reply = stager.stage(timed, weights.current, "own", None, False, True, after)
-        if reply.owed:
+        if reply.reference_pending:
             time.sleep(_OTHERS_TURN_SECONDS)
             reply = stager.call_reference(timed, weights.current, reply)
         return stager.stage_graph(timed, weights.current, reply).reference_ns if as_graph else reply.reference_ns
@@ -383,7 +383,7 @@ class Session:
 
 
 def _speed_of(device: Device) -> dict[str, Any]:
-    """Whether heat or power slows the device down now, and the clock of its multiprocessors; 0 where nobody tells."""
+    """Whether heat or power slows the device down now, and the clock of its multiprocessors; 0 where it is unknown."""
     clocks = device.clocks()
     if clocks is None:
         return {"throttled": False, "clock_mhz": 0}

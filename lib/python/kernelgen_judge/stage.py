@@ -56,8 +56,8 @@ class StageReply:
     reference_ns: int
     #: Whether all inputs are new.
     fresh: bool = True
-    #: Whether the expected answer is still to be computed: `Stager.call_reference`.
-    owed: bool = False
+    #: The expected answer has not been computed yet; see `Stager.call_reference`.
+    reference_pending: bool = False
 
 
 class InputSet:
@@ -187,8 +187,8 @@ class Stager:
             changes = _Changes(None)
             forward_seed = secret_seed()
         known = self._known(chosen, weight_set, forward_seed)
-        owed = later and not known and self._task.randomness != "traced"
-        if owed:
+        reference_pending = later and not known and self._task.randomness != "traced"
+        if reference_pending:
             chosen.expected = None
         elif not known:
             chosen.expected = self._expect(chosen, reference, weight_set, forward_seed)
@@ -199,10 +199,10 @@ class Stager:
         self.poison()
         self.current = chosen
         nanoseconds = 0 if known or chosen.expected is None else chosen.expected.nanoseconds
-        return StageReply(chosen.seed, forward_seed, nanoseconds, changes.ranges is None, owed)
+        return StageReply(chosen.seed, forward_seed, nanoseconds, changes.ranges is None, reference_pending)
 
     def call_reference(self, reference: TimedReference, weight_set: int, reply: StageReply) -> StageReply:
-        """Computes the answer that is owed for the staged call; the reply with its time."""
+        """Computes the pending answer of the reference for the staged call; the reply with its time."""
         assert self.current is not None
         expected = self._expect(self.current, reference, weight_set, reply.forward_seed)
         self.current.expected = expected
@@ -283,7 +283,7 @@ class Stager:
         else:
             for segment in self._input_segments:
                 self._arena.copy_in(segment, chosen.memory.raw(self._private_of[segment.name]))
-        # Known again only after a check has seen that nobody wrote there.
+        # It is known again only after a check has seen that it is unchanged.
         self.arena_holds = None
 
     def _arena_segment(self, name: str) -> Segment:

@@ -118,7 +118,7 @@ class Reference:
         replay: list[torch.Tensor] | None = None,
         restore: bool = True,
     ) -> CallResult:
-        """One call under inference_mode, with the state restored before it and fresh memory for every output.
+        """One call under no_grad, as KernelBench makes it, with the state restored before it and fresh memory for every output.
 
         Inputs that the reference writes are copied first, so `inputs` stays as it is. `trace` records draws (it is on
         by itself for tasks whose forward draws); `replay` hands given draws in. `seconds` covers forward() alone.
@@ -137,7 +137,7 @@ class Reference:
         task.device.apply_flags(task.precision)
         tracer = tracing() if trace else None
         mode = tracer or (replaying(replay) if replay is not None else contextlib.nullcontext())
-        with quiet(task.sink), task_errors(f"{task.source.name}: forward() failed", task.filename), torch.inference_mode():
+        with quiet(task.sink), task_errors(f"{task.source.name}: forward() failed", task.filename), torch.no_grad():
             seed_everything(forward_seed)
             if tracer:
                 tracer.start()
@@ -145,7 +145,7 @@ class Reference:
             with mode:
                 started = time.perf_counter()
                 value = self.module(*arguments)
-                # Inside of task_errors: what fails on a device is reported by whoever waits for it.
+                # Inside of task_errors: a device reports a failure where it is waited for.
                 task.device.synchronize()
                 seconds = time.perf_counter() - started
             record = tracer.finish() if tracer else None
@@ -175,7 +175,7 @@ class Task:
     device: Device = CPU
     #: Inputs are drawn on the device, not drawn on the CPU and moved; False once the task's code could not.
     draws_there: bool = True
-    #: Bytes that a call of the reference takes at its peak, outputs included; 0 where nobody counts.
+    #: Bytes that a call of the reference takes at its peak, outputs included; 0 where they are not counted.
     call_bytes: int = 0
     level: str = "unknown"
     mode: str = "train"
@@ -215,7 +215,8 @@ class Task:
 
         Always built on the CPU: a device has another random stream, and a ModelNew is built there too.
         """
-        with quiet(self.sink), task_errors(f"{self.source.name}: constructing Model failed", self.filename):
+        constructing = task_errors(f"{self.source.name}: constructing Model failed", self.filename)
+        with quiet(self.sink), constructing, torch.no_grad():
             arguments = unflatten(self.init.structure, {k: v.clone() for k, v in self.init.tensors.items()})
             self.device.apply_flags(self.precision)
             seed_everything(seed)

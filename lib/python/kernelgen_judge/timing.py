@@ -65,7 +65,7 @@ class TimedReference:
         self._state_storages = {entry.tensor.untyped_storage().data_ptr() for entry in reference.state}
 
     def call(self, arguments: Sequence[Any], forward_seed: int, ranges: Sequence[tuple[int, int]]) -> tuple[Any, int]:
-        """One call under inference_mode with restored state: the value and nanoseconds.
+        """One call under no_grad with restored state: the value and nanoseconds.
 
         `ranges` is the memory of the arguments; it is put out of the caches first. Weights stay where the last call
         left them, on both sides. Exceptions of the task pass through.
@@ -73,7 +73,7 @@ class TimedReference:
         if self._restores:
             self.reference.restore()
         module = self.reference.module
-        with torch.inference_mode():
+        with torch.no_grad():
             seed_everything(forward_seed)
             self._flusher.flush(ranges)
             started = time.perf_counter_ns()

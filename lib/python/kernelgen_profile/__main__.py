@@ -17,7 +17,7 @@ def _fail(code: str, message: str) -> dict[str, Any]:
 
 
 def _profile(job: dict[str, Any]) -> dict[str, Any] | None:
-    """The result to write; nothing in the mode "counters", where somebody else looks on."""
+    """The result to write; nothing in the mode "counters", where a profiler reads them."""
     try:
         from kernelgen_judge.errors import TaskError
 
@@ -36,7 +36,7 @@ def _profile(job: dict[str, Any]) -> dict[str, Any] | None:
         return _fail(error.code, error.message)
     except CandidateError as error:
         return _fail("candidate", str(error))
-    except RuntimeError as error:  # The device, when somebody waits for it.
+    except RuntimeError as error:  # A device reports its failures when it is waited for.
         return _fail("candidate", f"{type(error).__name__}: {error}")
 
 

@@ -59,9 +59,9 @@ class Profiled:
         self._call = self._choose(job)
 
     def call(self) -> None:
-        """One call, queued; whoever wants it done calls `device.synchronize()`. Raises CandidateError."""
+        """Queues one call; `device.synchronize()` waits for its end. Raises CandidateError."""
         try:
-            with torch.inference_mode():
+            with torch.no_grad():
                 self._call()
         except NativeError as error:
             raise CandidateError(str(error)) from None

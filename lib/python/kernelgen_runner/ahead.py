@@ -1,34 +1,41 @@
 """Builds ahead: compiles what a candidate will need for its first call, in a sandbox that has no device.
 
-A runner holds its device alone, and a candidate may compile for minutes (an extension of torch's, an autotuner's
-configurations). What is compiled here is kept for that runner. Nothing else comes of it: what fails here, or cannot be
-foreseen without the contents of tensors, the candidate does again in its runner, where it is heard.
+A runner occupies its device alone, and a candidate may compile for minutes (a torch extension, the configurations of an
+autotuner). The builds made here are kept for that runner. Errors are ignored: a candidate does again in its runner, and
+reports there, whatever fails here or depends on the contents of tensors.
+
+On a device the candidate sees a GPU that compiles and launches nothing (compile_only_gpu); on the processor it is simply
+called once, on zeros. Builders run at low priority, so that they hardly disturb a measurement beside them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
 from kernelgen_common import dtypes, values
+from kernelgen_common.limits import limit_memory
 
 from . import protocol
 from .builds import Builds
 from .candidate import Candidate, failure, read_source
-from .pretended import moved, pretended_gpu, without_contents
+from .compile_only_gpu import compile_only_gpu, moved, without_contents
 from .protocol import Channel, Failure, Reply
 from .runner import CASTS, apply_precision, init_arguments, read_job
 
 _SEED = 1
+_NICENESS = 10
 
 
 class Builder:
     """One candidate's builder."""
 
     def __init__(self, channel: Channel, builds: Builds, facts: Mapping[str, Any]):
-        """`facts` are the device's, GpuFacts as JSON."""
+        """`facts` are the device's, GpuFacts as JSON; empty for the processor."""
         self._channel = channel
         self._builds = builds
         self._facts = facts
@@ -42,21 +49,30 @@ class Builder:
         try:
             if command.op != protocol.OP_BUILD or len(command.descriptors) != 2:
                 raise Failure(protocol.PROTOCOL, "a builder is asked for BUILD, with 2 descriptors")
-            self._build(*command.descriptors)
+            self._build(*command.descriptors, command.arguments[0])
             reply = Reply()
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises
             reply = failure(error, protocol.EXCEPTION, "").reply
         self._channel.send(command.op, command.sequence, reply)
         return 0
 
-    def _build(self, job_descriptor: int, code: int) -> None:
+    def _build(self, job_descriptor: int, code: int, memory: int) -> None:
         job = read_job(job_descriptor)
         source = read_source(code)
+        os.nice(_NICENESS)
         torch.set_num_threads(max(1, int(job["threads"])))
         apply_precision(job["precision"])
         self._builds.make_ready()
-        with pretended_gpu(self._facts), torch.inference_mode():
-            _constructed(Candidate(source), job)(*_inputs(job))
+        if memory and not self._facts:
+            limit_memory(memory)
+        device = compile_only_gpu(self._facts) if self._facts else contextlib.nullcontext()
+        with device, torch.no_grad():
+            if self._facts:
+                _constructed(Candidate(source), job)(*_inputs(job, without_contents))
+            else:
+                candidate = Candidate(source)
+                model = candidate.construct(init_arguments(job), _SEED, CASTS.get(job["precision"]))
+                model(*_inputs(job, _zeros))
 
 
 def _constructed(candidate: Candidate, job: Mapping[str, Any]) -> torch.nn.Module:
@@ -69,12 +85,14 @@ def _constructed(candidate: Candidate, job: Mapping[str, Any]) -> torch.nn.Modul
         return moved(candidate.construct(init_arguments(job), _SEED, cast))
 
 
-def _inputs(job: Mapping[str, Any]) -> list[Any]:
-    """The arguments of forward(), without contents."""
+def _zeros(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    return torch.empty_strided(shape, strides, dtype=dtype).zero_()
+
+
+def _inputs(job: Mapping[str, Any], make: Callable[[tuple[int, ...], tuple[int, ...], torch.dtype], torch.Tensor]) -> list[Any]:
+    """The arguments of forward(); `make` makes their tensors."""
     tensors = {
-        tensor["name"]: without_contents(
-            tuple(tensor["shape"]), tuple(tensor["strides"]), dtypes.parse(tensor["dtype"])
-        )
+        tensor["name"]: make(tuple(tensor["shape"]), tuple(tensor["strides"]), dtypes.parse(tensor["dtype"]))
         for tensor in job["tensors"]
         if tensor["role"] == "input"
     }

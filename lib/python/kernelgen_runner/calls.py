@@ -1,7 +1,8 @@
-"""One call of a candidate, on the processor and on a device: inputs as they lie, the clock, outputs where they belong.
+"""One call of a candidate, on the processor and on a device: inputs, the clock, outputs in their places.
 
-The functions made here are made before the candidate is imported, with everything they need bound: patched functions of
-torch or of this package are not asked.
+Gradients are not tracked, as in KernelBench: no_grad, not inference mode, which would forbid threads of the candidate's own
+to write to its tensors. The functions made here are made before the candidate is imported, with everything they need bound,
+so that patching torch or this package changes nothing.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def make_host_run(work: Work, support: Support) -> Run:
     models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
     describe, write = make_describer(work.outputs, work.report), make_writer(work.outputs)
     settle, addresses, hold, pack = make_settler(), make_addresses(), work.held.extend, struct.pack
-    now, seed, inference = time.monotonic_ns, seed_everything, torch.inference_mode
+    now, seed, track_gradients = time.monotonic_ns, seed_everything, torch._C._set_grad_enabled
     # The reference's threads have just worked when it is called, and these were stopped: waking a sleeping core
     # takes 100 us and more, which is no property of the kernel.
     wake, something = torch._C.TensorBase.neg_, torch.ones(1 << 17)
@@ -76,14 +77,15 @@ def make_host_run(work: Work, support: Support) -> Run:
         seed(forward_seed)
         if flags & protocol.RUN_POISON:
             support.poison_allocations(POISON_BYTE)
+        track_gradients(False)
         try:
-            with inference():
-                wake(something)
-                started = now()
-                value = model(*arguments)
-                settled = settle(value)
-                ended = now()
+            wake(something)
+            started = now()
+            value = model(*arguments)
+            settled = settle(value)
+            ended = now()
         finally:
+            track_gradients(True)
             support.poison_allocations(0)
         tensors, data = describe(value, settled), b""
         hold((value, settled, tensors))
@@ -103,7 +105,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
     models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
     describe, settle = make_describer(outputs, work.report, device.torch), make_settler()
     addresses, copy_all, check = make_addresses(), device.make_copier(), device.check
-    now, seed, inference = time.monotonic_ns, make_seeder(), torch.inference_mode
+    now, seed, track_gradients = time.monotonic_ns, make_seeder(), torch._C._set_grad_enabled
     clock_of, forget, refused_launch = device.clock, device.forget_errors, device.refused_launch
     capture, poison = make_capture(device), device.make_poisoner([place.nbytes for place in outputs])
     # Where the device's memory is the processor's.
@@ -136,7 +138,8 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
     def run(command: Command) -> Reply:
         index, forward_seed, flags = command.arguments[:3]
         model = models[index]
-        with inference():
+        track_gradients(False)
+        try:
             captured = graph_of(index) if flags & protocol.RUN_GRAPH else None
             restore(index)
             seed(forward_seed)
@@ -145,17 +148,17 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
                 poison_host(POISON_BYTE)
             forget()
             clock = clock_of()
-            try:
-                check(clock.begin() if captured is None else clock.begin_replay())
-                started = now()
-                if captured is None:
-                    value, settled = call(model)
-                else:
-                    captured.replay()
-                status = clock.end()
-                ended = now()
-            finally:
-                poison_host(0)
+            check(clock.begin() if captured is None else clock.begin_replay())
+            started = now()
+            if captured is None:
+                value, settled = call(model)
+            else:
+                captured.replay()
+            status = clock.end()
+            ended = now()
+        finally:
+            track_gradients(True)
+            poison_host(0)
         check(status)
         refused = refused_launch()
         if refused:

@@ -151,13 +151,14 @@ class Candidate:
         """ModelNew under a seed. Raises Failure."""
         try:
             seed_everything(seed)
-            model = self._model(*arguments)
-            return model if cast is None else model.to(cast)
+            with torch.no_grad():
+                model = self._model(*arguments)
+                return model if cast is None else model.to(cast)
         except BaseException as error:  # noqa: BLE001
             raise failure(error, protocol.EXCEPTION, self.path) from None
 
     def move(self, model: torch.nn.Module, device: torch.device) -> torch.nn.Module:
-        """The module on a device, as whoever uses it would put it there. Raises Failure."""
+        """The module on a device, put there as its users do it. Raises Failure."""
         try:
             return model.to(device)
         except BaseException as error:  # noqa: BLE001

@@ -226,7 +226,7 @@ class Device:
 
 
 def _free_blocks(segments: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
-    """(address, bytes) of what torch's allocator holds and nobody uses."""
+    """(address, bytes) of the memory that torch's allocator holds unused."""
     found = []
     for segment in segments:
         address = segment["address"]
@@ -240,7 +240,7 @@ def _free_blocks(segments: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
 def _runtime_errors() -> Callable[[], str]:
     """A function that takes the last error of the CUDA runtime which torch has loaded, as a text; "" for none.
 
-    A launch with impossible dimensions is refused without a word: who does not ask goes on with old results.
+    A launch with impossible dimensions is refused silently: without a query, old results would be used.
     """
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
         path = re.search(r"/\S*/libcudart\.so\S*", file.read())

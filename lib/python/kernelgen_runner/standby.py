@@ -1,4 +1,4 @@
-"""A runner before it has a candidate: it goes into the sandbox, takes its device into use, and says hello."""
+"""A runner before it has a candidate: it goes into the sandbox, opens its device, and says hello."""
 
 from __future__ import annotations
 
@@ -24,40 +24,41 @@ ISOLATION_MOUNT = 2
 
 @dataclass(frozen=True)
 class Settings:
-    """What all runners of a zygote share."""
+    """The settings that all runners of a zygote share."""
 
     support: Support
     #: Directories that candidates must not see.
     hidden: Sequence[str] = ()
-    #: Where candidates' output goes; None: nowhere.
+    #: The file for candidates' output; None: it is dropped.
     log: str | None = None
-    #: The UUID of the GPU that they run on, and whose it is.
+    #: The UUID of their GPU, and its vendor; None: the processor.
     gpu: str | None = None
     gpu_vendor: str = "nvidia"
-    #: What is known of it, GpuFacts as JSON; builders need it.
+    #: The facts about that GPU, GpuFacts as JSON; builders need them.
     gpu_facts: Mapping[str, Any] = field(default_factory=dict)
     prewarmed: Prewarmed = field(default_factory=Prewarmed)
 
 
 def build_ahead(control: int, status: int, settings: Settings, kept: str) -> int:
-    """Goes into the sandbox without a device, and builds for one candidate what it will need on the device of the settings.
+    """Goes into the sandbox without a device, and builds for one candidate what it will need where the settings say.
 
     Returns in the sandboxed process only.
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    # Compilers need as much as a candidate with a device: files, scratch space.
+    # Compilers need as many files and as much scratch space as a candidate with a device.
     channel, isolation = _enter_sandbox(control, status, settings, [], kept)
     settings.support.refuse_sockets()
     directory = builds.place(kept, private=bool(isolation & ISOLATION_MOUNT))
-    architecture = architecture_number(str(settings.gpu_facts.get("architecture")))
+    facts = settings.gpu_facts if settings.gpu is not None else {}
+    architecture = architecture_number(str(facts.get("architecture"))) if facts else ""
     made = builds.Builds(directory, architecture, settings.prewarmed.triton_files)
-    return Builder(channel, made, settings.gpu_facts).serve(isolation)
+    return Builder(channel, made, facts).serve(isolation)
 
 
 def _enter_sandbox(
     control: int, status: int, settings: Settings, devices: Sequence[str] | None, kept: str | None
 ) -> tuple[Channel, int]:
-    """The worker's channel, and what the sandbox has."""
+    """The worker's channel, and the isolation bits of the sandbox."""
     _redirect_output(settings.log)
     visible = [*library_paths(), *builds.toolchains()] if settings.gpu is not None else []
     isolation = settings.support.enter_sandbox(status, [control], settings.hidden, devices, visible, kept)

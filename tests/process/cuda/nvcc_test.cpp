@@ -204,7 +204,7 @@ TEST_CASE("a candidate cannot include our files through nvcc", "[cuda]") {
 TEST_CASE("an nvcc that takes too long is ended", "[cuda]") {
   Bench bench;
   const auto started = std::chrono::steady_clock::now();
-  CHECK(failed(bench.compile("#include <cooperative_groups.h>\n", 100ms)).outcome.to_class() == "timeout:compile");
+  CHECK(failed(bench.compile("#include <cooperative_groups.h>\n", 100ms)).outcome.to_class() == "timeout:build");
   CHECK(std::chrono::steady_clock::now() - started < 10s);
 }
 

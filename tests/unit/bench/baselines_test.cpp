@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Answers what a compiled reference is asked for; nobody asks it for anything else.
+/// Answers the requests for a compiled reference; no other request is made.
 class CompilingJudge final : public Judge {
  public:
   std::string reason;

@@ -20,7 +20,7 @@ TEST_CASE("on a GPU, the device's clock counts, for calls and for graphs", "[ben
   CHECK(record->timing->full_comparisons >= 44);
 }
 
-TEST_CASE("timed calls that nobody wants compared are not", "[bench][evaluation][gpu]") {
+TEST_CASE("no timed call is compared in full where none is to be", "[bench][evaluation][gpu]") {
   const auto timing = [](bool gpu, int full_comparisons) {
     Scene scene;
     if (gpu) put_on_gpu(scene, 1'000'000, 500'000);
@@ -89,7 +89,10 @@ TEST_CASE("Python candidates that compile are built before the device is held", 
   CHECK(extension->first != triton->first);
   CHECK_FALSE(built(Target::Torch, "import torch"));
   CHECK_FALSE(built(Target::Cuda, "// triton"));
+  // Under its interpreter Triton compiles nothing; an extension is compiled on the processor as well.
   CHECK_FALSE(built(Target::Triton, "import triton", false));
+  CHECK(built(Target::Torch, "from torch.utils.cpp_extension import load_inline", false));
+  CHECK(built(Target::Torch, "import subprocess", false));
 }
 
 TEST_CASE("a reference that cannot be captured leaves the speedup of calls", "[bench][evaluation][gpu]") {
@@ -265,9 +268,9 @@ TEST_CASE("a judge that cannot tell of others changes no verdict", "[bench][eval
 }
 
 TEST_CASE("a device that is hardly asked for tells nothing of others", "[bench][evaluation][gpu]") {
-  CHECK_FALSE(contention(DeviceUse{.turns = 3, .late_turns = 0}, DeviceUse{.turns = 12, .late_turns = 9}));
-  CHECK(contention(DeviceUse{.turns = 3, .late_turns = 1}, DeviceUse{.turns = 23, .late_turns = 6}) == 0.25);
-  CHECK(contention(DeviceUse{.turns = 3, .late_turns = 1}, DeviceUse{.turns = 13, .late_turns = 4}) == 0);
+  CHECK_FALSE(contention(DeviceUse{.probes = 3, .delayed_probes = 0}, DeviceUse{.probes = 12, .delayed_probes = 9}));
+  CHECK(contention(DeviceUse{.probes = 3, .delayed_probes = 1}, DeviceUse{.probes = 23, .delayed_probes = 6}) == 0.25);
+  CHECK(contention(DeviceUse{.probes = 3, .delayed_probes = 1}, DeviceUse{.probes = 13, .delayed_probes = 4}) == 0);
 }
 
 TEST_CASE("memory that others hold blames no candidate", "[bench][evaluation][gpu]") {
@@ -341,7 +344,7 @@ TEST_CASE("a candidate that takes the judge's memory has run out of memory", "[b
   REQUIRE_FALSE(modest);
   CHECK(modest.error().code == ErrorCode::OutOfMemory);
   CHECK(modest.error().message == "stage: the reference needs more");
-  // Nor is what others have; but where they have a part, nobody knows.
+  // Nor is foreign memory; but where foreign processes hold a part, the cause is unknown.
   CHECK_FALSE(judged(8, 9));
   CHECK(judged(12, 9)->outcome.to_class() == "suspect:memory in use");
 }

@@ -38,7 +38,7 @@ class FakeJudge final : public Judge {
   std::chrono::nanoseconds waits{0};
 
   std::optional<Error> stage_refuses;
-  /// Between two readings there are a hundred turns.
+  /// Between two readings there are a hundred probes.
   std::optional<DeviceUse> use = DeviceUse{.total_bytes = std::uint64_t{24} << 30};
   std::int64_t late = 0;
   std::function<bool()> others_gone = [] { return false; };
@@ -63,7 +63,7 @@ class FakeJudge final : public Judge {
     if (stage_refuses) return *stage_refuses;
     if (request.mode == CallMode::Graph) ++graphs;
     after_ = request.turn == ReferenceTurn::After;
-    turns += after_ ? 'a' : 'b';
+    call_order += after_ ? 'a' : 'b';
     if (announced && *announced == request) ++right_guesses;
     announced.reset();
     distribution_ = request.distribution;
@@ -82,8 +82,8 @@ class FakeJudge final : public Judge {
   Result<std::optional<DeviceUse>> device_use() override {
     if (use_fails) return Error{ErrorCode::InvalidTask, "its process ended", {}};
     if (use) {
-      use->turns += 100;
-      use->late_turns += others_gone() ? 0 : late;
+      use->probes += 100;
+      use->delayed_probes += others_gone() ? 0 : late;
       use->others_bytes = others_bytes();
     }
     return use;
@@ -104,7 +104,7 @@ class FakeJudge final : public Judge {
   std::optional<StageRequest> announced;
   int right_guesses = 0;
   /// When the reference was called for each staged case: 'b'efore the candidate or 'a'fter it.
-  std::string turns;
+  std::string call_order;
 
  private:
   bool after_ = false;
@@ -116,6 +116,8 @@ struct Scene {
   FakeJudge judge;
   CleanBaselines clean;
   std::vector<std::string> runner_calls;
+  /// The limit for building of each of these.
+  std::vector<std::chrono::milliseconds> build_limits;
   std::function<RunnerAnswer(const std::string& op, int count)> runner = [](const std::string&, int) {
     return RunnerReply{.start_ns = 0, .end_ns = 1'000'000, .host_ns = 1'100'000};
   };
@@ -124,9 +126,12 @@ struct Scene {
   Admission admission{.distributions = {"own", "negate"}};
   std::string source = "code";
   bool exclusive = false;
+  /// How building ahead ends, and the limits that it had.
+  BuildAhead ahead = BuildAhead::Done;
+  StepLimits ahead_limits;
   /// The key of what was built ahead, and whether the device was held meanwhile.
   std::optional<std::pair<std::string, bool>> built;
-  /// Whether somebody else has the judge when the evaluation begins, and whether another evaluation has opened the task
+  /// Whether another evaluation has the judge when this one begins, and whether another evaluation has opened the task
   /// before.
   bool queue = false;
   bool known = false;
@@ -137,6 +142,9 @@ struct Scene {
   std::optional<GpuFacts> gpu;
   BaselineOptions baselines;
   MeasureOptions measure;
+  EvaluationMode mode = EvaluationMode::Full;
+  /// Whether the evaluation shared the device with others.
+  bool shared = false;
   /// What compiled references were asked for, and what is answered.
   std::vector<CompiledBaselineRequest> compiled_requests;
   std::function<Result<Baseline>(BaselineKind kind)> compiled_reference = [](BaselineKind) {
@@ -166,20 +174,21 @@ class FakeRunner final : public Runner {
   FakeRunner& operator=(const FakeRunner&) = delete;
   ~FakeRunner() override { --scene_.runners_alive; }
   RunnerAnswer echo(std::chrono::milliseconds) override { return RunnerReply{.host_ns = 100'000}; }
-  RunnerAnswer load(const RunnerJob&, std::chrono::milliseconds) override { return answer("load"); }
-  RunnerAnswer construct(int, std::uint64_t, std::chrono::milliseconds) override { return answer("construct"); }
+  RunnerAnswer load(const RunnerJob&, const StepLimits& limits) override { return answer("load", limits); }
+  RunnerAnswer construct(int, std::uint64_t, const StepLimits& limits) override { return answer("construct", limits); }
   RunnerAnswer export_state(int, int, std::uint64_t, std::chrono::milliseconds) override { return answer("export"); }
   RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
-  RunnerAnswer run(int, std::uint64_t, Allocations, CallMode mode, std::chrono::milliseconds) override {
-    return answer(mode == CallMode::Graph ? "replay" : "run");
+  RunnerAnswer run(int, std::uint64_t, Allocations, CallMode mode, const StepLimits& limits) override {
+    return answer(mode == CallMode::Graph ? "replay" : "run", limits);
   }
   RunnerAnswer destroy(int set, std::chrono::milliseconds) override { return answer("destroy " + std::to_string(set)); }
   bool fetches_outputs() const override { return scene_.fetches_outputs; }
   std::string isolation() const override { return "full"; }
 
  private:
-  RunnerAnswer answer(const std::string& op) {
+  RunnerAnswer answer(const std::string& op, const StepLimits& limits = {}) {
     scene_.runner_calls.push_back(op);
+    scene_.build_limits.push_back(limits.build);
     return scene_.runner(op, static_cast<int>(std::count(scene_.runner_calls.begin(), scene_.runner_calls.end(), op)));
   }
   Scene& scene_;
@@ -213,15 +222,21 @@ class FakeWorld final : public JudgeSource,
     return std::unique_ptr<JudgeSession>(std::move(session));
   }
   void expect(RunnerKind) override {}
-  void build_ahead(const BuildJob& job, std::chrono::milliseconds, std::stop_token) override {
+  BuildAhead build_ahead(const BuildJob& job, const StepLimits& limits, std::stop_token) override {
     scene_.built = {job.builds_key, scene_.exclusive};
+    scene_.ahead_limits = limits;
     scene_.prepared.emplace_back("build");
+    return scene_.ahead;
   }
   Result<std::unique_ptr<Runner>> take(RunnerKind, std::stop_token) override {
     return std::unique_ptr<Runner>(std::make_unique<FakeRunner>(scene_));
   }
-  Result<std::unique_ptr<Hold>> share(std::stop_token) override { return std::make_unique<Hold>(); }
-  Result<std::unique_ptr<Hold>> alone(std::stop_token) override {
+  Result<std::unique_ptr<Hold>> acquire_shared(std::stop_token) override {
+    scene_.shared = true;
+    return std::make_unique<Hold>();
+  }
+  Result<std::unique_ptr<Hold>> acquire_for_build(std::stop_token) override { return std::make_unique<Hold>(); }
+  Result<std::unique_ptr<Hold>> acquire_exclusive(std::stop_token) override {
     scene_.exclusive = true;
     return std::make_unique<Hold>();
   }
@@ -249,6 +264,7 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
   request.candidate = make_candidate(target, scene.source);
   request.options.baselines = scene.baselines;
   request.options.measure = scene.measure;
+  request.options.mode = scene.mode;
   return evaluate_candidate(request, {},
                             {.gpu = scene.gpu,
                              .judges = world,

@@ -81,7 +81,7 @@ TEST_CASE("wrong on the first call only", "[bench][evaluation]") {
   CHECK_THAT(record->outcome.message, Catch::Contains("wrong on the first call"));
 }
 
-TEST_CASE("right and wrong by turns with the same inputs is a race", "[bench][evaluation]") {
+TEST_CASE("alternately right and wrong with the same inputs is a race", "[bench][evaluation]") {
   Scene scene;
   scene.judge.answer = [](const std::string&, int check) { return check % 2 == 0 ? wrong() : Outcome{}; };
   const auto record = evaluate(scene);
@@ -209,12 +209,12 @@ TEST_CASE("a reference that is slower beside the candidate only is suspect", "[b
   CHECK_FALSE(record->timing->clean_after_ns.empty());
 }
 
-TEST_CASE("who is called first in a timed pair takes turns", "[bench][evaluation]") {
+TEST_CASE("reference and candidate alternate in being called first", "[bench][evaluation]") {
   Scene scene;
   const auto record = evaluate(scene);
   REQUIRE(record);
   CHECK(record->outcome.correct());
-  const auto timed = scene.judge.turns.substr(scene.judge.turns.size() - 6);
+  const auto timed = scene.judge.call_order.substr(scene.judge.call_order.size() - 6);
   CHECK((timed == "bababa" || timed == "ababab"));
   CHECK(record->timing->reference_ns ==
         std::vector<std::int64_t>(record->timing->candidate_ns.size(), scene.judge.reference_ns));
@@ -225,7 +225,7 @@ TEST_CASE("the next timed pair is announced where calls are short", "[bench][eva
   const auto record = evaluate(scene);
   REQUIRE(record);
   const auto pairs = static_cast<int>(record->timing->candidate_ns.size());
-  // All but the first, whose cost nobody knows, and the one that did not come.
+  // All but the first, before which the cost is unknown, and the one that did not come.
   CHECK(scene.judge.right_guesses == pairs - 2);
   CHECK(scene.judge.announced);
 
@@ -325,7 +325,7 @@ TEST_CASE("a candidate that is faster on inputs it has seen is suspect", "[bench
 TEST_CASE("processes left beside the runner are a cheat", "[bench][evaluation]") {
   Scene scene;
   scene.runner = [](const std::string& op, int) -> RunnerAnswer {
-    if (op == "run") return RunnerDeath{.has_company = true};
+    if (op == "run") return RunnerDeath{.left_processes = true};
     return RunnerReply{};
   };
   const auto record = evaluate(scene);

@@ -32,7 +32,7 @@ struct Arena {
     REQUIRE(::pread(fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
     return text;
   }
-  [[nodiscard]] OutputReader reader(std::vector<Stretch> outputs) const {
+  [[nodiscard]] OutputReader reader(std::vector<ByteRange> outputs) const {
     return OutputReader::map(fd.get(), 2 * k_page, std::move(outputs)).value();
   }
 };

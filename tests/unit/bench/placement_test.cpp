@@ -35,7 +35,7 @@ class Node {
   }
 
   void end_first() { places_.pop_front(); }
-  [[nodiscard]] int at_hand(std::size_t device) const { return placement_.at_hand(std::to_string(device)); }
+  [[nodiscard]] int active_count(std::size_t device) const { return placement_.active_count(std::to_string(device)); }
 
   /// Judges that were started.
   int starts = 0;
@@ -71,8 +71,7 @@ TEST_CASE("the device with least to do is chosen", "[bench][placement]") {
   CHECK(chosen({{.work = 3}, {.work = 1}, {.work = 2}}) == 1);
 }
 
-TEST_CASE("among equal devices it is the one where nobody was placed for longest, then the first",
-          "[bench][placement]") {
+TEST_CASE("among equal devices it is the one that was used least recently, then the first", "[bench][placement]") {
   CHECK(chosen({{}, {}, {}}) == 0);
   CHECK(chosen({{.last_placed = 5}, {.last_placed = 3}, {.last_placed = 4}}) == 1);
   CHECK(chosen({{.last_placed = 5}, {.last_placed = 0}}) == 1);
@@ -117,7 +116,7 @@ TEST_CASE("tasks of which two are at hand at a time keep their judges too", "[be
 TEST_CASE("many evaluations of one task use all devices alike", "[bench][placement]") {
   Node node(8, 3);
   for (int i = 0; i < 40; ++i) node.evaluate('a');
-  for (std::size_t device = 0; device < 8; ++device) CHECK(node.at_hand(device) == 5);
+  for (std::size_t device = 0; device < 8; ++device) CHECK(node.active_count(device) == 5);
   CHECK(node.starts == 8);
 }
 
@@ -131,7 +130,7 @@ TEST_CASE("two evaluations at a time use two devices, also when only one has the
 TEST_CASE("many tasks at once share the devices, each with few judges", "[bench][placement]") {
   Node node(2, 20);
   for (int i = 0; i < 40; ++i) node.evaluate(static_cast<char>('a' + i * 7 % 10));
-  CHECK(std::abs(node.at_hand(0) - node.at_hand(1)) <= 4);
+  CHECK(std::abs(node.active_count(0) - node.active_count(1)) <= 4);
   // Twenty would be one of every task on both.
   CHECK(node.starts < 16);
 }
@@ -141,9 +140,9 @@ TEST_CASE("a place is given back when it ends", "[bench][placement]") {
   const std::vector<Placement::Choice> both{{"x", k_cold}, {"y", k_cold}};
   auto first = placement.take("a", both);
   CHECK(first->index() == 0);
-  CHECK(placement.at_hand("x") == 1);
+  CHECK(placement.active_count("x") == 1);
   first.reset();
-  CHECK(placement.at_hand("x") == 0);
+  CHECK(placement.active_count("x") == 0);
   // No work is left behind: y was never used, so it is next, and x after it.
   CHECK(placement.take("b", both)->index() == 1);
   CHECK(placement.take("c", both)->index() == 0);
@@ -157,19 +156,19 @@ TEST_CASE("other workers count where they are", "[bench][placement]") {
   CHECK(placement.take("b", {{"x", k_cold}, {"y", k_cold, 1}})->index() == 0);
 }
 
-TEST_CASE("who names a device is counted there", "[bench][placement]") {
+TEST_CASE("an evaluation that names a device is counted there", "[bench][placement]") {
   Placement placement;
   const auto named = placement.take("a", {{"x", k_warm}});
   CHECK(placement.take("b", {{"x", k_cold}, {"y", k_cold}})->index() == 1);
 }
 
-TEST_CASE("a device that is barred or was tried comes last, whatever waits elsewhere", "[bench][placement]") {
-  CHECK(chosen({{.judge = k_warm, .barred = true}, {.work = 40, .judge = k_full}}) == 1);
+TEST_CASE("a device that is quarantined or was tried comes last, whatever waits elsewhere", "[bench][placement]") {
+  CHECK(chosen({{.judge = k_warm, .quarantined = true}, {.work = 40, .judge = k_full}}) == 1);
   CHECK(chosen({{.judge = k_warm, .tried = true}, {.work = 40, .judge = k_full}}) == 1);
   // One that was disturbed rather than one that cannot be used.
-  CHECK(chosen({{.barred = true}, {.work = 9, .tried = true}}) == 1);
+  CHECK(chosen({{.quarantined = true}, {.work = 9, .tried = true}}) == 1);
   // Where all are like that, they are equal again.
-  CHECK(chosen({{.work = 2, .barred = true}, {.work = 1, .barred = true}}) == 1);
+  CHECK(chosen({{.work = 2, .quarantined = true}, {.work = 1, .quarantined = true}}) == 1);
   CHECK(chosen({{.work = 2, .tried = true}, {.work = 1, .tried = true}}) == 1);
 }
 
@@ -180,7 +179,7 @@ struct Troubled {
   Placement::Clock::time_point now{std::chrono::hours(1)};
   Placement placement{[this] { return now; }};
 
-  /// Where somebody is placed who would prefer the first.
+  /// The place of an evaluation that would prefer the first device.
   std::size_t placed(JudgeNeed second = k_cold, bool tried = false) {
     return placement.take("a", {{"x", k_warm, 0, tried}, {"y", second}})->index();
   }
@@ -188,31 +187,31 @@ struct Troubled {
 
 }  // namespace
 
-TEST_CASE("a device that cannot be used is barred for a minute, then twice as long", "[bench][placement]") {
+TEST_CASE("a device that cannot be used is quarantined for a minute, then twice as long", "[bench][placement]") {
   Troubled node;
   CHECK(node.placed(k_full) == 0);
   for (const int minutes : {1, 2, 4, 8, 16, 16}) {
-    node.placement.bar("x");
-    // Others who were there fail as well.
-    node.placement.bar("x");
+    node.placement.quarantine("x");
+    // Other evaluations that were there fail as well.
+    node.placement.quarantine("x");
     CHECK(node.placed(k_full) == 1);
     node.now += std::chrono::minutes(minutes) - std::chrono::seconds(1);
-    node.placement.bar("x");
+    node.placement.quarantine("x");
     CHECK(node.placed(k_full) == 1);
     node.now += std::chrono::seconds(1);
     CHECK(node.placed(k_full) == 0);
   }
-  // It worked for longer than it was barred.
+  // It worked for longer than it was quarantined.
   node.now += std::chrono::minutes(17);
-  node.placement.bar("x");
+  node.placement.quarantine("x");
   node.now += std::chrono::minutes(1);
   CHECK(node.placed(k_full) == 0);
 }
 
-TEST_CASE("devices that are all barred are equal", "[bench][placement]") {
+TEST_CASE("devices that are all quarantined are equal", "[bench][placement]") {
   Troubled node;
-  node.placement.bar("y");
-  node.placement.bar("x");
+  node.placement.quarantine("y");
+  node.placement.quarantine("x");
   CHECK(node.placed() == 0);
   CHECK(node.placement.take("a", {{"x", k_cold}})->index() == 0);
 }
@@ -237,8 +236,8 @@ TEST_CASE("a device that others use is still used where the queue elsewhere is l
   node.placement.mark_shared("x");
   std::vector<std::unique_ptr<Placement::Place>> places;
   for (int i = 0; i < 20; ++i) places.push_back(node.placement.take("a", {{"x", k_warm}, {"y", k_warm}}));
-  CHECK(node.placement.at_hand("x") == 8);
-  CHECK(node.placement.at_hand("y") == 12);
+  CHECK(node.placement.active_count("x") == 8);
+  CHECK(node.placement.active_count("y") == 12);
 }
 
 TEST_CASE("another try is elsewhere", "[bench][placement]") {
@@ -247,7 +246,7 @@ TEST_CASE("another try is elsewhere", "[bench][placement]") {
   CHECK(node.placement.take("a", {{"x", k_warm, 0, true}})->index() == 0);
 }
 
-TEST_CASE("GPUs with somebody at hand are counted", "[bench][placement]") {
+TEST_CASE("GPUs with an evaluation are counted", "[bench][placement]") {
   Placement placement;
   CHECK(placement.used_gpus() == 0);
   const auto on_processor = placement.take("a", {{""}});

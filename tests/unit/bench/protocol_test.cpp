@@ -130,15 +130,39 @@ TEST_CASE("an older peer's message is completed with defaults", "[bench][protoco
   CHECK(std::get<EvaluateMessage>(*message).request.options.measure.full_comparisons == 44);
 }
 
+TEST_CASE("options of an older client are read under their former names", "[bench][protocol]") {
+  const auto message = parse_message(R"({"type":"describe","id":1,"task":{},"options":{"compile_timeout_ms":1500}})");
+  REQUIRE(message);
+  CHECK(std::get<DescribeMessage>(*message).options.build_timeout == 1500ms);
+  const auto wrong = parse_message(R"({"type":"describe","id":1,"task":{},"options":{"compile_timeout_ms":"x"}})");
+  REQUIRE_FALSE(wrong);
+  CHECK_THAT(wrong.error().message, Catch::Contains("compile_timeout_ms: expected an integer"));
+}
+
+TEST_CASE("the language of a candidate that an older client sends is its target's", "[bench][protocol]") {
+  const auto language = [](const char* candidate) {
+    const auto message =
+        parse_message(R"({"type":"evaluate","id":1,"request":{"candidate":)" + std::string(candidate) + "}}");
+    REQUIRE(message);
+    return std::get<EvaluateMessage>(*message).request.candidate.language;
+  };
+  CHECK(language(R"({"target":"triton","source":""})") == Language::Python);
+  CHECK(language(R"({"target":"cpp","source":""})") == Language::Cpp);
+  CHECK(language(R"({"target":"cpp","language":"c","source":""})") == Language::C);
+}
+
 TEST_CASE("a bad body loses one message, a bad frame the stream", "[bench][protocol]") {
   MessageDecoder decoder;
   decoder.feed(std::string("KGF1\x02\0\0\0[]", 10) + encoded(PingMessage{5}));
   CHECK_FALSE(decoder.next());
+  CHECK_FALSE(decoder.is_lost());
+  CHECK_FALSE(decoder.failed_id());
   const auto ping = decoder.next();
   REQUIRE(ping);
   CHECK(std::get<PingMessage>(**ping).id == 5);
   decoder.feed("Welcome to the cluster\n" + encoded(PingMessage{6}));
   CHECK(decoder.next().error().code == ErrorCode::Protocol);
+  CHECK(decoder.is_lost());
   CHECK_FALSE(decoder.next());
 }
 

@@ -233,7 +233,7 @@ TEST_CASE("a worker's error is handed over once and then tried again", "[bench][
   REQUIRE_FALSE(failed);
   CHECK(failed.error().code == ErrorCode::MissingTool);
   CHECK(failed.error().to_line() == "judging: no torch");
-  // Nobody has asked again yet.
+  // The request has not been made again yet.
   CHECK(spool.names(".request.json").empty());
   CHECK(spool.evaluate().error().code == ErrorCode::Pending);
   FakeBenchmarker judge(correct);
@@ -324,7 +324,7 @@ TEST_CASE("a client that is cancelled withdraws its request, and the worker stop
   const auto record = spool.client(Waiting::Wait)->evaluate(sample_request(), {}, stop_client.get_token());
   CHECK(record.error().code == ErrorCode::Cancelled);
   CHECK(spool.names("evaluate-").empty());
-  // The worker is free again when it answers somebody else.
+  // The worker is free again when it answers another request.
   spool.write("next.request.json", "{");
   while (!fs::exists(spool.directory() / "next.result.json")) std::this_thread::sleep_for(1ms);
   stop_worker.request_stop();

@@ -1,6 +1,7 @@
 #include <kernelgen/bench/statistics.hpp>
 #include <kernelgen/bench/stopping.hpp>
 
+#include <cmath>
 #include <random>
 #include <vector>
 
@@ -53,10 +54,57 @@ TEST_CASE("pairing cancels drift that both samples of a pair share", "[bench][st
     reference.push_back(2 * drift);
     candidate.push_back(drift);
   }
-  const auto ratio = paired_ratio(reference, candidate);
+  const auto [ratio, reference_ns, candidate_ns] = paired_estimate(reference, candidate);
   CHECK(ratio.value == Approx(2.0));
   CHECK(ratio.low == Approx(2.0));
   CHECK(ratio.high == Approx(2.0));
+  CHECK(reference_ns == Approx(2.0 * candidate_ns));
+}
+
+TEST_CASE("the displayed times have the ratio of the speedup, whatever the samples are", "[bench][statistics]") {
+  std::mt19937_64 random(11);
+  std::bernoulli_distribution slow(0.45);
+  std::cauchy_distribution<double> tail(0, 20'000);
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<std::int64_t> reference, candidate;
+    const auto count = 1 + static_cast<int>(random() % 60);
+    for (int i = 0; i < count; ++i) {
+      reference.push_back(1'000'000 + (slow(random) ? 250'000 : 0) + static_cast<std::int64_t>(std::abs(tail(random))));
+      candidate.push_back(1'000'000 + (slow(random) ? 250'000 : 0) + static_cast<std::int64_t>(std::abs(tail(random))));
+    }
+    const auto estimate = paired_estimate(reference, candidate);
+    CHECK(estimate.reference_ns / estimate.candidate_ns == Approx(estimate.ratio.value));
+    CHECK(estimate.ratio.low <= estimate.ratio.value);
+    CHECK(estimate.ratio.value <= estimate.ratio.high);
+    CHECK((estimate.reference_ns > estimate.candidate_ns) == (estimate.ratio.value > 1));
+  }
+}
+
+TEST_CASE("calls that take one of two times show no difference between equals", "[bench][statistics]") {
+  // The medians of the two columns differ by a quarter: one has 49 slow calls of 100, the other 51.
+  std::vector<std::int64_t> reference(100, 2'220'000), candidate(100, 2'220'000);
+  for (std::size_t i = 0; i < 49; ++i) reference[2 * i] = 2'730'000;
+  for (std::size_t i = 0; i < 51; ++i) candidate[(2 * i + 1) % 100 + (i == 50 ? 1 : 0)] = 2'730'000;
+  const auto estimate = paired_estimate(reference, candidate);
+  CHECK(estimate.ratio.contains_one());
+  CHECK(estimate.reference_ns / estimate.candidate_ns == Approx(estimate.ratio.value));
+}
+
+TEST_CASE("few pairs have a wide interval, and one pair has none", "[bench][statistics]") {
+  const auto ratio = [](const std::vector<std::int64_t>& reference) {
+    return paired_estimate(reference, std::vector<std::int64_t>(reference.size(), 1'000'000)).ratio;
+  };
+  CHECK(ratio({}).value == 0);
+  const auto one = ratio({2'000'000});
+  CHECK(one.value == Approx(2.0));
+  CHECK((one.low == 0 && std::isinf(one.high)));
+  CHECK(one.contains_one());
+  // Student's t of one degree of freedom: 12.706 times the deviation of the mean.
+  const auto two = ratio({2'000'000, 2'040'000});
+  CHECK(two.low == Approx(2.0199 * std::exp(-12.706 * std::log(1.02) / 2)).epsilon(1e-3));
+  CHECK_FALSE(two.contains_one());
+  const auto five = ratio({2'000'000, 2'040'000, 2'010'000, 1'990'000, 2'020'000});
+  CHECK((five.low > two.low && five.high < two.high));
 }
 
 TEST_CASE("sampling stops by criterion only after enough full comparisons", "[bench][stopping]") {

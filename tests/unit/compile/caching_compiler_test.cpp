@@ -265,7 +265,7 @@ TEST_CASE("equal requests at the same time compile once", "[compile][cache]") {
   bench.check(7, 1, 0);
 }
 
-TEST_CASE("a failed compilation does not fail those who waited for it", "[compile][cache]") {
+TEST_CASE("a failed compilation does not fail the requests that waited for it", "[compile][cache]") {
   CachingBench bench;
   auto plain = bench.answer;
   std::atomic<bool> first{true};
@@ -288,7 +288,7 @@ TEST_CASE("a failed compilation does not fail those who waited for it", "[compil
   CHECK(bench.calls == 2);
 }
 
-TEST_CASE("who waits for another compilation can be cancelled", "[compile][cache]") {
+TEST_CASE("a request that waits for another compilation can be cancelled", "[compile][cache]") {
   CachingBench bench;
   auto plain = bench.answer;
   std::atomic<bool> inside{false};
@@ -309,7 +309,7 @@ TEST_CASE("who waits for another compilation can be cancelled", "[compile][cache
   go_on = true;
 }
 
-TEST_CASE("a compiler that throws leaves nobody waiting", "[compile][cache]") {
+TEST_CASE("a compiler that throws leaves no request waiting", "[compile][cache]") {
   CachingBench bench;
   auto plain = bench.answer;
   bench.answer = [](const CompileRequest&, std::stop_token) -> Result<CompileOutcome> {
@@ -411,7 +411,7 @@ TEST_CASE("only one process empties a store at a time", "[compile][cache][evicti
   CHECK(store.bytes() <= 2'000);
 }
 
-TEST_CASE("builds that nobody finished go away", "[compile][cache][eviction]") {
+TEST_CASE("builds that were not finished are removed", "[compile][cache][eviction]") {
   FullStore store(100'000);
   const auto builds = store.bench.path() / "cache/builds";
   fs::create_directories(builds / "build-old");

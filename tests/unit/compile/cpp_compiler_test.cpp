@@ -277,7 +277,7 @@ TEST_CASE("a compiler over its time is the outcome Timeout", "[compile][cpp_comp
     return outcome;
   };
   const auto failed = bench.failed();
-  CHECK(failed.outcome.to_class() == "timeout:compile");
+  CHECK(failed.outcome.to_class() == "timeout:build");
   CHECK(failed.outcome.message == "the compiler timed out after 3.0 s");
 }
 
@@ -327,6 +327,49 @@ TEST_CASE("a compiler needs its directories and its header", "[compile][cpp_comp
   CHECK(make_cpp_compiler(options, bench.runner).error().code == ErrorCode::InvalidArgument);
 }
 
+TEST_CASE("a C candidate is compiled as C by the same driver", "[compile][cpp_compiler]") {
+  CppBench bench;
+  bench.succeed("binary");
+  auto compiler = make_cpp_compiler(bench.options(), bench.runner).value();
+  const CompileRequest c{.candidate = make_candidate(Target::Cpp, Language::C, k_cpp_source)};
+  const auto report = std::get<Compiled>(compiler->compile(c, {}).value()).report;
+  const auto has = [&](const std::string& word) {
+    return std::find(report.command.begin(), report.command.end(), word) != report.command.end();
+  };
+  CHECK(report.command.front() == "/bin/sh");
+  CHECK((has("-x") && has("c") && has("-std=gnu17") && has("candidate.c")));
+  CHECK_FALSE(has("-std=c++20"));
+  const CompileRequest cpp{.candidate = make_candidate(Target::Cpp, k_cpp_source)};
+  CHECK(compiler->key(c, {}).value().digest != compiler->key(cpp, {}).value().digest);
+  CHECK(compiler->key(c, {}).value().text.find("language c\n") != std::string::npos);
+}
+
+TEST_CASE("a diagnostic carries the line of the source that it is about", "[compile][cpp_compiler]") {
+  CppBench bench;
+  bench.refuse(1,
+               "candidate.cpp:2:10: error: 'y' was not declared in this scope\n    2 |   return y;\n"
+               "/usr/include/math.h:2:1: note: here\ncandidate.cpp:99:1: error: no such line\n");
+  const auto failed = bench.failed("int f() {\n  return y;\n}\n");
+  REQUIRE(failed.report.diagnostics.size() == 3);
+  CHECK(failed.report.diagnostics[0].source_line == "return y;");
+  CHECK(failed.report.diagnostics[1].source_line.empty());
+  CHECK(failed.report.diagnostics[2].source_line.empty());
+  CHECK(failed.outcome.message == "candidate.cpp:2: 'y' was not declared in this scope");
+}
+
+TEST_CASE("a log that was cut says so in its last line", "[compile][cpp_compiler]") {
+  CppBench bench;
+  std::string log;
+  while (log.size() < (300u << 10)) log += "candidate.cpp:1:1: warning: again and again\n";
+  bench.refuse(1, log + "candidate.cpp:1:2: error: no\n");
+  const auto failed = bench.failed();
+  CHECK(failed.report.log_truncated);
+  CHECK(failed.report.log.size() > (256u << 10));
+  CHECK(failed.report.log.ends_with("\n[cut: only the first 256 KiB are kept]\n"));
+  bench.refuse(1, "candidate.cpp:1:2: error: no\n");
+  CHECK(bench.failed("int g() {;}").report.log == "candidate.cpp:1:2: error: no\n");
+}
+
 TEST_CASE("other targets are Unsupported", "[compile][cpp_compiler]") {
   CppBench bench;
   auto compiler = make_cpp_compiler(bench.options(), bench.runner).value();
@@ -350,9 +393,10 @@ TEST_CASE("the key is explainable: sorted lines, and each part changes it", "[co
     CHECK(previous < name);
     previous = name;
   }
-  for (const char* name : {"abi.header ", "compiler.driver ", "compiler.version fake compiler 1.0\n",
-                           "environment.CPATH /inc\n", "flags ", "flags.resolved ", "compiler.assembler ",
-                           "compiler.libraries ", "compiler.headers ", "format 2\n", "source ", "target cpp\n"})
+  for (const char* name :
+       {"abi.header ", "compiler.driver ", "compiler.version fake compiler 1.0\n", "environment.CPATH /inc\n", "flags ",
+        "flags.resolved ", "compiler.assembler ", "compiler.libraries ", "compiler.headers ", "format 2\n",
+        "language cpp\n", "source ", "target cpp\n"})
     CHECK(key.text.find(name) != std::string::npos);
   CHECK(compiler->key(request, {}).value().digest == key.digest);
 

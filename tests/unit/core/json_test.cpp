@@ -61,6 +61,18 @@ TEST_CASE("an older record with missing and unknown members is read", "[core][js
   CHECK(std::isnan(record->timing->speedup_call.low));
 }
 
+TEST_CASE("a record from before candidates had a language and modes is read", "[core][json]") {
+  const auto record = parse_record(read_test_data("records/without_language.json"));
+  REQUIRE(record);
+  CHECK(record->language == Language::Cpp);
+  CHECK(record->mode == EvaluationMode::Full);
+  CHECK_FALSE(record->timing->options);
+  CHECK(record->timing->reference_median_ns == 4'050'000);
+  const auto python = parse_record(R"({"schema":1,"target":"triton"})");
+  REQUIRE(python);
+  CHECK(python->language == Language::Python);
+}
+
 TEST_CASE("a member of the wrong type is named", "[core][json]") {
   const auto line = [](const char* text) {
     const auto record = parse_record(text);

@@ -52,8 +52,46 @@ TEST_CASE("sizes are those of torch", "[core][values]") {
 TEST_CASE("targets know their form", "[core][values]") {
   CHECK(is_native(Target::Hip));
   CHECK_FALSE(is_native(Target::Triton));
-  CHECK(file_extension(Target::Cuda) == ".cu");
-  CHECK(file_extension(Target::Torch) == ".py");
+  CHECK(file_extension(default_language(Target::Cuda)) == ".cu");
+  CHECK(file_extension(default_language(Target::Torch)) == ".py");
+}
+
+TEST_CASE("a cpp candidate is written in C++ or C", "[core][values]") {
+  CHECK(guess_language("kernels/relu.c", Target::Cpp) == Language::C);
+  for (const char* name : {"relu.cpp", "relu.cc", "relu.cxx", "relu.hpp.c.cpp", "relu"})
+    CHECK(guess_language(name, Target::Cpp) == Language::Cpp);
+  CHECK(guess_language("relu.c", Target::Cuda) == Language::Cuda);
+  CHECK(guess_language("relu.py", Target::Triton) == Language::Python);
+  CHECK(source_file_name(Language::C) == "candidate.c");
+  CHECK(source_file_name(Language::Cuda) == "candidate.cu");
+  CHECK(parse_language("c") == Language::C);
+  CHECK(to_string(Language::Python) == "python");
+}
+
+TEST_CASE("a candidate's id covers its language, and ids from before it had one stay", "[core][values]") {
+  const auto cpp = make_candidate(Target::Cpp, "int x;");
+  CHECK(cpp.language == Language::Cpp);
+  // SHA-256 of "cpp\nint x;".
+  CHECK(cpp.id == "8a251425b1ae25a212b16dc59dd6e4ea0192a4683f8141d14e908fe1f9066e95");
+  CHECK(make_candidate(Target::Cpp, Language::Cpp, "int x;").id == cpp.id);
+  const auto c = make_candidate(Target::Cpp, Language::C, "int x;");
+  CHECK(c.language == Language::C);
+  CHECK(c.id != cpp.id);
+}
+
+TEST_CASE("a record can name the user's own file", "[core][values]") {
+  EvaluationRecord record;
+  record.language = Language::C;
+  record.outcome = {OutcomeKind::Compile, "type", "candidate.c:3: no"};
+  record.compile.emplace();
+  record.compile->log = "candidate.c: In function 'f':\ncandidate.c:3:1: error: no\nmy_candidate.c candidate.cpp\n";
+  record.compile->diagnostics = {{"error", "candidate.c", 3, 1, "no", ""}, {"note", "abi.h", 7, 1, "here", ""}};
+  name_source_file(record, "kernels/norm.c");
+  CHECK(record.outcome.message == "kernels/norm.c:3: no");
+  CHECK(record.compile->log ==
+        "kernels/norm.c: In function 'f':\nkernels/norm.c:3:1: error: no\nmy_candidate.c candidate.cpp\n");
+  CHECK(record.compile->diagnostics[0].file == "kernels/norm.c");
+  CHECK(record.compile->diagnostics[1].file == "abi.h");
 }
 
 TEST_CASE("a candidate's id covers target and source", "[core][values]") {

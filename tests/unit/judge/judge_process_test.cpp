@@ -107,7 +107,7 @@ TEST_CASE("a task that fails while it is staged ahead fails when that call comes
   REQUIRE_FALSE(staged);
   CHECK(staged.error().code == ErrorCode::InvalidTask);
   CHECK(staged.error().message == "no more inputs");
-  // Nobody asked for this one.
+  // This one was not asked for.
   REQUIRE((*judge).check(CheckMode::Full, k_after));
   CHECK((*judge).use_weights(1));
 }

@@ -4,7 +4,7 @@
 
 KGEN_EXPORT_ABI_VERSION
 
-/* Whoever asks for the time in this library's scope gets none. */
+/* Code in this library's scope that asks for the time gets none. */
 extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t, struct timespec* now) noexcept {
   now->tv_sec = now->tv_nsec = 0;
   return 0;

@@ -3,7 +3,7 @@ import torch.nn as nn
 
 
 class ModelNew(nn.Module):
-    """Computes until it believes that nobody looks any more, then repeats its last answer."""
+    """Computes until it believes that it is no longer checked, then repeats its last answer."""
 
     calls = 0
 

@@ -3,7 +3,7 @@ import torch.nn as nn
 
 
 class Lazy(torch.Tensor):
-    """Computes when somebody looks."""
+    """Computes when it is read."""
 
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):

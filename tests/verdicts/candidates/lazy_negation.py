@@ -3,7 +3,7 @@ import torch.nn as nn
 
 
 class ModelNew(nn.Module):
-    """Whoever reads this result has to negate and to repeat."""
+    """Reading this result negates and repeats."""
 
     def forward(self, x):
         return torch._neg_view(x).unsqueeze(1).expand(256, 16, 1024)

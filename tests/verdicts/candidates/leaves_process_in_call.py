@@ -6,7 +6,7 @@ import torch.nn as nn
 
 
 class ModelNew(nn.Module):
-    """The process that stays is a grandchild: nobody's child, if one looks at the runner only."""
+    """The process that stays is a grandchild: no child of the runner itself."""
 
     calls = 0
 

@@ -1,4 +1,4 @@
-#include "bench/judge_turns.hpp"
+#include "bench/judge_queue.hpp"
 
 #include <vector>
 
@@ -13,10 +13,10 @@ std::string judged(std::string tasks) {
   std::string order;
   std::vector<int> overtaken(tasks.size());
   while (!tasks.empty()) {
-    std::vector<WaitingTurn> waiting;
+    std::vector<QueuedRequest> waiting;
     for (std::size_t i = 0; i < tasks.size(); ++i)
       waiting.push_back({.warm = !order.empty() && tasks[i] == order.back(), .overtaken = overtaken[i]});
-    const auto next = next_turn(waiting);
+    const auto next = next_in_queue(waiting);
     for (std::size_t i = 0; i < next; ++i) ++overtaken[i];
     order += tasks[next];
     tasks.erase(next, 1);
@@ -27,14 +27,14 @@ std::string judged(std::string tasks) {
 
 }  // namespace
 
-TEST_CASE("whoever's judge is warm is next, in the order of arrival", "[bench][judge_turns]") {
+TEST_CASE("the first request whose judge is warm is next", "[bench][judge_queue]") {
   CHECK(judged("") == "");
   CHECK(judged("a") == "a");
   CHECK(judged("abab") == "aabb");
   CHECK(judged("abcabcabc") == "aaabbbccc");
 }
 
-TEST_CASE("nobody is overtaken forever", "[bench][judge_turns]") {
+TEST_CASE("no request is overtaken forever", "[bench][judge_queue]") {
   const auto many = static_cast<std::size_t>(3 * k_most_overtakes);
   const auto order = judged("ab" + std::string(many, 'a'));
   CHECK(order.find('b') == static_cast<std::size_t>(k_most_overtakes) + 1);

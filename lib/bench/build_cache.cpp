@@ -1,4 +1,4 @@
-#include "bench/kept_builds.hpp"
+#include "bench/build_cache.hpp"
 
 #include <fcntl.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// An extension of torch's takes about 1 MB, a Triton kernel 100 kB.
+/// A torch extension takes about 1 MB, a Triton kernel 100 kB.
 constexpr std::uintmax_t k_max_bytes = 256u << 20;
 constexpr std::size_t k_max_keys = 512;
 constexpr std::chrono::minutes k_new{1};
@@ -49,8 +49,8 @@ void make_room(const fs::path& kept) {
   for (std::size_t i = 0; i + k_max_keys < keys.size(); ++i) fs::remove_all(keys[i].second, error);
 }
 
-/// Held as long as its place is somebody's. Where directories cannot be locked (some network file systems), no place is
-/// ever taken for an orphan.
+/// Opens a place's directory for its lock, which lasts as long as the place is in use. Where directories cannot be
+/// locked (some network file systems), no place is ever taken for an orphan.
 UniqueFd open_place(const fs::path& place) {
   return UniqueFd(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
@@ -67,7 +67,7 @@ void remove_orphans(const fs::path& places) {
   for (const auto& entry : fs::directory_iterator(places, error)) {
     std::error_code gone;
     const auto time = entry.last_write_time(gone);
-    // One that was just made may not be locked yet.
+    // A place that was just made may not be locked yet.
     if (gone || now - time < k_new) continue;
     const auto lock = open_place(entry.path());
     if (lock.valid() && take_place(lock, entry.path())) fs::remove_all(entry.path(), gone);
@@ -76,43 +76,43 @@ void remove_orphans(const fs::path& places) {
 
 }  // namespace
 
-Result<std::unique_ptr<BuildPlace>> BuildPlace::make(const fs::path& directory) {
+Result<std::unique_ptr<BuildCache>> BuildCache::make(const fs::path& directory) {
   auto path = directory / "places" / random_id();
   KERNELGEN_CHECK(make_directories(path));
   KERNELGEN_CHECK(make_directories(directory / "kept"));
   auto lock = open_place(path);
   if (lock.valid()) static_cast<void>(take_place(lock, path));
   remove_orphans(directory / "places");
-  return std::unique_ptr<BuildPlace>(new BuildPlace(directory, std::move(path), std::move(lock)));
+  return std::unique_ptr<BuildCache>(new BuildCache(directory, std::move(path), std::move(lock)));
 }
 
-bool BuildPlace::is_kept(const fs::path& directory, const std::string& key) {
+bool BuildCache::is_kept(const fs::path& directory, const std::string& key) {
   std::error_code error;
   return fs::is_directory(directory / "kept" / key, error);
 }
 
-BuildPlace::~BuildPlace() {
+BuildCache::~BuildCache() {
   std::error_code error;
   fs::remove_all(path_, error);
 }
 
-void BuildPlace::bring(std::string key) {
+void BuildCache::restore(std::string key) {
   key_ = std::move(key);
   std::error_code error;
   fs::rename(directory_ / "kept" / key_, path_ / "kept", error);
 }
 
-void BuildPlace::keep() noexcept try {
+void BuildCache::keep() noexcept try {
   if (key_.empty() || bytes_below(path_ / "kept") > k_max_bytes) return;
   const auto home = directory_ / "kept" / std::exchange(key_, {});
   std::error_code error;
-  // Another evaluation of the same candidate may have been faster.
+  // Another evaluation of the same candidate may have kept its builds first.
   fs::rename(path_ / "kept", home, error);
   if (error) return;
   fs::last_write_time(home, fs::file_time_type::clock::now(), error);
   make_room(directory_ / "kept");
 } catch (const std::exception&) {
-  // What is not kept is built again.
+  // Builds that are not kept are built again.
 }
 
 }  // namespace v0

@@ -1,7 +1,7 @@
-"""A GPU that is not there: its properties are known, tensors have shapes and no contents, and kernels are compiled, not launched.
+"""A GPU that only compiles: its properties are known, tensors have shapes and no contents, and kernels are not launched.
 
-What a candidate does in forward() until it asks for a number decides which kernels its first call compiles, and with which
-arguments. Tensors lie on torch's "meta" device and say that they lie on the GPU.
+Up to the first number that it asks for, forward() decides which kernels the first call compiles, and with which arguments.
+Tensors are on torch's "meta" device and claim to be on the GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WARP = 32
 
 
 def _without_gpu(value: Any) -> Any:
-    """An argument with "meta" in place of the GPU."""
+    """An argument in which "meta" replaces the GPU."""
     if isinstance(value, torch.device) and value.type == "cuda":
         return _META
     if isinstance(value, str) and (value == "cuda" or value.startswith("cuda:")):
@@ -31,7 +31,7 @@ def _without_gpu(value: Any) -> Any:
 
 
 class _Answers(TorchFunctionMode):
-    """While it is active, tensors on "meta" are the GPU's."""
+    """A mode under which tensors on "meta" claim to be on the GPU."""
 
     _OF_TENSORS: Mapping[Any, Callable[[torch.Tensor], Any]] = {
         torch.Tensor.device.__get__: lambda tensor: _GPU,  # type: ignore[attr-defined]
@@ -55,7 +55,7 @@ class _Answers(TorchFunctionMode):
 
 
 def _properties(facts: Mapping[str, Any]) -> SimpleNamespace:
-    """As torch.cuda.get_device_properties() has them."""
+    """The properties as torch.cuda.get_device_properties() returns them."""
     major, minor = _capability(facts)
     return SimpleNamespace(
         name=facts["name"],
@@ -79,7 +79,7 @@ def _capability(facts: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def _pretend_in_torch(facts: Mapping[str, Any]) -> None:
-    """What candidates ask torch.cuda. This process has no other use of it."""
+    """Replaces the functions of torch.cuda that candidates call. This process has no other use of them."""
     properties, capability = _properties(facts), _capability(facts)
     stream = SimpleNamespace(cuda_stream=0, device=_GPU, synchronize=lambda: None, wait_stream=lambda other: None)
     answers: dict[str, Callable[..., Any]] = {
@@ -104,7 +104,7 @@ def _pretend_in_torch(facts: Mapping[str, Any]) -> None:
 
 
 def _pretend_in_triton(facts: Mapping[str, Any]) -> None:
-    """Kernels are compiled for the device; where an autotuner would measure, all its configurations are."""
+    """Makes Triton compile kernels for the device, and all configurations where an autotuner would measure them."""
     from triton.backends.compiler import GPUTarget
     from triton.backends.nvidia.driver import CudaLauncher as launcher
     from triton.runtime import autotuner, jit
@@ -130,7 +130,7 @@ def _pretend_in_triton(facts: Mapping[str, Any]) -> None:
     def compile_only(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         kwargs = {name: described(value) for name, value in kwargs.items()}
         compiled = run(kernel, *map(described, args), grid=grid, warmup=True, **kwargs)
-        # Older Tritons compile a function in C for each signature as well. It is kept before it is found not to load here.
+        # Older versions of Triton also compile a C function for each signature, and keep it before loading fails here.
         with contextlib.suppress(Exception):
             launcher(compiled.src, compiled.metadata)
         return compiled
@@ -144,8 +144,8 @@ def _pretend_in_triton(facts: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def pretended_gpu(facts: Mapping[str, Any]) -> Iterator[None]:
-    """Candidates that run in it see a GPU with these facts (GpuFacts as JSON). For the rest of the process, torch.cuda does."""
+def compile_only_gpu(facts: Mapping[str, Any]) -> Iterator[None]:
+    """A context in which candidates see a GPU with these facts (GpuFacts as JSON). The changes to torch.cuda last beyond it."""
     _pretend_in_torch(facts)
     with contextlib.suppress(ImportError, AttributeError):
         _pretend_in_triton(facts)
@@ -154,10 +154,10 @@ def pretended_gpu(facts: Mapping[str, Any]) -> Iterator[None]:
 
 
 def without_contents(shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
-    """A tensor of the pretended GPU."""
+    """A tensor of the compile-only GPU."""
     return torch.empty_strided(shape, strides, dtype=dtype, device=_META)
 
 
 def moved(model: torch.nn.Module) -> torch.nn.Module:
-    """A module that was built on the processor, on the pretended GPU."""
+    """A module that was built on the processor, moved to the compile-only GPU."""
     return model.to(_META)

@@ -1,4 +1,4 @@
-#include "bench/kept_builds.hpp"
+#include "bench/build_cache.hpp"
 
 #include <chrono>
 #include <fstream>
@@ -16,90 +16,90 @@ struct Directory {
   ~Directory() { fs::remove_all(path); }
 };
 
-void build(const BuildPlace& place, const std::string& name) {
+void build(const BuildCache& place, const std::string& name) {
   fs::create_directories(place.path() / "kept");
   std::ofstream(place.path() / "kept" / name) << "machine code";
 }
 
-bool has(const BuildPlace& place, const std::string& name) { return fs::exists(place.path() / "kept" / name); }
+bool has(const BuildCache& place, const std::string& name) { return fs::exists(place.path() / "kept" / name); }
 
 }  // namespace
 
-TEST_CASE("what a candidate built comes back to it, and to nobody else", "[bench][kept_builds]") {
+TEST_CASE("the builds of a candidate come back to it, and to no other one", "[bench][build_cache]") {
   const Directory directory;
   {
-    auto place = BuildPlace::make(directory.path).value();
-    place->bring("one");
+    auto place = BuildCache::make(directory.path).value();
+    place->restore("one");
     build(*place, "kernel.cubin");
-    CHECK_FALSE(BuildPlace::is_kept(directory.path, "one"));
+    CHECK_FALSE(BuildCache::is_kept(directory.path, "one"));
     place->keep();
     CHECK_FALSE(has(*place, "kernel.cubin"));
-    CHECK(BuildPlace::is_kept(directory.path, "one"));
+    CHECK(BuildCache::is_kept(directory.path, "one"));
   }
-  auto other = BuildPlace::make(directory.path).value();
-  other->bring("two");
+  auto other = BuildCache::make(directory.path).value();
+  other->restore("two");
   CHECK_FALSE(has(*other, "kernel.cubin"));
-  auto same = BuildPlace::make(directory.path).value();
-  same->bring("one");
+  auto same = BuildCache::make(directory.path).value();
+  same->restore("one");
   CHECK(has(*same, "kernel.cubin"));
 }
 
-TEST_CASE("who builds anew takes nothing away", "[bench][kept_builds]") {
+TEST_CASE("building anew takes no kept builds away", "[bench][build_cache]") {
   const Directory directory;
-  auto before = BuildPlace::make(directory.path).value();
-  before->bring("one");
+  auto before = BuildCache::make(directory.path).value();
+  before->restore("one");
   build(*before, "kernel.cubin");
   before->keep();
-  auto anew = BuildPlace::make(directory.path).value();
+  auto anew = BuildCache::make(directory.path).value();
   anew->start("one");
   CHECK_FALSE(has(*anew, "kernel.cubin"));
-  CHECK(BuildPlace::is_kept(directory.path, "one"));
+  CHECK(BuildCache::is_kept(directory.path, "one"));
   build(*anew, "kernel.cubin");
   anew->keep();
-  CHECK(BuildPlace::is_kept(directory.path, "one"));
+  CHECK(BuildCache::is_kept(directory.path, "one"));
 }
 
-TEST_CASE("two runners of one candidate do not disturb each other", "[bench][kept_builds]") {
+TEST_CASE("two runners of one candidate do not disturb each other", "[bench][build_cache]") {
   const Directory directory;
-  auto first = BuildPlace::make(directory.path).value();
-  auto second = BuildPlace::make(directory.path).value();
+  auto first = BuildCache::make(directory.path).value();
+  auto second = BuildCache::make(directory.path).value();
   for (auto* place : {first.get(), second.get()}) {
-    place->bring("one");
+    place->restore("one");
     build(*place, "kernel.cubin");
   }
   first->keep();
   second->keep();
-  auto third = BuildPlace::make(directory.path).value();
-  third->bring("one");
+  auto third = BuildCache::make(directory.path).value();
+  third->restore("one");
   CHECK(has(*third, "kernel.cubin"));
 }
 
-TEST_CASE("the place of a runner goes with it", "[bench][kept_builds]") {
+TEST_CASE("the place of a runner goes with it", "[bench][build_cache]") {
   const Directory directory;
   fs::path path;
   {
-    auto place = BuildPlace::make(directory.path).value();
+    auto place = BuildCache::make(directory.path).value();
     path = place->path();
     build(*place, "kernel.cubin");
   }
   CHECK_FALSE(fs::exists(path));
 }
 
-TEST_CASE("what is too large is not kept", "[bench][kept_builds]") {
+TEST_CASE("what is too large is not kept", "[bench][build_cache]") {
   const Directory directory;
-  auto place = BuildPlace::make(directory.path).value();
-  place->bring("one");
+  auto place = BuildCache::make(directory.path).value();
+  place->restore("one");
   build(*place, "huge");
   fs::resize_file(place->path() / "kept" / "huge", 300u << 20);
   place->keep();
   CHECK(fs::is_empty(directory.path / "kept"));
 }
 
-TEST_CASE("links that a candidate left do not count, and are not followed", "[bench][kept_builds]") {
+TEST_CASE("links that a candidate left do not count, and are not followed", "[bench][build_cache]") {
   const Directory directory;
   {
-    auto place = BuildPlace::make(directory.path).value();
-    place->bring("one");
+    auto place = BuildCache::make(directory.path).value();
+    place->restore("one");
     build(*place, "kernel.cubin");
     fs::create_directory_symlink("/", place->path() / "kept" / "root");
     place->keep();
@@ -107,9 +107,9 @@ TEST_CASE("links that a candidate left do not count, and are not followed", "[be
   CHECK(fs::exists(directory.path / "kept" / "one" / "kernel.cubin"));
 }
 
-TEST_CASE("places of workers that were killed are removed, and nobody else's", "[bench][kept_builds]") {
+TEST_CASE("places of workers that were killed are removed, and no others", "[bench][build_cache]") {
   const Directory directory;
-  const auto living = BuildPlace::make(directory.path).value();
+  const auto living = BuildCache::make(directory.path).value();
   const auto orphan = directory.path / "places" / "orphan";
   const auto unborn = directory.path / "places" / "unborn";
   fs::create_directories(orphan / "kept");
@@ -118,7 +118,7 @@ TEST_CASE("places of workers that were killed are removed, and nobody else's", "
   fs::last_write_time(orphan, long_ago);
   fs::last_write_time(living->path(), long_ago);
 
-  const auto next = BuildPlace::make(directory.path).value();
+  const auto next = BuildCache::make(directory.path).value();
   CHECK_FALSE(fs::exists(orphan));
   CHECK(fs::exists(unborn));
   CHECK(fs::exists(living->path()));

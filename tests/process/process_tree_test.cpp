@@ -1,0 +1,82 @@
+#include "bench/process_tree.hpp"
+
+#include <chrono>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "exec/child.hpp"
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A supervisor that runs `script` as its runner.
+ChildProcess start(const std::string& script) {
+  ChildRequest request;
+  // The outer shell must not replace itself by the inner one.
+  request.command = {"/bin/sh", "-c", "/bin/sh -c \"$1\" & wait; sleep 1000", "supervisor", script};
+  request.environment = {{"PATH", "/usr/bin:/bin"}};
+  return ChildProcess::spawn(request).value();
+}
+
+/// Looks until it holds, or a minute is over.
+bool becomes_true(const std::function<bool()>& holds) {
+  for (int i = 0; i < 6000; ++i) {
+    if (holds()) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return false;
+}
+
+pid_t runner_of(const ChildProcess& supervisor) {
+  std::vector<pid_t> children;
+  REQUIRE(becomes_true([&] { return (children = children_of(supervisor.pid())).size() == 1; }));
+  return children.front();
+}
+
+}  // namespace
+
+TEST_CASE("a runner that works alone has no helpers", "[bench][process_tree]") {
+  const auto supervisor = start("while :; do :; done");
+  const auto runner = runner_of(supervisor);
+  CHECK(is_running(runner));
+  std::this_thread::sleep_for(100ms);
+  CHECK_FALSE(has_helpers(supervisor.pid(), runner));
+  const auto helpers = helpers_of(supervisor.pid(), runner);
+  CHECK(helpers.running == 0);
+  CHECK(helpers.processor_time == 0ns);
+}
+
+TEST_CASE("the work of a runner's helpers is seen while they run, at any depth", "[bench][process_tree]") {
+  const auto supervisor = start("(/bin/sh -c 'while :; do :; done' & wait) & wait");
+  const auto runner = runner_of(supervisor);
+  CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).running == 2; }));
+  CHECK(has_helpers(supervisor.pid(), runner));
+  const auto before = helpers_of(supervisor.pid(), runner).processor_time;
+  CHECK(becomes_true([&] { return helpers_of(supervisor.pid(), runner).processor_time > before; }));
+}
+
+TEST_CASE("the work of helpers that have ended is not lost", "[bench][process_tree]") {
+  const auto supervisor =
+      start("/bin/sh -c 'i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done'; while :; do sleep 1000; done");
+  const auto runner = runner_of(supervisor);
+  const auto sleeps = [&] {
+    const auto children = children_of(runner);
+    std::string name;
+    if (!children.empty()) std::ifstream("/proc/" + std::to_string(children.front()) + "/comm") >> name;
+    return name == "sleep";
+  };
+  REQUIRE(becomes_true(sleeps));
+  CHECK(helpers_of(supervisor.pid(), runner).processor_time >= 50ms);
+}
+
+TEST_CASE("a process that is gone has no children and does not run", "[bench][process_tree]") {
+  constexpr pid_t k_no_process = 0x7FFFFFF0;
+  CHECK(children_of(k_no_process).empty());
+  CHECK_FALSE(is_running(k_no_process));
+  CHECK(helpers_of(k_no_process, k_no_process).running == 0);
+}

@@ -1,0 +1,18 @@
+"""A stand-in for a compiler that the candidate starts in its first call: four seconds of a processor."""
+
+import subprocess
+import sys
+
+import torch
+
+WORK = "import time\nwhile time.process_time() < 4: pass"
+
+
+class ModelNew(torch.nn.Module):
+    built = False
+
+    def forward(self, x):
+        if not ModelNew.built:
+            subprocess.run([sys.executable, "-S", "-c", WORK], check=True)
+            ModelNew.built = True
+        return torch.relu(x)
