@@ -26,6 +26,9 @@ struct EvalOptions {
   bool json = false;
   std::vector<BaselineKind> baselines;
   double baseline_timeout_seconds = 300;
+  bool correctness_only = false;
+  bool quick = false;
+  double measure_seconds = 20;
   EvaluationFlags evaluation;
 };
 
@@ -61,9 +64,12 @@ Result<EvaluationRequest> make_request(const EvalOptions& options, const Environ
   KERNELGEN_TRY(auto source, read_file(options.code, k_max_source_bytes));
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
   KERNELGEN_TRY(request.options, evaluation_options(options.evaluation));
+  if (options.correctness_only) request.options.mode = EvaluationMode::CorrectnessOnly;
+  if (options.quick) request.options.mode = EvaluationMode::Quick;
+  request.options.measure.deadline = to_milliseconds(options.measure_seconds);
   request.options.baselines = {options.baselines, to_milliseconds(options.baseline_timeout_seconds)};
   KERNELGEN_TRY(request.task, load_task_source(options.problem, {.kernelbench_dir = environment.kernelbench_dir}));
-  request.candidate = make_candidate(target, std::move(source));
+  request.candidate = make_candidate(target, guess_language(options.code, target), std::move(source));
   return request;
 }
 
@@ -72,10 +78,10 @@ Result<ExitCode> run_eval(const EvalOptions& options, Context& context) {
   KERNELGEN_TRY(const auto request, make_request(options, context.environment));
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   ProgressDisplay progress(context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); });
-  KERNELGEN_TRY(const auto record,
-                benchmarker->evaluate(
-                    request, [&](const EvaluationProgress& step) { progress.show(step); }, context.stop));
+  KERNELGEN_TRY(auto record, benchmarker->evaluate(
+                                 request, [&](const EvaluationProgress& step) { progress.show(step); }, context.stop));
   progress.clear();
+  name_source_file(record, options.code);
   // The verdict is shown even when it cannot be written: it may have taken long to get.
   const auto written = options.output.empty() ? Result<void>{} : write_file_atomic(options.output, to_json(record));
   if (options.json) {
@@ -88,6 +94,40 @@ Result<ExitCode> run_eval(const EvalOptions& options, Context& context) {
   }
   if (!written) return written.error();
   return exit_code_for(record);
+}
+
+/// The options that say how much is measured. A kgen.toml beside a task may not set them: less is a weaker verdict.
+void add_measurement_options(std::vector<Option>& described, EvalOptions& options) {
+  constexpr std::int64_t k_most_samples = 1'000'000;
+  auto& measure = options.evaluation.options.measure;
+  const std::vector<Option> added{{.name = "--correctness-only",
+                                   .help = "Time nothing; works on a busy machine",
+                                   .value = values::flag(options.correctness_only),
+                                   .excludes = {"--baseline"}},
+                                  {.name = "--quick",
+                                   .help = "Fewer samples and comparisons; labelled",
+                                   .value = values::flag(options.quick),
+                                   .excludes = {"--correctness-only"}},
+                                  {.name = "--samples",
+                                   .value_name = "N",
+                                   .help = "Timed pairs of calls at most",
+                                   .value = values::whole_number(measure.max_samples, {1, k_most_samples}),
+                                   .excludes = {"--correctness-only"}},
+                                  {.name = "--warmup",
+                                   .value_name = "N",
+                                   .help = "Pairs of calls before the first timed one",
+                                   .value = values::whole_number(measure.warmup_calls, {0, k_most_samples}),
+                                   .excludes = {"--correctness-only"}},
+                                  {.name = "--measure-seconds",
+                                   .value_name = "S",
+                                   .help = "Limit of all timed calls together",
+                                   .value = values::seconds(options.measure_seconds),
+                                   .excludes = {"--correctness-only"}}};
+  for (auto option : added) {
+    option.group = "Measurement";
+    option.task_file = TaskFileRule::WeakensVerdict;
+    described.push_back(std::move(option));
+  }
 }
 
 std::vector<Option> describe_options(EvalOptions& options, const Environment& environment) {
@@ -125,6 +165,7 @@ std::vector<Option> describe_options(EvalOptions& options, const Environment& en
   described[0].is_required = true;
   described[1].is_required = true;
   described.back().needs = "--spool";
+  add_measurement_options(described, options);
   add_evaluation_options(described, options.evaluation, environment);
   return described;
 }

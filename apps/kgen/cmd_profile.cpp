@@ -42,7 +42,7 @@ Result<std::optional<Candidate>> read_candidate(const ProfileOptions& options) {
   if (options.code.empty()) return std::optional<Candidate>();
   KERNELGEN_TRY(auto source, read_file(options.code, k_max_source_bytes));
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
-  return std::optional(make_candidate(target, std::move(source)));
+  return std::optional(make_candidate(target, guess_language(options.code, target), std::move(source)));
 }
 
 /// The GPU to profile on; nothing for the CPU.

@@ -47,6 +47,11 @@ void add_limits(std::vector<Option>& options, EvaluationFlags& flags) {
                                .help = "Limit of one call of the kernel, in seconds",
                                .value = values::seconds(flags.timeout_seconds)},
                               TaskFileRule::Allowed));
+  options.push_back(with_rule({.name = "--build-timeout",
+                               .value_name = "S",
+                               .help = "Limit of everything that is compiled for the kernel",
+                               .value = values::seconds(flags.build_timeout_seconds)},
+                              TaskFileRule::Allowed));
   options.push_back(with_rule({.name = "--task-timeout",
                                .value_name = "S",
                                .help = "Limit of importing and admitting the task",
@@ -219,6 +224,7 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags) {
   EvaluationOptions options = flags.options;
   options.call_timeout = to_milliseconds(flags.timeout_seconds);
+  options.build_timeout = to_milliseconds(flags.build_timeout_seconds);
   options.task_timeout = to_milliseconds(flags.task_timeout_seconds);
   for (const auto& text : flags.shrink) {
     KERNELGEN_TRY(auto shrink, parse_shrink(text));

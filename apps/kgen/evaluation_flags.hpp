@@ -23,6 +23,7 @@ struct EvaluationFlags {
   /// The Python that has torch; empty: python3.
   std::string python;
   double timeout_seconds = 30;
+  double build_timeout_seconds = 300;
   double task_timeout_seconds = 300;
   /// Values that need no translation are stored here directly.
   EvaluationOptions options;

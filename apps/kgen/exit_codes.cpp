@@ -4,16 +4,50 @@
 
 namespace kernelgen::cli {
 
+namespace {
+
+/// Whether the record's times may be called a result: there are some, and no label takes them back.
 bool has_result_time(const EvaluationRecord& record) {
-  const auto interpreted = [](const std::string& label) { return label.rfind("interpreter", 0) == 0; };
+  const auto interpreted = [](const std::string& label) { return label.starts_with("interpreter"); };
   return record.timing && record.timing->speedup_call.value > 0 &&
          std::none_of(record.labels.begin(), record.labels.end(), interpreted);
 }
 
-ExitCode exit_code_for(const EvaluationRecord& record) {
-  if (!record.outcome.correct()) return ExitCode::NotCorrect;
-  return has_result_time(record) && record.timing->speedup_call.value >= 1 ? ExitCode::Success : ExitCode::NotReached;
+}  // namespace
+
+VerdictClass classify_verdict(const EvaluationRecord& record) {
+  const auto& outcome = record.outcome;
+  if (outcome.could_not_be_measured()) return VerdictClass::NotMeasured;
+  if (outcome.kind == OutcomeKind::Suspect) return VerdictClass::Suspect;
+  if (outcome.kind == OutcomeKind::NotScored) return VerdictClass::NotScored;
+  if (!outcome.correct()) return VerdictClass::NotCorrect;
+  if (record.mode == EvaluationMode::CorrectnessOnly) return VerdictClass::Checked;
+  if (!has_result_time(record)) return VerdictClass::Untimed;
+  const auto& speedup = record.timing->speedup_call;
+  if (speedup.contains_one()) return VerdictClass::NoDifference;
+  return speedup.value > 1 ? VerdictClass::Faster : VerdictClass::Slower;
 }
+
+ExitCode exit_code_for(VerdictClass verdict) {
+  switch (verdict) {
+    case VerdictClass::Faster:
+    case VerdictClass::NoDifference:
+    case VerdictClass::Checked:
+      return ExitCode::Success;
+    case VerdictClass::Slower:
+    case VerdictClass::Untimed:
+      return ExitCode::NotReached;
+    case VerdictClass::NotMeasured:
+      return ExitCode::TryLater;
+    case VerdictClass::Suspect:
+    case VerdictClass::NotScored:
+    case VerdictClass::NotCorrect:
+      return ExitCode::NotCorrect;
+  }
+  return ExitCode::Bug;
+}
+
+ExitCode exit_code_for(const EvaluationRecord& record) { return exit_code_for(classify_verdict(record)); }
 
 ExitCode exit_code_for(const Error& error) {
   switch (error.code) {
@@ -32,7 +66,7 @@ ExitCode exit_code_for(const Error& error) {
     case ErrorCode::OutOfMemory:
       return ExitCode::MachineLacks;
     case ErrorCode::Pending:
-      return ExitCode::Waiting;
+      return ExitCode::TryLater;
     case ErrorCode::Busy:
       return ExitCode::InUse;
     case ErrorCode::Cancelled:

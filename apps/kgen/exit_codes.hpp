@@ -7,21 +7,33 @@ namespace kernelgen::cli {
 
 /// The exit codes of kgen; documented in docs/cli.md.
 enum class ExitCode {
-  Success = 0,        ///< eval: correct and at least as fast
+  Success = 0,        ///< eval: correct, and faster or no different; with --correctness-only: correct
   NotReached = 1,     ///< eval: correct but slower, or without a time that counts
   NotCorrect = 2,     ///< eval: anything else that a candidate can be
   Usage = 64,         ///< wrong options, or an input that cannot be used
   MachineLacks = 69,  ///< a device, tool, disk space: something this machine lacks
   Bug = 70,           ///< a bug of ours
   InUse = 73,         ///< results in use by another kgen
-  Waiting = 75,       ///< work is done elsewhere and --no-wait was given
+  TryLater = 75,      ///< eval: it could not be measured now; work is done elsewhere and --no-wait was given
   Interrupted = 130,
 };
 
+/// What a record says about its candidate, in the order of the exit codes. Headline and exit code both follow from it.
+enum class VerdictClass {
+  Faster,        ///< correct, and the whole interval of speedup_call is above 1
+  NoDifference,  ///< correct, and the interval contains 1
+  Checked,       ///< correct, and nothing was timed because nothing was to be
+  Slower,        ///< correct, and the whole interval is below 1
+  Untimed,       ///< correct, without a time that counts
+  NotMeasured,   ///< it could not be measured now: the machine was busy, or its device's memory in use
+  Suspect,       ///< any other suspicion
+  NotScored,     ///< the task cannot tell right from wrong
+  NotCorrect,
+};
+[[nodiscard]] VerdictClass classify_verdict(const EvaluationRecord& record);
+
+[[nodiscard]] ExitCode exit_code_for(VerdictClass verdict);
 [[nodiscard]] ExitCode exit_code_for(const EvaluationRecord& record);
 [[nodiscard]] ExitCode exit_code_for(const Error& error);
-
-/// Whether the record's times may be called a result: there are some, and no label takes them back.
-[[nodiscard]] bool has_result_time(const EvaluationRecord& record);
 
 }  // namespace kernelgen::cli

@@ -49,14 +49,14 @@ std::string heading(const OptionGroup& group) { return fmt::format("\n{}:\n", gr
 
 const std::vector<ExitCodeMeaning>& exit_code_meanings() {
   static const std::vector<ExitCodeMeaning> meanings{
-      {ExitCode::Success, "success (eval: correct and at least as fast)"},
+      {ExitCode::Success, "success (eval: correct, and faster or no different)"},
       {ExitCode::NotReached, "eval: correct but slower, run: goal not reached"},
       {ExitCode::NotCorrect, "eval: not correct, run: no correct kernel"},
       {ExitCode::Usage, "wrong usage"},
       {ExitCode::MachineLacks, "something this machine lacks"},
       {ExitCode::Bug, "a bug of kgen"},
       {ExitCode::InUse, "a run in use by another kgen"},
-      {ExitCode::Waiting, "not possible now, come back later"},
+      {ExitCode::TryLater, "not possible now, come back later"},
       {ExitCode::Interrupted, "interrupted"},
   };
   return meanings;

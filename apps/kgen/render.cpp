@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t k_name_width = 12;
 constexpr std::size_t k_max_text = 4000;
 constexpr std::size_t k_id_digits = 12;
+/// Lines of a compiler's log that are shown; the record has all of it.
+constexpr std::size_t k_log_lines = 12;
 
 /// Lines of "name  text", wrapped under the text.
 class Block {
@@ -38,6 +40,16 @@ class Block {
     }
   }
 
+  /// A line whose blanks matter, such as one of source code. It is cut to the width, and made fit for a terminal.
+  void quote(std::string_view name, std::string_view line) {
+    const std::string clean = sanitize_text(line, k_max_text);
+    const bool cut = options_.width > 2 * k_name_width;
+    auto text =
+        fmt::format("{:<{}}{}", name, k_name_width, cut ? cut_to_width(clean, options_.width - k_name_width) : clean);
+    text.erase(text.find_last_not_of(' ') + 1);
+    text_ += text + '\n';
+  }
+
   [[nodiscard]] std::string text() && { return std::move(text_); }
 
  private:
@@ -45,17 +57,47 @@ class Block {
   std::string text_;
 };
 
+/// A ratio with three digits, or with as many as tell it from 1.
+std::string ratio_text(double ratio) {
+  for (int digits = 3; digits < 7; ++digits)
+    if (auto text = fmt::format("{:.{}g}", ratio, digits); text != "1") return text;
+  return "1";
+}
+
+std::string headline_of(const EvaluationRecord& record, VerdictClass verdict) {
+  const auto speedup = record.timing ? record.timing->speedup_call : Ratio{};
+  const std::string_view quick = record.mode == EvaluationMode::Quick ? " (quick)" : "";
+  switch (verdict) {
+    case VerdictClass::Faster:
+      return fmt::format("correct, {} times as fast as PyTorch eager{}", ratio_text(speedup.value), quick);
+    case VerdictClass::NoDifference:
+      return fmt::format("correct, no difference from PyTorch eager ({:.3g} times, between {:.3g} and {:.3g}){}",
+                         speedup.value, speedup.low, speedup.high, quick);
+    case VerdictClass::Checked:
+      return "correct (correctness only: nothing was timed)";
+    case VerdictClass::Slower:
+      return fmt::format("correct, but slower: {} times the speed of PyTorch eager{}", ratio_text(speedup.value),
+                         quick);
+    case VerdictClass::Untimed:
+      return "correct, without a time that counts";
+    case VerdictClass::NotMeasured:
+      return fmt::format("not measured, try again later: {}", record.outcome.is_busy_machine()
+                                                                  ? "the machine was busy"
+                                                                  : "other processes held memory of the device");
+    case VerdictClass::Suspect:
+      return "suspect: no score";
+    case VerdictClass::NotScored:
+      return "not scored";
+    case VerdictClass::NotCorrect:
+      break;
+  }
+  return "not correct: " + sanitize_line(record.outcome.to_class(), 200);
+}
+
 void add_headline(const EvaluationRecord& record, Block& block) {
-  const auto& outcome = record.outcome;
-  if (outcome.kind == OutcomeKind::Suspect) return block.headline("suspect: no score", k_yellow);
-  if (outcome.kind == OutcomeKind::NotScored) return block.headline("not scored", k_yellow);
-  if (!outcome.correct()) return block.headline("not correct: " + sanitize_line(outcome.to_class(), 200), k_red);
-  if (!has_result_time(record)) return block.headline("correct, without a time that counts", k_yellow);
-  const double speedup = record.timing->speedup_call.value;
-  if (speedup >= 1)
-    block.headline(fmt::format("correct, {:.3g} times as fast as PyTorch eager", speedup), k_green);
-  else
-    block.headline(fmt::format("correct, but slower: {:.3g} times the speed of PyTorch eager", speedup), k_yellow);
+  const auto verdict = classify_verdict(record);
+  const bool good = exit_code_for(verdict) == ExitCode::Success;
+  block.headline(headline_of(record, verdict), good ? k_green : verdict == VerdictClass::NotCorrect ? k_red : k_yellow);
 }
 
 std::string task_line(const EvaluationRecord& record) {
@@ -92,7 +134,7 @@ std::string error_line(const EvaluationRecord& record) {
                      worst->max_abs, worst->max_scaled, record.tolerance.rtol, record.tolerance.atol);
 }
 
-/// What is wrong with the code, where that says more than the verdict; docs/errors.md lists the classes.
+/// The class of the error, where it says more than the verdict; docs/errors.md lists the classes.
 std::string error_class_line(const EvaluationRecord& record) {
   const auto found = classify_error(record).error_class;
   return is_more_specific(found, record.outcome.to_class()) ? found : "";
@@ -101,13 +143,18 @@ std::string error_class_line(const EvaluationRecord& record) {
 void add_times(const EvaluationRecord& record, Block& block) {
   if (!record.timing) return;
   const auto& timing = *record.timing;
-  const auto ratio = [](const Ratio& r) { return fmt::format("{:.3f} [{:.3f}, {:.3f}]", r.value, r.low, r.high); };
-  block.fact("speedup", ratio(timing.speedup_call) + " per call (95 % interval)");
-  if (timing.speedup_device) block.fact("", ratio(*timing.speedup_device) + " on the device");
+  const auto ratio = [](const Ratio& r, std::string_view what) {
+    return fmt::format("{:.3f} [{:.3f}, {:.3f}] {}{}", r.value, r.low, r.high, what,
+                       r.contains_one() ? ": no difference" : "");
+  };
+  block.fact("speedup", ratio(timing.speedup_call, "per call (95 % interval)"));
+  if (timing.speedup_device) block.fact("", ratio(*timing.speedup_device, "on the device"));
+  // Earlier versions reported the medians of the two columns.
   block.fact("times",
-             fmt::format("reference {}, candidate {} (medians; {} samples, stopped by {})",
+             fmt::format("reference {}, candidate {} ({}; {} samples, stopped by {})",
                          format_nanoseconds(timing.reference_median_ns), format_nanoseconds(timing.candidate_median_ns),
-                         timing.candidate_ns.size(), to_string(timing.stop_reason)));
+                         timing.options ? "median pair" : "medians", timing.candidate_ns.size(),
+                         to_string(timing.stop_reason)));
 }
 
 /// "compile: 1.20 ms, speedup over it 0.850".
@@ -123,6 +170,27 @@ void add_baselines(const EvaluationRecord& record, Block& block) {
   if (!record.timing) return;
   std::string_view name = "baselines";
   for (const auto& baseline : record.timing->baselines) block.fact(std::exchange(name, ""), baseline_line(baseline));
+}
+
+/// The first lines of what the compiler said about a candidate that it refused.
+void add_compiler_log(const EvaluationRecord& record, const RenderOptions& options, Block& block) {
+  if (record.outcome.correct() || !record.compile || record.compile->log.empty() || record.timing) return;
+  if (record.outcome.kind != OutcomeKind::Compile && record.outcome.kind != OutcomeKind::Resource &&
+      record.outcome.kind != OutcomeKind::Syntax && record.outcome.kind != OutcomeKind::Timeout)
+    return;
+  const auto lines = split_lines(record.compile->log);
+  std::string_view name = "compiler";
+  for (std::size_t i = 0; i < lines.size() && i < k_log_lines; ++i) block.quote(std::exchange(name, ""), lines[i]);
+  if (lines.size() <= k_log_lines) return;
+  block.fact("",
+             fmt::format("({} more lines: compile.log of {})", lines.size() - k_log_lines,
+                         options.record_path.empty() ? "the record, which --output FILE writes" : options.record_path));
+}
+
+std::string target_text(const EvaluationRecord& record) {
+  std::string text(to_string(record.target));
+  if (record.language != default_language(record.target)) text += " in " + std::string(to_string(record.language));
+  return text;
 }
 
 std::string_view status_color(DoctorStatus status) {
@@ -143,10 +211,11 @@ std::string render_record(const EvaluationRecord& record, const RenderOptions& o
   Block block(options);
   add_headline(record, block);
   block.fact("task", task_line(record));
-  block.fact("candidate", std::string(to_string(record.target)) + ' ' + record.candidate_id.substr(0, k_id_digits));
+  block.fact("candidate", target_text(record) + ' ' + record.candidate_id.substr(0, k_id_digits));
   block.fact("verdict", record.outcome.to_class());
   block.fact("error class", error_class_line(record));
   block.fact("message", record.outcome.message);
+  add_compiler_log(record, options, block);
   add_times(record, block);
   add_baselines(record, block);
   block.fact("compared", compared_line(record));

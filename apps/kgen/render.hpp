@@ -11,12 +11,12 @@
 
 namespace kernelgen::cli {
 
-/// How a text is laid out.
+/// The layout of a text.
 struct RenderOptions {
   /// Columns; 0: lines are not wrapped.
   std::size_t width = 0;
   bool color = false;
-  /// Where the record was written; empty when it was not.
+  /// The file that the record was written to; empty when it was not.
   std::string record_path;
 };
 

@@ -265,17 +265,20 @@ TEST_CASE("a task's kgen.toml may set these options and no others", "[cli][setti
   for (const auto& command : described.commands)
     for (const auto& option : command.options)
       if (option.task_file == TaskFileRule::Allowed) allowed[command.name].insert(option.name);
-  const std::set<std::string> search{
-      "--attempts",      "--early-exit",  "--epsilon",       "--escalations", "--floor-ratio",  "--optimize-repairs",
-      "--patience",      "--policy",      "--rounds",        "--samples",     "--seed-repairs", "--seeds",
-      "--stage-repairs", "--stages",      "--stop-at-score", "--threshold",   "--gpu",          "--target",
-      "--task-timeout",  "--temperature", "--timeout"};
-  CHECK(allowed == std::map<std::string, std::set<std::string>>{
-                       {"run", search},
-                       {"generate", {"--gpu", "--target", "--task-timeout", "--temperature", "--timeout"}},
-                       {"eval", {"--baseline", "--baseline-timeout", "--target", "--task-timeout", "--timeout"}},
-                       {"prompt", {"--gpu", "--target"}},
-                       {"profile", {"--target", "--timeout"}}});
+  const std::set<std::string> search{"--build-timeout", "--attempts",      "--early-exit",       "--epsilon",
+                                     "--escalations",   "--floor-ratio",   "--optimize-repairs", "--patience",
+                                     "--policy",        "--rounds",        "--samples",          "--seed-repairs",
+                                     "--seeds",         "--stage-repairs", "--stages",           "--stop-at-score",
+                                     "--threshold",     "--gpu",           "--target",           "--task-timeout",
+                                     "--temperature",   "--timeout"};
+  CHECK(
+      allowed ==
+      std::map<std::string, std::set<std::string>>{
+          {"run", search},
+          {"generate", {"--build-timeout", "--gpu", "--target", "--task-timeout", "--temperature", "--timeout"}},
+          {"eval", {"--baseline", "--baseline-timeout", "--build-timeout", "--target", "--task-timeout", "--timeout"}},
+          {"prompt", {"--gpu", "--target"}},
+          {"profile", {"--target", "--timeout"}}});
 
   // The manual has the same list.
   const auto page = read_file(std::string(KERNELGEN_SOURCE_DIR) + "/docs/configuration.md").value();

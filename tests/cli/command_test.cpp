@@ -48,6 +48,28 @@ TEST_CASE("a time under an interpreter is not a success", "[cli][eval]") {
   CHECK(kgen.out.str().find("correct, without a time that counts") == 0);
 }
 
+TEST_CASE("eval names the user's own file in what the compiler said", "[cli][eval]") {
+  Fixture kgen;
+  EvaluationRecord record;
+  record.outcome = {OutcomeKind::Compile, "syntax", "candidate.cpp:1: expected ';'"};
+  record.compile.emplace();
+  record.compile->log = "candidate.cpp:1:2: error: expected ';'\n";
+  kgen.answer = record;
+  CHECK(kgen.eval() == 2);
+  CHECK(kgen.out.str().find("candidate.cpp") == std::string::npos);
+  CHECK(kgen.out.str().find("compiler    " + kgen.path("kernel.cpp") + ":1:2: error: expected ';'\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("eval exits with 75 where it could not be measured now", "[cli][eval]") {
+  Fixture kgen;
+  auto record = correct_record(2);
+  record.outcome = {OutcomeKind::Suspect, std::string(k_busy_machine), "for other work"};
+  kgen.answer = record;
+  CHECK(kgen.eval() == 75);
+  CHECK(kgen.out.str().find("not measured, try again later") == 0);
+}
+
 TEST_CASE("suspect and unscored answers are not correct", "[cli][eval]") {
   for (const auto kind : {OutcomeKind::Suspect, OutcomeKind::NotScored, OutcomeKind::Cheat}) {
     Fixture kgen;
@@ -94,6 +116,30 @@ TEST_CASE("options reach the benchmarker", "[cli][eval]") {
   CHECK(kgen.worker_options.cache_dir == kgen.path("cache"));
 }
 
+TEST_CASE("eval does as much as it is told to", "[cli][eval]") {
+  Fixture kgen;
+  CHECK(kgen.eval({"--quick", "--samples", "15", "--warmup", "4", "--measure-seconds", "2.5", "--build-timeout",
+                   "600"}) == 1);
+  const auto quick = kgen.benchmarker->requests().at(0).options;
+  CHECK(quick.mode == EvaluationMode::Quick);
+  CHECK(quick.measure.max_samples == 15);
+  CHECK(quick.measure.warmup_calls == 4);
+  CHECK(quick.measure.deadline == std::chrono::milliseconds(2500));
+  CHECK(quick.build_timeout == std::chrono::minutes(10));
+  Fixture checking;
+  EvaluationRecord record;
+  record.mode = EvaluationMode::CorrectnessOnly;
+  checking.answer = record;
+  CHECK(checking.eval({"--correctness-only"}) == 0);
+  CHECK(checking.benchmarker->requests().at(0).options.mode == EvaluationMode::CorrectnessOnly);
+  CHECK(checking.out.str().find("correct (correctness only: nothing was timed)\n") == 0);
+  for (const char* other : {"--quick", "--samples=5", "--warmup=5", "--measure-seconds=5", "--baseline=compile"}) {
+    Fixture refusing;
+    CHECK(refusing.eval({"--correctness-only", other}) == 64);
+    CHECK(refusing.benchmarker->requests().empty());
+  }
+}
+
 TEST_CASE("eval asks for each baseline once, however it was named", "[cli][eval]") {
   const std::vector<BaselineKind> both{BaselineKind::CompileMaxAutotune, BaselineKind::Compile};
   const std::vector<std::vector<std::string>> forms{
@@ -123,6 +169,11 @@ TEST_CASE("eval without its options keeps the library's defaults", "[cli][eval]"
   CHECK(kgen.eval() == 1);
   const auto options = kgen.benchmarker->requests().front().options;
   const EvaluationOptions defaults;
+  CHECK(options.mode == EvaluationMode::Full);
+  CHECK(options.measure.max_samples == defaults.measure.max_samples);
+  CHECK(options.measure.warmup_calls == defaults.measure.warmup_calls);
+  CHECK(options.measure.deadline == defaults.measure.deadline);
+  CHECK(options.build_timeout == defaults.build_timeout);
   CHECK(options.call_timeout == defaults.call_timeout);
   CHECK(options.memory_limit == defaults.memory_limit);
   CHECK(options.threads == defaults.threads);

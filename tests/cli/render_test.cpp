@@ -1,4 +1,5 @@
 #include "render.hpp"
+#include "exit_codes.hpp"
 
 #include <kernelgen/device/gpu.hpp>
 
@@ -14,6 +15,21 @@ using kernelgen::testing::check_golden;
 using kernelgen::testing::full_record;
 
 namespace {
+
+std::string headline(const EvaluationRecord& record) {
+  const auto text = render_record(record, {});
+  return text.substr(0, text.find('\n'));
+}
+
+EvaluationRecord timed_record(Ratio speedup) {
+  EvaluationRecord record;
+  record.timing.emplace();
+  record.timing->options.emplace();
+  record.timing->speedup_call = speedup;
+  record.timing->reference_median_ns = 2e6 * speedup.value;
+  record.timing->candidate_median_ns = 2e6;
+  return record;
+}
 
 EvaluationRecord correct_record() {
   auto record = full_record();
@@ -57,6 +73,72 @@ TEST_CASE("a verdict as text is its golden file", "[cli][render]") {
   check_golden("verdict_wrong.txt", render_record(full_record(), {.record_path = "result.json"}));
   check_golden("verdict_wrong_60.txt", render_record(full_record(), {.width = 60}));
   check_golden("verdict_correct.txt", render_record(correct_record(), {.color = true}));
+}
+
+TEST_CASE("the headline, the times and the exit code agree", "[cli][render]") {
+  const auto check = [](Ratio speedup, const char* words, ExitCode code) {
+    const auto record = timed_record(speedup);
+    CHECK(headline(record) == words);
+    CHECK(exit_code_for(record) == code);
+  };
+  check({0.98, 0.94, 1.03}, "correct, no difference from PyTorch eager (0.98 times, between 0.94 and 1.03)",
+        ExitCode::Success);
+  check({1.01, 0.82, 1.22}, "correct, no difference from PyTorch eager (1.01 times, between 0.82 and 1.22)",
+        ExitCode::Success);
+  check({1, 1, 1}, "correct, no difference from PyTorch eager (1 times, between 1 and 1)", ExitCode::Success);
+  check({2.8, 2.77, 2.82}, "correct, 2.8 times as fast as PyTorch eager", ExitCode::Success);
+  check({1.0042, 1.002, 1.006}, "correct, 1.004 times as fast as PyTorch eager", ExitCode::Success);
+  check({0.5512, 0.55, 0.552}, "correct, but slower: 0.551 times the speed of PyTorch eager", ExitCode::NotReached);
+  check({0.9996, 0.9994, 0.9998}, "correct, but slower: 0.9996 times the speed of PyTorch eager", ExitCode::NotReached);
+  auto quick = timed_record({2, 1.9, 2.1});
+  quick.mode = EvaluationMode::Quick;
+  CHECK(headline(quick) == "correct, 2 times as fast as PyTorch eager (quick)");
+  auto device = timed_record({2, 1.9, 2.1});
+  device.timing->speedup_device = Ratio{1.01, 0.99, 1.02};
+  CHECK_THAT(render_record(device, {}), Catch::Contains("1.010 [0.990, 1.020] on the device: no difference\n"));
+  CHECK_THAT(render_record(device, {}), Catch::Contains("2.000 [1.900, 2.100] per call (95 % interval)\n"));
+}
+
+TEST_CASE("what was not timed, or could not be measured now, has words and an exit code of its own", "[cli][render]") {
+  EvaluationRecord record;
+  record.mode = EvaluationMode::CorrectnessOnly;
+  CHECK(headline(record) == "correct (correctness only: nothing was timed)");
+  CHECK(exit_code_for(record) == ExitCode::Success);
+  record.outcome = {OutcomeKind::Accuracy, "mismatch", ""};
+  CHECK(exit_code_for(record) == ExitCode::NotCorrect);
+  record.outcome = {OutcomeKind::Suspect, "busy machine", "for other work"};
+  CHECK(headline(record) == "not measured, try again later: the machine was busy");
+  CHECK(exit_code_for(record) == ExitCode::TryLater);
+  record.outcome = {OutcomeKind::Suspect, "memory in use", ""};
+  CHECK(headline(record) == "not measured, try again later: other processes held memory of the device");
+  CHECK(exit_code_for(record) == ExitCode::TryLater);
+  for (const char* other : {"clock", "baseline disturbed", "remembers inputs", "keeps the device busy"}) {
+    record.outcome = {OutcomeKind::Suspect, other, ""};
+    CHECK(headline(record) == "suspect: no score");
+    CHECK(exit_code_for(record) == ExitCode::NotCorrect);
+  }
+}
+
+TEST_CASE("the first lines of a compiler's log are shown, and the place of the rest", "[cli][render]") {
+  EvaluationRecord record;
+  record.language = Language::C;
+  record.outcome = {OutcomeKind::Compile, "undeclared_identifier", "norm.c:2: 'y' undeclared"};
+  record.compile.emplace();
+  record.compile->log = "norm.c:2:10: error: 'y' undeclared\n    2 |   return y;\n      |          ^\n";
+  auto text = render_record(record, {});
+  CHECK_THAT(text, Catch::Contains("\ncompiler    norm.c:2:10: error: 'y' undeclared\n"
+                                   "                2 |   return y;\n"
+                                   "                  |          ^\n"));
+  CHECK(text.find("more lines") == std::string::npos);
+  CHECK_THAT(text, Catch::Contains("\ncandidate   cpp in c\n"));
+  for (int i = 0; i < 20; ++i) record.compile->log += "norm.c:9:1: error: more\n";
+  CHECK_THAT(render_record(record, {.record_path = "result.json"}),
+             Catch::Contains("            (11 more lines: compile.log of result.json)\n"));
+  CHECK_THAT(render_record(record, {}), Catch::Contains("compile.log of the record, which --output FILE writes)"));
+  record.compile->log = "norm.c:1:1: error: \x1b[31m" + std::string(200, 'x') + "\n";
+  text = render_record(record, {.width = 80});
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK_THAT(text, Catch::Contains("x...\n"));
 }
 
 TEST_CASE("a verdict names the class of its error where that says more", "[cli][render]") {
