@@ -56,7 +56,7 @@ Result<std::optional<Attempt>> read_attempt(const PromptOptions& options, Target
   }
   KERNELGEN_TRY(const auto text, read_file(options.result));
   KERNELGEN_TRY(attempt.record, parse_record(text).context("reading " + options.result));
-  if (attempt.record->candidate_id != make_candidate(target, attempt.source).id)
+  if (attempt.record->candidate_id != make_candidate(target, attempt.record->language, attempt.source).id)
     return Error{ErrorCode::InvalidArgument, fmt::format("{} is not the record of {} for target {}", options.result,
                                                          options.candidate, to_string(target))};
   return std::optional(std::move(attempt));
@@ -109,7 +109,7 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
   request.target = *options.target;
   KERNELGEN_TRY(request.task, load_task_source(options.task, {.kernelbench_dir = context.environment.kernelbench_dir}));
   KERNELGEN_TRY(request.base, read_attempt(options, request.target));
-  if (request.target == Target::Cpp && options.candidate.ends_with(".c")) request.language = Language::C;
+  request.language = guess_language(options.candidate, request.target);
   if (!options.analysis.empty()) {
     KERNELGEN_TRY(const auto text, read_file(options.analysis));
     KERNELGEN_TRY(request.analysis, read_analysis(text).context("reading " + options.analysis));

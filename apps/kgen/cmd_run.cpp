@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include <kernelgen/device/cpu.hpp>
 #include <kernelgen/flow/engine.hpp>
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/results_directory.hpp>
@@ -99,8 +98,6 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(request.task, load_task_source(options.task, {.kernelbench_dir = context.environment.kernelbench_dir}));
   KERNELGEN_TRY(request.target, parse_built_target(options.target));
   KERNELGEN_TRY(request.evaluation, evaluation_options(options.evaluation));
-  KERNELGEN_TRY(const auto cpu, read_cpu_facts());
-  if (request.evaluation.threads == 0) request.evaluation.threads = cpu.usable_cores;
   KERNELGEN_TRY(auto device, choose_device(options, request.target, context));
   request.device = std::move(device.facts);
   request.parallel_evaluations = options.parallel_evaluations.value_or(device.judging);

@@ -122,7 +122,8 @@ class Engine {
   Result<void> start() {
     RunStarted wanted{std::string(version()),        request_.task,           request_.target, policy_.name(),
                       options_of(request_, policy_), backends_.llm.identity()};
-    auto same = state_.started ? check_same_run(*state_.started, wanted) : Result<void>{};
+    auto same =
+        state_.started ? check_same_run(*state_.started, wanted, threads_of(request_.evaluation)) : Result<void>{};
     // A mistyped model must not take the name of the run: what was never answered may begin anew.
     if (!state_.started || (!same && state_.replies == 0)) {
       KERNELGEN_CHECK(record(std::move(wanted)));

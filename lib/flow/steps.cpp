@@ -35,6 +35,21 @@ std::string current_name(const std::string& recorded) {
   return recorded == "policy.rescues" ? "policy.escalations" : recorded;
 }
 
+/// Whether an option that an earlier version recorded is compared no more: the limit of compilation had another meaning
+/// and another default than the limit of building.
+bool is_retired(const std::string& recorded) { return recorded == "compile_timeout_ms"; }
+
+/// The language that an action's reply is written in: that of the code which the action starts from.
+Language language_of(const std::vector<const ActionResult*>& lineage, const Action& action, Target target) {
+  auto language = default_language(target);
+  for (const auto* result : lineage) {
+    if (!result->candidate || result->candidate->target != target) continue;
+    language = result->candidate->language;
+    if (result->action.id == action.base) break;
+  }
+  return language;
+}
+
 /// The tolerance that the judge will use: asked for, else by the dtype of the outputs.
 Tolerance expected_tolerance(const EvaluationOptions& options, const TaskDescription& task) {
   auto tolerance = standard_tolerance(task);
@@ -77,7 +92,9 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
   const auto& evaluation = request.evaluation;
   std::map<std::string, std::string> options{
       {"atol", optional_text(evaluation.atol)},
+      {"build_timeout_ms", std::to_string(evaluation.build_timeout.count())},
       {"call_timeout_ms", std::to_string(evaluation.call_timeout.count())},
+      {"evaluation_mode", std::string(to_string(evaluation.mode))},
       {"full_comparisons", std::to_string(evaluation.measure.full_comparisons)},
       {"goal", to_text(request.goal)},
       {"max_output_tokens", optional_text(request.max_output_tokens)},
@@ -88,15 +105,13 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
       {"precision", std::string(to_string(evaluation.precision))},
       {"rtol", optional_text(evaluation.rtol)},
       {"shrink", shrink_text(evaluation)},
-      {"threads", std::to_string(evaluation.threads)}};
-  // Named where they are not the default, so that journals from before them go on.
-  if (evaluation.mode != EvaluationMode::Full) options["evaluation_mode"] = to_string(evaluation.mode);
-  if (evaluation.measure.warmup_calls > 0) options["warmup_calls"] = std::to_string(evaluation.measure.warmup_calls);
+      {"threads", std::to_string(evaluation.threads)},
+      {"warmup_calls", std::to_string(evaluation.measure.warmup_calls)}};
   for (const auto& [name, value] : policy.options()) options["policy." + name] = value;
   return {options.begin(), options.end()};
 }
 
-Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted) {
+Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted, int cores) {
   const auto differs = [](const std::string& what, const std::string& was, const std::string& now) {
     return Error{ErrorCode::InvalidArgument,
                  "this run was started with " + what + " " + was + ", not " + now + "; give the new one another name"};
@@ -113,9 +128,12 @@ Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted)
     return differs("model", started.model, wanted.model);
   const std::map<std::string, std::string> now(wanted.options.begin(), wanted.options.end());
   for (const auto& [recorded, was] : started.options) {
+    if (is_retired(recorded)) continue;
     const auto name = current_name(recorded);
     const auto found = now.find(name);
     const std::string value = found == now.end() ? "(none)" : found->second;
+    // Earlier versions recorded the number of cores for "one per core".
+    if (name == "threads" && value == "0" && was == std::to_string(cores)) continue;
     if (was != value) return differs(name, was, value);
   }
   return {};
@@ -135,7 +153,9 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   prompt.on_gpu = task.gpu.has_value();
   prompt.variant = action.variant;
   prompt.max_tokens = request.max_prompt_tokens;
-  for (const auto* result : lineage_of(history, action)) {
+  const auto lineage = lineage_of(history, action);
+  prompt.language = language_of(lineage, action, request.target);
+  for (const auto* result : lineage) {
     if (result->action.id == action.base) {
       prompt.base = attempt_of(*result);
       add_measurements(prompt, *result, task, action);
@@ -197,7 +217,8 @@ ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& r
     result.message = extracted.problem;
     return result;
   }
-  result.candidate = make_candidate(target, *std::move(extracted.code));
+  const auto language = language_of(lineage_of(history, open.action), open.action, target);
+  result.candidate = make_candidate(target, language, *std::move(extracted.code));
   result.recurrence = detector.inspect(result.candidate->source, target).verdict;
   result.status = ActionStatus::NotJudged;
   if (const auto* first = find_verdict(history, result.candidate->id)) share_verdict(result, *first);

@@ -21,8 +21,8 @@ inline namespace v0 {
                                                                           const Policy& policy);
 
 /// InvalidArgument, naming the first difference, when `started` was another run than `wanted`. Options that the version
-/// which started the run did not record are not compared.
-[[nodiscard]] Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted);
+/// which started the run did not record are not compared. `cores` are the threads that "one per core" means here.
+[[nodiscard]] Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted, int cores);
 
 /// What the prompt of an action is made of.
 [[nodiscard]] PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task,

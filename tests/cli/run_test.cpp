@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <map>
 
 #include <kernelgen/store/journal.hpp>
 
@@ -89,6 +90,19 @@ TEST_CASE("the same command goes on, another one is refused", "[cli][run]") {
   CHECK(kgen.err.str().find("kgen: this run was started with policy.samples 1, not 2") != std::string::npos);
   CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "2", "--name", "two"})) == 0);
   CHECK(fs::exists(kgen.path("out/relu/two/best_code.cpp")));
+}
+
+TEST_CASE("a run of one thread per core goes on where there are more cores", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  kgen.model = [](const LLMRequest&) { return kernel("fast"); };
+  CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "1"})) == 0);
+  const auto journal = open_run_journal(kgen.path("out/relu"), [] { return std::chrono::system_clock::now(); });
+  REQUIRE(journal);
+  for (const auto& event : (*journal)->events())
+    if (const auto* started = std::get_if<RunStarted>(&event.body))
+      CHECK(std::map<std::string, std::string>(started->options.begin(), started->options.end()).at("threads") == "0");
+  CHECK(kgen.benchmarker->requests().at(0).options.threads == 0);
 }
 
 TEST_CASE("a run that another kgen has is refused with 73; other runs go on beside it", "[cli][run]") {

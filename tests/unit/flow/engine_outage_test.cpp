@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include <kernelgen/device/cpu.hpp>
 #include <kernelgen/flow/engine.hpp>
 
 #include "support/catch.hpp"
@@ -332,6 +333,19 @@ TEST_CASE("options that an earlier version named otherwise, or did not know, are
   CHECK(resumed([](Options& options) {
     std::erase_if(options, [](const auto& option) { return option.first == "policy.escalations"; });
   }));
+  CHECK(resumed([](Options& options) {
+    for (auto& [name, recorded] : options)
+      if (name == "build_timeout_ms") name = "compile_timeout_ms", recorded = "120000";
+  }));
+  const auto threads = [](std::string value) {
+    return [value = std::move(value)](Options& options) {
+      for (auto& [name, recorded] : options)
+        if (name == "threads") recorded = value;
+    };
+  };
+  // An earlier version recorded the number of cores for "one per core".
+  CHECK(resumed(threads(std::to_string(read_cpu_facts().value().usable_cores))));
+  CHECK_FALSE(resumed(threads("100000")));
 }
 
 // ---- nothing that came from a model is lost

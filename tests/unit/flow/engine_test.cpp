@@ -184,6 +184,12 @@ TEST_CASE("a run with other options is refused by the name of what differs", "[f
   request.target = Target::Triton;
   CHECK(refused(request).find("target cpp, not triton") != std::string::npos);
   request = fake_request();
+  request.evaluation.mode = EvaluationMode::Quick;
+  CHECK(refused(request).find("evaluation_mode full, not quick") != std::string::npos);
+  request = fake_request();
+  request.evaluation.measure.warmup_calls = 3;
+  CHECK(refused(request).find("warmup_calls 0, not 3") != std::string::npos);
+  request = fake_request();
   world.policy = make_hybrid_policy({.seeds = 3});
   CHECK(refused(request).find("policy.seeds 2, not 3") != std::string::npos);
   world.policy = make_one_shot_policy({});

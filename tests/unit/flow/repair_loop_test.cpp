@@ -27,6 +27,20 @@ struct Fixture {
   FakeDetector detector;
 };
 
+/// Keeps the last request.
+class ListeningBuilder final : public PromptBuilder {
+ public:
+  explicit ListeningBuilder(PromptRequest& seen) : seen_(seen) {}
+  [[nodiscard]] Result<Prompt> build(const PromptRequest& request) const override {
+    seen_ = request;
+    return FakePromptBuilder().build(request);
+  }
+  [[nodiscard]] std::vector<std::string> variants(PromptKind, Target) const override { return {}; }
+
+ private:
+  PromptRequest& seen_;
+};
+
 }  // namespace
 
 TEST_CASE("a candidate is repaired until it is correct", "[flow][repair]") {
@@ -122,19 +136,7 @@ TEST_CASE("a model that does not answer ends a repair with what is known, in wor
 TEST_CASE("prompts of a repair know the GPU, and the number of threads", "[flow][repair]") {
   Fixture fixture({});
   PromptRequest seen;
-  class Listening final : public PromptBuilder {
-   public:
-    explicit Listening(PromptRequest& seen) : seen_(seen) {}
-    [[nodiscard]] Result<Prompt> build(const PromptRequest& request) const override {
-      seen_ = request;
-      return FakePromptBuilder().build(request);
-    }
-    [[nodiscard]] std::vector<std::string> variants(PromptKind, Target) const override { return {}; }
-
-   private:
-    PromptRequest& seen_;
-  };
-  const Listening prompts(seen);
+  const ListeningBuilder prompts(seen);
   fixture.request.task.name = "task";
   fixture.request.candidate = make_candidate(Target::Triton, "wrong");
   fixture.request.gpu.emplace().name = "a GPU";
@@ -148,6 +150,22 @@ TEST_CASE("prompts of a repair know the GPU, and the number of threads", "[flow]
   // "One per core" is a number before a model reads it.
   CHECK(fixture.request.evaluation.threads == 0);
   CHECK(seen.threads >= 1);
+}
+
+TEST_CASE("a candidate in C is repaired in C", "[flow][repair]") {
+  for (const auto language : {Language::C, Language::Cpp}) {
+    Fixture fixture({{"start-repair1", code_reply("wrong")}, {"start-repair2", code_reply("score 1")}});
+    PromptRequest seen;
+    const ListeningBuilder prompts(seen);
+    fixture.request.task.name = "task";
+    fixture.request.candidate = make_candidate(Target::Cpp, language, "broken");
+    const auto outcome =
+        RepairLoop({fixture.model, prompts, fixture.benchmarker, fixture.detector}).run(fixture.request, {}, {});
+    REQUIRE(outcome.best == "start/repair2");
+    CHECK(seen.language == language);
+    CHECK(outcome.history.at("start/repair2").candidate->language == language);
+    CHECK(fixture.benchmarker.requests().back().candidate.language == language);
+  }
 }
 
 TEST_CASE("the options of a repair policy hold everything that steers it", "[flow][repair]") {
