@@ -55,6 +55,7 @@ constexpr auto k_own_classes = std::to_array<std::string_view>({
     "resource.workspace",
     "suspect",
     "timeout",
+    "timeout.build",
     "triton.grid",
     "triton.other",
     "triton.outside_kernel",
@@ -236,6 +237,8 @@ ClassifiedError classify_outcome(const EvaluationRecord& record, std::string_vie
       return classify_device_fault(outcome);
     case OutcomeKind::Crash:
       return classify_crash(outcome);
+    case OutcomeKind::Timeout:
+      return of_class(outcome.detail == k_build_timeout ? "timeout.build" : "timeout", outcome.message);
     case OutcomeKind::Accuracy:
       return of_class("accuracy." + (outcome.detail.empty() ? "mismatch" : outcome.detail), outcome.message);
     default:

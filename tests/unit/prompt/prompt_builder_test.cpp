@@ -294,6 +294,7 @@ TEST_CASE("each class of outcome has its hint", "[prompt][builder][hints]") {
       {{OutcomeKind::MutatedInput, "", ""}, "Write to outputs"},
       {{OutcomeKind::Race, "", ""}, "Every value has one writer"},
       {{OutcomeKind::Timeout, "", ""}, "every thread reaches every barrier"},
+      {{OutcomeKind::Timeout, "build", ""}, "Compiling it did not end in time"},
       {{OutcomeKind::OutOfMemory, "", ""}, "Allocate less"},
       {{OutcomeKind::Crash, "signal 11 (SIGSEGV)", ""}, "last tile"},
       {{OutcomeKind::Cheat, "process", ""}, "A process was started"},
