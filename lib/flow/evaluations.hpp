@@ -2,7 +2,7 @@
 
 #include <kernelgen/flow/engine.hpp>
 
-#include "flow/turns.hpp"
+#include "support/turns.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

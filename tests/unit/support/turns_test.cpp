@@ -1,4 +1,4 @@
-#include "flow/turns.hpp"
+#include "support/turns.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -12,7 +12,7 @@ using namespace kernelgen;
 
 namespace {
 
-std::stop_token stopped() {
+std::stop_token a_stopped_request() {
   std::stop_source source;
   source.request_stop();
   return source.get_token();
@@ -22,29 +22,29 @@ std::stop_token stopped() {
 std::future<std::unique_ptr<Turns::Turn>> wait_exclusive(Turns& turns, std::stop_token stop) {
   auto waiting = std::async(std::launch::async, [&turns, stop] { return turns.exclusive(stop); });
   // No other turn is given from then on.
-  while (turns.shared(stopped())) std::this_thread::sleep_for(1ms);
+  while (turns.shared(a_stopped_request())) std::this_thread::sleep_for(1ms);
   return waiting;
 }
 
 }  // namespace
 
-TEST_CASE("many turns are shared, or one is exclusive", "[flow][turns]") {
+TEST_CASE("many turns are shared, or one is exclusive", "[support][turns]") {
   Turns turns;
   auto one = turns.shared({});
   auto two = turns.shared({});
   CHECK(one);
   CHECK(two);
-  CHECK_FALSE(turns.exclusive(stopped()));
+  CHECK_FALSE(turns.exclusive(a_stopped_request()));
   one.reset();
-  CHECK_FALSE(turns.exclusive(stopped()));
+  CHECK_FALSE(turns.exclusive(a_stopped_request()));
   two.reset();
-  const auto exclusive = turns.exclusive(stopped());
+  const auto exclusive = turns.exclusive(a_stopped_request());
   CHECK(exclusive);
-  CHECK_FALSE(turns.shared(stopped()));
-  CHECK_FALSE(turns.exclusive(stopped()));
+  CHECK_FALSE(turns.shared(a_stopped_request()));
+  CHECK_FALSE(turns.exclusive(a_stopped_request()));
 }
 
-TEST_CASE("a request for an exclusive turn goes before later ones", "[flow][turns]") {
+TEST_CASE("a request for an exclusive turn goes before later ones", "[support][turns]") {
   Turns turns;
   auto first = turns.shared({});
   auto waiting = wait_exclusive(turns, {});
@@ -58,7 +58,7 @@ TEST_CASE("a request for an exclusive turn goes before later ones", "[flow][turn
   CHECK(late.get());
 }
 
-TEST_CASE("a stopped request for an exclusive turn holds up no other", "[flow][turns]") {
+TEST_CASE("a stopped request for an exclusive turn holds up no other", "[support][turns]") {
   Turns turns;
   const auto first = turns.shared({});
   std::stop_source stop;
@@ -69,7 +69,7 @@ TEST_CASE("a stopped request for an exclusive turn holds up no other", "[flow][t
   CHECK(late.get());
 }
 
-TEST_CASE("a turn knows whether another one overlapped it", "[flow][turns]") {
+TEST_CASE("a turn knows whether another one overlapped it", "[support][turns]") {
   Turns turns;
   auto one = turns.shared({});
   CHECK_FALSE(one->overlapped());
@@ -82,4 +82,16 @@ TEST_CASE("a turn knows whether another one overlapped it", "[flow][turns]") {
   two.reset();
   CHECK_FALSE(turns.shared({})->overlapped());
   CHECK_FALSE(turns.exclusive({})->overlapped());
+}
+
+TEST_CASE("a shared turn without patience keeps no exclusive one waiting", "[support][turns]") {
+  Turns turns;
+  const auto hanging = turns.shared({}, Turns::Clock::now());
+  auto exclusive = turns.exclusive(a_stopped_request());
+  REQUIRE(exclusive);
+  CHECK(exclusive->overlapped());
+  exclusive.reset();
+  // One whose patience ends while an exclusive turn waits.
+  const auto slow = turns.shared({}, Turns::Clock::now() + 30ms);
+  CHECK(turns.exclusive({}));
 }
