@@ -240,7 +240,9 @@ class Evaluation {
   Result<EarlyVerdict> measure_baseline() {
     if (!scores_time()) return EarlyVerdict();
     KERNELGEN_TRY([[maybe_unused]] auto seed, judge().use_weights(1));
-    record_.timing.emplace().options = measure_options_of(options_);
+    auto& timing = record_.timing.emplace();
+    timing.options = measure_options_of(options_);
+    if (on_device()) timing.memory_floor = memory_floor();
     auto& clean = *session_->clean;
     if (clean.calls_ns.empty()) {
       KERNELGEN_TRY(auto calls, baseline(CallMode::Eager));
@@ -416,7 +418,7 @@ class Evaluation {
     if (hidden_work) return *std::move(hidden_work);
     if (auto doubtful = check_plausibility_of_timing(timing, allowance)) return *std::move(doubtful);
     if (on_device()) {
-      if (auto doubtful = check_plausibility_of_device_time(timing, memory_floor())) return *std::move(doubtful);
+      if (auto doubtful = check_plausibility_of_device_time(timing)) return *std::move(doubtful);
       return verdict;
     }
     // A speedup that the worker's clock cannot see is not believed.
@@ -436,8 +438,7 @@ class Evaluation {
     KERNELGEN_TRY([[maybe_unused]] auto calls, timed("device again", [&] { return baseline(CallMode::Eager); }));
     const auto after = use_now();
     if (!before || !after || after->delayed_probes > before->delayed_probes) return EarlyVerdict();
-    if (auto cheat = check_plausibility_of_device_time(*record_.timing, memory_floor()))
-      return EarlyVerdict(*std::move(cheat));
+    if (auto cheat = check_plausibility_of_device_time(*record_.timing)) return EarlyVerdict(*std::move(cheat));
     return EarlyVerdict(
         Outcome{OutcomeKind::Suspect, "keeps the device busy",
                 "the device was busy while its calls were timed, and is idle now: it works outside of its "
@@ -461,11 +462,11 @@ class Evaluation {
     return {};
   }
 
-  /// The least memory traffic of a right kernel. Written outputs may stay in the cache; inputs were flushed from it.
+  /// Written outputs may stay in the cache; inputs were flushed from it.
   [[nodiscard]] MemoryFloor memory_floor() const {
-    const auto cached = std::min(session_->layout.output_bytes, backends_.gpu->l2_bytes);
-    return {.bytes = static_cast<double>(session_->admission.sensitive_bytes.value_or(0) +
-                                         session_->layout.output_bytes - cached),
+    const auto written = session_->layout.output_bytes;
+    return {.read_bytes = session_->admission.sensitive_bytes,
+            .written_bytes = written - std::min(written, backends_.gpu->l2_bytes),
             .bytes_per_second = backends_.gpu->measured_bytes_per_second.value_or(0)};
   }
 

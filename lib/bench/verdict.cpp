@@ -199,20 +199,21 @@ Outcome verdict_of_cases(const std::vector<CaseResult>& cases) {
                       off->outcome.message)};
 }
 
-std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& timing, const MemoryFloor& floor) {
+std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& timing) {
   const double late = median(timing.late_ns);
   const double call_ns = median(timing.candidate_ns);
   if (late > std::max(k_late_ns, k_clock_share * call_ns))
     return Outcome{OutcomeKind::Cheat, "side_stream",
                    fmt::format("the device went on for {:.0f} us when the stream of the call was done", late / 1e3)};
+  const auto floor = timing.memory_floor.value_or(MemoryFloor{});
   if (floor.bytes_per_second <= 0) return std::nullopt;
-  const double least_ns = k_bandwidth_share * floor.bytes / floor.bytes_per_second * 1e9;
+  const double least_ns = k_bandwidth_share * floor.bytes() / floor.bytes_per_second * 1e9;
   const double replay_ns = timing.candidate_graph_ns.empty() ? call_ns : median(timing.candidate_graph_ns);
   const double fastest_ns = std::min(call_ns, replay_ns);
   if (fastest_ns >= least_ns) return std::nullopt;
   return Outcome{OutcomeKind::Suspect, "faster than memory",
                  fmt::format("its call takes {:.1f} us, and reading and writing {:.3g} GB takes {:.1f} us",
-                             fastest_ns / 1e3, floor.bytes / 1e9, floor.bytes / floor.bytes_per_second * 1e6)};
+                             fastest_ns / 1e3, floor.bytes() / 1e9, floor.bytes() / floor.bytes_per_second * 1e6)};
 }
 
 bool is_disturbance(const Outcome& outcome) {

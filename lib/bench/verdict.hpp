@@ -74,16 +74,8 @@ struct ExchangeFacts {
 [[nodiscard]] std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing,
                                                                   const ClockAllowance& allowance);
 
-/// The memory traffic that any right kernel has: no call on the device can be faster.
-struct MemoryFloor {
-  double bytes = 0;
-  /// 0: unknown, and nothing is checked.
-  double bytes_per_second = 0;
-};
-
 /// Checks whether the times by the device's own clock are possible; a suspicion with the reason when they are not.
-[[nodiscard]] std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& timing,
-                                                                       const MemoryFloor& floor);
+[[nodiscard]] std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& timing);
 
 /// Whether a suspicion may be due to the machine, so that it may be gone at the next try.
 [[nodiscard]] bool is_disturbance(const Outcome& outcome);

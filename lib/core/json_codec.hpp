@@ -49,12 +49,13 @@ BOOST_DESCRIBE_STRUCT(Ratio, (), (value, low, high))
 BOOST_DESCRIBE_STRUCT(BaselineReport, (), (name, samples_ns, median_ns, speedup, reason))
 BOOST_DESCRIBE_STRUCT(MeasureOptions, (),
                       (max_relative_interval, full_comparisons, max_samples, warmup_calls, deadline))
+BOOST_DESCRIBE_STRUCT(MemoryFloor, (), (read_bytes, written_bytes, bytes_per_second))
 BOOST_DESCRIBE_STRUCT(TimingReport, (),
                       (options, clean_before_ns, reference_ns, candidate_ns, host_ns, fresh, clean_after_ns, late_ns,
                        clock_mhz, clean_graph_ns, reference_graph_ns, candidate_graph_ns, graph_host_ns,
                        reference_median_ns, candidate_median_ns, speedup_call, speedup_device, speedup_device_reason,
                        stop_reason, full_comparisons, canary_comparisons, discarded, contention, device_contention,
-                       prepare_ns, first_call_ns, baselines))
+                       memory_floor, prepare_ns, first_call_ns, baselines))
 BOOST_DESCRIBE_STRUCT(EnvironmentReport, (),
                       (kernelgen_version, device, device_uuid, system, compiler, python, torch, triton, threads,
                        isolation))

@@ -88,7 +88,25 @@ double traffic(const HeadroomRequest& request, const WorkReading& work) {
   return bytes + used_bytes(task.parameters, work);
 }
 
+/// The floor that was measured; nothing in records of earlier versions, and where it could not be measured.
+const MemoryFloor* measured_floor(const HeadroomRequest& request) {
+  const auto& floor = request.record.timing->memory_floor;
+  return floor && floor->read_bytes && floor->bytes_per_second > 0 ? &*floor : nullptr;
+}
+
+Bound memory_bound(double bytes, double bandwidth) {
+  return {"memory", bytes / bandwidth * k_ns_per_s,
+          fmt::format("moving {} at {}", amount(bytes, "B"), amount(bandwidth, "B/s"))};
+}
+
+/// What was measured wins over what the source suggests.
 std::optional<Bound> memory_bound(const HeadroomRequest& request, const WorkReading& work) {
+  if (const auto* floor = measured_floor(request)) return memory_bound(floor->bytes(), floor->bytes_per_second);
+  const auto& inputs = request.description.inputs;
+  // A Boolean input may say which parts of the others are used.
+  const bool is_masked =
+      std::any_of(inputs.begin(), inputs.end(), [](const TensorSpec& input) { return input.dtype == DType::Bool; });
+  if (work.family == TaskFamily::Unknown || is_masked) return std::nullopt;
   const auto& gpu = request.gpu;
   const auto bandwidth =
       gpu.measured_bytes_per_second
@@ -96,9 +114,7 @@ std::optional<Bound> memory_bound(const HeadroomRequest& request, const WorkRead
           : (gpu.memory_bytes_per_second ? std::optional(*gpu.memory_bytes_per_second * k_reachable_share)
                                          : std::nullopt);
   if (!bandwidth || !(*bandwidth > 0)) return std::nullopt;
-  const double bytes = traffic(request, work);
-  return Bound{"memory", bytes / *bandwidth * k_ns_per_s,
-               fmt::format("moving {} at {}", amount(bytes, "B"), amount(*bandwidth, "B/s"))};
+  return memory_bound(traffic(request, work), *bandwidth);
 }
 
 /// What a product in this precision can reach at most. Matrix units make products of fp32 accuracy from three of fp16
@@ -198,11 +214,7 @@ std::string sentence_of(const Headroom& headroom, const Bound& bound, const Prof
 std::optional<Headroom> find_headroom(const HeadroomRequest& request) {
   const auto time = time_of(request.record);
   const auto work = read_work(request.reference);
-  // A seen input that is no number may say which of the others count.
-  const auto& inputs = request.description.inputs;
-  const bool masked =
-      std::any_of(inputs.begin(), inputs.end(), [](const TensorSpec& input) { return input.dtype == DType::Bool; });
-  if (!time || work.family == TaskFamily::Unknown || masked) return std::nullopt;
+  if (!time) return std::nullopt;
   const auto memory = memory_bound(request, work);
   if (!memory) return std::nullopt;
   Bound highest{"launch", k_launch_ns, "a kernel that does nothing"};

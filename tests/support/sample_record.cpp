@@ -35,6 +35,7 @@ TimingReport sample_timing() {
   timing.candidate_ns = {2'000'000, 2'010'000, 1'990'000, 2'005'000};
   timing.host_ns = {2'050'000, 2'060'000, 2'040'000, 2'055'000};
   timing.clean_after_ns = {4'060'000};
+  timing.memory_floor = MemoryFloor{.read_bytes = 1'048'576, .written_bytes = 4096, .bytes_per_second = 4e12};
   timing.reference_median_ns = 4'050'000;
   timing.candidate_median_ns = 2'002'500;
   timing.speedup_call = {2.0225, 2.01, 2.035};

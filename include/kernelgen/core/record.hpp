@@ -129,6 +129,19 @@ struct BaselineReport {
   std::string reason;
 };
 
+/// The least memory traffic of a right kernel on a device, as the judge and the worker measured it.
+struct MemoryFloor {
+  /// Bytes of inputs, parameters and buffers that the outputs depend on; absent where that could not be measured.
+  std::optional<std::uint64_t> read_bytes;
+  /// Bytes of the outputs that do not fit into the device's cache.
+  std::uint64_t written_bytes = 0;
+  /// The bandwidth that was measured on the device; 0: unknown.
+  double bytes_per_second = 0;
+
+  /// Bytes that every right kernel moves; without read_bytes those that it writes.
+  [[nodiscard]] double bytes() const { return static_cast<double>(read_bytes.value_or(0) + written_bytes); }
+};
+
 /// Raw samples and what was computed from them. All times in nanoseconds.
 struct TimingReport {
   /// The options of the measurement as they took effect; absent in records of earlier versions.
@@ -169,6 +182,8 @@ struct TimingReport {
   /// The share of probes that found the device busy with foreign work while sampling, 0 to 1; absent where it is
   /// unknown.
   std::optional<double> device_contention;
+  /// On a device: what the times were held against.
+  std::optional<MemoryFloor> memory_floor;
   /// ABI prepare() or ModelNew construction, and the first call.
   std::int64_t prepare_ns = 0;
   std::int64_t first_call_ns = 0;

@@ -28,9 +28,10 @@ struct HeadroomRequest {
   const Profile* profile = nullptr;
 };
 
-/// The largest of the floors that are known for the task's family (docs/flow.md): bytes that must be moved over the
-/// measured bandwidth, operations that cannot be saved over the peak, one launch. Each is rather too low than too high.
-/// Nothing for a family that is not known, a kernel without a time, and a device whose bandwidth is not known. Pure.
+/// The largest of the floors that are known (docs/flow.md): bytes that must be moved over the measured bandwidth,
+/// operations that cannot be saved over the peak, one launch. Each is rather too low than too high. The bytes are those
+/// of the record (TimingReport::memory_floor); without them an estimate for the task's family. Nothing for a kernel
+/// without a time, and where neither the bytes nor the bandwidth are known. Pure.
 [[nodiscard]] std::optional<Headroom> find_headroom(const HeadroomRequest& request);
 
 }  // namespace v0

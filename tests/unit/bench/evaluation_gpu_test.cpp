@@ -164,6 +164,9 @@ TEST_CASE("what is faster than the memory did not read its inputs", "[bench][eva
   const auto record = evaluate(scene, Target::Cuda);
   REQUIRE(record);
   CHECK(record->outcome.to_class() == "suspect:faster than memory");
+  // The record has what the time was held against.
+  REQUIRE(record->timing->memory_floor);
+  CHECK(record->timing->memory_floor->read_bytes == std::uint64_t{8} << 30);
 }
 
 TEST_CASE("a device that forges its clock is caught by the worker's", "[bench][evaluation][gpu]") {

@@ -198,3 +198,24 @@ TEST_CASE("with a profile the launches are counted", "[profile][headroom]") {
         "it takes 14 us, 2.00 times the least possible of 7 us (moving 7 MB at 1 TB/s), in 512 launches, which take "
         "about 1.02 ms in themselves");
 }
+
+TEST_CASE("the measured memory floor wins over the estimate, and needs no family", "[profile][headroom]") {
+  auto task = relu(1'000'000);
+  auto record = timed(14'000);
+  record.timing->memory_floor =
+      MemoryFloor{.read_bytes = 2'000'000, .written_bytes = 500'000, .bytes_per_second = 1e12};
+  const auto gpu = device();
+  const auto floor_ns = [&] {
+    const auto text = reference(task.body);
+    const auto found = find_headroom({text, task.description, record, gpu});
+    return found ? found->floor_ns : 0;
+  };
+  CHECK_THAT(floor_ns(), Catch::WithinAbs(2500, 0.01));
+  task.body = "return mystery(x)";
+  CHECK_THAT(floor_ns(), Catch::WithinAbs(2500, 0.01));
+  // What could not be measured is estimated, for a family that is known.
+  record.timing->memory_floor->read_bytes.reset();
+  CHECK(floor_ns() == 0);
+  task.body = "return torch.relu(x)";
+  CHECK_THAT(floor_ns(), Catch::WithinAbs(7000, 0.01));
+}
