@@ -426,12 +426,12 @@ TEST_CASE("a spool's status tells who serves it and what is judged since when", 
   REQUIRE(status.workers.size() == 1);
   CHECK(status.workers.front().pid == ::getpid());
   CHECK(status.workers.front().jobs == 2);
-  CHECK(status.workers.front().serving >= 30ms);
+  CHECK(status.workers.front().serving > 0ms);
   CHECK(status.workers.front().silent < 10s);
   CHECK(status.waiting.empty());
   REQUIRE(status.judged.size() == 1);
   CHECK(name.find(status.judged.front().id) == 0);
-  CHECK(status.judged.front().age >= 30ms);
+  CHECK(status.judged.front().age > 0ms);
   stop.request_stop();
   worker.join();
 
