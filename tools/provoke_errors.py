@@ -316,7 +316,7 @@ def without_paths(text: str) -> str:
 
 def comparable(text: str) -> str:
     """Without what differs from run to run: addresses, temporary names."""
-    text = re.sub(r"\bcc\w{6}\.(?=[os]\b)|tmpxft_[\w.-]+|0x[0-9a-f]{6,}|Compile time = [\d.]+", "*", text)
+    text = re.sub(r"\bcc\w{6}\.(?=[os]\b)|tmpxft_[\w.-]+|0x[0-9a-f]{6,}|(?<=text\+)0x[0-9a-f]+|Compile time = [\d.]+", "*", text)
     return re.sub(r"candidate-[\w-]+", "candidate", text)
 
 
