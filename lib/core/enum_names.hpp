@@ -17,7 +17,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// names_of<Enum>: the table of an enum; reading and writing JSON needs nothing else to know it.
+/// names_of<Enum>: the table of an enum; the JSON codec needs nothing else.
 template <class Enum>
 struct NoNames;
 template <class Enum>

@@ -17,12 +17,12 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, ignored);
 }
 
-/// The file that holds this code: the shared library, or the program when the library is static.
+/// Candidates for the file with this code: the shared library, or the program when the library is static.
 std::vector<fs::path> own_files() {
   std::vector<fs::path> files;
   std::error_code error;
   Dl_info info{};
-  // A program found through the PATH, or a relative library path after a chdir, gives a name that leads nowhere.
+  // The name can be wrong for a program found through the PATH, or a relative library path after a chdir.
   if (dladdr(reinterpret_cast<const void*>(&own_files), &info) != 0 && info.dli_fname != nullptr) {
     auto file = fs::canonical(info.dli_fname, error);
     if (!error) files.push_back(std::move(file));
@@ -61,7 +61,7 @@ Result<Installation> installation_at(const fs::path& prefix) {
 }
 
 Result<Installation> find_installation() {
-  // lib/libkernelgen.so, lib/x86_64-linux-gnu/libkernelgen.so and bin/kgen have their prefix one or two levels up.
+  // The prefix lies one or two levels above lib/libkernelgen.so, lib/x86_64-linux-gnu/libkernelgen.so and bin/kgen.
   constexpr int k_levels = 3;
   const auto files = own_files();
   for (const auto& file : files) {

@@ -23,7 +23,7 @@ Result<EvaluationRecord> parse_record(std::string_view text) {
   if (!parsed) return std::move(parsed).error();
   const auto* object = parsed->if_object();
   const auto* schema = object != nullptr ? object->if_contains("schema") : nullptr;
-  // Without this any JSON file would pass for an empty record.
+  // Without this check, any JSON file would be read as an empty record.
   if (schema == nullptr || !schema->is_int64())
     return Error{ErrorCode::InvalidArgument, "not an evaluation record: it has no schema number", {}};
   if (schema->get_int64() > k_record_schema || schema->get_int64() < 1) {

@@ -23,13 +23,13 @@ inline namespace v0 {
 template <class T>
 [[nodiscard]] boost::json::value to_value(const T& object);
 
-/// Tolerant: unknown members are ignored, missing ones keep their defaults.
-/// A member of the wrong type is InvalidArgument with its path ("cases[2].outcome.kind: ...").
+/// Reads a value. Unknown members are ignored, missing ones keep their defaults. A member of the wrong type is
+/// InvalidArgument with its path ("cases[2].outcome.kind: ...").
 template <class T>
 [[nodiscard]] Result<T> from_value(const boost::json::value& json);
 
-// Instantiated in json.cpp; for other types include core/json_codec.hpp, which knows how to read and write any
-// structure that BOOST_DESCRIBE_STRUCT describes.
+// Instantiated in json.cpp; for other types include core/json_codec.hpp, which reads and writes any structure that
+// BOOST_DESCRIBE_STRUCT describes.
 #define KERNELGEN_JSON_TYPE_(prefix, type)                        \
   prefix template boost::json::value to_value<type>(const type&); \
   prefix template Result<type> from_value<type>(const boost::json::value&);

@@ -145,7 +145,7 @@ json::value write(const T& object) {
   if constexpr (std::is_same_v<T, bool>) {
     return object;
   } else if constexpr (std::is_same_v<T, std::string>) {
-    // Compilers and candidates print what they like; JSON is UTF-8.
+    // Compilers and candidates print arbitrary bytes; JSON is UTF-8.
     return json::string(to_utf8(object));
   } else if constexpr (std::is_enum_v<T>) {
     return json::string(names_of<T>.name(object));
@@ -176,7 +176,7 @@ json::value write(const T& object) {
   }
 }
 
-/// What was wrong, and where: ".outcome.kind", "[2].name".
+/// The problem and its place: ".outcome.kind", "[2].name".
 struct Failure {
   std::string path;
   std::string what;

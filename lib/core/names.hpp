@@ -8,7 +8,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// A table of stable names for an enum: the only place where a value meets its spelling.
+/// A table of stable names for an enum: the only place that spells its values.
 template <class Enum, std::size_t N>
 struct NameTable {
   std::array<std::pair<Enum, std::string_view>, N> entries;

@@ -26,7 +26,7 @@ bool starts_with_any(std::string_view text, const std::array<std::string_view, N
 }
 
 constexpr std::array<std::string_view, 4> k_copies = {"Memcpy", "Memset", "[CUDA memcpy", "[CUDA memset"};
-/// torch's own namespaces, its operators, and what its compiler calls the kernels that it generates.
+/// torch's namespaces, its operators, and prefixes of the kernels that its compiler generates.
 constexpr std::array<std::string_view, 9> k_framework = {"at::native",  "at::cuda", "at_cuda_detail",   "c10::",
                                                          "torch::",     "aten::",   "triton_poi_fused", "triton_red_f",
                                                          "triton_per_f"};
@@ -49,7 +49,7 @@ std::size_t end_of_brackets(std::string_view text, std::size_t at) {
 }
 
 constexpr std::string_view k_anonymous = "(anonymous namespace)";
-/// What Nsight Compute calls it.
+/// Nsight Compute's name for it.
 constexpr std::string_view k_unnamed = "<unnamed>";
 
 }  // namespace
@@ -78,7 +78,7 @@ std::string function_of_kernel(std::string_view name) {
     } else if (name[at] == '<') {
       at = end_of_brackets(name, at);
     } else if (name[at] == ' ') {
-      // What stood before is the type of the result.
+      // The text so far was the result type.
       function.clear();
       ++at;
     } else {

@@ -1,9 +1,8 @@
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <array>
 
 #include "core/enum_names.hpp"
+#include "support/sha256.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

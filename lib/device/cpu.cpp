@@ -35,7 +35,7 @@ std::optional<std::string> read_trimmed(const fs::path& path) {
   return std::string(trim(*text));
 }
 
-/// "name : value" lines; the first of equal names counts.
+/// Reads "name : value" lines; the first of equal names counts.
 std::map<std::string, std::string> read_fields(std::string_view text) {
   std::map<std::string, std::string> fields;
   for (const auto line : split_lines(text)) {
@@ -46,7 +46,7 @@ std::map<std::string, std::string> read_fields(std::string_view text) {
   return fields;
 }
 
-/// The numbers of "0-3,8".
+/// Reads the numbers of "0-3,8".
 std::vector<int> parse_list(std::string_view text) {
   std::vector<int> numbers;
   for (const auto part : split(trim(text), ',')) {
@@ -59,7 +59,7 @@ std::vector<int> parse_list(std::string_view text) {
   return numbers;
 }
 
-/// "32K", "8192K", "1M".
+/// Reads "32K", "8192K", "1M".
 std::uint64_t parse_size(std::string_view text) {
   text = trim(text);
   if (text.empty()) return 0;
@@ -109,8 +109,8 @@ std::vector<std::string> choose_vector_flags(const std::set<std::string_view>& f
   return chosen;
 }
 
-/// Where this process stands in a cgroup hierarchy, seen from the mount: the innermost directory first.
-/// Containers often mount only their own part, so that the path in /proc does not exist below it.
+/// The directories of this process in a cgroup hierarchy, seen from the mount: the innermost first. Containers often
+/// mount only their own part, so that the path in /proc does not exist below it.
 std::vector<fs::path> cgroup_directories(const fs::path& mount, std::string_view path) {
   std::vector<fs::path> directories;
   for (fs::path step = fs::path(path).relative_path(); !step.empty(); step = step.parent_path())
@@ -152,7 +152,7 @@ std::optional<std::uint64_t> read_memory_limit(const fs::path& directory) {
   return std::nullopt;
 }
 
-/// One line of /proc/self/cgroup: "4:memory:/path", or "0::/path" for version 2.
+/// Reads one line of /proc/self/cgroup: "4:memory:/path", or "0::/path" for version 2.
 void read_cgroup_line(const fs::path& mounts, std::string_view line, CgroupLimits& limits) {
   const auto parts = split(line, ':');
   if (parts.size() < 3) return;
@@ -227,7 +227,7 @@ Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options) {
   }
   facts.quota_cores = limits.cores;
   facts.usable_cores = facts.allowed_cores;
-  // Rounded down: a thread that the quota does not pay for makes all of them wait for the slowest.
+  // Rounded down: with a thread more than the quota allows, all threads wait for the slowest.
   if (limits.cores) facts.usable_cores = std::clamp(static_cast<int>(*limits.cores), 1, facts.allowed_cores);
   facts.caches = read_caches(root, allowed.empty() ? 0 : allowed.front());
   if (const auto total = meminfo.find("MemTotal"); total != meminfo.end()) {
@@ -246,7 +246,7 @@ std::optional<ProcessorTime> read_processor_time(int pid, const CpuFactsOptions&
   for (fs::directory_iterator thread(threads, failed), end; !failed && thread != end; thread.increment(failed)) {
     // "running waiting timeslices", in nanoseconds: Documentation/scheduler/sched-stats.rst of the kernel.
     const auto text = read_trimmed(thread->path() / "schedstat");
-    // It ended since the directory was read.
+    // The thread ended since the directory was read.
     if (!text) continue;
     const auto fields = split(*text, ' ');
     if (fields.size() != 3) return std::nullopt;

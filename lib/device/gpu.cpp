@@ -15,13 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What kgen-gpu answers where there is no device.
+/// Exit code of kgen-gpu where there is no device.
 constexpr int k_machine_lacks = 69;
 /// The first use of a driver after boot, without its persistence service, can take many seconds for each device.
 constexpr std::chrono::seconds k_facts_timeout{120};
 constexpr std::chrono::seconds k_bandwidth_timeout{120};
 constexpr int k_kept_schema = 1;
-/// A copy reaches 0.8 and more of what the memory can do. Below this, somebody else used the device: not to be kept.
+/// A copy reaches 0.8 and more of the peak. Below this, another process used the device, so the result is not kept.
 constexpr double k_least_share = 0.5;
 constexpr std::size_t k_max_measurement_bytes = 1u << 16;
 
@@ -47,7 +47,7 @@ Result<ProcessOutcome> run(const GpuProbeOptions& options, std::vector<std::stri
   return outcome;
 }
 
-/// The one line that it complained with.
+/// The first line of its error output.
 std::string complaint(const ProcessOutcome& outcome) {
   constexpr std::string_view k_prefix = "kgen-gpu: ";
   auto said = trim(outcome.standard_error);
@@ -80,7 +80,7 @@ void keep_measurement(const GpuFacts& gpu, double bytes_per_second, const fs::pa
   const auto path = measurement_file(gpu, cache_dir);
   const auto text =
       to_pretty_json(to_value(Measurement{k_kept_schema, gpu.uuid, gpu.driver_version, bytes_per_second}));
-  // It is measured again next time.
+  // If this fails, it is measured again next time.
   if (make_directories(path.parent_path())) (void)write_file_atomic(path, text, {.durability = Durability::Rename});
 }
 
@@ -107,12 +107,12 @@ void fill_in(GpuFacts& gpu, const GpuCatalog& catalog) {
     gpu.tf32_per_second = model->facts.tf32_per_second;
     gpu.fp16_per_second = model->facts.fp16_per_second;
   } else if (gpu.memory_clock_khz > 0 && gpu.memory_bus_bits > 0) {
-    // Data goes over at both edges of the clock.
+    // Data is transferred at both edges of the clock.
     gpu.memory_bytes_per_second = 2.0 * gpu.memory_clock_khz * 1e3 * gpu.memory_bus_bits / 8;
   }
 }
 
-/// Why nothing is to be seen, with what may hide it.
+/// Why no GPU is visible, with what may hide it.
 std::string why_none(std::string reason, const GpuProbeOptions& options) {
   const auto visible = options.environment.find("CUDA_VISIBLE_DEVICES");
   if (visible == options.environment.end() || reason.find("libcuda") != std::string::npos) return reason;

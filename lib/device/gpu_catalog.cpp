@@ -17,7 +17,7 @@ namespace {
 
 constexpr int k_catalog_schema = 1;
 constexpr std::size_t k_max_bytes = 4u << 20;
-/// A wrong name is shown with so many that may have been meant.
+/// Number of suggestions for an unknown name.
 constexpr std::size_t k_max_listed = 16;
 
 struct CatalogFile {
@@ -28,7 +28,7 @@ BOOST_DESCRIBE_STRUCT(CatalogFile, (), (schema, gpus))
 
 bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
 
-/// Words that say nothing beside a model's own name.
+/// Words that do not help to tell a model from others.
 bool is_noise(const std::string& word) {
   static const std::set<std::string, std::less<>> k_noise{"nvidia", "amd",    "geforce",  "instinct", "tesla",
                                                           "quadro", "radeon", "graphics", "gpu"};
@@ -58,7 +58,7 @@ std::string list_of(const GpuReading& reading) {
 }
 
 bool is_like(const GpuFacts& a, const GpuFacts& b) {
-  // A driver keeps a little more of one than of another; the next larger model has half as much again.
+  // Drivers reserve slightly different amounts of memory; the next larger model has half as much again.
   constexpr std::uint64_t k_memory_part = 64;
   const auto [less, more] = std::minmax(a.memory_bytes, b.memory_bytes);
   return a.vendor == b.vendor && a.name == b.name && a.architecture == b.architecture &&
@@ -148,7 +148,7 @@ Result<GpuFacts> choose_gpu(const GpuReading& reading, const GpuCatalog& catalog
   const auto meant = find_gpu_models(catalog, asked);
   for (const auto* model : meant)
     if (chosen == nullptr) chosen = take([&](const auto& gpu) { return gpu.model == model->facts.name; });
-  // What the catalog does not know: "l40" for an NVIDIA L40. What it knows would be another device.
+  // A device that the catalog does not list: "l40" for an NVIDIA L40. A listed name would mean another device.
   if (chosen == nullptr && meant.empty())
     chosen = take([&](const auto& gpu) { return contains_all(gpu_name_words(gpu.name), gpu_name_words(asked)); });
   if (chosen != nullptr) return *chosen;

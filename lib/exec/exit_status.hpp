@@ -6,8 +6,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// How a process ended. Neither member is set when the surrounding program took the status away, as it does when it
-/// ignores SIGCHLD or waits for all children.
+/// How a process ended. Neither member is set when another part of the program reaped it, for instance by ignoring
+/// SIGCHLD or waiting for all children.
 struct ExitStatus {
   std::optional<int> exit_code;
   std::optional<int> signal;

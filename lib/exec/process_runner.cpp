@@ -48,7 +48,7 @@ class Capture {
   [[nodiscard]] bool truncated() const { return truncated_; }
   [[nodiscard]] std::string take() { return std::move(text_); }
 
-  /// Reads what is there, in so many steps that a flood cannot keep the caller from its deadline.
+  /// Reads what is there, in a limited number of steps, so that a flood cannot keep the caller from its deadline.
   void read_available(std::vector<char>& buffer) {
     for (int round = 0; round < 16 && reading_.valid(); ++round) {
       const ssize_t count = ::read(reading_.get(), buffer.data(), buffer.size());

@@ -77,7 +77,7 @@ class FailureReport {
   template <class... Context>
   [[noreturn]] void on_exec_error(const Context&...) {
     failure_.error = errno;
-    // A pipe takes a record of this size whole or not at all; a failure here could not be reported to anyone.
+    // A pipe takes a record of this size whole or not at all; a failure here cannot be reported.
     [[maybe_unused]] const ssize_t written = ::write(writing_.get(), &failure_, sizeof failure_);
     ::_exit(127);
   }
@@ -102,9 +102,9 @@ class FailureReport {
   bool shares_memory_ = false;
 };
 
-/// An initializer of Boost.Process: what the child does before it becomes the program. The action is false, with errno,
-/// when it failed. It allocates nothing and takes no lock, because vfork is a fork under some sanitizers and emulators,
-/// and another thread may have held the allocator's lock then.
+/// An initializer of Boost.Process: an action of the child before it becomes the program. The action is false, with
+/// errno, when it failed. It allocates nothing and takes no lock, because vfork is a fork under some sanitizers and
+/// emulators, and another thread may have held the allocator's lock then.
 template <class Action>
 struct InChild {
   FailureReport& report;

@@ -12,7 +12,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What happens to a child when the *thread* that started it ends: Linux ties the death signal to that thread.
+/// The effect on a child when the *thread* that started it ends: Linux ties the death signal to that thread.
 enum class ParentDeath {
   Kill,    ///< the leader is killed; start it from a thread that lives as long as it should
   Ignore,  ///< the child lives on; for children that watch a socket of their parent themselves
@@ -30,7 +30,7 @@ struct ChildRequest {
   std::vector<std::string> command{};
   /// The whole environment of the child; see clean_environment().
   std::map<std::string, std::string> environment{};
-  /// Empty: that of the caller.
+  /// Empty: the caller's.
   std::string working_directory{};
   ResourceLimits limits{};
   ParentDeath parent_death = ParentDeath::Kill;

@@ -28,7 +28,7 @@ Result<std::unique_ptr<Zygote>> Zygote::start(ZygoteOptions options) {
   KERNELGEN_TRY(auto sockets, make_stream_pair());
   KERNELGEN_TRY(auto log, MemoryLog::create());
   ChildRequest request;
-  // -s and PYTHONSAFEPATH: neither the user's site directory nor the working directory may shadow a module of ours.
+  // -s and PYTHONSAFEPATH: neither the user's site directory nor the working directory may shadow kernelgen's modules.
   request.command = {options.python, "-s", "-B", "-m", options.module, "--fd", std::to_string(k_socket_in_child)};
   request.command.insert(request.command.end(), options.arguments.begin(), options.arguments.end());
   request.environment = options.environment;

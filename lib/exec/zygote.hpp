@@ -37,9 +37,9 @@ struct ZygoteOptions {
 /// Longest time that a zygote's imports may take: torch on a slow network file system takes minutes.
 inline constexpr std::chrono::milliseconds k_import_timeout{300'000};
 
-/// What a fork of the zygote is for.
+/// Purpose of a fork of the zygote.
 struct ForkOptions {
-  /// A directory for what candidates build, which the fork may write to; empty: none.
+  /// A directory for the builds of candidates, writable for the fork; empty: none.
   std::string builds{};
   /// True: the fork only builds there, and never sees a device.
   bool builder = false;

@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 constexpr int k_schema = 1;
 
-/// In the order of EventBody's alternatives.
+/// Names in the order of EventBody's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<EventBody>> k_types{
     "run_started",     "run_resumed",   "task_described",   "action_issued",   "request_sent", "request_pending",
     "request_unknown", "reply_arrived", "request_failed",   "action_finished", "best_changed", "budget_exhausted",
@@ -34,7 +34,7 @@ constexpr std::array<Reader, sizeof...(I)> make_readers(std::index_sequence<I...
 }
 constexpr auto k_readers = make_readers(std::make_index_sequence<std::variant_size_v<EventBody>>());
 
-/// Which of the types it is.
+/// The index of the event's type.
 Result<std::size_t> find_type(const json::object& object) {
   const auto* schema = object.if_contains("schema");
   const auto* type = object.if_contains("type");

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How events are spelled in JSON.
+/// JSON forms of the events.
 
 #include <kernelgen/store/event.hpp>
 

@@ -39,7 +39,7 @@ class MemoryJournal final : public Journal {
   std::vector<Event> events_;
 };
 
-/// Lines up to the last line end; `whole` gets their length in bytes.
+/// Parses the lines up to the last line end, and sets `whole` to their length in bytes.
 Result<std::vector<Event>> parse_journal(std::string_view text, const std::string& name, std::size_t& whole) {
   std::vector<Event> events;
   whole = 0;
@@ -60,7 +60,7 @@ class FileJournal final : public Journal {
         files_(directory),
         clock_(std::move(clock)) {}
 
-  /// Reads what is there, cuts a torn last line off, and writes the files that a crash left out.
+  /// Reads the journal, cuts a torn last line off, and writes the files that a crash left out.
   Result<void> open() {
     fd_.reset(::open(name_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
     if (!fd_.valid()) return errno_error(errno, "cannot open " + name_);
@@ -79,7 +79,7 @@ class FileJournal final : public Journal {
     auto written = write_all(fd_.get(), line, name_);
     if (written && ::fdatasync(fd_.get()) != 0) written = errno_error(errno, "cannot write " + name_);
     if (!written) {
-      // Half a line in the middle would be damage; at the end it is only torn, so that it matters little if this fails.
+      // Half a line at the end is cut off when the journal is opened again, so it matters little if this fails.
       [[maybe_unused]] const auto ignored = cut();
       return written;
     }

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 std::string extension_of(const ActionResult& result) { return std::string(file_extension(result.candidate->language)); }
 
-/// What an action without a record leaves: its status, and the analysis if it was one.
+/// The file of an action without a record: its status, and the analysis if it was one.
 std::string status_json(const ActionResult& result) {
   boost::json::object object{{"action", result.action.id}, {"status", to_string(result.status)}};
   if (!result.message.empty()) object["message"] = result.message;

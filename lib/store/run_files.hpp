@@ -17,9 +17,9 @@ class RunFiles {
  public:
   explicit RunFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  /// Writes what belongs to the event.
+  /// Writes the files that belong to the event.
   Result<void> apply(const Event& event);
-  /// Applies an event of an earlier session; writes only what a crash left out.
+  /// Applies an event of an earlier session; writes only files that are missing after a crash.
   Result<void> restore(const Event& event);
   /// Called after the last restore(). Writes the files of the best candidate, which each BestChanged replaces.
   Result<void> restore_best();

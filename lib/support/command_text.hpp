@@ -9,8 +9,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// A command line in words, separated by blanks. Quotes of both kinds keep blanks, a backslash keeps the next character
-/// (within '...' it is one); nothing else is special, no shell is involved. InvalidArgument for a quote that stays
+/// Splits a command line at blanks. Quotes of both kinds keep blanks, a backslash keeps the next character (but within
+/// '...' it stands for itself); nothing else is special, no shell is involved. InvalidArgument for a quote that stays
 /// open.
 [[nodiscard]] Result<std::vector<std::string>> split_command(std::string_view line);
 

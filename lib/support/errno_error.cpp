@@ -19,7 +19,7 @@ ErrorCode error_code_for(int error_number) {
       return ErrorCode::PermissionDenied;
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:  // the file size limit of the process: as full as a disk can be for it
+    case EFBIG:  // the process's limit of a file's size
       return ErrorCode::NoSpace;
     case EISDIR:
     case EINVAL:

@@ -23,18 +23,18 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t k_max_id = 160;
 constexpr std::string_view k_claim = ".claim.";
-/// Looking for the request itself takes a listing: not at every poll.
+/// Finding the request itself needs a listing, which is too slow for every poll.
 constexpr int k_polls_per_listing = 10;
 
-/// Marks a reply that was set aside, behind its name.
+/// Follows the name of a reply that was set aside.
 constexpr std::string_view k_aside = ".old-";
-/// An unusable answer is kept for the person who looks into it.
+/// An unusable answer is kept so that a person can look into it.
 constexpr auto k_aside_age = std::chrono::hours{24 * 7};
 /// Writing takes seconds, on a slow file system minutes.
 constexpr auto k_temporary_age = std::chrono::hours{1};
 
-/// Whether write_file_atomic() or SharedDirectory::now() made a file of this name. Other names that begin with a dot
-/// belong to the file system or to people.
+/// Whether write_file_atomic() or SharedDirectory::now() made a file of this name. Other hidden files belong to the
+/// file system or to people.
 bool is_temporary_name(std::string_view name) {
   const auto is_hex = [](std::string_view text, std::size_t digits) {
     return text.size() == digits && text.find_first_not_of("0123456789abcdef") == text.npos;
@@ -82,11 +82,11 @@ std::string make_holder_name() {
   return name + "-" + std::to_string(::getpid()) + "-" + random_hex(4);
 }
 
-/// The names of the directory, by what they mean.
+/// The files of the directory, by their meaning.
 struct FileExchange::Listing {
   std::set<std::string> requests;
   std::set<std::string> replies;
-  /// By id; more than one when a request was posted again while a claim was on its way.
+  /// By id; several when a request was posted again during a claim.
   std::map<std::string, std::set<std::string>> claims;
 
   void add(const std::string& name, const FileExchangeOptions& options) {
@@ -105,7 +105,7 @@ struct FileExchange::Listing {
   }
 };
 
-/// Watches one reply until it has settled.
+/// Watches one reply until its file has settled.
 class FileExchange::Watch {
  public:
   Watch(const FileExchange& exchange, std::string name) : exchange_(exchange), name_(std::move(name)) {}
@@ -123,8 +123,8 @@ class FileExchange::Watch {
       last_ = now;
       ++changes_;
       since_ = steady_clock::now();
-      // A file that is older than that need not be watched. Its time may be of another machine, or in the future:
-      // then watching decides.
+      // A file that is older than that need not be watched. A time from another machine's clock, or in the future,
+      // proves nothing, so such a file is watched.
       const auto time = directory.now();
       settled_ = time && *time - now->modified >= options.settle;
     }
@@ -136,7 +136,7 @@ class FileExchange::Watch {
     return text;
   }
 
-  /// Whether a reply is there of which another look soon may be the last.
+  /// Whether there is a reply that another look soon may find settled.
   [[nodiscard]] bool settling() const { return last_ && !settled_ && last_->size > 0 && changes_ <= 1; }
 
  private:
@@ -186,7 +186,7 @@ Result<std::optional<std::string>> FileExchange::read_name(const std::string& na
   return directory.read(name, options_.max_bytes);
 }
 
-/// Wherever it is. A claim may be made or given back between two looks, so the first place is looked at twice.
+/// Looks at both places. A claim may be made or given back between two looks, so the first place is looked at twice.
 Result<std::optional<std::string>> FileExchange::posted_request(std::string_view id) const {
   KERNELGEN_TRY(auto content, read_name(request_name(id)));
   if (content) return content;
@@ -206,7 +206,7 @@ Result<void> FileExchange::post(std::string_view id, std::string_view request) c
     return Error{ErrorCode::InvalidArgument,
                  "the request " + std::string(id) + " is larger than " + std::to_string(options_.max_bytes) + " bytes"};
   const auto posted = posted_request(id);
-  // What is too large to be read is not ours.
+  // A request that is too large to be read was not posted by us.
   if (!posted && posted.error().code != ErrorCode::InvalidArgument) return posted.error();
   if (posted && *posted && **posted == request) return {};
   KERNELGEN_CHECK(withdraw(id));
@@ -289,7 +289,7 @@ Result<void> FileExchange::give_back_expired(Listing& listing) const {
         live.insert(holder);
         continue;
       }
-      // Somebody else may be faster, or the holder may have woken up and answered: then there is nothing to rename.
+      // Another claimant may be faster, or the holder may have answered after all: then there is nothing to rename.
       KERNELGEN_TRY(const bool given_back, directory.rename(claim_name(id, holder), request_name(id)));
       if (given_back) listing.requests.insert(id);
     }
@@ -298,15 +298,15 @@ Result<void> FileExchange::give_back_expired(Listing& listing) const {
   return {};
 }
 
-/// Whether it is ours now.
+/// True if the claim succeeded.
 Result<bool> FileExchange::claim(const std::string& id, const std::string& name) const {
   KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
-  // A rename keeps the file's time: without this the claim of an old request would be born expired.
+  // A rename keeps the file's time: without this touch, the claim of an old request would expire at once.
   KERNELGEN_TRY(const bool there, directory.touch(request_name(id)));
   if (!there) return false;
   KERNELGEN_TRY(const bool renamed, directory.rename(request_name(id), name));
   if (renamed) return true;
-  // NFS repeats a rename whose answer got lost, and then does not find the file. Nobody else makes this name.
+  // NFS repeats a rename whose answer got lost, and then does not find the file. No other process makes this name.
   KERNELGEN_TRY(const auto claim, directory.look(name));
   return claim.has_value();
 }
@@ -327,7 +327,7 @@ Result<std::optional<FileClaim>> FileExchange::claim_next(std::string_view holde
     KERNELGEN_TRY(const bool ours, claim(id, claim_name(id, holder)));
     if (!ours) continue;
     FileClaim found(*this, id, std::string(holder));
-    // Between our listing and our claim somebody may have answered it and put it back.
+    // Between our listing and our claim, another claimant may have answered the request and put it back.
     KERNELGEN_TRY(const auto now, SharedDirectory::open(options_.directory));
     KERNELGEN_TRY(const auto reply, now.look(reply_name(id)));
     if (!reply) return std::optional<FileClaim>{std::move(found)};
@@ -406,7 +406,7 @@ Result<ClaimState> FileClaim::publish(std::string_view reply) const {
   if (reply.size() > exchange_->options_.max_bytes)
     return Error{ErrorCode::InvalidArgument,
                  "the reply is larger than " + std::to_string(exchange_->options_.max_bytes) + " bytes"};
-  // With a fresh lease nobody takes the request from us while we write.
+  // With a fresh lease, no other claimant takes the request while we write.
   KERNELGEN_TRY(const auto state, refresh());
   if (state == ClaimState::Lost) return ClaimState::Lost;
   KERNELGEN_CHECK(write_file_atomic(exchange_->reply_path(id_), reply));

@@ -5,7 +5,7 @@
 /// asked of the file system: no locks, no notification, no agreement of the machines' clocks.
 ///
 ///     ID.request      appears by rename. An answered request stays beside its reply: it says what the reply answers
-///     ID.claim.WHO    the request in the hands of WHO (renamed, so exactly one gets it); touched while WHO works. One
+///     ID.claim.HOLDER the request, claimed by HOLDER (by rename, so exactly one gets it) and touched meanwhile. One
 ///                     that was not touched for the length of a lease is given back by rename
 ///     ID.reply        appears by rename, or, where people write it, counts once it has settled
 ///     .ANYTHING       on its way to one of the above, or left by a writer that died; never read
@@ -32,55 +32,55 @@ inline namespace v0 {
 /// How a directory is used. Both sides must agree on the suffixes.
 struct FileExchangeOptions {
   std::filesystem::path directory;
-  /// Such as ".request.json".
+  /// Suffix of requests, such as ".request.json".
   std::string request_suffix;
   std::string reply_suffix;
-  /// Larger files are refused, whichever way they go.
+  /// Larger requests and replies are refused.
   std::size_t max_bytes = 64u << 20;
-  /// A reply counts once it was not empty and left alone for so long. 0 where replies appear by rename.
+  /// A reply counts once its file is not empty and has not changed for this time. 0 where replies appear by rename.
   std::chrono::milliseconds settle{0};
-  /// How often to look.
+  /// Time between two looks.
   std::chrono::milliseconds poll{200};
-  /// A claim that was not touched for so long belongs to nobody. Claimants touch theirs every quarter of it.
+  /// A claim that was not touched for this time is given back. Holders touch theirs every quarter of it.
   std::chrono::milliseconds lease{60'000};
 };
 
-/// Letters, digits, '.', '_', '-'; neither a dot nor a dash in front; 1 to 160 of them.
+/// Whether a text can be an id: letters, digits, '.', '_', '-'; neither a dot nor a dash in front; 1 to 160 of them.
 [[nodiscard]] bool is_exchange_id(std::string_view id);
 
-/// A name for one claimant that no other process has: "host-pid-random".
+/// A unique name for one claimant: "host-pid-random".
 [[nodiscard]] std::string make_holder_name();
 
-/// Whether a claim is still its holder's.
+/// Whether a claim still belongs to its holder.
 enum class ClaimState {
   Held,
-  Lost,  ///< withdrawn by the asker, or taken for abandoned and given back
+  Lost,  ///< withdrawn by the asker, or given back after its lease expired
 };
 
-/// One request of an exchange, as its files tell it.
+/// One request of an exchange.
 struct ExchangeEntry {
   std::string id;
   /// The name of the claimant; empty: the request waits.
   std::string holder{};
-  /// Time since the request appeared, or since its claimant gave its last sign of life.
+  /// Time since the request appeared, or since its holder last touched the claim.
   std::chrono::nanoseconds age{0};
 };
 
-/// What lies in an exchange, each list with the oldest first.
+/// The files of an exchange, each list with the oldest first.
 struct ExchangeContent {
   std::vector<ExchangeEntry> waiting{};
   std::vector<ExchangeEntry> claimed{};
-  /// Claims whose lease is over.
+  /// Claims with an expired lease.
   std::vector<ExchangeEntry> expired{};
   std::size_t answered = 0;
-  /// Names of files that nothing will read again; see FileExchange::remove_leftovers().
+  /// Names of files that will never be read again; see FileExchange::remove_leftovers().
   std::vector<std::string> leftovers{};
 };
 
 class FileExchange;
 
-/// A request in our hands. Nothing happens to it at the end of this object's life: give it back or answer it, else its
-/// lease runs out. Thread-safe; the exchange outlives it.
+/// A claimed request. The destructor does nothing to it: give it back or answer it, else its lease expires.
+/// Thread-safe; the exchange outlives it.
 class FileClaim {
  public:
   [[nodiscard]] const std::string& id() const noexcept { return id_; }
@@ -88,9 +88,10 @@ class FileClaim {
   [[nodiscard]] Result<std::string> read() const;
   /// Renews the lease.
   [[nodiscard]] Result<ClaimState> refresh() const;
-  /// Publishes the reply and puts the request beside it. Lost: somebody else answers, and nothing was written.
+  /// Publishes the reply and puts the request beside it. Lost: another claimant has the request, and nothing was
+  /// written.
   [[nodiscard]] Result<ClaimState> publish(std::string_view reply) const;
-  /// For somebody else to answer.
+  /// Gives the request back, so that another claimant can answer it.
   [[nodiscard]] Result<void> give_back() const;
 
  private:
@@ -106,7 +107,7 @@ class FileClaim {
 struct AskOptions {
   Waiting waiting = Waiting::Wait;
   std::optional<std::chrono::steady_clock::time_point> deadline = {};
-  /// Called, from the thread that asks, with the holder each time somebody claims the request.
+  /// Called, from the asking thread, with the holder each time the request is claimed.
   std::function<void(const std::string& holder)> on_claimed = {};
 };
 
@@ -120,33 +121,33 @@ class FileExchange {
   [[nodiscard]] std::filesystem::path request_path(std::string_view id) const;
   [[nodiscard]] std::filesystem::path reply_path(std::string_view id) const;
 
-  /// Puts the request there unless the same one is there already; a reply to another request of this name is set aside
-  /// (as ID.reply.old-...), and whoever works on that one finds it withdrawn.
+  /// Writes the request unless the same one is there already. A reply to another request of this name is set aside (as
+  /// ID.reply.old-...), and that request's claimant finds it withdrawn.
   [[nodiscard]] Result<void> post(std::string_view id, std::string_view request) const;
 
-  /// post(), then the reply, at once when it is there. A request that vanishes meanwhile is posted again.
-  /// Pending with Waiting::Return; Timeout; Cancelled; NotFound when the directory is gone. In all these cases the
-  /// request stays, so that a later ask() finds its reply.
+  /// Posts the request and returns the reply, at once when it is there. A request that vanishes meanwhile is posted
+  /// again. Pending with Waiting::Return; Timeout; Cancelled; NotFound when the directory is gone. After these errors
+  /// the request stays, so that a later ask() finds its reply.
   [[nodiscard]] Result<std::string> ask(std::string_view id, std::string_view request, const AskOptions& options,
                                         const std::stop_token& stop) const;
 
-  /// The reply if there is one that has settled, to whichever request.
+  /// The reply if there is one that has settled, whichever request it answers.
   [[nodiscard]] Result<std::optional<std::string>> find_reply(std::string_view id) const;
 
-  /// Nobody wants the answer any more. A claimant notices when it renews its lease. Fine when there is none.
+  /// Removes a request. A claimant notices when it renews its lease. Fine when there is none.
   [[nodiscard]] Result<void> withdraw(std::string_view id) const;
 
-  /// Takes an unusable reply out of the way, to ID.reply.old-...; fine when there is none.
+  /// Renames an unusable reply to ID.reply.old-...; fine when there is none.
   [[nodiscard]] Result<void> set_reply_aside(std::string_view id) const;
 
   /// Claims the oldest request that is neither answered nor claimed, after giving back those with expired leases.
   [[nodiscard]] Result<std::optional<FileClaim>> claim_next(std::string_view holder) const;
 
-  /// A look that changes nothing.
+  /// Lists the files. Changes nothing.
   [[nodiscard]] Result<ExchangeContent> inspect() const;
 
-  /// Removes what writers that died left behind for more than an hour, and replies that were set aside for more than a
-  /// week. Returns how many files that were.
+  /// Removes temporary files that are older than an hour, and replies that were set aside more than a week ago. Returns
+  /// the number of removed files.
   [[nodiscard]] Result<int> remove_leftovers() const;
 
  private:

@@ -35,7 +35,7 @@ std::string host_name() {
 }
 
 /// "process 4711 on node7, since 2025-01-31T12:00:00.000Z"; empty when the file says nothing, because its holder is
-/// just writing it or is an older version.
+/// still writing it or is an older version.
 std::string describe_holder(const std::filesystem::path& file) {
   const auto text = read_file(file, k_max_holder_bytes);
   const auto holder = text ? read_lock_holder(*text) : std::nullopt;
@@ -60,7 +60,7 @@ Result<bool> try_lock(int fd, std::string_view name, LockKind kind) {
 
 Result<bool> wait_for_lock(int fd, std::string_view name, steady_clock::time_point deadline,
                            const std::stop_token& stop, std::chrono::milliseconds poll) {
-  // flock() itself can be waited for, but neither with a deadline nor with a stop token.
+  // flock() can wait by itself, but neither with a deadline nor with a stop token.
   while (true) {
     KERNELGEN_TRY(const bool locked, try_lock(fd, name));
     if (locked) return true;
@@ -97,7 +97,7 @@ Result<LockFile> LockFile::acquire(const LockFileRequest& request) {
   const auto since = utc_iso8601(std::chrono::system_clock::now());
   const std::string text = fmt::format("pid {}\nhost {}\nsince {}\n", ::getpid(), host_name(), since);
   LockFile lock(std::move(fd));
-  // The lock holds without its text: a full disk makes only the message of the next one poorer.
+  // The lock holds without its text: a full disk only makes messages less precise.
   if (::ftruncate(lock.fd_.get(), 0) == 0) static_cast<void>(write_all(lock.fd_.get(), text, name));
   return lock;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Locks between processes. flock(2) is called here and nowhere else: the kernel releases such a lock when its process
-/// ends, however it ends, so that no lock outlives its holder.
+/// Locks between processes. Only this file calls flock(2): the kernel releases such a lock when its process ends in any
+/// way, so that no lock outlives its holder.
 
 #include <chrono>
 #include <filesystem>
@@ -23,12 +23,12 @@ enum class LockKind {
   Shared,     ///< excludes exclusive locks only
 };
 
-/// Locks an open file without waiting. False when a lock of another descriptor, perhaps of this process, is in the way.
-/// The lock ends when the last copy of the descriptor closes. `name` is for messages.
+/// Locks an open file without waiting. False when another descriptor, perhaps of this process, holds a conflicting
+/// lock. The lock ends when the last copy of the descriptor closes. `name` is for messages.
 [[nodiscard]] Result<bool> try_lock(int fd, std::string_view name, LockKind kind = LockKind::Exclusive);
 
-/// The same, but asks again every `poll` until the lock is there or `deadline` has passed; false at the deadline.
-/// Cancelled when stopped.
+/// The same, but tries again every `poll` until it succeeds or `deadline` has passed; false at the deadline. Cancelled
+/// when stopped.
 [[nodiscard]] Result<bool> wait_for_lock(int fd, std::string_view name, std::chrono::steady_clock::time_point deadline,
                                          const std::stop_token& stop,
                                          std::chrono::milliseconds poll = std::chrono::milliseconds{5});
@@ -44,24 +44,24 @@ struct LockHolder {
   std::string since;
 };
 
-/// What a lock file says of its holder; nothing when it says nothing that can be read.
+/// Reads the content of a lock file; nothing when it names no holder.
 [[nodiscard]] std::optional<LockHolder> read_lock_holder(std::string_view text);
 
 /// How to take a lock file.
 struct LockFileRequest {
-  /// Made when missing, and never removed: removing it would let two processes hold two files of one name.
+  /// Created when missing, and never removed: removing it would let two processes lock two files of one name.
   std::filesystem::path file;
-  /// What the lock protects, and what its user can do while it is taken. Both are for the message.
+  /// The resource that the lock protects, and the user's remedy while it is taken. Both are for the message.
   std::string resource;
   std::string advice;
-  /// How long to wait for another holder.
+  /// Time to wait for another holder.
   std::chrono::milliseconds wait{0};
 };
 
-/// A file that one process at a time holds, and that says which one. Releases it at the end of its life.
+/// A file that one process at a time locks, and that names this process. The destructor releases the lock.
 class LockFile {
  public:
-  /// Busy, naming the holder, when another one does not release it in time.
+  /// Busy, naming the holder, when another process does not release it in time.
   [[nodiscard]] static Result<LockFile> acquire(const LockFileRequest& request);
 
   LockFile(LockFile&& other) noexcept = default;

@@ -20,7 +20,7 @@ inline namespace v0 {
 namespace fs = std::filesystem;
 namespace {
 
-/// Removes a half-written file unless told that it was published.
+/// Removes a half-written file unless it was published.
 class FileRemover {
  public:
   explicit FileRemover(std::string path) : path_(std::move(path)) {}
@@ -35,7 +35,7 @@ class FileRemover {
   std::string path_;
 };
 
-/// A rename is on disk once its directory is; a file system that cannot do that is no reason to fail.
+/// A rename is durable once its directory is synced; a file system that cannot sync is no reason to fail.
 void sync_directory(const fs::path& directory) {
   UniqueFd fd(::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd.valid()) ::fsync(fd.get());
@@ -62,7 +62,7 @@ Result<std::string> read_all(int fd, std::size_t max_bytes, std::string_view nam
     content.reserve(std::min(static_cast<std::size_t>(info.st_size) + 1, max_bytes + 1));
   std::size_t used = 0;
   while (true) {
-    // One byte more than allowed is enough to know that there is too much.
+    // One byte more than allowed is enough to detect a file that is too large.
     const std::size_t wanted = std::min<std::size_t>(1u << 16, max_bytes + 1 - used);
     content.resize(used + wanted);
     const ssize_t count = ::read(fd, content.data() + used, wanted);
@@ -91,7 +91,7 @@ Result<void> write_file_atomic(const fs::path& path, std::string_view content, W
   const std::string what = "cannot write " + path.string();
   const std::string temporary =
       (path.parent_path() / ("." + path.filename().string().substr(0, 100) + "." + random_hex(6) + ".tmp")).string();
-  // Owner-writable while it is written, whatever it shall be afterwards.
+  // Writable for the owner meanwhile, whatever the final mode is.
   UniqueFd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd.valid()) return errno_error(errno, what);
   FileRemover remover(temporary);

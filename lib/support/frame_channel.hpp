@@ -25,9 +25,9 @@ class FrameChannel {
 
   /// Sends one frame; `fds` travel with its first byte. Never raises SIGPIPE. A peer that is gone is Unavailable.
   [[nodiscard]] Result<void> send(std::string_view body, std::span<const int> fds = {});
-  /// The next frame. Timeout, Cancelled, Protocol, or Unavailable when the peer closed the connection.
+  /// Receives the next frame. Timeout, Cancelled, Protocol, or Unavailable when the peer closed the connection.
   [[nodiscard]] Result<std::string> receive(std::chrono::milliseconds timeout, const std::stop_token& stop);
-  /// The descriptors that came along since this was called last, in order.
+  /// Takes the descriptors that arrived since the last call, in order.
   [[nodiscard]] std::vector<UniqueFd> take_fds() { return std::exchange(fds_, {}); }
 
  private:

@@ -26,7 +26,7 @@ std::string encode_frame(std::string_view body) {
 }
 
 void FrameDecoder::feed(std::string_view bytes) {
-  // Dropping what was consumed only now and then keeps feeding linear.
+  // Consumed bytes are dropped only now and then, so that feeding takes linear time.
   if (consumed_ > (1u << 20) || consumed_ == buffer_.size()) {
     buffer_.erase(0, consumed_);
     consumed_ = 0;

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Framing shared by every connection of ours that carries JSON: "KGF1", a little-endian length, a UTF-8 body.
-/// docs/protocol.md is the specification.
+/// Framing of all connections that carry JSON: "KGF1", a little-endian length, a UTF-8 body. docs/protocol.md is the
+/// specification.
 
 #include <cstdint>
 #include <optional>
@@ -17,16 +17,16 @@ inline namespace v0 {
 constexpr std::size_t k_frame_header_bytes = 8;
 constexpr std::size_t k_max_frame_body_bytes = 64u << 20;
 
-/// The bytes of one frame. Requires: body.size() <= k_max_frame_body_bytes.
+/// Encodes one frame. Requires: body.size() <= k_max_frame_body_bytes.
 [[nodiscard]] std::string encode_frame(std::string_view body);
 
-/// Cuts a byte stream into frames. Pure: no I/O. After an error it stays in error.
+/// Splits a byte stream into frames. Pure: no I/O. After an error, every call returns it.
 class FrameDecoder {
  public:
   void feed(std::string_view bytes);
-  /// The next whole body; nothing when more bytes are needed; Protocol error for a stream that is not ours.
+  /// The next whole body; nothing when more bytes are needed; Protocol for a stream without frames.
   [[nodiscard]] Result<std::optional<std::string>> next();
-  /// Whether bytes of an unfinished frame are waiting: an end of file now would be a torn frame.
+  /// Whether bytes of an unfinished frame were received: an end of file now would mean a torn frame.
   [[nodiscard]] bool mid_frame() const { return consumed_ < buffer_.size(); }
 
  private:

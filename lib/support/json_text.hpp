@@ -12,10 +12,10 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Parses one JSON document. InvalidArgument with the position when it is not JSON.
+/// Parses one JSON document. InvalidArgument, with the position, for malformed text.
 [[nodiscard]] Result<boost::json::value> parse_json(std::string_view text);
 
-/// The document for people: indented, with lists of plain numbers and texts on one line; ends with a line end.
+/// Formats a document for people: indented, with lists of plain numbers and texts on one line; ends with a line end.
 [[nodiscard]] std::string to_pretty_json(const boost::json::value& value);
 
 }  // namespace v0

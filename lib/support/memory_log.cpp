@@ -20,7 +20,7 @@ constexpr std::size_t k_last_line_bytes = 2000;
 
 Result<MemoryLog> MemoryLog::create() {
   UniqueFd fd(::memfd_create("kernelgen-log", MFD_CLOEXEC));
-  // Appending: a helper and its children write to it.
+  // In append mode, a helper and its children do not overwrite each other's lines.
   if (!fd.valid() || ::fcntl(fd.get(), F_SETFL, O_APPEND) != 0)
     return errno_error(errno, "cannot make a log in memory");
   return MemoryLog(std::move(fd));

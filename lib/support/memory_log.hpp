@@ -9,12 +9,12 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Standard error of a helper process, kept in memory: it never blocks the writer and needs no reader.
+/// Standard error of a helper process, kept in a memory file: it never blocks the writer and needs no reader.
 class MemoryLog {
  public:
   [[nodiscard]] static Result<MemoryLog> create();
   [[nodiscard]] int fd() const { return fd_.get(); }
-  /// The last line, sanitized and capped: Python's names the exception. Empty when nothing was written.
+  /// The last line, sanitized and capped: Python's last line names the exception. Empty when nothing was written.
   [[nodiscard]] std::string last_line() const;
 
  private:

@@ -14,7 +14,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-// Seeds decide whether a verdict can be trusted, so there is no weaker source to fall back to.
+// Verdicts rely on secret seeds, so there is no weaker source to fall back to.
 void fill(void* bytes, std::size_t size) {
   auto* next = static_cast<char*>(bytes);
   while (size > 0) {

@@ -7,10 +7,10 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Secret random bytes of the operating system, as lower-case hex. At most 256 bytes at a time.
+/// Secret random bytes from the operating system, as lower-case hex. At most 256 bytes at a time.
 [[nodiscard]] std::string random_hex(std::size_t bytes);
 
-/// A secret random number of the operating system.
+/// A secret random number from the operating system.
 [[nodiscard]] std::uint64_t random_u64();
 
 /// A unique name for a record: 32 hexadecimal digits.

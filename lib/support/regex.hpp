@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Regular expressions over text that others wrote.
+/// Regular expressions for untrusted text.
 
 #include <boost/regex_fwd.hpp>
 #include <cstddef>
@@ -11,8 +11,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The length of the first match of a pattern; nothing where there is none. A search that takes more steps than
-/// Boost.Regex allows finds nothing, instead of throwing.
+/// Length of the first match of a pattern; nothing without a match. A search that takes more steps than Boost.Regex
+/// allows finds nothing, instead of throwing.
 [[nodiscard]] std::optional<std::size_t> match_length(const boost::regex& pattern, std::string_view text);
 
 }  // namespace v0

@@ -18,7 +18,7 @@ namespace {
 
 EVP_MD_CTX* raw(void* context) { return static_cast<EVP_MD_CTX*>(context); }
 
-// OpenSSL's own calls fail here only without memory, or when SHA-256 is configured away.
+// These OpenSSL calls fail only without memory, or when SHA-256 is configured away.
 void require(bool ok) {
   if (!ok) throw std::bad_alloc();
 }

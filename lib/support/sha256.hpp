@@ -22,9 +22,9 @@ class Sha256 {
 
   void update(std::string_view bytes);
   void update(const void* bytes, std::size_t size);
-  /// The digest of everything given so far; the object starts over.
+  /// Returns the digest of the text so far and starts over.
   [[nodiscard]] std::array<unsigned char, 32> finish();
-  /// The same as 64 lower-case hexadecimal digits.
+  /// The digest as 64 lower-case hexadecimal digits.
   [[nodiscard]] std::string finish_hex();
 
  private:

@@ -21,7 +21,7 @@ std::chrono::nanoseconds modified(const struct stat& info) {
   return std::chrono::seconds(info.st_mtim.tv_sec) + std::chrono::nanoseconds(info.st_mtim.tv_nsec);
 }
 
-/// True, false for a file that is not there, or the error.
+/// True after success, false for a missing file, or the error.
 Result<bool> done_unless_missing(int result, const std::string& what) {
   if (result == 0) return true;
   if (errno == ENOENT) return false;
@@ -60,7 +60,7 @@ Result<std::optional<FileLook>> SharedDirectory::look(const std::string& name) c
 }
 
 Result<std::optional<std::string>> SharedDirectory::read(const std::string& name, std::size_t max_bytes) const {
-  // O_NONBLOCK: whoever puts a pipe there does not stop us.
+  // Without O_NONBLOCK, opening a named pipe in place of the file would block.
   UniqueFd fd(::openat(fd_.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd.valid()) {
     if (errno == ENOENT || errno == ELOOP) return std::optional<std::string>{};
@@ -83,7 +83,7 @@ Result<bool> SharedDirectory::remove(const std::string& name) const {
 }
 
 Result<bool> SharedDirectory::touch(const std::string& name) const {
-  // No times: now, and on network file systems the server says when that is.
+  // Without explicit times, a network file system takes its server's time.
   return done_unless_missing(::utimensat(fd_.get(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW), what("touch", name));
 }
 

@@ -16,35 +16,36 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// A regular file as somebody sees it; equal as long as nobody writes it.
+/// Identity, size and time of a regular file; two are equal as long as the file is not written in between.
 struct FileLook {
   ino_t inode = 0;
   off_t size = 0;
-  /// Modification time as the file system says, since its epoch. Only to be compared with SharedDirectory::now().
+  /// Modification time by the file system's clock, since its epoch. Only to be compared with SharedDirectory::now().
   std::chrono::nanoseconds modified{0};
   bool operator==(const FileLook&) const = default;
 };
 
-/// A look at the names of a directory that others change meanwhile, perhaps from other machines. What is not there is
-/// an answer here, not an error; symbolic links and whatever else is no regular file are not there.
+/// An open directory that other processes, perhaps on other machines, change meanwhile. A missing file is a normal
+/// result, not an error; symbolic links and other non-regular files count as missing.
 ///
-/// Opened for each step anew: that makes network file systems ask their server, and tells when the directory is gone.
+/// It is opened anew for each step, which makes network file systems ask their server, and shows when the directory is
+/// gone.
 class SharedDirectory {
  public:
-  /// NotFound when it is gone.
+  /// NotFound when the directory is gone.
   [[nodiscard]] static Result<SharedDirectory> open(const std::filesystem::path& path);
 
   [[nodiscard]] Result<std::vector<std::string>> names() const;
   [[nodiscard]] Result<std::optional<FileLook>> look(const std::string& name) const;
-  /// InvalidArgument for more than `max_bytes`.
+  /// Reads a file. InvalidArgument for more than `max_bytes`.
   [[nodiscard]] Result<std::optional<std::string>> read(const std::string& name, std::size_t max_bytes) const;
 
-  /// False when it is not there.
+  /// Renames a file. False when it is missing.
   [[nodiscard]] Result<bool> rename(const std::string& from, const std::string& to) const;
   [[nodiscard]] Result<bool> remove(const std::string& name) const;
-  /// Sets the modification time to now, by the clock of the file system.
+  /// Sets a file's modification time to now, by the clock of the file system. False when it is missing.
   [[nodiscard]] Result<bool> touch(const std::string& name) const;
-  /// What that clock says. Makes a file for a moment.
+  /// The current time of that clock. Creates a file for a moment.
   [[nodiscard]] Result<std::chrono::nanoseconds> now() const;
 
  private:

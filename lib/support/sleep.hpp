@@ -8,10 +8,10 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Longer than anybody waits, and far from what a clock can hold: milliseconds::max() after now would overflow.
+/// Longer than any wait, and far from the limits of a clock: now + milliseconds::max() would overflow.
 constexpr std::chrono::milliseconds k_forever = std::chrono::hours(24 * 365);
 
-/// False when stopped before that.
+/// Sleeps until `time`. False when stopped earlier.
 inline bool sleep_until(std::chrono::steady_clock::time_point time, const std::stop_token& stop) {
   std::mutex mutex;
   std::condition_variable_any never;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A limit on how many do something at once.
+/// A limit on concurrent work.
 
 #include <condition_variable>
 #include <memory>
@@ -12,7 +12,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Thread-safe. It must outlive what it gave.
+/// A counting semaphore with an adjustable limit. Thread-safe. It must outlive its slots.
 class Slots {
  public:
   /// Requires: count > 0.
@@ -33,7 +33,7 @@ class Slots {
     Slots& slots_;
   };
 
-  /// From now on so many; whoever has a slot keeps it. Requires: count > 0.
+  /// Changes the number of slots; slots that were taken stay valid. Requires: count > 0.
   void limit(int count) {
     const std::scoped_lock lock(mutex_);
     free_ += count - count_;
@@ -41,7 +41,7 @@ class Slots {
     changed_.notify_all();
   }
 
-  /// Null if it was stopped while it waited.
+  /// Waits for a free slot. Null when stopped.
   [[nodiscard]] std::unique_ptr<Slot> take(std::stop_token stop) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait(lock, std::move(stop), [&] { return free_ > 0; })) return nullptr;
@@ -53,7 +53,7 @@ class Slots {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   int count_;
-  /// Below 0 where more have one than there are now.
+  /// Negative while more slots are taken than the limit allows.
   int free_;
 };
 

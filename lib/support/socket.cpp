@@ -54,7 +54,7 @@ Result<UniqueFd> duplicate_fd(int fd) {
 Result<bool> wait_readable(int fd, std::chrono::milliseconds timeout, const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + timeout;
-  // An event of its own wakes the wait when somebody cancels: no polling.
+  // A descriptor of its own wakes the wait at cancellation, without polling.
   UniqueFd cancelled;
   if (stop.stop_possible()) cancelled.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   std::stop_callback wake(stop, [&] {

@@ -46,7 +46,7 @@ std::size_t escape_length(std::string_view text) {
     case '[':  // control sequence: parameters, then one final byte
       while (end < text.size() && text[end] >= 0x20 && text[end] < 0x40) ++end;
       return end < text.size() && text[end] >= 0x40 && text[end] < 0x7F ? end + 1 : end;
-    case ']':  // strings: up to BEL or ESC backslash; one that never ends must not swallow the rest of a log
+    case ']':  // strings: up to BEL or ESC backslash; an unterminated one must not swallow the rest of a log
     case 'P':
     case '^':
     case '_':
@@ -61,7 +61,7 @@ std::size_t escape_length(std::string_view text) {
   }
 }
 
-/// C1 controls, line and paragraph separators, direction overrides, byte order marks: they hide or reorder text.
+/// C1 controls, line and paragraph separators, direction overrides and byte order marks hide or reorder text.
 bool is_deceptive(std::string_view character) {
   if (character.size() == 2) return character[0] == '\xC2' && static_cast<unsigned char>(character[1]) < 0xA0;
   if (character == "\xEF\xBB\xBF") return true;
@@ -264,7 +264,7 @@ std::string did_you_mean(std::string_view wrong, std::span<const std::string> kn
     const std::string other = lower(name);
     const bool is_inside = (low.size() >= 3 && contains(other, low)) || (other.size() >= 3 && contains(low, other));
     const std::size_t distance = is_inside ? 1 : edit_distance(low, other);
-    // Every letter replaced is no likeness.
+    // Two names are not alike when every letter differs.
     if (distance <= std::max<std::size_t>(2, low.size() / 3) && distance < low.size())
       close.emplace_back(distance, name);
   }

@@ -13,11 +13,12 @@ inline namespace v0 {
 /// True for well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF.
 [[nodiscard]] bool is_valid_utf8(std::string_view text);
 
-/// `text` with U+FFFD in place of every byte that is not UTF-8.
+/// Replaces every byte that is not UTF-8 by U+FFFD.
 [[nodiscard]] std::string to_utf8(std::string_view text);
 
-/// Makes hostile text fit to be stored and shown: bytes that are not UTF-8 become U+FFFD; terminal escape sequences and
-/// control characters other than newline and tab go away; at most `max_bytes`, cut between characters and marked "...".
+/// Makes hostile text safe to store and show: bytes that are not UTF-8 become U+FFFD; terminal escape sequences and
+/// control characters other than newline and tab are removed; at most `max_bytes`, cut between characters and marked
+/// "...".
 [[nodiscard]] std::string sanitize_text(std::string_view text, std::size_t max_bytes);
 
 /// The same in one line: runs of whitespace become one space.
@@ -28,27 +29,27 @@ inline namespace v0 {
 }
 [[nodiscard]] std::string_view trim(std::string_view text);
 [[nodiscard]] std::string join(std::span<const std::string> parts, std::string_view separator);
-/// Between separators, empty parts included: "a,,b" has three.
+/// Parts between separators, empty ones included: "a,,b" has three.
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
-/// Without their ends; a last line may lack its end.
+/// Lines without their ends; the last one may lack its end.
 [[nodiscard]] std::vector<std::string_view> split_lines(std::string_view text);
 
-/// Everything outside [A-Za-z0-9_.\[\]-] as %XX.
+/// Replaces everything outside [A-Za-z0-9_.\[\]-] by %XX.
 [[nodiscard]] std::string percent_encode(std::string_view text);
-/// Nothing when a % is not followed by two hexadecimal digits.
+/// Decodes %XX. Nothing when a % is not followed by two hexadecimal digits.
 [[nodiscard]] std::optional<std::string> percent_decode(std::string_view text);
 
 /// Lower-case hexadecimal digits.
 [[nodiscard]] std::string hex_encode(std::string_view bytes);
 
-/// "a, b or c".
+/// Joins names as in "a, b or c".
 [[nodiscard]] std::string list_alternatives(std::span<const std::string> names);
 
-/// Insertions, deletions and replacements between two names.
+/// Number of insertions, deletions and replacements that turn one name into the other.
 [[nodiscard]] std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// "; did you mean relu, gelu?" with at most three of the known names that are close to a wrong one, the closest first.
-/// Empty when none is close.
+/// A hint such as "; did you mean relu, gelu?" with at most three known names that are close to a wrong one, the
+/// closest first. Empty when none is close.
 [[nodiscard]] std::string did_you_mean(std::string_view wrong, std::span<const std::string> known);
 
 }  // namespace v0

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-// Early return on an Error. Two forms:
+// Returns from the function on an Error. Two forms:
 //   KERNELGEN_TRY(auto text, read_file(path));    declares `text`
 //   KERNELGEN_CHECK(write_file(path, text));      for Result<void>
 #define KERNELGEN_TRY_CONCAT_(a, b) a##b

@@ -7,7 +7,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Owns a file descriptor. Move-only; closes it at the end of its life.
+/// Owns a file descriptor. Move-only; the destructor closes it.
 class UniqueFd {
  public:
   UniqueFd() = default;
@@ -25,7 +25,7 @@ class UniqueFd {
   [[nodiscard]] bool valid() const noexcept { return fd_ >= 0; }
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   void reset(int fd = -1) noexcept {
-    // Never retried on EINTR: Linux has released the number by then, and another thread may own it.
+    // Never retried on EINTR: Linux has already released the number, and another thread may own it.
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A task's Python as lines and words: enough to read a reference by its structure. Any text is survived.
+/// A task's Python source as lines and words: enough to read a reference by its structure. Accepts any text.
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// A statement, or the head of one. What stands in brackets may go over several lines of the file.
+/// A statement, or the head of one. A bracketed part may span several lines of the file.
 struct Line {
   std::size_t indent = 0;
   std::string_view text;
@@ -22,7 +22,7 @@ struct Line {
   int number = 0;
 };
 
-/// A word with what stands right before and after it.
+/// A word with the characters right before and after it.
 struct Word {
   std::string_view text;
   char before = ' ';
@@ -36,26 +36,26 @@ template <std::size_t N>
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// The source with the insides of texts and comments as blanks; line ends stay.
+/// Replaces the contents of strings and comments by blanks; line ends stay.
 [[nodiscard]] std::string code_only(std::string_view text);
 
-/// Without empty ones. Points into `code`, which code_only() gave.
+/// The lines that are not empty. They point into `code`, which code_only() gave.
 [[nodiscard]] std::vector<Line> lines_of(std::string_view code);
 
 /// The lines of a method of a class, without its head; empty when there is none.
 [[nodiscard]] std::vector<Line> method_of(const std::vector<Line>& lines, std::string_view class_name,
                                           std::string_view method);
 
-/// The words of a text in their order.
+/// The words of a text, in order.
 [[nodiscard]] std::vector<Word> words_of(std::string_view text);
 
-/// Where an assignment's "=", or the "=" of its "+=", stands; npos when the line is none.
+/// Position of an assignment's "=", or of the "=" in its "+="; npos for other lines.
 [[nodiscard]] std::size_t assignment(std::string_view line);
 
-/// The parts of a text between commas that stand in no brackets, trimmed.
+/// Splits a text at commas outside brackets, and trims the parts.
 [[nodiscard]] std::vector<std::string_view> split_arguments(std::string_view text);
 
-/// One past the bracket that closes the one at `open`; the end of the text when none does.
+/// One past the bracket that closes the one at `open`; the end of the text when there is none.
 [[nodiscard]] std::size_t end_of_brackets(std::string_view text, std::size_t open);
 
 }  // namespace v0

@@ -31,7 +31,7 @@ bool takes_slice(std::string_view line, std::string_view variable) {
   return false;
 }
 
-/// Names that are assigned here and read here before they are: the values of the turn before.
+/// Names that the loop's body reads before it assigns them: values from the previous iteration.
 std::set<std::string, std::less<>> carried_names(const std::vector<Line>& body) {
   std::set<std::string, std::less<>> carried;
   std::set<std::string_view> read;
@@ -50,14 +50,14 @@ std::set<std::string, std::less<>> carried_names(const std::vector<Line>& body) 
   return carried;
 }
 
-/// "for t in range(n):" or "for t, x_t in enumerate(...):"; what stands between "for" and "in".
+/// For "for t in range(n):" or "for t, x_t in enumerate(...):", the words between "for" and "in".
 std::vector<Word> loop_variables(std::string_view line) {
   const auto in = line.find(" in ");
   if (line.substr(0, 4) != "for " || in == line.npos) return {};
   return words_of(line.substr(4, in - 4));
 }
 
-/// A loop over slices themselves: for x_t in x.unbind(1), but not for layer in self.layers.
+/// Whether a loop iterates over slices: for x_t in x.unbind(1), but not for layer in self.layers.
 bool iterates_over_slices(std::string_view line) {
   const auto words = words_of(line.substr(std::min(line.find(" in "), line.size())));
   return std::any_of(words.begin(), words.end(), [](const Word& word) {
@@ -65,7 +65,7 @@ bool iterates_over_slices(std::string_view line) {
   });
 }
 
-/// A constructor's loops make modules: they run over widths and layers, not over time.
+/// A constructor's loops build modules: they run over widths and layers, not over time.
 bool stands_in_constructor(const std::vector<Line>& lines, std::size_t index) {
   auto indent = lines[index].indent;
   while (index-- > 0) {

@@ -13,10 +13,10 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// What a value holds of the recurrence; a later one hides an earlier one where two meet.
+/// The part of a recurrence in a value; where two values meet, the later enumerator wins.
 enum class Part { Nothing, Final, Other, Sequence, Unclear };
 
-/// A value: its parts where it is a tuple that is not taken apart yet.
+/// A value: its parts while it is a tuple that has not been unpacked.
 struct Value {
   Part part = Part::Nothing;
   std::vector<Value> elements;
@@ -33,7 +33,7 @@ Part part_of(const Value& value) {
 constexpr auto k_reductions =
     std::to_array<std::string_view>({"mean", "sum", "max", "min", "amax", "amin", "prod", "norm", "logsumexp", "var",
                                      "std", "median", "argmax", "argmin", "any", "all"});
-/// What keeps the steps of a sequence apart, as functions, methods and modules.
+/// Functions, methods and modules that keep the steps of a sequence apart.
 constexpr auto k_stepwise = std::to_array<std::string_view>(
     {"tanh",       "relu",    "sigmoid", "gelu",       "silu",      "softmax",    "log_softmax", "dropout",
      "layer_norm", "cat",     "stack",   "contiguous", "to",        "float",      "half",        "clone",
@@ -42,7 +42,7 @@ constexpr auto k_stepwise = std::to_array<std::string_view>(
      "ReLU",       "GELU",    "SiLU",    "Sigmoid",    "Softmax",   "LogSoftmax", "Identity",    "LeakyReLU",
      "transpose",  "permute", "T",       "squeeze",    "unsqueeze", "view",       "reshape",     "movedim"});
 
-/// Reads forward() from its first line to its last, with what each name holds.
+/// Reads forward() from its first line to its last, and tracks the value of each name.
 class ForwardReader {
  public:
   explicit ForwardReader(const std::vector<Line>& all) : body_(method_of(all, "Model", "forward")) {
@@ -94,7 +94,7 @@ class ForwardReader {
     return text;
   }
 
-  /// "self.gru = nn.GRU(...)".
+  /// Reads "self.gru = nn.GRU(...)".
   void note_module(std::string_view line) {
     const auto equals = assignment(line);
     if (equals == line.npos) return;
@@ -106,12 +106,12 @@ class ForwardReader {
     const auto dot = name.rfind('.');
     modules_[std::string(target)] = std::string(dot == name.npos ? name : name.substr(dot + 1));
     if (value.find("batch_first=True") != value.npos) time_axis_ = 1;
-    // Given by its place, or by a variable: nobody knows here.
+    // Given by position or by a variable: unknown.
     else if (value.find("batch_first") != value.npos)
       time_axis_.reset();
   }
 
-  /// What a loop carries is a state from its first line on.
+  /// Names that a loop carries are states from its first line on.
   void begin_loops(std::size_t line) {
     for (const auto& loop : loops_)
       if (loop.head == line)
@@ -139,7 +139,7 @@ class ForwardReader {
       assign(target, value, in_loop);
   }
 
-  /// outputs.append(h) within the loop: one for every step.
+  /// outputs.append(h) within the loop gives one for every step.
   void note_append(std::string_view line, bool in_loop) {
     const auto dot = line.find(".append(");
     if (dot == line.npos || !in_loop) return;
@@ -165,7 +165,7 @@ class ForwardReader {
       values_[std::string(target)] = value;
       return;
     }
-    // output[:, t] = h within the loop: one for every step.
+    // output[:, t] = h within the loop gives one for every step.
     auto& whole = values_[std::string(trim(target.substr(0, open)))];
     const Part part = part_of(value);
     whole.part = merged(whole.part, in_loop && part == Part::Final ? Part::Sequence : part);
@@ -173,7 +173,7 @@ class ForwardReader {
 
   /// "a, b" is a tuple; so is "(a, b)".
   [[nodiscard]] Value value_of_tuple(std::string_view text) {
-    // Nobody nests like that; hostile text may.
+    // Real code is never nested like that; hostile text may be.
     constexpr int k_deepest = 50;
     if (depth_ >= k_deepest) return {Part::Unclear, {}};
     ++depth_;
@@ -192,7 +192,7 @@ class ForwardReader {
     return tuple;
   }
 
-  /// One expression: everything that it is made of, merged, unless it is a single name, call or index.
+  /// Merges all operands of an expression, unless it is a single name, call or index.
   [[nodiscard]] Value value_of(std::string_view text) {
     Value value;
     bool alone = true;
@@ -210,13 +210,14 @@ class ForwardReader {
     return value;
   }
 
-  /// "self.fc(out[:, -1]).mean(1)": what begins at `at`, with all of its calls, indices and members. Moves `at` behind.
+  /// Reads an operand with all of its calls, indices and members, such as "self.fc(out[:, -1]).mean(1)", from `at` on,
+  /// and moves `at` past it.
   [[nodiscard]] Value read_operand(std::string_view text, std::size_t& at) {
     Value value;
     std::string path;
     if (is_word(text[at])) {
       path = read_path(text, at);
-      // A keyword's value follows: "dim=1" is no part of the recurrence.
+      // The value of a keyword argument: "dim=1" is no part of the recurrence.
       if (const auto found = values_.find(path); found != values_.end()) value = found->second;
     } else {
       const auto end = end_of_brackets(text, at);
@@ -237,7 +238,7 @@ class ForwardReader {
     return value;
   }
 
-  /// "self.gru", "torch.mean", "h_n.squeeze": up to a name that holds something.
+  /// Reads "self.gru", "torch.mean" or "h_n.squeeze", up to a name with a known value.
   [[nodiscard]] std::string read_path(std::string_view text, std::size_t& at) const {
     auto end = at;
     while (end < text.size() && is_word(text[end])) ++end;
@@ -251,7 +252,7 @@ class ForwardReader {
     return path;
   }
 
-  /// ".mean" behind a value; a member without a call, such as ".shape", holds nothing of it.
+  /// Reads ".mean" after a value; a member without a call, such as ".shape", holds no part of it.
   static std::string read_member(std::string_view text, std::size_t& at, Value& value) {
     auto end = ++at;
     while (end < text.size() && is_word(text[end])) ++end;
@@ -275,7 +276,7 @@ class ForwardReader {
     return {whole ? Part::Sequence : Part::Unclear, {}};
   }
 
-  /// A function, a method of `value`, or a module, with its arguments.
+  /// The result of a function, a method of `value`, or a module with these arguments.
   [[nodiscard]] Value called(const std::string& path, const Value& value, std::string_view arguments) {
     Part part = part_of(value);
     for (const auto argument : split_arguments(arguments)) {
@@ -294,7 +295,7 @@ class ForwardReader {
     return {is_one_of(name, k_stepwise) ? Part::Sequence : Part::Unclear, {}};
   }
 
-  /// What a reduction makes of a sequence: over its features it stays one.
+  /// The result of reducing a sequence: over its features it stays one.
   [[nodiscard]] Part reduced(std::string_view arguments, bool is_function) const {
     auto parts = split_arguments(arguments);
     if (is_function && !parts.empty()) parts.erase(parts.begin());

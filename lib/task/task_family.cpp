@@ -13,7 +13,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Take every element of their input, and none away. What is not here makes a task unknown: pooling and strides skip
+/// Operations that use every element of their input. Any other operation makes a task unknown: pooling and strides skip
 /// elements, triu() and indices drop them.
 constexpr auto k_elementwise = std::to_array<std::string_view>(
     {"relu",       "leaky_relu", "sigmoid",   "tanh",     "gelu",      "selu",     "elu",        "hardsigmoid",
@@ -24,7 +24,7 @@ constexpr auto k_elementwise = std::to_array<std::string_view>(
      "SiLU",       "Mish",       "Softplus",  "Hardtanh", "Hardswish", "Softsign", "Identity",   "HardSigmoid",
      "T",          "transpose",  "permute",   "t",        "view",      "reshape",  "flatten",    "unsqueeze",
      "squeeze",    "size",       "shape",     "dim",      "numel"});
-/// Also take every element, but make fewer of them, or connect them.
+/// Operations that also use every element, but return fewer elements, or combine them.
 constexpr auto k_reducing = std::to_array<std::string_view>({"softmax",
                                                              "log_softmax",
                                                              "logsumexp",
@@ -68,14 +68,14 @@ constexpr auto k_reducing = std::to_array<std::string_view>({"softmax",
 constexpr auto k_products = std::to_array<std::string_view>({"matmul", "mm", "bmm", "linear", "Linear"});
 constexpr auto k_convolutions = std::to_array<std::string_view>(
     {"Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"});
-/// Statements whose effect depends on values, or that do things many times.
+/// Statements with an effect that depends on values, or that repeat.
 constexpr auto k_control = std::to_array<std::string_view>(
     {"if", "else", "elif", "for", "while", "with", "try", "def", "lambda", "yield", "assert"});
-/// Inputs made with these have a structure that a kernel could know: half of a symmetric matrix is enough.
+/// Inputs made with these have a structure that a kernel could exploit: half of a symmetric matrix is enough.
 constexpr auto k_structure = std::to_array<std::string_view>(
     {"T", "triu", "tril", "diag", "eye", "zeros", "ones", "expand", "repeat", "full", "bernoulli", "arange"});
 
-/// What the calls of a forward() are.
+/// Counts of the calls in forward().
 struct Seen {
   int products = 0;
   int convolutions = 0;
@@ -83,13 +83,13 @@ struct Seen {
   bool reduces = false;
   bool unknown = false;
   bool loops = false;
-  /// What stands first in the call of a recurrent layer, when it is a name.
+  /// The first argument of the recurrent layer's call, when it is a name.
   std::string operand;
 };
 
 using Modules = std::map<std::string, std::string, std::less<>>;
 
-/// "self.fc" -> "Linear"; a name that is given twice is unknown.
+/// "self.fc" -> "Linear"; a name that is assigned twice is unknown.
 Modules modules_of(const std::vector<Line>& lines) {
   Modules modules;
   for (const auto& line : lines) {
@@ -120,7 +120,7 @@ void see_name(std::string_view name, Seen& seen) {
     seen.unknown = true;
 }
 
-/// Indices are known where they take one of several results: "torch.max(x, dim=1)[0]", and of shapes.
+/// Indices are harmless where they take one of several results, as in "torch.max(x, dim=1)[0]", and after shapes.
 bool is_harmless_index(std::string_view line, std::size_t open) {
   const auto before = trim(line.substr(0, open));
   const auto inside = line.substr(open + 1, end_of_brackets(line, open) - open - 2);
@@ -128,7 +128,7 @@ bool is_harmless_index(std::string_view line, std::size_t open) {
   return number && (before.ends_with(')') || before.ends_with(".shape"));
 }
 
-/// "x" of "(x, h0)"; empty for anything but a name.
+/// "x" of "(x, h0)"; empty unless it is a name.
 std::string first_name(std::string_view call) {
   const auto arguments = split_arguments(call.substr(1, end_of_brackets(call, 0) - 2));
   const bool plain = !arguments.empty() && std::all_of(arguments[0].begin(), arguments[0].end(), is_word);
@@ -143,7 +143,7 @@ void see_line(std::string_view line, const Modules& modules, Seen& seen) {
     if (is_one_of(word.text, k_control)) seen.unknown = true;
     if (word.text == "for" || word.text == "while") seen.loops = true;
     if (word.after != '(') {
-      // A member of a tensor that is no call: ".T", ".shape".
+      // A member of a tensor without a call: ".T", ".shape".
       if (word.text == "T") see_name(word.text, seen);
       continue;
     }
@@ -161,7 +161,7 @@ void see_line(std::string_view line, const Modules& modules, Seen& seen) {
   }
 }
 
-/// Whether a name gets another value somewhere.
+/// Whether a name is assigned somewhere.
 bool is_assigned(const std::vector<Line>& lines, std::string_view name) {
   return std::any_of(lines.begin(), lines.end(), [&](const Line& line) {
     const auto equals = assignment(line.text);
@@ -219,7 +219,8 @@ WorkReading read_work(std::string_view python) {
     see_line(line.text, modules, seen);
     for (const auto& word : words_of(line.text)) work.names.emplace(word.text);
   }
-  // A layer beside the recurrence may drop what the recurrence made; the recurrence itself is still all done.
+  // A layer beside the recurrence may drop some of the recurrence's results, but the recurrence itself is still all
+  // done.
   if (seen.recurrences == 1 && !seen.loops && !seen.operand.empty() && !is_assigned(forward, seen.operand)) {
     work.family = TaskFamily::Recurrent;
     work.operand = seen.operand;

@@ -64,14 +64,14 @@ std::vector<std::string> tasks_in(const fs::path& directory) {
   return names;
 }
 
-/// KernelBench/ of a checkout, or the directory itself.
+/// The directory KernelBench/ of a checkout, or the given directory itself.
 fs::path data_directory(const fs::path& given) {
   std::error_code error;
   const fs::path inner = given / "KernelBench";
   return fs::is_directory(inner, error) ? inner : given;
 }
 
-/// A KernelBench name, taken apart: "level3/40_GRUHidden" has a level, "40_GRUHidden" has none.
+/// The parts of a KernelBench name: "level3/40_GRUHidden" has a level, "40_GRUHidden" has none.
 struct BenchName {
   std::string level;
   std::string task;
@@ -137,7 +137,7 @@ Result<fs::path> find_task_file(const std::string& name, const TaskLocator& loca
   if (fs::is_directory(status))
     return Error{
         ErrorCode::InvalidArgument, "cannot read task " + name + ": it is a directory; name a .py file in it", {}};
-  if (fs::exists(status))  // a FIFO or device could block for ever
+  if (fs::exists(status))  // a FIFO or device could block forever
     return Error{ErrorCode::InvalidArgument, "cannot read task " + name + ": not a regular file", {}};
   if (status.type() == fs::file_type::none) return errno_error(error.value(), "cannot read task " + name);
   std::string message = "cannot find task " + name + ": no such file";
@@ -152,7 +152,7 @@ Result<TaskSource> load_task_source(const std::string& name, const TaskLocator& 
   auto text = read_file(path, k_max_task_bytes);
   if (!text) {
     Error error = std::move(text).error();
-    // The only thing that read_file refuses in a regular file.
+    // read_file() refuses a regular file only when it is too large.
     if (error.code == ErrorCode::InvalidArgument) error.code = ErrorCode::InvalidTask;
     return error;
   }

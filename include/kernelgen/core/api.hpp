@@ -1,10 +1,10 @@
 #pragma once
 
 /// \file
-/// What a shared libkernelgen exports: everything that the public headers declare, and nothing else.
+/// The attribute that exports the public headers' declarations, and nothing else, from a shared libkernelgen.
 
-/// Stands in front of the namespace's name in every public header. The library is compiled with hidden symbols; what
-/// stands in a namespace with this attribute is visible all the same.
+/// Stands before the namespace's name in every public header. The library is compiled with hidden symbols; this
+/// attribute makes the contents of the namespace visible.
 #if defined(__GNUC__)
 #define KERNELGEN_API [[gnu::visibility("default")]]
 #else

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What is judged: one source text for one target, and what a compiler made of it.
+/// Candidates (one source text for one target) and the results of compiling them.
 
 #include <chrono>
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class Target { Cpp, Cuda, Hip, Hipkittens, Triton, Torch };
 enum class Language { Cpp, C, Cuda, Hip, Python };
 [[nodiscard]] std::string_view to_string(Language language);
 [[nodiscard]] std::optional<Language> parse_language(std::string_view name);
-/// The language that a target's sources have unless something else is said: C++ for `cpp`.
+/// The language of a target's sources unless another one is given: C++ for `cpp`.
 [[nodiscard]] Language default_language(Target target);
 
 /// File extension with its dot: ".cpp", ".c", ".cu", ".hip", ".py".
@@ -38,7 +38,7 @@ enum class Language { Cpp, C, Cuda, Hip, Python };
 /// The language of a file for a target: C for a `cpp` candidate in a ".c" file, else the target's default.
 [[nodiscard]] Language guess_language(std::string_view file_name, Target target);
 
-/// One source text for one target, with the prompt and reply it came from.
+/// One source text for one target.
 struct Candidate {
   Target target = Target::Cpp;
   Language language = Language::Cpp;
@@ -58,19 +58,19 @@ struct Candidate {
 /// is the same for all candidates of a language, so that logs, records and prompts do not depend on a user's files.
 [[nodiscard]] std::string source_file_name(Language language);
 
-/// One line a compiler said about the source.
+/// One message of a compiler about the source.
 struct Diagnostic {
   /// "error", "warning" or "note".
   std::string severity;
   std::string file;
-  int line = 0;    ///< 1-based; 0 where the tool named none
-  int column = 0;  ///< 1-based; 0 where the tool named none
+  int line = 0;    ///< 1-based; 0 where the tool gave none
+  int column = 0;  ///< 1-based; 0 where the tool gave none
   std::string message;
   /// The line of the candidate that `line` names, without blanks around it; empty for other files.
   std::string source_line{};
 };
 
-/// What a compiler made of a candidate: a file that a runner can load.
+/// A compiled candidate: a file that a runner can load.
 struct Artifact {
   std::string candidate_id;
   Target target = Target::Cpp;
@@ -80,7 +80,7 @@ struct Artifact {
   std::string key;
 };
 
-/// What one kernel of a candidate needs on the device, as the assembler counted it.
+/// The resources that one kernel of a candidate needs on the device, as counted by the assembler.
 struct KernelResources {
   /// The demangled name: "relu(float const*, float*)".
   std::string name;
@@ -97,7 +97,7 @@ struct KernelResources {
   int barriers = 0;
 };
 
-/// How a compilation went, whether or not it gave an artifact.
+/// How a compilation went, with or without an artifact.
 struct CompileReport {
   std::vector<std::string> command;
   std::vector<Diagnostic> diagnostics;

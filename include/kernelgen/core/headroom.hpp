@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How far a kernel is from what no kernel of its task can beat: the value that a search decides on.
+/// The distance of a kernel from a lower bound of its task's time: a value for the decisions of a search.
 
 #include <string>
 
@@ -10,14 +10,14 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// A kernel's time against a floor under every kernel of its task; made by find_headroom().
+/// A kernel's time against a lower bound for every kernel of its task; made by find_headroom().
 struct Headroom {
-  /// What the floor follows from: "memory", "operations", "launch".
+  /// The resource that the lower bound follows from: "memory", "operations", "launch".
   std::string bound;
   double floor_ns = 0;
-  /// Of the kernel.
+  /// Time of the kernel.
   double time_ns = 0;
-  /// The time over the floor; at 1 nothing is left to gain.
+  /// The time over the lower bound; at 1 nothing is left to gain.
   double ratio = 0;
   /// The same in words, with the numbers it was computed from.
   std::string sentence;

@@ -8,7 +8,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Where the parts of an installed kernelgen lie. A plain value: change a field to move a part.
+/// Paths of the parts of an installed kernelgen. A plain value: change a field to move a part.
 struct Installation {
   std::filesystem::path worker;          ///< the kgen executable; started as `kgen worker`
   std::filesystem::path native_runner;   ///< libexec/kernelgen/kgen-runner
@@ -18,12 +18,12 @@ struct Installation {
   std::filesystem::path python_dir;      ///< share/kernelgen/python: judge and Python runner
   std::filesystem::path prompts_dir;     ///< share/kernelgen/prompts: templates
   std::filesystem::path abi_dir;      ///< share/kernelgen/abi: the directory to put on the include path of candidates
-  std::filesystem::path devices_dir;  ///< share/kernelgen/devices: what is known of GPUs
+  std::filesystem::path devices_dir;  ///< share/kernelgen/devices: data about GPUs
 };
 
 /// The layout below a prefix: bin/, libexec/kernelgen/, share/kernelgen/. Fails naming the first part that is missing.
 [[nodiscard]] Result<Installation> installation_at(const std::filesystem::path& prefix);
-/// Relative to the library itself (the program, for a static library). Works in the build tree too.
+/// Finds the installation relative to the library (for a static library, to the program). Works in the build tree too.
 [[nodiscard]] Result<Installation> find_installation();
 
 }  // namespace v0

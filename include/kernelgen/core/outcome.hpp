@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What the experiment answered. A value that is stored, counted and fed back to the model.
+/// The result of an experiment. A value that is stored, counted and fed back to the model.
 
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ enum class OutcomeKind {
   WeightSync,       ///< weights of the reference that the candidate does not have, with names
   Compile,          ///< the compiler refused; detail is the compiler's class of error
   Resource,         ///< "shared_memory", "registers", "workspace"
-  Launch,           ///< the candidate said it failed, or raised an exception
+  Launch,           ///< the candidate reported a failure, or raised an exception
   DeviceFault,      ///< detail names the fault
   Accuracy,         ///< detail: "mismatch", "nan", "shape", "dtype", "structure"
   OffDistribution,  ///< right on the task's own inputs, wrong on transformed ones
@@ -39,23 +39,23 @@ enum class OutcomeKind {
 [[nodiscard]] std::string_view to_string(OutcomeKind kind);
 [[nodiscard]] std::optional<OutcomeKind> parse_outcome_kind(std::string_view name);
 
-/// The detail of a Suspect whose measurement other work on the machine disturbed.
+/// The detail of a Suspect that other work on the machine disturbed while it was measured.
 inline constexpr std::string_view k_busy_machine = "busy machine";
 /// The detail of a Suspect that ran out of device memory while foreign processes held a part of it.
 inline constexpr std::string_view k_memory_in_use = "memory in use";
 /// The detail of a Timeout in which a compiler worked: the candidate's own, or the one that builds native candidates.
 inline constexpr std::string_view k_build_timeout = "build";
 
-/// One answer: a class, its detail, and one line for a person or a model.
+/// One result: a class, its detail, and one line for a person or a model.
 struct Outcome {
   OutcomeKind kind = OutcomeKind::Correct;
-  /// After the colon: "mismatch" in "accuracy:mismatch". May be empty.
+  /// The part after the colon: "mismatch" in "accuracy:mismatch". May be empty.
   std::string detail;
   /// What happened, with numbers and names. Control characters removed, capped.
   std::string message;
 
   [[nodiscard]] bool correct() const { return kind == OutcomeKind::Correct; }
-  /// Other work on the machine spoiled the evaluation: that says nothing about the candidate.
+  /// True if other work on the machine disturbed the evaluation, which then says nothing about the candidate.
   [[nodiscard]] bool is_busy_machine() const { return kind == OutcomeKind::Suspect && detail == k_busy_machine; }
   /// The candidate could not be measured now (busy machine, memory in use). Trying again later may give a verdict.
   [[nodiscard]] bool could_not_be_measured() const {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What a profiler saw: kernels, how often and how long they ran, and counters. One schema for every profiler.
+/// The result of profiling: kernels, their launches and durations, and counters. One schema for every profiler.
 
 #include <cstdint>
 #include <optional>
@@ -23,40 +23,40 @@ struct Metric {
   std::string unit;
 };
 
-/// Whose code a kernel is, judged by its name. Advisory: a name proves nothing.
+/// Origin of a kernel, guessed from its name. Advisory: a name proves nothing.
 enum class KernelOrigin {
-  Own,        ///< the candidate's
-  Framework,  ///< torch's own kernels, those that torch.compile generates too
+  Own,        ///< the candidate's own kernel
+  Framework,  ///< a kernel of torch, or one that torch.compile generated
   Library,    ///< cuBLAS, cuDNN and their like
-  Copy,       ///< a copy or a fill, which is no kernel
+  Copy,       ///< a copy or a fill
 };
 [[nodiscard]] std::string_view to_string(KernelOrigin origin);
-/// From the name that a profiler shows.
+/// Guesses the origin from the name that a profiler shows.
 [[nodiscard]] KernelOrigin origin_of_kernel(std::string_view name);
 
 /// All launches of one kernel in one call of the module.
 struct KernelProfile {
-  /// As the profiler shows it, with template arguments and parameters.
+  /// The profiler's name, with template arguments and parameters.
   std::string name;
-  /// Without them: "at::native::vectorized_elementwise_kernel".
+  /// The name without them: "at::native::vectorized_elementwise_kernel".
   std::string function;
   KernelOrigin origin = KernelOrigin::Own;
   std::int64_t launches = 0;
-  /// Of all launches together.
+  /// Sum over all launches.
   double duration_ns = 0;
-  /// Launches that counters were read of; 0 where none were.
+  /// Launches with counters; 0 where none were read.
   std::int64_t counted_launches = 0;
-  /// Of those launches, weighted by their durations.
+  /// Means over those launches, weighted by their durations.
   std::vector<Metric> metrics;
 
-  /// Nothing when it was not read.
+  /// Nothing when the counter was not read.
   [[nodiscard]] std::optional<double> metric(std::string_view metric_name) const;
 };
 
-/// Why something could not be profiled; a value, not an Error.
+/// The reason why something could not be profiled; a value, not an Error.
 struct ProfileUnavailable {
   std::string reason;
-  /// What a person can do about it. May be empty.
+  /// How a person can mend it. May be empty.
   std::string remedy;
 };
 
@@ -67,9 +67,9 @@ struct Profile {
   std::string source;
   /// "NVIDIA H200".
   std::string device;
-  /// Which counters were asked for; empty for none.
+  /// The counters that were asked for; empty for none.
   std::string metric_set;
-  /// Host time of a call without a profiler, waiting for the device included.
+  /// Host time of a call without a profiler, including the wait for the device.
   double call_ns = 0;
   /// Device time from the first kernel's start to the last one's end; 0 where there is no device.
   double span_ns = 0;
@@ -79,22 +79,23 @@ struct Profile {
   /// Set when counters were wanted and could not be read; the timeline is there.
   std::optional<ProfileUnavailable> no_counters;
 
-  /// Of all kernels, copies included.
+  /// Number of launches of all kernels, copies included.
   [[nodiscard]] std::int64_t launches() const;
   [[nodiscard]] double device_ns() const;
-  /// Of the device time, 0 to 1; 0 where there is none.
+  /// Fraction of the device time, 0 to 1; 0 without device time.
   [[nodiscard]] double share_of(KernelOrigin origin) const;
   [[nodiscard]] double share_of(const KernelProfile& kernel) const;
-  /// Over all kernels that have it, weighted by their durations.
+  /// Mean over all kernels that have the counter, weighted by their durations.
   [[nodiscard]] std::optional<double> metric(std::string_view metric_name) const;
 };
 
-/// "at::native::reduce_kernel" of "void at::native::reduce_kernel<512, 1>(Op)". Any text is fine.
+/// Strips result type, template arguments and parameters: "at::native::reduce_kernel" for "void
+/// at::native::reduce_kernel<512, 1>(Op)". Accepts any text.
 [[nodiscard]] std::string function_of_kernel(std::string_view name);
 
 /// UTF-8 JSON with a schema number.
 [[nodiscard]] std::string to_json(const Profile& profile);
-/// Reads what to_json wrote. Unknown members are ignored.
+/// Reads the output of to_json(). Unknown members are ignored.
 [[nodiscard]] Result<Profile> parse_profile(std::string_view text);
 
 }  // namespace v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What is sent to a model and what comes back, as plain values.
+/// Prompts and replies as plain values.
 
 #include <chrono>
 #include <cstdint>
@@ -15,43 +15,43 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// What a model is asked for. Stored by name.
+/// The purpose of a prompt. Stored by name.
 enum class PromptKind {
   Seed,      ///< a first kernel
-  Repair,    ///< a candidate that failed, to be mended
+  Repair,    ///< a candidate that failed, to be corrected
   Analysis,  ///< is there a better algorithm? Answered by JSON, not by code
   Optimize,  ///< a kernel after an analysis
   Stage,     ///< one aspect of a correct kernel tuned
   Reflect,   ///< a new attempt after feedback on an earlier one
-  Critic,    ///< what is wrong with a candidate, or what holds it up? Answered in words, not by code
+  Critic,    ///< what is wrong with a candidate, or what limits its speed? Answered in words, not by code
 };
 [[nodiscard]] std::string_view to_string(PromptKind kind);
 [[nodiscard]] std::optional<PromptKind> parse_prompt_kind(std::string_view name);
 
-/// The text for a model.
+/// The text for a model, with what is known about it.
 struct Prompt {
   PromptKind kind = PromptKind::Seed;
   std::string text;
-  /// About four bytes a token; no tokenizer is asked.
+  /// An estimate of about four bytes a token; no tokenizer is used.
   std::int64_t estimated_tokens = 0;
-  /// Optional parts (examples, history) that a token budget left out, by name.
+  /// Names of optional parts (examples, history) that a token budget left out.
   std::vector<std::string> dropped;
-  /// SHA-256, in hex, of this prompt with everything blanked that was measured or asked of this machine: times, errors,
-  /// compiler messages, device facts. Equal on every machine for the same templates, task, candidates and steps.
+  /// SHA-256, in hex, of this prompt without anything measured or asked of this machine: times, errors, compiler
+  /// messages, device facts. Equal on every machine for the same templates, task, candidates and steps.
   std::string fingerprint;
 };
 
-/// Why a model stopped. Stored by name.
+/// The reason why a model stopped. Stored by name.
 enum class FinishReason {
-  Stop,     ///< it was done
+  Stop,     ///< the reply is complete
   Length,   ///< the limit of output tokens: the reply is cut
-  Refused,  ///< the provider's filter
+  Refused,  ///< the provider's filter refused
   Other,    ///< the provider said something else, or nothing
 };
 [[nodiscard]] std::string_view to_string(FinishReason reason);
 [[nodiscard]] std::optional<FinishReason> parse_finish_reason(std::string_view name);
 
-/// What a request cost, as the provider said; absent where it did not.
+/// The cost of a request in tokens, as reported by the provider; absent where it reports none.
 struct TokenUsage {
   std::optional<std::int64_t> input_tokens;
   std::optional<std::int64_t> output_tokens;
@@ -60,7 +60,7 @@ struct TokenUsage {
   bool operator==(const TokenUsage&) const = default;
 };
 
-/// What a model answered.
+/// The answer of a model.
 struct Reply {
   std::string text;
   FinishReason finish = FinishReason::Stop;

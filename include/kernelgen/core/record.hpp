@@ -19,20 +19,20 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// What "equal" meant: |candidate - reference| <= rtol * |reference| + atol * rms(reference).
+/// The meaning of "equal": |candidate - reference| <= rtol * |reference| + atol * rms(reference).
 struct Tolerance {
   double rtol = 1e-4;
   double atol = 1e-4;
-  /// The candidate's float64 error may be this many times the reference's own.
+  /// Limit of the candidate's float64 error, in multiples of the reference's own.
   double float64_multiple = 0;
-  /// False when a caller loosened it: such a run is marked "non-standard".
+  /// False if a caller loosened the tolerance: such a run is marked "non-standard".
   bool standard = true;
 };
 
-/// What the judge compares a task with unless told otherwise: that of its coarsest output.
+/// The judge's default tolerance for a task: that of its coarsest output.
 [[nodiscard]] Tolerance standard_tolerance(const TaskDescription& task);
 
-/// How far one output was off.
+/// The error of one output.
 struct OutputError {
   std::string output;
   /// Largest |candidate - reference|.
@@ -43,7 +43,7 @@ struct OutputError {
   /// rms error against float64 over rms of the float64 result; absent where the oracle did not run.
   std::optional<double> float64_error;
   std::optional<double> reference_float64_error;
-  /// What KernelBench's own tolerance would have said.
+  /// The verdict by KernelBench's own tolerance.
   bool kernelbench_allclose = false;
 };
 
@@ -52,15 +52,15 @@ struct CaseResult {
   /// "own", or the name of a transform such as "negate".
   std::string distribution;
   std::uint64_t seed = 0;
-  /// 1-based: which set of weights.
+  /// 1-based number of the set of weights.
   int weight_set = 1;
-  /// 1-based: the first call of an instance is 1.
+  /// 1-based number of the call of an instance.
   int call = 1;
   Outcome outcome;
   std::vector<OutputError> outputs;
 };
 
-/// How the reference's tensors were found in a ModelNew.
+/// How the weights of a ModelNew were matched with the reference's tensors.
 struct WeightReport {
   std::vector<std::string> by_content;
   std::vector<std::string> by_name;
@@ -103,7 +103,7 @@ struct MeasureOptions {
   std::chrono::milliseconds deadline{20'000};
 };
 
-/// Why sampling stopped.
+/// The reason why sampling stopped.
 enum class StopReason { Criterion, MaxSamples, Deadline, Cancelled, Failed };
 [[nodiscard]] std::string_view to_string(StopReason reason);
 [[nodiscard]] std::optional<StopReason> parse_stop_reason(std::string_view name);
@@ -166,10 +166,10 @@ struct TimingReport {
   /// of earlier versions have the median of each column here, whose ratio may differ from speedup_call.
   double reference_median_ns = 0;
   double candidate_median_ns = 0;
-  /// Reference over candidate, each called as its user calls it.
+  /// Ratio of reference to candidate, both called from the host.
   Ratio speedup_call;
-  /// The reference as a graph over the candidate as a graph; absent where there is no device clock, or the reference
-  /// cannot be captured. The reason says why, or why the candidate was called instead of captured.
+  /// Ratio of reference to candidate, both replayed as graphs; absent without a device clock, or where the reference
+  /// cannot be captured. The reason says why, or why the candidate was called instead of replayed.
   std::optional<Ratio> speedup_device;
   std::string speedup_device_reason;
   StopReason stop_reason = StopReason::Criterion;
@@ -203,11 +203,11 @@ struct EnvironmentReport {
   std::string torch;
   std::string triton;
   int threads = 0;
-  /// "full", or what was missing: "partial: no user namespaces".
+  /// "full", or the part that is missing: "partial: no user namespaces".
   std::string isolation;
 };
 
-/// One phase of an evaluation and how long it took.
+/// One phase of an evaluation and its duration.
 struct Phase {
   std::string name;
   double milliseconds = 0;
@@ -228,7 +228,7 @@ struct EvaluationRecord {
   PrecisionClass precision = PrecisionClass::Strict;
   EvaluationMode mode = EvaluationMode::Full;
   Outcome outcome;
-  /// What a reader must know: "algebraic", "non-standard tolerance", "interpreter: a time is not a result".
+  /// Notes for readers of the record: "algebraic", "non-standard tolerance", "interpreter: a time is not a result".
   std::vector<std::string> labels;
   std::optional<TaskDescription> task;
   std::optional<CompileReport> compile;
@@ -250,7 +250,7 @@ void name_source_file(EvaluationRecord& record, std::string_view file);
 
 /// The record as JSON text, UTF-8, with a schema number.
 [[nodiscard]] std::string to_json(const EvaluationRecord& record);
-/// Reads what to_json wrote, in this or an older schema. Unknown members are ignored.
+/// Reads the output of to_json(), of this or an older schema. Unknown members are ignored.
 [[nodiscard]] Result<EvaluationRecord> parse_record(std::string_view text);
 
 }  // namespace v0

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Errors of the machinery (disk full, tool missing, cancelled) as values.
-/// What an experiment answers, such as "does not compile", is an Outcome, never an Error.
+/// Errors of the machinery (disk full, tool missing, cancelled) as values. The result of an experiment, such as "does
+/// not compile", is an Outcome, never an Error.
 
 #include <optional>
 #include <stdexcept>
@@ -17,7 +17,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// What kind of failure it was. Branch on this, never on the text.
+/// The kind of a failure. Branch on this, never on the text.
 enum class ErrorCode {
   InvalidArgument,   ///< the caller passed something that cannot work
   NotFound,          ///< a file or name that does not exist
@@ -28,13 +28,13 @@ enum class ErrorCode {
   MissingDevice,     ///< a device that is not there
   Timeout,           ///< a deadline passed
   Cancelled,         ///< the stop token was triggered
-  Protocol,          ///< a peer sent what the protocol does not allow
+  Protocol,          ///< a peer broke the protocol
   Unavailable,       ///< a helper process died or does not answer; trying again may work
-  Unsupported,       ///< not built yet, or not possible with this version
-  InvalidTask,       ///< the task file cannot be used; the message says why
-  OutOfMemory,       ///< the task needs more memory, of the machine or of its device, than there is
+  Unsupported,       ///< not implemented, or not possible with this version
+  InvalidTask,       ///< the task file cannot be used; the message gives the reason
+  OutOfMemory,       ///< the task needs more memory, of the machine or of its device, than is available
   Busy,              ///< another process holds the resource
-  Pending,           ///< work done elsewhere is not finished, and waiting was not wanted
+  Pending,           ///< work done elsewhere is not finished, and the caller did not want to wait
   Internal,          ///< a bug in kernelgen
 };
 
@@ -42,19 +42,19 @@ enum class ErrorCode {
 [[nodiscard]] std::string_view to_string(ErrorCode code);
 [[nodiscard]] std::optional<ErrorCode> parse_error_code(std::string_view name);
 
-/// One failure: a code to branch on, a line for the user, and what was being done meanwhile.
+/// One failure: a code to branch on, a line for the user, and its context.
 struct Error {
   ErrorCode code = ErrorCode::Internal;
   /// One line: what failed, with which input, and what to do about it.
   std::string message;
-  /// What was being done, innermost first. Filled by Result::context.
+  /// The operations that were under way, innermost first. Filled by Result::context().
   std::vector<std::string> context = {};
 
   /// "loading task relu.py: no such file", outermost context first.
   [[nodiscard]] std::string to_line() const;
 };
 
-/// Thrown by Result::value() when there is none; nothing else in the library throws.
+/// Thrown by Result::value() on an error; the library throws nothing else.
 class BadResult : public std::runtime_error {
  public:
   explicit BadResult(Error error);
@@ -98,7 +98,7 @@ class [[nodiscard]] Result {
     return std::move(**this);
   }
 
-  /// Adds what was being done to an error; leaves a value alone.
+  /// Adds the operation that was under way to an error; a value stays unchanged.
   [[nodiscard]] Result context(std::string what) && {
     if (!has_value()) error().context.push_back(std::move(what));
     return std::move(*this);

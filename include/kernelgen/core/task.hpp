@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What a task is, as plain values: the source, and the facts the judge found by building and running the reference.
+/// Tasks as plain values: the source, and the facts that the judge found by building and running the reference.
 
 #include <cstdint>
 #include <optional>
@@ -30,7 +30,7 @@ enum class DType {
   Complex128,
 };
 
-/// The torch name, for example "bfloat16".
+/// The torch name, such as "bfloat16".
 [[nodiscard]] std::string_view to_string(DType dtype);
 [[nodiscard]] std::optional<DType> parse_dtype(std::string_view name);
 /// Bytes per element.
@@ -42,7 +42,7 @@ struct TensorSpec {
   std::string name;
   DType dtype = DType::Float32;
   std::vector<std::int64_t> shape;
-  /// In elements, like torch.
+  /// Strides in elements, as in torch.
   std::vector<std::int64_t> strides;
   bool operator==(const TensorSpec&) const = default;
 };
@@ -52,7 +52,7 @@ struct ScalarSpec {
   std::string name;
   /// "bool", "int", "float", "str" or "none".
   std::string type;
-  /// As Python writes it.
+  /// The value as a Python literal.
   std::string value;
   bool operator==(const ScalarSpec&) const = default;
 };
@@ -62,11 +62,11 @@ enum class TaskLevel { Unknown, SingleOperator, Fusion, Network };
 [[nodiscard]] std::string_view to_string(TaskLevel level);
 [[nodiscard]] std::optional<TaskLevel> parse_task_level(std::string_view name);
 
-/// In which mode the task leaves its module.
+/// The mode in which the task leaves its module.
 enum class ModuleMode { Train, Eval };
 [[nodiscard]] std::string_view to_string(ModuleMode mode);
 
-/// Whether forward() draws random numbers.
+/// Whether and how forward() draws random numbers.
 enum class ForwardRandomness {
   None,
   Traced,      ///< draws are recorded and handed to native candidates as named inputs
@@ -74,7 +74,7 @@ enum class ForwardRandomness {
 };
 [[nodiscard]] std::string_view to_string(ForwardRandomness randomness);
 
-/// How numbers are computed and compared. A candidate is scored within one class.
+/// The precision of computing and comparing. Candidates are only scored against others of one class.
 enum class PrecisionClass {
   Strict,   ///< TF32 off everywhere
   Default,  ///< PyTorch's own settings
@@ -85,20 +85,20 @@ enum class PrecisionClass {
 [[nodiscard]] std::string_view to_string(PrecisionClass precision);
 [[nodiscard]] std::optional<PrecisionClass> parse_precision(std::string_view name);
 
-/// A KernelBench-format file, before anything of it was run.
+/// The text of a KernelBench-format file; nothing of it has been run.
 struct TaskSource {
   /// File name without ".py", for example "40_GRUHidden".
   std::string name;
-  /// Where it was read from. Empty when it came over a wire.
+  /// The path of the file. Empty when the text came over a connection.
   std::string path;
   std::string text;
   /// SHA-256 of the text, in hex.
   std::string content_id;
-  /// From the path or an override; Unknown lets the module decide.
+  /// The level given by the path or an override; Unknown lets the module decide.
   TaskLevel level = TaskLevel::Unknown;
 };
 
-/// What the judge learned by building and running the reference.
+/// Facts that the judge found by building and running the reference.
 struct TaskDescription {
   std::string name;
   std::string content_id;
@@ -113,11 +113,11 @@ struct TaskDescription {
   std::vector<TensorSpec> draws;
   std::vector<TensorSpec> outputs;
   std::vector<ScalarSpec> scalars;
-  /// Names of inputs that the reference itself writes.
+  /// Names of inputs that the reference itself modifies.
   std::vector<std::string> mutated_inputs;
-  /// Names of buffers that forward() updates; restored before each call.
+  /// Names of buffers that forward() modifies; restored before each call.
   std::vector<std::string> mutated_buffers;
-  /// Why the task is not scored, or what a reader must know: "trivial: zeros pass", "stochastic", "shrunk: ...".
+  /// Why the task is not scored, or notes for a reader: "trivial: zeros pass", "stochastic", "shrunk: ...".
   std::vector<std::string> labels;
 };
 

@@ -7,7 +7,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// "0.1.0": the version of the library that is loaded, which may be newer than these headers.
+/// The version of the loaded library, such as "0.1.0"; it may be newer than these headers.
 [[nodiscard]] std::string_view version();
 
 }  // namespace v0

@@ -8,7 +8,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Whether to wait for what is done elsewhere, or to come back with ErrorCode::Pending and ask again some day.
+/// Wait for the result, or return ErrorCode::Pending so that the caller asks again later.
 enum class Waiting { Wait, Return };
 
 }  // namespace v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What the processor of this machine is, and how much of it this process may use.
+/// Facts about this machine's processor, and the share of it that this process may use.
 
 #include <chrono>
 #include <cstdint>
@@ -21,20 +21,20 @@ struct CpuCache {
   /// "Data", "Instruction" or "Unified".
   std::string type;
   std::uint64_t bytes = 0;
-  /// How many hardware threads share it.
+  /// Number of hardware threads that share it.
   int shared_by = 1;
   bool operator==(const CpuCache&) const = default;
 };
 
 /// Facts for records, prompts and thread counts. A plain value.
 struct CpuFacts {
-  /// "AMD EPYC 7B13"; "unknown" where the kernel does not say.
+  /// "AMD EPYC 7B13"; "unknown" where the kernel does not report it.
   std::string model;
   /// Hardware threads that this process may keep busy: the affinity mask, and whole cores of the cgroup quota.
   int usable_cores = 1;
   /// Hardware threads in the affinity mask.
   int allowed_cores = 1;
-  /// Cores that the cgroup pays for, where it has a limit.
+  /// Cores that the cgroup's quota allows, if it has one.
   std::optional<double> quota_cores;
   std::vector<CpuCache> caches;
   /// Main memory, or the cgroup's limit where that is lower.
@@ -48,7 +48,7 @@ struct CpuFacts {
   [[nodiscard]] std::string to_line() const;
 };
 
-/// Where to read from.
+/// Where read_cpu_facts() reads from.
 struct CpuFactsOptions {
   /// The directory that holds proc/ and sys/. Another one than "/" is for tests.
   std::string root = "/";
@@ -58,14 +58,14 @@ struct CpuFactsOptions {
 /// there is no proc/cpuinfo at all.
 [[nodiscard]] Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options = {});
 
-/// What the threads of a process have got of the processors, and waited for them, since they started.
+/// Time that the threads of a process ran on processors, and waited for one, since they started.
 struct ProcessorTime {
   std::chrono::nanoseconds running{};
   std::chrono::nanoseconds waiting{};
 };
 
-/// Of all threads that live; the kernel's scheduler statistics. Nothing where it does not keep them, or there is no
-/// such process.
+/// Sums over all living threads, from the kernel's scheduler statistics. Nothing where it keeps none, or for an unknown
+/// process.
 [[nodiscard]] std::optional<ProcessorTime> read_processor_time(int pid, const CpuFactsOptions& options = {});
 
 }  // namespace v0

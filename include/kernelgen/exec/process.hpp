@@ -18,7 +18,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// The resources that a child process may use. Unset: as the parent.
+/// Limits of a child's resources. Unset: the parent's limits.
 struct ResourceLimits {
   std::optional<std::uint64_t> address_space_bytes{};
   std::optional<std::uint64_t> file_size_bytes{};
@@ -33,7 +33,7 @@ struct ProcessRequest {
   std::vector<std::string> command{};
   /// The whole environment of the program; see clean_environment().
   std::map<std::string, std::string> environment{};
-  /// Empty: that of the caller.
+  /// Empty: the caller's.
   std::string working_directory{};
   /// Text that the program reads from standard input; /dev/null when unset.
   std::optional<std::string> standard_input{};

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What happens in a run, one value an event. The journal is a list of them; history is computed from them alone.
+/// Events of a run, one value each. The journal is a list of them; history is computed from them alone.
 
 #include <cstdint>
 #include <optional>
@@ -21,30 +21,30 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// The first event of a run: what a resumed run must have in common with it.
+/// The first event of a run: the settings that a resumed run must have in common with it.
 struct RunStarted {
   std::string kernelgen_version;
   TaskSource task;
   Target target = Target::Cpp;
   std::string policy;
-  /// Everything that steers the run, as sorted `name value` lines; a difference is shown by name.
+  /// Every option that affects the run, as sorted `name value` lines; a difference is shown by name.
   std::vector<std::pair<std::string, std::string>> options;
-  /// LLMClient::identity(). Earlier versions wrote the endpoint behind it: "openai gpt-5 at localhost:8000".
+  /// LLMClient::identity(). Earlier versions appended the endpoint: "openai gpt-5 at localhost:8000".
   std::string model;
 };
 
-/// A run that was started before goes on, perhaps in another process. The time between sessions does not count.
+/// The run goes on, perhaps in another process. The time between sessions does not count.
 struct RunResumed {
   std::string kernelgen_version;
 };
 
-/// What prompts are made of besides the task: asked once, so that a resumed run builds the same ones.
+/// The inputs of prompts besides the task: recorded once, so that a resumed run builds the same ones.
 struct TaskDescribed {
   TaskDescription description;
   std::vector<std::pair<std::string, std::string>> device;
-  /// What floors are computed from; absent for a CPU, or where it is unknown.
+  /// The device for lower bounds; absent for a CPU, or where it is unknown.
   std::optional<GpuFacts> gpu;
-  /// Threads that a kernel may use. 0: written by an earlier version, which did not record it.
+  /// Threads that a kernel may use. 0: an earlier version wrote the event, and did not record it.
   int threads = 0;
 };
 
@@ -55,13 +55,13 @@ struct ActionIssued {
   Prompt prompt;
 };
 
-/// Written before a request leaves. A request that has no answer when the process ends may have been paid for.
+/// A request is about to be sent. Without an answer when the process ends, it may have been paid for.
 struct RequestSent {
   int number = 0;
 };
 
-/// The request is answered elsewhere, and waiting was not wanted. A resumed run asks for the answer again; it is the
-/// same request then.
+/// The request is answered elsewhere, and the caller did not want to wait. A resumed run asks for the answer to the
+/// same request again.
 struct RequestPending {
   int number = 0;
 };
@@ -71,18 +71,18 @@ struct RequestUnknown {
   int number = 0;
 };
 
-/// The reply, whole. Written before anything looks at it.
+/// The whole reply. Written before it is used.
 struct ReplyArrived {
   int number = 0;
   Reply reply;
-  /// By the prices of that time; absent without prices.
+  /// Cost by the prices at that time; absent without prices.
   std::optional<double> cost;
   /// LLMClient::endpoint().
   std::string endpoint{};
 };
 
-/// The request will get no reply: what it asks is refused, or other requests were answered while it timed out again and
-/// again.
+/// The request will get no reply: the provider refuses it, or it timed out repeatedly while other requests were
+/// answered.
 struct RequestFailed {
   int number = 0;
   ErrorCode code = ErrorCode::Internal;
@@ -99,13 +99,12 @@ struct RequestDeferred {
   std::string endpoint{};
 };
 
-/// An action that had ended without a reply because of an outage, as earlier versions recorded it, is to be asked
-/// again.
+/// An action that earlier versions recorded as ended, because an outage left it without a reply, is to be asked again.
 struct ActionReopened {
   std::string action_id;
 };
 
-/// Everything that came of an action. The next decision may use it.
+/// The result of an action. The next decision may use it.
 struct ActionFinished {
   ActionResult result;
 };
@@ -114,16 +113,16 @@ struct ActionFinished {
 struct ProfileTaken {
   std::string action_id;
   Profile profile;
-  /// Replaces that of the result: it knows the launches.
+  /// Replaces the result's headroom, because it takes the launches into account.
   std::optional<Headroom> headroom;
 };
 
-/// Another candidate is the best one now.
+/// A new best candidate.
 struct BestChanged {
   std::string action_id;
 };
 
-/// A budget ran out; nothing more is issued.
+/// A budget is used up; no further action is issued.
 struct BudgetExhausted {
   /// "tokens", "requests", "evaluations", "cost", "seconds".
   std::string which;
@@ -153,7 +152,7 @@ struct Event {
 
 /// One line of JSON without its end, with "schema", "type" and "time".
 [[nodiscard]] std::string to_json(const Event& event);
-/// Reads what to_json wrote, in this or an older schema. InvalidArgument for anything else; a newer schema is
+/// Reads the output of to_json(), of this or an older schema. InvalidArgument for anything else; a newer schema is
 /// Unsupported.
 [[nodiscard]] Result<Event> parse_event(std::string_view line);
 

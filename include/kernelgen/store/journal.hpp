@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Journal: the memory of a run. Append-only; what was appended survives a crash.
+/// Journal: the persistent events of a run. Append-only; appended events survive a crash.
 
 #include <chrono>
 #include <filesystem>
@@ -19,35 +19,35 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// One thread at a time.
+/// The events of a run. One thread at a time.
 class Journal {
  public:
   virtual ~Journal() = default;
   /// All events so far, oldest first.
   [[nodiscard]] virtual const std::vector<Event>& events() const = 0;
-  /// Returns when the event is where it survives. After an Error (NoSpace, Io) the run must stop: what it may not
-  /// remember it must not use. Opened again, the journal has the event whole or not at all.
+  /// Returns when the event is durable. After an Error (NoSpace, Io) the run must stop: an event that may be lost must
+  /// not be used. After reopening, the journal has the event whole or not at all.
   virtual Result<void> append(EventBody body) = 0;
 };
 
-/// Tells the time of day, so that tests can say what it is.
+/// The time of day, injected so that tests can set it.
 using TimeSource = std::function<std::chrono::system_clock::time_point()>;
 
-/// The time of an event; nothing when the text is no such time.
+/// Reads the time of an event; nothing when the text is no such time.
 [[nodiscard]] std::optional<std::chrono::system_clock::time_point> parse_utc(std::string_view iso8601);
 
-/// A journal in memory, for searches inside another program: it is gone when it is destroyed.
+/// A journal in memory, for searches inside another program; its destructor discards it.
 [[nodiscard]] std::unique_ptr<Journal> make_memory_journal(TimeSource clock);
 
 /// The journal `directory`/events.jsonl, made when missing. The run is locked while the journal lives
-/// (`directory`/.lock): Busy, with the process that holds it, when another one does. A torn last line is cut off; any
-/// other damage is InvalidArgument with the line. Also keeps the files of the run beside it (prompt_N.txt,
-/// response_N.txt, code_N.EXT, result_N.json, best_*; see docs/results.md): they appear by rename, and one that is
-/// missing after a crash is written when the journal is opened.
+/// (`directory`/.lock): Busy, naming the process, when another one holds it. A torn last line is cut off; any other
+/// damage is InvalidArgument with the line. Also keeps the files of the run beside it (prompt_N.txt, response_N.txt,
+/// code_N.EXT, result_N.json, best_*; see docs/results.md): they appear by rename, and one that is missing after a
+/// crash is written when the journal is opened.
 [[nodiscard]] Result<std::unique_ptr<Journal>> open_run_journal(const std::filesystem::path& directory,
                                                                 TimeSource clock);
 
-/// The events of a run that another process may be writing. Takes no lock; a torn last line is left out.
+/// Reads the events of a run that another process may be writing. Takes no lock; a torn last line is left out.
 [[nodiscard]] Result<std::vector<Event>> read_run_events(const std::filesystem::path& directory);
 
 /// The finished actions of a run.

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Where runs lie below a results directory (docs/results.md). Any number of processes may share one: each holds only
+/// Layout of runs below a results directory (docs/results.md). Any number of processes may share one: each locks only
 /// its own run, through the run's journal.
 
 #include <filesystem>
@@ -13,8 +13,8 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// The directory of a run: results/task, or results/task/name for a further run of the same task. Makes nothing.
-/// InvalidArgument when a name cannot be that of a directory: letters, digits, '.', '_' and '-', not starting with '.'.
+/// The directory of a run: results/task, or results/task/name for a further run of the same task. Creates nothing.
+/// InvalidArgument for names that cannot be a directory's: letters, digits, '.', '_' and '-', not starting with '.'.
 [[nodiscard]] Result<std::filesystem::path> run_directory(const std::filesystem::path& results, const std::string& task,
                                                           const std::string& name);
 

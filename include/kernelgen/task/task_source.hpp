@@ -14,14 +14,14 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Where tasks are looked for.
+/// Where to look for tasks.
 struct TaskLocator {
   /// A KernelBench checkout or its data directory (KernelBench/, which holds level1, level2, ...); resolves
   /// "level3/40". Empty: paths only.
   std::string kernelbench_dir;
 };
 
-/// The largest task file that is read.
+/// Size limit of a task file.
 inline constexpr std::size_t k_max_task_bytes = 4u << 20;
 
 /// Reads a task by path ("examples/tasks/relu.py") or by KernelBench name ("level3/40", "level3/40_GRUHidden",
@@ -33,7 +33,7 @@ inline constexpr std::size_t k_max_task_bytes = 4u << 20;
 /// PermissionDenied.
 [[nodiscard]] Result<TaskSource> load_task_source(const std::string& name, const TaskLocator& locator);
 
-/// The path of the file that load_task_source() would read; its errors but InvalidTask and PermissionDenied.
+/// Finds the file that load_task_source() would read. Has its errors except InvalidTask and PermissionDenied.
 [[nodiscard]] Result<std::filesystem::path> find_task_file(const std::string& name, const TaskLocator& locator);
 
 }  // namespace v0
