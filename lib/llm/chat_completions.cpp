@@ -17,7 +17,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// How much of a server's words a message quotes.
+/// Bytes of a server's text that a message quotes.
 constexpr std::size_t k_max_quote = 200;
 
 /// The member at the end of a path of objects; null when there is none.
@@ -36,7 +36,7 @@ std::string find_text(const json::value& value, std::initializer_list<std::strin
   return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
 }
 
-/// Tolerant: a provider that counts strangely is no reason to lose a reply.
+/// Tolerant: a malformed count is no reason to lose a reply.
 std::optional<std::int64_t> find_count(const json::value& value, std::initializer_list<std::string_view> path) {
   const auto* found = find(value, path);
   if (found == nullptr) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<std::int64_t> find_count(const json::value& value, std::initialize
   return number;
 }
 
-/// What the provider says in words: OpenAI's {"error": {"message"}}, and what its imitators make of it.
+/// The provider's error text: OpenAI's {"error": {"message"}}, and its variants.
 std::string provider_message(const json::value& document) {
   if (auto text = find_text(document, {"error", "message"}); !text.empty()) return text;
   for (const std::string_view name : {"error", "message", "detail"})
@@ -64,7 +64,7 @@ ChatAnswer failed(ErrorCode code, std::string message, AttemptFailure kind = Att
   return {{}, {{code, std::move(message), {}}, kind}};
 }
 
-/// An answer whose status says that it is no completion.
+/// Reads an answer with a status other than 200.
 ChatAnswer read_refusal(const HttpResponse& response, std::string_view secret) {
   const auto document = parse_json(response.body);
   std::string words = document ? provider_message(*document) : std::string();
@@ -74,7 +74,7 @@ ChatAnswer read_refusal(const HttpResponse& response, std::string_view secret) {
   if (!words.empty()) message += ": " + words;
   if (response.status >= 500 || response.status == 408)
     return failed(ErrorCode::Unavailable, message, AttemptFailure::ServerError);
-  // An account without money does not fill itself within a request.
+  // An exhausted account is not refilled within a request.
   const bool no_money = document && find_text(*document, {"error", "code"}) == "insufficient_quota";
   if (response.status == 402 || (response.status == 429 && no_money)) return failed(ErrorCode::Unavailable, message);
   if (response.status == 429) return failed(ErrorCode::Unavailable, message, AttemptFailure::Overloaded);
@@ -100,13 +100,13 @@ TokenUsage read_usage(const json::value& document) {
   usage.input_tokens = find_count(document, {"usage", "prompt_tokens"});
   usage.output_tokens = find_count(document, {"usage", "completion_tokens"});
   usage.cached_tokens = find_count(document, {"usage", "prompt_tokens_details", "cached_tokens"});
-  // DeepSeek's name for it.
+  // DeepSeek's name for the number.
   if (!usage.cached_tokens) usage.cached_tokens = find_count(document, {"usage", "prompt_cache_hit_tokens"});
   usage.reasoning_tokens = find_count(document, {"usage", "completion_tokens_details", "reasoning_tokens"});
   return usage;
 }
 
-/// The content: a text, or a list of parts of which those that are text count. Nothing for any other form.
+/// Reads the content: a text, or the text parts of a list. Nothing for any other form.
 std::optional<std::string> read_content(const json::value& content) {
   if (content.is_string()) return std::string(content.get_string());
   if (content.is_null()) return std::string();
@@ -165,7 +165,7 @@ Result<BaseUrl> parse_base_url(std::string_view text) {
 std::string chat_request_body(const LLMRequest& request, std::string_view model, std::string_view host) {
   json::object message{{"role", "user"}, {"content", to_utf8(request.prompt)}};
   json::object body{{"model", to_utf8(model)}, {"messages", json::array{std::move(message)}}};
-  // Written with the digits that a person wrote: 0.7, not 6.9999999999999996E-1.
+  // fmt gives the shortest digits: 0.7, not 6.9999999999999996E-1.
   std::string text = fmt::format("\"temperature\":{}", request.temperature);
   if (request.max_output_tokens) {
     // OpenAI's newer models refuse the old name; most other servers know only that one.
@@ -186,7 +186,7 @@ ChatAnswer read_chat_answer(const HttpResponse& response, std::string_view secre
   if (!document && looks_like_html(response.body))
     return unavailable("the answer is a web page (is the base URL right?)", response.body, AttemptFailure::Final);
   if (!document) return unavailable("the answer is cut or not JSON", response.body, AttemptFailure::CutOff);
-  // Gateways wrap the errors of the servers behind them into a success.
+  // Gateways wrap errors of the servers behind them in a success.
   const auto* error = find(*document, {"error"});
   if (error != nullptr && !error->is_null())
     return unavailable("the provider reports", provider_message(*document), AttemptFailure::ServerError);
@@ -197,7 +197,7 @@ ChatAnswer read_chat_answer(const HttpResponse& response, std::string_view secre
 }
 
 std::string without_secret(std::string_view text, std::string_view secret, std::size_t max_bytes) {
-  // Cleaned before it is searched: a control character within the secret would hide it, and then go away.
+  // Cleaned before the search: a control character within the secret would hide it, and be removed afterwards.
   std::string line = sanitize_line(text, text.size() * 3);
   constexpr std::string_view k_mark = "[key]";
   if (!secret.empty())

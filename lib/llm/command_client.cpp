@@ -12,9 +12,9 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// The longest reply that is read; what is longer is not a kernel.
+/// Limit of a reply; a longer one is not a kernel.
 constexpr std::size_t k_max_reply_bytes = 16u << 20;
-/// How much of a text a message quotes.
+/// Bytes of a text that a message quotes.
 constexpr std::size_t k_shown_bytes = 200;
 
 std::string last_line(std::string_view text) {

@@ -25,9 +25,9 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Limit of name resolution, connection and TLS together. A server that is there has done all of it long before.
+/// Limit of name resolution, connection and TLS together: far above what a reachable server needs.
 constexpr milliseconds k_connect_timeout{30'000};
-/// Waking up serves the idle clock only: data and cancellation wake the transfer at once.
+/// Waking up serves the idle limit only: data and cancellation wake the transfer at once.
 constexpr milliseconds k_longest_poll{1'000};
 /// A server may ask for a wait of a month; with this limit no sum overflows.
 constexpr curl_off_t k_longest_retry_after_s = 24 * 3600;
@@ -45,7 +45,7 @@ using Easy = std::unique_ptr<CURL, DeleteEasy>;
 using Multi = std::unique_ptr<CURLM, DeleteMulti>;
 using List = std::unique_ptr<curl_slist, DeleteList>;
 
-/// Never undone: another part of the program may use libcurl too, and cleaning up would pull it from under its feet.
+/// Never undone: another part of the program may use libcurl, too, and must not lose it.
 bool initialize_once() {
   static const CURLcode k_code = curl_global_init(CURL_GLOBAL_DEFAULT);
   return k_code == CURLE_OK;
@@ -81,12 +81,12 @@ class HoldSigpipe {
   bool was_pending_ = false;
 };
 
-/// What the callback of libcurl fills.
+/// The data that libcurl's callback collects.
 struct Body {
   std::string text;
   std::size_t max_bytes = 0;
   bool too_large = false;
-  /// Headers included.
+  /// Bytes received, headers included.
   std::size_t received = 0;
 };
 
@@ -134,7 +134,7 @@ class Transfer {
 
  private:
   bool set_headers() {
-    // "Expect:" takes out a header that libcurl adds to long requests; servers that ignore it cost a second each.
+    // "Expect:" removes a header that libcurl adds to long requests; servers that ignore it cost a second each.
     for (const auto& header : request_.headers)
       if (!add_header(header)) return false;
     return add_header("Expect:");
@@ -165,18 +165,19 @@ class Transfer {
     set(CURLOPT_WRITEDATA, &body_);
     set(CURLOPT_HEADERFUNCTION, &count_header);
     set(CURLOPT_HEADERDATA, &body_);
-    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // a tunnel that stands is no answer that has begun
+    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);  // the reply of a proxy must not count as the beginning of the answer
     set(CURLOPT_ERRORBUFFER, error_text_.data());
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_FOLLOWLOCATION, 0L);
     set(CURLOPT_SSL_VERIFYPEER, 1L);
     set(CURLOPT_SSL_VERIFYHOST, 2L);
-    // Set even when empty: otherwise libcurl asks the environment.
+    // Set even when empty; otherwise libcurl reads the environment.
     set(CURLOPT_PROXY, request_.proxy.c_str());
     set(CURLOPT_NOPROXY, request_.no_proxy.c_str());
     if (!request_.ca_file.empty()) set(CURLOPT_CAINFO, request_.ca_file.c_str());
     set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(k_connect_timeout.count()));
-    // Routers forget connections over which a model thinks in silence; and a peer that died is noticed.
+    // Keep-alive probes stop routers from dropping the connection while a model thinks in silence, and detect a dead
+    // peer.
     set(CURLOPT_TCP_KEEPALIVE, 1L);
     set(CURLOPT_TCP_KEEPIDLE, 30L);
     set(CURLOPT_TCP_KEEPINTVL, 15L);
@@ -207,7 +208,7 @@ class Transfer {
                                AttemptFailure::Stalled);
       auto wait = deadline - now;
       if (so_far > 0) wait = std::min<Clock::duration>(wait, heard + request_.idle_timeout - now);
-      // Rounded up: to wake a moment too early is to spin.
+      // Rounded up: waking a moment too early would repeat the loop without waiting.
       const auto poll = std::min(k_longest_poll, std::chrono::ceil<milliseconds>(wait));
       if (curl_multi_poll(multi_.get(), nullptr, 0, static_cast<int>(poll.count()), nullptr) != CURLM_OK)
         return failed_transfer(ErrorCode::Unavailable, "the transfer broke off", AttemptFailure::CutOff);
@@ -257,12 +258,12 @@ class Transfer {
       case CURLE_BAD_CONTENT_ENCODING:
         return AttemptFailure::CutOff;
       default:
-        // CURLE_OPERATION_TIMEDOUT is among them: it is the time to connect, and half a minute has gone by.
+        // CURLE_OPERATION_TIMEDOUT is among them: connecting took longer than half a minute.
         return AttemptFailure::Final;
     }
   }
 
-  /// A name server that does not answer must not delay the end of a request that was given up.
+  /// A name server that does not answer must not delay the end of a cancelled request.
   void leave_quickly() {
 #if LIBCURL_VERSION_NUM >= 0x075700
     curl_easy_setopt(easy_.get(), CURLOPT_QUICK_EXIT, 1L);
@@ -271,7 +272,7 @@ class Transfer {
 
   const HttpRequest& request_;
   const std::stop_token& stop_;
-  // The handles use what stands above them until they are gone.
+  // The handles use the members above until they are destroyed.
   List headers_;
   Body body_;
   std::array<char, CURL_ERROR_SIZE> error_text_{};

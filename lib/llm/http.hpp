@@ -14,23 +14,23 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// One POST.
+/// One POST request.
 struct HttpRequest {
   std::string url;
-  /// "Name: value" each.
+  /// Headers as "Name: value".
   std::vector<std::string> headers;
   std::string body;
-  /// Empty: none. The environment is ignored.
+  /// URL of the proxy; empty: none. The environment is ignored.
   std::string proxy;
-  /// Hosts that are reached directly all the same, separated by commas.
+  /// Hosts that are reached without the proxy, separated by commas.
   std::string no_proxy;
   /// Certificate authorities, as a PEM file; empty: those of the system.
   std::string ca_file;
-  /// From now to the last byte.
+  /// Limit from the call to the last byte.
   std::chrono::milliseconds timeout{0};
   /// Longest silence within an answer that has begun.
   std::chrono::milliseconds idle_timeout{0};
-  /// An answer that is longer is given up.
+  /// Limit of the answer; a longer one is given up.
   std::size_t max_body_bytes = 16u << 20;
 };
 
@@ -38,13 +38,13 @@ struct HttpRequest {
 struct HttpResponse {
   long status = 0;
   std::string body;
-  /// From Retry-After, be it seconds or a date.
+  /// Retry-After, given in seconds or as a date.
   std::optional<std::chrono::milliseconds> retry_after;
-  /// Where a redirection would lead; it is not followed.
+  /// Target of a redirection; it is not followed.
   std::string redirect;
 };
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 struct HttpFailure {
   Error error;
   AttemptFailure kind = AttemptFailure::Final;

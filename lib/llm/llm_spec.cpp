@@ -17,11 +17,11 @@ namespace {
 
 using Client = Result<std::unique_ptr<LLMClient>>;
 
-/// How much of an address a message shows.
+/// Bytes of an address that a message shows.
 constexpr std::size_t k_max_shown = 100;
 constexpr std::string_view k_default_url = "https://api.openai.com/v1";
 
-/// The first of the variables that is set and not empty.
+/// The first variable that is set and not empty.
 std::string first_of(const std::map<std::string, std::string>& environment, std::initializer_list<const char*> names) {
   for (const char* name : names)
     if (const auto found = environment.find(name); found != environment.end() && !found->second.empty())
@@ -31,7 +31,7 @@ std::string first_of(const std::map<std::string, std::string>& environment, std:
 
 bool begins_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
 
-/// "MODEL" or "MODEL@URL". Names of models may hold an @ themselves, so the one before "://" counts.
+/// Splits "MODEL" or "MODEL@URL". Names of models may contain an @ themselves, so the one before "://" counts.
 std::pair<std::string, std::string> split_model(std::string_view text) {
   const auto scheme = text.find("://");
   const auto at = scheme == std::string_view::npos ? scheme : text.substr(0, scheme).rfind('@');
@@ -71,7 +71,7 @@ Client make_openai(std::string_view text, const std::map<std::string, std::strin
     return Error{ErrorCode::MissingTool,
                  "OPENAI_API_KEY is not set; set it, or name another server: openai:MODEL@http://localhost:8000/v1",
                  {}};
-  // The names that curl and its relatives agree on. HTTP_PROXY in capitals is not among them: web servers set it to
+  // The names that curl and similar programs agree on. HTTP_PROXY in capitals is not among them: web servers set it to
   // what a client sends as the header "Proxy".
   options.proxy = begins_with(options.base_url, "https:") ? first_of(environment, {"https_proxy", "HTTPS_PROXY"})
                                                           : first_of(environment, {"http_proxy"});
@@ -106,7 +106,7 @@ Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const 
       return make_mailbox_client(std::move(options));
     }
   }
-  // The text is not repeated: it may be a key that went into the wrong option.
+  // The text is not repeated: it may be a key that was given to the wrong option.
   return Error{ErrorCode::InvalidArgument,
                "a model is named by openai:MODEL, openai:MODEL@URL, command:PROGRAM ARG..., mailbox:DIR or replay:FILE",
                {}};

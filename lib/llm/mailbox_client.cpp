@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Far above what any model writes; keeps a mistaken file out of memory.
+/// Far above any model's reply; keeps a mistaken file out of memory.
 constexpr std::size_t k_max_file = 16u << 20;
 
 class MailboxClient final : public LLMClient {

@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-/// Holds options and nothing that changes: each request has handles, clocks and a random engine of its own.
+/// Immutable: each request has handles, clocks and a random engine of its own.
 class OpenAIClient final : public LLMClient {
  public:
   OpenAIClient(OpenAIClientOptions options, BaseUrl base) : options_(std::move(options)), base_(std::move(base)) {}
@@ -116,7 +116,7 @@ class OpenAIClient final : public LLMClient {
   BaseUrl base_;
 };
 
-/// A line end would let a key smuggle a header of its own in; other oddities are leftovers of a copy and paste.
+/// A line end within a key could add a header to the request; other control characters are leftovers of copy and paste.
 bool is_sendable_key(std::string_view key) {
   return std::all_of(key.begin(), key.end(), [](char c) { return c > ' ' && c <= '~'; });
 }

@@ -29,11 +29,11 @@ namespace {
 namespace json = boost::json;
 namespace fs = std::filesystem;
 
-/// More than any reply; a file without line ends is not read into memory.
+/// Longer than any reply; keeps a file without line ends out of memory.
 constexpr off_t k_longest_line = off_t{256} << 20;
 
-/// Holds the file against other processes. Threads share the descriptor and with it the lock, so that they need a mutex
-/// as well. Where files cannot be locked, appending goes on without: it is one write.
+/// Locks the file against other processes. Threads share the descriptor and with it the lock, so they need a mutex as
+/// well. Where files cannot be locked, appending works without, because it is one write.
 class HoldFile {
  public:
   HoldFile(int fd, const std::string& name) : fd_(fd) {
@@ -58,7 +58,7 @@ Result<std::string> read_at(int fd, off_t offset, std::size_t bytes, const std::
   return text;
 }
 
-/// Where the last line begins: behind the last line end before `size`.
+/// Position after the last line end before `size`.
 Result<off_t> start_of_last_line(int fd, off_t size, const std::string& name) {
   constexpr off_t k_block = 1 << 16;
   if (size == 0) return off_t{0};
@@ -153,8 +153,7 @@ Result<void> RecordingFile::append_locked(std::string line) {
   // One write: readers never see half a line unless the disk is full.
   auto written = write_all(fd_.get(), line, name_);
   if (written && ::fsync(fd_.get()) != 0) written = errno_error(errno, "cannot record to " + name_);
-  // Half a line would be taken for damage once another one follows it. When even this fails, the next append repairs
-  // it.
+  // Half a line would count as damage once another one follows it. When even this fails, the next append repairs it.
   if (!written && ::ftruncate(fd_.get(), size) != 0) written.error().context.push_back("half a line was left");
   return written;
 }

@@ -27,7 +27,7 @@ inline namespace v0 {
 
 inline constexpr int k_recording_schema = 1;
 
-/// One line.
+/// One line of a recording.
 struct RecordedReply {
   int schema = k_recording_schema;
   std::string id;
@@ -35,24 +35,24 @@ struct RecordedReply {
   Reply reply;
 };
 
-/// With its line end.
+/// Formats a line, with its line end.
 [[nodiscard]] std::string write_recorded_reply(const RecordedReply& recorded);
-/// InvalidArgument for what is no recorded reply, Unsupported for a schema that is not known.
+/// Parses a line. InvalidArgument for other content, Unsupported for an unknown schema.
 [[nodiscard]] Result<RecordedReply> parse_recorded_reply(std::string_view line);
 
-/// By request, oldest first.
+/// Replies by request id, oldest first.
 using Recording = std::map<std::string, std::vector<RecordedReply>, std::less<>>;
-/// The whole file. Damage anywhere but in a torn last line is an error that names the line.
+/// Reads the whole file. Damage anywhere but in a torn last line is an error that names the line.
 [[nodiscard]] Result<Recording> read_recording(const std::filesystem::path& file);
 
 /// Appends to a recording. Thread-safe, also towards other processes.
 class RecordingFile {
  public:
-  /// Makes the file when it is missing.
+  /// Creates the file when it is missing.
   [[nodiscard]] static Result<std::unique_ptr<RecordingFile>> open(const std::filesystem::path& file);
 
-  /// On disk when it returns. A torn last line of an earlier crash is cut off first; what cannot be written whole is
-  /// taken back.
+  /// The reply is on disk when this returns. A torn last line of an earlier crash is cut off first; a line that cannot
+  /// be written whole is removed again.
   [[nodiscard]] Result<void> append(const RecordedReply& recorded);
 
  private:

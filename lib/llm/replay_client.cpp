@@ -15,7 +15,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Immutable once it was read.
+/// Answers from a recording. Immutable.
 class ReplayClient final : public LLMClient {
  public:
   ReplayClient(std::string file, Recording recording, ReplayMode mode)
@@ -72,7 +72,7 @@ class RecordingClient final : public LLMClient {
 
   Result<Reply> complete(const LLMRequest& request, std::stop_token stop) override {
     {
-      // Nothing is paid for while what was paid for cannot be recorded.
+      // No further reply is paid for while an earlier one cannot be recorded.
       const std::scoped_lock lock(mutex_);
       KERNELGEN_CHECK(append_missing());
     }
@@ -83,7 +83,7 @@ class RecordingClient final : public LLMClient {
     recorded.reply = reply;
     const std::scoped_lock lock(mutex_);
     missing_.push_back(std::move(recorded));
-    // A failure is the error of the next request, and of on_failure_ when there is none.
+    // A failure becomes the error of the next request, or goes to on_failure_ when there is none.
     static_cast<void>(append_missing());
     return reply;
   }

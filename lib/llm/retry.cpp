@@ -34,7 +34,7 @@ std::optional<milliseconds> retry_delay(const RetryOptions& options, const Faile
   const auto asked = failed.retry_after.value_or(milliseconds::zero());
   if (asked > options.longest) return std::nullopt;
   const auto backoff = backoff_of(options.base, rule.first_wait, failed.attempts, options.longest);
-  // Not std::uniform_int_distribution: what it draws differs between standard libraries.
+  // std::uniform_int_distribution draws different numbers with different standard libraries.
   const auto half = static_cast<std::uint64_t>(backoff.count() / 2);
   const milliseconds delay = backoff - milliseconds(static_cast<std::int64_t>(engine() % (half + 1)));
   const milliseconds wait = std::max(delay, asked);

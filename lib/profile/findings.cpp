@@ -9,25 +9,25 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// An empty kernel takes about 2 us on the device, and queueing one about as long: below this, launches are what costs.
+/// An empty kernel takes about 2 us on the device, and queueing one about as long: below this, launches dominate.
 constexpr double k_short_launch_ns = 10'000;
 constexpr std::int64_t k_many_launches = 20;
 constexpr double k_idle_share = 0.3;
-/// Less of the time than this in other people's kernels is not worth a sentence.
+/// Smaller shares of library kernels are not mentioned.
 constexpr double k_library_share = 0.1;
 constexpr double k_copy_share = 0.1;
-/// Nsight Compute's own threshold: above 60 % of its peak, a unit is what limits.
+/// Nsight Compute's own threshold: a unit above 60 % of its peak is the limit.
 constexpr double k_busy_pct = 60;
 constexpr double k_low_occupancy_pct = 40;
-/// A warp of 32 threads that loads floats one after the other touches 4 sectors of 32 bytes; vectors of four, 16.
+/// A warp of 32 threads that loads consecutive floats touches 4 sectors of 32 bytes; with vectors of four, 16.
 constexpr double k_coalesced_sectors = 16.5;
-/// A kernel that takes less of the device time than this is not spoken of.
+/// Kernels with a smaller share of the device time are not mentioned.
 constexpr double k_worth_share = 0.1;
 
 std::string microseconds(double nanoseconds) { return fmt::format("{:.1f} us", nanoseconds / 1e3); }
 double percent(double share) { return 100 * share; }
 
-/// The share of the call in which the device had nothing to do: by its own clock where there is one.
+/// Share of the call in which the device was idle: by its own clock where there is one.
 double idle_share(const Profile& profile) {
   const double all = std::max(profile.span_ns, profile.call_ns);
   if (!(all > 0)) return 0;
@@ -91,7 +91,7 @@ void find_origins(const Profile& profile, Findings& found) {
                      copies});
 }
 
-/// Kernels that only change the type of what they read, as torch names them.
+/// Kernels that only change the type of their input, by torch's names.
 void find_type_casts(const Profile& profile, Findings& found) {
   double share = 0;
   std::int64_t launches = 0;
@@ -110,7 +110,7 @@ void find_type_casts(const Profile& profile, Findings& found) {
                    share});
 }
 
-/// What the counters of one kernel say. `share` is its part of the device time.
+/// Findings from the counters of one kernel. `share` is its part of the device time.
 class KernelReader {
  public:
   KernelReader(const KernelProfile& kernel, double share, const std::optional<GpuFacts>& gpu, Findings& found)
@@ -156,7 +156,7 @@ class KernelReader {
       add("latency_bound", both + stalls() + ": latency-bound; more independent work in flight helps", 0.8);
   }
 
-  /// ", 45 % of the warps wait for memory": the most frequent reason.
+  /// The most frequent stall reason, as in ", 45 % of the warps wait for memory".
   [[nodiscard]] std::string stalls() const {
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_stalls = {
         {{"stall_memory_pct", "memory"}, {"stall_barrier_pct", "a barrier"}, {"stall_shared_pct", "shared memory"}}};
@@ -187,7 +187,7 @@ class KernelReader {
         {{"occupancy_limit_registers", "registers"},
          {"occupancy_limit_shared", "shared memory"},
          {"occupancy_limit_blocks", "the number of blocks, which are small"}}};
-    // What warps allow is what full occupancy is; only a lower limit costs.
+    // The limit by warps means full occupancy; only a lower limit costs time.
     auto least = kernel_.metric("occupancy_limit_warps");
     std::string cause;
     for (const auto& [name, what] : k_limits) {
@@ -205,7 +205,7 @@ class KernelReader {
     return cause;
   }
 
-  /// A CU of AMD's takes few workgroups at once, so that small ones leave wavefronts out.
+  /// An AMD CU runs few workgroups at once, so small ones leave wavefronts unused.
   void find_small_blocks() {
     constexpr double k_enough_threads = 256;
     const auto threads = kernel_.metric("block_threads");
@@ -243,7 +243,7 @@ std::vector<ProfileFinding> find_bottlenecks(const Profile& profile, const std::
   find_type_casts(profile, found);
   for (const auto& kernel : profile.kernels) {
     const double share = profile.share_of(kernel);
-    // Of the call, not of the device time: what kernels wait for matters little while the device has nothing to do.
+    // Share of the call, not of the device time: stalls in kernels matter little while the device is idle.
     const double share_of_call = share * (1 - idle_share(profile));
     if (kernel.counted_launches > 0 && share >= k_worth_share) KernelReader(kernel, share_of_call, gpu, found).read();
   }

@@ -15,7 +15,7 @@ namespace {
 /// An empty kernel takes about 2 us on the device.
 constexpr double k_launch_ns = 2000;
 constexpr double k_ns_per_s = 1e9;
-/// What a copy within the device reaches of the stated bandwidth, where nobody measured it.
+/// Fraction of the stated bandwidth that a copy within the device reaches, for devices without a measurement.
 constexpr double k_reachable_share = 0.9;
 
 double elements_of(const TensorSpec& tensor) {
@@ -26,7 +26,7 @@ double elements_of(const TensorSpec& tensor) {
 
 double bytes_of(const TensorSpec& tensor) { return elements_of(tensor) * static_cast<double>(size_of(tensor.dtype)); }
 
-/// Of the tensors that forward() names: "x", and "fc.weight" for self.fc.
+/// Bytes of the tensors that forward() names: "x", and "fc.weight" for self.fc.
 double used_bytes(const std::vector<TensorSpec>& tensors, const WorkReading& work) {
   double sum = 0;
   for (const auto& tensor : tensors)
@@ -41,7 +41,7 @@ std::optional<double> median_of(std::vector<std::int64_t> samples) {
   return static_cast<double>(*middle);
 }
 
-/// As its score is computed: replayed as a graph where that could be done.
+/// The time in the score: that of the replayed graph where there is one.
 std::optional<double> time_of(const EvaluationRecord& record) {
   if (!record.timing || !score_of(record)) return std::nullopt;
   const auto graph = median_of(record.timing->candidate_graph_ns);
@@ -49,7 +49,7 @@ std::optional<double> time_of(const EvaluationRecord& record) {
   return time > 0 ? std::optional(time) : std::nullopt;
 }
 
-/// One way to see that a task takes time, whatever the kernel.
+/// One reason why the task takes time with any kernel.
 struct Bound {
   std::string name;
   double ns = 0;
@@ -70,7 +70,7 @@ bool is_recurrent_weight(const TensorSpec& tensor) {
   return tensor.name.find("weight_ih_l") != tensor.name.npos || tensor.name.find("weight_hh_l") != tensor.name.npos;
 }
 
-/// Of everything that every kernel has to read from memory, and write there. A cache may keep what was written last.
+/// Bytes that every kernel has to read from memory, and write there. A cache may keep the last writes.
 double traffic(const HeadroomRequest& request, const WorkReading& work) {
   const auto& task = request.description;
   double written = 0;
@@ -78,7 +78,7 @@ double traffic(const HeadroomRequest& request, const WorkReading& work) {
   const auto cache = static_cast<double>(request.gpu.l2_bytes + request.gpu.memory_cache_bytes);
   double bytes = std::max(written - cache, 0.0);
   if (work.family == TaskFamily::Recurrent) {
-    // Other layers may work on what is not returned.
+    // Other layers may compute something that is not returned.
     std::vector<TensorSpec> weights;
     std::copy_if(task.parameters.begin(), task.parameters.end(), std::back_inserter(weights), is_recurrent_weight);
     return bytes + used_bytes(task.inputs, work) + used_bytes(weights, work);
@@ -117,8 +117,8 @@ std::optional<Bound> memory_bound(const HeadroomRequest& request, const WorkRead
   return memory_bound(traffic(request, work), *bandwidth);
 }
 
-/// What a product in this precision can reach at most. Matrix units make products of fp32 accuracy from three of fp16
-/// or bf16, so the peak of plain fp32 is no bound.
+/// Upper limit of the operations per second of a product in this precision. Matrix units make products of fp32 accuracy
+/// from three of fp16 or bf16, so the peak of plain fp32 is no limit.
 std::optional<double> peak_of(const GpuFacts& gpu, PrecisionClass precision) {
   constexpr double k_splits = 3;
   const double half = gpu.fp16_per_second.value_or(0);
@@ -130,7 +130,7 @@ std::optional<double> peak_of(const GpuFacts& gpu, PrecisionClass precision) {
   return peak;
 }
 
-/// Leading sizes that both operands have: a product for each.
+/// Number of products: the leading sizes that both operands have.
 double shared_batch(const TensorSpec& a, const TensorSpec& b) {
   double batch = 1;
   if (a.shape.size() == b.shape.size())
@@ -143,8 +143,8 @@ bool has_size(const TensorSpec& tensor, double size) {
                      [&](std::int64_t one) { return static_cast<double>(one) == size; });
 }
 
-/// Two for each multiplication and addition of the one product. Its inner size follows from the sizes of the others:
-/// |A| |B| = K^2 |C| for each product of a batch.
+/// Operations of the one product, two for each multiplication and addition. Its inner size follows from the sizes of
+/// the others: |A| |B| = K^2 |C| for each product of a batch.
 std::optional<double> product_operations(const TaskDescription& task) {
   if (task.outputs.size() != 1 || task.inputs.empty()) return std::nullopt;
   const TensorSpec* second = task.inputs.size() == 2 ? &task.inputs[1] : nullptr;
@@ -163,8 +163,8 @@ std::optional<double> product_operations(const TaskDescription& task) {
   return 2 * made * inner;
 }
 
-/// Of all layers at all steps, except the backward direction of the last layer: a kernel that returns the last step
-/// only needs one step of it.
+/// Operations of all layers at all steps, except the backward direction of the last layer: a kernel that returns the
+/// last step only needs one step of it.
 std::optional<double> recurrent_operations(const HeadroomRequest& request, const std::string& operand) {
   const auto& task = request.description;
   const auto input = std::find_if(task.inputs.begin(), task.inputs.end(),

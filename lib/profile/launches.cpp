@@ -9,13 +9,13 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// A name as ncu and torch's profiler would write it alike: without result type, parameters, blanks, casts of template
-/// arguments ("(int)4") and suffixes of numbers ("2ul").
+/// Makes ncu's and torch's forms of a name equal: without result type, parameters, blanks, casts of template arguments
+/// ("(int)4") and suffixes of numbers ("2ul").
 std::string normalized(std::string_view name) {
   static constexpr std::array<std::string_view, 7> k_casts = {"(int)",          "(bool)",  "(unsignedint)", "(long)",
                                                               "(unsignedlong)", "(short)", "(char)"};
   const std::string function = function_of_kernel(name);
-  // From the function's own name on, to the parenthesis of its parameters.
+  // The part from the function's own name to the parenthesis of its parameters.
   const auto start = name.find(function.substr(0, function.find_first_of("<(")));
   std::string text;
   int depth = 0;
@@ -31,7 +31,7 @@ std::string normalized(std::string_view name) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool after_digit = i > 0 && text[i - 1] >= '0' && text[i - 1] <= '9';
     if (after_digit && (text[i] == 'u' || text[i] == 'l')) {
-      // A suffix ends an argument; a name may go on: "sm90_u8".
+      // A suffix ends an argument; without that it is part of a name: "sm90_u8".
       const auto rest = text.find_first_not_of("ul", i);
       if (rest == text.npos || text[rest] == ',' || text[rest] == '>') {
         i = (rest == text.npos ? text.size() : rest) - 1;
@@ -43,7 +43,7 @@ std::string normalized(std::string_view name) {
   return plain;
 }
 
-/// The launches of one kernel, as one.
+/// All launches of one kernel, summed up.
 struct Gathered {
   std::string name;
   std::int64_t launches = 0;
@@ -109,7 +109,7 @@ void add_launches(Profile& profile, const std::vector<KernelLaunch>& launches) {
       kernel->name = one.name;
       kernel->function = function_of_kernel(one.name);
       kernel->origin = origin_of_kernel(one.name);
-      // Beside a timeline it may be a kernel of the timeline under another name: its time must not count twice.
+      // Beside a timeline, it may be one of its kernels under another name: its time must not count twice.
       kernel->launches = alone ? one.launches : 0;
       kernel->duration_ns = alone ? one.duration_ns : 0;
     }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Launches as profilers list them, one by one, and the profile that they make together.
+/// Single launches as profilers list them, and the profile made of them.
 
 #include <string>
 #include <vector>
@@ -14,14 +14,14 @@ inline namespace v0 {
 /// One launch of a kernel.
 struct KernelLaunch {
   std::string kernel;
-  /// Under kernelgen's names and in base units; what was not read ("n/a") is not there.
+  /// Metrics under kernelgen's names and in base units, without those that were not read ("n/a").
   std::vector<Metric> metrics;
   double duration_ns = 0;
 };
 
-/// Adds the counters to the kernels of a timeline: by name, else by function where that is unambiguous; what the
-/// timeline does not have is added, without a time unless the timeline is empty. Several launches of a kernel are
-/// weighted by their durations.
+/// Adds the counters to the kernels of a timeline: by name, else by function where that is unambiguous. Other kernels
+/// are appended, without a time unless the timeline is empty. Several launches of a kernel are weighted by their
+/// durations.
 void add_launches(Profile& profile, const std::vector<KernelLaunch>& launches);
 
 }  // namespace v0

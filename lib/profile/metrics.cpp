@@ -7,7 +7,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Since Volta, waiting for memory is "long scoreboard"; before, and in other tools, "memory dependency".
+/// Since Volta, the wait for memory is called "long scoreboard"; before, and in other tools, "memory dependency".
 constexpr std::array<MetricSpec, 24> k_metrics = {{
     {"sm_throughput_pct", "%", "sm__throughput.avg.pct_of_peak_sustained_elapsed", "",
      "busiest unit of the multiprocessors, of its peak"},

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Kernels that are worth a place where not all can be counted, and the share of the time that is enough.
+/// Where not all kernels can be counted: the number of kernels to count, and the share of the time that is enough.
 constexpr std::size_t k_most_functions = 8;
 constexpr double k_enough_share = 0.95;
 
@@ -34,7 +34,7 @@ std::vector<std::string> installed_below(const fs::path& parent) {
   return found;
 }
 
-/// Without namespaces, as ncu matches them by default; characters that mean something to it are escaped.
+/// The name without namespaces, as ncu matches it by default, with regular-expression characters escaped.
 std::string pattern_of(const std::string& function) {
   std::string name = function;
   if (const auto colons = name.rfind("::"); colons != name.npos) name = name.substr(colons + 2);

@@ -24,12 +24,12 @@ namespace json = boost::json;
 
 constexpr std::size_t k_max_report_bytes = 64u << 20;
 constexpr std::size_t k_max_words = 600;
-/// Metrics that this ncu does not know are left out, one run later.
+/// Each run may show metrics that this ncu does not know; the next one leaves them out.
 constexpr int k_most_runs = 3;
 
 enum class Mode { Timeline, Counters };
 
-/// The last thing a process said: usually the line that matters.
+/// The last line of a process's output: usually the one that matters.
 std::string last_words(const ProcessOutcome& outcome) {
   const auto text = trim(outcome.standard_error.empty() ? outcome.standard_output : outcome.standard_error);
   const auto start = text.rfind('\n');
@@ -69,7 +69,7 @@ class NcuProfiler final : public Profiler {
     return fmt::format("{}", fmt::join(names, ", "));
   }
 
-  /// Writes what the process needs to know; the path of that file.
+  /// Writes the input of the process; returns the path of that file.
   [[nodiscard]] Result<fs::path> write_job(const ProfileRequest& request, Mode mode, const fs::path& scratch) const {
     json::object job{{"schema", 1},
                      {"mode", mode == Mode::Timeline ? "timeline" : "counters"},
@@ -124,7 +124,7 @@ class NcuProfiler final : public Profiler {
     }
     const auto text = read_file(scratch / "timeline.json", k_max_report_bytes);
     if (text) return parse_timeline(*text);
-    // Nothing was written: the interpreter, or the module, ended the process.
+    // Without output, the interpreter or the module ended the process.
     const auto words = last_words(outcome);
     if (words.find("No module named") != words.npos)
       return Error{
@@ -165,7 +165,7 @@ class NcuProfiler final : public Profiler {
     return {};
   }
 
-  /// True when there is something to try again: other names for unknown metrics, or fewer metrics.
+  /// True when another try may help: with other names for unknown metrics, or fewer metrics.
   static bool drop_unknown(std::vector<std::string>& metrics, const NcuReport& report) {
     if (!report.launches.empty()) return false;
     const auto unknown = unknown_metrics(report, metrics);

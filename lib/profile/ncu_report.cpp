@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t k_max_message = 500;
 
-/// What a value in this unit is multiplied with to be in bytes or nanoseconds. ncu counts kilobytes in thousands.
+/// Factor from this unit to bytes or nanoseconds. ncu counts kilobytes in thousands.
 double scale_of(std::string_view unit) {
   constexpr std::array<std::pair<std::string_view, double>, 11> k_scales = {{{"us", 1e3},
                                                                              {"usecond", 1e3},
@@ -51,7 +51,7 @@ class Table {
     return true;
   }
 
-  /// Nothing for the row of units and for what is no row of this table.
+  /// Reads a row of the table; nothing for the row of units and for other lines.
   std::optional<KernelLaunch> read(const std::vector<std::string>& fields) {
     if (header_.empty() || fields.size() != header_.size()) return std::nullopt;
     if (fields.front().empty()) {
@@ -80,7 +80,7 @@ class Table {
   std::size_t kernel_ = 0;
 };
 
-/// Takes "==NAME== " away and keeps the rest.
+/// Moves a message that begins with "==NAME== ", without it, to a list.
 bool read_message(std::string_view line, std::string_view start, std::vector<std::string>& into) {
   if (!line.starts_with(start)) return false;
   into.push_back(sanitize_line(line.substr(start.size()), k_max_message));
@@ -107,7 +107,7 @@ NcuReport read_ncu_report(std::string_view text) {
 std::vector<std::string> unknown_metrics(const NcuReport& report, const std::vector<std::string>& wanted) {
   std::vector<std::string> unknown;
   for (const auto& name : wanted) {
-    // ncu repeats a name as a regular expression, whose ending varies: "regex:^sm__throughput(\.avg)?$".
+    // ncu repeats a name as a regular expression with varying endings: "regex:^sm__throughput(\.avg)?$".
     const auto stem = name.substr(0, name.find('.'));
     const auto names_it = [&](const std::string& message) {
       return message.find("metric") != message.npos && message.find(stem) != message.npos;

@@ -10,7 +10,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// The launches of one text, and who wrote it.
+/// The launches in one text, and the profiler that wrote it.
 struct Report {
   std::string source;
   std::vector<KernelLaunch> launches;

@@ -11,7 +11,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// A counter or a column, by all names that it has had, and what makes a metric of ours of it.
+/// A counter or a column, by all its names, and its conversion to a metric of kernelgen.
 struct CounterName {
   std::string_view metric;
   std::string_view unit;
@@ -33,7 +33,7 @@ constexpr std::array<CounterName, 9> k_counters = {{
     {"dram_write_bytes", "byte", 1024, {"WRITE_SIZE", "WriteSize", "", ""}},
 }};
 
-/// "step(float*)" of "step(float*) [clone .kd]", "step(float*) (.kd)" and "step.kd": the descriptor's ending.
+/// Removes the descriptor's suffix: "step(float*)" of "step(float*) [clone .kd]", "step(float*) (.kd)" and "step.kd".
 std::string without_descriptor(std::string_view name) {
   for (const std::string_view ending : {" [clone .kd]", " (.kd)", "(.kd)", ".kd"})
     if (name.ends_with(ending)) {
@@ -43,7 +43,7 @@ std::string without_descriptor(std::string_view name) {
   return sanitize_line(trim(name), k_max_name);
 }
 
-/// One dispatch, by the names of the table.
+/// The values of one dispatch, by the names of the table.
 using Values = std::map<std::string, double, std::less<>>;
 
 std::optional<double> find(const Values& values, std::initializer_list<std::string_view> names) {
@@ -84,7 +84,7 @@ std::vector<Metric> metrics_of(const Values& values) {
   for (const auto& counter : k_counters)
     if (const auto value = find(values, {counter.names[0], counter.names[1], counter.names[2], counter.names[3]}))
       metrics.push_back({std::string(counter.metric), *value * counter.scale, std::string(counter.unit)});
-  // gfx942 and later have no counter for it.
+  // gfx942 and later devices lack the counter.
   const auto hits = find(values, {"TCC_HIT_sum", "TCC_HIT"});
   const auto misses = find(values, {"TCC_MISS_sum", "TCC_MISS"});
   if (find(values, {"L2CacheHit"}) == std::nullopt && hits && misses && *hits + *misses > 0) {
@@ -96,7 +96,7 @@ std::vector<Metric> metrics_of(const Values& values) {
 
 class CounterTable {
  public:
-  /// Whether the fields are a header; what stands above one is the program's own output.
+  /// True if the fields are a header; lines above it are the program's own output.
   bool begin(const std::vector<std::string>& fields) {
     const auto at = [&](std::string_view name) {
       return static_cast<std::size_t>(std::find(fields.begin(), fields.end(), name) - fields.begin());
@@ -123,7 +123,7 @@ class CounterTable {
     auto& values = dispatches_[entry->second].second;
     for (std::size_t i = 0; i < fields.size(); ++i)
       if (const auto number = i == name_ ? std::nullopt : read_csv_number(fields[i])) values[header_[i]] = *number;
-    // The long form: a row for each counter.
+    // The long form has a row for each counter.
     if (counter_ == header_.size() || value_ == header_.size()) return;
     if (const auto number = read_csv_number(fields[value_])) values[fields[counter_]] = *number;
   }

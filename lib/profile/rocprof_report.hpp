@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The tables of rocprof, rocprofv2 and rocprofv3.
+/// Reads the tables of rocprof, rocprofv2 and rocprofv3.
 
 #include <optional>
 #include <string>
@@ -13,15 +13,15 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What one file holds.
+/// The content of one file.
 struct RocprofReport {
-  /// "rocprof", "rocprofv2", "rocprofv3".
+  /// The tool: "rocprof", "rocprofv2", "rocprofv3".
   std::string source;
   /// In the order of the file.
   std::vector<KernelLaunch> launches;
 };
 
-/// Nothing when the text has no table of any of them.
+/// Nothing for a text without a table of these tools.
 [[nodiscard]] std::optional<RocprofReport> read_rocprof_report(std::string_view text);
 
 }  // namespace v0

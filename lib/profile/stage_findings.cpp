@@ -10,14 +10,14 @@ inline namespace v0 {
 namespace {
 
 constexpr std::size_t k_most_findings = 3;
-/// Nsight Compute's own threshold: above 60 % of its peak, a unit is what limits.
+/// Nsight Compute's own threshold: a unit above 60 % of its peak is the limit.
 constexpr double k_dominant_pct = 60;
-/// More registers than this leave two blocks of 256 threads on a multiprocessor with 65536; fewer than the other leave
-/// room for more work in flight.
+/// More registers than this leave two blocks of 256 threads on a multiprocessor with 65536; fewer than the other limit
+/// leave room for more work in flight.
 constexpr double k_many_registers = 128;
 constexpr double k_few_registers = 96;
 
-/// A stage and what it can change. What matters elsewhere may still be more important; it only comes later.
+/// A stage, and the findings that it can change. Other findings may still be more important; they only come later.
 struct StageInterest {
   std::string_view stage;
   std::array<std::string_view, 4> findings;
@@ -37,7 +37,7 @@ bool interests(std::string_view stage, const ProfileFinding& finding) {
   });
 }
 
-/// The kernel of the candidate that takes longest, where its registers are known.
+/// The candidate's longest kernel, where its registers are known.
 const KernelProfile* longest_counted(const Profile& profile) {
   const auto found = std::find_if(profile.kernels.begin(), profile.kernels.end(), [](const KernelProfile& kernel) {
     return kernel.origin == KernelOrigin::Own && kernel.metric("registers_per_thread");
@@ -80,7 +80,7 @@ std::vector<ProfileFinding> findings_for_stage(const Profile& profile, std::stri
     const bool first = interests(stage, a), second = interests(stage, b);
     return first != second ? first : a.weight > b.weight;
   });
-  // "few_registers" has no weight: it is said where there is nothing more important.
+  // "few_registers" has no weight: it is mentioned only without more important findings.
   if (all.size() > k_most_findings) all.resize(k_most_findings);
   if (auto position = roofline_position(profile))
     all.insert(all.begin(), {"roofline", std::move(position->sentence), 0});

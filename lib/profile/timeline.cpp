@@ -24,7 +24,7 @@ struct TimelineKernel {
 BOOST_DESCRIBE_STRUCT(TimelineKernel, (), (name, launches, duration_ns))
 
 struct TimelineFailure {
-  /// An ErrorCode by its name, or "candidate".
+  /// The name of an ErrorCode, or "candidate".
   std::string code;
   std::string message;
 };
@@ -73,7 +73,7 @@ Result<Profile> parse_timeline(std::string_view text) {
     kernel.name = sanitize_line(seen.name, k_max_text);
     kernel.function = function_of_kernel(kernel.name);
     kernel.origin = origin_of_kernel(kernel.name);
-    // The median of several calls, which may lie between two of them.
+    // The number is a median over several calls, which may lie between two of them.
     kernel.launches = std::max<std::int64_t>(std::llround(not_negative(seen.launches)), 1);
     kernel.duration_ns = not_negative(seen.duration_ns);
     profile.kernels.push_back(std::move(kernel));

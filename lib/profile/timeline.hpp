@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What kernelgen_profile writes: the kernels of a call, or why there are none.
+/// Reads the output of kernelgen_profile: the kernels of a call, or why there are none.
 
 #include <string_view>
 
@@ -11,8 +11,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// A profile without counters; Profile::unavailable is set when the module failed. MissingTool, MissingDevice and
-/// InvalidTask when the process said so; Protocol for what is no timeline.
+/// Reads a profile without counters; Profile::unavailable is set when the module failed. MissingTool, MissingDevice and
+/// InvalidTask as reported by the process; Protocol for malformed content.
 [[nodiscard]] Result<Profile> parse_timeline(std::string_view text);
 
 }  // namespace v0

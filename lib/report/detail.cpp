@@ -19,7 +19,7 @@ namespace json = boost::json;
 
 constexpr int k_detail_schema = 1;
 constexpr std::size_t k_columns = 100;
-/// The status stands behind it.
+/// Characters of the title, to leave room for the status.
 constexpr std::size_t k_max_title = 80;
 constexpr std::size_t k_fact_indent = 12;
 constexpr std::size_t k_message_indent = 6;
@@ -57,7 +57,7 @@ json::object detail_json(const RunReport& run) {
   return object;
 }
 
-/// "name        text", wrapped under the text; nothing for an empty text.
+/// Formats "name        text", wrapped under the text; nothing for an empty text.
 std::string fact(std::string_view name, const std::string& text) {
   if (text.empty()) return "";
   auto lines = wrap_text(text, k_fact_indent, k_columns);

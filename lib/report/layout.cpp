@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t k_max_text = 4000;
 
-/// The bytes of the first `count` characters.
+/// Number of bytes of the first `count` characters.
 std::size_t bytes_of(std::string_view text, std::size_t count) {
   std::size_t end = 0;
   for (std::size_t seen = 0; end < text.size(); ++end)

@@ -37,7 +37,7 @@ json::object to_json_object(const UsageReport& usage) {
 
 namespace {
 
-/// nullptr: no best kernel, or one without a score.
+/// nullptr without a best kernel, or without its score.
 const Ratio* score_of_run(const RunReport& run) { return run.best && run.best->score ? &*run.best->score : nullptr; }
 
 json::value part(const Ratio* score, double Ratio::*member) { return score ? json::value(score->*member) : nullptr; }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The parts that several reports share, as JSON.
+/// JSON parts that several reports share.
 
 #include <boost/json.hpp>
 #include <map>
@@ -23,9 +23,9 @@ boost::json::value or_null(const std::optional<T>& value) {
 
 [[nodiscard]] boost::json::object counts_to_json(const std::map<std::string, int>& counts);
 [[nodiscard]] boost::json::object to_json_object(const UsageReport& usage);
-/// The run as it stands in summary.json, and as a row of summary.csv.
+/// The run as in summary.json, and as a row of summary.csv.
 [[nodiscard]] boost::json::object run_to_json(const RunReport& run);
-/// The numbers of Totals that stand for themselves.
+/// The scalar numbers of Totals.
 [[nodiscard]] boost::json::object statistics_to_json(const Totals& totals);
 
 }  // namespace v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How the enums of reports are spelled, in the form that reading and writing JSON knows.
+/// Names of the enums of reports, for the JSON codec.
 
 #include <kernelgen/report/report.hpp>
 

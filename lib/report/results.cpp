@@ -22,7 +22,7 @@ constexpr std::chrono::seconds k_longest_wait{30};
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-/// The digits at `place` without leading zeros; `place` moves behind them.
+/// Takes the digits at `place`, without leading zeros, and moves `place` past them.
 std::string_view take_number(std::string_view text, std::size_t& place) {
   const auto begin = place;
   while (place < text.size() && is_digit(text[place])) ++place;
@@ -31,7 +31,7 @@ std::string_view take_number(std::string_view text, std::size_t& place) {
   return digits;
 }
 
-/// "9_Relu" before "10_Gelu".
+/// Compares names in natural order: "9_Relu" before "10_Gelu".
 bool naturally_less(std::string_view a, std::string_view b) {
   std::size_t i = 0, j = 0;
   while (i < a.size() && j < b.size()) {
@@ -53,8 +53,8 @@ bool is_run(const fs::path& directory) {
   return fs::is_regular_file(fs::symlink_status(directory / "events.jsonl", ignored));
 }
 
-/// Names of the directories in a directory. Links to directories are left out, so that nothing is read twice or without
-/// end.
+/// Names of the directories in a directory. Links to directories are left out, so that nothing is read twice or
+/// endlessly.
 Result<std::vector<std::string>> subdirectories(const fs::path& directory) {
   std::error_code error;
   std::vector<std::string> names;
@@ -81,7 +81,7 @@ Error no_results(const fs::path& directory, const std::string& why) {
 }
 
 /// The runs of a results directory, in natural order of their names, and a row for each task that cannot be listed.
-/// Only names were looked at.
+/// Only names were read.
 struct FoundRuns {
   std::vector<RunPlace> places;
   std::vector<RunRow> damaged;
@@ -121,7 +121,7 @@ std::vector<RunReport> runs_of(std::vector<RunRow> rows) {
   return runs;
 }
 
-/// The figure of a run whose journal changed, or that has none.
+/// Writes the figure of a run that has none, or that has changed.
 Result<void> write_figure(const RunRow& row) {
   if (row.run.status == RunStatus::Damaged) return {};
   const auto figure = row.place.directory / "figures" / "score.svg";
@@ -139,7 +139,7 @@ Result<std::vector<RunReport>> read_results(const fs::path& results_directory) {
 }
 
 Result<void> write_reports(const fs::path& results_directory) {
-  // What is no results directory is left alone: it gets no lock file either.
+  // A directory without results gets no lock file.
   KERNELGEN_CHECK(find_runs(results_directory));
   KERNELGEN_TRY(const auto lock, LockFile::acquire({.file = results_directory / ".lock",
                                                     .resource = "the reports of " + results_directory.string(),
@@ -149,7 +149,7 @@ Result<void> write_reports(const fs::path& results_directory) {
   auto rows = read_rows(found);
   for (const auto& row : rows) {
     KERNELGEN_CHECK(write_figure(row));
-    // Last, because a kept row says that the figure is up to date.
+    // The row is kept last, because it means that the figure is up to date.
     keep_row(row);
   }
   const auto runs = runs_of(std::move(rows));

@@ -62,7 +62,7 @@ BestReport report_best(const ActionResult& result, bool announced) {
   best.id = result.action.id;
   best.recurrence = result.recurrence;
   if (result.headroom) best.headroom = result.headroom->sentence;
-  // The journal writes the best_* files when it is told which is the best, so they may be a step behind.
+  // The journal writes the best_* files after BestChanged, so they may be a step behind.
   best.code_file = code_file_of(announced ? "best_code" : "code_" + std::to_string(result.number), result);
   if (!result.record) return best;
   best.labels = result.record->labels;
@@ -81,7 +81,7 @@ std::optional<BestReport> find_best(const RunState& state) {
   return best == nullptr ? std::nullopt : std::optional(report_best(*best, false));
 }
 
-/// The requests of one run, while its events go by.
+/// Collects the requests of one run from its events.
 class RequestCollector {
  public:
   explicit RequestCollector(RunReport& run) : run_(run) {}
@@ -99,7 +99,7 @@ class RequestCollector {
 
  private:
   void send(int number, const std::string& time) {
-    // The request that is answered elsewhere, once more.
+    // A pending request is asked again: this is the same request.
     if (waiting_.erase(number) > 0) return;
     const auto& action = actions_[number];
     RequestReport request;
@@ -131,7 +131,7 @@ class RequestCollector {
     request->cost = event.cost;
   }
 
-  /// What arrives belongs to the latest request of its action.
+  /// An answer belongs to the latest request of its action.
   RequestReport* last(int number) {
     const auto found = last_.find(number);
     return found == last_.end() ? nullptr : &run_.requests[found->second];

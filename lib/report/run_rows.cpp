@@ -29,13 +29,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Raised when a report computes something else from the same journal.
+/// Raised when the computation of a report changes.
 constexpr int k_row_schema = 1;
 
 fs::path row_file(const fs::path& directory) { return directory / ".report.json"; }
 
-/// Differs when the journal was written since, or when another version reads it. Nothing for a journal that is not
-/// there.
+/// Identifies the content of the journal and the version that reads it. Nothing for a missing journal.
 std::optional<std::string> state_of(const fs::path& directory) {
   std::error_code error;
   const auto journal = directory / "events.jsonl";
@@ -47,7 +46,7 @@ std::optional<std::string> state_of(const fs::path& directory) {
                      time.time_since_epoch().count());
 }
 
-/// The report in the text of a row; nothing when the text is of another state of the journal.
+/// The report in the text of a row; nothing when the row belongs to another state of the journal.
 std::optional<RunReport> parse_row(std::string_view text, const std::string& state) {
   const auto json = parse_json(text);
   const auto* object = json ? json->if_object() : nullptr;
@@ -70,7 +69,7 @@ RunReport damaged(const RunPlace& place, const Error& error) {
 }  // namespace
 
 RunRow read_row(const RunPlace& place) {
-  // The state comes first: what is appended while the journal is read makes the row out of date, not wrong.
+  // The state is read first: an event that is appended meanwhile makes the row out of date, not wrong.
   const auto state = state_of(place.directory).value_or("");
   const auto text = read_file(row_file(place.directory));
   auto kept = text ? parse_row(*text, state) : std::nullopt;
@@ -83,8 +82,8 @@ RunRow read_row(const RunPlace& place) {
   if (!events) return {place, damaged(place, events.error()), ""};
   auto run = report_run(place.task, place.name, *events);
   auto to_keep = boost::json::serialize(boost::json::object{{"journal", state}, {"report", to_value(run)}});
-  // Numbers change in their last digit when they are written and read. What is reported must not depend on whether the
-  // row was kept, so that it is read back here, too.
+  // Numbers change in their last digit when they are written and read. The report must not depend on whether the row
+  // was kept, so it is read back here, too.
   if (auto read_back = parse_row(to_keep, state)) run = *std::move(read_back);
   return {place, std::move(run), std::move(to_keep)};
 }

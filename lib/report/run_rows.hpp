@@ -2,7 +2,7 @@
 
 /// \file
 /// Reports of single runs, kept beside their journals. A results directory may hold a thousand runs, and reading a
-/// journal takes a hundred times as long as reading what it adds up to.
+/// journal takes a hundred times as long as reading its report.
 
 #include <filesystem>
 #include <string>
@@ -21,18 +21,19 @@ struct RunPlace {
   std::string name;
 };
 
-/// The report of a run, and how it was found.
+/// The report of a run, with the text to keep.
 struct RunRow {
   RunPlace place;
   RunReport run;
-  /// What keep_row() writes. Empty: nothing, because the kept report is up to date, or the journal cannot be read.
+  /// Text for keep_row(). Empty: nothing to write, because the kept report is up to date, or the journal cannot be
+  /// read.
   std::string to_keep;
 };
 
 /// Reads the kept report of the run if its journal has not changed since; else the journal. Writes nothing.
 [[nodiscard]] RunRow read_row(const RunPlace& place);
 
-/// Keeps a report that was read from the journal. What cannot be kept is read from the journal again next time.
+/// Keeps a report that was read from the journal. If that fails, the journal is read again next time.
 void keep_row(const RunRow& row);
 
 }  // namespace v0

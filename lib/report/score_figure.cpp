@@ -14,13 +14,13 @@ namespace {
 
 constexpr double k_width = 800, k_height = 420;
 constexpr double k_left = 64, k_right = 776, k_top = 64, k_bottom = 322;
-/// Where failures are marked, below the axis of the scores.
+/// Height of the marks of failures, below the axis of the scores.
 constexpr double k_failed_row = 342;
 constexpr double k_number_row = 370;
 constexpr std::size_t k_max_heading = 60;
 constexpr std::size_t k_max_hint = 200;
 
-/// Model text may stand in a title: nothing in it is markup.
+/// Escapes all markup, because a title may contain text of a model.
 std::string escaped(std::string_view text, std::size_t max_bytes) {
   std::string safe;
   for (const char c : sanitize_line(text, max_bytes)) {
@@ -41,7 +41,7 @@ std::string escaped(std::string_view text, std::size_t max_bytes) {
   return safe;
 }
 
-/// 1, 2 or 5 times a power of ten: at most about `steps` of them make `range`.
+/// 1, 2 or 5 times a power of ten, so that about `steps` of them make `range`.
 double nice_step(double range, double steps) {
   const double power = std::pow(10, std::floor(std::log10(range / steps)));
   for (const double factor : {1.0, 2.0, 5.0})
@@ -49,7 +49,7 @@ double nice_step(double range, double steps) {
   return 10 * power;
 }
 
-/// Numbers of actions and scores as places in the picture.
+/// Maps numbers of actions and scores to coordinates.
 struct Scale {
   int first = 1;
   int last = 1;
@@ -57,7 +57,7 @@ struct Scale {
   double step = 1;
 
   [[nodiscard]] double x(double number) const {
-    // Half an action of room on either side; a single one stands in the middle.
+    // Half an action of room on either side; a single action is in the middle.
     return k_left + (number - first + 0.5) / (last - first + 1) * (k_right - k_left);
   }
   [[nodiscard]] double y(double score) const { return k_bottom - score / top * (k_bottom - k_top); }
@@ -106,7 +106,7 @@ std::string axes(const Scale& scale) {
   return text + line_at(k_left, scale.y(1), k_right, scale.y(1), "one");
 }
 
-/// Drawn last and with a rim, as lines may cross it.
+/// Drawn last and with an outline, because lines may cross it.
 std::string reference_note(const Scale& scale) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\" class=\"note\">1x: the reference</text>\n",
                      k_right, scale.y(1) - 5);

@@ -17,7 +17,7 @@ namespace json = boost::json;
 
 constexpr int k_summary_schema = 1;
 
-/// The runs without a correct kernel, each with how its attempts failed.
+/// The runs without a correct kernel, each with the classes of its failures.
 json::array failed_runs(const std::vector<RunReport>& runs) {
   json::array list;
   for (const auto& run : runs) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t k_least_name = 12;
 constexpr std::size_t k_most_best = 24;
 constexpr std::size_t k_max_name = 300;
-/// Between columns, and the columns that are always as wide: status, score, interval, attempts, tokens, minutes.
+/// Width of the gaps and of the columns with a fixed width: status, score, interval, attempts, tokens, minutes.
 constexpr std::size_t k_fixed = 2 + 10 + 2 + 8 + 2 + 14 + 2 + 5 + 2 + 8 + 2 + 7;
 
 std::string label_of(const RunReport& run) {
@@ -27,7 +27,7 @@ struct Columns {
   std::size_t best = 0;
 };
 
-/// The best's name is shown where there is room for it.
+/// The name of the best candidate is shown where there is room for it.
 Columns choose_columns(const std::vector<RunReport>& runs, std::size_t width) {
   Columns columns;
   std::size_t best = 4;
@@ -53,7 +53,7 @@ std::string row(const Columns& columns, std::string_view name, std::string_view 
   return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
 }
 
-/// Three digits or so: an interval that is cut off would be a wrong one.
+/// About three digits, because a cut interval would be wrong.
 std::string short_number(double number) {
   constexpr double k_ten = 10, k_hundred = 100;
   return fmt::format("{:.{}f}", number, number < k_ten ? 2 : number < k_hundred ? 1 : 0);

@@ -16,7 +16,7 @@ std::vector<double> sorted_scores(const std::vector<RunReport>& runs) {
   return scores;
 }
 
-/// Between the two nearest scores, like numpy's default.
+/// Interpolates between the two nearest scores, like numpy's default.
 double quantile(const std::vector<double>& sorted, double fraction) {
   const double place = fraction * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<std::size_t>(place);

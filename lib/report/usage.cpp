@@ -8,7 +8,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Empty where the number is not known: that is not zero.
+/// Empty for an unknown number, which is not zero.
 std::string to_cell(const std::optional<std::int64_t>& number) { return number ? std::to_string(*number) : ""; }
 std::string cost_cell(const std::optional<double>& cost) { return cost ? fmt::format("{:.6f}", *cost) : ""; }
 std::string seconds_cell(double seconds) { return fmt::format("{:.3f}", seconds); }

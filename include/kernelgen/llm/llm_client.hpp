@@ -23,28 +23,26 @@ inline namespace KERNELGEN_API v0 {
 
 /// One request.
 struct LLMRequest {
-  /// Names the request within a run and across a resume: letters, digits, '.', '_', '-'. Mailbox files carry it.
+  /// Name of the request within a run and across a resume: letters, digits, '.', '_', '-'. Mailbox files carry it.
   std::string id;
   std::string prompt;
-  /// Prompt::fingerprint; a strict replay compares it. Empty: not compared.
+  /// Prompt::fingerprint, compared by a strict replay. Empty: not compared.
   std::string fingerprint;
   double temperature = 0.7;
-  /// Longest reply, in tokens; unset: the provider's limit.
+  /// Limit of the reply in tokens; unset: the provider's limit.
   std::optional<std::int64_t> max_output_tokens;
-  /// From sending to the last byte of the reply, all attempts together.
+  /// Limit from sending to the last byte of the reply, all attempts together.
   std::chrono::milliseconds timeout{600'000};
-  /// Called before a failed attempt is made again, from the thread that asks: why it failed, and after which wait. May
-  /// be empty.
+  /// Called before a failed attempt is repeated, from the asking thread, with the reason and the wait. May be empty.
   std::function<void(const std::string& reason, std::chrono::milliseconds wait)> on_retry{};
 };
 
-/// Asks a model. Implementations are thread-safe; several requests may be in flight.
-///
-/// Errors: Timeout and Unavailable are outages (see is_outage()): the endpoint does not answer in time, refuses, breaks
-/// off, has no quota left, or answers what is no reply. PermissionDenied: the key is not accepted. InvalidArgument: the
-/// provider rejects the request, for example because it is too long. Pending: a reply that is written elsewhere is not
-/// there yet, and waiting was not wanted. Cancelled. Any other code means that nothing can be asked before a person has
-/// repaired something.
+/// Asks a model. Implementations are thread-safe; several requests may be in flight. Errors: Timeout and Unavailable
+/// are outages (see is_outage()): the endpoint does not answer in time, refuses, breaks off, has no quota left, or
+/// sends an answer that is no reply. PermissionDenied: the key is not accepted. InvalidArgument: the provider rejects
+/// the request, for example because it is too long. Pending: a reply that is written elsewhere is not there yet, and
+/// the caller did not want to wait. Cancelled. After any other code, no request can succeed before a person has mended
+/// something.
 class LLMClient {
  public:
   virtual ~LLMClient() = default;
@@ -52,13 +50,12 @@ class LLMClient {
   /// The model alone: "openai gpt-5", "command my-model", "mailbox". A run that is resumed must ask the same one. Never
   /// holds a key.
   [[nodiscard]] virtual std::string identity() const = 0;
-  /// Where the model is asked: "localhost:8000", a path, a directory. It may differ in every session of a run, and is
-  /// recorded with each request. Never holds a key. Empty: there is nothing to say.
+  /// The place where the model is asked: "localhost:8000", a path, a directory. It may differ in every session of a
+  /// run, and is recorded with each request. Never holds a key. May be empty.
   [[nodiscard]] virtual std::string endpoint() const { return {}; }
 };
 
-/// Whether a request got no answer because of its endpoint, and not because of what was asked: the same request may be
-/// answered later.
+/// Whether the endpoint is the reason for a missing answer, not the request: the same request may be answered later.
 [[nodiscard]] constexpr bool is_outage(ErrorCode code) {
   return code == ErrorCode::Timeout || code == ErrorCode::Unavailable;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// ScriptedLLMClient: an LLMClient for tests of the code around one. It asks no model.
+/// ScriptedLLMClient: an LLMClient for tests, without a model.
 
 #include <cstddef>
 #include <functional>
@@ -17,19 +17,19 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Answers from a function or from a list, and remembers what was asked. Thread-safe.
+/// Answers from a function or a list, and records the requests. Thread-safe.
 class ScriptedLLMClient final : public LLMClient {
  public:
   using Answer = std::function<Result<Reply>(const LLMRequest&)>;
 
-  /// `answer` gives the reply or error of each request. Calls of it overlap when requests do; a thrown exception passes
+  /// `answer` gives the reply or error of each request. Calls of it overlap when requests do; its exceptions pass
   /// through.
   explicit ScriptedLLMClient(Answer answer) : answer_(std::move(answer)) {}
 
-  /// Each request takes the next entry, whatever it asks. After the last one: Unavailable.
+  /// Each request takes the next entry, whatever its content. After the last one: Unavailable.
   explicit ScriptedLLMClient(std::vector<Result<Reply>> replies) : answer_(from_list(std::move(replies))) {}
 
-  /// A reply that is `text` and nothing else.
+  /// Makes a reply with this text.
   [[nodiscard]] static Reply reply(std::string text) {
     Reply reply;
     reply.text = std::move(text);
@@ -48,20 +48,20 @@ class ScriptedLLMClient final : public LLMClient {
 
   [[nodiscard]] std::string identity() const override { return "scripted"; }
 
-  /// The requests so far, oldest first.
+  /// All requests so far, oldest first.
   [[nodiscard]] std::vector<LLMRequest> requests() const {
     const std::scoped_lock lock(mutex_);
     return requests_;
   }
 
-  /// How many requests there were.
+  /// Number of requests so far.
   [[nodiscard]] std::size_t count() const {
     const std::scoped_lock lock(mutex_);
     return requests_.size();
   }
 
  private:
-  /// What is left of a list. Shared, because a std::function must be copyable.
+  /// The remaining replies. Shared, because a std::function must be copyable.
   struct List {
     std::mutex mutex;
     std::vector<Result<Reply>> replies;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How far a kernel is from what no kernel of its task can beat. Advice for a search, never part of a verdict.
+/// Computes how far a kernel is from a lower bound of its task's time. Advice for a search, never part of a verdict.
 
 #include <optional>
 #include <string_view>
@@ -16,15 +16,15 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// What a floor is computed from. Borrows.
+/// The inputs of find_headroom(), borrowed.
 struct HeadroomRequest {
   /// The task's source.
   std::string_view reference;
   const TaskDescription& description;
-  /// Of a correct kernel.
+  /// The record of a correct kernel.
   const EvaluationRecord& record;
   const GpuFacts& gpu;
-  /// Says how many kernels are launched. nullptr: nobody knows.
+  /// Tells the number of launches. nullptr: it is unknown.
   const Profile* profile = nullptr;
 };
 

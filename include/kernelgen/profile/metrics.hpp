@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The counters that kernelgen reads: stable names, what profilers call them, and sets of them.
+/// The counters that kernelgen reads: stable names, the profilers' names, and sets of them.
 
 #include <optional>
 #include <span>
@@ -16,27 +16,27 @@ inline namespace KERNELGEN_API v0 {
 
 /// One counter.
 struct MetricSpec {
-  /// kernelgen's name for it, the same for every profiler; never reused for something else.
+  /// kernelgen's name for it, the same for every profiler; never reused.
   std::string_view name;
   /// "%", "byte", "ns"; empty for plain numbers.
   std::string_view unit;
-  /// What Nsight Compute calls it.
+  /// Name in Nsight Compute.
   std::string_view ncu;
-  /// What it was, or will be, called by other versions of ncu or on other devices; empty for nothing.
+  /// Name in other versions of ncu or on other devices; empty: the same.
   std::string_view ncu_other;
-  /// In a few words.
+  /// Meaning in a few words.
   std::string_view meaning;
 };
 
 /// Every counter, each once.
 [[nodiscard]] std::span<const MetricSpec> all_metrics();
-/// Nothing for an unknown name.
+/// Finds a counter by name; nothing for an unknown one.
 [[nodiscard]] const MetricSpec* find_metric(std::string_view name);
 
-/// Some counters that answer one kind of question.
+/// Counters that answer one kind of question.
 struct MetricSet {
   std::string_view name;
-  /// In a few words.
+  /// Purpose in a few words.
   std::string_view purpose;
   /// Names of metrics, the most important first.
   std::vector<std::string_view> metrics;
@@ -44,7 +44,7 @@ struct MetricSet {
 
 /// "brief" (6), "full" (24), and one for each tuning stage.
 [[nodiscard]] const std::vector<MetricSet>& metric_sets();
-/// Nothing for an unknown name.
+/// Finds a set by name; nothing for an unknown one.
 [[nodiscard]] const MetricSet* find_metric_set(std::string_view name);
 
 }  // namespace v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Profiler: where the time of a module goes, kernel by kernel, and what its kernels wait for.
+/// Profiler: the time of a module, kernel by kernel, and what its kernels wait for.
 
 #include <chrono>
 #include <cstdint>
@@ -24,7 +24,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Whether counters are read, or only the timeline: names, launches, durations.
+/// Whether to read counters, or only the timeline: names, launches, durations.
 enum class Counters { Read, None };
 
 /// One module to profile.
@@ -32,53 +32,52 @@ struct ProfileRequest {
   TaskSource task;
   /// Unset: the task's own module, the reference.
   std::optional<Candidate> candidate;
-  /// What the compiler made of a native candidate; empty for the others.
+  /// Path of a native candidate's artifact; empty for the others.
   std::string artifact;
   PrecisionClass precision = PrecisionClass::Strict;
-  /// As EvaluationOptions::shrink.
+  /// See EvaluationOptions::shrink.
   std::vector<std::pair<std::string, std::int64_t>> shrink;
-  /// The GPU, by its UUID. Empty: the CPU, which has a timeline of operators and no counters.
+  /// UUID of the GPU. Empty: the CPU, which has a timeline of operators and no counters.
   std::string device_uuid;
   Counters counters = Counters::Read;
   /// See metric_sets().
   std::string metric_set = "brief";
 };
 
-/// Profiles modules. Advisory: a profile is no verdict, and what it shows is what the module's own process says.
+/// Profiles modules. Advisory: a profile is no verdict, because the module's own process reports it.
 class Profiler {
  public:
   virtual ~Profiler() = default;
-  /// What cannot be profiled is a value: Profile::unavailable where the module fails or does not end,
-  /// Profile::no_counters where only the counters could not be read. An Error means that the machinery failed.
+  /// Profiles one module. A module that cannot be profiled is a value: Profile::unavailable where it fails or does not
+  /// end, Profile::no_counters where only the counters could not be read. An Error means that the machinery failed.
   virtual Result<Profile> profile(const ProfileRequest& request, std::stop_token stop) = 0;
 };
 
-/// How Nsight Compute is used.
+/// How Nsight Compute is run.
 struct NcuProfilerOptions {
   Installation installation;
   /// The Python with torch, as a path or a name on the PATH of `environment`.
   std::string python = "python3";
-  /// Nsight Compute. Empty: on the PATH, else where CUDA and its packages install it.
+  /// The program ncu. Empty: found on the PATH, else where CUDA and its packages install it.
   std::string ncu;
-  /// What the profiled process sees; see clean_environment().
+  /// The profiled process's whole environment; see clean_environment().
   std::map<std::string, std::string> environment;
-  /// Below it a private directory is made for each profile.
+  /// Directory for a private directory of each profile.
   std::string scratch_dir = "/tmp";
   /// Limit of each of the two runs: timeline, counters.
   std::chrono::milliseconds timeout{180'000};
-  /// Calls before anything is profiled.
+  /// Calls before the first profiled one.
   int warmups = 3;
-  /// Calls that the timeline is the mean of.
+  /// Calls that the timeline averages.
   int calls = 5;
-  /// Launches of a call that counters are read of. Above it, only those of the kernels that take longest.
+  /// Launches of a call with counters. Above this limit, only the longest kernels' launches are counted.
   int max_launches = 48;
 };
 
 /// Runs the module in a Python process: once with torch's profiler for the timeline, once under `ncu` for the counters,
-/// each after warm-up calls. NVIDIA only; elsewhere there is the timeline.
-///
-/// The process has the rights of the caller and no sandbox, because a profiler reaches into it: profile only what you
-/// would run yourself. Nothing is ever done with more rights (sudo) than the caller has. `runner` must outlive it.
+/// each after warm-up calls. Counters on NVIDIA only; elsewhere there is the timeline alone. The process has the rights
+/// of the caller and no sandbox, because a profiler reaches into it: profile only what you would run yourself. It never
+/// gets more rights than the caller has (no sudo). `runner` must outlive it.
 [[nodiscard]] Result<std::unique_ptr<Profiler>> make_ncu_profiler(NcuProfilerOptions options, ProcessRunner& runner);
 
 }  // namespace v0

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// What runs add up to: for a table, for a program, for a spreadsheet, for a picture. Everything is computed from the
-/// journals (docs/results.md); but for reading and writing, these functions are pure.
+/// Reports of runs: as a table, as JSON, as CSV, as a picture. Everything is computed from the journals
+/// (docs/results.md); except for reading and writing, these functions are pure.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,33 +31,33 @@ enum class RunStatus {
 };
 [[nodiscard]] std::string_view to_string(RunStatus status);
 
-/// What became of a request. Stored by name.
+/// The state of a request. Stored by name.
 enum class RequestStatus {
   Answered,
-  Failed,    ///< it cannot be answered: a key that is not accepted, a reply that never comes while others do
+  Failed,    ///< it cannot be answered: the key is not accepted, or it timed out repeatedly while others were answered
   Deferred,  ///< the endpoint gave no answer; it is asked again
   Unknown,   ///< kgen ended before the answer: it may have been answered, and paid for
 };
 [[nodiscard]] std::string_view to_string(RequestStatus status);
 
-/// One request to a model; a request that was sent again is another one.
+/// One request to a model; a repeated request is another one.
 struct RequestReport {
-  /// When it left.
+  /// Time of sending.
   std::string time;
-  /// The number of its action.
+  /// Number of its action.
   int number = 0;
   std::string action_id;
   PromptKind kind = PromptKind::Seed;
   RequestStatus status = RequestStatus::Unknown;
-  /// The provider's name of the model, else the run's.
+  /// The provider's name for the model, else the run's.
   std::string model;
-  /// Where it was asked: "localhost:8000". Empty where that is not recorded.
+  /// The endpoint that was asked: "localhost:8000". Empty where it was not recorded.
   std::string endpoint;
   TokenUsage usage;
-  /// Both only when it was answered.
+  /// These two are set only when it was answered.
   std::optional<double> latency_seconds;
   std::optional<FinishReason> finish;
-  /// By the prices of the run; absent without prices.
+  /// Cost by the run's prices; absent without prices.
   std::optional<double> cost;
 };
 
@@ -68,36 +68,37 @@ struct AttemptReport {
   PromptKind kind = PromptKind::Seed;
   /// Unset: not finished.
   std::optional<ActionStatus> status;
-  /// "correct", "accuracy:mismatch"; without a record the status: "no_code", "analyzed", "unfinished".
+  /// Class of the outcome: "correct", "accuracy:mismatch"; without a record the status: "no_code", "analyzed",
+  /// "unfinished".
   std::string result_class;
-  /// "triton.arange_bounds", as docs/errors.md lists them. Empty without an error.
+  /// Class of the error, as in docs/errors.md: "triton.arange_bounds". Empty without an error.
   std::string error_class;
   std::optional<double> score;
   std::string message;
   std::optional<Recurrence> recurrence;
-  /// In the run's directory, such as "code_3.cpp". Empty: the reply held no code.
+  /// Name in the run's directory, such as "code_3.cpp". Empty: the reply held no code.
   std::string code_file;
 
-  /// Finished without a correct kernel, and it was not an analysis.
+  /// True if it finished without a correct kernel, and was not an analysis.
   [[nodiscard]] bool failed() const;
 };
 
 /// The best kernel of a run.
 struct BestReport {
   std::string id;
-  /// Unset: correct, but without a time that counts.
+  /// Unset: correct, but without a valid time.
   std::optional<Ratio> score;
   std::optional<double> reference_ms;
   std::optional<double> kernel_ms;
   std::optional<Recurrence> recurrence;
   std::vector<std::string> labels;
-  /// How far it is from its floor, in a sentence. Empty: no floor is known.
+  /// Distance of the kernel from its lower bound, in a sentence. Empty: no bound is known.
   std::string headroom;
-  /// In the run's directory, such as "best_code.cpp".
+  /// Name in the run's directory, such as "best_code.cpp".
   std::string code_file;
 };
 
-/// Requests and tokens of one or many runs; tokens as far as providers count them.
+/// Requests and tokens of one or many runs; tokens as far as providers report them.
 struct UsageReport {
   std::int64_t requests = 0;
   std::int64_t answered = 0;
@@ -106,18 +107,18 @@ struct UsageReport {
   std::int64_t unknown = 0;
   TokenUsage tokens;
   double latency_seconds = 0;
-  /// The sum over requests whose cost is known; absent when none is.
+  /// Sum over requests with a known cost; absent when there is none.
   std::optional<double> cost;
 
-  /// Input and output together; nothing when neither is known.
+  /// Sum of input and output; nothing when neither is known.
   [[nodiscard]] std::optional<std::int64_t> total_tokens() const;
 };
 [[nodiscard]] UsageReport usage_of(const std::vector<RequestReport>& requests);
 
-/// One run.
+/// Report of one run.
 struct RunReport {
   std::string task;
-  /// Empty for the run that lies in the task's own directory.
+  /// Empty for a run in the task's own directory.
   std::string name;
   RunStatus status = RunStatus::Unfinished;
   std::string target;
@@ -126,24 +127,25 @@ struct RunReport {
   std::optional<BestReport> best;
   /// In the order of their numbers.
   std::vector<AttemptReport> attempts;
-  /// In the order in which they left.
+  /// In the order of sending.
   std::vector<RequestReport> requests;
   std::int64_t evaluations = 0;
-  /// All sessions together.
+  /// Duration of all sessions together.
   double minutes = 0;
-  /// Why it ended; why the model gave no answer where it is paused; what is wrong with a damaged one. Empty: it goes
+  /// Why the run ended; for a paused run, why the model gave no answer; for a damaged one, the damage. Empty: it goes
   /// on.
   std::string reason;
 
-  /// Failed attempts by class.
+  /// Number of failed attempts, by class.
   [[nodiscard]] std::map<std::string, int> failures() const;
 };
 
-/// What the events of one run say.
+/// Makes the report of one run from its events.
 [[nodiscard]] RunReport report_run(const std::string& task, const std::string& name, const std::vector<Event>& events);
 
-/// Over many runs. A run without a score counts as 0 in `mean` and `fast_1`, whatever the reason: it must not pay to
-/// lose one. The other statistics are over the runs with a score, and absent when there is none.
+/// Statistics over many runs. A run without a score counts as 0 in `mean` and `fast_1`, whatever the reason, so that
+/// losing a run never improves the numbers. The other statistics are over the runs with a score, and absent when there
+/// is none.
 struct Totals {
   int runs = 0;
   std::map<RunStatus, int> by_status;
@@ -157,38 +159,37 @@ struct Totals {
   std::optional<double> median;
   std::optional<double> lower_quartile;
   std::optional<double> upper_quartile;
-  /// Failed attempts of all runs by class.
+  /// Number of failed attempts of all runs, by class.
   std::map<std::string, int> failures;
   UsageReport usage;
 };
 [[nodiscard]] Totals totals_of(const std::vector<RunReport>& runs);
 
-/// The fraction of all runs whose best kernel has a score above `p`; 0 of no runs.
+/// Fraction of all runs with a best kernel that scores above `p`; 0 without runs.
 [[nodiscard]] double fast_p(const std::vector<RunReport>& runs, double p);
 
-/// The content of summary.json, summary.csv, usage.csv and detailed_report.json and .txt. The CSV files are plain
-/// tables: a header, then one row a run or a request.
+/// Contents of summary.json, summary.csv, usage.csv and detailed_report.json and .txt. The CSV files are plain tables:
+/// a header, then one row for each run or request.
 [[nodiscard]] std::string summary_json(const std::vector<RunReport>& runs);
 [[nodiscard]] std::string summary_csv(const std::vector<RunReport>& runs);
 [[nodiscard]] std::string usage_csv(const std::vector<RunReport>& runs);
 [[nodiscard]] std::string detailed_json(const std::vector<RunReport>& runs);
 [[nodiscard]] std::string detailed_text(const std::vector<RunReport>& runs);
 
-/// The content of figures/score.svg: score by action number, the best so far, failures.
+/// Content of figures/score.svg: score by action number, the best so far, failures.
 [[nodiscard]] std::string score_figure(const RunReport& run);
 
-/// The summary for a terminal of `width` columns; 0: lines are as long as they are.
+/// The summary for a terminal of `width` columns; 0: lines are not shortened.
 [[nodiscard]] std::string summary_table(const std::vector<RunReport>& runs, std::size_t width);
 
-/// The runs below a results directory, in natural order of their names. A damaged journal gives a run that says so.
-/// Symbolic links below the directory are not followed. InvalidArgument when it is no results directory: not there, no
-/// directory, or without a run.
+/// Reads the runs below a results directory, in natural order of their names. A damaged journal gives a run that says
+/// so. Symbolic links below the directory are not followed. InvalidArgument for anything but a directory with runs.
 [[nodiscard]] Result<std::vector<RunReport>> read_results(const std::filesystem::path& results_directory);
 
 /// Reads the results and writes the reports beside them, each by rename, while it holds the lock of the reports
-/// (results_directory/.lock). Also keeps in each run's directory what its journal adds up to, so that the next call
-/// reads only journals that have changed. Errors: those of read_results(), those of writing (NoSpace, PermissionDenied,
-/// Io), and Busy when another process keeps the lock for half a minute.
+/// (results_directory/.lock). Also keeps each run's own report in its directory, so that the next call reads only
+/// journals that have changed. Errors: those of read_results(), those of writing (NoSpace, PermissionDenied, Io), and
+/// Busy when another process keeps the lock for half a minute.
 Result<void> write_reports(const std::filesystem::path& results_directory);
 
 }  // namespace v0
