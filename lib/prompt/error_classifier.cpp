@@ -19,7 +19,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-// Classes that no rule of the tables gives: those of our own outcomes, and of what no rule matches.
+// Classes that no rule of the tables gives: those of kernelgen's own outcomes, and of errors that no rule matches.
 constexpr auto k_own_classes = std::to_array<std::string_view>({
     "accuracy.dtype",
     "accuracy.mismatch",
@@ -63,7 +63,7 @@ constexpr auto k_own_classes = std::to_array<std::string_view>({
     "weight_sync",
 });
 
-/// A record's log, or what stands for one where only diagnostics were kept.
+/// A record's log, or its diagnostics where no log was kept.
 std::string log_of(const EvaluationRecord& record) {
   if (!record.compile) return record.outcome.message;
   if (!record.compile->log.empty()) return record.compile->log;
@@ -74,7 +74,7 @@ std::string log_of(const EvaluationRecord& record) {
   return log.empty() ? record.outcome.message : log;
 }
 
-/// Where the log itself tells nothing: the compiler module's class of it, in the words of this one.
+/// The class for a log without a known error, from the compiler module's own class.
 std::string class_of_detail(std::string_view detail) {
   static constexpr auto k_details =
       std::to_array<std::pair<std::string_view, std::string_view>>({{"undeclared_identifier", "cxx.undeclared"},
@@ -100,7 +100,7 @@ ClassifiedError classify_compile(const EvaluationRecord& record, std::string_vie
   return found;
 }
 
-// -- our own outcomes ------------------------------------------------------------------------------------------------
+// -- kernelgen's own outcomes -----------------------------------------------------------------------------------------
 
 ClassifiedError of_class(std::string error_class, const std::string& message) {
   return {std::move(error_class), message, {}, {}};
@@ -119,7 +119,7 @@ ClassifiedError classify_crash(const Outcome& outcome) {
   return of_class("crash.other", outcome.message);
 }
 
-/// The class that the words of a runtime have; empty where they are none of its errors.
+/// The class of a runtime's message; empty where it is none.
 ClassifiedError classify_runtime(const std::string& message) {
   ClassifiedError found{"", message, {}, ToolMessage{ErrorTool::Runtime, message, ""}};
   found.error_class = class_of_message(*found.message);
@@ -153,7 +153,7 @@ ClassifiedError classify_import(const EvaluationRecord& record, std::string_view
 
 /// "`thread` is declared in <thread>."
 std::string name_advice(std::string_view reason, Target target) {
-  // 'namespace "cooperative_groups" has no member "reduce"': the scope is named first, and is there.
+  // 'namespace "cooperative_groups" has no member "reduce"' names the scope first, which exists.
   const int named = reason.starts_with("namespace ") ? 1 : 0;
   for (const int i : {named, 1 - named}) {
     const auto name = quoted(reason, i);
@@ -169,7 +169,7 @@ std::string name_advice(std::string_view reason, Target target) {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-/// Where a number that begins at `at` ends: 12, -1.5e-05, 0x7fa0.
+/// The end of a number that begins at `at`: 12, -1.5e-05, 0x7fa0.
 std::size_t end_of_number(std::string_view text, std::size_t at) {
   auto end = at + 1;
   while (end < text.size()) {
@@ -182,7 +182,8 @@ std::size_t end_of_number(std::string_view text, std::size_t at) {
   return end;
 }
 
-/// Without what changes from one occurrence to the next: numbers, addresses, runs of blanks. Digits in names stay.
+/// Removes everything that changes from one occurrence to the next: numbers, addresses, runs of blanks. Digits in names
+/// stay.
 std::string normalized(std::string_view text) {
   std::string kept;
   for (std::size_t at = 0; at < text.size() && kept.size() < k_max_fingerprint;) {

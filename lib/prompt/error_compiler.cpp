@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t k_max_type = 200;
 
-/// A type without what two spellings of it differ in, and without const.
+/// A type without const, and without the differences between two spellings of it.
 std::string bare_type(std::string_view type) {
   std::string kept(type.substr(0, k_max_type));
   for (const std::string_view word : {"const", "struct ", "class ", "union ", "enum ", "__restrict__", "__restrict"})
@@ -22,7 +22,7 @@ std::string bare_type(std::string_view type) {
   return kept;
 }
 
-/// The types that a message quotes, each as what it stands for: "long *" of "'int64_t *' (aka 'long *')".
+/// The types that a message quotes, with aliases resolved: "long *" of "'int64_t *' (aka 'long *')".
 std::vector<std::string_view> quoted_types(std::string_view message) {
   std::vector<std::string_view> types;
   for (std::size_t begin = 0; types.size() < 4;) {
@@ -41,12 +41,12 @@ std::vector<std::string_view> quoted_types(std::string_view message) {
   return types;
 }
 
-/// What a message says is converted, and into what.
+/// The types of a conversion.
 struct Conversion {
   std::string_view from, to;
 };
 
-/// Of "invalid conversion from 'A' to 'B'" and of clang's "cannot initialize a variable of type 'B' with an lvalue of
+/// Reads "invalid conversion from 'A' to 'B'" and clang's "cannot initialize a variable of type 'B' with an lvalue of
 /// type 'A'", which names the target first.
 Conversion conversion_of(std::string_view message) {
   const auto types = quoted_types(message);
@@ -55,8 +55,8 @@ Conversion conversion_of(std::string_view message) {
   return target_first ? Conversion{types[1], types[0]} : Conversion{types[0], types[1]};
 }
 
-/// "invalid conversion from 'const float*' to 'float*'": what only a const keeps apart. Everything else about pointers
-/// converts into void*.
+/// "invalid conversion from 'const float*' to 'float*'": whether only const makes the difference. All other pointers
+/// convert to void*.
 bool only_const_differs(std::string_view message) {
   const auto [from, to] = conversion_of(message);
   const auto bare_from = bare_type(from), bare_to = bare_type(to);
@@ -64,28 +64,28 @@ bool only_const_differs(std::string_view message) {
   return bare_from == bare_to || (bare_to == "void*" && contains(from, "const") && bare_from.back() == '*');
 }
 
-/// What a note says of the argument that no overload takes.
+/// The part of a note about the argument that no overload accepts.
 std::string_view refused_argument(std::string_view notes) {
   const auto found = notes.find("no known conversion ");
   return found == notes.npos ? std::string_view() : notes.substr(found, notes.find('\n', found) - found);
 }
 
-/// A pointer to void that is taken for one to something else: a cast is missing, whether it is handed over or assigned.
+/// A pointer to void where another pointer is needed: a cast is missing, at an argument or at an assignment.
 bool is_from_void(std::string_view message) { return bare_type(conversion_of(message).from) == "void*"; }
 
-/// Whether the name that a message is about has a header of its own: "'thread' is not a member of 'std'".
+/// Whether the name in a message has a header of its own: "'thread' is not a member of 'std'".
 bool has_header(std::string_view reason) {
   for (int i = 0; i < 2; ++i)
     if (!header_of(quoted(reason, i), Target::Cpp).empty()) return true;
   return false;
 }
 
-/// Messages that say little: what they are about stands in their notes.
+/// Messages that say little: the subject is in their notes.
 bool is_vague(std::string_view reason) {
   return contains(reason, "no matching ") || contains(reason, "no instance of");
 }
 
-/// What only the types in a message tell, or the standard library's own names.
+/// Classes that depend on the types in a message, or on names of the standard library.
 std::string refine(std::string_view name, const CompilerFailure& failure) {
   const std::string_view reason = failure.reason;
   const bool converts = name == "cxx.conversion" || name == "cxx.call";
@@ -122,7 +122,7 @@ std::string_view quoted(std::string_view text, int n) {
 ClassifiedError classify_compiler_log(std::string_view log, Target target) {
   const auto failure = read_compiler_failure(log);
   ClassifiedError found{"cxx.other", failure.reason, failure.lines, {}};
-  // A crash is often preceded by ordinary errors, and follows from none of them.
+  // A crash often follows ordinary errors, but is not caused by them.
   if (contains(log, ": internal compiler error: ") || contains(log, "died due to signal")) {
     found.error_class = "compiler.crashed";
     return found;
@@ -134,7 +134,7 @@ ClassifiedError classify_compiler_log(std::string_view log, Target target) {
   found.message = {target == Target::Cpp ? ErrorTool::HostCompiler : ErrorTool::GpuCompiler, failure.reason,
                    failure.code + "\n" + failure.notes + "\n" + failure.others};
   const auto name = class_of_message(*found.message);
-  // What an assembler says is about an instruction, in whatever words.
+  // An assembler's message is about an instruction, whatever its words.
   const bool of_assembly = failure.by_assembler && (name.empty() || name.starts_with("cxx."));
   const auto refined = of_assembly ? std::string("device.assembly") : refine(name, failure);
   if (!refined.empty()) found.error_class = on_side_of(target, refined);

@@ -7,7 +7,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// "NameError: name 'math' is not defined" of something that everybody imports.
+/// "NameError: name 'math' is not defined", for a name that is usually imported.
 bool lacks_import(std::string_view reason) {
   return reason.starts_with("NameError") && is_imported_name(quoted(reason, 0));
 }
@@ -22,7 +22,7 @@ ErrorTool tool_of_place(std::string_view place, std::string_view source) {
 }
 
 std::string classify_in_kernel(const PythonFailure& failure, const ToolMessage& message) {
-  // The interpreter replaces what tl's functions do; it does not know whether a kernel called them.
+  // The interpreter replaces the functions of tl without knowing whether a kernel called them.
   if (failure.type == "InterpreterError" && !is_launch(failure.candidate_line)) return "triton.outside_kernel";
   if (const auto found = class_of_message(message); !found.empty()) return std::string(found);
   if (failure.type == "UnsupportedLanguageConstruct") return "triton.unsupported_syntax";
@@ -31,14 +31,14 @@ std::string classify_in_kernel(const PythonFailure& failure, const ToolMessage& 
   return "triton.other";
 }
 
-/// "raise ValueError(...)", "assert x.is_cuda": the words are the candidate's own, and tell nothing about torch. What
-/// is computed in such a line can fail as well: "assert (x > 0)".
+/// "raise ValueError(...)", "assert x.is_cuda": the words are the candidate's own, and say nothing about torch. An
+/// expression in such a line can fail as well: "assert (x > 0)".
 bool is_own_check(std::string_view place, std::string_view type) {
   return (place.starts_with("raise ") && contains(place, type)) ||
          (place.starts_with("assert ") && type == "AssertionError");
 }
 
-/// Asks for the whole reason, then for the type of the exception alone. `message` becomes what decided.
+/// Tries the whole reason, then the type of the exception alone. `message` becomes the text that decided.
 std::string classify_exception(const PythonFailure& failure, ToolMessage& message) {
   if (lacks_import(failure.reason)) return "python.missing_import";
   const auto type = failure.reason.substr(0, failure.reason.find(':'));
@@ -73,13 +73,13 @@ std::optional<std::string> class_of_resource(std::string_view text) {
 
 ClassifiedError classify_python(std::string_view text, std::string_view source, Target target) {
   auto failure = read_python_failure(text);
-  // What the compiler said decides, not who started it.
+  // The compiler's message decides, even if torch started the compiler.
   if (is_extension_build(failure.reason)) return classify_compiler_log(text, target);
   ClassifiedError found{"", failure.reason, failure.lines, {}};
   if (auto resource = class_of_resource(failure.reason)) {
     found.error_class = *std::move(resource);
   } else if (is_runtime_error(failure.reason)) {
-    // torch goes on with advice about other errors.
+    // torch appends advice about other errors.
     found.reason = failure.reason.substr(0, failure.reason.find('\n'));
     found.message = {ErrorTool::Runtime, found.reason, ""};
     found.error_class = class_of_message(*found.message);

@@ -10,7 +10,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-// The words that tell what an error is stand at its beginning; what follows is data of the candidate's.
+// The beginning of a message tells what the error is; the rest is data of the candidate's.
 constexpr std::size_t k_max_searched = 4096;
 
 struct CompiledRule {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The rules that turn a tool's words into an error class: tables, and the one way to ask them.
+/// The rules that map a tool's words to an error class: tables, and the functions to query them.
 
 #include <cstdint>
 #include <span>
@@ -12,7 +12,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The tool that wrote a message, and for Python what it was doing. A rule names one or several, a message exactly one.
+/// The tool that wrote a message, and for Python what the tool was doing. A rule names one or several, a message
+/// exactly one.
 enum class ErrorTool : std::uint8_t {
   Kernel = 1,         ///< Triton's compiler or interpreter, about a line of a kernel
   Launch = 2,         ///< an exception at a line that launches a kernel: kernel[grid](x)
@@ -30,11 +31,11 @@ enum class ErrorTool : std::uint8_t {
   Compiler = HostCompiler | GpuCompiler,
 };
 
-/// How much the words of a rule say. A rule counts only where no rule of a higher rank matches.
+/// How specific the words of a rule are. A rule counts only where no rule of a higher rank matches.
 enum class ErrorRank : std::uint8_t {
-  Specific,  ///< words that are said of this error only
+  Specific,  ///< words of this error only
   General,   ///< words that a more specific rule may explain better: "has no member"
-  Fallback,  ///< what is left to say when nothing else matched: "expected", the type of an exception
+  Fallback,  ///< words that remain when nothing else matched: "expected", the type of an exception
 };
 
 /// One wording, or one family of wordings, of one error.
@@ -51,7 +52,7 @@ struct ErrorRule {
   std::string_view pattern;
   /// Part of a message of tests/data/errors that this rule decides.
   std::string_view example;
-  /// Where the message alone is not enough: searched in its context.
+  /// Searched in the message's context, where the message alone is not enough.
   std::string_view context = "";
 };
 
@@ -60,7 +61,7 @@ struct ErrorRule {
 [[nodiscard]] std::span<const ErrorRule> compiler_rules();
 [[nodiscard]] std::span<const ErrorRule> runtime_rules();
 
-/// What a tool said, and what stands beside it.
+/// A message of a tool, and its context.
 struct ToolMessage {
   ErrorTool tool;
   std::string text;

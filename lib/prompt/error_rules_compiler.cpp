@@ -41,10 +41,10 @@ std::span<const ErrorRule> compiler_rules() {
       {"device.launch_syntax", GpuCompiler, Specific, R"(expected (?:a )?['"]>>>['"])", "expected '>>>'"},
       {"device.launch_syntax", GpuCompiler, Specific, "calling a __device__ function",
        R"x(calling a __device__ function("kernel(const float *, float *, long)") from a __host__)x"},
-      // Two chevrons for three on a side: "kernel<<grid, block>>(x)", "kernel<<<grid, block>>(x)".
+      // Two chevrons instead of three on a side: "kernel<<grid, block>>(x)", "kernel<<<grid, block>>(x)".
       {"device.launch_syntax", GpuCompiler, Specific, "expected|operator|operands|expression|convert", "expected '>>>'",
        R"([\w>](?:<<(?!<)[^;>,]{0,100},(?:[^;>]|->){0,200}>>+\(|<<<[^;>,]{0,100},(?:[^;>]|->){0,200}>>\()|expected a ">>>")"},
-      // A launch as Triton writes it: "kernel[grid, block](x)". A lambda has no name in front of its bracket.
+      // A launch in Triton's syntax: "kernel[grid, block](x)". A lambda has no name in front of its bracket.
       {"device.launch_syntax", GpuCompiler, Specific, "subscript|pointer to",
        "expression must be a pointer to a complete object type", R"(\w\[[^\[\]]{0,200}\]\()"},
       {"device.host_function", GpuCompiler, Specific, "calling a __host__ function|reference to __host__ function",

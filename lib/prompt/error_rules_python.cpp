@@ -5,8 +5,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-// Wordings of Python 3.10 to 3.13 and of torch 2.4 to 2.13. What is left of an exception whose words are the
-// candidate's own is its type: the last rules match a type that stands alone.
+// Wordings of Python 3.10 to 3.13 and of torch 2.4 to 2.13. An exception with the candidate's own words leaves only its
+// type: the last rules match a lone type.
 std::span<const ErrorRule> python_rules() {
   using enum ErrorTool;
   using enum ErrorRank;

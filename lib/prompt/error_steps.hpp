@@ -23,7 +23,7 @@ struct ClassifiedError {
   std::string reason;
   /// The lines that decide.
   std::vector<std::string> lines;
-  /// What the rules were asked; nothing where the outcome itself tells the class.
+  /// The message that the rules classified; nothing where the outcome itself gives the class.
   std::optional<ToolMessage> message;
 };
 
@@ -33,13 +33,13 @@ struct ClassifiedError {
 /// The resource that Triton says it ran out of: "resource.threads" of "out of resource: threads, ...".
 [[nodiscard]] std::optional<std::string> class_of_resource(std::string_view text);
 
-/// An exception as a Python runner describes it; `source` is the candidate's.
+/// Classifies an exception as a Python runner describes it; `source` is the candidate's.
 [[nodiscard]] ClassifiedError classify_python(std::string_view text, std::string_view source, Target target);
 
-/// The log of a compiler, with what its assembler and linker wrote.
+/// Classifies the log of a compiler, with the output of its assembler and linker.
 [[nodiscard]] ClassifiedError classify_compiler_log(std::string_view log, Target target);
 
-/// An outcome of any kind. The class is empty for a correct candidate.
+/// Classifies an outcome of any kind. The class is empty for a correct candidate.
 [[nodiscard]] ClassifiedError classify_outcome(const EvaluationRecord& record, std::string_view source);
 
 }  // namespace v0

@@ -15,11 +15,11 @@ constexpr std::size_t k_max_line = 400;
 constexpr std::size_t k_max_reason = 4000;
 constexpr std::size_t k_max_note_lines = 12;
 constexpr std::size_t k_max_errors = 4;
-// More lines than a kernel has that anybody wrote.
+// More lines than any real kernel has.
 constexpr std::size_t k_max_link_lines = 4096;
 constexpr std::string_view k_caused_by = "caused by ";
 
-/// Takes the first line off `text`: a text of a million empty lines needs no list of them.
+/// Takes the first line off `text`, without a list, because a text may have a million empty lines.
 std::string_view take_line(std::string_view& text) {
   const auto end = std::min(text.find('\n'), text.size());
   auto line = text.substr(0, end);
@@ -32,7 +32,7 @@ void keep(std::vector<std::string>& lines, std::string_view line) {
   if (lines.size() < k_max_lines && !trim(line).empty()) lines.emplace_back(line.substr(0, k_max_line));
 }
 
-/// "  line 24, in forward: kernel[grid](x)": where in the candidate's file.
+/// A place in the candidate's file: "  line 24, in forward: kernel[grid](x)".
 bool is_place(std::string_view line) {
   return line.starts_with("  line ") && line.size() > 7 && std::isdigit(static_cast<unsigned char>(line[7])) != 0;
 }
@@ -42,7 +42,7 @@ std::string_view code_of_place(std::string_view line) {
   return colon == line.npos ? std::string_view() : line.substr(colon + 2);
 }
 
-/// A line with nothing but the mark below a place in the source.
+/// A line with nothing but the mark below a quoted source line.
 bool is_caret(std::string_view line) {
   line = trim(line);
   return !line.empty() && line.front() == '^' && line.find_first_not_of("^~") == line.npos;
@@ -118,15 +118,15 @@ Link read_link(const std::vector<std::string_view>& lines) {
   return link;
 }
 
-/// "f.cu(3): error: ", "f.cpp:3:5: fatal error: ", "ptxas error   : ", "/tmp/x.s:34: Error: ": where the message
-/// begins; npos for a line that tells of no error.
+/// Where the message begins after "f.cu(3): error: ", "f.cpp:3:5: fatal error: ", "ptxas error   : ", "/tmp/x.s:34:
+/// Error: "; npos for a line without an error.
 std::size_t begin_of_error(std::string_view line) {
   static constexpr auto k_marks = std::to_array<std::string_view>(
       {": error: ", ": fatal error: ", ": catastrophic error: ", ": internal error: ", ": internal compiler error: ",
        ": sorry, unimplemented: ", "; error   : ", "; fatal   : ", ": Error: ", "ptxas error   : ", "ptxas fatal   : ",
        "nvlink error   : ", "nvlink fatal   : ", "nvcc fatal   : ", "cicc error   : ", "ld.lld: error: ",
        "lld: error: "});
-  // Anything longer is data; a place and a severity stand in front.
+  // A place and a severity precede the message; anything longer is data.
   const auto head = line.substr(0, k_max_line * 4);
   std::size_t begin = head.npos;
   for (const auto mark : k_marks) {
@@ -144,7 +144,7 @@ std::size_t begin_of_error(std::string_view line) {
   return head.npos;
 }
 
-/// Lines that only sum up what was said before.
+/// Lines that only summarize earlier ones.
 bool is_summary(std::string_view message) {
   for (const std::string_view words :
        {"ld returned", "linker command failed", "Ptx assembly aborted", "command failed due to signal",
@@ -167,7 +167,7 @@ std::string plain_quotes(std::string_view text) {
   return plain;
 }
 
-/// gas, ptxas, and clang's own assembler.
+/// Lines of gas, ptxas, and clang's own assembler.
 bool is_of_assembler(std::string_view line) {
   const auto head = line.substr(0, k_max_line * 4);
   return contains(head, ": Error: ") || contains(head, "; error   : ") || contains(head, "; fatal   : ") ||
@@ -200,7 +200,7 @@ PythonFailure read_python_failure(std::string_view text) {
     }
   }
   if (!places.empty()) failure.candidate_line = std::string(code_of_place(places.back()));
-  // The innermost that gives a reason decides: what stands around it only says from where it was called.
+  // The innermost exception with a reason decides: the outer ones only tell where it was called from.
   for (std::size_t i = 0; i < chain.size(); ++i) {
     auto link = read_link(chain[i]);
     if (i == 0) failure.type = link.type;

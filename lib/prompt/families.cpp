@@ -17,7 +17,7 @@ constexpr std::size_t k_max_families = 4;
 /// A task with several kinds of layers and this many parameter tensors is a network.
 constexpr std::size_t k_network_parameters = 8;
 
-/// The calls by which a family is known.
+/// The calls that show a family.
 struct FamilyCalls {
   Family family;
   /// Names of the modules and functions.
@@ -72,12 +72,12 @@ bool is_call_of(const FamilyCalls& row, std::string_view word) {
   return std::any_of(row.stems.begin(), row.stems.end(), [&](auto stem) { return has_stem(word, stem); });
 }
 
-/// torch.norm, x.norm and linalg.norm reduce; self.norm is a layer of any kind.
+/// torch.norm, x.norm and linalg.norm are reductions; self.norm is a layer of any kind.
 bool is_norm_function(const Word& word, std::string_view before) {
   return word.text == "norm" && word.before == '.' && before != "self";
 }
 
-/// How often each row's names are called.
+/// The number of calls of each row's names.
 std::array<int, 8> count_calls(const std::vector<Word>& words) {
   std::array<int, 8> counts{};
   std::string_view before;
@@ -93,7 +93,7 @@ std::array<int, 8> count_calls(const std::vector<Word>& words) {
   return counts;
 }
 
-/// Whether the code multiplies by a transposed matrix, or has a name that says attention.
+/// Whether the code multiplies by a transposed matrix, or uses a name with "attention".
 bool looks_like_attention(std::string_view code, const std::vector<Word>& words) {
   const bool named = std::any_of(words.begin(), words.end(), [](const Word& word) {
     return word.text.find("att") != word.text.npos && word.text.find("attr") == word.text.npos;
@@ -101,7 +101,7 @@ bool looks_like_attention(std::string_view code, const std::vector<Word>& words)
   return named || code.find("transpose(-2, -1)") != code.npos || code.find("transpose(-1, -2)") != code.npos;
 }
 
-/// The number of products "a @ b"; a decorator is none.
+/// The number of products "a @ b"; a decorator does not count.
 int count_products(std::string_view code) {
   int count = 0;
   for (auto at = code.find('@'); at != code.npos; at = code.find('@', at + 1)) {
@@ -148,17 +148,17 @@ std::vector<Family> families_of(std::string_view python, const TaskDescription& 
   auto counts = count_calls(words);
   const auto count = [&](Family family) -> int& { return counts[static_cast<std::size_t>(family) - 1]; };
   count(Family::Gemm) += count_products(code);
-  // softmax(q k) v without the name of it.
+  // softmax(q k) v, written out.
   if (count(Family::Gemm) >= 2 && has_call(words, {"softmax", "Softmax"}) && looks_like_attention(code, words))
     ++count(Family::Attention);
-  // Written out: mean and root.
+  // A normalization, written out with mean and root.
   if (has_call(words, {"rsqrt", "sqrt"}) && has_call(words, {"mean", "var"})) ++count(Family::Normalization);
   std::vector<Family> found;
   for (const auto& row : rows())
     if (count(row.family) > 0) found.push_back(row.family);
   const bool recurrent = is_recurrent(python);
   if (is_network(found, recurrent, description)) found.insert(found.begin(), Family::Network);
-  // What stands inside of the others is known with them.
+  // Knowledge of these families includes their parts.
   if (contains(found, Family::Attention) || contains(found, Family::Loss))
     found.erase(std::remove(found.begin(), found.end(), Family::Reduction), found.end());
   if (found.empty() && !recurrent) found.push_back(Family::Elementwise);

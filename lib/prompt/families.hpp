@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What kinds of work a task consists of, as its source and its tensors show; knowledge for prompts is chosen by it.
+/// The kinds of work in a task, judged by its source and tensors; they choose the knowledge for prompts.
 
 #include <string_view>
 #include <vector>
@@ -11,7 +11,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// A kind of work that has knowledge of its own: a template knowledge/NAME.
+/// A kind of work with a template of its own, knowledge/NAME.
 enum class Family {
   Network,  ///< several layers of different kinds
   Attention,
@@ -26,7 +26,7 @@ enum class Family {
 };
 [[nodiscard]] std::string_view to_string(Family family);
 
-/// Those that matter for this task, by what usually takes most of the time; four at most. Recurrence is told apart by
+/// The families of a task, by what usually takes most of the time; four at most. Recurrence is detected by
 /// is_recurrent().
 [[nodiscard]] std::vector<Family> families_of(std::string_view python, const TaskDescription& description);
 

@@ -96,7 +96,7 @@ constexpr auto k_headers = std::to_array<Name>({
     {"__m512i", "<immintrin.h>"},
 });
 
-/// A name of a GPU toolkit, and where CUDA and HIP have it; empty where one has not.
+/// A name of a GPU toolkit, with its headers in CUDA and HIP; empty where a toolkit lacks it.
 struct DeviceName {
   std::string_view name;
   std::string_view cuda;

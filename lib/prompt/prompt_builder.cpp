@@ -25,7 +25,7 @@ constexpr auto k_parts =
 
 std::string template_name(PromptKind kind) { return std::string(to_string(kind)); }
 
-/// "a seed prompt", for messages.
+/// Names a kind of prompt in messages: "a seed prompt".
 std::string describe(PromptKind kind) {
   const auto name = to_string(kind);
   return fmt::format("{} {} prompt", std::string_view("aeio").find(name.front()) == name.npos ? "a" : "an", name);
@@ -73,7 +73,7 @@ class MustachePromptBuilder final : public PromptBuilder {
                                  *request.max_tokens));
     if (prompt.text.find(reference_of(request)) == prompt.text.npos)
       return invalid(fmt::format("template {}.mustache does not show {{{{reference}}}}", template_name(request.kind)));
-    // With every optional part: what is dropped depends on how long measured texts are.
+    // Includes every optional part, because the parts that are dropped depend on the length of measured texts.
     KERNELGEN_TRY(const auto blank, render(request, variant, {.measured = Measured::Blank, .dropped = {}}));
     prompt.fingerprint = sha256_hex(fmt::format("prompt 1\n{}\n{}", to_string(request.kind), blank));
     return prompt;
@@ -124,7 +124,7 @@ class MustachePromptBuilder final : public PromptBuilder {
     const auto found = std::find(known.begin(), known.end(), request.variant);
     if (found != known.end()) {
       const auto directory = variant_directory(request.kind, request.target);
-      // A critic has no advice, only something to look at.
+      // A critic's variant has no advice of its own.
       if (!directory) return std::string();
       return *directory + templates_.names_under(*directory)[std::size_t(found - known.begin())];
     }

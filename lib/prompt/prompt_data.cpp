@@ -27,7 +27,7 @@ constexpr std::size_t k_max_kernel_name = 80;
 constexpr std::size_t k_max_findings = 4;
 constexpr std::size_t k_max_finding = 600;
 
-/// A fence that the text cannot close.
+/// A fence that the text does not contain.
 std::string fence_for(std::string_view text) {
   std::size_t longest = 0;
   std::size_t run = 0;
@@ -38,7 +38,7 @@ std::string fence_for(std::string_view text) {
   return std::string(std::max<std::size_t>(3, longest + 1), '`');
 }
 
-/// A text between fences: without the line end that the template writes.
+/// Sets a fenced text, without its last line end, which the template writes.
 void set_source(TemplateData& data, const std::string& name, std::string_view text, VerbatimTexts& verbatim) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
   data.set(name, verbatim.placeholder(text));
@@ -104,7 +104,7 @@ void set_scalars(TemplateData& data, const TaskDescription& task) {
   data.set("scalars", rows);
 }
 
-/// The one label that changes what the source means: its constants are others than it says.
+/// This label changes the meaning of the source: the task runs with other constants.
 void set_labels(TemplateData& data, const TaskDescription& task) {
   std::vector<std::string> shrunk;
   std::copy_if(task.labels.begin(), task.labels.end(), std::back_inserter(shrunk),
@@ -112,7 +112,7 @@ void set_labels(TemplateData& data, const TaskDescription& task) {
   set_names(data, "shrunk", shrunk);
 }
 
-/// Weights that are read in every step, grouped by shape: "6 of (768, 256), 768 KiB each, 4.5 MiB in all".
+/// Describes weights that are read in every step, grouped by shape: "6 of (768, 256), 768 KiB each, 4.5 MiB in all".
 std::string recurrent_weights(const TaskDescription& task) {
   std::map<std::vector<std::int64_t>, int> shapes;
   for (const auto& tensor : task.parameters)
@@ -193,7 +193,7 @@ void set_target(TemplateData& data, Target target, Language language) {
                                                                         : "block");
 }
 
-/// Blank data does not say where it is judged, unless the target does.
+/// Blank data does not tell where candidates run, unless the target does.
 void set_place(TemplateData& data, const PromptRequest& request, Measured measured) {
   const bool native_gpu = is_native(request.target) && request.target != Target::Cpp;
   data.set("is_gpu", native_gpu || (request.on_gpu && request.target != Target::Cpp && measured == Measured::Shown));
@@ -206,7 +206,7 @@ bool is_dropped(const DataOptions& options, Part part) {
 void set_device(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
   const bool blank = options.measured == Measured::Blank;
   data.set("threads", blank ? "" : std::to_string(request.threads));
-  // One blank fact however many there are: machines differ in what they tell.
+  // One blank fact for any number of facts, because machines report different ones.
   const auto facts = blank ? std::vector<DeviceFact>{{"", ""}} : request.device;
   List rows;
   for (const auto& [name, value] : facts) {

@@ -21,11 +21,11 @@ enum class Measured { Shown, Blank };
 enum class Part { Examples, EarlierAttempts, Knowledge, Profile, Device };
 [[nodiscard]] std::string to_string(Part part);
 
-/// The variants of a critic's prompt: what it looks at. Without a variant, the outcome decides.
+/// The variants of a critic's prompt: its subject. Without a variant, the outcome decides.
 inline constexpr std::string_view k_correctness = "correctness";
 inline constexpr std::string_view k_optimization = "optimization";
 
-/// What is shown of a request.
+/// What to show of a request.
 struct DataOptions {
   Measured measured = Measured::Shown;
   /// Optional parts that are left out.
@@ -37,7 +37,7 @@ struct DataOptions {
 [[nodiscard]] TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options,
                                             VerbatimTexts& verbatim);
 
-/// "812 ns", "12.5 us", "1.310 ms".
+/// Formats a time: "812 ns", "12.5 us", "1.310 ms".
 [[nodiscard]] std::string format_time(double nanoseconds);
 
 /// The language that a request's candidate is written in.

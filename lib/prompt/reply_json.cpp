@@ -22,7 +22,7 @@ struct StrictObject {
   std::size_t length;
 };
 
-/// Copies an object and mends what models write that is not quite JSON.
+/// Copies an object and corrects models' deviations from JSON.
 class ObjectCopy {
  public:
   /// Copies the object that begins at text[0]; nothing when it does not end.
@@ -36,14 +36,14 @@ class ObjectCopy {
   }
 
  private:
-  /// Takes the first character; answers how many more it took.
+  /// Takes the first character; returns how many more it took.
   std::size_t take(std::string_view text) {
     const char c = text.front();
     if (in_string_) return take_in_string(text);
     if (c == '"') in_string_ = true;
     if (c == '{') ++depth_;
     if (c == '}') --depth_;
-    // Python's words.
+    // Python's literals.
     for (const auto& [python, word] :
          {std::pair<std::string_view, std::string_view>{"True", "true"}, {"False", "false"}, {"None", "null"}}) {
       if (text.substr(0, python.size()) != python) continue;
@@ -127,7 +127,7 @@ std::optional<json::object> last_object_with(std::string_view text, std::span<co
     auto found = object ? unwrap(*std::move(object), members) : std::nullopt;
     if (!found) continue;
     last = std::move(found);
-    // Objects inside it are no answers of their own.
+    // Objects inside it are part of it.
     at += copy->length - 1;
   }
   return last;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// JSON as models write it: with comments, Python's words, line ends inside strings, and prose around it.
+/// JSON in replies: with comments, Python's literals, line ends inside strings, and prose around it.
 
 #include <boost/json.hpp>
 #include <optional>
@@ -12,11 +12,11 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// "Worth-Optimizing" and "worth optimizing" mean worth_optimizing.
+/// Maps "Worth-Optimizing" and "worth optimizing" to worth_optimizing.
 [[nodiscard]] std::string normalized_name(std::string_view name);
 
-/// The last object of a text that has one of these members, or the one that it wraps: {"analysis": {...}}. The last
-/// one, because the first may be the schema, repeated.
+/// The last object in a text with one of these members, or the object that it wraps: {"analysis": {...}}. The first
+/// object may be the schema, repeated.
 [[nodiscard]] std::optional<boost::json::object> last_object_with(std::string_view text,
                                                                   std::span<const std::string_view> members);
 

@@ -14,14 +14,14 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-// Far above any kernel, far below what would hurt.
+// Far longer than any kernel, and still cheap to read.
 constexpr std::size_t k_max_reply_bytes = 8u << 20;
 constexpr std::size_t k_max_code_bytes = 1u << 20;
 constexpr int k_max_nesting = 4;
 
 bool is_identifier_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// The next place at or after `from` where `word` stands alone.
+/// The next position from `from` on where `word` is a whole word.
 std::size_t find_word(std::string_view text, std::string_view word, std::size_t from = 0) {
   for (auto found = text.find(word, from); found != text.npos; found = text.find(word, found + 1)) {
     const auto end = found + word.size();
@@ -70,7 +70,7 @@ bool holds_entry_point(std::string_view code, Target target) {
   return is_native(target) ? defines_function(code, "kgen_run") : defines_class(code, "ModelNew");
 }
 
-/// A whole file rather than the one function that an explanation quotes.
+/// True for a whole file, false for a single function quoted in an explanation.
 bool is_whole(std::string_view code, Target target) {
   return is_native(target) ? has_word(code, "include") && has_word(code, "kgen_prepare") : has_word(code, "import");
 }
@@ -80,8 +80,8 @@ struct Found {
   Ending ending = Ending::Closed;
 };
 
-/// The last block with the entry point, a whole file before a quoted function. What a block itself fences wins over
-/// the block: then it was a frame of prose.
+/// The last block with the entry point; a whole file wins over a quoted function. Fences inside a block win over the
+/// block, which then only framed prose.
 std::optional<Found> find_in_fences(std::string_view text, Target target, int depth) {
   auto fences = find_fences(text);
   std::optional<Found> best;
@@ -105,7 +105,7 @@ bool starts_with_any(std::string_view text, const std::array<std::string_view, N
   return std::any_of(starts.begin(), starts.end(), [&](auto start) { return text.substr(0, start.size()) == start; });
 }
 
-/// Whether a text without fences begins as a source file does.
+/// Whether a text without fences begins like a source file.
 bool begins_like_code(std::string_view text, Target target) {
   static constexpr auto k_native = std::to_array<std::string_view>(
       {"#include", "#define", "#pragma", "#if", "//", "/*", "using ", "namespace ", "extern ", "static ", "template",
@@ -130,7 +130,7 @@ bool is_html(std::string_view text) {
 std::optional<Found> find_code(const std::string& text, Target target) {
   const auto search = [&](std::string_view where) -> std::optional<Found> {
     if (auto fenced = find_in_fences(where, target, 0)) return fenced;
-    // Without any fence, or with the closing one alone, where the opening one was put into the model's mouth.
+    // There are no fences, or only a closing one, because the prompt contained the opening one.
     const auto plain = where.substr(0, find_fences(where).first);
     if (!holds_entry_point(plain, target) || !begins_like_code(plain, target)) return std::nullopt;
     return Found{std::string(plain), plain.size() < where.size() ? Ending::Closed : Ending::Open};
@@ -145,7 +145,7 @@ std::string entry_point_name(Target target) {
   return is_native(target) ? "a definition of kgen_run" : "a class ModelNew";
 }
 
-/// Why nothing was found, for the model that wrote it.
+/// Tells the model why nothing was found.
 std::string describe_absence(const Reply& reply, const Stripped& stripped, Target target) {
   const bool cut = reply.finish == FinishReason::Length;
   if (trim(reply.text).empty())

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view k_byte_order_mark = "\xEF\xBB\xBF";
 
-/// Deeper than this, three backticks are part of a docstring or a comment and close nothing (CommonMark's limit).
+/// With a deeper indent, three backticks are part of a docstring or a comment and close nothing (CommonMark's limit).
 constexpr std::size_t k_max_fence_indent = 3;
 
 /// A tag such as "think" opens a block only at the start of a line: code that mentions it keeps its text.

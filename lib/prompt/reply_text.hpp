@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The structure of a reply: what the model thought, what it fenced. Hand-written scanning: linear in the text.
+/// The structure of a reply: thoughts and fenced blocks. Hand-written scanning in linear time.
 
 #include <cstddef>
 #include <string>
@@ -11,26 +11,26 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Whether the end of something was seen.
+/// Whether an end was found.
 enum class Ending { Closed, Open };
 
-/// A text and whether its last part came to its end.
+/// A text without its thoughts, and whether the last of them ended.
 struct Stripped {
   std::string text;
   /// Open: the text ends inside a thought.
   Ending thought = Ending::Closed;
 };
 
-/// Without byte order mark and with plain line ends.
+/// The text without byte order mark and with plain line ends.
 [[nodiscard]] std::string normalize_lines(std::string_view text);
 
-/// Without <think> and <thinking> blocks. One that is never closed reaches to the end; one that was never opened
-/// reaches back to the beginning, because chat templates often write the opening tag themselves.
+/// The text without <think> and <thinking> blocks. An unclosed block reaches to the end; a block without its opening
+/// tag begins at the start, because chat templates often write that tag themselves.
 [[nodiscard]] Stripped without_thoughts(std::string_view text);
 
-/// What stands between the last <answer> and its end; empty when there is none.
+/// The text between the last <answer> and its end; empty when there is none.
 [[nodiscard]] std::string_view last_answer(std::string_view text);
-/// The text without lines that hold nothing but an <answer> tag.
+/// The text without lines that consist of an <answer> tag.
 [[nodiscard]] std::string without_answer_tags(std::string_view text);
 
 /// One fenced block.
@@ -46,8 +46,9 @@ struct Fences {
   std::size_t first = 0;
 };
 
-/// Backticks or tildes, with any info string, indented or not; a block may hold shorter fences. A fence with an info
-/// string inside an open one of the same kind starts a new block: the model forgot to close the first.
+/// Finds the blocks, with backticks or tildes and any info string, indented or not; a block may contain shorter fences.
+/// A fence with an info string inside an open one of the same kind starts a new block, because the model forgot to
+/// close the first.
 [[nodiscard]] Fences find_fences(std::string_view text);
 
 }  // namespace v0

@@ -15,7 +15,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// The number that stands right at the beginning of a text, decimal or with 0x.
+/// The number at the beginning of a text, decimal or with 0x.
 std::optional<std::int64_t> number_at(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\'')) text.remove_prefix(1);
   const bool hexadecimal = text.substr(0, 2) == "0x";
@@ -32,7 +32,7 @@ std::optional<std::int64_t> number_after(std::string_view text, std::string_view
   return found == text.npos ? std::nullopt : number_at(text.substr(found + words.size()));
 }
 
-/// "Tried to allocate 2.50 GiB".
+/// The bytes in "Tried to allocate 2.50 GiB".
 std::optional<std::int64_t> bytes_after(std::string_view text, std::string_view words) {
   const auto found = text.find(words);
   if (found == text.npos) return std::nullopt;
@@ -117,7 +117,7 @@ void read_resource_numbers(std::string_view reason, ErrorReport& report) {
     add("required", number_after(reason, "local memory ("));
     add("limit", number_after(reason, "limit ("));
   } else if (const auto open = reason.rfind('('); open != reason.npos && reason.find(" max)") != reason.npos) {
-    // 'uses too much shared data (0x14000 bytes, 0xc000 max)'; the name of the kernel may hold parentheses as well.
+    // 'uses too much shared data (0x14000 bytes, 0xc000 max)'; the name of the kernel may contain parentheses as well.
     add("required", number_at(reason.substr(open + 1)));
     add("limit", number_after(reason.substr(open), ","));
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What to shrink, and by how much, when a kernel asks for more than the device has.
+/// Which constants to reduce, and by how much, when a kernel needs more than the device has.
 
 #include <string>
 #include <string_view>

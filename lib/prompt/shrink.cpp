@@ -16,16 +16,16 @@ constexpr std::size_t k_max_configs = 32;
 constexpr std::size_t k_max_constants = 6;
 constexpr std::size_t k_max_alternatives = 4;
 constexpr std::int64_t k_least_operand = 16;
-/// What Triton takes when a launch does not say.
+/// Triton's default.
 constexpr std::int64_t k_default_stages = 3;
 constexpr std::int64_t k_max_value = 1 << 20;
-/// The accumulator changes its layout through shared memory before it is stored: whole, as far as was seen, up to 128
+/// Triton passes the accumulator through shared memory before storing it: as a whole, in all observed cases, up to 128
 /// KiB.
 constexpr double k_most_accumulator_bytes = 128 * 1024;
 
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Names that sizes of tiles have: BLOCK_M, BM, TILE_K, BLOCK_SIZE_N, block_k.
+/// Whether a name looks like the size of a tile: BLOCK_M, BM, TILE_K, BLOCK_SIZE_N, block_k.
 bool is_tile_name(std::string_view name) {
   std::string upper;
   for (const char c : name) upper.push_back(static_cast<char>(std::toupper(static_cast<unsigned char>(c))));
@@ -82,7 +82,7 @@ TileConfig read_config(std::string_view text) {
     const auto known =
         std::find_if(config.begin(), config.end(), [&](const auto& one) { return one.name == found->name; });
     if (known != config.end()) {
-      known->value = found->value;  // the later one is the launch, the earlier one a default
+      known->value = found->value;  // the later value is the launch's, the earlier one a default
     } else if (config.size() < k_max_constants) {
       config.push_back({std::string(found->name), found->value});
     }
@@ -94,7 +94,7 @@ bool has_tiles(const TileConfig& config) {
   return std::any_of(config.begin(), config.end(), [](const auto& one) { return !is_stages(one.name); });
 }
 
-/// The text of a call up to the parenthesis that closes it.
+/// The text of a call up to its closing parenthesis.
 std::string_view call_text(std::string_view text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size() && i < 2000; ++i) {
@@ -105,9 +105,9 @@ std::string_view call_text(std::string_view text) {
 }
 
 struct Use {
-  /// Of the buffers of the operands, up to a factor.
+  /// Bytes of the operands' buffers, up to a factor.
   double operands = 0;
-  /// Of the accumulator on its way out, in bytes; 0 where its size is not known.
+  /// Bytes of the accumulator when it is stored; 0 where its size is not known.
   double accumulator = 0;
 };
 
@@ -139,7 +139,7 @@ struct Search {
   std::int64_t limit;
   std::vector<Change> found;
 
-  /// Every way to spend `steps` on the constants from `index` on.
+  /// Tries every distribution of `steps` among the constants from `index` on.
   void spend(TileConfig& config, std::size_t index, int steps) {
     if (index == config.size()) {
       if (steps == 0) consider(config);
@@ -169,7 +169,7 @@ struct Search {
   }
 };
 
-/// "64 * 2 + 1" of numbers and known names; nothing for anything else.
+/// The value of an expression such as "64 * 2 + 1" of numbers and known names; nothing for anything else.
 std::optional<std::int64_t> evaluate(std::string_view text,
                                      const std::map<std::string, std::int64_t, std::less<>>& names) {
   std::int64_t sum = 0;
@@ -258,7 +258,7 @@ std::vector<TileConfig> read_tile_constants(std::string_view source) {
 
 std::vector<Change> plan_shrink(const std::vector<TileConfig>& configs, std::int64_t required, std::int64_t limit) {
   if (configs.empty() || required <= limit || limit <= 0) return {};
-  // Which of several did not fit is not told; the largest did not.
+  // The message does not tell which of several did not fit; the largest did not.
   auto largest = *std::max_element(configs.begin(), configs.end(), [](const auto& a, const auto& b) {
     return use_of(a).operands < use_of(b).operands;
   });

@@ -19,16 +19,16 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view k_template_extension = ".mustache";
-/// Begins a template in a file that holds several: "{{$triton.grid}}", alone in its line.
+/// Begins a template in a file with several: "{{$triton.grid}}", alone in its line.
 constexpr std::string_view k_heading = "{{$";
 constexpr std::size_t k_max_template_bytes = 1u << 20;
 
-// Control characters that no template may hold.
+// Control characters that no template may contain.
 constexpr char k_mark_begin = '\x01';
 constexpr char k_mark_end = '\x02';
 constexpr char k_blank_line = '\x03';
 
-/// What a template may include that depends on the request.
+/// Names of partials that depend on the request.
 constexpr std::string_view k_aliases[] = {"target_rules", "target_example", "variant_advice", "error_hint"};
 
 std::size_t line_of(std::string_view text, std::size_t position) {
@@ -36,7 +36,7 @@ std::size_t line_of(std::string_view text, std::size_t position) {
   return 1 + static_cast<std::size_t>(std::count(before.begin(), before.end(), '\n'));
 }
 
-/// Comments go away before anything else; one that has its lines to itself takes them along.
+/// Removes comments first; a comment that fills whole lines takes them along.
 std::string without_comments(std::string_view text) {
   std::string kept;
   while (true) {
@@ -51,14 +51,14 @@ std::string without_comments(std::string_view text) {
   }
 }
 
-/// Whether a line holds nothing but one tag that prints nothing of its own.
+/// Whether a line consists of one tag that prints nothing itself.
 bool is_standalone_tag(std::string_view line) {
   line = trim(line);
   return line.size() > 5 && line.substr(0, 2) == "{{" && line.find("}}") == line.size() - 2 &&
          std::string_view("#^/>").find(line[2]) != line.npos;
 }
 
-/// What stands between templates in one file belongs to none of them.
+/// Blank lines between the templates of a file belong to none of them.
 std::string_view without_outer_blank_lines(std::string_view text) {
   const auto last = text.find_last_not_of(" \t\r\n");
   if (last == text.npos) return {};
@@ -67,8 +67,8 @@ std::string_view without_outer_blank_lines(std::string_view text) {
   return line_end == text.npos ? text : text.substr(line_end + 1);
 }
 
-/// The engine drops lines of standalone sections only where a section is shown, and blank lines after them. Here such a
-/// tag gives up its line end, and blank lines are marked, so that both come out as written.
+/// The engine removes lines of standalone sections only where a section is shown, and blank lines after them. Here such
+/// a tag gives up its line end, and blank lines are marked, so that both appear as written.
 std::string prepare(std::string_view text) {
   std::string prepared;
   const auto plain = without_comments(text);
@@ -83,7 +83,7 @@ std::string prepare(std::string_view text) {
   return prepared;
 }
 
-/// Several blank lines become one; none at the beginning or the end.
+/// Joins several blank lines to one, and removes those at the beginning and the end.
 std::string tidy(std::string_view rendered) {
   std::string result;
   bool blank_before = false;
@@ -114,7 +114,7 @@ std::string describe_engine_error(std::string_view text, std::string message) {
   return fmt::format("1: {}", message);
 }
 
-/// A template as it stands in its file. Line numbers are those of the file, because as many empty lines stand in front.
+/// A template as in its file. Empty lines in front keep the file's line numbers.
 struct NamedText {
   std::string name;
   std::string text;
@@ -129,7 +129,7 @@ std::vector<std::string> names_in_heading(std::string_view line) {
   return names;
 }
 
-/// The templates of a file: one with the file's own name, or those that headings name, below the file's folder.
+/// The templates of a file: one with the file's own name, or those of its headings, below the file's folder.
 Result<std::vector<NamedText>> split_file(const fs::path& relative_path, std::string_view text) {
   const auto folder = relative_path.parent_path();
   std::vector<NamedText> templates;
@@ -159,7 +159,7 @@ Result<std::vector<NamedText>> split_file(const fs::path& relative_path, std::st
   return templates;
 }
 
-/// Why the engine refuses a template, as "line: reason"; empty when it does not.
+/// The engine's reason to refuse a template, as "line: reason"; empty when it accepts it.
 std::string parse_problem(const std::string& text) {
   try {
     const kainjow::mustache::mustache parsed(text);
@@ -236,7 +236,7 @@ Result<void> TemplateSet::add_file(const fs::path& path, const fs::path& relativ
   return {};
 }
 
-// A partial that is not there would be rendered as nothing, without an error.
+// The engine would render a missing partial as nothing, without an error.
 Result<void> TemplateSet::check() const {
   for (const auto& [name, original] : originals_) {
     const auto& [file, text] = original;

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Template files, and rendering that leaves inserted texts alone.
+/// Template files, and rendering that leaves inserted texts unchanged.
 
 #include <kainjow/mustache.hpp>
 #include <map>
@@ -40,7 +40,7 @@ class TemplateSet {
   [[nodiscard]] static Result<TemplateSet> load(const PromptBuilderOptions& options);
 
   [[nodiscard]] bool contains(const std::string& name) const { return texts_.count(name) > 0; }
-  /// Names that start with `prefix`, in order, without it.
+  /// Names that start with `prefix`, in order, with the prefix removed.
   [[nodiscard]] std::vector<std::string> names_under(const std::string& prefix) const;
 
   /// Makes {{>alias}} include the template `name`; nothing where there is none.

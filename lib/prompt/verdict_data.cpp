@@ -25,12 +25,12 @@ constexpr std::size_t k_max_outputs = 8;
 constexpr std::size_t k_max_names = 64;
 constexpr std::size_t k_max_kernels = 12;
 
-/// What was measured, or nothing in its place.
+/// A measured text, or nothing in its place.
 std::string measured_text(Measured measured, std::string text) {
   return measured == Measured::Blank ? "" : std::move(text);
 }
 
-/// The line of the candidate that a diagnostic talks about.
+/// The line of the candidate that a diagnostic refers to.
 std::string quote_line(std::string_view source, int number) {
   const auto lines = split_lines(source);
   if (number < 1 || static_cast<std::size_t>(number) > lines.size()) return "";
@@ -49,7 +49,7 @@ TemplateData diagnostic_row(const Diagnostic& diagnostic, std::string_view sourc
   return row;
 }
 
-/// The errors, first come first: what follows one is often its consequence. Warnings only where there is no error.
+/// The first errors, because later ones are often consequences. Warnings only where there is no error.
 void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measured, VerbatimTexts& verbatim) {
   const auto& record = attempt.record;
   const bool failed = record && record->outcome.kind == OutcomeKind::Compile;
@@ -73,7 +73,7 @@ void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measur
   }
 }
 
-/// What the kernels need, as the compiler counted it.
+/// The resources of the kernels, as counted by the compiler.
 void set_resources(TemplateData& data, const EvaluationRecord& record, Measured measured) {
   List rows;
   if (record.compile && measured == Measured::Shown) {
@@ -168,7 +168,7 @@ void set_timing(TemplateData& data, const EvaluationRecord& record, Measured mea
   data.set("prepare_time", measured_text(measured, format_time(static_cast<double>(timing.prepare_ns))));
 }
 
-/// A blank error is that of the outcome's class: what tools say differs from machine to machine.
+/// A blank error is that of the outcome's class, because tools' words differ from machine to machine.
 ErrorReport error_of(const EvaluationRecord& record, std::string_view source, Measured measured) {
   if (measured == Measured::Shown) return classify_error(record, source);
   EvaluationRecord blank;
@@ -184,7 +184,7 @@ void set_error(TemplateData& data, const EvaluationRecord& record, std::string_v
   data.set("has_error", shown && is_more_specific(error.error_class, record.outcome.to_class()));
   data.set("error_class", error.error_class);
   data.set(k_error_hint, error.error_class);
-  // One line is the message itself; a compiler's errors stand in the list of diagnostics.
+  // A single line is the message itself; a compiler's errors are in the list of diagnostics.
   const bool has_lines = shown && error.lines.size() > 1 && !(record.compile && !record.compile->diagnostics.empty());
   data.set("has_error_lines", has_lines);
   data.set("error_lines",

@@ -30,7 +30,7 @@ struct ErrorReport {
   /// A text that is equal for two occurrences of the same error, whatever its line numbers, sizes and addresses are.
   std::string fingerprint;
 
-  /// The number of that name.
+  /// The number with that name.
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view name) const;
 };
 
