@@ -7,11 +7,11 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-/// An expression is searched for functions this far.
+/// Tokens of an expression that are searched for functions.
 constexpr Position k_longest = 96;
-/// Values inside of values are read again, so often on average and no more.
+/// Nested values are read again; this bounds the average number of times.
 constexpr std::size_t k_readings = 4;
-/// Names that functions may have besides their own; far more than any source gives them.
+/// Bound of the names of functions besides their own; far more than any source uses.
 constexpr std::size_t k_max_aliases = 20'000;
 
 using Functions = std::vector<std::size_t>;
@@ -23,7 +23,7 @@ class AliasReader {
   void run() {
     read_classes();
     read_returns();
-    // A name may stand for one that is defined further down.
+    // A name may refer to one that is defined further down.
     for (int pass = 0; pass < 2; ++pass)
       for (const auto& tokens : s_.texts) {
         left_ = k_readings * tokens.list.size();
@@ -47,7 +47,7 @@ class AliasReader {
     }
   }
 
-  /// Functions that make functions: what they return by name.
+  /// Functions that return other functions by name.
   void read_returns() {
     for (const auto& function : s_.functions) {
       if (function.tokens->language != Language::Python || function.name.empty()) continue;
@@ -87,7 +87,8 @@ class AliasReader {
     }
   }
 
-  /// All functions that the expression at `begin` names without calling them: f, partial(f, 1), {"a": f}, kernel[grid].
+  /// Finds all functions that the expression at `begin` names without calling them: f, partial(f, 1), {"a": f},
+  /// kernel[grid].
   void value(const Tokens& tokens, std::string_view name, Position begin) {
     const Position limit = std::min(tokens.size(), begin + k_longest);
     for (Position at = begin; at < limit && left_ > 0; ++at, --left_) {
@@ -102,13 +103,13 @@ class AliasReader {
         if (const auto made = makes_.find(token.text); made != makes_.end()) alias(name, made->second);
         continue;
       }
-      // kernel[grid](x) is what a launch returns.
+      // kernel[grid](x) is the result of a launch.
       const bool launched = tokens.is(at + 1, "[") && tokens.is(tokens.after_group(at + 1, limit), "(");
       if (!member && !launched && !tokens.is(at + 1, "=") && !tokens.is(at + 1, ".")) alias(name, named(token.text));
     }
   }
 
-  /// By the name in a text that loads it.
+  /// Kernels that a text loads by name.
   [[nodiscard]] Functions kernels_named(std::string_view name) const {
     Functions found;
     for (const auto index : named(name))
@@ -119,7 +120,7 @@ class AliasReader {
 
   void alias(std::string_view name, const Functions& functions) {
     if (functions.empty()) return;
-    // The list may move when the name is a new one, and `functions` may lie in another name's list.
+    // Adding a name may move the list, and `functions` may be part of it.
     const auto copy = functions;  // NOLINT(performance-unnecessary-copy-initialization)
     if (s_.meanings.size() >= s_.functions.size() + k_max_aliases) return;
     auto& list = s_.meanings[name];
@@ -129,7 +130,7 @@ class AliasReader {
   }
 
   Structure& s_;
-  std::size_t left_ = 0;  // tokens that may still be read in this pass
+  std::size_t left_ = 0;  // tokens that this pass may still read
   std::unordered_map<std::string_view, Functions> classes_;
   std::unordered_map<std::string_view, Functions> makes_;
 };

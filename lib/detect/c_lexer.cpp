@@ -16,7 +16,8 @@ constexpr std::array<std::string_view, 25> k_c_operators{"##", "<<<", ">>>", "<<
 
 bool ends_line(char c) { return c == '\n' || c == '\r'; }
 
-/// The C family. Of `#if` / `#else` the first branch that is not `#if 0` is read, so that braces stay in balance.
+/// Lexer of the C family. Of `#if` / `#else` it reads the first branch that is not `#if 0`, so that braces stay
+/// balanced.
 class CLexer {
  public:
   CLexer(std::string_view text, int first_line) : cursor_(text, first_line) {
@@ -32,7 +33,7 @@ class CLexer {
     return std::move(tokens_);
   }
 
-  /// Without macros and brackets.
+  /// Returns tokens with unexpanded macros and unmatched brackets.
   std::vector<Token> lex() && {
     while (!cursor_.done()) step();
     return std::move(tokens_.list);
@@ -125,7 +126,8 @@ class CLexer {
     }
   }
 
-  /// A condition as far as this text decides it: literals, and names that the program, not the compiler, would define.
+  /// Evaluates a condition as far as the text alone decides it: literals, and names that the program, not the compiler,
+  /// would define.
   [[nodiscard]] bool holds(std::string_view directive, std::string_view text) const {
     Cursor cursor(text, 0);
     const auto word = [&] {

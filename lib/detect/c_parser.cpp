@@ -8,7 +8,7 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-/// Deeper nesting than any kernel has; what stands deeper is read without its structure.
+/// Deeper nesting than any kernel has; deeper code is read without its structure.
 constexpr int k_max_nesting = 100;
 
 class CParser {
@@ -33,7 +33,7 @@ class CParser {
   }
 
  private:
-  /// A brace outside of functions, behind `declaration`. Returns where to go on.
+  /// Reads a brace outside of functions, after `declaration`. Returns the position to continue at.
   Position brace(Range declaration) {
     const Position open = declaration.end;
     const Position after = tokens_.after_group(open, tokens_.size());
@@ -57,13 +57,13 @@ class CParser {
     return after > open + 1 ? after : tokens_.size();
   }
 
-  /// A class whose body is being read.
+  /// A class that is being read.
   struct Class {
     Position end = 0;
     std::vector<std::string_view> members;
   };
 
-  /// Reads which variables the class has: float h, w[4]; Pair pair{};
+  /// Reads the variables of the class: float h, w[4]; Pair pair{};
   void open_class(Range body) {
     constexpr std::size_t k_max_members = 32;
     Class found{body.end, {}};
@@ -85,7 +85,7 @@ class CParser {
     classes_.push_back(std::move(found));
   }
 
-  /// The object that a member function works on, where it runs on the device.
+  /// Adds the object that a member function works on, if it runs on the device.
   void belong(Function& function, Position name) {
     while (!classes_.empty() && classes_.back().end <= name) classes_.pop_back();
     if (classes_.empty() || classes_.back().members.empty() || declares(function.specifiers, "static")) return;
@@ -120,7 +120,7 @@ class CParser {
     block(body, 0, 0);
   }
 
-  /// Of the list that opens at `group`.
+  /// Reads the parameter list that opens at `group`.
   [[nodiscard]] std::vector<Parameter> parameters(Position group) const {
     std::vector<Parameter> found;
     const Position end = tokens_.after_group(group, tokens_.size()) - 1;
@@ -168,7 +168,7 @@ class CParser {
     while (range.begin < range.end) range.begin = statement(range, loops, nesting);
   }
 
-  /// Returns the place after the statement, at least one token on.
+  /// Returns the position after the statement, at least one token on.
   Position statement(Range range, int loops, int nesting) {
     const Position at = range.begin;
     if (nesting > k_max_nesting) return plain(range, loops, nesting);
@@ -219,14 +219,14 @@ class CParser {
     const Position after = tokens_.after_group(at + 1, range.end);
     nodes()[node].tokens = {at + 2, std::max(after - 1, at + 2)};
     const bool once = after == at + 4 && (tokens_.is(at + 2, "0") || tokens_.is(at + 2, "false"));
-    if (once) {  // the usual dress of a macro
+    if (once) {  // the usual form of a macro
       nodes()[node].kind = NodeKind::Plain;
       nodes()[node].loop = LoopKind::None;
     }
     return after;
   }
 
-  /// The last bracket of what makes the brace at `open` the body of a lambda: [&](int t) mutable -> float {.
+  /// The last bracket of a lambda's head, if the brace at `open` begins the body of one: [&](int t) mutable -> float {.
   [[nodiscard]] Position lambda_head(Position open, Position begin) const {
     constexpr Position k_longest = 12;  // tokens of a return type
     Position at = open;
@@ -236,7 +236,7 @@ class CParser {
     return at > begin && (tokens_.is(at - 1, ")") || tokens_.is(at - 1, "]")) ? at - 1 : k_nowhere;
   }
 
-  /// auto name = [...](...): `definition` ends before the body, `head` is the last bracket of the lambda.
+  /// Reads auto name = [...](...): `definition` ends before the body, `head` is the last bracket of the lambda.
   void name_lambda(Range definition, Position head, std::uint32_t node) {
     for (Position at = definition.begin + 1; at + 1 < definition.end; ++at) {
       if (!tokens_.is(at, "=") || !tokens_.is(at + 1, "[") || !tokens_.is_name(at - 1)) continue;
@@ -247,7 +247,7 @@ class CParser {
     }
   }
 
-  /// Up to the semicolon. The bodies of lambdas inside are read as statements below this one.
+  /// Reads a statement up to the semicolon. The bodies of lambdas in it become statements below this one.
   Position plain(Range range, int loops, int nesting) {
     const auto node = add({range.begin, range.end}, NodeKind::Plain, LoopKind::None, loops);
     Position at = range.begin;
@@ -273,7 +273,7 @@ class CParser {
 
   const Tokens& tokens_;
   std::vector<Function> functions_;
-  std::vector<Class> classes_;  ///< around the place that is read, the innermost last
+  std::vector<Class> classes_;  ///< the classes around the current position, the innermost last
 };
 
 }  // namespace

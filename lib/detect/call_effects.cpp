@@ -11,7 +11,7 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-/// More than any function or instruction has; keeps the work linear where arguments meet each other.
+/// More arguments than any function or instruction has; keeps pairing them linear.
 constexpr std::size_t k_most_arguments = 64;
 
 constexpr std::array<std::string_view, 5> k_copies{"memcpy", "memmove", "memcpy_async", "__pipeline_memcpy_async",
@@ -63,7 +63,7 @@ void CallEffects::multiply_matrices(const std::vector<Range>& arguments) {
     writer_.expressions().read(factor, {.rank = Rank::Operand}, fact.uses);
 }
 
-/// f(a, &b): an unknown function makes b of everything that it is given.
+/// f(a, &b): an unknown function computes b from all of its arguments.
 void CallEffects::write_through_addresses(const std::vector<Range>& arguments) {
   if (arguments.size() > k_most_arguments) return;
   for (const auto argument : arguments) {
@@ -97,7 +97,7 @@ bool CallEffects::host_effect(const Call& call) {
   return true;
 }
 
-/// Extended assembly: "text" : outputs : inputs : what else it changes.
+/// Extended assembly: "text" : outputs : inputs : clobbers.
 void CallEffects::assembly(const Call& call) {
   std::string_view text;
   std::vector<Range> outputs;
@@ -117,7 +117,7 @@ void CallEffects::assembly(const Call& call) {
   if (outputs.size() > k_most_arguments || inputs.size() > k_most_arguments) return;  // no instruction has so many
   const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
   if (outputs.empty() && !inputs.empty() && (has("st.") || has("red.") || has("atom"))) {
-    std::vector<Range> values;  // and not further places, such as a barrier's
+    std::vector<Range> values;  // without further places, such as a barrier's
     for (std::size_t i = 1; i < inputs.size(); ++i)
       if (!has("[%" + std::to_string(i) + "]")) values.push_back(inputs[i]);
     writer_.write(inputs[0], values, Rank::Additive, false);
@@ -148,7 +148,7 @@ void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {
   if (reads) fact.uses.push_back({.name = fact.target, .memory = fact.memory, .access = fact.access});
 }
 
-/// One fact for each argument that the function writes: it reads all its arguments before.
+/// Adds one fact for each argument that the function writes; the function reads all its arguments before.
 void CallEffects::apply(const Summary& summary, const std::vector<Range>& given) {
   const auto arguments = by_position(tokens_, summary.parameters, given);
   for (std::size_t to = 0; to < std::min(arguments.size(), k_most_arguments); ++to) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What calls write: known functions, operations of the device, copies, launches, assembly.
+/// The effects of calls: known functions, operations of the device, copies, launches, assembly.
 
 #include <vector>
 
@@ -11,14 +11,14 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// Writes down the effects of calls. Borrows the writer and the summaries.
+/// Records the effects of calls. Borrows the writer and the summaries.
 class CallEffects {
  public:
   CallEffects(const Tokens& tokens, const Summaries& summaries, Side side, FactWriter& writer)
       : tokens_(tokens), summaries_(summaries), side_(side), writer_(writer) {}
 
   void read(const Call& call);
-  /// list.append(h), total.add_(x): on the host, what a method is given becomes part of its object.
+  /// list.append(h), total.add_(x): on the host, the arguments of a method become part of its object.
   void gather(const Call& call, Range statement);
 
  private:

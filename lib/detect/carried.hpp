@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Which loops carry recurrent state, and what functions do with what they are given.
+/// Finds loops that carry recurrent state, and summarizes functions for their callers.
 
 #include <limits>
 #include <optional>
@@ -17,49 +17,48 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// State that an iteration takes from the one before and that is more than a sum or a counter.
+/// State that an iteration takes from the previous one and that is more than a sum or a counter.
 struct CarriedState {
   std::uint32_t loop = 0;  ///< node
   NameId name = 0;
   int line = 0;
   Rank rank = Rank::Operand;
   bool in_memory = false;
-  /// Programs write it at places of their own, but read it at places of others.
+  /// Programs write it at their own places, but read it at other programs' places.
   bool shared_by_programs = false;
-  /// The loop inside, not split over threads or programs, that writes the state unit by unit.
+  /// A loop inside, not split over threads or programs, that writes the state unit by unit.
   std::optional<std::uint32_t> serial_loop;
 };
 
-/// Pointers that are made of each other lead to one buffer. Inside a loop, those that were set to different places
-/// before it lead to regions that have nothing in common, such as this step's state and the next one's: by name, the
-/// region.
+/// Pointers that are derived from each other lead to one buffer. Within a loop, pointers that were set to different
+/// places before it lead to disjoint regions, such as this step's state and the next one's. Maps a name to its region.
 using Regions = std::unordered_map<NameId, NameId>;
 
-/// A function that calls itself once, for the rest of its work, as a loop around its statements; nothing for others,
-/// such as those that halve what they are given.
+/// Turns a function that calls itself once, for the rest of its work, into a loop around its statements. Nothing for
+/// others, such as those that halve their input.
 [[nodiscard]] std::optional<Function> as_loop(const Function& function);
 
-/// All the facts of a function, in a form that loops and summaries are computed from.
+/// All facts of a function, in the form that the analysis of loops and summaries uses.
 class FunctionFlow {
  public:
   FunctionFlow(const Function& function, const Summaries& summaries, Side side = Side::Device);
 
-  /// What the function does, for its callers.
+  /// The effects of the function for its callers.
   [[nodiscard]] Summary summarize() const;
   /// The recurrent state of one loop; nothing for reductions, counters and independent iterations.
   [[nodiscard]] std::optional<CarriedState> carried_by(std::uint32_t loop) const;
-  /// Host: whether what a kernel makes in one iteration reaches a kernel in the next.
+  /// Host: whether a kernel's result in one iteration reaches a kernel in the next.
   [[nodiscard]] bool carries_launches(std::uint32_t loop) const;
-  /// Host: whether the loop goes over members of the object, such as layers, and over nothing else. `changing` are not
-  /// layers.
+  /// Host: whether the loop iterates over members of the object, such as layers, and over nothing else. `changing` are
+  /// not layers.
   [[nodiscard]] bool is_over_members(std::uint32_t loop, const std::unordered_set<std::string_view>& changing) const;
-  /// How many facts a loop has: what it costs to look at it.
+  /// Number of facts in a loop: the cost of analysing it.
   [[nodiscard]] std::size_t facts_in(std::uint32_t loop) const;
   [[nodiscard]] std::string_view name(NameId id) const { return names_.text(id); }
   [[nodiscard]] bool is_parameter(NameId id) const;
-  /// Whether the loop doubles or halves its variable: stages of a tree, and not steps of time.
+  /// Whether the loop doubles or halves its variable: stages of a tree, not steps of time.
   [[nodiscard]] bool is_geometric(std::uint32_t loop) const;
-  /// Whether the loop makes at most a handful of iterations, by a literal number.
+  /// Whether the loop has at most a handful of iterations, by a literal number.
   [[nodiscard]] bool is_short(std::uint32_t loop) const;
 
   struct Edge {
@@ -72,10 +71,10 @@ class FunctionFlow {
     std::uint32_t term;
     std::uint32_t factor;
     bool of_target;
-    /// A kernel makes the one of the other; `own`: at the same place, as in y[b] = f(y[b]).
+    /// A kernel computes one from the other; `own`: at the same place, as in y[b] = f(y[b]).
     bool launched;
     bool own;
-    /// Host: goes into one member of an object.
+    /// Host: writes one member of an object.
     bool partial;
   };
 
@@ -89,7 +88,7 @@ class FunctionFlow {
   [[nodiscard]] bool carves_out(const Fact& fact) const;
   [[nodiscard]] bool overwrites(NameId name) const;
   [[nodiscard]] NameId root(NameId name) const;
-  /// Names and what they point to are different nodes of a graph.
+  /// Names and the memory that they point to are different nodes of a graph.
   [[nodiscard]] NameId memory_of(NameId name) const {
     return side_ == Side::Host ? root(name) : static_cast<NameId>(count_) + root(name);
   }
@@ -103,7 +102,7 @@ class FunctionFlow {
   [[nodiscard]] bool has_side_effects() const;
   void add_edges(std::uint32_t index, const Regions& regions, std::vector<Edge>& edges,
                  std::vector<std::pair<NameId, NameId>>& decisions) const;
-  void find_places();  // on the device: the host has whole tensors
+  void find_places();  // on the device only: the host has whole tensors
   [[nodiscard]] Regions regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const;
   void find_conditions();
 
@@ -112,29 +111,29 @@ class FunctionFlow {
   const Function& function_;
   Side side_;
   Names names_;
-  /// By parameter: its name, and its members where they are told apart.
+  /// For each parameter: its name, and its members where they are tracked separately.
   std::vector<std::vector<NameId>> parameters_;
-  std::unordered_set<NameId> given_;  ///< all of them
+  std::unordered_set<NameId> given_;  ///< all parameters
   std::vector<Fact> facts_;
   std::size_t count_;
   std::vector<NameId> parent_;
-  /// By name: it points into what another name stands for.
+  /// For each name: whether it points into memory of another name.
   std::vector<bool> aliased_;
-  /// A pointer that one statement of a loop sets: where, and the first name that is set to the same place.
+  /// A pointer that one statement of a loop sets: the place, and the first name that is set to the same place.
   struct SetOnce {
     std::uint32_t node = 0;
     NameId place = 0;
   };
   std::unordered_map<NameId, SetOnce> set_once_;
-  /// By value: its number in the loop that is looked at, one loop at a time.
+  /// For each value: its number in the current loop.
   static constexpr NameId k_no_number = std::numeric_limits<NameId>::max();
   mutable std::vector<NameId> numbers_;
-  /// By node: where the innermost branch around it ends.
+  /// For each node: the end of the innermost branch around it.
   std::vector<std::uint32_t> branch_end_;
   std::vector<std::uint32_t> branch_begin_;
-  /// By node: the names that the header of a branch asks.
+  /// For each node: the names in the header of a branch.
   std::vector<std::vector<NameId>> asked_;
-  /// By name: a bit per way in which it tells programs (low) or threads (bit 31) apart.
+  /// For each name: a bit for each way in which it distinguishes programs (low) or threads (bit 31).
   std::vector<std::uint32_t> owners_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What the two lexers share: a place in a text that counts lines.
+/// A position in a text, with its line number, shared by the two lexers.
 
 #include <algorithm>
 #include <array>
@@ -18,10 +18,10 @@ namespace detect {
 }
 [[nodiscard]] inline bool is_name_part(char c) { return is_name_start(c) || is_digit(c); }
 
-/// Less than ordinary source has, comments and spaces included; for reserving.
+/// Fewer bytes than ordinary source has for each token, comments and spaces included; for reserving memory.
 inline constexpr std::size_t k_bytes_per_token = 2;
 
-/// Whether an operator of both languages stands alone: it begins no longer one.
+/// Whether a character is an operator in both languages and begins no longer one.
 [[nodiscard]] inline bool stands_alone(char c) {
   return c == '(' || c == ')' || c == '[' || c == ']' || c == '{' || c == '}' || c == ',' || c == ';' || c == '~' ||
          c == '?';
@@ -53,7 +53,7 @@ class Cursor {
                                          text_.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
     at_ = end;
   }
-  /// To the first place of `text`, or to the end.
+  /// Moves to the next occurrence of `text`, or to the end.
   void advance_to(std::string_view text) {
     const auto found = text_.find(text, at_);
     advance((found == text_.npos ? text_.size() : found) - at_);
@@ -62,14 +62,14 @@ class Cursor {
   void advance_while(Wanted wanted) {
     while (!done() && wanted(text_[at_])) advance();
   }
-  /// A number, or what looks like one: digits, letters, points, signs of exponents.
+  /// Skips a number or similar text: digits, letters, points, signs of exponents.
   void advance_number() {
     while (!done() && (is_name_part(peek()) || peek() == '.' || (peek() == '\'' && is_name_part(peek(1))))) {
       const bool exponent = (peek() == 'e' || peek() == 'E' || peek() == 'p') && (peek(1) == '+' || peek(1) == '-');
       advance(exponent ? 2 : 1);
     }
   }
-  /// The operator that begins here: one of `operators`, longer ones first, or a character that is one by itself.
+  /// Reads the operator at this position: one of `operators`, longer ones first, or a single character.
   template <std::size_t N>
   std::string_view advance_operator(const std::array<std::string_view, N>& operators) {
     const std::size_t start = at_;
@@ -83,7 +83,7 @@ class Cursor {
     advance(length);
     return since(start);
   }
-  /// From an opening quote past the closing one, or to the end of the line. Returns what stands between.
+  /// Moves from an opening quote past the closing one, or to the end of the line. Returns the text between.
   std::string_view quoted(char quote) {
     advance();
     const std::size_t start = at_;

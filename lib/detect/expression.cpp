@@ -27,7 +27,7 @@ ExpressionReader::ExpressionReader(const Function& function, const Summaries& su
 void ExpressionReader::find_bundles(const Function& function) {
   std::unordered_set<std::string_view> parameters;
   for (const auto& parameter : function.parameters) parameters.insert(parameter.name);
-  std::unordered_set<std::string_view> whole;  // passed on, copied, or asked to do something
+  std::unordered_set<std::string_view> whole;  // passed on, copied, or used as a method's object
   for (const auto& node : function.nodes) {
     for (Position at = node.tokens.begin; at < node.tokens.end; ++at) {
       if (!tokens_.is_name(at) || parameters.count(tokens_.list[at].text) == 0) continue;
@@ -40,7 +40,7 @@ void ExpressionReader::find_bundles(const Function& function) {
 }
 
 void ExpressionReader::refer(std::string_view name, Range range) {
-  constexpr Position k_longest = 32;  // tokens: they are read wherever the name is used
+  constexpr Position k_longest = 32;  // tokens; aliases are read wherever the name is used
   if (range.end - range.begin <= k_longest) references_.insert_or_assign(name, range);
 }
 
@@ -115,7 +115,7 @@ void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
                         .decides = place.decides});
     return;
   }
-  // c ? a : b, and a if c else b: the condition steers, the values flow.
+  // c ? a : b, and a if c else b: the condition decides, the values flow.
   Position question = k_nowhere;
   Position start = range.begin;
   bool parts = false;
@@ -237,7 +237,7 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
     const auto known = summaries_.find(call.name);
     const bool method = known != summaries_.end() && known->second.method;
-    // The object that a method belongs to takes part like an argument.
+    // A method's object takes part like an argument.
     if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) && !method &&
         call.name != "map_shared_rank") {
       const Rank rank = passes_through(call.name) ? place.rank : Rank::Operand;
@@ -251,7 +251,7 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     read_call(call, place, uses);
     return std::max(after, open + 1);
   }
-  // blockIdx.x and blockIdx.y are different things; members of other objects are not told apart.
+  // blockIdx.x and blockIdx.y are different values; members of other objects are not tracked separately.
   const auto text = tokens.list[first].text;
   const bool index_of = last != first && (text == "blockIdx" || text == "threadIdx");
   Use use{.name = index_of ? names_.member(names_.id(text), tokens.list[last].text) : name(first),
@@ -310,7 +310,7 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
   std::vector<Use> inside;
   read({range.begin + (address_of ? 1U : 0U), range.end}, {.rank = Rank::Operand, .address = true, .depth = depth},
        inside);
-  // Index expressions come before the name they belong to: the object is the first name of the text.
+  // Index expressions may precede their object, which is the first name of the text.
   Position at = range.begin;
   while (at < range.end && (!tokens_.is_name(at) || tokens_.is(at + 1, "(") || tokens_.is(at + 1, "<") ||
                             tokens_.list[at].text == "const" || tokens_.is(at + 1, "*") ||
@@ -333,7 +333,7 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
 void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>& uses) {
   const bool qualified = is_device_operation(tokens_, call);
   const bool own = is_own_call(call);
-  if (own || lambda(call) != nullptr) {  // its statements stand elsewhere, and its value has a name
+  if (own || lambda(call) != nullptr) {  // its statements are read elsewhere, and its value has a name
     uses.push_back({.name = own ? k_return : names_.id(call.name),
                     .rank = place.rank,
                     .address = place.address,
@@ -391,7 +391,7 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
   const auto arguments = by_position(tokens_, summary.parameters, given);
   const std::size_t first = uses.size();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
-    // Each argument is read once, however many ways lead from it: the work stays linear in nested calls.
+    // Each argument is read once, even if several paths begin at it: the work stays linear in nested calls.
     const Effect* strongest = nullptr;
     for (const auto& effect : summary.effects)
       if (effect.returns && effect.from == i &&

@@ -13,7 +13,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// Where an expression stands inside a larger one.
+/// The role of an expression inside a larger one.
 struct Place {
   Rank rank = Rank::Additive;
   bool address = false;
@@ -28,10 +28,10 @@ class ExpressionReader {
  public:
   ExpressionReader(const Function& function, const Summaries& summaries, Names& names);
 
-  /// Appends what `range` uses.
+  /// Appends the uses in `range`.
   void read(Range range, Place place, std::vector<Use>& uses);
-  /// The object that a pointer expression leads to, with the place; its other names are address uses.
-  /// `memory` is false for `&name`: the name itself is meant.
+  /// The object that a pointer expression leads to, with the place; its other names are address uses. `memory` is false
+  /// for `&name`, which means the name itself.
   struct Object {
     bool found = false;
     NameId name = 0;
@@ -39,17 +39,17 @@ class ExpressionReader {
     std::uint64_t access = 0;
   };
   Object object(Range range, std::vector<Use>& address_uses, int depth = 0);
-  /// From here on `name` is another name of the place that `range` leads to: float& s = state[j].
+  /// Makes `name` another name of the place that `range` leads to: float& s = state[j].
   void refer(std::string_view name, Range range);
-  /// What such a name refers to.
+  /// The place that such a name refers to.
   [[nodiscard]] std::optional<Range> referred(Position at) const;
-  /// The lambda of this function that is called.
+  /// The lambda of this function that a call means.
   [[nodiscard]] const Lambda* lambda(const Call& call) const;
-  /// Whether the function calls itself there.
+  /// Whether the call is a recursive one.
   [[nodiscard]] bool is_own_call(const Call& call) const;
   /// Whether a place is a member that shares the name of its object.
   [[nodiscard]] bool names_member(Range place) const;
-  /// The name that begins at `at`, with a member where members are told apart.
+  /// The name that begins at `at`, with its member where members are tracked separately.
   NameId name(Position at);
 
  private:
@@ -62,7 +62,7 @@ class ExpressionReader {
   void read_summary(const Summary& summary, const std::vector<Range>& given, Place place, std::vector<Use>& uses);
   Position read_reference(Range referred, Position at, Position end, Place place, std::vector<Use>& uses);
   void read_memory(Range pointer, Place place, std::vector<Use>& uses);
-  /// Marks the uses from `first` on that have no group, and gives its number.
+  /// Puts the uses from `first` on that have no group into a new one, and returns its number.
   std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);
   [[nodiscard]] bool binary(Position at, Position begin) const;
   [[nodiscard]] std::uint64_t hash(Range range) const;
@@ -70,14 +70,14 @@ class ExpressionReader {
   const Tokens& tokens_;
   const Summaries& summaries_;
   Names& names_;
-  std::string_view function_;  ///< its name
+  std::string_view function_;  ///< name of the function
   std::unordered_map<std::string_view, const Lambda*> lambdas_;
-  /// Parameters of which only members are used: as many things as there are members.
+  /// Parameters of which only members are used; each member counts as a value of its own.
   std::unordered_set<std::string_view> bundles_;
-  /// Of the object whose member function this is.
+  /// Members of the object, in a member function.
   std::unordered_set<std::string_view> members_;
   std::unordered_map<std::string_view, Range> references_;
-  bool inside_reference_ = false;  // one leads to a place, and not to another one: the work stays linear
+  bool inside_reference_ = false;  // a reference leads to a place, not to another reference: the work stays linear
   std::uint32_t terms_ = 0;
   std::uint32_t groups_ = 0;
 };

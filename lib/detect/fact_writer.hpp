@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// How facts are written down: what a text on the left of an assignment, or behind a pointer, names.
+/// Writes facts: resolves the target of an assignment, or of a pointer.
 
 #include <string_view>
 #include <unordered_set>
@@ -19,22 +19,22 @@ class FactWriter {
   FactWriter(const Function& function, const Summaries& summaries, Names& names)
       : tokens_(*function.tokens), names_(names), expressions_(function, summaries, names) {}
 
-  /// The facts that follow belong to this node.
+  /// Sets the node that the following facts belong to.
   void stand_at(std::uint32_t node) { node_ = node; }
   Fact& add(NameId target);
-  /// `left` operation `right`, as = or +=.
+  /// Adds `left` operation `right`, with an operation such as = or +=.
   Fact& assign(Range left, std::string_view operation, Range right);
-  /// What `pointer` leads to gets `values`, or, with `from_memory`, what they lead to.
+  /// Writes `values` to the target of `pointer`, or, with `from_memory`, the memory that they point to.
   Fact& write(Range pointer, const std::vector<Range>& values, Rank rank, bool from_memory);
-  /// Two pointers or values change places.
+  /// Exchanges two pointers or values.
   void swap(Range first, Range second);
-  /// What stands on the left of an assignment, with the uses that choose the place.
+  /// The target on the left of an assignment, with the uses that choose the place.
   ExpressionReader::Object target_of(Range left, std::vector<Use>& address);
 
-  /// As place_before finds it, from `begin`.
+  /// The place that begins at `begin`; see place_before().
   [[nodiscard]] Range place_after(Position begin, Position end) const;
 
-  /// From here on the name is a value, though it is given to functions like a pointer.
+  /// Marks a name as a value, although functions get it like a pointer.
   void is_fragment(NameId name) { fragments_.insert(name); }
 
   ExpressionReader& expressions() { return expressions_; }

@@ -11,9 +11,9 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-/// Effects of calls that are arguments of calls, so deep and no deeper: keeps the work linear.
+/// Depth of calls as arguments of calls; keeps the work linear.
 constexpr int k_max_call_nesting = 6;
-/// Tokens of lambdas that are read once more where they are called, in one function.
+/// Tokens of lambdas that are read again at their calls, in one function.
 constexpr Position k_max_expanded = 50'000;
 
 bool assigns(std::string_view text) {
@@ -22,7 +22,7 @@ bool assigns(std::string_view text) {
   return std::find(k_operators.begin(), k_operators.end(), text) != k_operators.end();
 }
 
-/// A value that several targets get. It is read for each of them, but not without end.
+/// A value that several targets get. It is read for each of them, up to a limit.
 class Shares {
  public:
   explicit Shares(Range value) : value_(value) {}
@@ -37,7 +37,7 @@ class Shares {
   std::int64_t left_ = 20'000;  // tokens
 };
 
-/// Reads statements: what they assign, in either language.
+/// Reads statements of either language, and writes facts about their assignments.
 class FactReader {
  public:
   FactReader(const Function& function, const Summaries& summaries, Names& names, Side side)
@@ -87,7 +87,7 @@ class FactReader {
     }
   }
 
-  /// What the condition of a branch or a while loop does besides being asked.
+  /// Effects of the condition of a branch or a while loop.
   void header(Range range) {
     effects(range);
     if (tokens_.language == Language::C) embedded(range);
@@ -142,7 +142,7 @@ class FactReader {
       const bool group = tokens_.is(side.begin, "(") && tokens_.after_group(side.begin, side.end) == side.end;
       const auto targets = split_tokens(tokens_, group ? Range{side.begin + 1, side.end - 1} : side, ",");
       const bool each = targets.size() == values.size() && targets.size() > 1;
-      // A tuple is evaluated before anything is assigned: exchanged names must not look assigned already.
+      // A tuple is evaluated before anything is assigned: exchanged names must not count as assigned already.
       const std::size_t base = writer_.facts().size();
       for (std::size_t i = 0; i < targets.size(); ++i)
         writer_.assign(targets[i], operation, each ? values[i] : shares.next());
@@ -187,7 +187,7 @@ class FactReader {
     if (declares) declare(left);
   }
 
-  /// a = b = c: all of them get the last value. The first assignment stays to be made, with `value`.
+  /// a = b = c: all of them get the last value. The first assignment is left to the caller, with `value`.
   void chained(Position first, Range& value) {
     constexpr std::size_t k_longest = 8;
     std::vector<Position> operators{first};
@@ -199,7 +199,7 @@ class FactReader {
       writer_.assign({operators[i - 1] + 1, operators[i]}, tokens_.list[operators[i]].text, value);
   }
 
-  /// Assignments inside of an expression: f(sum += x), i++, --n.
+  /// Assignments within an expression: f(sum += x), i++, --n.
   void embedded(Range range) {
     constexpr std::size_t k_max_depth = 4;
     std::vector<Position> ends;
@@ -238,7 +238,7 @@ class FactReader {
     return false;
   }
 
-  /// float& name = place: not a value of its own. One that is only read may as well be a copy.
+  /// float& name = place: no value of its own. A reference that is only read may as well be a copy.
   [[nodiscard]] bool refers(Range left, Range value) const {
     if (left.end < left.begin + 3 || !tokens_.is(left.end - 2, "&") || tokens_.is(left.begin, "const")) return false;
     for (Position at = value.begin; at < value.end; ++at)
@@ -254,7 +254,7 @@ class FactReader {
     if (name != k_nowhere) writer_.add(writer_.id(name)).declares = true;
   }
 
-  /// What the calls in a statement write.
+  /// The effects of the calls in a statement.
   void effects(Range range) {
     Position shallow_end[k_max_call_nesting] = {};
     int nesting = 0;
@@ -272,7 +272,7 @@ class FactReader {
     }
   }
 
-  /// A lambda works on the names around it: its statements take the place of the call.
+  /// A lambda works on the names around it: its statements replace the call.
   void expand(const Lambda& lambda, const Call& call) {
     constexpr int k_max_depth = 3;
     if (depth_ >= k_max_depth) return;
@@ -291,10 +291,10 @@ class FactReader {
         writer_.assign(arguments[i], "=", {}).uses.push_back({.name = names_.id(lambda.parameters[i].name)});
   }
 
-  /// A function that calls itself goes on with other parameters.
+  /// A recursive call continues with other parameters.
   void recurse(const Call& call) { bind(function_.parameters, split_tokens(tokens_, call.arguments, ",")); }
 
-  /// The parameters get what is given for them. Returns how many do.
+  /// Assigns arguments to parameters. Returns the number of assignments.
   std::size_t bind(const std::vector<Parameter>& parameters, const std::vector<Range>& arguments) {
     const auto count = std::min(arguments.size(), parameters.size());
     for (std::size_t i = 0; i < count; ++i)
@@ -308,7 +308,7 @@ class FactReader {
   Names& names_;
   FactWriter writer_;
   CallEffects effects_;
-  /// What return statements assign.
+  /// The target of return statements.
   NameId returned_ = k_return;
   int depth_ = 0;
   Position expanded_ = 0;

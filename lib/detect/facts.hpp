@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What the statements of a function assign, and from what: the input of the search for carried state.
+/// Facts: what the statements of a function assign, and from what. The input of the search for carried state.
 
 #include <cstdint>
 #include <map>
@@ -16,19 +16,19 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// How a value takes part in another one. Ordered: a path is as strong as its strongest step.
+/// How a value contributes to another one. Ordered: a path is as strong as its strongest step.
 enum class Rank : std::uint8_t {
   Additive,  ///< copied, added, selected: acc + x, max(acc, x), dot(a, b, acc)
   Scaled,    ///< multiplied by something: a * h + b
   Exponent,  ///< through exp or log, element by element: exp(m - top), log(l)
-  Operand,   ///< anything else: tanh(h), dot(h, w), table[h]
+  Operand,   ///< any other way: tanh(h), dot(h, w), table[h]
 };
 
 using NameId = std::uint32_t;
-/// The name that return statements assign.
+/// The target of return statements.
 inline constexpr NameId k_return = 0;
 
-/// Names of a program as numbers. Borrows the texts.
+/// Numbers for the names of a program. Borrows the texts.
 class Names {
  public:
   Names() { (void)id("return"); }
@@ -37,21 +37,21 @@ class Names {
     if (added) texts_.push_back(name);
     return entry->second;
   }
-  /// Of a member of an object, where the members of that object are told apart.
+  /// The number of an object's member, where the members of that object are tracked separately.
   NameId member(NameId object, std::string_view name) {
     auto& members = members_[object];
     const auto [entry, added] = members.try_emplace(name, static_cast<NameId>(texts_.size()));
     if (added) texts_.push_back(name);
     return entry->second;
   }
-  /// The object, and its members that are told apart.
+  /// The object and its separately tracked members.
   [[nodiscard]] std::vector<NameId> parts(NameId object) const {
     std::vector<NameId> all{object};
     if (const auto found = members_.find(object); found != members_.end())
       for (const auto& [name, id] : found->second) all.push_back(id);
     return all;
   }
-  /// The number of a name that may not have one.
+  /// The number of a name; nothing for an unknown one.
   [[nodiscard]] std::optional<NameId> find(std::string_view name) const {
     const auto found = ids_.find(name);
     if (found == ids_.end()) return std::nullopt;
@@ -70,22 +70,22 @@ class Names {
 struct Use {
   NameId name = 0;
   Rank rank = Rank::Additive;
-  /// What is used is what the name points to.
+  /// The use is of the memory that the name points to.
   bool memory = false;
-  /// Only chooses the place that is read or written.
+  /// The use only chooses the place that is read or written.
   bool address = false;
-  /// With `address`: chooses the place that the fact writes, not one that it reads.
+  /// With `address`: it chooses the place that the fact writes, not one that it reads.
   bool of_target = false;
-  /// Names which place: equal texts have equal numbers. 0 when not memory.
+  /// Identifies the place: equal texts have equal numbers. 0 when not memory.
   std::uint64_t access = 0;
-  /// Uses of one product share `term` and differ in `factor`; 0: no product.
+  /// Uses in one product share `term` and differ in `factor`; 0: no product.
   std::uint32_t term = 0;
   std::uint32_t factor = 0;
   /// A memory use and the address uses that choose its place share a number; 0: none.
   std::uint32_t group = 0;
-  /// Only decides which of several values is taken: the condition of c ? a : b.
+  /// The use only decides which of several values is taken: the condition of c ? a : b.
   bool decides = false;
-  /// Goes through a kernel that the host starts here.
+  /// The use goes through a kernel that the host launches here.
   bool launched = false;
 };
 
@@ -93,25 +93,25 @@ struct Use {
 struct Fact {
   std::uint32_t node = 0;
   NameId target = 0;
-  /// Writes what the target points to, at `access`.
+  /// The fact writes the memory that the target points to, at `access`.
   bool memory = false;
   std::uint64_t access = 0;
-  /// The target begins to exist here.
+  /// The fact declares the target.
   bool declares = false;
-  /// Exchanges two pointers or values.
+  /// The fact exchanges two pointers or values.
   bool swaps = false;
-  /// Adds to the target, which keeps what it had.
+  /// The fact adds to the target, which keeps its earlier values.
   bool gathers = false;
-  /// Writes one of two places in turn: buffer[step & 1].
+  /// The fact writes one of two places in turn: buffer[step & 1].
   bool turns = false;
-  /// Sets a member of the target and leaves the others.
+  /// The fact sets one member of the target and leaves the others.
   bool partial = false;
-  /// The expression that is assigned.
+  /// The assigned expression.
   Range value;
   std::vector<Use> uses;
 };
 
-/// Between the parameters of a function, or from one to what it returns.
+/// An effect between the parameters of a function, or from one to the return value.
 struct Effect {
   std::size_t from = 0;
   bool from_memory = false;
@@ -121,26 +121,26 @@ struct Effect {
   Rank rank = Rank::Operand;
 };
 
-/// What a call does, as far as its caller can tell.
+/// The effects of a function that its callers see.
 struct Summary {
   std::vector<Effect> effects;
-  /// Names of the parameters, for arguments that are given by name.
+  /// Names of the parameters, for keyword arguments.
   std::vector<std::string_view> parameters;
-  /// Its first parameter is the object that it is a member function of.
+  /// The first parameter is the object of a member function.
   bool method = false;
-  /// Starts kernels, or is one that the host starts.
+  /// The function launches kernels, or is a kernel that the host launches.
   bool launches = false;
-  /// Keeps something in places that its arguments do not name.
+  /// The function writes places that its arguments do not name.
   bool side_effects = false;
 };
 
-/// Whose code is read: on the host, a tensor and its memory are one thing.
+/// The side that runs the code: on the host, a tensor and its memory are one value.
 enum class Side : std::uint8_t { Device, Host };
 
-/// Summaries by function name; a name with several functions has the union.
+/// Summaries by function name; a name with several functions has their union.
 using Summaries = std::unordered_map<std::string_view, Summary>;
 
-/// The facts of a function in source order.
+/// Reads the facts of a function, in source order.
 [[nodiscard]] std::vector<Fact> read_facts(const Function& function, const Summaries& summaries, Names& names,
                                            Side side);
 

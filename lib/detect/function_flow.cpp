@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t k_thread_bit = 1U << 31;
 
-/// Whether a statement speaks of the threads of a whole grid or cluster.
+/// Whether a statement names the threads of a whole grid or cluster.
 bool names_group(const Tokens& tokens, Range range) {
   for (Position at = range.begin; at < range.end; ++at)
     for (const auto* word : {"this_grid", "grid_group", "this_cluster", "cluster_group"})
@@ -23,8 +23,8 @@ bool names_group(const Tokens& tokens, Range range) {
   return false;
 }
 
-/// A number for the place that an expression leads to, where it is more than another pointer: buffer + n, &buffer[n],
-/// odd ? a : b. Brackets and casts do not count.
+/// A number for the place that an expression leads to, unless that is just another pointer: buffer + n, &buffer[n], odd
+/// ? a : b. Brackets and casts do not count.
 std::optional<std::uint64_t> place_of(const Tokens& tokens, Range value) {
   std::uint64_t number = 1469598103934665603U;
   bool moves = false;
@@ -111,12 +111,12 @@ NameId FunctionFlow::root(NameId name) const {
   return name;
 }
 
-/// Joins a pointer with what it is made of: p = q + n, p = odd ? q : r, and a pointer out of a table with the table.
+/// Joins a pointer with its sources: p = q + n, p = odd ? q : r, and a pointer from a table with the table.
 template <class Join>
 void FunctionFlow::join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const {
   const bool chosen =
       std::any_of(fact.uses.begin(), fact.uses.end(), [](const Use& use) { return use.decides && !use.address; });
-  // p += n only moves.
+  // p += n only moves the pointer.
   bool first =
       std::none_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) { return use.name == fact.target; });
   for (const auto& use : fact.uses) {
@@ -153,7 +153,7 @@ void FunctionFlow::find_aliases() {
   }
 }
 
-/// float* second = buffer + n, once, out of a buffer of this function: a region that nothing else touches.
+/// float* second = buffer + n, once, from a buffer of this function: a region with no other access.
 bool FunctionFlow::carves_out(const Fact& fact) const {
   if (!fact.declares || function_.nodes[fact.node].depth != 0) return false;
   const auto& tokens = *function_.tokens;
@@ -171,7 +171,7 @@ void FunctionFlow::find_owners() {
   std::uint32_t next = 1;
   const auto fresh = [&next] {
     const std::uint32_t bit = next;
-    // Enough for three axes and their splits; more share a bit.
+    // Enough bits for three axes and their splits; further ways share a bit.
     next = next < (1U << 20) ? next << 1 : next;
     return bit;
   };
@@ -190,7 +190,7 @@ void FunctionFlow::find_owners() {
     if (!fact.memory && fact.declares && function_.tokens->language == Language::C &&
         names_group(*function_.tokens, function_.nodes[fact.node].tokens))
       grids.insert(names_.text(fact.target));
-  // Facts of one statement follow each other: each statement is looked at once.
+  // The facts of a statement are adjacent, so each statement is visited once.
   std::uint32_t seen = std::numeric_limits<std::uint32_t>::max();
   bool asks = false;
   const auto asks_for_program = [&](std::uint32_t index) {
@@ -209,7 +209,7 @@ void FunctionFlow::find_owners() {
     std::uint32_t mask = 0;
     for (const auto& use : fact.uses) {
       const auto owner = owners_[use.name];
-      // pid // n and pid % n are two ways to tell programs apart.
+      // pid // n and pid % n are two ways to distinguish programs.
       if (!use.memory && owner != 0 && use.name != fact.target)
         mask |= use.rank == Rank::Operand && !use.address ? (fresh() | (owner & k_thread_bit)) : owner;
     }
@@ -218,7 +218,8 @@ void FunctionFlow::find_owners() {
   }
 }
 
-/// Pointers into buffers that the statement of a loop sets, and nothing else does. Equal expressions are equal places.
+/// Finds pointers into buffers that one statement of the loop sets, and nothing else does. Equal expressions are equal
+/// places.
 void FunctionFlow::find_places() {
   std::vector<std::uint32_t> times(count_, 0);
   for (const auto& fact : facts_)
@@ -232,7 +233,7 @@ void FunctionFlow::find_places() {
   }
 }
 
-/// Of the facts `first` to `end`, which are those of the loop. A buffer that is also used by another name stays one.
+/// The regions in the facts `first` to `end` of a loop. A buffer that is also used by another name stays one region.
 Regions FunctionFlow::regions_in(std::uint32_t loop, std::uint32_t first, std::uint32_t end) const {
   Regions regions;
   if (set_once_.empty()) return regions;
@@ -259,7 +260,7 @@ void FunctionFlow::add_edges(std::uint32_t index, const Regions& regions, std::v
   const auto& fact = facts_[index];
   const auto node = [&](NameId name, bool memory) { return memory ? memory_of(name, regions) : node_of(name, false); };
   const NameId target = node(fact.target, fact.memory);
-  // What also chooses the place that is read or written only guards it, as in i < n ? x[i] : 0.
+  // A condition with names that also choose the place only guards the access, as in i < n ? x[i] : 0.
   std::vector<NameId> guards;
   for (const auto& use : fact.uses)
     if (use.address && !use.memory) guards.push_back(use.name);
@@ -281,7 +282,7 @@ void FunctionFlow::add_edges(std::uint32_t index, const Regions& regions, std::v
   }
 }
 
-/// Whether nothing that the caller left behind the pointer is read before it is written anew.
+/// Whether the function writes the pointer's memory before it reads it.
 bool FunctionFlow::overwrites(NameId name) const {
   for (const auto& fact : facts_) {
     for (const auto& use : fact.uses)
@@ -293,7 +294,7 @@ bool FunctionFlow::overwrites(NameId name) const {
   return false;
 }
 
-/// Whether the function writes, or has kernels write, what is neither its own nor given to it.
+/// Whether the function, or a kernel that it launches, writes something that is neither its own nor an argument.
 bool FunctionFlow::has_side_effects() const {
   std::vector<bool> own(count_, false);
   for (const auto parameter : given_) own[parameter] = true;
@@ -302,7 +303,7 @@ bool FunctionFlow::has_side_effects() const {
     own[fact.target] = own[fact.target] || fact.declares ||
                        (python && !fact.memory && !fact.gathers && names_.text(fact.target).substr(0, 5) != "self.");
   own[k_return] = true;
-  for (const auto& node : function_.nodes) {  // nonlocal h: the h of the function around it
+  for (const auto& node : function_.nodes) {  // nonlocal h: the h of the enclosing function
     const auto& tokens = *function_.tokens;
     const Position at = node.tokens.begin;
     if (!python || node.kind != NodeKind::Plain || !(tokens.is(at, "nonlocal") || tokens.is(at, "global"))) continue;
@@ -312,8 +313,8 @@ bool FunctionFlow::has_side_effects() const {
   return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return !own[fact.target]; });
 }
 
-/// How strongly each node is made of those in the queue, which may be made of themselves: 1 + rank, or 0. `edges` are
-/// sorted by where they begin.
+/// For each node, how strongly it depends on those in the queue, which may depend on themselves: 1 + rank, or 0.
+/// `edges` are sorted by their sources.
 std::vector<std::uint8_t> FunctionFlow::reached_from(std::vector<NameId> queue, const std::vector<Edge>& edges) const {
   std::vector<std::uint8_t> reached(2 * count_, 0);
   while (!queue.empty()) {
@@ -332,8 +333,8 @@ std::vector<std::uint8_t> FunctionFlow::reached_from(std::vector<NameId> queue, 
   return reached;
 }
 
-/// What a member function makes of its object. A member that goes on by itself, such as the counter of a running mean,
-/// says nothing of how the others go on.
+/// The effects of a member function on its object. A member that only depends on itself, such as the counter of a
+/// running mean, says nothing about the others.
 void FunctionFlow::add_object_effects(const std::vector<Edge>& edges, Summary& summary) const {
   constexpr std::size_t k_most_edges = 2000;  // times as many members
   if (edges.size() > k_most_edges) return;
@@ -396,7 +397,8 @@ Summary FunctionFlow::summarize() const {
           if (part != start && function_.parameters[to].by_reference) add(part, {.to = to, .to_memory = false});
         }
       }
-      // Onto itself, or onto a parameter that shares its memory: only when the memory really is written from itself.
+      // An effect on itself, or on a parameter that shares its memory, counts only where the memory is written from
+      // itself.
       if (!memory) continue;
       auto edge =
           std::lower_bound(edges.begin(), edges.end(), start, [](const Edge& e, NameId n) { return e.from < n; });

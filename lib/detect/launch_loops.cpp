@@ -33,7 +33,7 @@ class LaunchLoopFinder {
   }
 
  private:
-  /// A kernel out of a table, or one of several under one name: the launch does what any of them does.
+  /// A kernel from a table, or one of several with one name: the launch has the effects of all of them.
   void name_kernels() {
     for (const auto& [name, functions] : s_.meanings) {
       for (const auto index : functions) {
@@ -47,7 +47,7 @@ class LaunchLoopFinder {
     }
   }
 
-  /// Functions that launch, themselves or through what they call.
+  /// Finds functions that launch kernels, directly or through calls.
   void find_launching() {
     launching_.assign(s_.functions.size(), false);
     std::vector<std::vector<std::size_t>> callers(s_.functions.size());
@@ -67,7 +67,7 @@ class LaunchLoopFinder {
     }
   }
 
-  /// Members that other methods than the constructor set: data, and not layers.
+  /// Members that methods other than the constructor set: data, not layers.
   void find_changing_members() {
     for (const auto& function : s_.functions) {
       if (function.name == "__init__" || function.tokens->language != Language::Python) continue;
@@ -82,7 +82,7 @@ class LaunchLoopFinder {
     }
   }
 
-  /// Launching functions, each after those that it calls.
+  /// Launching functions, each after its callees.
   [[nodiscard]] std::vector<std::size_t> callees_first() const {
     std::vector<std::size_t> order;
     std::vector<bool> seen(s_.functions.size(), false);
@@ -117,7 +117,7 @@ class LaunchLoopFinder {
     if (called_[index]) publish(index, *flow);
   }
 
-  /// What callers see, under every name that the function has.
+  /// Publishes the summary for callers, under every name of the function.
   void publish(std::size_t index, const FunctionFlow& flow) {
     const auto& function = s_.functions[index];
     auto summary = flow.summarize();
@@ -148,11 +148,11 @@ class LaunchLoopFinder {
     into.side_effects = into.side_effects || from.side_effects;
   }
 
-  /// How a statement launches.
+  /// How a statement launches kernels.
   struct Site {
     std::string_view through;  // empty: not at all
-    bool certain = true;       // its effects are those that the flow knows
-    bool iterates = false;     // a function that calls what it is given in a loop
+    bool certain = true;       // the flow knows all effects of the launch
+    bool iterates = false;     // it calls a function that repeats its argument in a loop
   };
 
   /// `flow` may be missing where there are no loops.
@@ -187,7 +187,7 @@ class LaunchLoopFinder {
     }
   }
 
-  /// Lambdas of a function that launch: to call one is to launch.
+  /// Lambdas that launch kernels: calling one is a launch.
   void find_lambdas(std::size_t index) {
     lambdas_.clear();
     const auto& function = s_.functions[index];
@@ -199,7 +199,7 @@ class LaunchLoopFinder {
         break;
       }
     }
-    // launch = lambda t: kernel[grid](x[t], h): an expression of its own, whose effects are not followed.
+    // launch = lambda t: kernel[grid](x[t], h) is an expression with effects that are not followed.
     const auto& tokens = *function.tokens;
     for (std::uint32_t node = 0; tokens.language == Language::Python && node < function.nodes.size(); ++node) {
       const Position at = function.nodes[node].tokens.begin;
@@ -231,7 +231,7 @@ class LaunchLoopFinder {
       for (Position at = call.arguments.begin; at < call.arguments.end; ++at)
         if (tokens.is_name(at) && !tokens.is(at + 1, "(") && names_launching(tokens.list[at].text, index))
           site.iterates = true;
-      // A lambda: its statements follow as nodes of their own.
+      // The statements of a lambda follow as nodes of their own.
       for (auto inner = node + 1; inner < function.nodes[node].last && !site.iterates; ++inner)
         if (const auto known = sites_.find(index); known != sites_.end() && known->second.count(inner) != 0)
           site.iterates = true;
@@ -247,7 +247,7 @@ class LaunchLoopFinder {
                        [&](std::size_t callee) { return launching_[callee] && callee != from; });
   }
 
-  /// Whether a function calls, in a loop, something that it is given.
+  /// Whether a function calls one of its arguments in a loop.
   [[nodiscard]] bool repeats(const Call& call, const Tokens& tokens) const {
     if (tokens.language == Language::Python && (call.name == "reduce" || call.name == "accumulate")) return true;
     const auto found = s_.meanings.find(call.name);
@@ -269,7 +269,7 @@ class LaunchLoopFinder {
     return false;
   }
 
-  /// cudaLaunchKernel(f, grid, block, arguments, ...): what the array holds is not known.
+  /// cudaLaunchKernel(f, grid, block, arguments, ...): the content of the array is unknown.
   static bool has_argument_array(const Tokens& tokens, Range range) {
     for (const auto& call : calls_in(tokens, range)) {
       const bool generic = call.name.find("LaunchKernelEx") != call.name.npos || call.name == "hipLaunchKernelGGL";
@@ -306,7 +306,7 @@ class LaunchLoopFinder {
   std::vector<std::vector<std::string_view>> names_of_;  // by function
   std::unordered_set<std::string_view> changing_members_;
   std::unordered_map<std::size_t, std::unordered_map<std::uint32_t, std::string_view>> sites_;
-  std::unordered_map<std::string_view, Site> lambdas_;  // of the function that is looked at
+  std::unordered_map<std::string_view, Site> lambdas_;  // lambdas of the current function
   std::vector<LaunchLoop> loops_;
 };
 

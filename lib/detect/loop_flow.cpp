@@ -9,7 +9,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// Judges what goes around in a loop.
+/// Analyses the values that a loop carries.
 class LoopFlow : private LoopGraph {
  public:
   using LoopGraph::LoopGraph;
@@ -22,7 +22,7 @@ class LoopFlow : private LoopGraph {
     find_data();
     find_induction();
     find_places();
-    // A real loop has a few values that go around; a hostile one is not worth more.
+    // A real loop carries a few values; a hostile text with more is cut off.
     int candidates = 64;
     for (std::uint32_t component = 0; component < components_ && candidates > 0; ++component) {
       if (!cyclic(component) || !fed_by_data(component)) continue;
@@ -32,7 +32,7 @@ class LoopFlow : private LoopGraph {
     return std::nullopt;
   }
 
-  /// Whether what a kernel makes goes, perhaps through others, into the same kernel of the next iteration.
+  /// Whether a kernel's result goes, directly or through others, into the same kernel of the next iteration.
   bool carries_launches() {
     collect();
     if (edges_.empty()) return false;
@@ -61,7 +61,7 @@ class LoopFlow : private LoopGraph {
     for (const auto value : members_[component]) {
       const bool carries = is_memory(value) ? carries_memory(value) : exposed_[value] && assigned_[value];
       if (!carries) continue;
-      // A value in registers is the better name for a state that also has a place in memory.
+      // For a state that is also in memory, the name of its value in registers is better.
       if (!carried || (state.in_memory && !is_memory(value))) state.name = name_of(value);
       state.in_memory = state.in_memory || is_memory(value);
       carried = true;
@@ -97,7 +97,7 @@ class LoopFlow : private LoopGraph {
       rank = std::max(rank, edge.rank);
       if (edge.term != 0) products.emplace_back(edge.fact, edge.term, edge.factor);
     }
-    // The state times itself is no longer linear.
+    // A product of the state with itself is not linear.
     std::sort(products.begin(), products.end());
     for (std::size_t i = 1; i < products.size(); ++i) {
       const auto& [fact, term, factor] = products[i];
@@ -107,7 +107,7 @@ class LoopFlow : private LoopGraph {
     return rank;
   }
 
-  /// Elements made of products of other elements, as in h = W h: more than a sum that is rescaled in place.
+  /// Whether elements are made of products of other elements, as in h = W h: more than a sum that is rescaled in place.
   [[nodiscard]] bool contracts(std::uint32_t component) const {
     std::unordered_map<std::uint32_t, bool> known;
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
@@ -119,7 +119,7 @@ class LoopFlow : private LoopGraph {
     });
   }
 
-  /// Whether all that is read of some memory is read where it is written.
+  /// Whether all reads of some memory are at the places of its writes.
   [[nodiscard]] bool reads_where_written(std::uint32_t value) const {
     const auto& places = places_[value];
     if (places.writers.empty()) return false;
@@ -130,7 +130,7 @@ class LoopFlow : private LoopGraph {
                        [&](std::uint32_t i) { return flow_.facts_[i].access == place; });
   }
 
-  /// A sum is a scan, and not a reduction, when each step keeps its value in a place of its own.
+  /// A sum is a scan, not a reduction, when each step stores its value at a place of its own.
   [[nodiscard]] bool written_each_step(std::uint32_t component) const {
     std::uint32_t update = 0;
     for (const auto i : incoming_[component])
@@ -140,7 +140,7 @@ class LoopFlow : private LoopGraph {
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact) || !fact.memory || !chosen_by_iteration(fact)) continue;
-      // Two halves of one buffer are the state itself, and nothing is kept in them.
+      // Two halves of one buffer are the state itself; nothing stays in them.
       if (fact.turns && component_[local(node_of(fact))] == component) continue;
       const auto branch = flow_.branch_begin_[fact.node];
       if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
@@ -153,7 +153,7 @@ class LoopFlow : private LoopGraph {
     return false;
   }
 
-  /// What is chosen by a value of the loop belongs to it: y = h > 1 ? 1 : 0.
+  /// A value that a value of the loop decides belongs to it: y = h > 1 ? 1 : 0.
   void follow_decisions(std::vector<bool>& seen) const {
     // Two decisions in a row are enough; the work stays linear.
     for (int hop = 0; hop < 2; ++hop) {
@@ -166,7 +166,7 @@ class LoopFlow : private LoopGraph {
     }
   }
 
-  /// Whether a branch takes some iterations and not, like the guard of a partial tile, some threads.
+  /// Whether a branch selects iterations, rather than threads like the guard of a partial tile.
   [[nodiscard]] bool chooses_iterations(std::uint32_t branch) const {
     const auto& tokens = *flow_.function_.tokens;
     const auto range = flow_.function_.nodes[branch].tokens;
@@ -176,7 +176,7 @@ class LoopFlow : private LoopGraph {
     return true;
   }
 
-  /// Values that are made of carried ones or that count: a factor among them rescales a reduction.
+  /// Values that depend on carried ones, or that count: with such a factor, a reduction is rescaled.
   [[nodiscard]] std::vector<bool> running() const {
     std::vector<std::uint32_t> roots;
     for (std::uint32_t component = 0; component < components_; ++component) {
@@ -190,7 +190,7 @@ class LoopFlow : private LoopGraph {
     return reachable(std::move(roots), false);
   }
 
-  /// Up to two different factors of a product: enough to ask for one other than a given.
+  /// Up to two different factors of a product: enough to find one that differs from a given one.
   struct Factors {
     std::uint32_t first = 0;
     std::uint32_t second = 0;
@@ -207,7 +207,7 @@ class LoopFlow : private LoopGraph {
   using Products = std::unordered_map<std::uint64_t, Factors>;
   static std::uint64_t product(std::uint32_t fact, std::uint32_t term) { return (std::uint64_t{fact} << 32) | term; }
 
-  /// The factors that `wanted` says yes to, by product.
+  /// The factors that `wanted` accepts, by product.
   template <class Wanted>
   [[nodiscard]] Products products_of(std::uint32_t component, Wanted wanted) const {
     Products products;
@@ -225,7 +225,7 @@ class LoopFlow : private LoopGraph {
     return products;
   }
 
-  /// Places that the iteration chooses, among those that a fact reads.
+  /// The groups of uses that read places chosen by the iteration.
   [[nodiscard]] std::unordered_set<std::uint32_t> varying_groups(const Fact& fact) const {
     std::unordered_set<std::uint32_t> groups;
     for (const auto& use : fact.uses)
@@ -233,11 +233,11 @@ class LoopFlow : private LoopGraph {
     return groups;
   }
 
-  /// h = a * h + b, where a is data or stays the same: an average or a filter over time, also if only its end is kept.
+  /// h = a * h + b, with data or a constant for a: an average or a filter over time, even if only its end is used.
   [[nodiscard]] bool decays(std::uint32_t component) const {
     const auto run = running();
     const auto rescaled = products_of(component, [&](const Use& use, const auto&) { return run[local(node_of(use))]; });
-    std::unordered_set<std::uint64_t> own;  // products that the state is a factor of
+    std::unordered_set<std::uint64_t> own;  // products with the state as a factor
     bool scaled = false;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
@@ -249,9 +249,9 @@ class LoopFlow : private LoopGraph {
       scaled = true;
     }
     if (!scaled) return false;
-    // A factor that stays the same may be that of a polynomial: then the data must be weighted, as an average's is.
+    // A constant factor may belong to a polynomial: then the data must be weighted, as for an average.
     const bool gated = has_varying_factor(component);
-    // Data must be added, and not only multiplied: p = p * x is a product.
+    // The data must be added, not only multiplied: p = p * x is a product.
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
       if (component_[edge.from] == component || edge.address || !(edge.from_memory || data_[edge.from])) return false;
@@ -260,14 +260,14 @@ class LoopFlow : private LoopGraph {
     });
   }
 
-  /// Whether the iteration chooses a value: an element by its place, or by a pointer that moves.
+  /// Whether a value depends on the iteration: an element by its place, or by a pointer that moves.
   [[nodiscard]] bool varies(const Use& use, const std::unordered_set<std::uint32_t>& groups) const {
     if (!use.memory) return induction_[local(node_of(use))];
     const auto pointer = node_of(use.name, false);
     return groups.count(use.group) != 0 || (occurs(pointer) && pointer != node_of(use) && induction_[local(pointer)]);
   }
 
-  /// Whether a product of the state has a factor that the iteration chooses.
+  /// Whether a product of the state has a factor that depends on the iteration.
   [[nodiscard]] bool has_varying_factor(std::uint32_t component) const {
     const auto factors = products_of(component, [&](const Use& use, const auto& groups) {
       return component_[local(node_of(use))] != component && varies(use, groups);
@@ -280,7 +280,7 @@ class LoopFlow : private LoopGraph {
     });
   }
 
-  /// Whether the state goes through other weights in every iteration: the layers of a network, and not its steps.
+  /// Whether every iteration uses other weights for the state: layers of a network, not steps of time.
   [[nodiscard]] bool passes_layers(std::uint32_t component) const {
     const auto outside = [&](const Use& use) { return component_[local(node_of(use))] != component; };
     const auto other =
@@ -300,7 +300,7 @@ class LoopFlow : private LoopGraph {
     return weights;
   }
 
-  /// How the places that a fact reads tell programs apart: by the number of the place.
+  /// For each place that a fact reads, how it distinguishes programs.
   [[nodiscard]] std::unordered_map<std::uint32_t, std::uint32_t> owners_by_group(const Fact& fact) const {
     std::unordered_map<std::uint32_t, std::uint32_t> masks;
     for (const auto& use : fact.uses)
@@ -335,13 +335,13 @@ class LoopFlow : private LoopGraph {
 
   [[nodiscard]] int line_of(const Fact& fact) const { return flow_.function_.nodes[fact.node].line; }
 
-  /// A loop inside this one, with what its header says.
+  /// A nested loop, with the facts of its header.
   struct Inner {
     std::uint32_t node;
-    bool split;  ///< over programs or threads
+    bool split;  ///< divided among programs or threads
   };
 
-  /// Whether a loop between this one and a write goes over the units of the state.
+  /// Whether a loop around a write, inside this one, iterates over the units of the state.
   void find_serial(std::uint32_t component, CarriedState& state) const {
     const auto& nodes = flow_.function_.nodes;
     std::vector<Inner> open;
@@ -366,8 +366,8 @@ class LoopFlow : private LoopGraph {
     }
   }
 
-  /// Whether a loop inside reads the state only at places that it chooses: rows, or values that are updated each for
-  /// itself, are independent of each other. Units are made of all units.
+  /// Whether an inner loop reads the state only at places that it chooses: rows, or independently updated values, do
+  /// not depend on each other. Units depend on all units.
   [[nodiscard]] bool owns_what_it_reads(std::uint32_t component, std::uint32_t loop,
                                         const std::vector<bool>& counted) const {
     const auto last = flow_.function_.nodes[loop].last;
@@ -388,8 +388,8 @@ class LoopFlow : private LoopGraph {
     return reads;
   }
 
-  /// Whether a loop inside chooses both the place that a fact writes and the value: sending one value to all is no
-  /// work.
+  /// Whether an inner loop chooses both the place that a fact writes and the value: copying one value to all places is
+  /// no work.
   [[nodiscard]] bool goes_over_units(const Fact& fact, std::uint32_t loop) const {
     std::vector<std::uint32_t> roots;
     for (auto i = first_; i < end_ && flow_.facts_[i].node <= loop; ++i)

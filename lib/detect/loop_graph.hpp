@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The values of a loop and how they are made of each other.
+/// The values of a loop and their dependencies.
 
 #include <algorithm>
 #include <limits>
@@ -15,7 +15,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// The values of one loop as a graph: an edge from each value to those that are made of it.
+/// The values of one loop as a graph: an edge from each value to those that depend on it.
 class LoopGraph {
  public:
   LoopGraph(const FunctionFlow& flow, std::uint32_t loop)
@@ -41,7 +41,7 @@ class LoopGraph {
       if (inside(facts[i])) flow_.add_edges(i, regions_, edges_, decisions_);
   }
 
-  /// Numbers the values that occur, so that the work is linear in the loop and not in the program.
+  /// Numbers the values of the loop, so that the work is linear in the loop and not in the program.
   void compact() {
     const auto see = [&](NameId id) {
       if (flow_.numbers_[id] == FunctionFlow::k_no_number) ids_.push_back(id);
@@ -70,7 +70,7 @@ class LoopGraph {
     find_carried();
   }
 
-  /// By where they begin; those that begin together keep their order.
+  /// Sorts edges by their source, stably.
   void sort_edges() {
     start_.assign(ids_.size() + 1, 0);
     for (auto& edge : edges_) {
@@ -85,11 +85,11 @@ class LoopGraph {
     edges_ = std::move(sorted);
   }
 
-  /// The number of a value that occurs in the loop.
+  /// The loop's number for a value.
   [[nodiscard]] NameId local(NameId id) const { return flow_.numbers_[id]; }
   [[nodiscard]] bool occurs(NameId id) const { return flow_.numbers_[id] != FunctionFlow::k_no_number; }
 
-  /// Which values an iteration may take from the one before. What is written through one pointer says nothing about
+  /// Finds the values that an iteration may take from the previous one. A write through one pointer says nothing about
   /// its aliases, so definitions count by the name in the text.
   void find_carried() {
     exposed_.assign(ids_.size(), false);
@@ -116,7 +116,7 @@ class LoopGraph {
     }
   }
 
-  /// Whether a branch inside the loop decides about it.
+  /// Whether the fact depends on a branch inside the loop.
   [[nodiscard]] bool conditional(const Fact& fact) const {
     return flow_.branch_begin_[fact.node] > loop_ && flow_.branch_end_[fact.node] <= last_;
   }
@@ -144,7 +144,7 @@ class LoopGraph {
         if (next[at] < start_[at + 1]) {
           const auto& edge = edges_[next[at]++];
           const auto to = edge.to;
-          if (edge.of_target) continue;  // where something goes is not what it is
+          if (edge.of_target) continue;  // the place of a write does not affect its value
           if (index[to] == k_none)
             path.push_back(to);
           else if (component_[to] == k_none)
@@ -187,7 +187,7 @@ class LoopGraph {
     return reached;
   }
 
-  /// Values that something read from memory flows into.
+  /// Finds values that depend on something read from memory.
   void find_data() {
     std::vector<std::uint32_t> roots;
     for (const auto& edge : edges_)
@@ -215,7 +215,7 @@ class LoopGraph {
 
   [[nodiscard]] bool is_memory(std::uint32_t value) const { return ids_[value] >= flow_.count_; }
 
-  /// What tells iterations apart: the loop's own variables, and counters.
+  /// Finds the values that distinguish iterations: the loop's own variables, and counters.
   void find_induction() {
     std::vector<std::uint32_t> roots;
     const auto add = [&](NameId name) {
@@ -250,7 +250,7 @@ class LoopGraph {
       if (!chosen_by_iteration(flow_.facts_[index])) return true;
     }
     std::sort(written.begin(), written.end());
-    // What is read for something else takes nothing from one iteration to the next.
+    // A read for another value takes nothing from one iteration to the next.
     const bool own = std::all_of(places.reads.begin(), places.reads.end(), [&](const auto& read) {
       return component_[read.first] != component_[value] ||
              std::binary_search(written.begin(), written.end(), read.second);
@@ -258,7 +258,7 @@ class LoopGraph {
     return !own;
   }
 
-  /// Who reads and writes each piece of memory.
+  /// Finds the readers and writers of each piece of memory.
   void find_places() {
     places_.resize(ids_.size());
     for (auto i = first_; i < end_; ++i) {
@@ -285,7 +285,7 @@ class LoopGraph {
   std::uint32_t first_ = 0;
   std::uint32_t end_ = 0;
   std::vector<Edge> edges_;
-  /// From what is asked to what is chosen.
+  /// From the value that decides to the value that is chosen.
   std::vector<std::pair<NameId, NameId>> decisions_;
   std::vector<NameId> ids_;
   std::vector<std::uint32_t> start_;
@@ -297,7 +297,7 @@ class LoopGraph {
   std::vector<std::vector<std::uint32_t>> incoming_;
   std::vector<bool> data_;
   struct Places {
-    std::vector<std::pair<std::uint32_t, std::uint64_t>> reads;  // for what, and where
+    std::vector<std::pair<std::uint32_t, std::uint64_t>> reads;  // the reading value, and the place
     std::vector<std::uint32_t> writers;                          // facts
   };
   std::vector<Places> places_;

@@ -10,10 +10,10 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-/// Loops of so few iterations, by literals, are layers, directions or passes, and not steps of time.
+/// Loops with at most this literal number of iterations are layers, directions or passes, not steps of time.
 constexpr long k_few = 16;
 
-/// The numbers that say how often a loop runs.
+/// The numbers that determine the number of iterations.
 struct Bounds {
   long start = 0;
   long end = 0;
@@ -24,7 +24,7 @@ struct Bounds {
   }
 };
 
-/// A number or a name that stands for one, with a sign.
+/// The value of a number or of a name for one, with a sign.
 std::optional<long> literal(const Tokens& tokens, Range range) {
   const bool negative = range.begin < range.end && tokens.is(range.begin, "-");
   if (negative) ++range.begin;
@@ -33,7 +33,7 @@ std::optional<long> literal(const Tokens& tokens, Range range) {
   return value ? std::optional(negative ? -*value : *value) : std::nullopt;
 }
 
-/// for i in range(4), also of several ranges.
+/// for i in range(4), also with several ranges.
 bool is_short_range(const Tokens& tokens, Range header) {
   bool counts = false;
   for (const auto& call : calls_in(tokens, header)) {
@@ -55,7 +55,7 @@ bool is_short_range(const Tokens& tokens, Range header) {
   return counts;
 }
 
-/// The one number in `range`; nothing where there are others, or more than `names` names.
+/// The only number in `range`; nothing where there are others, or more than `names` names.
 std::optional<long> only_number(const Tokens& tokens, Range range, int names) {
   std::optional<long> found;
   for (Position at = range.begin; at < range.end; ++at) {
@@ -87,7 +87,7 @@ bool FunctionFlow::is_geometric(std::uint32_t loop) const {
     for (Position at = parts.size() == 3 ? parts[2].begin : node.tokens.end; at < node.tokens.end; ++at)
       if (scales(at)) return true;
   }
-  // The variable is what a power of two is made of: 1 << step.
+  // The variable is the exponent of a power of two: 1 << step.
   std::vector<std::string_view> variables;
   const Position in = node.tokens.begin;
   for (Position at = in; at < std::min(node.tokens.end, in + 12); ++at)

@@ -27,14 +27,15 @@ constexpr auto k_evidence_names = make_names<EvidenceKind>({
     {EvidenceKind::Barrier, "barrier"},
 });
 
-/// Names come from a text that may hold any bytes.
+/// Names come from a text with arbitrary bytes.
 std::string json_text(std::string_view text) { return sanitize_line(text, 1000); }
 
-/// Loops inside this many others are not looked at: keeps the work linear in the length of the source.
+/// More deeply nested loops are skipped, which keeps the work linear in the length of the source.
 constexpr int k_max_loop_depth = 12;
-/// Facts that loops are made of, each counted for every loop around it: several times what a megabyte of kernels has.
+/// Total size of the analysed loops, each fact counted for every loop around it: several times the total of a megabyte
+/// of kernels.
 constexpr std::size_t k_max_work = 150'000;
-/// Enough for any kernel; a hostile text cannot make the report larger than this.
+/// Enough for any kernel; bounds the report for a hostile text.
 constexpr std::size_t k_max_evidence = 500;
 
 std::string quoted(std::string_view name) { return '\'' + std::string(name) + '\''; }
@@ -109,7 +110,7 @@ class Inspector {
     if (summary.effects.size() > k_max_effects) summary.effects.resize(k_max_effects);
   }
 
-  /// A function that goes on by calling itself, once and with no half of the work, is a loop over its parameters.
+  /// A function that calls itself once, with more than half of the work, is a loop over its parameters.
   void inspect_recursion(std::size_t index, const std::vector<BarrierSite>& barriers) {
     const auto loop = as_loop(s_.functions[index]);
     if (!loop) return;
@@ -134,7 +135,7 @@ class Inspector {
     const auto state = flow.carried_by(node);
     if (state) report_state(index, function, flow, node, *state, meets_inside(index, node, barriers));
   }
-  /// `function` has the loop `node` that carries `state`; `meets`: all programs wait for each other in it.
+  /// `function` has the loop `node` that carries `state`; `meets`: all programs synchronize in it.
   void report_state(std::size_t index, const Function& function, const FunctionFlow& flow, std::uint32_t node,
                     const CarriedState& state, bool meets) {
     const auto line = function.nodes[node].line;
@@ -181,7 +182,7 @@ class Inspector {
       return;
     }
     if (!found_.empty()) {
-      const auto& first = found_.back();  // kernels come after what they call
+      const auto& first = found_.back();  // kernels come after their callees
       report_.verdict = Recurrence::Persistent;
       report_.reason = "The loop in line " + std::to_string(first.loop_line) + ", inside device function " +
                        quoted(s_.functions[first.function].name) + ", carries the state " + quoted(first.name) + '.';
@@ -208,7 +209,7 @@ class Inspector {
   Target target_;
   Structure s_;
   Summaries summaries_;
-  std::unordered_set<std::string_view> meeting_;  // functions in which programs wait for each other
+  std::unordered_set<std::string_view> meeting_;  // functions in which programs synchronize
   std::vector<Found> found_;
   std::size_t work_left_ = k_max_work;
   PersistenceReport report_;

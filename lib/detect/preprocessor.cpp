@@ -8,7 +8,7 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-/// Tokens that expansions may add to a text, and how deep they may go.
+/// Limits of the expansion: added tokens, and nesting.
 constexpr std::size_t k_max_added = 200'000;
 constexpr int k_max_expansion_depth = 12;
 
@@ -27,7 +27,7 @@ class Expander {
  private:
   using List = std::vector<Token>;
 
-  /// Appends what stands at `at`, expanded, and returns where to go on.
+  /// Appends the token at `at`, expanded, and returns the position to continue at.
   std::size_t token(const List& from, std::size_t at, std::size_t end, int line, int depth, List& out) {
     const auto& token = from[at];
     const auto found = token.kind == TokenKind::Name ? macros_.find(token.text) : macros_.end();
@@ -59,7 +59,7 @@ class Expander {
     out.push_back(token);
   }
 
-  /// From the bracket at `at`; returns the place after its partner.
+  /// Reads from the bracket at `at`; returns the position after its partner.
   static std::size_t read_arguments(const List& from, std::size_t at, std::size_t end, std::vector<List>& arguments) {
     constexpr std::size_t k_longest = 20'000;
     arguments.emplace_back();
@@ -100,7 +100,7 @@ class Expander {
     return index < arguments.size() && index < names.size() ? &arguments[index] : nullptr;
   }
 
-  /// name##_forward: the tokens on both sides of `at` become one.
+  /// name##_forward: joins the tokens on both sides of `at`.
   void paste(List& body, std::size_t at) {
     tokens_.made->push_back(std::string(body[at - 1].text) + std::string(body[at].text));
     body[at - 1].text = tokens_.made->back();

@@ -18,10 +18,10 @@ struct Macro {
   std::vector<Token> body;
 };
 
-/// By name; the first definition counts.
+/// Macros by name; the first definition counts.
 using Macros = std::unordered_map<std::string_view, Macro>;
 
-/// Replaces macros by what they stand for, at the lines where they are used. Expansions are bounded.
+/// Replaces macros by their expansions, at the lines of their uses. Expansions are bounded.
 void expand_macros(Tokens& tokens, const Macros& macros);
 
 }  // namespace detect

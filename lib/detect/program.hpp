@@ -21,7 +21,7 @@ struct Range {
 enum class NodeKind : std::uint8_t { Plain, Loop, Branch };
 enum class LoopKind : std::uint8_t { None, For, While, DoWhile };
 
-/// A statement. Nodes of a function stand in source order, so that everything inside node i is i + 1 .. last - 1.
+/// A statement. A function's nodes are in source order, so that the nodes inside node i are i + 1 .. last - 1.
 struct Node {
   NodeKind kind = NodeKind::Plain;
   LoopKind loop = LoopKind::None;
@@ -29,17 +29,17 @@ struct Node {
   Range tokens;
   std::uint32_t last = 0;
   int line = 0;
-  /// Loops around this one, in the same function.
+  /// Number of loops around this one, in the same function.
   int depth = 0;
 };
 
 struct Parameter {
   std::string_view name;
-  /// Passed by reference or pointer: what the function assigns reaches the caller.
+  /// Passed by reference or pointer: the caller sees assignments to it.
   bool by_reference = false;
 };
 
-/// A lambda that has a name: its body are the nodes inside the statement that defines it.
+/// A lambda with a name: its body is the nodes inside its definition.
 struct Lambda {
   std::string_view name;
   std::uint32_t node = 0;
@@ -48,14 +48,14 @@ struct Lambda {
 
 struct Function {
   std::string_view name;
-  /// The class it stands in; empty outside.
+  /// Name of the enclosing class; empty outside.
   std::string_view scope;
   const Tokens* tokens = nullptr;
   /// Decorators (Python), or everything before the name (C).
   Range specifiers;
-  /// Of a member function of a class on the device, the object comes first: "this".
+  /// In a member function of a class on the device, the object comes first: "this".
   std::vector<Parameter> parameters;
-  /// Then also the variables that the class has, in alphabetical order.
+  /// The variables of that class, in alphabetical order.
   std::vector<std::string_view> members;
   std::vector<Node> nodes;
   std::vector<Lambda> lambdas;  ///< C, in source order

@@ -100,7 +100,7 @@ class PythonLexer {
     add(TokenKind::Operator, cursor_.advance_operator(k_python_operators), line);
   }
 
-  /// `line` is where the text between the quotes begins: inline sources count their lines from there.
+  /// `line` is the line where the text between the quotes begins, from which inline sources count theirs.
   void string(char quote, int line, bool raw) {
     const std::string triple(3, quote);
     if (!cursor_.starts_with(triple)) return add(TokenKind::String, cursor_.quoted(quote), line);

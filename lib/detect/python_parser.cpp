@@ -20,9 +20,9 @@ class PythonParser {
   }
 
  private:
-  /// A compound statement whose body is being read.
+  /// A compound statement that is being read.
   struct Open {
-    std::size_t function;  // that its statements go to
+    std::size_t function;  // index of the function that gets its statements
     std::uint32_t node;    // k_no_node for def and class
     std::string_view scope;
     int indent;
@@ -81,7 +81,7 @@ class PythonParser {
     }
   }
 
-  /// The suite behind a colon on the same line: simple statements only.
+  /// The suite after a colon on the same line: simple statements only.
   void statements_inline(Range range) {
     while (range.begin < range.end) {
       const Position end = part_end(range.begin, range.end, ";");
@@ -94,7 +94,7 @@ class PythonParser {
     for (const auto* word : {"for", "while", "if", "elif", "else", "def", "class", "with", "try", "except", "finally",
                              "async", "match", "case"}) {
       if (!tokens_.is(line.begin, word)) continue;
-      // The next one of the line, so that each is looked for once.
+      // The next colon of the line, so that each is searched for once.
       if (colon_ <= line.begin) colon_ = part_end(line.begin, line.end, ":");
       return colon_ < line.end;
     }
@@ -142,7 +142,7 @@ class PythonParser {
       const Position end = std::max(tokens_.after_group(at, header.end), at + 2) - 1;
       for (++at; at < end; at = part_end(at, end, ",") + 1) {
         while (tokens_.is(at, "*") || tokens_.is(at, "**")) ++at;
-        // Device functions of Triton get values and pointers; what they store goes through the pointers.
+        // Device functions of Triton get values and pointers; they store through the pointers.
         if (tokens_.is_name(at)) function.parameters.push_back({tokens_.list[at].text, false});
       }
     }

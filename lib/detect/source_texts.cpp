@@ -8,7 +8,7 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-/// A literal of Python with what stands before its quotes.
+/// A Python literal with its prefix.
 struct Literal {
   std::string_view text;
   int line = 0;
@@ -29,8 +29,8 @@ Literal literal_of(const Token& token, std::string_view source) {
   return literal;
 }
 
-/// The text that a literal stands for. Lines that it writes as \n end with a carriage return, so that those of the file
-/// can still be counted.
+/// Decodes the text of a literal. Its
+///  escapes become carriage returns, so that the lines of the file can still be counted.
 void decode(const Literal& literal, std::string& text) {
   const auto from = literal.text;
   for (std::size_t i = 0; i < from.size(); ++i) {
@@ -69,7 +69,7 @@ bool is_c_source(std::string_view text) {
                      [&](std::string_view mark) { return text.find(mark) != text.npos; });
 }
 
-/// A text that stands alone as a statement is a comment.
+/// A text that is a whole statement is a comment.
 bool is_docstring(const Tokens& tokens, Position first, Position end) {
   const auto breaks = [&](Position at) {
     return at >= tokens.size() || tokens.list[at].kind == TokenKind::Newline ||
@@ -87,7 +87,7 @@ std::vector<InlineText> inline_texts(const Tokens& tokens, std::string_view sour
     const Position first = at;
     InlineText text{{}, tokens.list[at].line};
     int line = text.line;
-    // Neighbours are one text, also with a plus between them.
+    // Adjacent literals are one text, also with a plus between them.
     for (;; at += tokens.is(at + 1, "+") ? 2 : 1) {
       auto literal = literal_of(tokens.list[at], source);
       if (tokens.is(at + 1, ".") && tokens.is(at + 2, "format")) literal.formatted = true;

@@ -16,7 +16,7 @@ bool contains(const Tokens& tokens, Range range, std::string_view name) {
   return false;
 }
 
-/// A literal grid of one: 1, (1,), (1, 1, 1), dim3(1), {1}.
+/// Whether a grid is literally one: 1, (1,), (1, 1, 1), dim3(1), {1}.
 bool is_one(const Tokens& tokens, Range range) {
   bool one = false;
   for (Position at = range.begin; at < range.end; ++at) {
@@ -28,7 +28,7 @@ bool is_one(const Tokens& tokens, Range range) {
   return one;
 }
 
-/// Far more than any kernel has. What a text has beyond is left out, so that none takes long.
+/// Far more than any kernel has; the rest of a longer text is left out, to bound the time.
 constexpr std::size_t k_max_texts = 1'000;
 constexpr std::size_t k_max_functions = 10'000;
 constexpr std::size_t k_max_statements = 10'000;  // of a function
@@ -113,7 +113,7 @@ class StructureReader {
     calls.erase(std::unique(calls.begin(), calls.end()), calls.end());
   }
 
-  /// What is handed over by its name may be called: reduce(step, xs).
+  /// A function that is passed by name may be called: reduce(step, xs).
   void read_mentions(std::size_t index, Range range) {
     const auto& tokens = *s_.functions[index].tokens;
     if (has_jit(s_.functions[index]) || is_device_code(s_.functions[index], "__global__") ||
@@ -133,7 +133,7 @@ class StructureReader {
            (function.scope.empty() ? call.first == call.name : call.first == "self");
   }
 
-  /// @triton.jit, @jit(...): the decorator's own name, whatever it is called after an import.
+  /// @triton.jit, @jit(...): the decorator's own name, even if an import renames it.
   static bool has_jit(const Function& function) {
     const auto& tokens = *function.tokens;
     for (Position at = function.specifiers.begin; at < function.specifiers.end; ++at) {
@@ -191,7 +191,7 @@ class StructureReader {
       if (called[i] && s_.roles[i] == Role::Kernel) s_.roles[i] = Role::DeviceFunction;
   }
 
-  /// From the class ModelNew of a Python file, or from the ABI's kgen_run, through every function that is named.
+  /// Follows every named function from the class ModelNew of a Python file, or from the ABI's kgen_run.
   void find_reachable() {
     std::vector<std::size_t> queue;
     for (std::size_t i = 0; i < s_.functions.size(); ++i)
@@ -260,8 +260,7 @@ class StructureReader {
     launch(index, node, tokens.list[at].text, tokens.list[at].line, {at + 2, after - 1});
   }
 
-  /// Of something that stands for a kernel with its grid, or for a kernel that was loaded: kernel((grid,), (block,),
-  /// ...).
+  /// A call of a name for a kernel with its grid, or for a loaded kernel: kernel((grid,), (block,), ...).
   void python_call(std::size_t index, std::uint32_t node, Position at, Position end) {
     const auto& tokens = *s_.functions[index].tokens;
     const auto name = tokens.list[at].text;
@@ -277,7 +276,7 @@ class StructureReader {
     const auto& tokens = *s_.functions[index].tokens;
     Position name = at;
     int depth = 0;
-    // Back over template arguments.
+    // Skips template arguments backwards.
     while (name > range.begin && at - name < k_longest_name) {
       --name;
       if (tokens.is(name, ">")) ++depth;
@@ -324,7 +323,7 @@ class StructureReader {
     return found != ones_.end() && found->second;
   }
 
-  /// What a function sets: to one, and to nothing else, or not.
+  /// Finds the names that a function sets to one, and to nothing else.
   void find_ones(std::size_t index) {
     const auto& function = s_.functions[index];
     const auto& tokens = *function.tokens;
@@ -349,7 +348,7 @@ class StructureReader {
     }
   }
 
-  /// Kernels that a launch leads to, or all when no launch is seen; then everything that they call.
+  /// Finds the kernels of the launches, or all kernels when there is no launch; then everything that they call.
   void spread_roles() {
     if (!s_.launches.empty()) {
       std::vector<bool> mentioned(s_.functions.size(), false);
@@ -386,7 +385,7 @@ class StructureReader {
   static constexpr Position k_longest_name = 64;  // tokens, with template arguments
   Target target_;
   Structure s_;
-  std::size_t ones_of_ = std::numeric_limits<std::size_t>::max();  ///< the function that ones_ is about
+  std::size_t ones_of_ = std::numeric_limits<std::size_t>::max();  ///< the function that ones_ describes
   std::unordered_map<std::string_view, bool> ones_;
 };
 
@@ -412,7 +411,8 @@ bool looks_at_memory(const Call& call) {
   return call.name.find("atomic") != call.name.npos || call.name == "load" || call.name.substr(0, 2) == "ld";
 }
 
-/// while (seen < goal) { seen = load(flag); sleep(); }: whether the body of a loop looks at memory and does no work.
+/// while (seen < goal) { seen = load(flag); sleep(); }: whether the body of a loop only reads memory, without other
+/// work.
 bool only_looks(const Function& function, std::uint32_t loop) {
   const auto& tokens = *function.tokens;
   bool looks = false;
@@ -454,7 +454,7 @@ std::vector<BarrierSite> find_barriers(const Function& function) {
       }
       waits = waits || looks_at_memory(call);
     }
-    // A loop that does little but look at memory until somebody else has written it.
+    // A loop that does little but read memory until another thread has written it.
     const bool loop = statement.kind == NodeKind::Loop && statement.loop != LoopKind::For;
     if (loop && statement.last <= node + 3 &&
         (waits || contains(tokens, statement.tokens, "*") || contains(tokens, statement.tokens, "[") ||

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A whole source: its functions, which of them run on the device, and where the host starts them.
+/// The structure of a source: its functions, which of them run on the device, and where the host launches them.
 
 #include <deque>
 #include <string>
@@ -17,13 +17,13 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// Functions that one name may stand for; more are not told apart.
+/// Limit of the functions that one name may refer to; more are not distinguished.
 inline constexpr std::size_t k_max_meanings = 16;
 
 enum class Role : std::uint8_t { Host, Kernel, DeviceFunction };
 
 struct Launch {
-  std::size_t function = 0;  ///< that launches
+  std::size_t function = 0;  ///< index of the launching function
   std::uint32_t node = 0;
   std::size_t kernel = 0;
   int line = 0;
@@ -31,42 +31,42 @@ struct Launch {
   bool one_program = false;
 };
 
-/// A loop of the host in which a kernel is launched, directly or by a function that it calls.
+/// A loop of the host that launches a kernel, directly or through a function.
 struct LaunchLoop {
   std::size_t function = 0;
   int line = 0;
-  std::string_view through;  ///< the kernel, or the function that is called
-  /// What an iteration makes is taken by the next.
+  std::string_view through;  ///< the kernel, or the called function
+  /// An iteration takes the result of the previous one.
   bool carries = true;
 };
 
-/// Borrows the source.
+/// The structure of a source. Borrows it.
 struct Structure {
   std::deque<std::string> sources;  ///< texts inside the text
   std::deque<Tokens> texts;
   std::vector<Function> functions;
   std::vector<Role> roles;                      ///< by function
   std::vector<std::vector<std::size_t>> calls;  ///< by function: indices of functions
-  /// What a called name may stand for: functions by name, and objects of a class for its forward().
+  /// The functions that a called name may refer to: functions by name, and objects of a class for its forward().
   std::unordered_map<std::string_view, std::vector<std::size_t>> meanings;
   std::vector<Launch> launches;
-  /// Statements that start what was recorded before: a function and a node.
+  /// Statements that replay recorded launches: a function and a node.
   std::vector<std::pair<std::size_t, std::uint32_t>> replays;
-  std::vector<bool> recursive;  ///< by function: calls itself
-  /// By function: whether the program can come there; all when its entry is not known.
+  std::vector<bool> recursive;  ///< by function: whether it calls itself
+  /// By function: whether the program can reach it; all when its entry point is unknown.
   std::vector<bool> reachable;
-  std::vector<std::size_t> callees_first;  ///< device functions, so that summaries can be built in this order
+  std::vector<std::size_t> callees_first;  ///< device functions, in the order for building summaries
 };
 
 [[nodiscard]] Structure read_structure(std::string_view source, Target target);
-/// Adds to Structure::meanings what else functions are called.
+/// Adds other names of functions to Structure::meanings.
 void read_aliases(Structure& structure);
-/// By node: whether it stands under `if __name__ == "__main__"`.
+/// By node: whether it is under `if __name__ == "__main__"`.
 [[nodiscard]] std::vector<bool> find_script_nodes(const Function& function);
-/// Loops of a literal handful of iterations (layers, directions) are left out. `device` says what kernels do.
+/// Loops with a literal handful of iterations (layers, directions) are left out. `device` has the summaries of kernels.
 [[nodiscard]] std::vector<LaunchLoop> find_launch_loops(const Structure& structure, const Summaries& device);
 
-/// A synchronization; `grid`: programs wait for each other.
+/// A synchronization; `grid`: of all programs with each other.
 struct BarrierSite {
   std::uint32_t node = 0;
   int line = 0;

@@ -11,7 +11,7 @@ namespace {
 
 bool opens(std::string_view text) { return text == "(" || text == "[" || text == "{"; }
 
-/// Angle brackets between two brackets of other kinds.
+/// The open angle brackets within one pair of other brackets.
 struct Level {
   std::vector<Position> templates;  ///< open <
   std::vector<Position> launches;   ///< open <<<
@@ -49,7 +49,7 @@ void match_brackets(Tokens& tokens) {
 }
 
 void match_angles(Tokens& tokens) {
-  // Longer lists are comparisons, not template arguments, and no configurations of launches.
+  // Longer lists are comparisons, not template arguments or launch configurations.
   constexpr Position k_longest_template = 64;
   constexpr Position k_longest_launch = 96;
   tokens.angle.assign(tokens.list.size(), k_nowhere);
@@ -115,7 +115,7 @@ std::optional<long> Tokens::number(Position at) const {
   if (list[at].kind != TokenKind::Number) return std::nullopt;
   long value = 0;
   const auto error = std::from_chars(text.data(), text.data() + text.size(), value).ec;
-  // One that is too long to read is large.
+  // A number that is too long to read is large.
   return error == std::errc() ? value : std::numeric_limits<long>::max() / 4;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What operators and operations are called that matter for how a value goes into another one.
+/// Names of the operators and operations that decide how a value contributes to another one.
 
 #include <algorithm>
 #include <array>
@@ -16,12 +16,12 @@ template <std::size_t N>
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-/// Operators after which a value is neither a sum nor a product of what stood there.
+/// Operators with a result that is neither a sum nor a product of its operands.
 [[nodiscard]] bool mixes(std::string_view text);
-/// Calls whose value is one of their arguments, or the greatest or smallest of them.
+/// Calls that return one of their arguments, or the greatest or smallest of them.
 [[nodiscard]] bool passes_through(std::string_view name);
 [[nodiscard]] bool is_exponent(std::string_view name);
-/// a b + c, for matrices: the third argument is a sum.
+/// Calls that compute a b + c for matrices: the third argument is added.
 [[nodiscard]] bool multiplies_matrices(std::string_view name);
 /// Words of casts: (const float*)p.
 [[nodiscard]] bool is_type(std::string_view name);

@@ -15,40 +15,40 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Where a piece of evidence stands.
+/// The kind of a piece of evidence.
 enum class EvidenceKind {
   DeviceKernel,    ///< a function that runs on the device
   DeviceFunction,  ///< a function that device kernels call
   DeviceLoop,      ///< a loop inside one of these
-  CarriedState,    ///< a value that an iteration takes from the one before
+  CarriedState,    ///< a value that an iteration takes from the previous one
   Launch,          ///< the host starts a kernel
   HostLoop,        ///< a loop on the host around a launch
   Barrier,         ///< a synchronization across threads, blocks or the grid
 };
 [[nodiscard]] std::string_view to_string(EvidenceKind kind);
 
-/// One thing the detector saw.
+/// One finding of the detector, with its place.
 struct Evidence {
   EvidenceKind kind = EvidenceKind::DeviceKernel;
   /// 1-based, in the source.
   int line = 0;
-  /// The function, loop variable or call.
+  /// Name of the function, loop variable or call.
   std::string name;
   /// One sentence.
   std::string detail;
 };
 
-/// Something that makes a persistent kernel slow or wrong, in a sentence that a model can act on.
+/// A property that makes a persistent kernel slow or wrong, in a sentence that a model can act on.
 struct DetectorWarning {
   int line = 0;
   std::string name;  ///< stable: "single_program", "serial_hidden", "unsynchronized_state"
   std::string message;
 };
 
-/// What was found, in the order of lines.
+/// The verdict and its evidence, in the order of lines.
 struct PersistenceReport {
   Recurrence verdict = Recurrence::Unknown;
-  /// Why, in one sentence.
+  /// The reason for the verdict, in one sentence.
   std::string reason;
   std::vector<Evidence> evidence;
   std::vector<DetectorWarning> warnings;
@@ -57,7 +57,7 @@ struct PersistenceReport {
 /// The report as JSON text: verdict, reason, evidence, warnings.
 [[nodiscard]] std::string to_json(const PersistenceReport& report);
 
-/// Looks at structure, never at names or comments. Implementations are thread-safe, pure, and survive any text.
+/// Judges structure, never names or comments. Implementations are thread-safe and pure, and accept any text.
 class PersistentDetector {
  public:
   virtual ~PersistentDetector() = default;
