@@ -1,7 +1,7 @@
-// How long the detector takes for a megabyte of source, of the corpus and made to be slow. Prints a table; asserts
-// nothing. Times are those of the processor, so that a busy machine does not count.
+// Measures the detector's time for a megabyte of source: of the corpus, and of texts made to be slow. Prints a table;
+// asserts nothing. Times are processor time, so that other work on the machine does not count.
 //
-//   detector CORPUS_DIRECTORY [WORD]      tests/data/detect; WORD: only hostile texts whose name holds it
+//   detector CORPUS_DIRECTORY [WORD]      tests/data/detect; WORD: only hostile texts with this word in their name
 #include <cstdio>
 #include <ctime>
 #include <filesystem>

@@ -1,5 +1,6 @@
-// What the flow itself costs: processor time of one attempt (prompt, journal, files, reading the reply, detector) with
-// a model and a judge that take none, and of a policy's decisions on a long history. Prints a table; asserts nothing.
+// Measures the cost of the flow itself: processor time of one attempt (prompt, journal, files, reading the reply,
+// detector) with a model and a judge that take none, and of a policy's decisions on a long history. Prints a table;
+// asserts nothing.
 //
 //   flow TASK.py KERNEL.cpp RECORD.json      examples/tasks/gru_hidden.py examples/kernels/gru_hidden.cpp
 //                                            examples/records/relu.json
@@ -42,7 +43,7 @@ double cpu_milliseconds() {
   return ms(usage.ru_utime) + ms(usage.ru_stime);
 }
 
-/// A search in which nothing is ever right, so that every seed is repaired to the end.
+/// A search without a correct kernel, so that every seed is repaired to the end.
 void measure_attempts(const TaskSource& task, const std::string& kernel, EvaluationRecord record) {
   const auto installation = need(find_installation());
   const auto prompts = need(make_prompt_builder({.directory = installation.prompts_dir, .overrides = {}}));

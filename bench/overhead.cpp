@@ -1,5 +1,5 @@
-// What an evaluation costs beyond the compiler, the kernel and the reference. Prints a table; asserts nothing, because
-// times depend on the machine and on what else it does.
+// Measures the cost of an evaluation beyond the compiler, the kernel and the reference. Prints a table; asserts
+// nothing, because times depend on the machine and its other work.
 //
 //   overhead [REPETITIONS]     run it from anywhere; KGEN_PYTHON names the Python with torch
 #include <algorithm>
@@ -51,7 +51,7 @@ double phase(const kernelgen::EvaluationRecord& record, const std::string& name)
   return total;
 }
 
-/// Time inside the candidate and the reference, as far as it was sampled.
+/// Time inside the candidate and the reference, as far as there are samples.
 double work(const kernelgen::EvaluationRecord& record) {
   double total = 0;
   if (!record.timing) return total;
@@ -88,7 +88,7 @@ class Bench {
 
   void overhead() {
     const auto small = request("small_relu", "small_relu");
-    (void)evaluate(small);  // compiles, admits, starts what is kept warm
+    (void)evaluate(small);  // compiles, admits, starts the warm processes
     Samples beyond, machinery, wall, pairs, per_pair;
     std::map<std::string, Samples> phases;
     for (int i = 0; i < repetitions_; ++i) {
@@ -175,7 +175,7 @@ class Bench {
   }
 
  private:
-  /// The samples that were taken in the timing phase itself; `machinery` must not lose them twice.
+  /// Samples of the timing phase itself; `machinery` must not subtract them twice.
   static double timing_work(const kernelgen::EvaluationRecord& record) {
     if (!record.timing) return 0;
     const auto sum = [](const auto& samples) { return std::accumulate(samples.begin(), samples.end(), 0.0) / 1e6; };

@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
                                       .options = {.measure = {.deadline = std::chrono::seconds(5)}}},
                                      [](const auto& step) { std::cerr << step.phase << '\n'; }, {});
   if (!record) return fail(record.error());
-  // What the kernel did is no error: it is the outcome of the experiment.
+  // A failing kernel is no error: it is the outcome of the experiment.
   std::cout << record->outcome.to_class() << ": " << record->outcome.message << '\n';
   if (record->timing) std::cout << "speedup " << record->timing->speedup_call.value << '\n';
   return record->outcome.correct() ? 0 : 2;

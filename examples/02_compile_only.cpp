@@ -16,7 +16,7 @@ int main(int argc, char** argv) try {
   const std::string source{std::istreambuf_iterator<char>(file), {}};
   if (!file) throw std::runtime_error(std::string("cannot read ") + argv[1]);
 
-  // value() throws BadResult when there is an error: the other way to handle one.
+  // value() throws BadResult on an error: the other way to handle one.
   const auto installation = kernelgen::find_installation().value();
   const auto scratch = std::filesystem::current_path() / "compile-only";
   const auto processes = kernelgen::make_process_runner();

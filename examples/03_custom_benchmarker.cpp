@@ -1,4 +1,4 @@
-// A Benchmarker of your own: this one wraps another and never asks it the same question twice.
+// A custom Benchmarker: this one wraps another one and caches its records.
 
 #include <iostream>
 #include <map>
@@ -8,7 +8,7 @@
 
 using namespace kernelgen;
 
-/// Remembers records by task and candidate. Errors are not remembered: the next call may work.
+/// Caches records by task and candidate. Errors are not cached: the next call may work.
 class RememberingBenchmarker final : public Benchmarker {
  public:
   explicit RememberingBenchmarker(Benchmarker& inner) : inner_(inner) {}

@@ -1,4 +1,4 @@
-// Reads the record of an evaluation and computes something of its own from the raw samples.
+// Reads the record of an evaluation and computes statistics from the raw samples.
 //
 //   04_read_record RECORD.json
 

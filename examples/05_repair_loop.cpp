@@ -1,5 +1,5 @@
-// RepairLoop on its own: a kernel that fails goes in, one that is correct comes out. Model and judge are scripted here;
-// put make_llm_client() and make_worker_benchmarker() in their places.
+// RepairLoop on its own: it turns a failing kernel into a correct one. Model and judge are scripted here; use
+// make_llm_client() and make_worker_benchmarker() instead.
 
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// An LLMClient of your own: this one asks two models at once and takes the longer answer.
+// A custom LLMClient: this one asks two models at once and takes the longer answer.
 
 #include <future>
 #include <iostream>
@@ -19,7 +19,7 @@ class LongerAnswer final : public LLMClient {
     auto two = other.get();
     if (!one || !two) return one ? one : two;
     Reply& longer = one->text.size() >= two->text.size() ? *one : *two;
-    // Both were paid for.
+    // Both requests were paid for.
     longer.usage = {.input_tokens = sum(one->usage.input_tokens, two->usage.input_tokens),
                     .output_tokens = sum(one->usage.output_tokens, two->usage.output_tokens)};
     return longer;

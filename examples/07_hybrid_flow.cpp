@@ -12,7 +12,7 @@
 
 using namespace kernelgen;
 
-/// The value, or the end of the program with one line.
+/// Returns the value, or ends the program with one line.
 template <class T>
 T need(Result<T> result) {
   if (result) return *std::move(result);
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
 
   FlowRequest request;
   request.task = need(load_task_source(argv[1], {}));
-  // Those of the recording: it has no replies to other steps.
+  // The recording has replies to these strategies only.
   const auto policy = make_hybrid_policy({.strategies = prompts->variants(PromptKind::Seed, Target::Cpp),
                                           .stages = {"block_tiling"},
                                           .threshold = 100,

@@ -1,5 +1,5 @@
-// A search strategy of your own: samples one after the other, until one is correct. A policy only decides; asking,
-// judging, the journal and resuming are the engine's.
+// A custom search strategy: samples one after the other, until one is correct. A policy only decides; asking, judging,
+// the journal and resuming are the engine's.
 
 #include <iostream>
 

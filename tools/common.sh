@@ -3,12 +3,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Exit code of the project for "this machine lacks something" (see docs/cli.md).
+# The project's exit code for "this machine lacks something" (see docs/cli.md).
 readonly EXIT_MISSING=69
 
 say() { printf '%s\n' "== $*"; }
 
-# missing LINE...: says what is missing and how to get it, and ends the script.
+# missing LINE...: names the missing part and how to get it, and ends the script.
 missing() {
   printf '%s\n' "$@" >&2
   exit "$EXIT_MISSING"
@@ -16,7 +16,7 @@ missing() {
 
 # One compiler cache for every clone and every build directory. Debug information may then name another clone.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-# What it has not seen, it compiles at once, without running the preprocessor before.
+# ccache compiles a file that it does not know at once, without running the preprocessor before.
 export CCACHE_DEPEND=1
 
 have() { command -v "$1" > /dev/null 2>&1; }
@@ -24,7 +24,7 @@ have() { command -v "$1" > /dev/null 2>&1; }
 jobs_here() { nproc 2> /dev/null || getconf _NPROCESSORS_ONLN; }
 
 STEP_LOG=()
-# step NAME COMMAND...: runs a command, says how long it took, and hands on its exit status.
+# step NAME COMMAND...: runs a command, prints its duration, and returns its exit status.
 step() {
   local name=$1 started ended status=0
   shift
@@ -42,7 +42,7 @@ show_steps() {
   printf '  %s\n' "${STEP_LOG[@]}"
 }
 
-# configure PRESET [OPTION...]: cmake with ccache where there is one.
+# configure PRESET [OPTION...]: runs cmake, with ccache if it is installed.
 configure() {
   local preset=$1
   shift

@@ -10,7 +10,7 @@
 say "setting up"
 setup demo
 say "building"
-# Warnings of a compiler newer than ours must not end a demonstration.
+# Warnings of a newer compiler must not end a demonstration.
 strict=()
 [ -f build/CMakeCache.txt ] || strict=(-DKERNELGEN_DEVELOPER=OFF)
 configure dev "${strict[@]}"
@@ -37,8 +37,8 @@ print(text)
 PYTHON
 }
 
-# judge KERNEL TASK RECORD: the exit status of kgen eval. A machine that was busy with something else meanwhile gives
-# "suspect" and no score; then once more.
+# judge KERNEL TASK RECORD: returns the exit status of kgen eval. If other work disturbed the machine ("suspect", no
+# score), it tries once more.
 judge() {
   local attempt status
   for attempt in 1 2 3; do

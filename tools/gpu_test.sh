@@ -2,12 +2,12 @@
 # Runs every test that needs a GPU, on a machine that has one. Ends with one line: "N passed, N failed".
 #
 #   tools/gpu_test.sh                    with build/, else with a bundle in build/ (cmake --build build --target bundle)
-#   tools/gpu_test.sh --kgen FILE        with this program and what lies around it
-#   tools/gpu_test.sh --bundle ARCHIVE   with what is in the archive; nothing has to be built on this machine
+#   tools/gpu_test.sh --kgen FILE        with this program and the files around it
+#   tools/gpu_test.sh --bundle ARCHIVE   with the archive's content; nothing has to be built on this machine
 #   tools/gpu_test.sh --only NAME        one script of tests/gpu, without its ending; may be repeated
 #   tools/gpu_test.sh --limit SECONDS    of each script (540)
 #
-# Python is $KGEN_PYTHON, else python3; its torch must see the GPU. tests/gpu/*_probe.py tell, they do not test.
+# Python is $KGEN_PYTHON, else python3; its torch must see the GPU. tests/gpu/*_probe.py print facts and are no tests.
 # shellcheck source=tools/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -32,7 +32,7 @@ done
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# What is to be tested: $kgen, and around it libexec and share as in an installation.
+# Finds the program to test: $kgen, with libexec and share around it as in an installation.
 find_program() {
   if [ -z "$kgen$bundle" ] && [ -x build/bin/kgen ]; then
     kgen=build/bin/kgen
@@ -68,7 +68,8 @@ wanted() {
   return 1
 }
 
-# run SCRIPT: shows its output, adds to $passed and $failed. A script that counts its cases says so in its last line.
+# run SCRIPT: shows its output, adds to $passed and $failed. A script that counts its cases prints the counts in its
+# last line.
 run() {
   local name log started status=0 counts
   name=$(basename "$1" .py)
@@ -80,7 +81,7 @@ run() {
     passed=$((passed + ${counts%% passed*}))
     counts=${counts#*, }
     failed=$((failed + ${counts%% failed*}))
-    # Its end is a failure of its own where no case explains it.
+    # A failed end counts as a failure of its own where no case explains it.
     if [ "$status" != 0 ] && [ "${counts%% failed*}" = 0 ]; then failed=$((failed + 1)); fi
   elif [ "$status" = 0 ]; then
     passed=$((passed + 1))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Loads and admits many tasks on the CPU and writes a table of what became of each.
+"""Loads and admits many tasks on the CPU and writes a table of the results.
 
     tools/kernelbench_sweep.py --kernelbench DIR [--levels 1,2,3] [--first N] [--json OUT] [--markdown OUT]
 
@@ -39,7 +39,7 @@ from kernelgen_judge.oracle import OracleBudget  # noqa: E402
 from kernelgen_judge.source import CappedText, integer_constants, load_module, quiet  # noqa: E402
 from kernelgen_judge.task import TaskSource, load_task  # noqa: E402
 
-logging.disable(logging.ERROR)  # fake tensors log what a halving breaks
+logging.disable(logging.ERROR)  # fake tensors log the errors of a shrunk task
 LEAST_CONSTANT = 4
 
 
@@ -101,7 +101,7 @@ def fake_cost(source: TaskSource, shrink: dict[str, int]) -> tuple[int, int]:
 
 
 def over(cost: tuple[int, int], limits: argparse.Namespace) -> float:
-    """How many times the cost is over the limits; at most 1 if it fits."""
+    """Ratio of the cost to the limits; at most 1 if it fits."""
     return max(cost[0] / (limits.max_mib << 20), cost[1] / (limits.max_gflop * 1e9))
 
 
@@ -139,7 +139,7 @@ def choose_shrink(source: TaskSource, limits: argparse.Namespace) -> dict[str, i
 
 
 def admit_one(source: TaskSource, shrink: dict[str, int], limits: argparse.Namespace) -> dict[str, Any]:
-    """Loads and admits a task; what the table shows."""
+    """Loads and admits a task; returns its columns of the table."""
     task = load_task(source, precision=limits.precision, shrink=list(shrink.items()), seed=int.from_bytes(os.urandom(7), "big"))
     budget = AdmissionBudget(seconds=limits.seconds / 4, float64=OracleBudget(seconds=limits.seconds / 6, bytes=2 << 30))
     admission = admit(task, budget, seed=int.from_bytes(os.urandom(7), "big"))

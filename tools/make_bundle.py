@@ -5,9 +5,9 @@
     NAME/lib/             libkernelgen and every shared library it needs
     NAME/libexec, share   the runners, Python, prompts, the kernel ABI, devices; licences, manual, examples
 
-Not packed: glibc, which belongs to the kernel's side of a machine, and libstdc++ with libgcc_s: a native candidate is
-compiled with the machine's own, and one process can hold only one of them. So what is packed must be content with an
-old glibc and an old libstdc++; this program fails when it is not.
+Not packed: glibc, which has to fit the machine, and libstdc++ with libgcc_s: a native candidate is compiled with the
+machine's own, and a process can load only one of them. So the packed files must work with an old glibc and an old
+libstdc++; otherwise this program fails.
 
 `cmake --build build --target bundle` calls it.
 """
@@ -22,7 +22,7 @@ import sys
 import tarfile
 import tempfile
 
-# What every machine has; anything else that an object needs is packed.
+# Libraries that every machine has; any other one that an object needs is packed.
 OF_THE_MACHINE = re.compile(r"^(linux-vdso|ld-linux[\w-]*|lib(c|m|dl|rt|pthread|resolv|util|stdc\+\+|gcc_s))\.so\b")
 # Versions of symbols that the oldest machines have: glibc 2.34 and the libstdc++ of GCC 11 came out together.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13), "GCC": (11, 0, 0)}
@@ -40,7 +40,7 @@ def is_object(path):
 
 
 def libraries_of(path):
-    """Yields (name, path) of every shared library, however indirect, that is not the machine's."""
+    """Yields (name, path) of every needed shared library, also indirect ones, that not every machine has."""
     for line in output_of("ldd", path).splitlines():
         name, arrow, rest = line.strip().partition(" => ")
         if OF_THE_MACHINE.match(pathlib.PurePath(name).name) or not arrow:
@@ -52,7 +52,7 @@ def libraries_of(path):
 
 
 def needed_versions(path):
-    """What an object wants from the machine: {"GLIBC": (2, 34), ...}, the newest of each."""
+    """Versions that an object needs of the machine's libraries: {"GLIBC": (2, 34), ...}, the newest of each."""
     newest = {}
     # Only the versions that it needs; libraries also define versions of their own.
     needs = output_of("readelf", "--wide", "--version-info", path).partition("Version needs section")[2]
@@ -63,7 +63,7 @@ def needed_versions(path):
 
 
 def complaints(path, shown):
-    """Why an object cannot travel."""
+    """Reasons why an object cannot be packed."""
     for family, version in needed_versions(path).items():
         if version > NEWEST[family]:
             yield f"{shown} needs {family}_{'.'.join(map(str, version))}"
@@ -73,7 +73,7 @@ def complaints(path, shown):
 
 
 def copy_licence(library, into):
-    """Where the system's packages say who wrote a library; elsewhere that stays with the library itself."""
+    """Copies the copyright file of the library's package, if the system has one."""
     if not shutil.which("dpkg-query"):
         return
     for place in {str(library), str(library.resolve())} | {str(library.resolve()).removeprefix("/usr")}:
@@ -88,7 +88,7 @@ def copy_licence(library, into):
 
 
 def collect(arguments, root):
-    """Puts everything where it belongs below `root`."""
+    """Copies all files to their places below `root`."""
     def ignore(directory, names):
         return [name for name in names if name in ("CMakeLists.txt", "__pycache__")]
 

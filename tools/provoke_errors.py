@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Provokes real error messages: runs the broken candidates of tests/data/errors/sources with the tools that are here.
+"""Provokes real error messages: runs the broken candidates of tests/data/errors/sources with the installed tools.
 
     provoke_errors.py [--only TOOL ...] [--check] [--split]
 
-Each source names in its first lines which tools it breaks (`tools:`), and the class that its error was made for (`expect:`). What
-the tools said is kept in tests/data/errors/messages/TOOL/NAME.txt, as a runner or a compiler of ours would have seen it; tools.txt
-says which versions spoke. With --check nothing is written: the exit code is 1 when a tool has nothing to say about a source any
-more, or says something else (beyond paths and addresses) although it is of the same version.
+Each source names in its first lines which tools it breaks (`tools:`), and the class that its error was made for (`expect:`).
+The messages are kept in tests/data/errors/messages/TOOL/NAME.txt, in the form that kernelgen's runners and compilers record;
+tools.txt lists the tools' versions. With --check nothing is written: the exit code is 1 when a tool prints no message about a
+source any more, or another one (beyond paths and addresses) although its version is the same.
 
 The tool triton-interpreter needs TRITON_INTERPRET=1 in the environment, triton-3.2 that version on PYTHONPATH; the others want
-neither. Triton compiles without a GPU: a driver that is none tells it an architecture and a limit of shared memory (`limit:`), and
-launches nothing. Python's errors go through the code of our own runner, so that they are cut and described as in a record.
+neither. Triton compiles without a GPU: a fake driver reports an architecture and a limit of shared memory (`limit:`), and
+launches nothing. Python's errors go through the code of the Python runner, so that they are cut and described as in a record.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / "tests" / "data" / "errors"
 SEED = 20261121
-#: As lib/compile calls them, less what needs a device or a library of ours.
+#: The commands of lib/compile, without options that need a device or kernelgen's libraries.
 COMPILERS = {
     "g++": ["g++", "-O3", "-march=native", "-fopenmp", "-std=c++20", "-fno-diagnostics-color", "-fmax-errors=50"],
     "clang++": ["clang++", "-O3", "-march=native", "-std=c++20", "-fno-color-diagnostics"],
@@ -64,14 +64,14 @@ def header(text: str, key: str, default: str = "") -> str:
 
 
 def is_old_triton() -> bool:
-    """Whether the Triton that is imported is the one of `triton-3.2`, whose words differ."""
+    """Whether the imported Triton is that of the tool `triton-3.2`, which has other messages."""
     import triton
 
     return tuple(int(part) for part in triton.__version__.split(".")[:2]) < (3, 4)
 
 
 def use_fake_driver(backend: str, limit: int) -> None:
-    """Triton compiles for a device that is not there, and its launches do nothing."""
+    """Makes Triton compile for a missing device, and its launches do nothing."""
     import torch
     import triton
     from triton.backends.compiler import GPUTarget
@@ -131,7 +131,7 @@ def use_fake_driver(backend: str, limit: int) -> None:
 
 
 def run_candidate(path: pathlib.Path, tool: str) -> str:
-    """The status and text of our runner's answer; "" when nothing failed. In a process of its own."""
+    """The status and text of the Python runner's answer; "" when nothing failed. Called in a process of its own."""
     import torch
     from kernelgen_runner import protocol
     from kernelgen_runner.candidate import Candidate, failure
@@ -166,7 +166,7 @@ def provoke_python(path: pathlib.Path, tool: str) -> str:
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
         os.dup2(silence, 2)
-        # A cache of its own: what was built before says nothing.
+        # A cache of its own, so that earlier builds have no effect.
         os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="triton-")
         os.environ["TORCH_EXTENSIONS_DIR"] = os.environ["TRITON_CACHE_DIR"]
         os.environ["CUDA_LAUNCH_BLOCKING"] = "1"
@@ -191,7 +191,7 @@ def provoke_python(path: pathlib.Path, tool: str) -> str:
 
 
 def provoke_compiler(path: pathlib.Path, tool: str) -> str:
-    """The log of a compiler that refuses; "" when it does not."""
+    """The log of a compiler that fails; "" when it succeeds."""
     with tempfile.TemporaryDirectory() as folder:
         name = "candidate" + SUFFIX[tool]
         shutil.copy(path, os.path.join(folder, name))
@@ -199,7 +199,7 @@ def provoke_compiler(path: pathlib.Path, tool: str) -> str:
         command = [*COMPILERS[tool], *flags, *NATIVE[tool], "-I", str(ROOT / "include" / "kernelgen" / "abi"), name, "-o", "candidate.so"]
         plain = {**os.environ, "LC_ALL": "C"}
         done = subprocess.run(command, cwd=folder, env=plain, capture_output=True, text=True, errors="replace", timeout=300, check=False)
-    # The log of ours is standard error, then standard output; hipcc's search for devices is no part of it.
+    # kernelgen's logs are standard error, then standard output; hipcc's search for devices is no part of them.
     log = "\n".join(line for line in (done.stderr + done.stdout).splitlines() if "rocm_agent_enumerator" not in line)
     return "" if done.returncode == 0 else log + "\n"
 
@@ -208,7 +208,7 @@ def provoke_compiler(path: pathlib.Path, tool: str) -> str:
 
 
 def runtime_text(library: str, function: str, number: int) -> str:
-    """What the runtime's own library calls an error; it needs no device for that."""
+    """The text for an error by the runtime's own library, which needs no device for that."""
     call = getattr(ctypes.CDLL(library), function)
     call.restype = ctypes.c_char_p
     return call(number).decode()
@@ -227,11 +227,12 @@ def provoke_runtime(path: pathlib.Path, tool: str) -> str:
     return body.replace("{error}", error) + "\n" if error else ""
 
 
-# -- our own outcomes ---------------------------------------------------------------------------------------------------
+# -- kernelgen's own outcomes
+# ---------------------------------------------------------------------------------------------------
 
 
 def provoke_kgen(path: pathlib.Path) -> str:
-    """The outcome of a candidate of tests/verdicts: its class, then its message; "" where there is nothing to mend."""
+    """The outcome of a candidate of tests/verdicts: its class, then its message; "" for a correct one."""
     text, verdicts = path.read_text(), ROOT / "tests" / "verdicts"
     task, code = verdicts / "tasks" / f"{header(text, 'task')}.py", verdicts / "candidates" / header(text, "candidate")
     kgen = os.environ.get("KGEN", str(ROOT / "build" / "bin" / "kgen"))
@@ -247,7 +248,7 @@ def provoke_kgen(path: pathlib.Path) -> str:
 
 
 def is_here(tool: str) -> bool:
-    """Whether a tool can be asked on this machine."""
+    """Whether a tool is available on this machine."""
     if tool in COMPILERS:
         return shutil.which(tool) is not None
     if tool == "kgen":
@@ -259,7 +260,7 @@ def is_here(tool: str) -> bool:
     try:
         import torch  # noqa: F401
 
-        # The functions that Triton writes in its own language know which it is when they are imported.
+        # Triton's functions in its own language decide between compiler and interpreter when they are imported.
         interpreted = os.environ.get("TRITON_INTERPRET") == "1"
         if not tool.startswith("triton"):
             return True
@@ -269,7 +270,7 @@ def is_here(tool: str) -> bool:
 
 
 def version_of(tool: str) -> str:
-    """What speaks: a line that differs from one version to the next."""
+    """The version of a tool, as a line."""
     if tool.endswith("-runtime") or tool == "kgen":
         return "-"
     if tool in COMPILERS:
@@ -293,7 +294,7 @@ def kept_versions() -> dict[str, str]:
 
 
 def keep_version(tool: str) -> None:
-    """Notes who spoke."""
+    """Keeps the version of a tool."""
     versions = {**kept_versions(), tool: version_of(tool)}
     (DATA / "tools.txt").write_text("".join(f"{name}: {version}\n" for name, version in sorted(versions.items())))
 
@@ -308,7 +309,7 @@ def provoke(path: pathlib.Path, tool: str) -> str:
 
 
 def without_paths(text: str) -> str:
-    """A kept message says nothing about where this machine keeps things."""
+    """Removes the paths of this machine from a message."""
     text = text.replace(str(ROOT) + "/", "").replace(sys.prefix, "/usr")
     text = re.sub(r"/usr/lib/python3[.\d]*/site-packages", "/usr/lib/python3/site-packages", text)
     return re.sub(r"/(?:tmp|work)/(?:[\w.-]+/)*(?=candidate|tmpxft|kernelgen_candidate|main\b|cc\w{6}\.)", "/tmp/", text)
@@ -325,7 +326,7 @@ def sources() -> list[pathlib.Path]:
 
 
 def write_index() -> None:
-    """index.txt: half, source, class, and the tools whose messages are kept. The halves are drawn once, with a fixed seed."""
+    """Writes index.txt: half, source, class, and the tools with a kept message. The halves are drawn once, with a fixed seed."""
     names = sorted(str(path.relative_to(DATA / "sources")) for path in sources())
     index = DATA / "index.txt"
     halves: dict[str, str] = {}
@@ -342,14 +343,14 @@ def write_index() -> None:
         text = (DATA / "sources" / name).read_text()
         kept = [tool for tool in header(text, "tools").split() if (DATA / "messages" / tool / (name.replace("/", "_") + ".txt")).exists()]
         count += len(kept)
-        # What came after the halves were drawn was written with the rules in view.
+        # Sources that were added after the draw were written with knowledge of the rules.
         lines.append(" ".join([halves.get(name, "added"), name, header(text, "expect"), *kept]))
     index.write_text("\n".join(lines) + "\n")
     print(f"{count} messages of {len(names)} sources")
 
 
 def check(path: pathlib.Path, tool: str, kept: pathlib.Path, message: str) -> bool:
-    """Whether a message is what it was, as far as it can be."""
+    """Whether a message equals the kept one, as far as possible."""
     if not message:
         print(f"{tool} has nothing to say about {path.name}")
         return False
@@ -377,7 +378,7 @@ def main() -> int:
         for tool in header(path.read_text(), "tools").split():
             kept = DATA / "messages" / tool / (name.replace("/", "_") + ".txt")
             asked = arguments.match in name and (arguments.only is None or tool in arguments.only)
-            # What never said anything is no part of the corpus.
+            # A tool that never printed a message about a source is no part of the corpus.
             if not asked or (arguments.new and kept.exists()) or (arguments.check and not kept.exists()):
                 continue
             if not here.setdefault(tool, is_here(tool)):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The search of the demonstration, with any model: a recording (tools/demo.sh does that), or a real one to record anew.
+# Runs the search of the demonstration with any model: a recording (as in tools/demo.sh), or a real one to record anew.
 #
 #   tools/record_demo.sh LLM RESULTS-DIRECTORY [OPTION-OF-KGEN-RUN...]
 #

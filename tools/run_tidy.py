@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the sources of lib/ and apps/ and remembers what was clean.
+"""Runs clang-tidy over the sources of lib/ and apps/ and remembers clean files.
 
 In a build that compiles files together it checks them together, which takes a tenth of the time: most of it goes into
 headers. Checks that only look at the file itself (unused using-declarations) then find nothing.
 
-A file is checked again only when something that could change the answer did: its text, a header of ours that it
+A file is checked again only after a change that could affect the result: its text, a header of kernelgen that it
 includes (as Ninja recorded), its compile command, the configuration, or clang-tidy itself. The memory is kept per user
 ($XDG_CACHE_HOME/kernelgen-tidy), so that a fresh clone profits too.
 """
@@ -25,7 +25,7 @@ SCOPE = ("lib", "apps")
 
 
 def dependencies(build):
-    """Object file -> files it was compiled from, as Ninja knows them."""
+    """Object file -> files it was compiled from, by Ninja's records."""
     text = subprocess.run(["ninja", "-C", str(build), "-t", "deps"], check=True, stdout=subprocess.PIPE, text=True).stdout
     result, current = {}, None
     for line in text.splitlines():
@@ -37,7 +37,7 @@ def dependencies(build):
 
 
 def is_checked(source, build):
-    """Whether it is a source of ours, or a file of this build's that includes some of them."""
+    """Whether it is a source of kernelgen, or a unity file of this build that includes some of them."""
     if build in source.parents:
         return source.name.startswith("unity_") and source.relative_to(build).parts[0] in SCOPE
     return any(ROOT / scope in source.parents for scope in SCOPE)
@@ -58,7 +58,7 @@ class Tidy:
         self.deps = dependencies(build)
 
     def key(self, entry, source):
-        """None when Ninja does not know what the file includes: then it is checked every time."""
+        """The key of a file; None when Ninja does not know its includes: then it is checked every time."""
         command = shlex.split(entry["command"])
         files = self.deps.get(command[command.index("-o") + 1]) if "-o" in command else None
         if not files:

@@ -1,12 +1,9 @@
 #!/usr/bin/env bash
-# Installs what building and running kernelgen needs and this machine lacks. Does nothing, quickly, when all is there.
-#
-#   tools/setup.sh         what `tools/demo.sh` needs: compiler, libraries, a Python with torch
-#   tools/setup.sh --dev   also what `tools/test.sh` needs: clang, clang-format, clang-tidy, shellcheck, hipcc
-#
-# Packages come from apt on Debian and Ubuntu (sudo only where something is missing and you are not root). Python is,
-# in this order: $KGEN_PYTHON; a python3 on the path that has torch >= 2.4; .venv, made from requirements.txt.
-# Sourced, it leaves KGEN_PYTHON exported.
+# Installs what building and running kernelgen needs and this machine lacks. Returns quickly when everything is
+# installed. tools/setup.sh what `tools/demo.sh` needs: compiler, libraries, a Python with torch tools/setup.sh --dev
+# also what `tools/test.sh` needs: clang, clang-format, clang-tidy, shellcheck, hipcc Packages come from apt on Debian
+# and Ubuntu (sudo only where something is missing and you are not root). Python is, in this order: $KGEN_PYTHON; a
+# python3 on the path that has torch >= 2.4; .venv, made from requirements.txt. Sourced, it leaves KGEN_PYTHON exported.
 # shellcheck source=tools/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -15,7 +12,8 @@ readonly OLDEST_BOOST="1.81"
 has_package() { dpkg-query -W -f='${db:Status-Abbrev}' "$1" 2> /dev/null | grep -q '^ii'; }
 known_package() { [ -n "$(apt-cache madison "$1" 2> /dev/null)" ]; }
 
-# The suffix of the Boost packages to use ("1.81", "1.83", ...): what is installed, else what can be installed.
+# The suffix of the Boost packages to use ("1.81", "1.83", ...): of the installed ones, else of those that can be
+# installed.
 boost_version() {
   local test version
   for test in has_package known_package; do
@@ -49,7 +47,7 @@ setup_packages_apt() {
         wanted+=("$shell")
       fi
     done
-    # For the HIP in prompts; their test is skipped without it. 320 MB, a quarter of a minute.
+    # hipcc compiles the HIP of prompts; their test is skipped without it. 320 MB, a quarter of a minute.
     if known_package hipcc; then
       wanted+=(hipcc)
     fi
@@ -64,7 +62,7 @@ setup_packages_apt() {
   fi
   [ -n "$boost" ] || missing "No Boost $OLDEST_BOOST or newer among this system's packages (Debian 12, Ubuntu 24.04 and newer have it)."
   wanted+=("libboost${boost}-dev" "libboost-json${boost}-dev" "libboost-regex${boost}-dev")
-  # Boost.Process is headers only before.
+  # Before 1.86, Boost.Process is headers only.
   if [ "${boost#1.}" -ge 86 ]; then
     wanted+=("libboost-process${boost}-dev")
   fi
@@ -76,7 +74,7 @@ setup_packages_apt() {
     return
   fi
   say "packages: installing ${lacking[*]}"
-  # Old lists name files that are gone; a list that cannot be refreshed may still do.
+  # Old package lists name files that are gone; if a list cannot be refreshed, it may still work.
   if [ "$updated" = no ] && { [ "$(id -u)" = 0 ] || have sudo; }; then
     apt update || say "packages: the lists could not be refreshed; trying with the old ones"
   fi
@@ -97,7 +95,8 @@ setup_packages_elsewhere() {
     "and the libraries: Boost >= $OLDEST_BOOST (json, process, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, kainjow-mustache, CLI11 >= 2.1, tomlplusplus >= 3, Catch2."
 }
 
-# What a Python offers: "torch 2.13.0" when it will do, else nothing. Metadata only: importing torch takes seconds.
+# What a Python offers: prints "torch 2.13.0" when it is recent enough, else nothing. Reads metadata only, because
+# importing torch takes seconds.
 torch_of() {
   "$1" -c '
 import importlib.metadata, re, sys
@@ -147,7 +146,7 @@ make_venv() {
   venv_stamp > .venv/.kernelgen
 }
 
-# A .venv counts only when it was finished, and from today's pins.
+# A .venv counts only when it was completed, and with the current pins.
 venv_stamp() { sha256sum requirements.txt; }
 venv_is_current() { [ -x .venv/bin/python ] && [ "$(cat .venv/.kernelgen 2> /dev/null)" = "$(venv_stamp)" ]; }
 
@@ -169,7 +168,7 @@ setup_python() {
 
 # setup demo|dev
 setup() {
-  # errexit is off inside a function that is called as a condition, so failures are handed on by hand.
+  # errexit is off inside a function that is called as a condition, so failures are returned explicitly.
   if have apt-get && have dpkg-query; then
     setup_packages_apt "$1" || return
   else

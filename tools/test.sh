@@ -22,7 +22,7 @@ export LC_ALL=C
 export XDG_CONFIG_HOME=/dev/null
 passed=0 failed=0 skipped=0
 workers=$(jobs_here)
-# Seconds after which a test hangs, rather than that the machine is slow: the longest takes 110 here.
+# A test that takes longer than this many seconds hangs; the longest takes 110 on two cores.
 hung=900
 
 # check NAME COMMAND...: one step that counts as one test.
@@ -76,7 +76,7 @@ shell_scripts() {
 }
 
 sanitizer_tests() {
-  # Leaks count, too. Children are started with environments of their own, so the options also stand in the build.
+  # Leaks count, too. Tests start children with environments of their own, so the build sets these options as well.
   export ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
   # Whole evaluations load the runners' library into a Python that has no sanitizer; they run in the ordinary build.
   # So do the tests that compile: kgen-sandbox with a sanitizer in it does not become a compiler.

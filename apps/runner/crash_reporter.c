@@ -20,7 +20,7 @@ struct region {
   char name[k_name_bytes];
 };
 
-static struct region* regions; /* mapped once: most runners need a page or two of it */
+static struct region* regions; /* mapped lazily: most runners need a page or two of it */
 static size_t region_count;
 static int crash_control_fd = -1;
 static pid_t crash_process;
@@ -126,7 +126,7 @@ static const char* signal_text(int number) {
 static void on_crash(int number, siginfo_t* info, void* context) {
   (void)context;
   static struct kgen_reply reply; /* too large for the little stack */
-  /* What a candidate has forked has these handlers, too, and may die without harm. */
+  /* Processes that a candidate forked have these handlers, too, and may die without harm. */
   if (getpid() == crash_process && !atomic_flag_test_and_set(&crash_reported)) {
     const uint64_t refused = crash_failed_allocation != NULL ? *crash_failed_allocation : 0;
     const int has_address = number == SIGSEGV || number == SIGBUS;
@@ -142,7 +142,7 @@ static void on_crash(int number, siginfo_t* info, void* context) {
     put(&writer, signal_text(number));
     if (has_address) {
       put(&writer, " at ");
-      /* si_code SI_KERNEL: a non-canonical address, which the processor does not tell. */
+      /* si_code SI_KERNEL: a non-canonical address, which the processor does not report. */
       if (number == SIGSEGV && info->si_code == SI_KERNEL) {
         put(&writer, "a wild address");
       } else {
@@ -157,7 +157,7 @@ static void on_crash(int number, siginfo_t* info, void* context) {
     reply.text_length = (uint32_t)writer.length;
     send(crash_control_fd, &reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
-  /* Where the report does not arrive, the wait status tells. The action is the default one by now. */
+  /* If the report gets lost, the wait status shows the signal. The action is the default one by now. */
   raise(number);
 }
 

@@ -14,7 +14,7 @@ struct reservation {
 
 static size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
-/* PROT_NONE everywhere: what is not mapped over later is guard. */
+/* PROT_NONE everywhere: the parts that are not mapped later are guard pages. */
 static void* reserve(size_t bytes) {
   void* address = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return address == MAP_FAILED ? NULL : address;

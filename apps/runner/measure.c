@@ -14,7 +14,7 @@
 #endif
 
 typedef int (*clock_function)(clockid_t, struct timespec*);
-/* Resolved by the loader before any candidate exists; a candidate's own clock_gettime cannot come in between. */
+/* Resolved by the loader before a candidate is loaded, so that the candidate's own clock_gettime is not used. */
 /* NOLINTNEXTLINE(readability-identifier-naming): it is called like a function */
 static clock_function const read_clock = clock_gettime;
 
@@ -35,7 +35,7 @@ uint64_t kgen_thread_count(void) {
   const size_t length = fread(line, 1, sizeof line - 1, file);
   fclose(file);
   line[length] = '\0';
-  const char* rest = strrchr(line, ')'); /* the name before it may hold anything */
+  const char* rest = strrchr(line, ')'); /* the name before it may contain anything */
   unsigned long long threads = 0;
   if (rest == NULL) return 0;
   if (sscanf(rest + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %llu", &threads) != 1) {

@@ -1,12 +1,12 @@
 /**
  * \file
- * What the worker and a runner say to each other: fixed little-endian records over a SOCK_SEQPACKET unix socket, one
+ * The protocol between the worker and a runner: fixed little-endian records over a SOCK_SEQPACKET unix socket, one
  * record per packet, file descriptors attached with SCM_RIGHTS. Shared by kgen-runner (C++), the crash reporter (C) and
  * the worker; the Python runner mirrors it with the struct formats given below.
  *
- * The worker sends a command and waits for the reply with the same sequence number. Two replies come unasked, with
- * sequence 0: HELLO when a standby runner is ready, CRASH from a signal handler. A closed socket means: the other side
- * is gone. Nothing in a reply is trusted: `text` may hold any bytes, and a candidate can forge whole records.
+ * The worker sends a command and waits for the reply with the same sequence number. Two replies come without a command,
+ * with sequence 0: HELLO when a standby runner is ready, CRASH from a signal handler. A closed socket means that the
+ * other side is gone. Replies are not trusted: `text` may contain any bytes, and a candidate can forge whole records.
  */
 #ifndef KERNELGEN_RUNNER_PROTOCOL_H
 #define KERNELGEN_RUNNER_PROTOCOL_H
@@ -27,8 +27,8 @@ extern "C" {
 
 /** Operations. */
 enum {
-  KGEN_OP_HELLO = 1,     /**< unasked. arg[0] = ABI version, arg[1] = isolation bits, arg[2] = pid in its namespace,
-                              arg[3] = where KGEN_PROBE_WORD lies in its memory, 0 for a native runner */
+  KGEN_OP_HELLO = 1,     /**< no command. arg[0] = ABI version, arg[1] = isolation bits, arg[2] = pid in its namespace,
+                              arg[3] = address of KGEN_PROBE_WORD in its memory, 0 for a native runner */
   KGEN_OP_LOAD = 2,      /**< fds: job, arena, code, and on a device the device arena; arg[0] = KGEN_CODE_*.
                               start_ns..end_ns is the loading itself */
   KGEN_OP_CONSTRUCT = 3, /**< Python: arg[0] = set (1 or 2), arg[1] = construction seed. reply arg[0] = state bytes */
@@ -48,49 +48,51 @@ enum { KGEN_CODE_SHARED_OBJECT = 0, KGEN_CODE_PYTHON = 1 };
 
 /** Flags of RUN. */
 enum {
-  KGEN_RUN_POISON = 1,   /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
-  KGEN_RUN_IN_PLACE = 2, /**< Python: say where the outputs are instead of copying them; the worker fetches them */
+  KGEN_RUN_POISON = 1, /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
+  KGEN_RUN_IN_PLACE =
+      2,             /**< Python: return the addresses of outputs instead of copying them; the worker fetches them */
   KGEN_RUN_GRAPH = 4 /**< device: replay a graph captured from the candidate, at the first such RUN, off the clock */
 };
 
-/** Eight bytes of a standby runner that the worker reads to see whether it may read its memory at all. */
+/** Eight bytes in a standby runner; the worker reads them to test whether it can read the runner's memory. */
 #define KGEN_PROBE_WORD 0x45424F52504E4547ull /* "GENPROBE" */
 
 /**
  * Reply to RUN: start_ns and end_ns are CLOCK_MONOTONIC right around the candidate. arg[0] = CPU nanoseconds that this
- * process spent between the previous reply and this command, when it should have slept (side work); arg[1] = number of
- * threads of the process after the call; 0 where unknown.
+ * process spent between the previous reply and this command, when it should have been idle (side work); arg[1] = number
+ * of threads of the process after the call; 0 where unknown.
  *
  * A native candidate writes its outputs into the arena. A Python runner copies them there after end_ns and before the
- * reply, unless KGEN_RUN_IN_PLACE is set: then each output is contiguous memory of the runner's when it replies. arg[2]
+ * reply, unless KGEN_RUN_IN_PLACE is set: then each output is contiguous memory of the runner. arg[2]
  * is the number of outputs, and `text` holds their addresses, 8 bytes each, in the order of the job. With arg[2] = 0
- * the result is not what the job expects (the report says why) and there is nothing to fetch. The memory stays as it is
- * until the next command. The worker reads exactly the bytes that the job gives for each output.
+ * the result is not what the job expects (the report gives the reason) and there is nothing to fetch. The memory
+ * stays unchanged until the next command. The worker reads exactly the bytes that the job gives for each output.
  *
  * On a device, outputs are in the device arena when the reply comes, KGEN_RUN_IN_PLACE is not used, arg[3] = device
  * nanoseconds between two events around the candidate, and arg[1] = nanoseconds from the moment when the stream was
- * done until the whole device was: work that the events did not see.
+ * done until the whole device was: work outside the events.
  */
 #define KGEN_MAX_OUTPUTS_IN_PLACE (KGEN_REPLY_TEXT_BYTES / 8u)
 
 /** Status of a reply. */
 enum {
   KGEN_STATUS_OK = 0,
-  KGEN_STATUS_SYNTAX = 1,          /**< the source is not code */
-  KGEN_STATUS_IMPORT = 2,          /**< it does not load: text of dlopen or of the exception */
-  KGEN_STATUS_INTERFACE = 3,       /**< an entry point is missing or has another version */
-  KGEN_STATUS_FAILED = 4,          /**< the candidate said so; detail = what it returned; text is its reason */
-  KGEN_STATUS_EXCEPTION = 5,       /**< text = what() or the traceback's last line */
-  KGEN_STATUS_OUT_OF_MEMORY = 6,   /**< an allocation failed before, or bad_alloc */
-  KGEN_STATUS_STRUCTURE = 7,       /**< Python: the result has another structure than the reference's */
-  KGEN_STATUS_WORKSPACE = 8,       /**< the workspace asked for cannot be had */
-  KGEN_STATUS_PROTOCOL = 9,        /**< the command makes no sense here; the runner goes on */
-  KGEN_STATUS_NOT_CAPTURABLE = 10, /**< KGEN_RUN_GRAPH: text says why; the runner goes on without graphs */
-  KGEN_STATUS_DEVICE_FAULT = 11 /**< detail = the driver's number, text = its words; the device is lost to this runner.
-                                     As the status of HELLO: the device cannot be used */
+  KGEN_STATUS_SYNTAX = 1,        /**< the source is not code */
+  KGEN_STATUS_IMPORT = 2,        /**< it does not load: text of dlopen or of the exception */
+  KGEN_STATUS_INTERFACE = 3,     /**< an entry point is missing or has another version */
+  KGEN_STATUS_FAILED = 4,        /**< the candidate reported a failure; detail = its return value; text = its reason */
+  KGEN_STATUS_EXCEPTION = 5,     /**< text = what() or the traceback's last line */
+  KGEN_STATUS_OUT_OF_MEMORY = 6, /**< an allocation failed before, or bad_alloc */
+  KGEN_STATUS_STRUCTURE = 7,     /**< Python: the result has another structure than the reference's */
+  KGEN_STATUS_WORKSPACE = 8,     /**< the requested workspace cannot be allocated */
+  KGEN_STATUS_PROTOCOL = 9,      /**< the command is invalid here; the runner goes on */
+  KGEN_STATUS_NOT_CAPTURABLE = 10, /**< KGEN_RUN_GRAPH: text = the reason; the runner goes on without graphs */
+  KGEN_STATUS_DEVICE_FAULT = 11 /**< detail = the driver's error number, text = its message; this runner cannot use the
+                                   device any more. As the status of HELLO: the device cannot be used */
 };
 
-/** Bits of arg[1] of HELLO: which walls stand. A missing bit means that this machine refused it. */
+/** Bits of arg[1] of HELLO: the active parts of the isolation. A missing bit means that this machine refused the part.
+ */
 enum {
   KGEN_ISOLATION_USER = 1,
   KGEN_ISOLATION_MOUNT = 2, /**< the whole file system read-only, private scratch */
@@ -127,7 +129,7 @@ struct kgen_reply {
   char text[KGEN_REPLY_TEXT_BYTES];
 };
 
-/** What the supervisor writes to the status pipe. struct.Struct("<Iiq") */
+/** Records of the supervisor on the status pipe. struct.Struct("<Iiq") */
 struct kgen_status_record {
   uint32_t magic;
   int32_t what;
@@ -135,8 +137,9 @@ struct kgen_status_record {
 };
 
 enum {
-  KGEN_SUPERVISOR_STARTED = 0, /**< value = pid of the supervisor as the worker sees it: kill it, and all is gone */
-  KGEN_SUPERVISOR_ENDED = 1    /**< value = wait status of the runner, as waitpid gives it. The last record */
+  KGEN_SUPERVISOR_STARTED =
+      0, /**< value = pid of the supervisor as seen by the worker; killing it ends all of its processes */
+  KGEN_SUPERVISOR_ENDED = 1 /**< value = wait status of the runner, as waitpid gives it. The last record */
 };
 
 #ifdef __cplusplus

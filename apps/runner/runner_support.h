@@ -1,6 +1,6 @@
 /**
  * \file
- * What both kinds of runner need from C: the sandbox, the clock, cache flushing, guarded mappings of the exchange
+ * C functions of both kinds of runner: the sandbox, the clock, cache flushing, guarded mappings of the exchange
  * arena, crash reports. Plain C, no callbacks into the caller's language: kgen-runner links it, the Python runner
  * loads libkgen_runner_support.so through ctypes. With sandbox.h this is the whole exported interface.
  *
@@ -25,21 +25,21 @@ int64_t kgen_now_ns(void);
 /** CPU time of all threads of this process in nanoseconds. Thread-safe. */
 int64_t kgen_process_cpu_ns(void);
 
-/** Number of threads of this process, 0 where /proc does not tell. */
+/** Number of threads of this process, 0 where /proc does not show it. */
 uint64_t kgen_thread_count(void);
 
-/** Puts [address, address + bytes) out of every cache level (x86: clflushopt or clflush; AArch64: dc civac; elsewhere
+/** Flushes [address, address + bytes) from every cache level (x86: clflushopt or clflush; AArch64: dc civac; elsewhere
  * it reads a buffer larger than most caches instead). The range must be mapped and readable. */
 void kgen_flush_cache_lines(const void* address, size_t bytes);
 
-/** Fresh and freed malloc memory is filled with patterns made from byte; 0 turns it off (glibc: M_PERTURB). */
+/** Makes malloc and free fill memory with patterns made from byte; 0 turns this off (glibc: M_PERTURB). */
 void kgen_set_allocation_poison(int byte);
 
 /** One segment of the exchange arena. */
 struct kgen_segment {
   uint64_t offset; /**< in the arena; a multiple of the page size */
   uint64_t bytes;  /**< a multiple of the page size, > 0 */
-  void* address;   /**< out: where it is mapped */
+  void* address;   /**< out: address of the mapping */
 };
 
 /**
@@ -50,7 +50,7 @@ void* kgen_map_exchange(int fd, size_t count, struct kgen_segment* segments);
 void kgen_unmap_exchange(void* handle);
 
 /**
- * Private memory for a workspace, end-aligned to 64 bytes against a guard page.
+ * Maps private memory for a workspace that ends, aligned to 64 bytes, at a guard page.
  * \return its address (bytes may be 0: an address that must not be used), or NULL with errno set.
  */
 void* kgen_map_guarded(size_t bytes);
@@ -58,9 +58,9 @@ void kgen_unmap_guarded(void* address, size_t bytes);
 
 /**
  * Sends a CRASH reply over control_fd when SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP or SIGSYS arrives, on a
- * stack of its own, and lets the signal kill the process. Call again after something replaced the handlers.
+ * stack of its own, and lets the signal kill the process. Call again after the handlers were replaced.
  * \param control_fd the SOCK_SEQPACKET control socket
- * \param failed_allocation NULL, or where the size of a refused allocation is kept: if not 0, the status of the crash
+ * \param failed_allocation NULL, or the address of the size of a refused allocation: if not 0, the status of the crash
  * is KGEN_STATUS_OUT_OF_MEMORY. Must stay valid. \return 0 or a negative errno.
  */
 int kgen_install_crash_reporter(int control_fd, const volatile uint64_t* failed_allocation);
@@ -72,7 +72,7 @@ int kgen_install_crash_reporter(int control_fd, const volatile uint64_t* failed_
 int kgen_crash_reporter_add(const void* address, size_t bytes, const char* name);
 void kgen_crash_reporter_clear(void);
 
-/** Describes an address as crash reports do, for tests and messages. Writes at most capacity bytes, zero included. */
+/** Describes an address as in crash reports, for tests and messages. Writes at most capacity bytes, zero included. */
 void kgen_describe_address(const void* address, char* text, size_t capacity);
 
 #pragma GCC visibility pop

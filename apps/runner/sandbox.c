@@ -27,7 +27,7 @@
 static void write_file(const char* path, const char* text) {
   const int fd = open(path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;
-  /* A refusal shows later, as a namespace that cannot be used. */
+  /* A failure shows later, as a namespace that cannot be used. */
   const ssize_t written = write(fd, text, strlen(text));
   (void)written;
   close(fd);
@@ -43,7 +43,7 @@ static void report(int status_fd, int what, int64_t value) {
 }
 
 /* The caller keeps its user and group inside: files that it may read (a virtual environment in a private home) stay
- * readable. What it may write is taken away by the read-only view, what it may signal by the pid namespace. */
+ * readable. The read-only view prevents writing, the pid namespace prevents signals. */
 static uint32_t enter_namespaces(void) {
   static const struct {
     int flag;
@@ -57,7 +57,7 @@ static uint32_t enter_namespaces(void) {
   const unsigned group = getegid();
   uint32_t isolation = 0;
   char map[64];
-  /* Root's further groups (disk, docker) open doors; others may not give theirs up. */
+  /* Root's further groups (disk, docker) would give access; other users may not drop theirs. */
   const int refused = setgroups(0, NULL);
   (void)refused;
   if (unshare(CLONE_NEWUSER) == 0) {
@@ -110,7 +110,7 @@ static int is_kept(int fd, const struct kgen_sandbox_options* options) {
   return fd <= 2;
 }
 
-/* An inherited directory descriptor would lead past every cover. */
+/* An inherited directory descriptor would lead past every covered path. */
 static void close_others(const struct kgen_sandbox_options* options) {
   if (options->keep_fds == NULL) return;
   DIR* directory = opendir("/proc/self/fd");
@@ -127,8 +127,8 @@ static void close_others(const struct kgen_sandbox_options* options) {
   closedir(directory);
 }
 
-/* Kills what the runner left behind. As pid 1 that is everything else in the namespace; otherwise orphans come to us
- * because we are a subreaper, and we go on until there are none. */
+/* Kills all processes that the runner left. As pid 1 that is everything else in the namespace; otherwise this process
+ * is a subreaper, so that orphans become its children, and it repeats until there are none. */
 static void kill_survivors(pid_t runner) {
   if (getpid() == 1) {
     kill(-1, SIGKILL);
@@ -156,7 +156,7 @@ static void kill_survivors(pid_t runner) {
 
 static _Noreturn void supervise(pid_t runner, int status_fd, int signal_fd) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  /* Nothing of the control socket, the arena or the caller's pipes may live as long as this process does. */
+  /* This process must not keep the control socket, the arena or the caller's pipes open. */
   for (int fd = 0; fd < 3; ++fd) close(fd);
   const int kept[] = {status_fd, signal_fd};
   const struct kgen_sandbox_options only_ours = {.struct_size = sizeof only_ours, .keep_fds = kept, .keep_fd_count = 2};
@@ -183,8 +183,8 @@ static _Noreturn void supervise(pid_t runner, int status_fd, int signal_fd) {
   _exit(1);
 }
 
-/* Of /proc, which is read-only, the threads of this process alone: CUDA's driver does not start when it cannot name
- * its threads. Where this is refused, so is the device, which says so. */
+/* Makes this process's own threads writable in the read-only /proc, because CUDA's driver does not start when it cannot
+ * name its threads. Where this is refused, opening the device fails with a message. */
 static void open_own_threads(void) {
   if (mount("/proc/self/task", "/proc/self/task", NULL, MS_BIND, NULL) == 0)
     kgen_sandbox_make_writable("/proc/self/task");
@@ -194,7 +194,7 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
                           uint32_t* isolation) {
   const int own_pids = (*isolation & KGEN_ISOLATION_PID) != 0;
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (getppid() != supervisor) _exit(1); /* the supervisor ended before we asked to follow it */
+  if (getppid() != supervisor) _exit(1); /* the supervisor ended before the death signal was set */
   setpgid(0, 0);
   if (status_fd >= 0) close(status_fd);
   close_others(options);
@@ -213,7 +213,8 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
     open_own_threads();
   drop_capabilities();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  /* Dropping capabilities in a user namespace may have cleared it; /proc/self would belong to nobody. */
+  /* Dropping capabilities in a user namespace may have cleared it; /proc/self would then belong to the overflow user.
+   */
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   const int filtered = kgen_sandbox_install_filter(own_pids) == 0;
   const int walled = options->sockets_at_first != 0 || kgen_sandbox_refuse_sockets() == 0;
@@ -224,7 +225,7 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   struct kgen_sandbox_options chosen;
   memset(&chosen, 0, sizeof chosen);
   memcpy(&chosen, options, options->struct_size < sizeof chosen ? options->struct_size : sizeof chosen);
-  /* Before /proc turns read-only. Should memory run out, the candidate goes first. */
+  /* Set before /proc becomes read-only. When memory runs out, the kernel kills the candidate first. */
   write_file("/proc/self/oom_score_adj", "1000");
   uint32_t walls = enter_namespaces();
   sigset_t child;

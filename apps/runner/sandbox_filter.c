@@ -21,7 +21,7 @@
 #error "seccomp: name this architecture"
 #endif
 
-/* Newer than the oldest C library we build with; the numbers are the same everywhere but on alpha. */
+/* Newer than the oldest supported C library; the numbers are the same everywhere but on alpha. */
 #ifndef __NR_mount_setattr
 #define __NR_mount_setattr 442
 #endif
@@ -30,7 +30,7 @@
 #endif
 
 #define LOAD_NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
-/* Low half of an argument; both supported byte orders are little endian. */
+/* Low half of an argument; all supported machines are little endian. */
 #define LOAD_ARG(index) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[index]))
 #define ALLOW BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define REFUSE(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
@@ -38,7 +38,7 @@
 #define REFUSE_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), REFUSE(EPERM)
 #define KILL_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), KILL
 
-/* Another instruction set has other numbers (32-bit calls, x32): no honest candidate uses it. */
+/* Other instruction sets have other numbers (32-bit calls, x32); no honest candidate uses them. */
 #define CHECK_ARCH                                                         \
   BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)), \
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_HERE, 1, 0), KILL, LOAD_NUMBER
@@ -61,7 +61,7 @@ static int install(const struct sock_filter* filter, size_t count) {
 }
 #define INSTALL(filter) install(filter, sizeof(filter) / sizeof((filter)[0]))
 
-/* Without a pid namespace the judge and the worker are in reach of kill: only signals to oneself are left. */
+/* Without a pid namespace, kill could reach the judge and the worker, so only signals to the process itself stay. */
 static int refuse_foreign_signals(void) {
   const unsigned self = (unsigned)getpid();
   const struct sock_filter filter[] = {
@@ -87,7 +87,7 @@ int kgen_sandbox_install_filter(int own_pid_namespace) {
   static const struct sock_filter filter[] = {
       CHECK_ARCH,
       CHECK_X32,
-      /* Other processes: the judge must stay unreadable even where the namespaces could not be had. */
+      /* Other processes: the judge must stay unreadable even without namespaces. */
       REFUSE_CALL(ptrace),
       REFUSE_CALL(process_vm_readv),
       REFUSE_CALL(process_vm_writev),
@@ -95,7 +95,7 @@ int kgen_sandbox_install_filter(int own_pid_namespace) {
       REFUSE_CALL(pidfd_open),
       REFUSE_CALL(kcmp),
       REFUSE_CALL(rt_tgsigqueueinfo),
-      /* The walls themselves. */
+      /* Changes of the isolation itself. */
       REFUSE_CALL(mount),
       REFUSE_CALL(umount2),
       REFUSE_CALL(mount_setattr),
@@ -111,7 +111,7 @@ int kgen_sandbox_install_filter(int own_pid_namespace) {
       REFUSE_CALL(setns),
       REFUSE_CALL(open_by_handle_at),
       REFUSE_CALL(name_to_handle_at),
-      /* Kernel surface that no kernel of ours needs. */
+      /* Parts of the kernel that no candidate needs. */
       REFUSE_CALL(bpf),
       REFUSE_CALL(perf_event_open),
       REFUSE_CALL(userfaultfd),
@@ -141,7 +141,7 @@ int kgen_sandbox_install_filter(int own_pid_namespace) {
       REFUSE_CALL(clock_adjtime),
       REFUSE_CALL(settimeofday),
       REFUSE_CALL(adjtimex),
-      /* Its flags lie in memory where a filter cannot look. ENOSYS: the C library falls back to clone. */
+      /* A filter cannot read its flags, which are in memory. After ENOSYS, the C library falls back to clone. */
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone3, 0, 1),
       REFUSE(ENOSYS),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_clone, 0, 4),

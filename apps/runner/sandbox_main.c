@@ -1,7 +1,7 @@
 /**
  * \file
- * kgen-sandbox: runs a program, usually a compiler, in the sandbox of the runners, with a file system that has a
- * toolchain and one writable directory in it and nothing else.
+ * kgen-sandbox: runs a program, usually a compiler, in the sandbox of the runners, with a file system that contains
+ * only a toolchain and one writable directory.
  *
  *   kgen-sandbox --report FILE [--directory DIR] [--read PATH]... [--hide DIR]... [--] [PROGRAM ARGUMENT...]
  *
@@ -28,7 +28,7 @@
 #include "runner_protocol.h"
 #include "sandbox.h"
 
-/* Where toolchains lie, and what a program needs to start. What is missing on a machine is skipped. */
+/* Paths of toolchains, and files that a program needs to start. Missing paths are skipped. */
 static const char* const k_system_paths[] = {"/usr",
                                              "/bin",
                                              "/sbin",
@@ -154,7 +154,7 @@ static int watch(int status_fd, int signal_fd, int* asked) {
 
 static _Noreturn void end_by(int number) {
   const struct rlimit none = {0, 0};
-  setrlimit(RLIMIT_CORE, &none); /* the core would be ours, and of no use */
+  setrlimit(RLIMIT_CORE, &none); /* a core dump of this process would be useless */
   signal(number, SIG_DFL);
   sigset_t all;
   sigfillset(&all);
@@ -164,7 +164,7 @@ static _Noreturn void end_by(int number) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-/* The leak checker cannot look at its process through the new root, and would end us in its own way. */
+/* The leak checker cannot inspect its process through the new root, and would end this process with an error. */
 int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return 1; }
 #endif
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
   report_facts(report_fd, facts[0]);
   int asked = 0;
   const int ended = watch(status[0], signal_fd, &asked);
-  close(status[0]); /* a supervisor that is still there ends everything now */
+  close(status[0]); /* a supervisor that still runs now ends everything */
   while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
   }
   if (asked != 0) end_by(asked);

@@ -18,8 +18,7 @@
 #define __NR_mount_setattr 442
 #endif
 
-/* The scratch file system is put together here and bound to its places afterwards. /proc is covered by a fresh one in
- * the end. */
+/* The scratch file system is built here and bound to its places afterwards. A fresh /proc covers it in the end. */
 #define STAGE KGEN_SANDBOX_STAGE
 
 enum { k_max_covered = 32 };
@@ -34,7 +33,7 @@ struct view {
   int count;
 };
 
-/* Before Linux 5.12: each mount for itself. Flags that an outer namespace locked must be repeated. */
+/* Before Linux 5.12, each mount is changed separately. Flags that an outer namespace locked must be repeated. */
 static int remount_each_read_only(void) {
   FILE* table = fopen("/proc/self/mountinfo", "re");
   if (table == NULL) return -1;
@@ -63,7 +62,7 @@ static int remount_each_read_only(void) {
     if (strstr(options, "noatime") != NULL) flags |= MS_NOATIME;
     if (strstr(options, "nodiratime") != NULL) flags |= MS_NODIRATIME;
     if (strstr(options, "relatime") != NULL) flags |= MS_RELATIME;
-    /* Covered mounts cannot be reached by their path, so a missing path is no hole; a refusal is. */
+    /* Covered mounts cannot be reached by their path, so a missing path is safe; a refusal is not. */
     if (mount(NULL, path, NULL, flags, NULL) != 0 && errno != ENOENT && errno != EINVAL) answer = -1;
   }
   free(line);
@@ -109,7 +108,7 @@ static int bind_device(const char* path) {
   return kgen_sandbox_bind(path, target);
 }
 
-/* A device directory with next to nothing in it: as root, a block device of the host would open without asking. */
+/* Builds a minimal device directory, because root could open a block device of the host. */
 int kgen_sandbox_build_devices(const char* const* extra) {
   static const char* const always[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
   if (mkdir(STAGE "/dev", 0755) != 0 || mkdir(STAGE "/dev/shm", 0755) != 0) return -1;
@@ -131,7 +130,7 @@ int kgen_sandbox_is_below(const char* path, const char* directory) {
   return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-/* Remembers a directory that will be covered. What does not exist, or lies in a covered one, needs no cover. */
+/* Remembers a directory to cover. A missing directory, or one inside a covered one, needs no cover. */
 static int cover(struct view* view, const char* path) {
   char resolved[PATH_MAX];
   struct stat info;
@@ -152,7 +151,7 @@ static int cover(struct view* view, const char* path) {
   return 0;
 }
 
-/* Makes a path visible again that lies below a covered directory. One that *is* covered stays so. */
+/* Makes a path below a covered directory visible again. A path that *is* covered stays covered. */
 static int uncover(struct view* view, const char* path) {
   char resolved[PATH_MAX];
   char target[PATH_MAX + 64];
@@ -169,7 +168,7 @@ static int uncover(struct view* view, const char* path) {
   return 0;
 }
 
-/* Puts the kept directory where the private /tmp will have it. */
+/* Binds the kept directory into the private /tmp. */
 static int bind_kept(const struct view* view, const char* directory) {
   char resolved[PATH_MAX];
   char target[PATH_MAX + 64];
@@ -205,8 +204,8 @@ static int build_scratch(const struct kgen_sandbox_options* options, struct view
 }
 
 int kgen_sandbox_mount_proc(const char* path) {
-  /* Read-only: as root, /proc/sys would take writes that concern the whole machine. It is the mount that is so, where
-   * the kernel allows, not the file system: a part of it may have to be opened again. */
+  /* Read-only, because root could change the whole machine through /proc/sys. Where the kernel allows, only the mount
+   * is read-only, not the file system, because a part of it may have to become writable again. */
   const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
   if (mount("proc", path, "proc", flags, NULL) != 0) return mount("proc", path, "proc", flags | MS_RDONLY, NULL);
   if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL) == 0) return 0;

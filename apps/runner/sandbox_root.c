@@ -15,7 +15,7 @@
 
 #define STAGE KGEN_SANDBOX_STAGE
 
-/* The kernel follows as many before it answers ELOOP. */
+/* The kernel's own limit before ELOOP. */
 enum { k_max_links = 40 };
 
 static int stage_path(const char* path, char out[PATH_MAX]) {
@@ -29,7 +29,7 @@ static int is_same_file(const char* one, const char* other) {
          first.st_ino == second.st_ino;
 }
 
-/* Repeats a symbolic link in the stage and says in `next` where the path goes on. */
+/* Copies a symbolic link to the stage and sets `next` to the path that it leads to. */
 static int repeat_link(const char* link, const char* rest, char next[PATH_MAX]) {
   char target[PATH_MAX];
   char staged[PATH_MAX];
@@ -43,8 +43,8 @@ static int repeat_link(const char* link, const char* rest, char next[PATH_MAX]) 
   return made < PATH_MAX ? 0 : -1;
 }
 
-/* Walks path from the root, making its directories in the stage. 0: `walked` is what to bind, without a link in it.
- * 1: a link was met, go on with `next`. 2: there is no such file. -1: it cannot be done. */
+/* Walks path from the root, creating its directories in the stage. 0: `walked` is the path to bind, without links. 1: a
+ * link was found, go on with `next`. 2: there is no such file. -1: it failed. */
 static int walk(const char* path, char walked[PATH_MAX], char next[PATH_MAX]) {
   char staged[PATH_MAX];
   struct stat info;
@@ -53,7 +53,7 @@ static int walk(const char* path, char walked[PATH_MAX], char next[PATH_MAX]) {
   for (const char* at = path; *at != '\0';) {
     const size_t size = strcspn(at, "/");
     const char* rest = at + size + strspn(at + size, "/");
-    if (size == 2 && at[0] == '.' && at[1] == '.') { /* no links before it: the parent is the text before */
+    if (size == 2 && at[0] == '.' && at[1] == '.') { /* without links before it, the parent is the text before it */
       while (length > 0 && walked[--length] != '/') {
       }
       walked[length] = '\0';
@@ -73,7 +73,7 @@ static int walk(const char* path, char walked[PATH_MAX], char next[PATH_MAX]) {
   return 0;
 }
 
-/* Makes a path visible at its own place, with every symbolic link on the way. */
+/* Binds a path at its own place, with every symbolic link on the way. */
 static int expose(const char* path) {
   char walked[PATH_MAX];
   char next[PATH_MAX];
@@ -89,7 +89,7 @@ static int expose(const char* path) {
       memcpy(now, next, strlen(next) + 1);
       continue;
     }
-    /* The whole file system, or what stands in its place here, is no toolchain. */
+    /* The whole file system is no toolchain, and neither are the paths of the stage. */
     if (walked[0] == '\0' || kgen_sandbox_is_below(walked, "/proc") || kgen_sandbox_is_below(walked, "/dev")) return 0;
     if (stage_path(walked, staged) != 0) return -1;
     return is_same_file(walked, staged) ? 0 : kgen_sandbox_bind(walked, staged);
@@ -97,7 +97,7 @@ static int expose(const char* path) {
   return 0;
 }
 
-/* An empty directory over one that something exposed has brought along; what was exposed inside of it comes back. */
+/* Covers a directory that an exposed one contains with an empty one; paths exposed inside of it are bound again. */
 static int cover_path(const char* path, const char* const* exposed) {
   char staged[PATH_MAX];
   char resolved[PATH_MAX];
@@ -118,7 +118,7 @@ static int by_length(const void* one, const void* other) {
   return (first > second) - (first < second);
 }
 
-/* Outer ones first: what an outer one brings back, an inner one may cover again. */
+/* Outer directories first: an inner one may cover paths that an outer one has bound again. */
 static int cover_all(const char* const* hidden, const char* const* exposed) {
   size_t count = 1;
   while (hidden != NULL && hidden[count - 1] != NULL) ++count;
@@ -145,7 +145,7 @@ static int cover_all(const char* const* hidden, const char* const* exposed) {
   return answer;
 }
 
-/* Takes the read-only flag off a mount. Its other flags may be locked and are repeated. */
+/* Removes the read-only flag of a mount. Its other flags may be locked and are repeated. */
 int kgen_sandbox_make_writable(const char* path) {
   struct statvfs info;
   if (statvfs(path, &info) != 0) return -1;
@@ -188,7 +188,7 @@ uint32_t kgen_sandbox_build_root(const struct kgen_sandbox_options* options, int
   uint32_t isolation = KGEN_ISOLATION_MOUNT;
   int built = build(options);
   if (built == 0 && own_pid_namespace && kgen_sandbox_mount_proc(STAGE "/proc") == 0) isolation |= KGEN_ISOLATION_PROC;
-  /* The old root ends up on top of the new one, and goes. */
+  /* The old root is then mounted over the new one, and is unmounted. */
   if (built == 0 && (chdir(STAGE) != 0 || syscall(SYS_pivot_root, ".", ".") != 0)) built = -1;
   if (built == 0) return umount2(".", MNT_DETACH) == 0 && chdir("/") == 0 ? isolation : 0;
   umount2(STAGE, MNT_DETACH);

@@ -2,7 +2,7 @@
 
     python kernelbench_trial.py CHECKOUT TASK CODE BACKEND
 
-Prints one JSON line: what it found, and the seconds inside its eval function. Its package imports clients of language
+Prints one JSON line: the result, and the seconds inside its eval function. Its package imports clients of language
 models and the like before it gets to the evaluator; those that are not installed are replaced by empty modules, which
 costs it nothing.
 """
@@ -24,7 +24,7 @@ UNUSED = {"dotenv", "openai", "litellm", "tqdm", "requests", "pydantic", "datase
 
 
 class _BaseModel:
-    """As much of pydantic.BaseModel as a plain record needs: members from class defaults and keyword arguments."""
+    """The part of pydantic.BaseModel that a plain record needs: members from class defaults and keyword arguments."""
 
     def __init__(self, **members):
         for name in getattr(type(self), "__annotations__", {}):
@@ -34,7 +34,7 @@ class _BaseModel:
 
 
 class _EmptyModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Stands last in sys.meta_path: reached only for what is not installed."""
+    """The last entry of sys.meta_path: used only for modules that are not installed."""
 
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in UNUSED:
@@ -73,7 +73,7 @@ def import_evaluator(checkout: pathlib.Path):
 
 def main() -> None:
     checkout, task, code, backend = sys.argv[1:5]
-    # It prints its progress; our line is the only one on standard output.
+    # It prints its progress; standard output must hold only the JSON line.
     output = os.dup(1)
     os.dup2(2, 1)
     evaluator = import_evaluator(pathlib.Path(checkout))

@@ -17,7 +17,7 @@ SOFTMAX, SUM, MATMUL = 23, 47, 1
 
 @dataclass(frozen=True)
 class Candidate:
-    """One text to judge, the number of its task in level 1, and whether it is right."""
+    """One source to judge, the number of its task in level 1, and whether it is correct."""
 
     name: str
     problem: int
@@ -44,7 +44,7 @@ TRITON_BODIES = {
 
 
 def edited(file: str, edits: list[tuple[str, str]]) -> str:
-    """The kernel in that file with the edits made, each exactly once."""
+    """The kernel in a file with the edits applied, each exactly once."""
     source = (CANDIDATES / file).read_text(encoding="utf-8")
     for old, new in edits:
         if source.count(old) != 1:
@@ -67,7 +67,7 @@ def _right() -> list[tuple[str, int, str, str]]:
     for problem, name in ((SOFTMAX, "softmax"), (SUM, "sum"), (MATMUL, "matmul")):
         found.append((name, problem, "cuda", edited(f"{name}.cu", [])))
         found.append((name, problem, "triton", edited(f"{name}.py", [])))
-    # The same work in another shape, as a search tries it.
+    # The same work in another form, as a search would try it.
     def again(name: str, problem: int, target: str, old: str, new: str) -> None:
         found.append((name, problem, target, _elementwise(problem, target, bodies[target][problem], [(old, new)])))
 

@@ -1,11 +1,11 @@
-"""How far verdicts can be trusted on this GPU: noise, sensitivity, what a failure costs, what verification costs.
+"""Measures verdicts on this GPU: noise, sensitivity, the cost of a failure, the cost of verification.
 
     python bench/gpu/noise.py --kgen build/bin/kgen [--only aa] [--repeat 20] [--json FILE]
 
-aa            one kernel again and again, each time in a fresh process: by how much two of its scores differ, for
+aa            one kernel repeatedly, each time in a fresh process: the difference between its scores, for
               kernels of about 5 us, 20 us, 100 us and 1 ms on an H200 (--sizes). The kernel reads and writes once.
-              `native` is a CUDA kernel; `torch` is the very operation of the reference, whose score should be 1.
-sensitivity   the kernel, and the same with 2 % more traffic: how often the slower one is called slower.
+              `native` is a CUDA kernel; `torch` is the operation of the reference itself, with an expected score of 1.
+sensitivity   the kernel, and the same with 2 % more traffic: how often the slower one gets the lower score.
 failures      from the death of a candidate until it is known, to its record (its process has been taken apart by then, which
               takes the driver a while), and until the next one is loaded: by a signal, by a fault of the device, by a
               kernel that never ends.
@@ -34,7 +34,7 @@ ROW_BYTES = 16384
 #: Bytes of the input; a call moves twice as many.
 SIZES = {"5 us": 4 * MIB, "20 us": 32 * MIB, "100 us": 180 * MIB, "1 ms": 1900 * MIB}
 BEAT_S = 0.25
-#: Timed calls, and as many replays, of a verdict whose cost is taken apart.
+#: Timed calls, and as many replays, of a verdict of known length.
 SAME_CALLS = 44
 HANG_TIMEOUT_S = 3.0
 #: Phases that begin when a candidate can be called.
@@ -84,12 +84,12 @@ def differences(scores: list[float]) -> list[float]:
 
 
 def calls_it_slower(fast: list[float], slow: list[float]) -> int:
-    """Of pairs of scores, in how many the slower kernel has the lower one."""
+    """The number of pairs in which the slower kernel has the lower score."""
     return sum(b < a for a, b in zip(fast, slow))
 
 
 class Table:
-    """Lines of medians and 95th percentiles, printed at once and kept."""
+    """A table of medians and 95th percentiles; each line is printed at once and kept."""
 
     def __init__(self) -> None:
         self.lines: list[dict] = []
@@ -119,7 +119,7 @@ class Bench:
         return answer
 
     def scores(self, task: dict, target: str, source: str, repeat: int) -> dict[str, list[float]]:
-        """Ratios by kind, and the kernel's own time in microseconds, of evaluations in fresh processes."""
+        """Scores by kind, and the kernel's own time in microseconds, from evaluations in fresh processes."""
         found: dict[str, list[float]] = {"call": [], "device": [], "microseconds": []}
         for _ in range(repeat):
             answer = self.judge(task, target, source)
@@ -219,7 +219,8 @@ class Bench:
             walls: dict[str, list[float]] = {}
             for _ in range(max(3, self.repeat // 4)):
                 for what, full in (("compared in full", SAME_CALLS), ("in canary lines", 0)):
-                    # No interval is narrower than nothing (that of one sample is nothing): both end with as many samples.
+                    # A negative limit disables the interval criterion, so that both end with the same number of
+                    # samples.
                     measure = {"max_relative_interval": -1, "max_samples": SAME_CALLS, "full_comparisons": full}
                     answer = self.judge(task, "cuda", source, measure=measure)
                     walls.setdefault(what, []).append(1e3 * answer.seconds)

@@ -1,11 +1,11 @@
-"""What a verdict costs on a GPU: KernelBench's own evaluator and kgen, in one run on one machine. Prints medians.
+"""Compares the cost of a verdict on a GPU: KernelBench's own evaluator and kgen, in one run on one machine. Prints medians.
 
     python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT
     python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT --only mixed --skip-kernelbench
     python bench/gpu/side_by_side.py --kgen build/bin/kgen --kernelbench CHECKOUT --only mixed --gpus 1
 
 KernelBench runs in a fresh process per verdict, with 5 correctness and 100 timed trials; its time is that of the whole
-process. kgen answers through one `kgen worker`; its time is from sending the request to having the record. Warm means:
+process. kgen answers through one `kgen worker`; its time is from sending the request to receiving the record. Warm means:
 the worker is up, the task is admitted, a standby runner is ready (--settle seconds after the verdict before). The
 candidate is new in every trial (a comment with a random number makes its text new), unless the row says "cached".
 """
@@ -30,12 +30,12 @@ from worker_client import Worker, busy_and_waiting, load_task, make_candidate
 
 HERE = pathlib.Path(__file__).resolve().parent
 RELU_TASK = HERE / "tasks" / "relu_4096.py"
-#: Phases of an evaluation in which the device is not used: it may work for another one meanwhile.
+#: Phases without the device, which may work for another evaluation meanwhile.
 OFF_DEVICE = ("compile", "admit", "build", "wait")
 
 
 def fresh(source: str, target: str) -> str:
-    """The same program as a text that nobody has seen: inside the kernel, where a cache by content must notice."""
+    """The same program as a new text: the change is inside the kernel, so that a cache by content misses."""
     mark = secrets.token_hex(8)
     if target == "cuda":
         return f"// {mark}\n{source}"
@@ -46,7 +46,7 @@ def fresh(source: str, target: str) -> str:
 
 
 class Bench:
-    """What the rows share: options, a scratch folder, one warm worker, what was measured."""
+    """State of all rows: options, a scratch folder, one warm worker, the results."""
 
     def __init__(self, options: argparse.Namespace, scratch: pathlib.Path):
         self.options = options
@@ -67,7 +67,7 @@ class Bench:
         return worker
 
     def end_worker(self) -> None:
-        """The next row gets a new one."""
+        """Ends the worker; the next row starts a new one."""
         if self._worker is not None:
             self._worker.close()
         self._worker = None
@@ -82,7 +82,7 @@ class Bench:
 
     def kernelbench(self, row: str, task: pathlib.Path, source: str, backend: str, environment: dict,
                     repeat: int) -> None:
-        """Fresh processes, one after the other, with these variables besides ours."""
+        """Runs fresh processes, one after the other, with additional environment variables."""
         if self.options.skip_kernelbench:
             return
         code = self.scratch / "kernelbench.py"
@@ -107,13 +107,13 @@ class Bench:
     # kgen -------------------------------------------------------------------------------------------------------
 
     def warm_up(self, task: dict, target: str, source: str) -> None:
-        """Admits the task, and builds what the first candidate of a kind builds (a precompiled header, say)."""
+        """Admits the task, and builds what only the first candidate of a kind builds (such as a precompiled header)."""
         answer = self.worker.judge(task, target, fresh(source, target))
         say(f"  warm-up: {answer.outcome} in {answer.seconds:.2f} s; {phase_line(answer)}")
         time.sleep(self.options.settle)
 
     def kgen(self, row: str, task: dict, target: str, source) -> None:
-        """`source` is a text (cached) or gives a new one for each trial."""
+        """`source` is a text (cached) or a function that returns a new text for each trial."""
         for _ in range(self.options.repeat):
             answer = self.worker.judge(task, target, source() if callable(source) else source)
             self.note(row, "kgen", answer.seconds, answer.outcome, {"phases": phases_of(answer)})
@@ -158,14 +158,14 @@ class Utilization:
 
 
 def use_first_gpus(count: int) -> None:
-    """For this process and those that it starts, so that one machine can be measured with one GPU and with several."""
+    """Restricts this process and its children to `count` GPUs, to compare one GPU with several on one machine."""
     seen = os.environ.get("CUDA_VISIBLE_DEVICES")
     names = seen.split(",") if seen else [str(index) for index in range(count)]
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(names[:count])
 
 
 def shared_gpus(kgen: str, cache: pathlib.Path) -> list[str]:
-    """The UUIDs of those that share what names no device."""
+    """The UUIDs of the GPUs that share the requests without a device."""
     told = subprocess.run([kgen, "devices", "--json", "--cache-dir", str(cache)], capture_output=True, text=True,
                           timeout=300, check=True).stdout
     gpus = json.loads(told)["gpus"]
@@ -178,7 +178,7 @@ def uses_device(phase: str) -> bool:
 
 
 def by_device(answers: list, kernels_ran: dict[str, float], waiting: float) -> dict[str, dict]:
-    """What each GPU did in the time in which something waited for a verdict."""
+    """Utilization of each GPU while a verdict was awaited."""
     devices = {}
     for uuid in sorted({answer.device for answer in answers if answer.device}):
         there = [answer for answer in answers if answer.device == uuid]
@@ -234,7 +234,7 @@ def row_triton(bench: Bench) -> None:
     task, source = load_task(RELU_TASK), read_candidate("elementwise.py")
     cached, cold = "Triton ReLU 4096 x 4096, JIT cached", "Triton ReLU 4096 x 4096, JIT cold"
     kept = {"TRITON_CACHE_DIR": str(bench.scratch / "triton")}
-    # The first finds an empty folder and fills it.
+    # The first process finds an empty folder and fills it.
     bench.kernelbench(cold, RELU_TASK, source, "triton", kept, 1)
     bench.kernelbench(cached, RELU_TASK, source, "triton", kept, bench.options.repeat)
     bench.warm_up(task, "triton", source)
@@ -260,7 +260,7 @@ def row_triton_19(bench: Bench) -> None:
 
 
 def row_admit_19(bench: Bench) -> None:
-    """A worker of its own with an empty cache, for admissions are remembered."""
+    """Uses a worker of its own with an empty cache, because admissions are cached."""
     task = load_task(bench.level1(19), "single_operator")
     with bench.new_worker(pathlib.Path(tempfile.mkdtemp(dir=bench.scratch))) as worker:
         answer = worker.wait(worker.describe(task))
@@ -269,12 +269,12 @@ def row_admit_19(bench: Bench) -> None:
 
 
 def row_mixed(bench: Bench) -> None:
-    """All forty at once through one warm worker: what the queue makes of them."""
+    """All forty at once through one warm worker, to measure its queue."""
     chosen = mixed.candidates()
     tasks = {problem: load_task(bench.level1(problem), "single_operator") for problem in {c.problem for c in chosen}}
     gpus = shared_gpus(bench.options.kgen, bench.scratch / "cache")
     for problem, task in sorted(tasks.items()):
-        # Each GPU admits for itself.
+        # Each GPU admits the task separately.
         for request in [bench.worker.describe(task, {"device": uuid}) for uuid in gpus]:
             answer = bench.worker.wait(request)
             say(f"  level1/{problem}: {'admitted' if answer.description else answer.error} in {answer.seconds:.1f} s")
@@ -332,7 +332,7 @@ def table(results: dict[str, dict]) -> str:
         ours = result.get("kgen")
         cells = [f"{statistics.median(side['seconds']):.2f} s" if side else "-" for side in (theirs, ours)]
         ratio = "-"
-        # What failed did less work than a verdict.
+        # A failed evaluation did less work than a verdict.
         if theirs and ours and {*theirs["verdicts"], *ours["verdicts"]} == {"correct"}:
             ratio = f"{statistics.median(theirs['seconds']) / statistics.median(ours['seconds']):.1f}"
         if "per_hour" in result:
@@ -387,7 +387,7 @@ def main() -> int:
             say(f"{name}:")
             try:
                 row(bench)
-            except Exception as error:  # A row that fails must not lose those before it.
+            except Exception as error:  # A failing row must not lose the rows before it.
                 failed.append(name)
                 say(f"  {name} failed: {error!r}")
                 bench.end_worker()

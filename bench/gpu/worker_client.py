@@ -1,4 +1,4 @@
-"""A client of `kgen worker` (docs/protocol.md) that notes when each message came: what a verdict costs its user."""
+"""A client of `kgen worker` (docs/protocol.md) that records the time of each message: the cost of a verdict for its user."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ _HEADER = struct.Struct("<4sI")
 
 
 class WorkerError(RuntimeError):
-    """The worker ended, spoke another protocol, or answered a request with an error: nothing is known then."""
+    """The worker ended, broke the protocol, or answered a request with an error: there is no result."""
 
 
 @dataclass
 class Answer:
-    """What came back for one request, and when. Times are of time.monotonic()."""
+    """The messages for one request, with their times by time.monotonic()."""
 
     sent: float
     answered: float = 0.0
     record: dict | None = None
     description: dict | None = None
     error: dict | None = None
-    #: (time, phase) of every progress message that began a phase.
+    #: (time, phase) of every progress message at the beginning of a phase.
     phases: list[tuple[float, str]] = field(default_factory=list)
 
     @property
@@ -36,7 +36,7 @@ class Answer:
         return self.answered - self.sent
 
     def began(self, *phases: str, otherwise: float) -> float:
-        """When the first of these phases began."""
+        """Time at which the first of these phases began."""
         return next((at for at, phase in self.phases if phase in phases), otherwise)
 
     @property
@@ -59,7 +59,7 @@ def encode(message: dict) -> bytes:
 
 
 def read_frame(stream) -> dict | None:
-    """The next message of a binary stream; nothing at its end."""
+    """Reads the next message of a binary stream; None at its end."""
     header = stream.read(_HEADER.size)
     if not header:
         return None
@@ -116,7 +116,7 @@ class Worker:
         return self._send({"type": "describe", "task": task, "options": options or {}})
 
     def cancel(self, request_id: int) -> None:
-        """It is still answered, as a rule by an error."""
+        """Cancels a request; it is still answered, usually by an error."""
         self._write({"type": "cancel", "id": request_id})
 
     def wait(self, request_id: int) -> Answer:
@@ -136,7 +136,7 @@ class Worker:
             self._process.stdin.write(encode({"type": "shutdown"}))
             self._process.stdin.close()
         except (BrokenPipeError, ValueError):
-            pass  # It is gone, or was closed before.
+            pass  # It has ended, or was closed before.
         try:
             self._process.wait(timeout=30)
         except subprocess.TimeoutExpired:
@@ -191,7 +191,7 @@ class Worker:
 
 
 def busy_and_waiting(answers: list[Answer], device_phases) -> tuple[float, float]:
-    """How long some request was open, and for how much of that one of them was in a phase that uses the device."""
+    """Total time with open requests, and the part of it in which at least one was in a phase that uses the device."""
 
     def union(intervals: list[tuple[float, float]]) -> float:
         total, end = 0.0, float("-inf")

@@ -1,4 +1,4 @@
-// Dies at the next multiple of 250 ms of the monotonic clock, so that a watcher knows when it died.
+// Dies at the next multiple of 250 ms of the monotonic clock, so that the time of its death is known.
 #include <kernelgen/abi.h>
 #include <signal.h>
 #include <time.h>

@@ -4,7 +4,7 @@
 //
 // Every block needs the whole state of the step before, so the blocks of the grid meet at a barrier once a step: they
 // are all on the device together (a cooperative launch, checked beforehand). The state is double-buffered: in step t
-// everybody reads buffer t % 2 and writes the other one, which nobody reads until the barrier has been passed.
+// all blocks read buffer t % 2 and write the other one, which no block reads before the barrier.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

@@ -17,7 +17,7 @@ static int resolve(void* library, struct kgen_cuda_driver* driver, char* error, 
   }
   KGEN_CUDA_FUNCTIONS(KGEN_RESOLVE)
 #undef KGEN_RESOLVE
-  /* Exported by the driver of our tests alone. */
+  /* Only the tests' fake driver exports this symbol. */
   driver->is_fake = dlsym(library, "kgen_fake_cuda") != NULL;
   return 0;
 }

@@ -118,8 +118,8 @@ struct kgen_cuda_driver {
   int is_fake;
 };
 
-/* What is resolved here stays so: a candidate that is loaded later cannot put itself in between. The driver is
- * initialized. \return NULL with a reason in error. */
+/* Loads and initializes the driver and resolves its functions, so that a candidate that is loaded later cannot
+ * intercept them. \return NULL with a reason in error. */
 const struct kgen_cuda_driver* kgen_cuda_driver_load(char* error, size_t capacity);
 
 #endif

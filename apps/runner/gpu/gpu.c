@@ -7,12 +7,11 @@
 #include "../runner_support.h"
 #include "gpu_parts.h"
 
-/* Twice would put everything out of the cache. Longer, so that the device is still busy with it when the call of a
- * process that was stopped arrives: else the way there would be part of the call. */
+/* Two would empty the cache. More keep the device busy until the call of a process that was stopped arrives; otherwise
+ * the delay of its arrival would be part of the call. */
 enum { k_flush_l2_times = 6 };
 
-/* As torch instantiates its graphs, so that both sides are replayed alike. Drivers before CUDA 11.7 do not know
- * priorities. */
+/* torch's flags for graphs, so that both sides are replayed alike. Drivers before CUDA 11.7 do not know priorities. */
 enum { k_auto_free_on_launch = 1, k_use_node_priority = 8 };
 
 int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what) {
@@ -23,7 +22,7 @@ int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what) {
   return status;
 }
 
-/* The first use of the device. An evaluation needs it in several processes at a time. */
+/* Makes the first use of the device. An exclusive mode refuses it, because an evaluation uses several processes. */
 static int start(struct kgen_gpu* gpu) {
   const int status =
       kgen_gpu_checked(gpu, gpu->driver->context_retain(&gpu->context, gpu->device), "starting the device");
@@ -37,7 +36,7 @@ static int start(struct kgen_gpu* gpu) {
 
 const char* kgen_gpu_error(const struct kgen_gpu* gpu) { return gpu->error; }
 
-/* Writes the UUID of what it found to `text`. */
+/* Writes the UUID of the device that it found to `text`. */
 static int find_device(const struct kgen_cuda_driver* driver, const char* uuid, int* device, char text[48]) {
   int count = 0;
   if (driver->device_get_count(&count) != CU_OK) return -1;
@@ -50,7 +49,7 @@ static int find_device(const struct kgen_cuda_driver* driver, const char* uuid, 
   return -1;
 }
 
-/* Everything that a call needs later is made now: a candidate must find nothing left to influence. */
+/* Creates everything that later calls need, because a candidate could influence what is created after it is loaded. */
 static int set_up(struct kgen_gpu* gpu) {
   const struct kgen_cuda_driver* driver = gpu->driver;
   int l2_bytes = 0;
@@ -130,20 +129,20 @@ int kgen_gpu_begin_call(struct kgen_gpu* gpu, void* stream) {
 }
 
 int kgen_gpu_begin_replay(struct kgen_gpu* gpu, void* stream) {
-  /* Taken for short, so that there are rather too many; a launch may take longer than the last one. */
+  /* The time is estimated low, so that there are too many flushes rather than too few. */
   enum { k_flush_ns = 60000, k_max_flushes = 200 };
   const int64_t wanted = 2 + 2 * gpu->launching_ns / k_flush_ns;
   gpu->replaying = 1;
   return begin(gpu, stream, (int)(wanted < k_max_flushes ? wanted : k_max_flushes));
 }
 
-/* Forgets a slow launch slowly. */
+/* Keeps the time of the longest launch, which decays slowly. */
 static void note_launch(struct kgen_gpu* gpu) {
   const int64_t taken = kgen_now_ns() - gpu->began_ns;
   gpu->launching_ns = taken > gpu->launching_ns ? taken : gpu->launching_ns - (gpu->launching_ns - taken) / 4;
 }
 
-/* Between two events that have happened. *ns is 0 where they cannot tell. */
+/* Time between two completed events. *ns is 0 where it is unknown. */
 static int elapsed(const struct kgen_gpu* gpu, void* start, void* end, int64_t* ns) {
   float milliseconds = 0;
   const int status = gpu->driver->event_elapsed(&milliseconds, start, end);
@@ -228,7 +227,7 @@ void kgen_gpu_free_graph(struct kgen_gpu* gpu, void* graph) {
   if (graph != NULL) gpu->driver->graph_executable_destroy(graph);
 }
 
-/* -- what the device can do --------------------------------------------------------------------------------------- */
+/* -- facts about the device --------------------------------------------------------------------------------------- */
 
 static int64_t copy_once(struct kgen_gpu* gpu, void* to, const void* from, uint64_t bytes) {
   const struct kgen_cuda_driver* driver = gpu->driver;

@@ -1,11 +1,11 @@
 /**
  * \file
  * A GPU, as the judge and both kinds of runner use it: facts, memory that two processes share, timed calls, graphs.
- * Plain C. The driver is found when the first function is called, so one build serves machines with and without one.
+ * Plain C. The first call loads the driver, so one build serves machines with and without one.
  *
- * Only a vendor's driver API is behind it (CUDA now); nothing here knows tensors. Functions that answer int give 0, or
- * a positive number of the driver's with the reason in kgen_gpu_error(). Open a device after fork, never before;
- * resolve everything (kgen_gpu_open does) before a candidate is loaded. One thread at a time.
+ * It uses a vendor's driver API only (CUDA now), and knows no tensors. Functions with the result int return 0, or a
+ * positive error number of the driver with the reason in kgen_gpu_error(). Open a device after fork, never before, and
+ * before a candidate is loaded. One thread at a time.
  */
 #ifndef KERNELGEN_RUNNER_GPU_H
 #define KERNELGEN_RUNNER_GPU_H
@@ -18,15 +18,15 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* everything else in the library is hidden */
 
-/** What the driver says about a device. Numbers that it does not tell are 0. Sizes in bytes. */
+/** The driver's facts about a device. Unknown numbers are 0. Sizes in bytes. */
 struct kgen_gpu_facts {
   uint32_t struct_size;
   int32_t index;          /**< in the driver's order, after CUDA_VISIBLE_DEVICES */
-  char vendor[16];        /**< "nvidia"; "fake" for the device of the tests: its times are no results */
+  char vendor[16];        /**< "nvidia"; "fake" for the tests' device, with times that mean nothing */
   char name[128];         /**< "NVIDIA H200" */
   char uuid[48];          /**< "GPU-aabbccdd-..." */
   char architecture[16];  /**< "sm_90" */
-  int32_t driver_version; /**< 13000 is 13.0: the newest CUDA that the driver serves */
+  int32_t driver_version; /**< the newest CUDA that the driver supports; 13000 is 13.0 */
   int32_t multiprocessors;
   int32_t warp_threads;
   int32_t threads_per_block;
@@ -38,13 +38,13 @@ struct kgen_gpu_facts {
   int32_t memory_bus_bits;
   int32_t cooperative_launch; /**< 1: all blocks of a grid can meet at a barrier */
   uint64_t shared_bytes_per_block;
-  uint64_t shared_bytes_per_block_optin; /**< after a kernel asked for more than the default */
+  uint64_t shared_bytes_per_block_optin; /**< limit for a kernel that asks for more than the default */
   uint64_t shared_bytes_per_multiprocessor;
   uint64_t l2_bytes;
   uint64_t memory_bytes;
 };
 
-/** \return how many devices there are; -1 with a reason in error where there is no driver or it does not work. */
+/** \return the number of devices; -1 with a reason in error where there is no driver or it does not work. */
 int kgen_gpu_count(char* error, size_t capacity);
 /** \return 0, or -1 with a reason in error. */
 int kgen_gpu_read_facts(int index, struct kgen_gpu_facts* facts, char* error, size_t capacity);
@@ -52,51 +52,53 @@ int kgen_gpu_read_facts(int index, struct kgen_gpu_facts* facts, char* error, si
 struct kgen_gpu;
 
 /**
- * Takes the device of that UUID into use: its primary context becomes current, as torch and the CUDA runtime have it.
+ * Opens the device with this UUID: its primary context becomes current, as with torch and the CUDA runtime.
  * \param uuid NULL or "": the first device
  * \return NULL with a reason in error.
  */
 struct kgen_gpu* kgen_gpu_open(const char* uuid, char* error, size_t capacity);
 void kgen_gpu_close(struct kgen_gpu* gpu);
-/** What the last call that failed said: "an illegal memory access was encountered (700)". Valid until the next one. */
+/** The error of the last failed call: "an illegal memory access was encountered (700)". Valid until the next call. */
 const char* kgen_gpu_error(const struct kgen_gpu* gpu);
 
-/** Device memory that another process can map: its address here, and a descriptor to hand over (the caller closes it).
- */
+/** Allocates device memory that another process can map: its address here, and a descriptor to send (the caller closes
+ * it). */
 int kgen_gpu_allocate_shared(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd);
-/** Maps memory of another process's kgen_gpu_allocate_shared. bytes as there. The descriptor stays the caller's. */
+/** Maps memory that another process's kgen_gpu_allocate_shared() made, of the same size. The caller keeps the
+ * descriptor.
+ */
 int kgen_gpu_import_shared(struct kgen_gpu* gpu, int fd, uint64_t bytes, void** address);
-/** Unmaps either. */
+/** Unmaps shared memory of either kind. */
 int kgen_gpu_free_shared(struct kgen_gpu* gpu, void* address);
 
 int kgen_gpu_memory(struct kgen_gpu* gpu, uint64_t* free_bytes, uint64_t* total_bytes);
-/** Private device memory. */
+/** Allocates private device memory. */
 int kgen_gpu_allocate(struct kgen_gpu* gpu, uint64_t bytes, void** address);
 int kgen_gpu_free(struct kgen_gpu* gpu, void* address);
-/** Queued on the stream; NULL is the legacy default stream, the one that torch starts with. */
+/** Queues a copy on the stream; NULL is the legacy default stream, which torch uses by default. */
 int kgen_gpu_copy(struct kgen_gpu* gpu, void* to, const void* from, uint64_t bytes, void* stream);
 int kgen_gpu_fill(struct kgen_gpu* gpu, void* address, int byte, uint64_t bytes, void* stream);
-/** Waits for everything that this process has queued, and reports what failed in it. */
+/** Waits for all work that this process has queued, and reports its failure. */
 int kgen_gpu_synchronize(struct kgen_gpu* gpu);
-/** A stream of ours that orders itself with the legacy default stream. */
+/** A stream that synchronizes with the legacy default stream. */
 void* kgen_gpu_stream(struct kgen_gpu* gpu);
 
-/** One timed call. All in nanoseconds. */
+/** Times of one call in nanoseconds. */
 struct kgen_gpu_call {
   int64_t device_ns; /**< between the two events on the stream; of a graph, between its marks */
   int64_t host_ns;   /**< from the end of kgen_gpu_begin_call until the stream was done, on CLOCK_MONOTONIC */
-  int64_t late_ns;   /**< from then until the whole device was done: more than a few microseconds is work elsewhere */
+  int64_t late_ns;   /**< from then until the whole device was done: more than a few microseconds is other work */
 };
 
-/** Puts inputs and outputs out of the L2 cache and records the start; all queued, nothing is waited for. */
+/** Queues a flush of the L2 cache and records the start; does not wait. */
 int kgen_gpu_begin_call(struct kgen_gpu* gpu, void* stream);
-/** The same for a graph. Launching one of thousands of nodes takes the host a millisecond; the flush goes on for as
- * long as that took before, so that it is no part of the call. */
+/** The same for a graph. Launching thousands of nodes takes the host a millisecond; the flush lasts as long as earlier
+ * launches, so that this time is no part of the call. */
 int kgen_gpu_begin_replay(struct kgen_gpu* gpu, void* stream);
 /** Records the end, waits for the stream, then for the device. */
 int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* call);
 
-/** What is queued on the stream between the two is captured instead of run, between marks. */
+/** Between these two calls, work on the stream is captured instead of run, between marks. */
 int kgen_gpu_begin_capture(struct kgen_gpu* gpu, void* stream);
 int kgen_gpu_end_capture(struct kgen_gpu* gpu, void* stream, void** graph);
 /** The marks by themselves, for captures that are made otherwise: first and last on a stream that is being captured.
@@ -109,12 +111,12 @@ void kgen_gpu_free_graph(struct kgen_gpu* gpu, void* graph);
 /** Bytes read plus bytes written per second by the best of several large copies within the device; 0 if it failed. */
 double kgen_gpu_copy_bandwidth(struct kgen_gpu* gpu);
 
-/** Clocks now, from the vendor's management library. */
+/** Current clocks, from the vendor's management library. */
 struct kgen_gpu_clocks {
   int32_t multiprocessor_mhz;
   int32_t memory_mhz;
   int32_t temperature_celsius;
-  int32_t throttled; /**< 1: power, heat or the board slows it down now */
+  int32_t throttled; /**< 1: power, heat or the board slows the device down */
 };
 /** \return 0, or -1 where there is no such library. */
 int kgen_gpu_read_clocks(struct kgen_gpu* gpu, struct kgen_gpu_clocks* clocks);

@@ -1,4 +1,4 @@
-/* Clocks come from NVIDIA's management library: the driver API does not tell them. */
+/* Clocks come from NVIDIA's management library, because the driver API does not report them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { k_clock_multiprocessor = 1, k_clock_memory = 2, k_sensor_gpu = 0 };
 
-/* nvmlClocksThrottleReasons. A power cap below the rated clock is how many boards run all day; these are not. */
+/* nvmlClocksThrottleReasons. A power cap below the rated clock is normal for many boards; these reasons are not. */
 enum { k_hardware_slowdown = 0x8, k_software_heat = 0x20, k_hardware_heat = 0x40, k_power_brake = 0x80 };
 
 struct management {

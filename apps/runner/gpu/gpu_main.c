@@ -27,7 +27,7 @@ static int complain(const char* why) {
   return k_machine_lacks;
 }
 
-/* A text of the driver's. Bytes outside ASCII are no name of a device that exists, and would not be JSON. */
+/* Prints a text of the driver. Names of real devices have no bytes outside ASCII, which could break the JSON. */
 static void print_text(const char* name, const char* text) {
   printf("\"%s\": \"", name);
   for (const char* at = text; *at != '\0'; ++at) {
@@ -74,7 +74,7 @@ static void print_facts(const struct kgen_gpu_facts* facts) {
   printf("\"cooperative_launch\": %s}\n", facts->cooperative_launch != 0 ? "true" : "false");
 }
 
-static int tell_facts(void) {
+static int list_facts(void) {
   char error[256] = "";
   const int count = kgen_gpu_count(error, sizeof error);
   if (count < 0) return complain(error);
@@ -88,7 +88,7 @@ static int tell_facts(void) {
   return 0;
 }
 
-static int tell_bandwidth(const char* uuid) {
+static int print_bandwidth(const char* uuid) {
   char error[256] = "";
   struct kgen_gpu* gpu = kgen_gpu_open(uuid, error, sizeof error);
   if (gpu == NULL) return complain(error);
@@ -133,7 +133,7 @@ static int answer_probes(const char* uuid) {
 int main(int argc, char** argv) {
   int status = k_usage;
   if (argc == 2 && strcmp(argv[1], "facts") == 0) {
-    status = tell_facts();
+    status = list_facts();
   } else if (argc == 3 && strcmp(argv[1], "bandwidth") == 0 && argv[2][0] != '\0') {
     status = tell_bandwidth(argv[2]);
   } else if (argc == 3 && strcmp(argv[1], "probe") == 0 && argv[2][0] != '\0') {

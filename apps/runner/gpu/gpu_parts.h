@@ -1,4 +1,4 @@
-/* What the files of gpu.h share. */
+/* Declarations that the files behind gpu.h share. */
 #ifndef KERNELGEN_RUNNER_GPU_PARTS_H
 #define KERNELGEN_RUNNER_GPU_PARTS_H
 
@@ -24,16 +24,16 @@ struct kgen_gpu {
   void* graph_start; /* recorded by graphs themselves */
   void* graph_end;
   int64_t began_ns;
-  int64_t launching_ns; /* what the host took to launch a graph, the longest of late */
+  int64_t launching_ns; /* the longest recent launch of a graph, on the host */
   int replaying;
-  cu_address scratch; /* what is written to put everything else out of the L2 cache */
+  cu_address scratch; /* memory that is written to flush the L2 cache */
   size_t scratch_bytes;
   unsigned char scratch_byte;
   struct kgen_gpu_shared shared[KGEN_GPU_MAX_SHARED];
 };
 
 void kgen_gpu_format_uuid(const struct cu_uuid* uuid, char text[48]);
-/* Keeps the reason if status is one. Answers status. */
+/* Keeps the reason if status is an error. Returns status. */
 int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what);
 
 #endif

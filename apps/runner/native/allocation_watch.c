@@ -9,7 +9,7 @@
 
 volatile uint64_t kgen_failed_allocation;
 
-/* A sanitizer brings its own malloc. */
+/* Sanitizers have their own malloc. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 extern void* __libc_malloc(size_t bytes);
@@ -45,7 +45,7 @@ EXPORTED void* aligned_alloc(size_t alignment, size_t bytes) {
 
 EXPORTED int posix_memalign(void** out, size_t alignment, size_t bytes) {
   if (alignment % sizeof(void*) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0) return EINVAL;
-  const int before = errno; /* this call reports by its result only */
+  const int before = errno; /* this function must not change errno */
   void* memory = watched(__libc_memalign(alignment, bytes), bytes);
   errno = before;
   if (memory == NULL && bytes != 0) return ENOMEM;

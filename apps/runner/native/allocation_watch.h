@@ -1,5 +1,5 @@
-/* The runner's own malloc family and mmap hand everything on to the C library, and remember a refusal: a crash or a
- * failure after it is "out of memory", not a bug at some address. */
+/* Replaces the malloc family and mmap by functions that call the C library's and remember a refusal: a later crash or
+ * failure is then "out of memory", not a bug at some address. */
 #ifndef KERNELGEN_ALLOCATION_WATCH_H
 #define KERNELGEN_ALLOCATION_WATCH_H
 

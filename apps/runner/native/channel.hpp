@@ -31,16 +31,16 @@ struct Command {
   std::vector<Fd> fds;
 };
 
-/// A reply with everything but its content filled in.
+/// Makes a reply without content.
 [[nodiscard]] kgen_reply make_reply(std::uint16_t op, std::uint64_t sequence);
-/// Puts text (cut to what fits) into a reply.
+/// Puts text, cut to the available size, into a reply.
 void set_text(kgen_reply& reply, std::string_view text);
 
-/// One thread at a time. Does not own the socket.
+/// A connection to the worker. One thread at a time. Does not own the socket.
 class Channel {
  public:
   explicit Channel(int socket) : socket_(socket) {}
-  /// Waits for the next command. Nothing when the worker is gone. Packets that are no commands are answered here.
+  /// Waits for the next command. Nothing when the worker is gone. Malformed packets are answered here.
   [[nodiscard]] std::optional<Command> receive() const;
   /// False when the worker is gone.
   bool send(const kgen_reply& reply) const;

@@ -36,7 +36,7 @@ void Device::release(void* address) {
 }
 
 void Device::fill(void* address, int byte, std::uint64_t bytes) {
-  // A fault of the candidate's shows in the call that follows.
+  // A fault of the candidate shows in the call that follows.
   kgen_gpu_fill(gpu_.get(), address, byte, bytes, stream());
 }
 
@@ -61,7 +61,7 @@ bool Device::finish(kgen_reply& reply) {
 
 bool Device::replay(void* graph, kgen_reply& reply) { return ok(kgen_gpu_replay(gpu_.get(), graph, stream()), reply); }
 
-/// The driver's fault says more than what the candidate made of it.
+/// The driver's fault is more precise than the candidate's message.
 bool Device::ok(int status, kgen_reply& reply) {
   if (status == 0) return true;
   reply.status = status == k_driver_out_of_memory ? KGEN_STATUS_OUT_OF_MEMORY : KGEN_STATUS_DEVICE_FAULT;
@@ -71,7 +71,7 @@ bool Device::ok(int status, kgen_reply& reply) {
 }
 
 void Device::refuse_capture(kgen_reply& reply) const {
-  // What the candidate itself said about it stays.
+  // The candidate's own message is kept.
   if (reply.text_length == 0) set_text(reply, error());
   reply.status = KGEN_STATUS_NOT_CAPTURABLE;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The GPU of this runner, from the candidate's point of view: memory, a stream, a clock.
+/// The GPU of a native runner: memory, a stream, a clock.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace kgen_runner {
 
-/// Opened in the sandbox, before anything of a candidate. One thread at a time.
+/// A GPU, opened in the sandbox before the candidate is loaded. One thread at a time.
 class Device {
  public:
-  /// Nothing, with the reason in `error`, where the device cannot be used.
+  /// nullptr, with the reason in `error`, where the device cannot be used.
   [[nodiscard]] static std::unique_ptr<Device> open(const std::string& uuid, std::string& error);
 
-  /// Maps the arena of the judge. nullptr when that fails; error() says why.
+  /// Maps the judge's arena. nullptr on failure; error() gives the reason.
   [[nodiscard]] std::byte* import_arena(int fd, std::uint64_t bytes);
-  /// nullptr when there is not as much.
+  /// nullptr when there is not enough memory.
   [[nodiscard]] void* allocate(std::uint64_t bytes);
   void release(void* address);
   void fill(void* address, int byte, std::uint64_t bytes);
@@ -32,10 +32,11 @@ class Device {
   bool begin(kgen_reply& reply);
   bool begin_replay(kgen_reply& reply);
   bool end(kgen_reply& reply);
-  /// Waits for what kgen_prepare queued. False with the fault in the reply.
+  /// Waits for the work that kgen_prepare queued. False with the fault in the reply.
   bool finish(kgen_reply& reply);
 
-  /// Captures what `queue` puts on the stream; nullptr with the reason in the reply. The graph lives as long as this.
+  /// Captures the work that `queue` puts on the stream; nullptr with the reason in the reply. The graph lives as long
+  /// as this object.
   template <class Queue>
   [[nodiscard]] void* capture(kgen_reply& reply, Queue&& queue) {
     void* graph = nullptr;

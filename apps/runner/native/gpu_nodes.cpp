@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view k_node = "nvidia";
 
-/// What stands behind "Device Minor:" on its line; empty without such a line.
+/// The value on a line that begins with `name`, such as "Device Minor:"; empty without such a line.
 std::string value_of(const fs::path& information, std::string_view name) {
   std::ifstream file(information);
   for (std::string line; std::getline(file, line);) {

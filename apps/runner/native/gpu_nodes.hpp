@@ -6,12 +6,13 @@
 
 namespace kgen_runner {
 
-/// The number in the name of a GPU's node, as NVIDIA's driver tells it below `told`; nothing where it does not.
+/// The number in the name of a GPU's device node, as NVIDIA's driver reports it below `told`; nothing where it is
+/// unknown.
 [[nodiscard]] std::optional<std::string> minor_of(const std::string& uuid,
                                                   const std::string& told = "/proc/driver/nvidia/gpus");
 
-/// The nodes that a runner on this GPU needs, of those in `dev`: /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm, ...; of
-/// other GPUs none, unless the driver does not tell which is whose. Names as in /dev.
+/// Device nodes that a runner needs for its GPU, among those in `dev`: /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm,
+/// ...; none of other GPUs, unless the driver does not report the numbers. Names as in /dev.
 [[nodiscard]] std::vector<std::string> gpu_nodes(const std::optional<std::string>& minor,
                                                  const std::string& dev = "/dev");
 

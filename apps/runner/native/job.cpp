@@ -17,14 +17,14 @@ constexpr std::size_t k_max_rank = 64;      // torch's own limit
 constexpr std::size_t k_max_items = 65536;  // a network has some hundreds
 constexpr int k_max_threads = 4096;
 
-/// Thrown and caught in this file only: a parser of this depth is clearer without a result type at every step.
+/// Thrown and caught in this file only: a nested parser is clearer without a result type at every step.
 struct Malformed {
   std::string reason;
 };
 
 [[noreturn]] void fail(std::string reason) { throw Malformed{std::move(reason)}; }
 
-/// The words of one line, taken from the front.
+/// The words of one line, read from the front.
 class Words {
  public:
   explicit Words(std::string_view line) : rest_(line) {}
@@ -37,7 +37,7 @@ class Words {
     return word;
   }
 
-  /// For the last word of a line, which may be empty (an empty string).
+  /// The last word of a line, which may be an empty string.
   std::string_view remainder() { return std::exchange(rest_, {}); }
 
   template <typename Number>
@@ -113,7 +113,7 @@ std::optional<Role> parse_role(std::string_view word) {
   for (int i = 0; i < k_role_count; ++i) {
     if (word == to_string(static_cast<Role>(i))) return static_cast<Role>(i);
   }
-  // The Python runner's report segment: nothing to a native candidate.
+  // A native candidate does not use the Python runner's report segment.
   if (word == "report") return std::nullopt;
   fail("unknown role");
 }
@@ -130,7 +130,7 @@ std::uint64_t add(std::uint64_t a, std::uint64_t b) {
   return sum;
 }
 
-/// Counts elements, and checks that nbytes is what shape and strides reach.
+/// Counts elements, and checks that shape and strides reach exactly nbytes.
 void check_extent(JobTensor& tensor) {
   std::uint64_t count = 1;
   std::uint64_t reach = 1;
@@ -178,7 +178,7 @@ std::optional<JobTensor> parse_tensor(Words& words, std::uint64_t arena_bytes) {
   return tensor;
 }
 
-/// Python's integers have no limit: what does not fit is clamped, the text stays exact.
+/// Python's integers have no limit: larger values are clamped, the text stays exact.
 std::int64_t parse_int(const std::string& text) {
   std::int64_t value = 0;
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
@@ -255,7 +255,7 @@ void check_overlap(const std::vector<JobTensor>& tensors) {
   }
 }
 
-/// Takes the lines apart; answers whether "end" was seen.
+/// Parses one line; returns whether it was "end".
 bool parse_line(Job& job, std::string_view line) {
   Words words(line);
   const std::string_view item = words.next("item");

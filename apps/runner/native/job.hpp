@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The job text: which tensors lie where in the exchange arena, and which scalars the task has. ASCII, one item a line:
+/// The job text: the places of tensors in the exchange arena, and the task's scalars. ASCII, one item a line:
 ///
 ///     kgen-job 1
 ///     threads N
@@ -12,8 +12,8 @@
 ///     scalar input|init NAME TYPE VALUE
 ///     end
 ///
-/// Names and values are percent-encoded. The judge writes it, so errors are bugs of ours; they are still found here,
-/// because addresses are made from these numbers.
+/// Names and values are percent-encoded. The judge writes it, so errors are bugs in kernelgen; they are still detected
+/// here, because addresses are computed from these numbers.
 
 #include <cstdint>
 #include <optional>
@@ -59,7 +59,7 @@ struct JobDevice {
 
 struct Job {
   int threads = 1;
-  /// Of the arena that holds the tensors.
+  /// Bytes of the arena that holds the tensors.
   std::uint64_t arena_bytes = 0;
   std::optional<JobDevice> device;
   std::vector<JobTensor> tensors;
@@ -72,8 +72,8 @@ struct JobResult {
   std::string error;
 };
 
-/// Reads a whole job text. Every number in the result has been checked against the others: segments are aligned, lie in
-/// the arena and do not overlap; tensors lie in their segments and have the bytes that shape and strides say.
+/// Parses a whole job text. Every number in the result has been checked against the others: segments are aligned, lie
+/// in the arena and do not overlap; tensors lie in their segments and have the bytes that shape and strides give.
 [[nodiscard]] JobResult parse_job(std::string_view text);
 
 }  // namespace kgen_runner

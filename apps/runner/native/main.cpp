@@ -1,7 +1,6 @@
 /// \file
-/// kgen-runner: goes into the sandbox, says HELLO, and serves one candidate that is a shared object.
-///
-///     main -> sandbox -> crash reporter -> HELLO -> { recv command -> Session::handle -> send reply }* -> EOF
+/// kgen-runner: enters the sandbox, sends HELLO, and serves one candidate, a shared object. main -> sandbox -> crash
+/// reporter -> HELLO -> { recv command -> Session::handle -> send reply }* -> EOF
 
 #include <array>
 #include <csignal>
@@ -58,7 +57,7 @@ std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-/// Where a driver may lie besides the system's folders; it is loaded in the sandbox.
+/// Folders of drivers besides the system's; a driver is loaded in the sandbox.
 std::vector<std::string> library_folders() {
   std::vector<std::string> folders;
   const char* list = std::getenv("LD_LIBRARY_PATH");
@@ -102,7 +101,7 @@ int serve(const Options& options, std::uint32_t isolation) {
   std::unique_ptr<Device> device;
   if (options.gpu) {
     std::string error;
-    // The candidate's CUDA runtime sees this device alone.
+    // Restricts the candidate's CUDA runtime to this device.
     setenv("CUDA_VISIBLE_DEVICES", options.gpu->c_str(), 1);
     device = Device::open(*options.gpu, error);
     kgen_sandbox_refuse_sockets();

@@ -7,17 +7,17 @@
 
 namespace kgen_runner {
 
-/// The command line of kgen-runner. Started by the worker only.
+/// The command line of kgen-runner. Only the worker starts it.
 struct Options {
   int control = -1;                  ///< --control N: SOCK_SEQPACKET socket
   int status = -1;                   ///< --status N: write end of the status pipe
-  std::optional<int> log;            ///< --log N: pipe for the candidate's output, never waited for
-  int threads = 1;                   ///< --threads N: until the job says better
+  std::optional<int> log;            ///< --log N: pipe for the candidate's output, written without blocking
+  int threads = 1;                   ///< --threads N: until the job gives its number
   std::uint64_t memory_bytes = 0;    ///< --memory-bytes N: address space of the candidate
   std::uint64_t scratch_bytes = 0;   ///< --scratch-bytes N: private /tmp and friends
   std::optional<std::string> gpu;    ///< --gpu UUID: the device that the candidate works on
-  std::vector<std::string> hidden;   ///< --hide PATH, any number of times
-  std::vector<std::string> visible;  ///< --show PATH, any number of times
+  std::vector<std::string> hidden;   ///< --hide PATH, may be repeated
+  std::vector<std::string> visible;  ///< --show PATH, may be repeated
 };
 
 struct OptionsResult {

@@ -23,7 +23,7 @@ namespace kgen_runner {
 namespace {
 
 constexpr std::size_t k_max_job_bytes = std::size_t{16} << 20;
-/// Any byte but 0 and 0xFF: the latter's complement, which glibc uses for fresh memory, would be zeros.
+/// Neither 0 nor 0xFF: glibc fills fresh memory with the complement, which would be zeros for 0xFF.
 constexpr int k_allocation_poison = 0x5A;
 /// NaN in every float format, -1 in every integer format.
 constexpr int k_workspace_poison = 0xFF;
@@ -33,7 +33,7 @@ void refuse(kgen_reply& reply, std::uint32_t status, std::string_view text) {
   set_text(reply, text);
 }
 
-/// Calls into the candidate between two readings of the clock, and turns exceptions into a status.
+/// Calls the candidate between two readings of the clock, and turns exceptions into a status.
 template <typename Call>
 void call_candidate(kgen_reply& reply, Call&& call) {
   kgen_failed_allocation = 0;
@@ -71,7 +71,7 @@ std::string read_whole(int fd) {
   return text;
 }
 
-/// RLIMIT_AS counts address space, so it is set when everything of ours has been mapped.
+/// RLIMIT_AS counts address space, so it is set after the runner's own mappings.
 void limit_address_space(std::uint64_t bytes) {
   if (bytes == 0) return;
   unsigned long pages = 0;
@@ -148,9 +148,9 @@ void Session::load(const Command& command, kgen_reply& reply) {
     return refuse(reply, KGEN_STATUS_PROTOCOL, error);
   }
   set_up_environment();
-  // A device's driver reserves terabytes of addresses.
+  // A GPU driver reserves terabytes of addresses.
   if (!on_device) limit_address_space(options_.memory_bytes);
-  // Before the first instruction of the candidate: its static constructors are as foreign as the rest.
+  // Sealed before the candidate's first instruction, because its static constructors are as untrusted as the rest.
   kgen_sandbox_seal_processes();
   loaded_ = true;
 
@@ -179,7 +179,7 @@ std::string Session::resolve(void* library) {
     entry = reinterpret_cast<std::remove_reference_t<decltype(entry)>>(dlsym(library, name));
     if (entry == nullptr) error += (error.empty() ? "missing " : ", ") + std::string(name);
   };
-  // Not ours to require: a candidate without OpenMP has no threads to wake.
+  // Optional: a candidate without OpenMP has no threads to wake.
   parallel_ = reinterpret_cast<Parallel>(dlsym(library, "GOMP_parallel"));
   find(entries_.abi_version, "kgen_abi_version");
   find(entries_.prepare, "kgen_prepare");
@@ -250,7 +250,7 @@ std::string Session::map_tensors(const Command& command) {
   return {};
 }
 
-/// Read by libgomp and the BLAS libraries when the candidate brings them in.
+/// The environment of libgomp and the BLAS libraries, in case the candidate loads them.
 void Session::set_up_environment() const {
   const std::string threads = std::to_string(job_.threads);
   for (const char* name : {"OMP_NUM_THREADS", "OMP_THREAD_LIMIT", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"}) {
@@ -322,7 +322,7 @@ bool Session::make_workspace(State& state, kgen_reply& reply) {
     refuse(reply, KGEN_STATUS_WORKSPACE, "a workspace of " + std::to_string(bytes) + " bytes cannot be had");
     return false;
   }
-  // Touched now, so that the first call does not pay for page faults.
+  // Touched here, so that the first call does not pay for page faults.
   poison_workspace(state);
   if (options_.device == nullptr) kgen_crash_reporter_add(state.workspace, bytes, "the workspace");
   return true;
@@ -366,7 +366,7 @@ void Session::run(const Command& command, kgen_reply& reply) {
 }
 
 void Session::call_on_host(State& state, const kgen_run_args& args, kgen_reply& reply) {
-  // The reference's threads have just worked when it is called, and these were stopped: waking a sleeping core takes
+  // The reference's threads have just worked when it is called, while these were stopped. Waking a sleeping core takes
   // 100 us and more, which is no property of the kernel.
   if (parallel_ != nullptr) parallel_([](void*) {}, nullptr, 0, 0);
   call_candidate(reply, [&] { return entries_.run(state.state, &args); });

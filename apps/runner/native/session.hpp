@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// One candidate from LOAD to the end of the process: its tensors, its entry points, its prepared states.
+/// One candidate from LOAD to the end of the process: its tensors, entry points and prepared states.
 
 #include <array>
 #include <cstddef>
@@ -20,9 +20,9 @@
 namespace kgen_runner {
 
 struct SessionOptions {
-  /// Address space for the candidate above what is mapped when it is loaded, in bytes. 0: no limit.
+  /// Address space for the candidate, in bytes, beyond the mappings at LOAD. 0: no limit.
   std::uint64_t memory_bytes = 0;
-  /// Where the candidate works; nullptr: on the processor. Must outlive the session.
+  /// The device that the candidate runs on; nullptr: the processor. Must outlive the session.
   Device* device = nullptr;
 };
 
@@ -42,7 +42,7 @@ class Session {
     void* state = nullptr;
     void* workspace = nullptr;
     std::uint64_t workspace_bytes = 0;
-    /// kgen_run as a graph, once it was captured.
+    /// kgen_run as a graph, after the capture.
     void* graph = nullptr;
   };
   struct Entries {
@@ -51,7 +51,7 @@ class Session {
     decltype(&kgen_run) run = nullptr;
     decltype(&kgen_destroy) destroy = nullptr;
   };
-  /// The arrays of pointers that the argument structs show. With data, and without (kgen_prepare).
+  /// Arrays of pointers for the argument structs: with data, and without (kgen_prepare).
   struct Lists {
     std::array<std::vector<const kgen_tensor*>, k_role_count> tensors;
     [[nodiscard]] kgen_tensor_list list(Role role) const;
@@ -61,9 +61,9 @@ class Session {
   void prepare(const Command& command, kgen_reply& reply);
   void run(const Command& command, kgen_reply& reply);
   void destroy(const Command& command, kgen_reply& reply);
-  /// Maps the arena and builds the tables that candidates see. Answers an error text.
+  /// Maps the arena and builds the tables for the candidate. Returns an error text.
   [[nodiscard]] std::string map_tensors(const Command& command);
-  /// Where each tensor of the job lies now. Answers an error text.
+  /// Finds the address of each tensor of the job. Returns an error text.
   [[nodiscard]] std::string map_host(int arena_fd, std::vector<std::byte*>& places);
   [[nodiscard]] std::string map_device(int arena_fd, std::vector<std::byte*>& places);
   [[nodiscard]] std::string resolve(void* library);
@@ -78,7 +78,7 @@ class Session {
   void call_on_host(State& state, const kgen_run_args& args, kgen_reply& reply);
   void call_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
   void replay_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
-  /// What the candidate wrote to its error text, unless the reply has a better one.
+  /// Adds the candidate's error text, unless the reply has a more precise one.
   void explain(kgen_reply& reply) const;
 
   SessionOptions options_;
@@ -91,7 +91,7 @@ class Session {
   std::array<State, 2> states_;
   void* mapping_ = nullptr;
   std::vector<kgen_tensor> tensors_;
-  std::vector<kgen_tensor> blind_tensors_;  ///< without data where kgen_prepare must not see any
+  std::vector<kgen_tensor> blind_tensors_;  ///< without data where kgen_prepare must not see it
   std::vector<kgen_scalar> scalars_;
   Lists lists_;
   Lists blind_lists_;

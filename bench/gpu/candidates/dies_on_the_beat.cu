@@ -1,5 +1,5 @@
-// Dies at the next multiple of 250 ms of the monotonic clock, so that a watcher knows when it died: by a signal, or by
-// an address that is none (noise.py says which).
+// Dies at the next multiple of 250 ms of the monotonic clock, so that the time of its death is known: by a signal, or
+// by an invalid address (noise.py chooses).
 #include <cuda_runtime.h>
 #include <signal.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-// y = x / 2, four floats per load. k_extra_percent is work beyond that: as many elements of the workspace, which nobody
-// has in a cache, are scaled too. noise.py plants a difference with it.
+// y = x / 2, four floats per load. k_extra_percent is additional work: as many elements of the workspace, which no
+// cache holds, are scaled too. noise.py uses it to plant a difference.
 #include <cuda_runtime.h>
 
 #include <kernelgen/abi.h>
