@@ -191,7 +191,7 @@ def main() -> int:
     parser.add_argument("--kernelbench", type=Path, default=os.environ.get("KERNELBENCH_DIR"), help="a checkout, or its data directory")
     parser.add_argument("--levels", default="1,2,3")
     parser.add_argument("--first", type=int, default=0, help="only the first N tasks of each level")
-    parser.add_argument("--only", default="", help="only tasks whose name matches this regular expression")
+    parser.add_argument("--only", default="", help="only tasks with a name that matches this regular expression")
     parser.add_argument("--precision", default="strict")
     parser.add_argument("--max-mib", type=int, default=32, help="bytes of inputs, weights and outputs before shrinking")
     parser.add_argument("--max-gflop", type=float, default=1.0, help="operations of one call before shrinking")

@@ -40,7 +40,7 @@ setup_packages_apt() {
     libfmt-dev libssl-dev libcurl4-openssl-dev libkainjow-mustache-dev libcli11-dev libtomlplusplus-dev catch2)
   if [ "$1" = dev ]; then
     wanted+=(clang clang-format clang-tidy libclang-rt-dev shellcheck)
-    # Shells whose completion scripts are tested; the tests skip those that are missing.
+    # The tests of completion scripts skip missing shells.
     local shell
     for shell in zsh fish; do
       if known_package "$shell"; then
@@ -95,8 +95,8 @@ setup_packages_elsewhere() {
     "and the libraries: Boost >= $OLDEST_BOOST (json, process, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, kainjow-mustache, CLI11 >= 2.1, tomlplusplus >= 3, Catch2."
 }
 
-# What a Python offers: prints "torch 2.13.0" when it is recent enough, else nothing. Reads metadata only, because
-# importing torch takes seconds.
+# Prints "torch 2.13.0" for a Python with a recent enough torch, else nothing. Reads metadata only, because importing
+# torch takes seconds.
 torch_of() {
   "$1" -c '
 import importlib.metadata, re, sys

@@ -18,7 +18,7 @@ case "${1:-}" in
 esac
 
 export LC_ALL=C
-# Tests must not depend on the settings of the person who runs them.
+# Tests must not depend on the user's settings.
 export XDG_CONFIG_HOME=/dev/null
 passed=0 failed=0 skipped=0
 workers=$(jobs_here)
@@ -34,8 +34,8 @@ check() {
   fi
 }
 
-# tests NAME BUILD-DIR CTEST-ARGUMENT...: a step whose tests are counted one by one. Tests that measure time, or that
-# say so, have the machine for themselves.
+# tests NAME BUILD-DIR CTEST-ARGUMENT...: a step that counts each of its tests. Tests that measure time, or that say so,
+# have the machine for themselves.
 tests() {
   local name=$1 build=$2 log
   shift 2

@@ -1,6 +1,6 @@
 """Forty candidates for KernelBench's level 1: CUDA and Triton, right and wrong, made from the kernels in candidates/.
 
-A candidate is a kernel with a few exact edits. An edit whose text is not there exactly once is an error: a kernel that
+A candidate is a kernel with a few exact edits. An edit is an error unless its text occurs exactly once: a kernel that
 changed must not quietly turn a wrong candidate into a right one.
 """
 

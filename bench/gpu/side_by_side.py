@@ -120,12 +120,12 @@ class Bench:
             say(f"    {phase_line(answer)}")
             time.sleep(self.options.settle)
 
-    def note(self, row: str, who: str, seconds: float, verdict: str, details: dict) -> None:
-        entry = self.results.setdefault(row, {}).setdefault(who, {"seconds": [], "verdicts": [], "details": []})
+    def note(self, row: str, system: str, seconds: float, verdict: str, details: dict) -> None:
+        entry = self.results.setdefault(row, {}).setdefault(system, {"seconds": [], "verdicts": [], "details": []})
         entry["seconds"].append(seconds)
         entry["verdicts"].append(verdict)
         entry["details"].append(details)
-        say(f"  {row}: {who} {seconds:.2f} s, {verdict}")
+        say(f"  {row}: {system} {seconds:.2f} s, {verdict}")
 
 
 class Utilization:

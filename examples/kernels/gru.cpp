@@ -173,7 +173,7 @@ struct Layer {
   Matrix hidden;
 };
 
-/// Where time steps and batch rows lie, in floats.
+/// Strides of time steps and batch rows, in floats.
 struct Places {
   std::int64_t step;
   std::int64_t row;

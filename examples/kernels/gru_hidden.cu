@@ -154,7 +154,7 @@ struct State {
   unsigned shared_bytes;
 };
 
-/// As few units per block as let all blocks be on the device together: more blocks, fewer weights to multiply in each.
+/// Uses as few units per block as let all blocks run together: more blocks, fewer weights to multiply in each.
 const char* spread_over_blocks(State& state) {
   int device = 0;
   int multiprocessors = 0;

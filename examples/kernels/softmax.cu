@@ -22,7 +22,7 @@ struct Part {
   float sum;
 };
 
-/// What to subtract before exp. A chunk of nothing but -inf has the sum 0, not NaN.
+/// The value to subtract before exp. A chunk of -inf only has the sum 0, not NaN.
 __device__ float finite_or_zero(float maximum) { return maximum == -INFINITY ? 0.0f : maximum; }
 
 __device__ Part merge(Part a, Part b) {

@@ -16,7 +16,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// How a value contributes to another one. Ordered: a path is as strong as its strongest step.
+/// The strength of one value's contribution to another one. Ordered: a path is as strong as its strongest step.
 enum class Rank : std::uint8_t {
   Additive,  ///< copied, added, selected: acc + x, max(acc, x), dot(a, b, acc)
   Scaled,    ///< multiplied by something: a * h + b

@@ -84,7 +84,7 @@ void keep_measurement(const GpuFacts& gpu, double bytes_per_second, const fs::pa
   if (make_directories(path.parent_path())) (void)write_file_atomic(path, text, {.durability = Durability::Rename});
 }
 
-/// Of models that share a name, the one that is most like the device.
+/// The model that is most like the device, if several share its name.
 const GpuModel* model_of(const GpuFacts& gpu, const GpuCatalog& catalog) {
   const auto distance = [&](const GpuModel* model) {
     const auto have = model->facts.memory_bytes;

@@ -118,7 +118,7 @@ Result<std::unique_ptr<LLMClient>> make_replay_client(const std::filesystem::pat
 Result<std::unique_ptr<LLMClient>> make_recording_client(std::unique_ptr<LLMClient> inner,
                                                          const std::filesystem::path& file,
                                                          RecordingFailure on_failure) {
-  if (inner == nullptr) return Error{ErrorCode::InvalidArgument, "there is no client whose replies to record", {}};
+  if (inner == nullptr) return Error{ErrorCode::InvalidArgument, "recording needs a client to record", {}};
   KERNELGEN_TRY(auto opened, RecordingFile::open(file));
   return std::unique_ptr<LLMClient>(
       std::make_unique<RecordingClient>(std::move(inner), std::move(opened), std::move(on_failure)));

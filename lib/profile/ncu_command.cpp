@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where not all kernels can be counted: the number of kernels to count, and the share of the time that is enough.
+/// Limits for a choice of kernels: their number, and the share of the time that is enough.
 constexpr std::size_t k_most_functions = 8;
 constexpr double k_enough_share = 0.95;
 

@@ -16,7 +16,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What is known of an error before it becomes a report.
+/// An error and its class, before it becomes a report.
 struct ClassifiedError {
   std::string error_class;
   /// The tool's reason; the fingerprint is made of it.

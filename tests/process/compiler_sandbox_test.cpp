@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* k_secret = "a-secret-of-the-user";
 
-/// A directory that serves as $HOME: outside of every folder that a compiler may see, and with a secret in it.
+/// A directory used as $HOME: outside of every folder that a compiler may read, and with a secret in it.
 class Home {
  public:
   Home() : directory_(TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-home-").value()) {
@@ -57,7 +57,7 @@ class Home {
     write_file_atomic(file, "#!/bin/sh\n" + body + "\n", {.mode = 0755}).value();
     return file;
   }
-  /// Runs a shell script in the sandbox, with `work` to write.
+  /// Runs a shell script in the sandbox; it may write to `work`.
   Result<SandboxedOutcome> sandboxed(const std::string& body, SandboxView view = {},
                                      std::chrono::milliseconds timeout = 20s, std::stop_token stop = {}) {
     view.writable = (path() / "work").string();
@@ -121,7 +121,7 @@ TEST_CASE("a source cannot include a secret by any path", "[compile][sandbox][pr
     INFO(report_of(outcome).log);
     CHECK_FALSE(leaks(outcome));
   }
-  // The same include works where the file was meant to be seen: the test would notice a leak.
+  // The same include works where the file is visible, so the test would notice a leak.
   auto options = home.options();
   options.toolchain_paths = {secret};
   const auto seen = make_cpp_compiler(options, *home.runner)
@@ -156,7 +156,7 @@ TEST_CASE("only the build folder and /tmp take files, and the results are not to
   const std::string work = (home.path() / "work").string();
   CHECK(run.process.standard_output == "work\n" + work + "\n/tmp " + work + "\n");
   CHECK(fs::exists(home.path() / "work/here"));
-  // These went into the private /tmp.
+  // These files were written to the private /tmp.
   CHECK_FALSE(fs::exists("/tmp/there"));
   CHECK_FALSE(fs::exists(home.path() / "above"));
 }
@@ -260,7 +260,7 @@ TEST_CASE("a program that cannot be started in the sandbox is MissingTool", "[ex
 TEST_CASE("without namespaces a compiler still compiles, and the report names what is missing",
           "[compile][sandbox][process]") {
   Home home;
-  // A helper between us and the sandbox that lets unshare fail, as some containers do.
+  // A helper that makes unshare fail for the sandbox, as some containers do.
   const fs::path refusing = home.path() / "refusing";
   write_file_atomic(refusing, "#!/bin/sh\nexec " KERNELGEN_REFUSE_NAMESPACES " " KERNELGEN_SANDBOX " \"$@\"\n",
                     {.mode = 0755})
@@ -272,7 +272,7 @@ TEST_CASE("without namespaces a compiler still compiles, and the report names wh
   REQUIRE(std::holds_alternative<Compiled>(outcome));
   CHECK(report_of(outcome).isolation ==
         "partial: no user namespace, no private file system, no pid namespace, no network namespace, no ipc namespace");
-  // What is left behind ends all the same, because the supervisor becomes the parent of orphans.
+  // Processes that the program left end, too, because the supervisor becomes the parent of orphans.
   const auto run = run_sandboxed(
       refusing.string(), {}, (home.path() / "report").string(),
       {.command = {"/bin/sh", "-c", "setsid sleep 4714 & sleep 0.05"}, .environment = {{"PATH", "/usr/bin:/bin"}}},
@@ -297,6 +297,6 @@ TEST_CASE("the sandbox costs a compilation little", "[compile][sandbox][process]
         std::chrono::duration<double, std::milli>(home.sandboxed("exec /bin/true").value().process.duration).count());
   }
   WARN("a program alone " << median(plain) << " ms, in the sandbox " << median(boxed) << " ms");
-  // Far above the 5 ms of an idle machine, so that only a defect takes so long.
+  // Far above the 5 ms of an idle machine, so that only a defect exceeds it.
   CHECK(median(boxed) < 250);
 }

@@ -34,7 +34,7 @@ class Bench {
             .output_dir = (directory_.path() / "out").string(),
             .sandbox = KERNELGEN_SANDBOX};
   }
-  /// A compiler that is a shell script.
+  /// Makes a compiler from a shell script.
   std::unique_ptr<KernelCompiler> script(const std::string& body) {
     const fs::path path = directory_.path() / "fake-c++";
     write_file_atomic(path, "#!/bin/sh\n" + body + "\n", {.mode = 0755}).value();
@@ -151,7 +151,7 @@ TEST_CASE("the option -march=native is spelled out in the key", "[compile][proce
   const auto line = key.text.substr(begin, key.text.find('\n', begin) - begin);
   CHECK(line.find("-march=native") == std::string::npos);
   CHECK(line.find("/tmp/") == std::string::npos);
-  // A second compiler object, and so a second look, comes to the same key.
+  // A second compiler object computes the key anew, with the same result.
   CHECK(bench.real()->key(request(), {}).value().digest == key.digest);
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("a candidate cannot read our environment through the compiler", "[comp
 
 TEST_CASE("a source that never stops compiling is ended", "[compile][process]") {
   Bench bench;
-  // Recursion in constant expressions, far beyond every limit of patience.
+  // Recursion in constant expressions, which would take far too long.
   const auto what = request(
       "constexpr long f(long n) { return n < 2 ? n : f(n - 1) + f(n - 2); }\n"
       "constexpr long x = f(80);\nlong g() { return x; }\n",

@@ -34,7 +34,7 @@ pid_t start(const fs::path& directory) {
   return pid;
 }
 
-/// What must be the same whenever a run was killed.
+/// The files that must be equal however often a run was killed.
 std::map<std::string, std::string> facts_of(const fs::path& directory) {
   std::map<std::string, std::string> facts;
   const auto events = read_run_events(directory / "run");
@@ -47,7 +47,7 @@ std::map<std::string, std::string> facts_of(const fs::path& directory) {
   return facts;
 }
 
-/// How often each request reached the model.
+/// Number of times that each request reached the model.
 std::map<std::string, int> asked(const fs::path& directory) {
   std::map<std::string, int> counts;
   const auto text = read_file(directory / "asked").value();
@@ -61,7 +61,7 @@ struct Requests {
   int arrived = 0;
 };
 
-/// By the id that the model saw.
+/// Requests by the id that the model got.
 std::map<std::string, Requests> requests_of(const fs::path& directory) {
   std::map<std::string, Requests> found;
   std::map<int, std::string> ids;
@@ -79,7 +79,7 @@ std::map<std::string, Requests> requests_of(const fs::path& directory) {
   return found;
 }
 
-/// Whether the process ended by itself within the time.
+/// Whether the process ended by itself within this time.
 bool ended(pid_t pid, std::chrono::microseconds time) {
   const int handle = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   REQUIRE(handle >= 0);
@@ -91,8 +91,8 @@ bool ended(pid_t pid, std::chrono::microseconds time) {
   return ready == 1;
 }
 
-/// Draws how long a search lives. Machines, disks and sanitizers differ by orders of magnitude, and one machine from
-/// minute to minute, so the longest life follows what the lives before led to.
+/// Draws the lifetime of a search. Machines, disks and sanitizers differ by orders of magnitude, and one machine from
+/// minute to minute, so the longest lifetime follows the progress in earlier ones.
 class Lifetime {
  public:
   explicit Lifetime(unsigned seed) : random_(seed) {}
@@ -115,7 +115,7 @@ std::uintmax_t journal_size(const fs::path& directory) {
   return missing ? 0 : size;
 }
 
-/// Kills the search again and again until it ends by itself; how often.
+/// Kills and restarts the search until it ends by itself; returns the number of kills.
 int run_with_kills(const fs::path& directory, Lifetime& lifetime) {
   for (int kills = 0;; ++kills) {
     const auto before = journal_size(directory);
@@ -138,10 +138,10 @@ void check_requests(const fs::path& directory) {
   const auto journaled = requests_of(directory);
   for (const auto& [id, requests] : journaled) {
     INFO(id);
-    // Answered once, and what was sent without an answer is said to be unknown.
+    // Answered once; a request that was sent without an answer is recorded as unknown.
     CHECK(requests.arrived == 1);
     CHECK(requests.sent == requests.arrived + requests.unknown);
-    // A request that was journaled may have died before it left; none left that was not journaled.
+    // A journaled request may have died before it was sent; no request was sent that was not journaled.
     const auto found = seen.find(id);
     REQUIRE(found != seen.end());
     CHECK(found->second <= requests.sent);

@@ -1,4 +1,4 @@
-/// kgen-gpu on the driver of tests/support/fake_cuda.c, and where there is none.
+/// kgen-gpu with the driver of tests/support/fake_cuda.c, and without a driver.
 #include <filesystem>
 
 #include <kernelgen/device/gpu.hpp>
@@ -70,7 +70,7 @@ TEST_CASE("kgen-gpu measures the bandwidth of a device", "[gpu][probe]") {
 
 TEST_CASE("a machine without a driver is told from one that does not work", "[gpu][probe]") {
   Probe probe;
-  // What the loader finds first is no library: that is as good as none, also on a machine that has one.
+  // The loader finds a file that is no library, which counts as no driver, also on a machine with a real one.
   const auto directory = TemporaryDirectory::create(fs::temp_directory_path(), "driver-").value();
   write_file_atomic(directory.path() / "libcuda.so.1", "no library").value();
   probe.options.environment["LD_LIBRARY_PATH"] = directory.path().string();

@@ -39,7 +39,7 @@ bool readable(int fd) {
   return ::poll(&entry, 1, k_poll_ms) > 0;
 }
 
-/// Reads until `text` is as long as `wanted` says it must be; false when the client goes first.
+/// Reads until `text` has the length that `wanted` computes; false when the client closes first.
 template <class Wanted>
 bool read_until(int fd, std::string& text, const std::stop_token& stop, Wanted wanted) {
   while (!stop.stop_requested()) {
@@ -100,7 +100,7 @@ HttpServer::HttpServer(Script script) : script_(std::move(script)) {
 HttpServer::~HttpServer() {
   acceptor_.request_stop();
   acceptor_.join();
-  // Joined here: their threads use what stands below them.
+  // Joined here, because their threads use the members below.
   for (auto& client : clients_) client.request_stop();
   clients_.clear();
 }

@@ -15,26 +15,26 @@
 
 namespace kernelgen::testing {
 
-/// A web server on this machine that answers as its test wants, above all wrongly. Every connection is served once.
+/// A local web server with answers scripted by the test, mostly wrong ones. Every connection is served once.
 class HttpServer {
  public:
-  /// What a client sent.
+  /// A request of a client.
   struct Request {
     std::string head;
     std::string body;
-    /// The first is 1.
+    /// 1-based number of the request.
     int number = 0;
   };
 
-  /// The other end of a client.
+  /// A connection to a client.
   class Connection {
    public:
     Connection(int fd, std::stop_token stop) : fd_(fd), stop_(std::move(stop)) {}
-    /// As it is. False when the client is gone.
+    /// Sends bytes unchanged. False when the client is gone.
     bool send(std::string_view bytes) const;
-    /// A whole answer: "HTTP/1.1 200 OK", with its length.
+    /// Sends a whole answer: "HTTP/1.1 200 OK", with its length.
     void answer(std::string_view status, std::string_view body, std::string_view headers = {}) const;
-    /// Returns early, with false, when the server goes away or the client does.
+    /// Waits; returns early, with false, when the server ends or the client disconnects.
     bool wait(std::chrono::milliseconds time) const;
 
    private:
@@ -52,7 +52,7 @@ class HttpServer {
   /// "http://127.0.0.1:PORT/v1".
   [[nodiscard]] std::string base_url() const;
   [[nodiscard]] std::string host() const { return "127.0.0.1:" + std::to_string(port_); }
-  /// What came so far.
+  /// All requests so far.
   [[nodiscard]] std::vector<Request> requests() const;
 
  private:
@@ -68,7 +68,7 @@ class HttpServer {
   std::jthread acceptor_;
 };
 
-/// A port of this machine where nobody listens.
+/// A port of this machine without a listener.
 [[nodiscard]] int unused_port();
 
 }  // namespace kernelgen::testing

@@ -50,7 +50,7 @@ Result<Reply> ask(const HttpServer& server, const LLMRequest& asked = chat_reque
   return make_openai_client(options_for(server.base_url())).value()->complete(asked, {});
 }
 
-/// An error whose text is one line that names the server and not the key.
+/// An error with a message of one line that names the server and not the key.
 Error failure(Result<Reply> result) {
   REQUIRE_FALSE(result);
   const auto line = result.error().to_line();
@@ -121,7 +121,7 @@ TEST_CASE("a server that refuses connections is tried again, then Unavailable", 
 TEST_CASE("a server that hangs is a Timeout at the deadline, and was asked once", "[llm][openai_client]") {
   HttpServer server([](const Request&, const Connection& client) { client.wait(20s); });
   auto options = options_for(server.base_url());
-  // A model that thinks sends nothing: the idle clock starts with the first byte.
+  // A thinking model sends nothing: the idle clock starts with the first byte.
   options.idle_timeout = 20ms;
   auto asked = chat_request();
   asked.timeout = 300ms;
@@ -411,7 +411,7 @@ TEST_CASE("requests of several threads run side by side", "[llm][openai_client]"
   constexpr int k_threads = 8;
   std::latch all(k_threads);
   HttpServer server([&](const Request&, const Connection& client) {
-    // No request is answered before all have arrived.
+    // All requests arrive before the first one is answered.
     all.arrive_and_wait();
     client.answer("200 OK", k_done);
   });

@@ -28,7 +28,7 @@ Result<Reply> ask(const TlsServer& server, const fs::path& ca_file = {}) {
   return make_openai_client(options).value()->complete(request, {});
 }
 
-/// Refused for its certificate, once, before the key was sent.
+/// The client refuses the certificate, once, before it sends the key.
 void check_refused(const TlsServer& server, const fs::path& ca_file = {}) {
   const auto result = ask(server, ca_file);
   REQUIRE_FALSE(result);

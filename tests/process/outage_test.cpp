@@ -1,4 +1,4 @@
-// A search whose model is behind a server that misbehaves, or a program.
+// Searches with a model on a misbehaving server, or in a misbehaving program.
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -30,7 +30,7 @@ std::unique_ptr<LLMClient> client_of(const std::string& base_url) {
   return make_openai_client(options).value();
 }
 
-/// Four samples, one after the other, with the waits and attempts that kgen has.
+/// Four samples, one after the other, with kgen's own waits and attempts.
 Result<FlowOutcome> search(LLMClient& model, Journal& journal, std::chrono::milliseconds timeout = 600s) {
   auto request = fake_request();
   request.parallel_requests = 1;
@@ -42,7 +42,7 @@ Result<FlowOutcome> search(LLMClient& model, Journal& journal, std::chrono::mill
                   {});
 }
 
-/// The message of a paused run, and that nothing was held against the model.
+/// The message of a paused run; checks that the model is not blamed.
 std::string paused(const Result<FlowOutcome>& outcome, const Journal& journal) {
   REQUIRE_FALSE(outcome);
   CHECK(outcome.error().code == ErrorCode::Pending);

@@ -245,7 +245,7 @@ TEST_CASE("a stop request ends the program and is Cancelled", "[exec][process]")
   CHECK(result.error().code == ErrorCode::Cancelled);
   CHECK(std::chrono::steady_clock::now() - started < 5s);
   CHECK_FALSE(has_children());
-  // A run that was stopped before it began ends the same way.
+  // A run that is stopped before it begins ends the same way.
   CHECK(make_process_runner()->run(misbehave({"exit", "0"}), source.get_token()).error().code == ErrorCode::Cancelled);
 }
 
@@ -341,7 +341,7 @@ TEST_CASE("a start does not wait for what other threads fork", "[exec][process]"
     while (!done && copies.size() < 200) {
       const pid_t copy = ::fork();
       if (copy == 0) {
-        // It keeps every descriptor of ours that was open meanwhile.
+        // It keeps every open descriptor of this process.
         ::sleep(20);
         ::_exit(0);
       }

@@ -1,4 +1,4 @@
-// The code that prompts show: it compiles as candidates do, and the recurrence that is called right is right.
+// The code in prompts: it compiles like candidates do, and the recurrence described as correct is correct.
 
 #include <dlfcn.h>
 
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The fenced blocks of a template. Their code holds no tags, so the text of the file is what models see.
+/// The fenced blocks of a template. Their code has no tags, so models see the text of the file.
 std::vector<std::string> blocks_of(const std::string& name) {
   const auto text = read_file(KERNELGEN_SOURCE_DIR "/lib/prompt/templates/" + name + ".mustache").value();
   std::vector<std::string> blocks;
@@ -30,7 +30,7 @@ std::vector<std::string> blocks_of(const std::string& name) {
   return blocks;
 }
 
-/// The one block of a template that holds this.
+/// The block of a template that contains this text.
 std::string block_with(const std::string& name, const std::string& part) {
   std::vector<std::string> found;
   for (auto& block : blocks_of(name))
@@ -42,8 +42,8 @@ std::string block_with(const std::string& name, const std::string& part) {
 
 const std::string k_recurrence = "partials/recurrence_example";
 
-/// Enough of a GPU to run kernels whose blocks have one thread each: blocks are threads, and the barrier of the grid is
-/// one. Without a cooperative launch, blocks may as well run one after the other, in any order.
+/// Enough of a GPU to run kernels with one thread per block: blocks are threads, and the grid's barrier is a real one.
+/// Without a cooperative launch, blocks may as well run one after the other, in any order.
 const std::string k_device = R"(
 #include <pthread.h>
 #include <cmath>
@@ -84,7 +84,7 @@ extern "C" void in_reverse_order(const float* weights, float* state, int units, 
 }
 )";
 
-/// A small recurrence and what it gives, computed one step after the other in double.
+/// A small recurrence and its result, computed step by step in double.
 struct Steps {
   static constexpr int k_units = 37;
   static constexpr int k_steps = 7;
@@ -113,7 +113,7 @@ struct Steps {
   std::vector<double> expected = std::vector<double>(k_units, 0.5);
 };
 
-/// What a kernel that is right stays below, and one that mixes steps does not.
+/// Bound of a correct kernel's error; a kernel that mixes steps exceeds it.
 constexpr double k_right = 1e-4;
 constexpr double k_wrong = 1e-2;
 
@@ -129,7 +129,7 @@ Function* load(const std::string& path, const char* name) {
 
 class ExampleBench {
  public:
-  /// The path of the shared object.
+  /// Returns the path of the shared object.
   std::string compile(const std::string& source) {
     auto outcome = compiler_->compile({.candidate = make_candidate(Target::Cpp, source), .timeout = 60s}, {}).value();
     if (const auto* failed = std::get_if<CompileFailed>(&outcome)) FAIL(failed->report.log);
@@ -181,7 +181,7 @@ TEST_CASE("of the recurrences in C++, the right one is right and the wrong one w
     std::array<float*, 2> buffers{first.data(), second.data()};
     CHECK(task.error_of(recur(task.weights.data(), buffers.data(), Steps::k_units, Steps::k_steps, threads)) < k_right);
   }
-  // With one thread there is no race yet, and the steps are mixed all the same.
+  // With one thread there is no race, but the steps are mixed all the same.
   auto state = task.first;
   recur_wrong(task.weights.data(), state.data(), Steps::k_units, Steps::k_steps, 1);
   CHECK(task.error_of(state.data()) > k_wrong);

@@ -57,7 +57,7 @@ class Search {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
 
-  /// Waits until it has its run, or says why not.
+  /// Waits until it holds its run, or reports why not.
   std::string first_words() {
     std::array<char, 2000> buffer{};
     const auto count = ::read(output_.get(), buffer.data(), buffer.size());
@@ -95,7 +95,7 @@ TEST_CASE("two runs of different tasks share a results directory at once", "[pro
   const auto results = make_results();
   Search relu(results.path(), "relu");
   Search gru(results.path(), "gru");
-  // Both have their runs before either begins.
+  // Both hold their runs before either begins.
   REQUIRE(relu.first_words() == "ready\n");
   REQUIRE(gru.first_words() == "ready\n");
   relu.begin();

@@ -36,7 +36,7 @@ class Spool {
     worker.command.insert(worker.command.end(), more.begin(), more.end());
     return ChildProcess::spawn(worker).value();
   }
-  /// Answers what is there.
+  /// Serves the waiting requests and ends.
   [[nodiscard]] bool work_once() const {
     const auto status = start_worker({"--once"}).wait(std::chrono::steady_clock::now() + 120s);
     return status && status->success();
@@ -47,7 +47,7 @@ class Spool {
         .value()
         ->evaluate(request_, {}, {});
   }
-  /// The verdict of a real worker; a busy machine may make it suspect, never wrong.
+  /// Checks the verdict of a real worker; a busy machine may make it suspect, never wrong.
   void check_judged() const {
     const auto record = evaluate();
     if (!record) FAIL(record.error().to_line());
@@ -103,7 +103,7 @@ TEST_CASE("a worker that is killed in mid-evaluation leaves its request to the n
   }
   REQUIRE(fs::exists(claim));
   CHECK(spool.evaluate().error().code == ErrorCode::Pending);
-  // An hour later.
+  // As if an hour had passed.
   fs::last_write_time(claim, fs::last_write_time(claim) - 1h);
   CHECK(spool.work_once());
   CHECK_FALSE(fs::exists(claim));

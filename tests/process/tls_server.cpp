@@ -42,7 +42,7 @@ void require(bool ok, const char* what) {
   if (!ok) throw std::runtime_error(what);
 }
 
-/// Signed by itself, for an hour.
+/// Makes a self-signed certificate, valid for an hour.
 Certificate certify(EVP_PKEY* key, const std::string& name) {
   Certificate certificate(X509_new());
   require(certificate != nullptr, "no certificate");
@@ -86,7 +86,8 @@ struct TlsServer::State {
   }
 
   void run(const std::stop_token& stop) {
-    // OpenSSL writes with write(2), and clients that do not trust us are gone by then. Of this thread only.
+    // OpenSSL writes with write(2), and clients that distrust the server have closed by then. Blocked in this thread
+    // only.
     sigset_t pipe_signal;
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
@@ -106,7 +107,7 @@ struct TlsServer::State {
     SSL_set_fd(session.get(), client);
     std::string text;
     if (SSL_accept(session.get()) == 1) {
-      // The body is not looked at; it ends with the brace of its JSON.
+      // The body is ignored; it ends with the brace of its JSON.
       char buffer[4096];
       int count = 0;
       while (text.find("\r\n\r\n") == std::string::npos || text.back() != '}') {

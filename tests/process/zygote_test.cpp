@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A directory with our common package and a zygote that needs no torch: its forks write one word.
+/// A directory with kernelgen's common package and a zygote without torch: its forks write one word.
 class Modules {
  public:
   Modules() : path_(fs::temp_directory_path() / ("kernelgen-zygote-" + random_id())) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// The only place that knows which Catch2 is installed.
+// The only file that depends on the version of Catch2.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 #else

@@ -2,8 +2,8 @@
 
 namespace kernelgen::testing {
 
-/// Lengths and numbers of rounds that a test takes once per round are divided by this. Sanitizers make everything 40
-/// times slower, and what they look for shows early; the ordinary build goes all the way.
+/// Divisor for lengths and numbers of rounds in long tests. Sanitizers make everything 40 times slower and find their
+/// errors early; the ordinary build runs all rounds.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr int k_less = 8;
 #else

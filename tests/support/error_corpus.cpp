@@ -24,7 +24,7 @@ RunnerStep step_of(const std::string& name) {
   return name == "construct" ? RunnerStep::Construct : RunnerStep::Run;
 }
 
-/// "run 5", then the text of the runner's reply; "died of signal 6".
+/// Reads "run 5" and the text of the runner's reply, or "died of signal 6".
 Outcome outcome_of_runner(const std::string& text) {
   std::istringstream stream(text);
   std::string step;
@@ -57,7 +57,7 @@ Outcome outcome_of_log(const std::string& log, CompileReport& report) {
   return outcome;
 }
 
-/// "accuracy:mismatch", then the message.
+/// Reads "accuracy:mismatch", then the message.
 Outcome outcome_of_verdict(const std::string& text) {
   const auto line_end = std::min(text.find('\n'), text.size());
   const auto name = text.substr(0, line_end);
@@ -79,7 +79,7 @@ Target target_of(const std::string& tool, const std::string& source, const std::
   if (tool == "hipcc") return Target::Hip;
   if (is_host_compiler(tool)) return Target::Cpp;
   if (tool == "kgen") return source.find("_cpp") != source.npos ? Target::Cpp : Target::Torch;
-  // What a native kernel says itself has no type in front.
+  // A native kernel's own message has no type in front.
   const bool python = text.find("Error: ") != text.npos;
   if (tool == "cuda-runtime") return python ? Target::Triton : Target::Cuda;
   if (tool == "hip-runtime") return python ? Target::Triton : Target::Hip;

@@ -7,7 +7,7 @@
 
 #include <kernelgen/compile/kernel_compiler.hpp>
 
-/// A KernelCompiler that does what the test says. Thread-safe if `answer` is.
+/// A KernelCompiler with a scripted answer. Thread-safe if `answer` is.
 class FakeCompiler final : public kernelgen::KernelCompiler {
  public:
   using Answer =
@@ -18,7 +18,7 @@ class FakeCompiler final : public kernelgen::KernelCompiler {
   [[nodiscard]] bool supports(kernelgen::Target) const override { return true; }
   kernelgen::Result<kernelgen::CompileKey> key(const kernelgen::CompileRequest& request, std::stop_token) override {
     if (key_error) return *key_error;
-    // As long as a real digest; derived from the source, which is all that this compiler looks at.
+    // A digest of the usual length, derived from the source alone.
     std::string digest =
         key_is_known ? kernelgen::make_candidate(request.candidate.target, request.candidate.source).id : std::string();
     return kernelgen::CompileKey{"source " + request.candidate.source + "\n", std::move(digest)};

@@ -1,19 +1,19 @@
-/* A libcuda.so.1 for machines without a GPU: device memory is host memory, work is done when it is queued, and what
- * goes wrong is chosen by the test.
+/* A libcuda.so.1 for machines without a GPU: device memory is host memory, work is done when it is queued, and the test
+ * chooses the faults.
  *
- *   kgen_fake_cuda               its presence tells gpu.h that times are no results
- *   kgen_fake_cuda_fault(code)   from now on the device is broken: every call that waits for it answers code
- *   kgen_fake_cuda_delay(ns)     the next work on the side takes so long that the device is done late
+ *   kgen_fake_cuda               its presence marks the driver as fake for gpu.h
+ *   kgen_fake_cuda_fault(code)   breaks the device: every call that waits for it returns code
+ *   kgen_fake_cuda_delay(ns)     makes the next work outside the stream end this much later
  *
  * In the environment:
  *
- *   KGEN_FAKE_CUDA_NAME          what the device is called
- *   KGEN_FAKE_CUDA_GPUS          the names of several, "A GPU,Another,A GPU"; their UUIDs differ in the last byte
- *   KGEN_FAKE_CUDA_DRIVER        the newest CUDA that the driver serves, as cuDriverGetVersion has it
- *   KGEN_FAKE_CUDA_STARTS        what cuInit answers
- *   KGEN_FAKE_CUDA_CONTEXT       what the first use of the device answers
+ *   KGEN_FAKE_CUDA_NAME          name of the device
+ *   KGEN_FAKE_CUDA_GPUS          names of several devices, "A GPU,Another,A GPU"; their UUIDs differ in the last byte
+ *   KGEN_FAKE_CUDA_DRIVER        the newest CUDA that the driver supports, as in cuDriverGetVersion
+ *   KGEN_FAKE_CUDA_STARTS        result of cuInit
+ *   KGEN_FAKE_CUDA_CONTEXT       result of the first use of the device
  *   KGEN_FAKE_CUDA_HELD          bytes that another process holds
- *   KGEN_FAKE_CUDA_BUSY_US       microseconds for which somebody else's kernel keeps the device when it is waited for
+ *   KGEN_FAKE_CUDA_BUSY_US       microseconds that another process's kernel delays each wait for the device
  *
  * The last three may differ between devices: "0,0,46".
  */
@@ -76,7 +76,7 @@ static uint64_t told(const char* name, uint64_t otherwise) {
   return value != NULL ? strtoull(value, NULL, 10) : otherwise;
 }
 
-/* Of a list the value of one device, 0 where it ends before that; a value alone is that of all. */
+/* The value of one device in a list, 0 after its end; a single value counts for all devices. */
 static uint64_t told_of(const char* name, int device) {
   const char* value = getenv(name);
   if (value == NULL) return 0;
@@ -88,7 +88,7 @@ static uint64_t told_of(const char* name, int device) {
   return value != NULL ? strtoull(value, NULL, 10) : 0;
 }
 
-/* The one of this process: none uses two. */
+/* The device of this process; no process uses two. */
 static int used_device;
 
 static uint64_t free_bytes(void) {
@@ -287,7 +287,7 @@ API int cuMemsetD8Async(cu_address to, unsigned char byte, size_t bytes, void* s
   return submit((struct operation){.to = (void*)(uintptr_t)to, .byte = byte, .bytes = bytes});
 }
 
-/* Shareable memory is a memory file; its handle is the descriptor, plus one so that 0 stays none. */
+/* Shareable memory is a memory file; its handle is the descriptor plus one, so that 0 means none. */
 API int cuMemGetAllocationGranularity(size_t* unit, const struct cu_memory_properties* properties, int option) {
   (void)option;
   return *unit = k_unit, properties->handle_types == CU_HANDLE_FILE_DESCRIPTOR ? 0 : k_invalid_value;
@@ -360,7 +360,7 @@ API int cuStreamCreate(void** stream, unsigned flags) {
 API int cuStreamDestroy_v2(void* stream) { return free(stream), 0; }
 API int cuStreamSynchronize(void* stream) { return (void)stream, fault; }
 
-/* What a candidate on this device uses in place of a kernel launch. */
+/* Replaces a kernel launch in candidates for this device. */
 API int cuLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
   (void)stream;
   return submit((struct operation){.function = function, .argument = argument});

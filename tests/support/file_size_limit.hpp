@@ -6,7 +6,7 @@
 
 namespace kernelgen {
 
-/// Files of this process may not grow beyond `bytes`: a full disk without a disk.
+/// Limits the size of this process's files to `bytes`, to simulate a full disk.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Golden files: text compared with a file under tests/data/golden.
-/// KERNELGEN_ACCEPT_GOLDEN=1 writes the new text instead; look at the difference before you commit it.
+/// Golden files: texts compared with files under tests/data/golden. KERNELGEN_ACCEPT_GOLDEN=1 writes the new text
+/// instead; read the difference before you commit it.
 
 #include <string>
 
@@ -10,7 +10,7 @@ namespace kernelgen::testing {
 
 /// Compares `text` with tests/data/golden/<name>; a failed check shows both.
 void check_golden(const std::string& name, const std::string& text);
-/// A file below tests/data.
+/// Reads a file below tests/data.
 [[nodiscard]] std::string read_test_data(const std::string& path);
 
 }  // namespace kernelgen::testing

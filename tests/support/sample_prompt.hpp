@@ -4,7 +4,7 @@
 
 namespace kernelgen::testing {
 
-/// A request for examples/tasks/gru_hidden.py with everything that a prompt of that kind may be made of.
+/// A request for examples/tasks/gru_hidden.py with every part that a prompt of that kind may have.
 [[nodiscard]] PromptRequest sample_prompt_request(PromptKind kind, Target target = Target::Cpp);
 
 /// A candidate that was judged correct, with times.

@@ -4,7 +4,7 @@
 
 namespace kernelgen::testing {
 
-/// A record in which every member is filled, with awkward values among them (inf, newlines, quotes).
+/// A record with every member set, some of them to awkward values (inf, newlines, quotes).
 [[nodiscard]] EvaluationRecord full_record();
 
 }  // namespace kernelgen::testing

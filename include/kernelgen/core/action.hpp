@@ -41,7 +41,7 @@ struct Analysis {
   std::string expected_speedup;
   /// "full_sequence", "final_state_only" or "other".
   std::string output_requirement;
-  /// What the reference was found to return, where the model says otherwise. Empty: no contradiction is known.
+  /// The real return value of the reference, where the model's differs. Empty: no contradiction is known.
   std::string correction{};
   bool operator==(const Analysis&) const = default;
 };
@@ -90,7 +90,7 @@ struct ActionResult {
   std::optional<Recurrence> recurrence;
   /// Distance of the kernel from its floor; absent where it is not correct or no floor is known.
   std::optional<Headroom> headroom;
-  /// Where the kernel's time goes, once a policy asked for it; see Decision::profiles.
+  /// Profile of the kernel, once a policy asked for it; see Decision::profiles.
   std::optional<Profile> profile;
 
   /// True if the status is Evaluated or Duplicate and the outcome is Correct.

@@ -51,7 +51,7 @@ struct Outcome {
   OutcomeKind kind = OutcomeKind::Correct;
   /// The part after the colon: "mismatch" in "accuracy:mismatch". May be empty.
   std::string detail;
-  /// What happened, with numbers and names. Control characters removed, capped.
+  /// The event, with numbers and names. Control characters removed, capped.
   std::string message;
 
   [[nodiscard]] bool correct() const { return kind == OutcomeKind::Correct; }

@@ -56,7 +56,7 @@ struct KernelProfile {
 /// The reason why something could not be profiled; a value, not an Error.
 struct ProfileUnavailable {
   std::string reason;
-  /// How a person can mend it. May be empty.
+  /// What a person can do about it. May be empty.
   std::string remedy;
 };
 

@@ -1,4 +1,4 @@
-// The real nvcc, in the sandbox. No device: what is compiled is looked at, not run.
+// The real nvcc, in the sandbox. Without a device, the results are inspected, not run.
 
 #include <dlfcn.h>
 
@@ -52,7 +52,7 @@ Compiled compiled(const CompileOutcome& outcome) {
 TEST_CASE("an artifact of nvcc exports the kernel ABI and needs no CUDA library", "[cuda]") {
   Bench bench;
   const auto artifact = compiled(bench.compile(read_file(k_examples + "relu.cu").value())).artifact;
-  // The runtime is linked in, so the file loads on a machine that has no CUDA at all.
+  // The runtime is linked statically, so the file loads on a machine without CUDA.
   void* library = ::dlopen(artifact.path.c_str(), RTLD_NOW | RTLD_LOCAL);
   INFO((library == nullptr ? ::dlerror() : ""));
   REQUIRE(library != nullptr);

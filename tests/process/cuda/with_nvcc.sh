@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a program that needs nvcc. 77: there is none here.
+# Runs a program that needs nvcc. Exit code 77: nvcc is missing.
 for nvcc in "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "$(command -v nvcc)" /usr/local/cuda/bin/nvcc; do
   [ -n "$nvcc" ] && [ -x "$nvcc" ] && exec "$@"
 done

@@ -1,4 +1,4 @@
-// A program that does what well-behaved programs do not. Usage: misbehave MODE [ARGUMENT]
+// A program that misbehaves on purpose. Usage: misbehave MODE [ARGUMENT]
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -41,12 +41,12 @@ int flood(long bytes) {
   return 0;
 }
 
-/// Leaves a child that holds our pipes; with `leave_group`, the child is not in the process group either.
+/// Leaves a child that holds the pipes; with `leave_group`, the child is not in the process group either.
 int leave_child(bool leave_group) {
   if (::fork() == 0) {
     if (leave_group) ::setsid();
     std::signal(SIGTERM, SIG_IGN);
-    // Longer than any test waits, and short enough that nothing stays after the tests.
+    // Longer than any test waits, and short enough that no process outlives the tests for long.
     ::alarm(20);
     sleep_for_ever();
   }
@@ -54,7 +54,7 @@ int leave_child(bool leave_group) {
   return 0;
 }
 
-/// Prints the pid of a child in our group, which ignores TERM.
+/// Prints the pid of a child in this process group, which ignores TERM.
 int child_pid() {
   int ready[2];
   if (::pipe(ready) != 0) return 9;
@@ -107,7 +107,7 @@ int show_signals() {
   return 0;
 }
 
-/// Answers each byte on a descriptor with the next one, until the other side closes.
+/// Answers each byte on a descriptor with its successor, until the other side closes.
 int serve(int fd) {
   char byte = 0;
   while (::read(fd, &byte, 1) == 1) {

@@ -1,4 +1,4 @@
-/* Runs a program for which unshare fails, as in containers that forbid namespaces. argv: program, arguments. */
+/* Runs a program and makes unshare fail in it, as in containers that forbid namespaces. argv: program, arguments. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>

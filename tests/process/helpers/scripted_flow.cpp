@@ -5,8 +5,8 @@
 // The journal lies in DIRECTORY/run. Every request that reaches the model adds a line to DIRECTORY/asked. Exit 0 when
 // the search is over, 73 when another process has the run.
 //
-// With TASK the directory is one of results, which others share: the run lies in DIRECTORY/TASK, the search says
-// "ready" when it has the run, begins when standard input ends, and writes the reports afterwards.
+// With TASK, DIRECTORY is a results directory that several processes share: the run is in DIRECTORY/TASK, the search
+// prints "ready" when it holds the run's lock, begins when standard input ends, and writes the reports afterwards.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ void add_line(const std::string& file, const std::string& line) {
   ::close(fd);
 }
 
-/// Something for every branch of the flow, the same in every process.
+/// A reply for every branch of the flow, the same in every process.
 std::string reply_to(const std::string& id) {
   if (id == "task.seed1") return code_reply("broken");
   if (id == "task.seed1-repair1") return "no code at all";

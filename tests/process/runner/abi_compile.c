@@ -1,6 +1,6 @@
 /* Compiled as C99 and C11, with every warning an error. */
 #include <kernelgen/abi.h>
-#include <kernelgen/abi.h> /* twice does no harm */
+#include <kernelgen/abi.h> /* may be included twice */
 
 #define KGEN_TEST_ASSERT(name, condition) typedef char kgen_test_##name[(condition) ? 1 : -1]
 #include "abi_layout.inc"

@@ -1,4 +1,4 @@
-// What a candidate does, and what the runner says about it.
+// Candidates' behaviour, and the runner's reports about it.
 
 #include <csignal>
 #include <cstring>
@@ -14,7 +14,7 @@ using namespace kgen_test;
 
 namespace {
 
-/// The runner must be dead of that signal, with nothing left.
+/// The runner must have died of that signal, with no process left.
 void require_killed_by(Runner& runner, int signal_number) {
   const auto status = runner.wait_status();
   REQUIRE(status);
@@ -78,7 +78,7 @@ TEST_CASE("between honest calls the process sleeps", "[runner][candidate]") {
   usleep(100'000);
   const auto reply = runner.ask(KGEN_OP_RUN, {1});
   REQUIRE(reply);
-  // Waiting threads sleep soon: nothing like the 100 ms that spinning ones would burn.
+  // Waiting threads sleep soon, while spinning ones would use the whole 100 ms.
   CHECK(reply->arg[0] < 10'000'000);
 }
 #endif
@@ -140,7 +140,7 @@ TEST_CASE("exceptions are caught and the runner goes on", "[runner][candidate]")
   CHECK(text_of(*other) == "threw an object that is no std::exception");
 }
 
-// A sanitizer brings its own malloc, which ends the process.
+// Sanitizers have their own malloc, which ends the process.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST_CASE("bad_alloc is out of memory", "[runner][candidate]") {
   Runner runner({.arguments = {"--memory-bytes", "1073741824"}});
@@ -248,7 +248,7 @@ TEST_CASE("a flood of output costs nothing", "[runner][candidate]") {
     CHECK(reply->status == KGEN_STATUS_OK);
     CHECK(reply->end_ns - reply->start_ns < 1'000'000'000);
   }
-  SECTION("with a log that nobody reads") {
+  SECTION("with a log without a reader") {
     int pipe_ends[2];
     REQUIRE(pipe(pipe_ends) == 0);
     fcntl(pipe_ends[0], F_SETFD, FD_CLOEXEC);
@@ -274,7 +274,7 @@ TEST_CASE("a thread that works on is seen", "[runner][candidate]") {
   usleep(50'000);
   reply = runner.ask(KGEN_OP_RUN, {1});
   REQUIRE(reply);
-  // 50 ms of sleep in which the process should have slept as well. A loaded machine may give the thread less.
+  // The thread works during 50 ms in which the process should be idle. A loaded machine may give the thread less.
   CHECK(reply->arg[0] > 2'000'000);
   CHECK(runner.kill_and_reap());
 }

@@ -29,7 +29,7 @@ constexpr std::size_t k_offset = k_page - (k_count * sizeof(float) + 63) / 64 * 
   std::abort();
 }
 
-/// Run between fork and exec: only system calls.
+/// Runs between fork and exec: only system calls.
 void refuse_unshare() {
   std::array<sock_filter, 4> filter{{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),

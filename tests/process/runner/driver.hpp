@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Speaks the runner protocol directly, without the worker: starts kgen-runner in a sandbox of its own and checks when
-/// it is over that no process was left behind.
+/// Drives kgen-runner directly by its protocol, without the worker: starts it in a sandbox of its own, and checks at
+/// the end that no process was left.
 
 #include <chrono>
 #include <cstdint>
@@ -17,16 +17,17 @@ namespace kgen_test {
 
 using namespace std::chrono_literals;
 
-/// Elements of x, layer.w and y. 4000 bytes: the tensors begin 64 bytes into their pages and leave 32 bytes of padding.
+/// Elements of x, layer.w and y. 4000 bytes each: the tensors begin 64 bytes into their pages and leave 32 bytes of
+/// padding.
 inline constexpr std::size_t k_count = 1000;
 
 struct LaunchOptions {
   std::vector<std::string> arguments;
-  /// Let unshare fail, as on machines that refuse namespaces.
+  /// Makes unshare fail, as on machines that refuse namespaces.
   bool refuse_namespaces = false;
 };
 
-/// Memory that both sides see. Owns its descriptor.
+/// Memory shared with the runner. Owns its descriptor.
 class SharedMemory {
  public:
   explicit SharedMemory(std::size_t bytes);
@@ -45,7 +46,7 @@ class SharedMemory {
 
 /// The job that the candidates of tests/data/candidates expect.
 [[nodiscard]] std::string job_text(int threads = 2);
-/// The same on a device.
+/// The same job on a device.
 [[nodiscard]] std::string device_job_text(const std::string& uuid);
 inline constexpr std::uint64_t k_device_arena_bytes = 12288;
 
@@ -56,18 +57,18 @@ class Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Nothing when no packet came in time or the runner is gone.
+  /// Nothing when no packet arrives in time, or the runner is gone.
   [[nodiscard]] std::optional<kgen_reply> receive(std::chrono::milliseconds timeout = 20s);
   bool send(std::uint16_t op, std::vector<std::uint64_t> arguments = {}, const std::vector<int>& fds = {});
   bool send_bytes(const void* bytes, std::size_t size, const std::vector<int>& fds = {});
   [[nodiscard]] std::optional<kgen_reply> ask(std::uint16_t op, std::vector<std::uint64_t> arguments = {},
                                               const std::vector<int>& fds = {});
-  /// LOAD of a candidate of tests/data/candidates, by name.
+  /// Sends LOAD for a candidate of tests/data/candidates, by name.
   [[nodiscard]] std::optional<kgen_reply> load(const std::string& candidate, int threads = 2);
-  /// LOAD of a candidate with another job and more descriptors after the code.
+  /// Sends LOAD for a candidate with another job and more descriptors after the code.
   [[nodiscard]] std::optional<kgen_reply> load(const std::string& candidate, const std::string& job,
                                                const std::vector<int>& more_fds);
-  /// LOAD, PREPARE and RUN; the reply of the first step that is not OK, or of RUN.
+  /// Sends LOAD, PREPARE and RUN; returns the reply of the first step that is not OK, or of RUN.
   [[nodiscard]] std::optional<kgen_reply> evaluate(const std::string& candidate, std::uint64_t flags = 0);
   /// The wait status that the supervisor reports.
   [[nodiscard]] std::optional<int> wait_status(std::chrono::milliseconds timeout = 20s);
@@ -77,7 +78,7 @@ class Runner {
   [[nodiscard]] float* x() const { return x_of(arena_.data()); }
   [[nodiscard]] float* w() const { return w_of(arena_.data()); }
   [[nodiscard]] float* y() const { return y_of(arena_.data()); }
-  /// Where they lie in any arena of this job.
+  /// Places of the tensors in any arena of this job.
   [[nodiscard]] static float* x_of(char* arena);
   [[nodiscard]] static float* w_of(char* arena);
   [[nodiscard]] static float* y_of(char* arena);

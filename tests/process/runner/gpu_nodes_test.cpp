@@ -11,7 +11,7 @@ using kgen_runner::minor_of;
 
 namespace {
 
-/// A folder that goes with the test.
+/// A temporary folder of the test.
 struct Folder {
   fs::path path;
   Folder() {

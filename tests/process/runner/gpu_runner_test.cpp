@@ -1,4 +1,4 @@
-/// The native runner on the device of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
+/// The native runner with the driver of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
 #include <unistd.h>
 
 #include <array>

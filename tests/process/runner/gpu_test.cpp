@@ -1,4 +1,4 @@
-/// gpu.h on the driver of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
+/// gpu.h with the driver of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Commands that make no sense, and job texts that are damaged.
+// Invalid commands, and damaged job texts.
 
 #include <cstring>
 #include <random>

@@ -1,4 +1,4 @@
-// The walls, as a candidate meets them.
+// The sandbox from a candidate's point of view.
 
 #include <algorithm>
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t k_all = KGEN_ISOLATION_USER | KGEN_ISOLATION_MOUNT | KGEN_ISOLATION_PID | KGEN_ISOLATION_NET |
                                 KGEN_ISOLATION_IPC | KGEN_ISOLATION_SECCOMP | KGEN_ISOLATION_PROC;
 
-/// A process outside that must live through it all.
+/// A process outside of the sandbox that must survive.
 class Bystander {
  public:
   Bystander() : pid_(fork()) {
@@ -146,7 +146,7 @@ TEST_CASE("refused namespaces are reported, and what is left still holds", "[run
 }
 
 TEST_CASE("processes that fork and leave are gone with the sandbox", "[runner][sandbox]") {
-  // The helper enters the sandbox unsealed, as a Python runner does while it imports, and leaves daemons behind.
+  // The helper enters the sandbox unsealed, like a Python runner during its imports, and leaves daemons.
   for (const char* namespaces : {"namespaces", "refused"}) {
     INFO(namespaces);
     int status_pipe[2];
@@ -168,7 +168,7 @@ TEST_CASE("processes that fork and leave are gone with the sandbox", "[runner][s
   }
 }
 
-TEST_CASE("the sandbox ends when nobody reads the status pipe any more", "[runner][sandbox]") {
+TEST_CASE("the sandbox ends when the reader of the status pipe is gone", "[runner][sandbox]") {
   int status_pipe[2];
   REQUIRE(pipe(status_pipe) == 0);
   const pid_t child = fork();

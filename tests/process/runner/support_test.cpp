@@ -1,4 +1,4 @@
-// The C functions of the support library that can be tried without a sandbox.
+// C functions of the support library that need no sandbox.
 
 #include <cerrno>
 #include <csignal>

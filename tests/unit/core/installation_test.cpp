@@ -59,7 +59,7 @@ TEST_CASE("a missing part of an installation is named", "[core][installation]") 
 }
 
 TEST_CASE("the build tree is an installation", "[core][installation]") {
-  // Parts that this build did not make are named with the prefix that was looked at.
+  // Parts that this build did not make are named with the searched prefix.
   const auto found = find_installation();
   const std::string where = found ? found->worker.string() : found.error().message;
   CHECK(where.find(KERNELGEN_BINARY_DIR) != std::string::npos);

@@ -38,7 +38,7 @@ TEST_CASE("the function of a text that is no name is some text", "[core][profile
   CHECK(function_of_kernel("void ") == "void ");
 }
 
-TEST_CASE("whose a kernel is, by its name", "[core][profile]") {
+TEST_CASE("the origin of a kernel, by its name", "[core][profile]") {
   CHECK(origin_of_kernel("gru_step") == KernelOrigin::Own);
   CHECK(origin_of_kernel("void my::fused_gemm<128>(float*)") == KernelOrigin::Own);
   CHECK(origin_of_kernel("void at::native::reduce_kernel<512, 1>(int)") == KernelOrigin::Framework);
@@ -50,7 +50,7 @@ TEST_CASE("whose a kernel is, by its name", "[core][profile]") {
   CHECK(origin_of_kernel("void cudnn::ops::nchwToNhwcKernel<float>(int)") == KernelOrigin::Library);
   CHECK(origin_of_kernel("Memcpy DtoD (Device -> Device)") == KernelOrigin::Copy);
   CHECK(origin_of_kernel("Memset (Device)") == KernelOrigin::Copy);
-  // An argument's type says nothing about whose kernel it is.
+  // An argument's type says nothing about the origin of the kernel.
   CHECK(origin_of_kernel("void mine(at::native::Thing)") == KernelOrigin::Own);
 }
 

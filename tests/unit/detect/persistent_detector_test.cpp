@@ -201,7 +201,7 @@ TEST_CASE("a member function's object carries what the function makes of it", "[
         "persistent");
   CHECK(loop(cell("float c, h, w;", add + "{ c += tanhf(v + w * h); }\n__device__ void out() { h = tanhf(c); }"),
              "s.add(x[t]); s.out(); y[t] = s.h;") == "persistent");
-  // Sums, Welford's moments, the softmax that goes along, and a generator of random numbers.
+  // Sums, Welford's moments, the online softmax, and a generator of random numbers.
   CHECK(loop(cell("float h;", add + "{ h += v * v; }"), "s.add(x[t]);") == "not-recurrent");
   CHECK(loop(cell("float h, m2, n;", add + "{ n += 1.f; float d = v - h; h += d / n; m2 += d * (v - h); }"),
              "s.add(x[t]);") == "not-recurrent");
@@ -228,8 +228,8 @@ TEST_CASE("the name of a kernel decides nothing", "[detect]") {
 }
 
 TEST_CASE("a megabyte of one thing takes no longer than a megabyte of many", "[detect]") {
-  // What takes a time that grows with the square of the length takes a minute for each of these; bench/detector.cpp has
-  // the times, and more shapes.
+  // An algorithm of quadratic time would take a minute for each of these; bench/detector.cpp has the times, and more
+  // shapes.
   const auto seconds = [](const std::string& start, const std::string& part, Target target) {
     std::string text = start;
     while (text.size() < (std::size_t{1} << 20) / testing::k_less) text += part;
@@ -237,7 +237,7 @@ TEST_CASE("a megabyte of one thing takes no longer than a megabyte of many", "[d
     (void)inspect(text, target);
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
-  constexpr double k_limit = 20.0;  // builds that check themselves take up to 3 here, and machines differ
+  constexpr double k_limit = 20.0;  // builds with sanitizers take up to 3 on two cores, and machines differ
   CHECK(seconds("", "__device__ void f(){g();}void h(){x=f;f();}", Target::Cuda) < k_limit);
   CHECK(seconds("__global__ void k(){}void r(){", "g=1;k<<<g,1>>>();", Target::Cuda) < k_limit);
   CHECK(seconds("__global__ void k(){", "f<a<b<", Target::Cuda) < k_limit);

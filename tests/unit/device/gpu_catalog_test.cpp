@@ -74,7 +74,7 @@ TEST_CASE("every entry of the catalog is complete and possible", "[device][gpu][
 }
 
 TEST_CASE("the peak of the plain units follows from clock and units", "[device][gpu][catalog]") {
-  // Operations a clock of one multiprocessor. A vendor that states another clock for its peak is within 3 %.
+  // Operations a clock of one multiprocessor. Some vendors state the peak for another clock, within 3 %.
   const std::map<std::string, int> per_clock{{"sm_75", 128},  {"sm_80", 128},  {"sm_86", 256},
                                              {"sm_89", 256},  {"sm_90", 256},  {"sm_100", 256},
                                              {"gfx90a", 128}, {"gfx942", 256}, {"gfx950", 256}};
@@ -156,7 +156,7 @@ TEST_CASE("a catalog that cannot be used says where it is wrong", "[device][gpu]
   CHECK(read_gpu_catalog("/nonexistent").error().code == ErrorCode::NotFound);
 }
 
-TEST_CASE("only GPUs like the first are used when nobody asks for one", "[device][gpu]") {
+TEST_CASE("only GPUs like the first are used unless one is asked for", "[device][gpu]") {
   const auto gpu = [](std::string uuid) {
     return GpuFacts{.vendor = "nvidia",
                     .name = "NVIDIA H200",

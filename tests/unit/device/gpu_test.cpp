@@ -21,7 +21,7 @@ const char* const k_unknown =
     R"("driver_version": 12080, "multiprocessors": 142, "memory_clock_khz": 9001000, "memory_bus_bits": 384})"
     "\n";
 
-/// A kgen-gpu that says what the test wants.
+/// A kgen-gpu with scripted output.
 class FakeProbe final : public ProcessRunner {
  public:
   Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) override {
@@ -145,7 +145,7 @@ TEST_CASE("a bandwidth is measured once for a device and its driver", "[device][
   CHECK(machine.kept().size() == 2);
 }
 
-TEST_CASE("a bandwidth that somebody else spoiled is not kept", "[device][gpu]") {
+TEST_CASE("a bandwidth that another process disturbed is not kept", "[device][gpu]") {
   GpuMachine machine;
   const auto gpu = machine.read().value().gpus.at(0);
   machine.probe.bandwidth = FakeProbe::says("{\"copy_bytes_per_second\": 2300000000000}\n");

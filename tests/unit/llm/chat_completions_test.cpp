@@ -24,7 +24,7 @@ Reply reply(std::string body) {
   return *read.reply;
 }
 
-/// A failure, and that nothing passed for a reply.
+/// The failure in an answer; checks that there is no reply.
 HttpFailure failure(long status, std::string body, std::string_view secret = {}) {
   auto read = answer(status, std::move(body), secret);
   REQUIRE_FALSE(read.reply);

@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Runs nothing: answers from a function and remembers the last request.
+/// Runs nothing: answers from a function and keeps the last request.
 class FakeRunner final : public ProcessRunner {
  public:
   explicit FakeRunner(std::function<Result<ProcessOutcome>()> answer) : answer_(std::move(answer)) {}

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Remembers what it was to run.
+/// Keeps the command that it was asked to run.
 class ListeningRunner final : public ProcessRunner {
  public:
   Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token) override {
@@ -85,7 +85,7 @@ TEST_CASE("an address without its scheme is refused by name, and is no missing k
     CHECK(refused.error().message.find("http://" + address) != std::string::npos);
     CHECK(refused.error().message.find("OPENAI_API_KEY") == std::string::npos);
   }
-  // Revisions of models are no addresses.
+  // Revisions of models are not addresses.
   world.environment["OPENAI_API_KEY"] = "topsecret";
   for (const char* model : {"org/model@rev", "@cf/meta/llama", "claude@20240229", "m@1.2"})
     CHECK(world.described("openai:" + std::string(model)) == "openai " + std::string(model) + " | api.openai.com");

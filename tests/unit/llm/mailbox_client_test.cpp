@@ -24,7 +24,7 @@ class Mailbox {
     LLMRequest request;
     request.id = "seed1.repair2";
     request.prompt = prompt;
-    // Meant for machines; people may take longer.
+    // The limit of machines; people may take longer.
     request.timeout = 1ms;
     return client->complete(request, std::move(stop));
   }
@@ -91,7 +91,7 @@ TEST_CASE("a mailbox waits, longer than a machine may take, until there is an an
 
 TEST_CASE("a reply that is being written is not taken", "[llm][mailbox]") {
   Mailbox mailbox;
-  // Far longer than the pauses of the writer, however busy the machine is.
+  // Far longer than the pauses of the writer, even on a busy machine.
   mailbox.settle = 1s;
   std::jthread person([&] {
     while (!fs::exists(mailbox.prompt())) std::this_thread::sleep_for(1ms);

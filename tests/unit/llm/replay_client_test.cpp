@@ -124,7 +124,7 @@ TEST_CASE("a replay that is cancelled does not answer", "[llm][replay_client]") 
 TEST_CASE("a torn last line is ignored, a whole one without its end is not", "[llm][replay_client]") {
   Scratch scratch;
   const std::string text(k_two_lines);
-  // Wherever the crash came.
+  // At any position of the crash.
   for (const std::size_t cut : {1, 2, 20, 60}) {
     scratch.write(text.substr(0, text.size() - 1 - cut));
     const auto client = replay(scratch);
@@ -142,7 +142,7 @@ TEST_CASE("other damage is an error with its line number", "[llm][replay_client]
   const auto in_the_middle = unreadable(scratch, "{\"schema\":1,\"id\":\"se\n" + text);
   CHECK(in_the_middle.code == ErrorCode::InvalidArgument);
   CHECK(in_the_middle.message.rfind(where + ":1: not a recorded reply: not JSON", 0) == 0);
-  // A line that ends was not torn.
+  // A line with an end was not torn.
   CHECK(holds(unreadable(scratch, text + "{\n").message, where + ":3: "));
   CHECK(holds(unreadable(scratch, text + "\n[]\n").message, ":4: not a recorded reply: it has no schema number"));
   CHECK(holds(unreadable(scratch, "{\"schema\":0}\n").message, "it has no schema number"));
@@ -223,7 +223,7 @@ TEST_CASE("threads and clients record into one file without mixing lines", "[llm
   const auto echo = [](const LLMRequest& asked) -> Result<Reply> {
     return ScriptedLLMClient::reply(asked.id + std::string(5000, 'x'));
   };
-  // Two clients as two processes would have them, two threads each.
+  // Two clients, as in two processes, with two threads each.
   const auto one = make_recording_client(std::make_unique<ScriptedLLMClient>(echo), scratch.file).value();
   const auto two = make_recording_client(std::make_unique<ScriptedLLMClient>(echo), scratch.file).value();
   {
@@ -259,7 +259,7 @@ TEST_CASE("a reply that a full disk cannot take is handed on, and recorded once 
     REQUIRE(paid);
     CHECK(paid->text == std::string(10'000, 'x'));
     CHECK(scratch.text() == k_two_lines);
-    // Nothing more is paid for before it can be recorded.
+    // No further reply is paid for before this one can be recorded.
     const auto refused = client->complete(request_named("seed4"), {});
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::NoSpace);
@@ -284,7 +284,7 @@ TEST_CASE("a recorder says in the end what it could not record", "[llm][recordin
     const FileSizeLimit full(10);
     REQUIRE(client->complete(request_named("seed1"), {}));
   }
-  // The limit ended before the client did, so that it could still be recorded.
+  // The limit was lifted before the client's end, so that the reply could still be recorded.
   CHECK(heard.empty());
   CHECK(replay(scratch)->complete(request_named("seed1"), {}).value().text == "a reply");
   {

@@ -17,7 +17,7 @@ std::optional<std::chrono::milliseconds> delay(AttemptFailure failure, int attem
   return retry_delay(k_options, {.failure = failure, .attempts = attempts, .remaining = 1h}, engine);
 }
 
-/// The longest that a failure can make a request wait between its attempts, all of them together.
+/// The longest total wait between a request's attempts after this failure.
 std::chrono::milliseconds longest_wait(AttemptFailure failure) {
   std::mt19937_64 engine(7);
   std::chrono::milliseconds all{0};

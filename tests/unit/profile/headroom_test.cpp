@@ -64,7 +64,7 @@ std::optional<Headroom> headroom(const Task& task, double median_ns, const GpuFa
 }  // namespace
 
 TEST_CASE("what is streamed has the floor of its bytes; what a cache may keep is not counted", "[profile][headroom]") {
-  // 4 MB in, 4 MB out, of which the cache may keep one.
+  // 4 MB are read and 4 MB written, one of which the cache may keep.
   const auto found = headroom(relu(1'000'000), 14'000);
   REQUIRE(found);
   CHECK(found->bound == "memory");
@@ -80,7 +80,7 @@ TEST_CASE("nothing is faster than a launch", "[profile][headroom]") {
   CHECK(found->floor_ns == 2000);
 }
 
-TEST_CASE("a bandwidth that nobody measured is most of what is stated", "[profile][headroom]") {
+TEST_CASE("a bandwidth without a measurement is most of the stated one", "[profile][headroom]") {
   auto gpu = device();
   gpu.measured_bytes_per_second.reset();
   CHECK_THAT(headroom(relu(1'000'000), 14'000, gpu)->floor_ns, Catch::WithinRel(7e6 / 1.8e12 * 1e9, 1e-6));

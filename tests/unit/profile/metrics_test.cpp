@@ -21,7 +21,7 @@ TEST_CASE("the brief set asks ncu for what the stages decide by", "[profile][met
                                    "dram__throughput.avg.pct_of_peak_sustained_elapsed", "lts__t_sector_hit_rate.pct"})
     CHECK(std::find(names.begin(), names.end(), wanted) != names.end());
   CHECK(names.size() == 7);
-  // Since Volta the memory dependency stall has another name; where the new one is unknown, the old one is asked for.
+  // Since Volta the memory dependency stall has another name; where the new one is unknown, the old one is tried.
   CHECK(names.back() == "smsp__warp_issue_stalled_long_scoreboard_per_warp_active.pct");
   CHECK(other_ncu_name(names.back()) == "smsp__warp_issue_stalled_memory_dependency_per_warp_active.pct");
 }

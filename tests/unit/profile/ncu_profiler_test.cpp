@@ -26,7 +26,7 @@ ProcessOutcome ended(int exit_code) {
   return outcome;
 }
 
-/// Plays the Python process, and ncu around it: each run takes the next of the files to write.
+/// Simulates the Python process, and ncu around it: each run writes the next of the files.
 class FakeProcesses final : public ProcessRunner {
  public:
   Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) override {
@@ -93,7 +93,7 @@ TEST_CASE("profiler: timeline first, counters of its kernels then", "[profile][p
   CHECK(profile->kernels[0].duration_ns == 40000);
   CHECK(*profile->kernels[0].metric("dram_throughput_pct") == Approx(81.12));
   CHECK_FALSE(profile->no_counters);
-  // Nothing of it stays.
+  // All files were removed.
   CHECK(fs::is_empty(bench.options.scratch_dir));
 }
 

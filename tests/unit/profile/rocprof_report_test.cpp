@@ -21,7 +21,7 @@ Profile profile_named(const std::vector<std::string>& names) {
   return *profile;
 }
 
-/// What all of the tables are about: two launches of step, the second one shorter, and one of gemm.
+/// The content of all tables: two launches of step, the second one shorter, and one of gemm.
 void check_launches(const Profile& profile) {
   REQUIRE(profile.kernels.size() == 2);
   CHECK(profile.kernels[0].function == "gemm");

@@ -57,7 +57,7 @@ TEST_CASE("a stage reads first what it is about", "[profile][findings]") {
         Names{"roofline", "low_occupancy", "uncoalesced", "memory_bound"});
   CHECK(names_of(findings_for_stage(profile, "block_tiling", large())) ==
         Names{"roofline", "memory_bound", "low_occupancy", "uncoalesced"});
-  CHECK(names_of(findings_for_stage(profile, "a stage of somebody's own", large())) ==
+  CHECK(names_of(findings_for_stage(profile, "a custom stage", large())) ==
         names_of(findings_for_stage(profile, "", large())));
 }
 

@@ -15,8 +15,8 @@ using namespace kernelgen;
 
 namespace {
 
-// Processor time of one report. It takes less than 100 here, and a sanitizer makes it many times more; what grows with
-// the square of the length takes a minute.
+// Limit of the processor time of one report. It takes less than 100 on two cores, and with a sanitizer many times more;
+// an algorithm of quadratic time would take a minute.
 constexpr double k_allowed_milliseconds = 10'000;
 
 EvaluationRecord record_of(OutcomeKind kind, const std::string& detail, const std::string& message,
@@ -185,14 +185,14 @@ TEST_CASE("a pointer to void is cast, wherever it goes", "[prompt][errors]") {
                  "'void *const'") == "cxx.conversion");
   CHECK(class_of("argument of type \"void *\" is incompatible with parameter of type \"float *\"") == "cxx.conversion");
   CHECK(noted("'void *const' to 'const float *'") == "cxx.conversion");
-  // What becomes a pointer to void needs no cast: it is const, or no pointer.
+  // A conversion to a pointer to void needs no cast: the source is const, or no pointer.
   CHECK(noted("'const float *' to 'void *'") == "cxx.const");
   CHECK(class_of("cannot initialize a parameter of type 'void *' with an lvalue of type 'const float *'") ==
         "cxx.const");
   CHECK(noted("'const kgen_tensor' to 'void *'") == "cxx.call");
 }
 
-TEST_CASE("a template whose arguments no call tells", "[prompt][errors]") {
+TEST_CASE("a template with arguments that no call determines", "[prompt][errors]") {
   const std::string vague =
       "candidate.cu(42): error: no instance of function template \"rows\" matches the argument list\n"
       "            argument types are: (const float *, int)\n    rows<<<1, 2>>>(x, n);\n    ^\n";
@@ -240,7 +240,7 @@ TEST_CASE("a launch that is not written as one", "[prompt][errors]") {
         "device.launch_syntax");
   CHECK(class_of("too many execution configuration arguments to kernel function call", "f<<<1, 2, 0, s, 0>>>(x);") ==
         "device.launch_syntax");
-  // Neither the well-written launch nor the shift is to blame.
+  // Neither the correct launch nor the shift is the cause.
   CHECK(class_of("identifier \"scale\" is undefined", "pool<<<grid, block>>>(x, scale);") == "cxx.undeclared");
   CHECK(class_of("expression must have integral or unscoped enum type", "pool<<<grid, block>>>(x % 1.5f, y);") ==
         "cxx.operands");
@@ -363,7 +363,7 @@ TEST_CASE("the manual lists every class", "[prompt][errors]") {
 }
 
 TEST_CASE("a megabyte of anything is classified in a time that grows with its length", "[prompt][errors]") {
-  // Texts that make a search begin anew at every byte, lists of a million lines, chevrons and quotes without an end.
+  // Texts that could make a search start anew at every byte: lists of a million lines, unclosed chevrons and quotes.
   const std::vector<std::string> units = {"candidate.cpp:1:1: error: no matching function for call to 'f'\n",
                                           "\ncaused by X: ",
                                           "\n  line 1, in f: ",

@@ -1,4 +1,4 @@
-// Real messages of real tools, stored under tests/data/errors: what share of them is understood.
+// The share of real messages, stored under tests/data/errors, that is classified.
 
 #include "support/error_corpus.hpp"
 

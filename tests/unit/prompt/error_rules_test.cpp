@@ -1,4 +1,4 @@
-// The tables of error rules: each rule is needed, is right about its example, and contradicts no other.
+// The tables of error rules: each rule is needed, matches its example, and contradicts no other.
 
 #include "prompt/error_rules.hpp"
 
@@ -24,7 +24,7 @@ std::vector<const ErrorRule*> all_rules() {
   return all;
 }
 
-/// Every message of the corpus that rules are asked about.
+/// Every message of the corpus that the rules classify.
 std::vector<ToolMessage> corpus_messages() {
   std::vector<ToolMessage> messages;
   for (const auto& one : read_error_corpus(KERNELGEN_SOURCE_DIR "/tests/data/errors"))

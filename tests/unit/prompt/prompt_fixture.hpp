@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What the tests of prompts share: a builder over the shipped templates, and templates that replace them.
+/// Helpers of the tests of prompts: a builder with the shipped templates, and directories of overrides.
 
 #include <filesystem>
 #include <memory>
@@ -25,7 +25,7 @@ inline std::unique_ptr<PromptBuilder> builder(const std::filesystem::path& overr
   return make_prompt_builder({k_templates, overrides}).value();
 }
 
-/// Over the shipped templates; to read them takes longer than to build a prompt.
+/// A builder with the shipped templates, shared because reading them takes longer than building a prompt.
 inline const PromptBuilder& shipped() {
   static const auto k_shipped = builder();
   return *k_shipped;
@@ -42,7 +42,7 @@ inline std::string refusal(const PromptRequest& request) {
   return prompt.error().message;
 }
 
-/// What a prompt needs without its optional parts, as the refusal of less says.
+/// The least number of tokens that a prompt needs without its optional parts, from the message of a refusal.
 inline std::int64_t least_tokens(PromptRequest request) {
   request.max_tokens = 1;
   const auto message = refusal(request);
@@ -50,7 +50,7 @@ inline std::int64_t least_tokens(PromptRequest request) {
   return std::stoll(message.substr(message.find(" needs ") + 7));
 }
 
-/// A directory of templates that replace the shipped ones.
+/// A directory of templates that override the shipped ones.
 class Overrides {
  public:
   void write(const std::string& name, const std::string& text) const {

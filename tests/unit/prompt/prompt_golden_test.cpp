@@ -22,7 +22,7 @@ using kernelgen::testing::sample_prompt_request;
 
 namespace {
 
-/// As the judge described the example tasks.
+/// The judge's descriptions of the example tasks.
 std::vector<TaskDescription> described_tasks() {
   std::vector<TaskDescription> tasks;
   const auto text = read_test_data("prompt_tasks.jsonl");

@@ -1,4 +1,4 @@
-// Prompts by target, variant and budget, and what critics and profilers add to them.
+// Prompts by target, variant and budget, and the effects of critics and profilers.
 
 #include <set>
 #include <string>
@@ -42,7 +42,7 @@ TEST_CASE("strategies for GPUs fit the kind of work", "[prompt][builder][variant
     CHECK(holds(advice(recurrent, 1), "Split first"));
     CHECK(holds(advice("torch.relu(x)\n", 1), "Bandwidth first"));
     CHECK_FALSE(holds(advice("torch.matmul(a, b)\n", 1), "Bandwidth first"));
-    // The kind of work is known whatever a budget leaves out.
+    // The kind of work is recognized whatever the budget.
     request.task.text = "torch.matmul(a, b)\n";
     request.max_tokens = least_tokens(request);
     CHECK_FALSE(holds(advice("torch.matmul(a, b)\n", 1), "Bandwidth first"));
@@ -91,7 +91,7 @@ TEST_CASE("a budget drops examples first and the reference never, for all kinds 
       // Analyses and optimization critics of some targets show no example.
       const bool has_example = holds(whole.text, "The form, for another task") || holds(whole.text, "\n\nWrong: ");
       CHECK((first.dropped.front() == "examples") == has_example);
-      // As much as it says it needs: everything optional is gone, the reference is there.
+      // With the limit that the refusal names, every optional part is gone and the reference is there.
       request.max_tokens = least_tokens(request);
       const auto least = prompts.build(request).value();
       CHECK(holds(least.text, request.task.text));
@@ -227,7 +227,7 @@ TEST_CASE("a token budget drops examples, then history, then device facts", "[pr
   request.max_tokens = third.estimated_tokens - 1;
   CHECK(holds(refusal(request),
               "needs " + std::to_string(third.estimated_tokens) + " tokens without its optional parts"));
-  // What is dropped depends on the length of measured texts, so it cannot be part of the fingerprint.
+  // The set of dropped parts depends on the length of measured texts, so it cannot be part of the fingerprint.
   CHECK(third.fingerprint == whole.fingerprint);
 }
 

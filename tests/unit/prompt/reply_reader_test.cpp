@@ -79,7 +79,7 @@ TEST_CASE("sources for GPUs come in fences of their own names", "[prompt][reply_
       CHECK(code_in(fenced(kernel, "```", info), target) == kernel);
       CHECK(code_in("<think>\n" + fenced(k_kernel, "```", info) + "</think>\n" + fenced(kernel, "```", info), target) ==
             kernel);
-      // The device code shown first, the whole file after it; or the other way round.
+      // The device code first and the whole file after it, or in the opposite order.
       CHECK(code_in(fenced(device, "```", info) + "All of it:\n" + fenced(kernel, "```", info), target) == kernel);
       CHECK(code_in(fenced(kernel, "```", info) + "The kernel:\n" + fenced(device, "```", info), target) == kernel);
       // Unclosed.
@@ -181,7 +181,7 @@ TEST_CASE("an answer tag is taken away", "[prompt][reply_reader]") {
 TEST_CASE("code without any fence is taken whole", "[prompt][reply_reader]") {
   CHECK(code_in(k_kernel) == k_kernel);
   CHECK(code_in("\n\n" + k_module, Target::Torch) == k_module);
-  // The opening fence was put into the model's mouth.
+  // The prompt contained the opening fence.
   CHECK(code_in(k_kernel + "```\nThat is all.\n") == k_kernel);
 }
 

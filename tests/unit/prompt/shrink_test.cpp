@@ -59,7 +59,7 @@ TEST_CASE("a little too much: any one halving is enough", "[prompt][shrink]") {
     CHECK(change.steps.size() == 1);
     CHECK(change.bytes <= 101376);
   }
-  // What costs least comes first.
+  // The cheapest change comes first.
   CHECK(text_of(plan[0]) == "BLOCK_N 128->64");
   CHECK(plan[0].bytes == 76800);
   CHECK(text_of(plan[3]) == "BLOCK_K 32->16");
@@ -74,7 +74,7 @@ TEST_CASE("more than four times too much takes several halvings together", "[pro
     CHECK(change.bytes <= 101376);
     CHECK(442368 / change.bytes >= 4);
   }
-  // Nothing with fewer steps is enough.
+  // No change with fewer steps is enough.
   std::int64_t steps = 0;
   for (const auto& step : plan[0].steps)
     for (auto value = step.from; value > step.to; ++steps) value = step.name == "num_stages" ? value - 1 : value / 2;

@@ -55,7 +55,7 @@ TEST_CASE("the best kernel is the one that the run announced", "[report]") {
   CHECK(best->id == "seed1/optimize");
   CHECK(best->code_file == "best_code.cpp");
   CHECK(best->kernel_ms == 1.2);
-  // Before the run said so, the best of what is finished; its file is that of the action.
+  // Before BestChanged, the best of the finished actions counts; its file is that of the action.
   events.erase(events.begin() + 9, events.end());
   REQUIRE(std::holds_alternative<ActionFinished>(events.back().body));
   const auto early = report_run("t", "", events).best;
@@ -73,7 +73,7 @@ TEST_CASE("the score on a device wins over the score per call", "[report]") {
   REQUIRE(best->score);
   CHECK(best->score->value == 4);
   CHECK(best->score->low == 3.9);
-  // Correct under an interpreter is correct, but no score.
+  // A kernel that is correct under an interpreter has no score.
   last.record->labels = {"interpreter: a time is not a result"};
   const auto unscored = report_run("t", "", events);
   REQUIRE(unscored.best);
@@ -171,7 +171,7 @@ TEST_CASE("statistics over runs", "[report]") {
   CHECK(totals.lower_quartile == 1.75);
   CHECK(totals.median == 3);
   CHECK(totals.upper_quartile == 5);
-  // Above, not at.
+  // Only scores above 1 count.
   CHECK(totals.fast_1 == 0.6);
   CHECK(fast_p(runs, 0) == 0.8);
   CHECK(fast_p(runs, 4) == 0.2);

@@ -84,7 +84,7 @@ TEST_CASE("links below a results directory are not followed", "[report][results]
   fs::create_directories(results.path("2_Linked"));
   fs::create_symlink(results.path("1_Good/events.jsonl"), results.path("2_Linked/events.jsonl"));
   CHECK(results.found() == std::vector<std::string>{"1_Good/: success"});
-  // The directory itself may be one.
+  // The directory itself may be a link.
   CHECK(read_results(results.path("loop")));
 }
 
@@ -116,7 +116,7 @@ TEST_CASE("the files of a results directory", "[report][results]") {
   CHECK(results.read("detailed_report.txt") == detailed_text(*runs));
   CHECK(results.read("detailed_report.json") == detailed_json(*runs));
   CHECK(results.read("9_GRU/figures/score.svg") == score_figure(runs->front()));
-  // Written again, nothing is left over and nothing has changed.
+  // Writing again leaves no other files and changes nothing.
   const auto before = results.read("summary.json");
   REQUIRE(write_reports(results.path()));
   CHECK(results.read("summary.json") == before);
@@ -129,7 +129,7 @@ TEST_CASE("a journal that has not changed is not read again", "[report][results]
   results.add("10_Relu", slow_events());
   REQUIRE(write_reports(results.path()));
   const auto summary = results.read("summary.json");
-  // Damage that neither the size nor the time of the journal tells.
+  // Damage that changes neither the size nor the time of the journal.
   const auto journal = results.path("9_GRU/events.jsonl");
   const auto time = fs::last_write_time(journal);
   const auto size = fs::file_size(journal);

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Made-up runs, one of each kind that a report must tell apart.
+/// Synthetic runs, one of each kind that a report must distinguish.
 
 #include <chrono>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace kernelgen::testing {
 
-/// Events at times that a test can foresee: one every 30 seconds, beginning at midnight.
+/// Events at predictable times: one every 30 seconds, beginning at midnight.
 class RunScript {
  public:
   explicit RunScript(std::string task, std::string model = "openai:sonata@http://localhost:1/v1") {
@@ -53,7 +53,7 @@ class RunScript {
     return result;
   }
 
-  /// The judge found a time: `score` with an interval of 0.1 on both sides, against a reference of 3 ms.
+  /// Adds a correct result: `score` with an interval of 0.1 on both sides, against a reference of 3 ms.
   void finish_correct(int number, double score, Recurrence recurrence = Recurrence::Persistent) {
     auto finished = result(number, ActionStatus::Evaluated);
     finished.candidate = make_candidate(Target::Cpp, "// kernel " + std::to_string(number));
@@ -80,7 +80,7 @@ class RunScript {
   std::vector<int> numbers_;
 };
 
-/// A seed that had to be repaired, an analysis, a better kernel; the goal was reached.
+/// A seed that had to be repaired, an analysis, a faster kernel; the goal was reached.
 inline std::vector<Event> successful_events() {
   RunScript run("9_GRU");
   run.ask(1, "seed1", PromptKind::Seed);
@@ -122,7 +122,7 @@ inline std::vector<Event> slow_events() {
   return run.events;
 }
 
-/// Nothing is correct.
+/// No candidate is correct.
 inline std::vector<Event> failed_events() {
   RunScript run("10_Relu", "mailbox:box");
   run.ask(1, "seed1", PromptKind::Seed);
@@ -137,7 +137,7 @@ inline std::vector<Event> failed_events() {
   return run.events;
 }
 
-/// Interrupted twice: one request will never be known, its successor is in flight.
+/// Interrupted twice: the fate of one request stays unknown, its successor is in flight.
 inline std::vector<Event> unfinished_events() {
   RunScript run("11_Sum");
   run.ask(1, "seed1", PromptKind::Seed);

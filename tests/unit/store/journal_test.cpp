@@ -178,12 +178,12 @@ TEST_CASE("a killed owner lets go of the journal", "[store][journal]") {
 TEST_CASE("a full disk leaves the journal as it was", "[store][journal]") {
   const auto directory = make_directory();
   {
-    // Longer than every other file of the run, so that the limit below meets the journal alone.
+    // Longer than every other file of the run, so that only the journal reaches the limit.
     const auto journal = open_run_journal(directory.path(), fixed_time()).value();
     for (int number = 1; number <= 6; ++number) REQUIRE(journal->append(finished(number, "seed", "int a;\n")));
   }
   const auto size = fs::file_size(directory.path() / "events.jsonl");
-  // A child, because a file size limit cannot be raised again without privileges.
+  // In a child, because raising a file size limit again needs privileges.
   const pid_t child = ::fork();
   if (child == 0) {
     std::signal(SIGXFSZ, SIG_IGN);

@@ -37,7 +37,7 @@ class Fixture {
   void write(const std::string& name, const std::string& content) const { std::ofstream(path(name)) << content; }
   [[nodiscard]] std::string read(const std::string& name) const { return read_file(path(name)).value(); }
 
-  /// As if the file had been left alone for an hour.
+  /// Changes a file's time, as if it had been written an hour ago.
   void age(const std::string& name) const { fs::last_write_time(path(name), fs::last_write_time(path(name)) - 1h); }
 
   [[nodiscard]] std::set<std::string> names() const {
@@ -97,7 +97,7 @@ TEST_CASE("the oldest request is claimed first", "[support][exchange]") {
   CHECK(exchange.claim("me").id() == "a");
 }
 
-TEST_CASE("asking waits for the answer and says who works on it", "[support][exchange]") {
+TEST_CASE("asking waits for the answer and names the holder", "[support][exchange]") {
   Fixture exchange;
   std::atomic<bool> noticed{false};
   std::jthread answerer([&] {
@@ -114,7 +114,7 @@ TEST_CASE("asking waits for the answer and says who works on it", "[support][exc
   CHECK(holders == std::vector<std::string>{"node1-17"});
 }
 
-TEST_CASE("asking without waiting is pending, also while somebody works on it", "[support][exchange]") {
+TEST_CASE("asking without waiting is pending, also while the request is claimed", "[support][exchange]") {
   Fixture exchange;
   const auto ask = [&] { return exchange->ask("id", "question", {.waiting = Waiting::Return}, {}).error().code; };
   CHECK(ask() == ErrorCode::Pending);
@@ -146,7 +146,7 @@ TEST_CASE("a reply that no request stands beside is not taken for an answer", "[
   CHECK(exchange->ask("id", "question", {.waiting = Waiting::Return}, {}).error().code == ErrorCode::Pending);
 }
 
-TEST_CASE("a claim that nobody renews goes to the next claimant, and the first learns of it", "[support][exchange]") {
+TEST_CASE("a claim that is not renewed goes to the next claimant, and the first one is told", "[support][exchange]") {
   Fixture exchange;
   REQUIRE(exchange->post("id", "question"));
   const auto dead = exchange.claim("dead");
@@ -177,7 +177,7 @@ TEST_CASE("the claim of an old request is not born expired", "[support][exchange
   CHECK(claim.refresh().value() == ClaimState::Held);
 }
 
-TEST_CASE("an answer whose writer died before it put the request back is found and kept", "[support][exchange]") {
+TEST_CASE("an answer is found and kept when its writer died before it put the request back", "[support][exchange]") {
   Fixture exchange;
   REQUIRE(exchange->post("id", "question"));
   const auto claim = exchange.claim("dead");
@@ -196,7 +196,7 @@ TEST_CASE("a request that was posted again beside its claim is not claimed twice
   CHECK_FALSE(exchange->claim_next("you").value());
 }
 
-TEST_CASE("what is withdrawn is gone for everybody", "[support][exchange]") {
+TEST_CASE("a withdrawn request is gone for asker and claimants", "[support][exchange]") {
   Fixture exchange;
   CHECK(exchange->withdraw("never"));
   REQUIRE(exchange->post("open", "question"));
@@ -303,12 +303,12 @@ TEST_CASE("files that are too large are refused either way", "[support][exchange
   CHECK(claim.read().error().code == ErrorCode::InvalidArgument);
   CHECK(claim.publish(large).error().code == ErrorCode::InvalidArgument);
   CHECK(exchange.names() == Names{"id.claim.me", "other.answer"});
-  // Not a request of ours: posting over it replaces it.
+  // A file that is no request: posting replaces it.
   REQUIRE(exchange->post("id", "question"));
   CHECK(exchange.read("id.ask") == "question");
 }
 
-TEST_CASE("a request that vanishes while somebody waits is posted again", "[support][exchange]") {
+TEST_CASE("a request that vanishes during a wait is posted again", "[support][exchange]") {
   Fixture exchange;
   std::jthread other([&] {
     while (!fs::exists(exchange.path("id.ask"))) std::this_thread::sleep_for(1ms);
@@ -328,7 +328,7 @@ TEST_CASE("waiting ends with the deadline or when cancelled, and the request sta
   CHECK(exchange.names() == Names{"id.ask"});
 }
 
-TEST_CASE("a directory that vanishes is NotFound for everybody", "[support][exchange]") {
+TEST_CASE("a directory that vanishes is NotFound for asker and claimants", "[support][exchange]") {
   Fixture exchange;
   REQUIRE(exchange->post("id", "question"));
   const auto claim = exchange.claim("me");

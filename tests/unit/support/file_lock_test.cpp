@@ -87,7 +87,7 @@ TEST_CASE("a lock file that says nothing is locked all the same", "[support][fil
     CHECK_FALSE(read_lock_holder(text));
 }
 
-TEST_CASE("a lock that is free names nobody", "[support][file_lock]") {
+TEST_CASE("a free lock names no holder", "[support][file_lock]") {
   Scratch scratch;
   REQUIRE(LockFile::acquire(scratch.request()));
   CHECK(fs::file_size(scratch.file()) == 0);

@@ -7,7 +7,7 @@ using namespace std::string_literals;
 
 namespace {
 
-/// All bodies that come out when `bytes` is fed in two pieces cut at `split`.
+/// Decodes `bytes` in two pieces cut at `split`, and returns all bodies.
 std::vector<std::string> decode_split(const std::string& bytes, std::size_t split) {
   std::vector<std::string> bodies;
   FrameDecoder decoder;

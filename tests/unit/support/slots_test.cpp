@@ -18,7 +18,7 @@ std::stop_token stopped() {
   return source.get_token();
 }
 
-/// How many there are now; all are given back.
+/// Counts the free slots; all are given back.
 int free_slots(Slots& slots) {
   std::vector<std::unique_ptr<Slots::Slot>> taken;
   while (auto slot = slots.take(stopped())) taken.push_back(std::move(slot));
@@ -48,7 +48,7 @@ TEST_CASE("no more than the limit are at work at once", "[support][slots]") {
   CHECK(slots.take({}));
 }
 
-TEST_CASE("whoever waits for a slot can be stopped", "[support][slots]") {
+TEST_CASE("a wait for a slot can be stopped", "[support][slots]") {
   Slots slots(1);
   const auto mine = slots.take({});
   std::stop_source stop;
@@ -56,7 +56,7 @@ TEST_CASE("whoever waits for a slot can be stopped", "[support][slots]") {
   CHECK_FALSE(slots.take(stop.get_token()));
 }
 
-TEST_CASE("a new limit holds for those who come, and whoever has a slot keeps it", "[support][slots]") {
+TEST_CASE("a new limit holds for later takers, and taken slots stay valid", "[support][slots]") {
   Slots slots(3);
   auto one = slots.take({});
   auto two = slots.take({});
@@ -70,7 +70,7 @@ TEST_CASE("a new limit holds for those who come, and whoever has a slot keeps it
   CHECK(free_slots(slots) == 4);
 }
 
-TEST_CASE("who waits gets a slot when there are more", "[support][slots]") {
+TEST_CASE("a raised limit ends the wait for a slot", "[support][slots]") {
   Slots slots(1);
   const auto held = slots.take({});
   auto waiting = std::async(std::launch::async, [&] { return slots.take({}) != nullptr; });

@@ -80,7 +80,7 @@ TEST_CASE("what cannot be told about a recurrence is not said", "[task][referenc
     INFO(body);
     CHECK(requirement(reference_model(body)) == "unknown");
   }
-  // Which dimension is time is the caller's choice.
+  // The caller decides which dimension is time.
   const std::string mean = "        out, _ = self.gru(x)\n        return out.mean(dim=1)\n";
   CHECK(requirement(reference_model(mean, "order")) == "unknown");
 }

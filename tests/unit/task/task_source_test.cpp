@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* k_text = "class Model: pass\n";
 
-/// A checkout with a few empty-handed tasks.
+/// A checkout with a few empty tasks.
 class Checkout {
  public:
   Checkout() : directory_(TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-test-").value()) {
@@ -78,7 +78,7 @@ TEST_CASE("a task is read by KernelBench name in every spelling", "[task][task_s
     CHECK(task.name == "40_GRUHidden");
     CHECK(task.level == TaskLevel::Network);
   }
-  // The data directory itself will do as well.
+  // The data directory itself is accepted, too.
   CHECK(load_task_source("level3/40", {.kernelbench_dir = (checkout.root() / "KernelBench").string()}).has_value());
 }
 

@@ -1,4 +1,4 @@
-/* Enters the sandbox, then leaves daemons behind (or stays). argv: status fd, "namespaces" | "refused" | "stay". */
+/* Enters the sandbox, then starts daemons and ends (or stays). argv: status fd, "namespaces" | "refused" | "stay". */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
