@@ -18,7 +18,7 @@ struct DevicesOptions {
 };
 
 /// Measures the bandwidths that are not known yet. A device that cannot be measured is shown without one.
-Result<void> measure(GpuReading& reading, const GpuProbeOptions& probe, Context& context) {
+Result<void> measure(GpuInventory& reading, const GpuProbeOptions& probe, Context& context) {
   for (auto& gpu : reading.gpus) {
     if (gpu.measured_bytes_per_second) continue;
     const auto measured = measure_gpu_bandwidth(gpu, probe, context.processes, context.stop);

@@ -59,8 +59,8 @@ Result<PromptDevice> of_cpu() {
   return PromptDevice{device_facts(facts), std::nullopt};
 }
 
-GpuReading read_fitting(const PromptDeviceOptions& options, const Installation& installation, const GpuCatalog& catalog,
-                        Context& context) {
+GpuInventory read_fitting(const PromptDeviceOptions& options, const Installation& installation,
+                          const GpuCatalog& catalog, Context& context) {
   GpuProbeOptions probe{.program = installation.gpu_probe, .environment = context.environment.clean, .cache_dir = {}};
   // Only to know what was measured before.
   if (const auto cache_dir = choose_cache_dir(options.cache_dir, context.environment)) probe.cache_dir = *cache_dir;

@@ -26,7 +26,7 @@ std::string tera(const std::optional<double>& per_second, int digits = 0) {
 
 }  // namespace
 
-std::string render_devices(const CpuFacts& cpu, const GpuReading& reading) {
+std::string render_devices(const CpuFacts& cpu, const GpuInventory& reading) {
   std::string text = cpu.to_line() + '\n';
   if (reading.gpus.empty()) text += "no GPU: " + sanitize_line(reading.reason, k_shown_bytes) + '\n';
   for (const auto& gpu : reading.gpus) {
@@ -41,7 +41,7 @@ std::string render_devices(const CpuFacts& cpu, const GpuReading& reading) {
   return text;
 }
 
-std::string devices_to_json(const CpuFacts& cpu, const GpuReading& reading) {
+std::string devices_to_json(const CpuFacts& cpu, const GpuInventory& reading) {
   boost::json::array gpus;
   for (const auto& gpu : reading.gpus) gpus.push_back(to_value(gpu));
   return to_pretty_json(

@@ -227,7 +227,7 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   memcpy(&chosen, options, options->struct_size < sizeof chosen ? options->struct_size : sizeof chosen);
   /* Set before /proc becomes read-only. When memory runs out, the kernel kills the candidate first. */
   write_file("/proc/self/oom_score_adj", "1000");
-  uint32_t walls = enter_namespaces();
+  uint32_t isolation_bits = enter_namespaces();
   sigset_t child;
   sigset_t before;
   sigemptyset(&child);
@@ -246,11 +246,11 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   setsid();
   signal(SIGPIPE, SIG_IGN); /* the reader of the status pipe may be gone */
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  if ((walls & KGEN_ISOLATION_MOUNT) != 0) {
-    walls &= ~(uint32_t)KGEN_ISOLATION_MOUNT;
-    const int own_pids = (walls & KGEN_ISOLATION_PID) != 0;
-    walls |= chosen.only_paths != NULL ? kgen_sandbox_build_root(&chosen, own_pids)
-                                       : kgen_sandbox_build_mounts(&chosen, own_pids);
+  if ((isolation_bits & KGEN_ISOLATION_MOUNT) != 0) {
+    isolation_bits &= ~(uint32_t)KGEN_ISOLATION_MOUNT;
+    const int own_pids = (isolation_bits & KGEN_ISOLATION_PID) != 0;
+    isolation_bits |= chosen.only_paths != NULL ? kgen_sandbox_build_root(&chosen, own_pids)
+                                                : kgen_sandbox_build_mounts(&chosen, own_pids);
   }
   const int signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   const pid_t self = getpid();
@@ -260,7 +260,7 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   close(signal_fd);
   signal(SIGPIPE, SIG_DFL);
   sigprocmask(SIG_SETMASK, &before, NULL);
-  become_runner(self, status_fd, &chosen, &walls);
-  if (isolation != NULL) *isolation = walls;
+  become_runner(self, status_fd, &chosen, &isolation_bits);
+  if (isolation != NULL) *isolation = isolation_bits;
   return 0;
 }

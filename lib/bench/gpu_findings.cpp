@@ -24,7 +24,7 @@ const GpuFacts* first_nvidia(const GpuSituation& situation) {
 }
 
 /// "8 x NVIDIA H200 (sm_90), 132 SMs, 140 GiB", each kind once.
-std::string list_of(const GpuReading& reading) {
+std::string list_of(const GpuInventory& reading) {
   std::vector<std::string> lines;
   for (const auto& gpu : reading.gpus) lines.push_back(gpu.to_line());
   std::string text;

@@ -17,7 +17,7 @@ inline namespace v0 {
 
 /// What was read from the machine.
 struct GpuSituation {
-  Result<GpuReading> reading = Error{ErrorCode::NotFound, "not looked for", {}};
+  Result<GpuInventory> reading = Error{ErrorCode::NotFound, "not looked for", {}};
   /// The machine has an NVIDIA card, whether or not its driver is there.
   bool has_card = false;
   /// The path of nvcc, or why there is none.

@@ -71,7 +71,7 @@ Result<std::vector<std::pair<std::string, milliseconds>>> list_files(const Share
   std::vector<std::pair<std::string, milliseconds>> files;
   for (const auto& name : names) {
     if (name.starts_with('.') || !name.ends_with(k_suffix)) continue;
-    KERNELGEN_TRY(const auto file, directory.look(name));
+    KERNELGEN_TRY(const auto file, directory.status(name));
     if (file) files.emplace_back(name, std::chrono::duration_cast<milliseconds>(now - file->modified));
   }
   return files;

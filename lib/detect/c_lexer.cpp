@@ -26,7 +26,7 @@ class CLexer {
 
   Tokens run() && {
     while (!cursor_.done()) step();
-    tokens_.made = std::make_shared<std::deque<std::string>>();
+    tokens_.macro_texts = std::make_shared<std::deque<std::string>>();
     expand_macros(tokens_, macros_);
     match_brackets(tokens_);
     match_angles(tokens_);
@@ -111,10 +111,10 @@ class CLexer {
     const auto text = cursor_.since(value);
     if (name == "define" && !skipping()) return define(text, line);
     if (name == "if" || name == "ifdef" || name == "ifndef") {
-      conditions_.push_back(holds(name, text) ? Condition::Reading : Condition::Waiting);
+      conditions_.push_back(is_condition_true(name, text) ? Condition::Reading : Condition::Waiting);
       skipped_ += conditions_.back() == Condition::Reading ? 0U : 1U;
     } else if ((name == "else" || name == "elif") && !conditions_.empty()) {
-      const bool reads = conditions_.back() == Condition::Waiting && (name == "else" || holds("if", text));
+      const bool reads = conditions_.back() == Condition::Waiting && (name == "else" || is_condition_true("if", text));
       const bool was_reading = conditions_.back() == Condition::Reading;
       if (was_reading) ++skipped_;
       if (was_reading) conditions_.back() = Condition::Done;
@@ -128,7 +128,7 @@ class CLexer {
 
   /// Evaluates a condition as far as the text alone decides it: literals, and names that the program, not the compiler,
   /// would define.
-  [[nodiscard]] bool holds(std::string_view directive, std::string_view text) const {
+  [[nodiscard]] bool is_condition_true(std::string_view directive, std::string_view text) const {
     Cursor cursor(text, 0);
     const auto word = [&] {
       cursor.advance_while([](char c) { return c == ' ' || c == '\t' || c == '('; });
@@ -155,11 +155,11 @@ class CLexer {
   }
 
   void define(std::string_view text, int line) {
-    constexpr std::size_t k_most = 4096;  // definitions
+    constexpr std::size_t k_max_definitions = 4096;  // definitions
     Cursor cursor(text, line);
     cursor.advance_while(is_name_part);
     const auto name = cursor.since(0);
-    if (name.empty() || macros_.size() >= k_most) return;
+    if (name.empty() || macros_.size() >= k_max_definitions) return;
     Macro macro;
     macro.function = cursor.peek() == '(';
     if (macro.function) {

@@ -86,7 +86,7 @@ class CParser {
   }
 
   /// Adds the object that a member function works on, if it runs on the device.
-  void belong(Function& function, Position name) {
+  void add_object_parameter(Function& function, Position name) {
     while (!classes_.empty() && classes_.back().end <= name) classes_.pop_back();
     if (classes_.empty() || classes_.back().members.empty() || declares(function.specifiers, "static")) return;
     if (!declares(function.specifiers, "__device__")) return;
@@ -115,7 +115,7 @@ class CParser {
     function.specifiers = specifiers;
     function.line = tokens_.list[name].line;
     function.parameters = parameters(group);
-    belong(function, name);
+    add_object_parameter(function, name);
     functions_.push_back(std::move(function));
     block(body, 0, 0);
   }
@@ -179,9 +179,10 @@ class CParser {
     }
     if (tokens_.is(at, ";") || tokens_.is(at, "}")) return at + 1;
     if (tokens_.is(at, "for") || tokens_.is(at, "while"))
-      return headed(range, NodeKind::Loop, tokens_.is(at, "for") ? LoopKind::For : LoopKind::While, loops, nesting);
+      return header_and_body(range, NodeKind::Loop, tokens_.is(at, "for") ? LoopKind::For : LoopKind::While, loops,
+                             nesting);
     if (tokens_.is(at, "if") || tokens_.is(at, "switch") || tokens_.is(at, "catch"))
-      return headed(range, NodeKind::Branch, LoopKind::None, loops, nesting);
+      return header_and_body(range, NodeKind::Branch, LoopKind::None, loops, nesting);
     if (tokens_.is(at, "else")) {
       const auto node = add({at, at}, NodeKind::Branch, LoopKind::None, loops);
       const Position after = at + 1 < range.end ? statement({at + 1, range.end}, loops, nesting + 1) : range.end;
@@ -198,7 +199,7 @@ class CParser {
     return plain(range, loops, nesting);
   }
 
-  Position headed(Range range, NodeKind kind, LoopKind loop, int loops, int nesting) {
+  Position header_and_body(Range range, NodeKind kind, LoopKind loop, int loops, int nesting) {
     Position at = range.begin + 1;
     if (tokens_.is(at, "constexpr")) ++at;
     if (at >= range.end || !tokens_.is(at, "(")) return at;

@@ -12,7 +12,7 @@ namespace detect {
 namespace {
 
 /// More arguments than any function or instruction has; keeps pairing them linear.
-constexpr std::size_t k_most_arguments = 64;
+constexpr std::size_t k_max_arguments = 64;
 
 constexpr std::array<std::string_view, 5> k_copies{"memcpy", "memmove", "memcpy_async", "__pipeline_memcpy_async",
                                                    "load_matrix_sync"};
@@ -65,7 +65,7 @@ void CallEffects::multiply_matrices(const std::vector<Range>& arguments) {
 
 /// f(a, &b): an unknown function computes b from all of its arguments.
 void CallEffects::write_through_addresses(const std::vector<Range>& arguments) {
-  if (arguments.size() > k_most_arguments) return;
+  if (arguments.size() > k_max_arguments) return;
   for (const auto argument : arguments) {
     if (!tokens_.is(argument.begin, "&")) continue;
     std::vector<Range> others;
@@ -114,7 +114,7 @@ void CallEffects::assembly(const Call& call) {
     if (section == 1) outputs.push_back(operand);
     if (section == 2) inputs.push_back(operand);
   }
-  if (outputs.size() > k_most_arguments || inputs.size() > k_most_arguments) return;  // no instruction has so many
+  if (outputs.size() > k_max_arguments || inputs.size() > k_max_arguments) return;  // no instruction has so many
   const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
   if (outputs.empty() && !inputs.empty() && (has("st.") || has("red.") || has("atom"))) {
     std::vector<Range> values;  // without further places, such as a barrier's
@@ -151,7 +151,7 @@ void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {
 /// Adds one fact for each argument that the function writes; the function reads all its arguments before.
 void CallEffects::apply(const Summary& summary, const std::vector<Range>& given) {
   const auto arguments = by_position(tokens_, summary.parameters, given);
-  for (std::size_t to = 0; to < std::min(arguments.size(), k_most_arguments); ++to) {
+  for (std::size_t to = 0; to < std::min(arguments.size(), k_max_arguments); ++to) {
     for (const bool memory : {false, true}) {
       std::vector<Use> uses;
       for (const auto& effect : summary.effects) {
@@ -178,14 +178,14 @@ void CallEffects::argument(Range range, const Effect& effect, std::vector<Use>& 
     uses.push_back({.name = source.name, .rank = effect.rank, .memory = source.memory, .access = source.access});
 }
 
-void CallEffects::gather(const Call& call, Range statement) {
+void CallEffects::append_arguments(const Call& call, Range statement) {
   if (call.first == call.name || call.at < 2 || call.arguments.end + 1 < statement.end) return;
   const Range object = object_of(tokens_, call);
   if (empty(object) || object.begin != statement.begin || tokens_.is_module(call.first)) return;
   std::vector<Use> address;
   const auto target = writer_.target_of(object, address);
   auto& fact = writer_.add(target.name);
-  fact.gathers = true;
+  fact.appends = true;
   writer_.expressions().read(call.arguments, {.rank = Rank::Operand}, fact.uses);
 }
 

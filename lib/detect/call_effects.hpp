@@ -19,7 +19,7 @@ class CallEffects {
 
   void read(const Call& call);
   /// list.append(h), total.add_(x): on the host, the arguments of a method become part of its object.
-  void gather(const Call& call, Range statement);
+  void append_arguments(const Call& call, Range statement);
 
  private:
   bool host_effect(const Call& call);

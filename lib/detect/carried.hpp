@@ -51,7 +51,8 @@ class FunctionFlow {
   [[nodiscard]] bool carries_launches(std::uint32_t loop) const;
   /// Host: whether the loop iterates over members of the object, such as layers, and over nothing else. `changing` are
   /// not layers.
-  [[nodiscard]] bool is_over_members(std::uint32_t loop, const std::unordered_set<std::string_view>& changing) const;
+  [[nodiscard]] bool iterates_over_members(std::uint32_t loop,
+                                           const std::unordered_set<std::string_view>& changing) const;
   /// Number of facts in a loop: the cost of analysing it.
   [[nodiscard]] std::size_t facts_in(std::uint32_t loop) const;
   [[nodiscard]] std::string_view name(NameId id) const { return names_.text(id); }
@@ -85,7 +86,7 @@ class FunctionFlow {
   template <class Join>
   void join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const;
   void find_owners();
-  [[nodiscard]] bool carves_out(const Fact& fact) const;
+  [[nodiscard]] bool is_disjoint_region(const Fact& fact) const;
   [[nodiscard]] bool overwrites(NameId name) const;
   [[nodiscard]] NameId root(NameId name) const;
   /// Names and the memory that they point to are different nodes of a graph.
@@ -132,7 +133,7 @@ class FunctionFlow {
   std::vector<std::uint32_t> branch_end_;
   std::vector<std::uint32_t> branch_begin_;
   /// For each node: the names in the header of a branch.
-  std::vector<std::vector<NameId>> asked_;
+  std::vector<std::vector<NameId>> condition_names_;
   /// For each name: a bit for each way in which it distinguishes programs (low) or threads (bit 31).
   std::vector<std::uint32_t> owners_;
 };

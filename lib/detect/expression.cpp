@@ -39,22 +39,22 @@ void ExpressionReader::find_bundles(const Function& function) {
   for (const auto name : whole) bundles_.erase(name);
 }
 
-void ExpressionReader::refer(std::string_view name, Range range) {
+void ExpressionReader::add_reference(std::string_view name, Range range) {
   constexpr Position k_longest = 32;  // tokens; aliases are read wherever the name is used
   if (range.end - range.begin <= k_longest) references_.insert_or_assign(name, range);
 }
 
-std::optional<Range> ExpressionReader::referred(Position at) const {
+std::optional<Range> ExpressionReader::referenced_place(Position at) const {
   const auto found =
       references_.empty() || inside_reference_ ? references_.end() : references_.find(tokens_.list[at].text);
   if (found == references_.end()) return std::nullopt;
   return found->second;
 }
 
-Position ExpressionReader::read_reference(Range referred, Position at, Position end, Place place,
+Position ExpressionReader::read_reference(Range referenced_place, Position at, Position end, Place place,
                                           std::vector<Use>& uses) {
   inside_reference_ = true;
-  read_memory(referred, place, uses);
+  read_memory(referenced_place, place, uses);
   inside_reference_ = false;
   for (++at; at < end;) {
     if (tokens_.is(at, ".") && tokens_.is_name(at + 1))
@@ -221,7 +221,7 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   const bool of_result = at > 0 && (tokens.is(at - 1, ".") || tokens.is(at - 1, "->"));
   if (of_result && !tokens.is(arguments_at(tokens, at + 1, end), "(")) return at + 1;  // f(x)->data
   if (tokens.language == Language::C && is_type(tokens.list[at].text) && !tokens.is(at + 1, "(")) return at + 1;
-  if (const auto place_of_name = referred(at); place_of_name && !of_result && !tokens.is(at + 1, "("))
+  if (const auto place_of_name = referenced_place(at); place_of_name && !of_result && !tokens.is(at + 1, "("))
     return read_reference(*place_of_name, at, end, place, uses);
   const bool constant = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
   if (constant && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32

@@ -40,9 +40,9 @@ class ExpressionReader {
   };
   Object object(Range range, std::vector<Use>& address_uses, int depth = 0);
   /// Makes `name` another name of the place that `range` leads to: float& s = state[j].
-  void refer(std::string_view name, Range range);
+  void add_reference(std::string_view name, Range range);
   /// The place that such a name refers to.
-  [[nodiscard]] std::optional<Range> referred(Position at) const;
+  [[nodiscard]] std::optional<Range> referenced_place(Position at) const;
   /// The lambda of this function that a call means.
   [[nodiscard]] const Lambda* lambda(const Call& call) const;
   /// Whether the call is a recursive one.
@@ -60,7 +60,7 @@ class ExpressionReader {
   Position read_name(Position at, Position end, bool dereferenced, Place place, std::vector<Use>& uses);
   void read_call(const Call& call, Place place, std::vector<Use>& uses);
   void read_summary(const Summary& summary, const std::vector<Range>& given, Place place, std::vector<Use>& uses);
-  Position read_reference(Range referred, Position at, Position end, Place place, std::vector<Use>& uses);
+  Position read_reference(Range referenced_place, Position at, Position end, Place place, std::vector<Use>& uses);
   void read_memory(Range pointer, Place place, std::vector<Use>& uses);
   /// Puts the uses from `first` on that have no group into a new one, and returns its number.
   std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);

@@ -13,7 +13,7 @@ Rank compound_rank(std::string_view operation) {
 }
 
 /// now ^ 1, step & 1, step % 2
-bool takes_turns(const Tokens& tokens, Range place) {
+bool is_alternating_place(const Tokens& tokens, Range place) {
   for (Position at = place.begin; at < place.end; ++at)
     if (tokens.is(at, "^") || (tokens.is(at, "&") && tokens.is(at + 1, "1")) ||
         (tokens.is(at, "%") && tokens.is(at + 1, "2")))
@@ -39,7 +39,7 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   fact.access = target.access;
   fact.value = right;
   fact.partial = expressions_.names_member(left);
-  fact.turns = fact.memory && takes_turns(tokens_, left);
+  fact.alternates = fact.memory && is_alternating_place(tokens_, left);
   fact.uses = std::move(address);
   expressions_.read(right, {.rank = compound_rank(operation)}, fact.uses);
   if (operation != "=") {
@@ -67,7 +67,7 @@ ExpressionReader::Object FactWriter::target_of(Range left, std::vector<Use>& add
     if (tokens_.is(at, "[") || tokens_.is(at, "(")) break;
     if (tokens_.is_name(at) && !member) name = at;
   }
-  if (const auto place = expressions_.referred(name)) return pointed(*place, address);
+  if (const auto place = expressions_.referenced_place(name)) return pointed(*place, address);
   target = expressions_.object({name, left.end}, address);
   if (!target.found) target.name = names_.id("_");
   target.memory = false;

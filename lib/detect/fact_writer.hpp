@@ -20,7 +20,7 @@ class FactWriter {
       : tokens_(*function.tokens), names_(names), expressions_(function, summaries, names) {}
 
   /// Sets the node that the following facts belong to.
-  void stand_at(std::uint32_t node) { node_ = node; }
+  void set_node(std::uint32_t node) { node_ = node; }
   Fact& add(NameId target);
   /// Adds `left` operation `right`, with an operation such as = or +=.
   Fact& assign(Range left, std::string_view operation, Range right);

@@ -23,9 +23,9 @@ bool assigns(std::string_view text) {
 }
 
 /// A value that several targets get. It is read for each of them, up to a limit.
-class Shares {
+class SharedValue {
  public:
-  explicit Shares(Range value) : value_(value) {}
+  explicit SharedValue(Range value) : value_(value) {}
   Range next() {
     const bool affordable = left_ > 0;
     left_ -= 1 + static_cast<std::int64_t>(value_.end) - value_.begin;
@@ -55,7 +55,7 @@ class FactReader {
       while (!open.empty() && function_.nodes[open.back()->node].last <= node) open.pop_back();
       for (; next != function_.lambdas.end() && next->node < node; ++next) open.push_back(&*next);
       returned_ = open.empty() ? k_return : names_.id(open.back()->name);
-      writer_.stand_at(node);
+      writer_.set_node(node);
       read(node);
     }
     return std::move(writer_.facts());
@@ -79,7 +79,7 @@ class FactReader {
     }
     Position in = header.begin;
     while (in < header.end && !tokens_.is(in, "in")) ++in;
-    Shares shares({in + 1, header.end});
+    SharedValue shares({in + 1, header.end});
     for (Position at = header.begin; at < in; ++at) {
       if (!tokens_.is_name(at)) continue;
       auto& fact = writer_.add(writer_.id(at));
@@ -137,7 +137,7 @@ class FactReader {
     if (sides.empty()) return;
     const Range value{start, range.end};
     const auto values = split_tokens(tokens_, value, ",");
-    Shares shares(value);
+    SharedValue shares(value);
     for (const auto side : sides) {
       const bool group = tokens_.is(side.begin, "(") && tokens_.after_group(side.begin, side.end) == side.end;
       const auto targets = split_tokens(tokens_, group ? Range{side.begin + 1, side.end - 1} : side, ",");
@@ -178,7 +178,8 @@ class FactReader {
     if (first) declares = is_declaration(left);
     if (at < range.end) {
       Range value{at + 1, range.end};
-      if (declares && refers(left, value)) return writer_.expressions().refer(tokens_.list[left.end - 1].text, value);
+      if (declares && refers(left, value))
+        return writer_.expressions().add_reference(tokens_.list[left.end - 1].text, value);
       chained(at, value);
       auto& fact = writer_.assign(left, tokens_.list[at].text, value);
       fact.declares = declares && !has_static(left);
@@ -262,7 +263,7 @@ class FactReader {
       while (nesting > 0 && call.at >= shallow_end[nesting - 1]) --nesting;
       if (nesting >= k_max_call_nesting) continue;
       shallow_end[nesting++] = call.arguments.end;
-      if (nesting == 1 && side_ == Side::Host) effects_.gather(call, range);
+      if (nesting == 1 && side_ == Side::Host) effects_.append_arguments(call, range);
       if (const auto* lambda = writer_.expressions().lambda(call))
         expand(*lambda, call);
       else if (writer_.expressions().is_own_call(call))

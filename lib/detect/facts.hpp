@@ -101,9 +101,9 @@ struct Fact {
   /// The fact exchanges two pointers or values.
   bool swaps = false;
   /// The fact adds to the target, which keeps its earlier values.
-  bool gathers = false;
+  bool appends = false;
   /// The fact writes one of two places in turn: buffer[step & 1].
-  bool turns = false;
+  bool alternates = false;
   /// The fact sets one member of the target and leaves the others.
   bool partial = false;
   /// The assigned expression.

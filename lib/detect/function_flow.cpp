@@ -94,14 +94,15 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
 }
 
 void FunctionFlow::find_conditions() {
-  constexpr std::size_t k_most = 16;
-  asked_.resize(function_.nodes.size());
+  constexpr std::size_t k_max_condition_names = 16;
+  condition_names_.resize(function_.nodes.size());
   for (std::size_t i = 0; i < function_.nodes.size(); ++i) {
     const auto& node = function_.nodes[i];
     if (node.kind != NodeKind::Branch) continue;
-    for (Position at = node.tokens.begin; at < node.tokens.end && asked_[i].size() < k_most; ++at) {
+    for (Position at = node.tokens.begin; at < node.tokens.end && condition_names_[i].size() < k_max_condition_names;
+         ++at) {
       if (!function_.tokens->is_name(at)) continue;
-      if (const auto name = names_.find(function_.tokens->list[at].text)) asked_[i].push_back(*name);
+      if (const auto name = names_.find(function_.tokens->list[at].text)) condition_names_[i].push_back(*name);
     }
   }
 }
@@ -148,13 +149,13 @@ void FunctionFlow::find_aliases() {
   };
   for (const auto& fact : facts_) {
     if (fact.memory || fact.target == k_return || !pointer[fact.target]) continue;
-    if (carves_out(fact)) continue;
+    if (is_disjoint_region(fact)) continue;
     join_sources(fact, pointer, join);
   }
 }
 
 /// float* second = buffer + n, once, from a buffer of this function: a region with no other access.
-bool FunctionFlow::carves_out(const Fact& fact) const {
+bool FunctionFlow::is_disjoint_region(const Fact& fact) const {
   if (!fact.declares || function_.nodes[fact.node].depth != 0) return false;
   const auto& tokens = *function_.tokens;
   const auto range = function_.nodes[fact.node].tokens;
@@ -269,8 +270,8 @@ void FunctionFlow::add_edges(std::uint32_t index, const Regions& regions, std::v
     if (!std::binary_search(guards.begin(), guards.end(), name)) decisions.emplace_back(from, target);
   };
   const auto branch = branch_begin_[fact.node];
-  if (branch_end_[fact.node] <= asked_.size())
-    for (const auto name : asked_[branch]) decide(name, node(name, false));
+  if (branch_end_[fact.node] <= condition_names_.size())
+    for (const auto name : condition_names_[branch]) decide(name, node(name, false));
   for (const auto& use : fact.uses) {
     const NameId from = node(use.name, use.memory);
     if (use.decides) {
@@ -301,7 +302,7 @@ bool FunctionFlow::has_side_effects() const {
   const bool python = function_.tokens->language == Language::Python;
   for (const auto& fact : facts_)
     own[fact.target] = own[fact.target] || fact.declares ||
-                       (python && !fact.memory && !fact.gathers && names_.text(fact.target).substr(0, 5) != "self.");
+                       (python && !fact.memory && !fact.appends && names_.text(fact.target).substr(0, 5) != "self.");
   own[k_return] = true;
   for (const auto& node : function_.nodes) {  // nonlocal h: the h of the enclosing function
     const auto& tokens = *function_.tokens;
@@ -336,8 +337,8 @@ std::vector<std::uint8_t> FunctionFlow::reached_from(std::vector<NameId> queue, 
 /// The effects of a member function on its object. A member that only depends on itself, such as the counter of a
 /// running mean, says nothing about the others.
 void FunctionFlow::add_object_effects(const std::vector<Edge>& edges, Summary& summary) const {
-  constexpr std::size_t k_most_edges = 2000;  // times as many members
-  if (edges.size() > k_most_edges) return;
+  constexpr std::size_t k_max_edges = 2000;  // times as many members
+  if (edges.size() > k_max_edges) return;
   std::array<std::uint8_t, 4> ranks{};  // by from_memory, to_memory
   std::unordered_set<NameId> changed;
   for (const auto& fact : facts_) changed.insert(node_of(fact.target, fact.memory));

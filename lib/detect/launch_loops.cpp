@@ -172,15 +172,15 @@ class LaunchLoopFinder {
       if (s_.recursive[index]) loops_.push_back({index, function.line, function.name, true});
       if (site.iterates) loops_.push_back({index, statement.line, site.through, true});
       if (has_comprehension(*function.tokens, statement.tokens))
-        loops_.push_back(
-            {index, statement.line, site.through, !site.certain || walks(*function.tokens, statement.tokens)});
+        loops_.push_back({index, statement.line, site.through,
+                          !site.certain || has_assignment_expression(*function.tokens, statement.tokens)});
       for (auto loop = open.rbegin(); loop != open.rend() && loop != open.rbegin() + k_max_loops; ++loop) {
         if (carries[*loop] == k_unknown)
-          carries[*loop] = flow->carries_launches(*loop) && !flow->is_over_members(*loop, changing_members_)
+          carries[*loop] = flow->carries_launches(*loop) && !flow->iterates_over_members(*loop, changing_members_)
                                ? k_carries
                                : k_independent;
         const bool carried =
-            carries[*loop] == k_carries || (!site.certain && !flow->is_over_members(*loop, changing_members_));
+            carries[*loop] == k_carries || (!site.certain && !flow->iterates_over_members(*loop, changing_members_));
         loops_.push_back({index, function.nodes[*loop].line, site.through, carried});
         if (carried || loops_.size() > k_max_effects) break;
       }
@@ -223,13 +223,13 @@ class LaunchLoopFinder {
       if (const auto lambda = lambdas_.find(call.first); lambda != lambdas_.end() && site.through.empty())
         site = lambda->second;
       const auto name = call.name == "apply" ? call.first : call.name;
-      const bool launches = names_launching(name, index);
+      const bool launches = is_launching_name(name, index);
       if (launches && site.through.empty()) site.through = call.name;
       if (const auto known = summaries_.find(name); launches && known != summaries_.end() && known->second.side_effects)
         site.certain = false;
-      if (!repeats(call, tokens)) continue;
+      if (!calls_argument_in_loop(call, tokens)) continue;
       for (Position at = call.arguments.begin; at < call.arguments.end; ++at)
-        if (tokens.is_name(at) && !tokens.is(at + 1, "(") && names_launching(tokens.list[at].text, index))
+        if (tokens.is_name(at) && !tokens.is(at + 1, "(") && is_launching_name(tokens.list[at].text, index))
           site.iterates = true;
       // The statements of a lambda follow as nodes of their own.
       for (auto inner = node + 1; inner < function.nodes[node].last && !site.iterates; ++inner)
@@ -240,7 +240,7 @@ class LaunchLoopFinder {
     return site;
   }
 
-  [[nodiscard]] bool names_launching(std::string_view name, std::size_t from) const {
+  [[nodiscard]] bool is_launching_name(std::string_view name, std::size_t from) const {
     const auto found = s_.meanings.find(name);
     return found != s_.meanings.end() &&
            std::any_of(found->second.begin(), found->second.end(),
@@ -248,7 +248,7 @@ class LaunchLoopFinder {
   }
 
   /// Whether a function calls one of its arguments in a loop.
-  [[nodiscard]] bool repeats(const Call& call, const Tokens& tokens) const {
+  [[nodiscard]] bool calls_argument_in_loop(const Call& call, const Tokens& tokens) const {
     if (tokens.language == Language::Python && (call.name == "reduce" || call.name == "accumulate")) return true;
     const auto found = s_.meanings.find(call.name);
     if (found == s_.meanings.end()) return false;
@@ -289,7 +289,7 @@ class LaunchLoopFinder {
   }
 
   /// [h := f(x, h) for x in y]
-  static bool walks(const Tokens& tokens, Range range) {
+  static bool has_assignment_expression(const Tokens& tokens, Range range) {
     for (Position at = range.begin; at < range.end; ++at)
       if (tokens.is(at, ":=")) return true;
     return false;
@@ -317,7 +317,8 @@ std::vector<LaunchLoop> find_launch_loops(const Structure& structure, const Summ
   return LaunchLoopFinder(structure, device).run();
 }
 
-bool FunctionFlow::is_over_members(std::uint32_t loop, const std::unordered_set<std::string_view>& changing) const {
+bool FunctionFlow::iterates_over_members(std::uint32_t loop,
+                                         const std::unordered_set<std::string_view>& changing) const {
   const auto& tokens = *function_.tokens;
   const auto& node = function_.nodes[loop];
   if (tokens.language != Language::Python || node.loop != LoopKind::For) return false;

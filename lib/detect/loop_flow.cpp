@@ -141,7 +141,7 @@ class LoopFlow : private LoopGraph {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact) || !fact.memory || !chosen_by_iteration(fact)) continue;
       // Two halves of one buffer are the state itself; nothing stays in them.
-      if (fact.turns && component_[local(node_of(fact))] == component) continue;
+      if (fact.alternates && component_[local(node_of(fact))] == component) continue;
       const auto branch = flow_.branch_begin_[fact.node];
       if (conditional(fact) && !(update > branch && update < flow_.branch_end_[fact.node]) &&
           chooses_iterations(branch))
@@ -359,7 +359,7 @@ class LoopFlow : private LoopGraph {
       if (!fact.memory || component_[local(memory_of(fact.target))] != component) continue;
       for (const auto& inner : open) {
         if (inner.split || inner.node == fact.node || --attempts < 0) continue;
-        if (!goes_over_units(fact, inner.node)) continue;
+        if (!iterates_over_units(fact, inner.node)) continue;
         state.serial_loop = inner.node;
         return;
       }
@@ -390,7 +390,7 @@ class LoopFlow : private LoopGraph {
 
   /// Whether an inner loop chooses both the place that a fact writes and the value: copying one value to all places is
   /// no work.
-  [[nodiscard]] bool goes_over_units(const Fact& fact, std::uint32_t loop) const {
+  [[nodiscard]] bool iterates_over_units(const Fact& fact, std::uint32_t loop) const {
     std::vector<std::uint32_t> roots;
     for (auto i = first_; i < end_ && flow_.facts_[i].node <= loop; ++i)
       if (flow_.facts_[i].node == loop && !flow_.facts_[i].memory)

@@ -43,22 +43,22 @@ class LoopGraph {
 
   /// Numbers the values of the loop, so that the work is linear in the loop and not in the program.
   void compact() {
-    const auto see = [&](NameId id) {
+    const auto add_value = [&](NameId id) {
       if (flow_.numbers_[id] == FunctionFlow::k_no_number) ids_.push_back(id);
       flow_.numbers_[id] = 0;
     };
     for (const auto& edge : edges_) {
-      see(edge.from);
-      see(edge.to);
+      add_value(edge.from);
+      add_value(edge.to);
     }
     for (const auto& [from, to] : decisions_) {
-      see(from);
-      see(to);
+      add_value(from);
+      add_value(to);
     }
     for (auto i = first_; i < end_; ++i) {
-      see(node_of(flow_.facts_[i]));
+      add_value(node_of(flow_.facts_[i]));
       for (const auto& use : flow_.facts_[i].uses)
-        if (use.decides) see(node_of(use));  // has no edge, and may have no decision
+        if (use.decides) add_value(node_of(use));  // has no edge, and may have no decision
     }
     std::sort(ids_.begin(), ids_.end());
     for (NameId i = 0; i < ids_.size(); ++i) flow_.numbers_[ids_[i]] = i;
@@ -111,7 +111,7 @@ class LoopGraph {
       const auto until = conditional(fact) ? flow_.branch_end_[fact.node] : last_;
       auto& defined = defined_until[fact.memory ? memory_name(fact.target) : fact.target];
       const bool partial = fact.partial && flow_.side_ == Side::Host;
-      if (!fact.swaps && !fact.gathers && !partial) defined = std::max(defined, until);
+      if (!fact.swaps && !fact.appends && !partial) defined = std::max(defined, until);
       if (fact.declares && !flow_.aliased_[fact.target]) defined_until[memory_name(fact.target)] = last_;
     }
   }

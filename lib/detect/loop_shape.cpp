@@ -18,7 +18,7 @@ struct Bounds {
   long start = 0;
   long end = 0;
   long step = 1;
-  [[nodiscard]] bool few() const {
+  [[nodiscard]] bool is_few() const {
     const long size = std::labs(step);
     return size != 0 && (std::labs(end - start) + size - 1) / size <= k_few;
   }
@@ -49,7 +49,7 @@ bool is_short_range(const Tokens& tokens, Range header) {
     Bounds bounds;
     if (numbers.size() == 1) bounds.end = numbers[0];
     if (numbers.size() > 1) bounds = {numbers[0], numbers[1], numbers.size() > 2 ? numbers[2] : 1};
-    if (!bounds.few()) return false;
+    if (!bounds.is_few()) return false;
     counts = true;
   }
   return counts;
@@ -123,7 +123,7 @@ bool FunctionFlow::is_short(std::uint32_t loop) const {
   const auto last = only_number(tokens, parts[1], 1);
   if (!first || !last) return false;
   const auto step = parts.size() > 2 ? only_number(tokens, parts[2], 1) : std::nullopt;
-  return Bounds{*first, *last, step.value_or(1)}.few();
+  return Bounds{*first, *last, step.value_or(1)}.is_few();
 }
 
 }  // namespace detect

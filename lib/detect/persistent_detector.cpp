@@ -90,14 +90,15 @@ class Inspector {
     add(kernel ? EvidenceKind::DeviceKernel : EvidenceKind::DeviceFunction, function.line, function.name,
         kernel ? "Runs on the device." : "Called by code that runs on the device.");
     const auto barriers = find_barriers(function);
-    bool meets = false;
+    bool synchronizes = false;
     for (const auto& barrier : barriers) {
-      meets = meets || barrier.grid;
+      synchronizes = synchronizes || barrier.grid;
       add(EvidenceKind::Barrier, barrier.line, barrier.name,
           barrier.grid ? "Programs wait for each other." : "Threads of one block wait for each other.");
     }
-    for (const auto callee : s_.calls[index]) meets = meets || meeting_.count(s_.functions[callee].name) != 0;
-    if (meets) meeting_.insert(function.name);
+    for (const auto callee : s_.calls[index])
+      synchronizes = synchronizes || synchronizing_.count(s_.functions[callee].name) != 0;
+    if (synchronizes) synchronizing_.insert(function.name);
     const FunctionFlow flow(function, summaries_);
     for (std::uint32_t node = 0; node < function.nodes.size(); ++node)
       if (function.nodes[node].kind == NodeKind::Loop) inspect_loop(index, flow, node, barriers);
@@ -117,8 +118,9 @@ class Inspector {
     const FunctionFlow flow(*loop, summaries_);
     const auto state = flow.carried_by(0);
     if (!state) return;
-    const bool meets = std::any_of(barriers.begin(), barriers.end(), [](const BarrierSite& site) { return site.grid; });
-    report_state(index, *loop, flow, 0, *state, meets);
+    const bool synchronizes =
+        std::any_of(barriers.begin(), barriers.end(), [](const BarrierSite& site) { return site.grid; });
+    report_state(index, *loop, flow, 0, *state, synchronizes);
   }
 
   void inspect_loop(std::size_t index, const FunctionFlow& flow, std::uint32_t node,
@@ -133,11 +135,11 @@ class Inspector {
     if (work > work_left_) return;
     work_left_ -= work;
     const auto state = flow.carried_by(node);
-    if (state) report_state(index, function, flow, node, *state, meets_inside(index, node, barriers));
+    if (state) report_state(index, function, flow, node, *state, synchronizes_inside(index, node, barriers));
   }
-  /// `function` has the loop `node` that carries `state`; `meets`: all programs synchronize in it.
+  /// `function` has the loop `node` that carries `state`; `synchronizes`: all programs synchronize in it.
   void report_state(std::size_t index, const Function& function, const FunctionFlow& flow, std::uint32_t node,
-                    const CarriedState& state, bool meets) {
+                    const CarriedState& state, bool synchronizes) {
     const auto line = function.nodes[node].line;
     const std::string name(flow.name(state.name));
     found_.push_back({index, line, name});
@@ -149,7 +151,7 @@ class Inspector {
       warn(function.nodes[*state.serial_loop].line, "serial_hidden",
            "This loop goes over the units of " + quoted(name) + " one after the other inside the time loop of line " +
                std::to_string(line) + "; compute them in parallel: by the lanes of a block, or by the threads of it.");
-    if (state.shared_by_programs && flow.is_parameter(state.name) && !meets)
+    if (state.shared_by_programs && flow.is_parameter(state.name) && !synchronizes)
       warn(state.line, "unsynchronized_state",
            "Programs read parts of " + quoted(name) + " that other programs write in the loop of line " +
                std::to_string(line) +
@@ -157,15 +159,15 @@ class Inspector {
                "let all programs meet at a grid barrier every step and keep two copies of the state.");
   }
 
-  [[nodiscard]] bool meets_inside(std::size_t index, std::uint32_t loop,
-                                  const std::vector<BarrierSite>& barriers) const {
+  [[nodiscard]] bool synchronizes_inside(std::size_t index, std::uint32_t loop,
+                                         const std::vector<BarrierSite>& barriers) const {
     const auto& function = s_.functions[index];
     const auto last = function.nodes[loop].last;
     for (const auto& barrier : barriers)
       if (barrier.grid && barrier.node >= loop && barrier.node < last) return true;
     for (auto node = loop; node < last; ++node)
       for (const auto& call : calls_in(*function.tokens, function.nodes[node].tokens))
-        if (meeting_.count(call.name) != 0) return true;
+        if (synchronizing_.count(call.name) != 0) return true;
     return false;
   }
 
@@ -209,7 +211,7 @@ class Inspector {
   Target target_;
   Structure s_;
   Summaries summaries_;
-  std::unordered_set<std::string_view> meeting_;  // functions in which programs synchronize
+  std::unordered_set<std::string_view> synchronizing_;  // functions in which programs synchronize
   std::vector<Found> found_;
   std::size_t work_left_ = k_max_work;
   PersistenceReport report_;

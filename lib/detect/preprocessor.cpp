@@ -102,8 +102,8 @@ class Expander {
 
   /// name##_forward: joins the tokens on both sides of `at`.
   void paste(List& body, std::size_t at) {
-    tokens_.made->push_back(std::string(body[at - 1].text) + std::string(body[at].text));
-    body[at - 1].text = tokens_.made->back();
+    tokens_.macro_texts->push_back(std::string(body[at - 1].text) + std::string(body[at].text));
+    body[at - 1].text = tokens_.macro_texts->back();
     body.erase(body.begin() + static_cast<std::ptrdiff_t>(at));
   }
 

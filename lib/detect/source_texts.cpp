@@ -134,9 +134,9 @@ void read_imports(Tokens& tokens) {
     }
     at = end > at ? end - 1 : at;
   }
-  constexpr std::size_t k_most = 64;
-  modules.resize(std::min(modules.size(), k_most));
-  operations.resize(std::min(operations.size(), k_most));
+  constexpr std::size_t k_max_names = 64;
+  modules.resize(std::min(modules.size(), k_max_names));
+  operations.resize(std::min(operations.size(), k_max_names));
   tokens.modules.insert(tokens.modules.end(), modules.begin(), modules.end());
   tokens.operations.insert(tokens.operations.end(), operations.begin(), operations.end());
 }

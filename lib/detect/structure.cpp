@@ -407,26 +407,26 @@ std::vector<bool> find_script_nodes(const Function& function) {
 
 namespace {
 
-bool looks_at_memory(const Call& call) {
+bool reads_memory(const Call& call) {
   return call.name.find("atomic") != call.name.npos || call.name == "load" || call.name.substr(0, 2) == "ld";
 }
 
 /// while (seen < goal) { seen = load(flag); sleep(); }: whether the body of a loop only reads memory, without other
 /// work.
-bool only_looks(const Function& function, std::uint32_t loop) {
+bool only_reads(const Function& function, std::uint32_t loop) {
   const auto& tokens = *function.tokens;
-  bool looks = false;
+  bool reads = false;
   for (auto node = loop + 1; node < function.nodes[loop].last; ++node) {
     const auto& statement = function.nodes[node];
     if (statement.kind != NodeKind::Plain) return false;
     bool idle = true;
     for (const auto& call : calls_in(tokens, statement.tokens)) {
-      looks = looks || looks_at_memory(call);
-      idle = idle && (looks_at_memory(call) || call.name.find("sleep") != call.name.npos || call.name == "asm");
+      reads = reads || reads_memory(call);
+      idle = idle && (reads_memory(call) || call.name.find("sleep") != call.name.npos || call.name == "asm");
     }
     if (!idle) return false;
   }
-  return looks;
+  return reads;
 }
 
 }  // namespace
@@ -452,13 +452,13 @@ std::vector<BarrierSite> find_barriers(const Function& function) {
           all = all || grids.count(tokens.list[at].text) != 0;
         sites.push_back({node, tokens.list[call.at].line, call.name, all});
       }
-      waits = waits || looks_at_memory(call);
+      waits = waits || reads_memory(call);
     }
     // A loop that does little but read memory until another thread has written it.
     const bool loop = statement.kind == NodeKind::Loop && statement.loop != LoopKind::For;
     if (loop && statement.last <= node + 3 &&
         (waits || contains(tokens, statement.tokens, "*") || contains(tokens, statement.tokens, "[") ||
-         only_looks(function, node)))
+         only_reads(function, node)))
       sites.push_back({node, statement.line, "spin", true});
   }
   return sites;

@@ -47,7 +47,8 @@ struct Structure {
   std::vector<Function> functions;
   std::vector<Role> roles;                      ///< by function
   std::vector<std::vector<std::size_t>> calls;  ///< by function: indices of functions
-  /// The functions that a called name may refer to: functions by name, and objects of a class for its forward().
+  /// The functions that a called name may refer to: functions by name, and objects of a class for its
+  /// forward().
   std::unordered_map<std::string_view, std::vector<std::size_t>> meanings;
   std::vector<Launch> launches;
   /// Statements that replay recorded launches: a function and a node.

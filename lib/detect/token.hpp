@@ -53,7 +53,7 @@ struct Tokens {
   /// Names that the text sets once, to a number.
   std::unordered_map<std::string_view, long> constants{};
   /// Names that macros have created; tokens borrow them.
-  std::shared_ptr<std::deque<std::string>> made{};
+  std::shared_ptr<std::deque<std::string>> macro_texts{};
   /// For each bracket the position of its partner; k_nowhere for unmatched brackets and other tokens.
   std::vector<Position> partner{};
   /// C: for < the end of the template arguments that open there, for <<< its >>>; else k_nowhere.

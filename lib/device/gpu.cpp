@@ -22,7 +22,7 @@ constexpr std::chrono::seconds k_facts_timeout{120};
 constexpr std::chrono::seconds k_bandwidth_timeout{120};
 constexpr int k_kept_schema = 1;
 /// A copy reaches 0.8 and more of the peak. Below this, another process used the device, so the result is not kept.
-constexpr double k_least_share = 0.5;
+constexpr double k_min_share = 0.5;
 constexpr std::size_t k_max_measurement_bytes = 1u << 16;
 
 struct Measurement {
@@ -48,7 +48,7 @@ Result<ProcessOutcome> run(const GpuProbeOptions& options, std::vector<std::stri
 }
 
 /// The first line of its error output.
-std::string complaint(const ProcessOutcome& outcome) {
+std::string first_error_line(const ProcessOutcome& outcome) {
   constexpr std::string_view k_prefix = "kgen-gpu: ";
   auto said = trim(outcome.standard_error);
   if (said.substr(0, k_prefix.size()) == k_prefix) said.remove_prefix(k_prefix.size());
@@ -113,7 +113,7 @@ void fill_in(GpuFacts& gpu, const GpuCatalog& catalog) {
 }
 
 /// Why no GPU is visible, with what may hide it.
-std::string why_none(std::string reason, const GpuProbeOptions& options) {
+std::string explain_absence(std::string reason, const GpuProbeOptions& options) {
   const auto visible = options.environment.find("CUDA_VISIBLE_DEVICES");
   if (visible == options.environment.end() || reason.find("libcuda") != std::string::npos) return reason;
   return fmt::format("{}, and CUDA_VISIBLE_DEVICES is '{}': unset it, or name devices that are there", reason,
@@ -131,15 +131,15 @@ std::string format_driver_version(int driver_version) {
   return fmt::format("{}.{}", driver_version / 1000, driver_version % 1000 / 10);
 }
 
-Result<GpuReading> read_gpus(const GpuProbeOptions& options, const GpuCatalog& catalog, ProcessRunner& runner,
-                             std::stop_token stop) {
+Result<GpuInventory> read_gpus(const GpuProbeOptions& options, const GpuCatalog& catalog, ProcessRunner& runner,
+                               std::stop_token stop) {
   KERNELGEN_TRY(const auto outcome, run(options, {"facts"}, k_facts_timeout, runner, std::move(stop)));
-  GpuReading reading;
+  GpuInventory reading;
   if (outcome.exit_code == k_machine_lacks) {
-    reading.reason = why_none(complaint(outcome), options);
+    reading.reason = explain_absence(first_error_line(outcome), options);
     return reading;
   }
-  if (!outcome.success()) return Error{ErrorCode::Unavailable, "cannot ask for GPUs: " + complaint(outcome), {}};
+  if (!outcome.success()) return Error{ErrorCode::Unavailable, "cannot ask for GPUs: " + first_error_line(outcome), {}};
   for (const auto line : split_lines(outcome.standard_output)) {
     const auto json = parse_json(line);
     if (!json) return unreadable(json.error().message);
@@ -150,7 +150,7 @@ Result<GpuReading> read_gpus(const GpuProbeOptions& options, const GpuCatalog& c
     gpu->measured_bytes_per_second = read_measurement(*gpu, options.cache_dir);
     reading.gpus.push_back(std::move(*gpu));
   }
-  if (reading.gpus.empty()) reading.reason = why_none("the driver lists no device", options);
+  if (reading.gpus.empty()) reading.reason = explain_absence("the driver lists no device", options);
   return reading;
 }
 
@@ -161,15 +161,16 @@ Result<double> measure_gpu_bandwidth(const GpuFacts& gpu, const GpuProbeOptions&
                 run(options, {"bandwidth", gpu.uuid}, k_bandwidth_timeout, runner, std::move(stop)));
   if (outcome.exit_code == k_machine_lacks)
     return Error{
-        ErrorCode::MissingDevice, "cannot measure the bandwidth of " + gpu.name + ": " + complaint(outcome), {}};
+        ErrorCode::MissingDevice, "cannot measure the bandwidth of " + gpu.name + ": " + first_error_line(outcome), {}};
   if (!outcome.success())
-    return Error{ErrorCode::Unavailable, "cannot measure the bandwidth of " + gpu.name + ": " + complaint(outcome), {}};
+    return Error{
+        ErrorCode::Unavailable, "cannot measure the bandwidth of " + gpu.name + ": " + first_error_line(outcome), {}};
   const auto json = parse_json(outcome.standard_output);
   if (!json) return unreadable(json.error().message);
   const auto measured = from_value<Measurement>(*json);
   if (!measured) return unreadable(measured.error().message);
   if (!(measured->copy_bytes_per_second > 0)) return unreadable("no bandwidth");
-  if (measured->copy_bytes_per_second >= k_least_share * gpu.memory_bytes_per_second.value_or(0))
+  if (measured->copy_bytes_per_second >= k_min_share * gpu.memory_bytes_per_second.value_or(0))
     keep_measurement(gpu, measured->copy_bytes_per_second, options.cache_dir);
   return measured->copy_bytes_per_second;
 }

@@ -15,7 +15,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr int k_catalog_schema = 1;
+constexpr int k_catalog_schema = 2;
 constexpr std::size_t k_max_bytes = 4u << 20;
 /// Number of suggestions for an unknown name.
 constexpr std::size_t k_max_listed = 16;
@@ -39,7 +39,8 @@ std::string concatenated(const std::vector<std::string>& words) { return join(wo
 
 bool has_name(const GpuModel& model, std::string_view name) {
   return same_gpu_name(model.facts.name, name) ||
-         std::any_of(model.also.begin(), model.also.end(), [&](const auto& also) { return same_gpu_name(also, name); });
+         std::any_of(model.aliases.begin(), model.aliases.end(),
+                     [&](const auto& also) { return same_gpu_name(also, name); });
 }
 
 bool contains_all(std::vector<std::string> words, std::vector<std::string> wanted) {
@@ -48,7 +49,7 @@ bool contains_all(std::vector<std::string> words, std::vector<std::string> wante
   return !wanted.empty() && std::includes(words.begin(), words.end(), wanted.begin(), wanted.end());
 }
 
-std::string list_of(const GpuReading& reading) {
+std::string list_of(const GpuInventory& reading) {
   std::string text;
   for (std::size_t i = 0; i < std::min(reading.gpus.size(), k_max_listed); ++i) {
     const auto& gpu = reading.gpus[i];
@@ -114,7 +115,7 @@ Result<GpuCatalog> read_gpu_catalog(const std::filesystem::path& devices_dir) {
   for (auto& model : file->gpus) {
     if (gpu_name_words(model.facts.name).empty()) return wrong("a device has no name");
     if (!names.insert(concatenated(gpu_name_words(model.facts.name))).second)
-      return wrong(model.facts.name + " is there twice");
+      return wrong(model.facts.name + " is listed twice");
     model.facts.model = model.facts.name;
   }
   return std::move(file->gpus);
@@ -127,7 +128,7 @@ std::vector<const GpuModel*> find_gpu_models(const GpuCatalog& catalog, std::str
   return found;
 }
 
-Result<GpuFacts> choose_gpu(const GpuReading& reading, const GpuCatalog& catalog, std::string_view asked) {
+Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catalog, std::string_view asked) {
   const auto& gpus = reading.gpus;
   if (gpus.empty())
     return Error{ErrorCode::MissingDevice,
@@ -158,7 +159,7 @@ Result<GpuFacts> choose_gpu(const GpuReading& reading, const GpuCatalog& catalog
                {}};
 }
 
-std::vector<GpuFacts> gpus_like_first(const GpuReading& reading) {
+std::vector<GpuFacts> gpus_like_first(const GpuInventory& reading) {
   std::vector<GpuFacts> found;
   for (const auto& gpu : reading.gpus)
     if (is_like(gpu, reading.gpus.front())) found.push_back(gpu);

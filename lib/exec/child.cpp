@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 /// Milliseconds between two looks at a program where the kernel has no pidfds.
 constexpr int k_poll_without_pidfd_ms = 3;
 /// How long a killed process may take to end before it is given up: it may be in an uninterruptible sleep.
-constexpr std::chrono::seconds k_kill_patience{10};
+constexpr std::chrono::seconds k_kill_timeout{10};
 
 /// Looks without reaping, so that the number of the process stays taken. 0: it runs; -1: there is no such child.
 pid_t find_ended(pid_t pid) {
@@ -105,13 +105,13 @@ std::optional<ExitStatus> ChildProcess::terminate(std::chrono::milliseconds grac
   signal_group(SIGCONT);
   if (wait(Clock::now() + std::min(grace, k_forever), poll)) return status_;
   kill_group();
-  return wait(Clock::now() + k_kill_patience, poll);
+  return wait(Clock::now() + k_kill_timeout, poll);
 }
 
 void ChildProcess::end() noexcept {
   if (pid_ <= 0 || status_) return;
   kill_group();
-  [[maybe_unused]] const auto ended = wait(Clock::now() + k_kill_patience);
+  [[maybe_unused]] const auto ended = wait(Clock::now() + k_kill_timeout);
 }
 
 }  // namespace v0

@@ -60,7 +60,7 @@ Result<ZygoteFacts> Zygote::wait_ready(std::chrono::milliseconds timeout, const 
   }
   if (!frame) return std::move(frame).context("waiting for " + options_.python + " -m " + options_.module).error();
   KERNELGEN_TRY(auto parsed, parse_json(*frame));
-  if (!parsed.is_object()) return Error{ErrorCode::Protocol, options_.module + " does not announce itself"};
+  if (!parsed.is_object()) return Error{ErrorCode::Protocol, options_.module + " sent no JSON object when it started"};
   const auto& hello = parsed.get_object();
   facts_ = {text_at(hello, "python"), text_at(hello, "torch"), text_at(hello, "triton")};
   ready_ = true;

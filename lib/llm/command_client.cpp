@@ -81,7 +81,7 @@ class CommandClient final : public LLMClient {
 
 Result<std::unique_ptr<LLMClient>> make_command_client(CommandClientOptions options, ProcessRunner& runner) {
   if (options.command.empty() || options.command.front().empty())
-    return Error{ErrorCode::InvalidArgument, "no program is named that would answer prompts", {}};
+    return Error{ErrorCode::InvalidArgument, "a command client needs a program that answers prompts", {}};
   KERNELGEN_TRY([[maybe_unused]] const auto program, find_program(options.command.front(), options.environment));
   return std::unique_ptr<LLMClient>(std::make_unique<CommandClient>(std::move(options), runner));
 }

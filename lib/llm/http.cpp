@@ -53,9 +53,9 @@ bool initialize_once() {
 
 /// TLS writes to its socket with write(2), which raises SIGPIPE when the peer is gone. CURLOPT_NOSIGNAL keeps libcurl
 /// from changing the handler of the whole process, so this thread holds the signal back and takes it itself.
-class HoldSigpipe {
+class SigpipeBlocker {
  public:
-  HoldSigpipe() {
+  SigpipeBlocker() {
     sigemptyset(&signal_);
     sigaddset(&signal_, SIGPIPE);
     sigset_t pending;
@@ -64,9 +64,9 @@ class HoldSigpipe {
     was_pending_ = sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &signal_, &before_);
   }
-  HoldSigpipe(const HoldSigpipe&) = delete;
-  HoldSigpipe& operator=(const HoldSigpipe&) = delete;
-  ~HoldSigpipe() {
+  SigpipeBlocker(const SigpipeBlocker&) = delete;
+  SigpipeBlocker& operator=(const SigpipeBlocker&) = delete;
+  ~SigpipeBlocker() {
     const timespec none{};
     if (!was_pending_) {
       while (sigtimedwait(&signal_, nullptr, &none) < 0 && errno == EINTR) {
@@ -123,9 +123,9 @@ class Transfer {
     if (easy_ == nullptr || multi_ == nullptr || !set_headers() || !set_options() ||
         curl_multi_add_handle(multi_.get(), easy_.get()) != CURLM_OK)
       return failed_transfer(ErrorCode::Internal, "libcurl cannot prepare a request");
-    const HoldSigpipe hold;
+    const SigpipeBlocker hold;
     auto outcome = drive();
-    if (!outcome.response) leave_quickly();
+    if (!outcome.response) abandon_name_resolution();
     curl_multi_remove_handle(multi_.get(), easy_.get());
     // Closing sends a last message to the peer, which may be gone.
     multi_.reset();
@@ -264,7 +264,7 @@ class Transfer {
   }
 
   /// A name server that does not answer must not delay the end of a cancelled request.
-  void leave_quickly() {
+  void abandon_name_resolution() {
 #if LIBCURL_VERSION_NUM >= 0x075700
     curl_easy_setopt(easy_.get(), CURLOPT_QUICK_EXIT, 1L);
 #endif

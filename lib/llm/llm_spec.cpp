@@ -50,8 +50,8 @@ bool looks_like_address(std::string_view text) {
   };
   if (name.empty()) return false;
   if (colon != host.npos) return is_number(host.substr(colon + 1), "");
-  constexpr auto k_dots_of_an_address = 3;
-  const bool numeric = is_number(name, ".") && std::count(name.begin(), name.end(), '.') == k_dots_of_an_address;
+  constexpr auto k_ipv4_dots = 3;
+  const bool numeric = is_number(name, ".") && std::count(name.begin(), name.end(), '.') == k_ipv4_dots;
   return name == "localhost" || numeric || text.ends_with("/v1");
 }
 

@@ -48,7 +48,7 @@ class OpenAIClient final : public LLMClient {
       const auto remaining = std::chrono::floor<milliseconds>(deadline - Clock::now());
       const auto delay =
           retry_delay(options_.retry, {answer.failure.kind, attempts, answer.retry_after, remaining}, engine);
-      if (!delay) return given_up(std::move(answer), attempts);
+      if (!delay) return final_error(std::move(answer), attempts);
       before = std::move(answer.failure.error.message);
       if (request.on_retry) request.on_retry(before, *delay);
       if (!sleep_for(*delay, stop)) return Error{ErrorCode::Cancelled, "cancelled"};
@@ -101,7 +101,7 @@ class OpenAIClient final : public LLMClient {
         {}};
   }
 
-  [[nodiscard]] Error given_up(Answer answer, int attempts) const {
+  [[nodiscard]] Error final_error(Answer answer, int attempts) const {
     Error error = std::move(answer.failure.error);
     error.message = fmt::format("{}: {}", describe(), error.message);
     if (answer.failure.kind == AttemptFailure::Final) return error;

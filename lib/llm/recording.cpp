@@ -34,14 +34,14 @@ constexpr off_t k_longest_line = off_t{256} << 20;
 
 /// Locks the file against other processes. Threads share the descriptor and with it the lock, so they need a mutex as
 /// well. Where files cannot be locked, appending works without, because it is one write.
-class HoldFile {
+class RecordingLock {
  public:
-  HoldFile(int fd, const std::string& name) : fd_(fd) {
+  RecordingLock(int fd, const std::string& name) : fd_(fd) {
     static_cast<void>(wait_for_lock(fd_, name, std::chrono::steady_clock::now() + k_forever, {}));
   }
-  HoldFile(const HoldFile&) = delete;
-  HoldFile& operator=(const HoldFile&) = delete;
-  ~HoldFile() { unlock(fd_); }
+  RecordingLock(const RecordingLock&) = delete;
+  RecordingLock& operator=(const RecordingLock&) = delete;
+  ~RecordingLock() { unlock(fd_); }
 
  private:
   int fd_;
@@ -126,13 +126,13 @@ Result<std::unique_ptr<RecordingFile>> RecordingFile::open(const fs::path& file)
   if (!fd.valid()) return errno_error(errno, what);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return errno_error(errno, what);
-  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::InvalidArgument, what + ": it is no regular file", {}};
+  if (!S_ISREG(info.st_mode)) return Error{ErrorCode::InvalidArgument, what + ": not a regular file", {}};
   return std::unique_ptr<RecordingFile>(new RecordingFile(std::move(fd), file.string()));
 }
 
 Result<void> RecordingFile::append(const RecordedReply& recorded) {
   const std::scoped_lock threads(mutex_);
-  const HoldFile processes(fd_.get(), name_);
+  const RecordingLock processes(fd_.get(), name_);
   return append_locked(write_recorded_reply(recorded));
 }
 

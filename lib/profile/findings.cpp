@@ -22,7 +22,7 @@ constexpr double k_low_occupancy_pct = 40;
 /// A warp of 32 threads that loads consecutive floats touches 4 sectors of 32 bytes; with vectors of four, 16.
 constexpr double k_coalesced_sectors = 16.5;
 /// Kernels with a smaller share of the device time are not mentioned.
-constexpr double k_worth_share = 0.1;
+constexpr double k_min_share = 0.1;
 
 std::string microseconds(double nanoseconds) { return fmt::format("{:.1f} us", nanoseconds / 1e3); }
 double percent(double share) { return 100 * share; }
@@ -160,9 +160,9 @@ class KernelReader {
   [[nodiscard]] std::string stalls() const {
     static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_stalls = {
         {{"stall_memory_pct", "memory"}, {"stall_barrier_pct", "a barrier"}, {"stall_shared_pct", "shared memory"}}};
-    constexpr double k_worth_pct = 20;
+    constexpr double k_min_stall_pct = 20;
     std::string text;
-    double most = k_worth_pct;
+    double most = k_min_stall_pct;
     for (const auto& [name, what] : k_stalls) {
       const auto value = kernel_.metric(name);
       if (!value || *value < most) continue;
@@ -245,7 +245,7 @@ std::vector<ProfileFinding> find_bottlenecks(const Profile& profile, const std::
     const double share = profile.share_of(kernel);
     // Share of the call, not of the device time: stalls in kernels matter little while the device is idle.
     const double share_of_call = share * (1 - idle_share(profile));
-    if (kernel.counted_launches > 0 && share >= k_worth_share) KernelReader(kernel, share_of_call, gpu, found).read();
+    if (kernel.counted_launches > 0 && share >= k_min_share) KernelReader(kernel, share_of_call, gpu, found).read();
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const ProfileFinding& a, const ProfileFinding& b) { return a.weight > b.weight; });

@@ -27,7 +27,7 @@ double elements_of(const TensorSpec& tensor) {
 double bytes_of(const TensorSpec& tensor) { return elements_of(tensor) * static_cast<double>(size_of(tensor.dtype)); }
 
 /// Bytes of the tensors that forward() names: "x", and "fc.weight" for self.fc.
-double used_bytes(const std::vector<TensorSpec>& tensors, const WorkReading& work) {
+double used_bytes(const std::vector<TensorSpec>& tensors, const Workload& work) {
   double sum = 0;
   for (const auto& tensor : tensors)
     if (work.names.count(tensor.name.substr(0, tensor.name.find('.'))) > 0) sum += bytes_of(tensor);
@@ -71,7 +71,7 @@ bool is_recurrent_weight(const TensorSpec& tensor) {
 }
 
 /// Bytes that every kernel has to read from memory, and write there. A cache may keep the last writes.
-double traffic(const HeadroomRequest& request, const WorkReading& work) {
+double traffic(const HeadroomRequest& request, const Workload& work) {
   const auto& task = request.description;
   double written = 0;
   for (const auto& output : task.outputs) written += bytes_of(output);
@@ -186,12 +186,12 @@ std::optional<double> recurrent_operations(const HeadroomRequest& request, const
   return 2 * rows * sum;
 }
 
-std::optional<Bound> operation_bound(const HeadroomRequest& request, const WorkReading& work) {
+std::optional<Bound> operation_bound(const HeadroomRequest& request, const Workload& work) {
   const auto peak = peak_of(request.gpu, request.description.precision);
   std::optional<double> operations;
   if (work.family == TaskFamily::MatrixProduct && work.single_product)
     operations = product_operations(request.description);
-  if (work.family == TaskFamily::Recurrent) operations = recurrent_operations(request, work.operand);
+  if (work.family == TaskFamily::Recurrent) operations = recurrent_operations(request, work.recurrent_input);
   if (!peak || !operations) return std::nullopt;
   return Bound{"operations", *operations / *peak * k_ns_per_s,
                fmt::format("{} at {}", amount(*operations, "FLOP"), amount(*peak, "FLOP/s"))};

@@ -44,7 +44,7 @@ std::string normalized(std::string_view name) {
 }
 
 /// All launches of one kernel, summed up.
-struct Gathered {
+struct KernelSum {
   std::string name;
   std::int64_t launches = 0;
   double duration_ns = 0;
@@ -91,9 +91,9 @@ KernelProfile* find_kernel(Profile& profile, const std::string& name) {
 }  // namespace
 
 void add_launches(Profile& profile, const std::vector<KernelLaunch>& launches) {
-  std::vector<Gathered> gathered;
+  std::vector<KernelSum> gathered;
   for (const auto& launch : launches) {
-    const auto same = [&](const Gathered& one) { return one.name == launch.kernel; };
+    const auto same = [&](const KernelSum& one) { return one.name == launch.kernel; };
     auto found = std::find_if(gathered.begin(), gathered.end(), same);
     if (found == gathered.end()) {
       gathered.push_back({.name = launch.kernel, .sums = {}, .order = {}});

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Limits for a choice of kernels: their number, and the share of the time that is enough.
-constexpr std::size_t k_most_functions = 8;
+constexpr std::size_t k_max_functions = 8;
 constexpr double k_enough_share = 0.95;
 
 bool can_run(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
@@ -82,7 +82,7 @@ LaunchChoice choose_launches(const Profile& timeline, int max_launches) {
   std::vector<std::string> patterns;
   double share = 0;
   for (const auto& kernel : timeline.kernels) {
-    if (patterns.size() == k_most_functions || share >= k_enough_share) break;
+    if (patterns.size() == k_max_functions || share >= k_enough_share) break;
     share += timeline.share_of(kernel);
     if (kernel.origin == KernelOrigin::Copy) continue;
     auto pattern = pattern_of(kernel.function);

@@ -25,12 +25,12 @@ namespace json = boost::json;
 constexpr std::size_t k_max_report_bytes = 64u << 20;
 constexpr std::size_t k_max_words = 600;
 /// Each run may show metrics that this ncu does not know; the next one leaves them out.
-constexpr int k_most_runs = 3;
+constexpr int k_max_runs = 3;
 
 enum class Mode { Timeline, Counters };
 
 /// The last line of a process's output: usually the one that matters.
-std::string last_words(const ProcessOutcome& outcome) {
+std::string last_output_line(const ProcessOutcome& outcome) {
   const auto text = trim(outcome.standard_error.empty() ? outcome.standard_output : outcome.standard_error);
   const auto start = text.rfind('\n');
   return sanitize_line(start == text.npos ? text : text.substr(start + 1), k_max_words);
@@ -105,7 +105,7 @@ class NcuProfiler final : public Profiler {
     return runner_.run(process, std::move(stop));
   }
 
-  [[nodiscard]] std::vector<std::string> harness(const fs::path& job) const {
+  [[nodiscard]] std::vector<std::string> python_command(const fs::path& job) const {
     return {options_.python, "-s", "-B", "-m", "kernelgen_profile", job.string()};
   }
 
@@ -115,7 +115,7 @@ class NcuProfiler final : public Profiler {
 
   Result<Profile> timeline(const ProfileRequest& request, const fs::path& scratch, const std::stop_token& stop) {
     KERNELGEN_TRY(const auto job, write_job(request, Mode::Timeline, scratch));
-    KERNELGEN_TRY(const auto outcome, run(harness(job), request, stop));
+    KERNELGEN_TRY(const auto outcome, run(python_command(job), request, stop));
     if (outcome.timed_out) {
       Profile profile;
       profile.source = "timeline";
@@ -125,7 +125,7 @@ class NcuProfiler final : public Profiler {
     const auto text = read_file(scratch / "timeline.json", k_max_report_bytes);
     if (text) return parse_timeline(*text);
     // Without output, the interpreter or the module ended the process.
-    const auto words = last_words(outcome);
+    const auto words = last_output_line(outcome);
     if (words.find("No module named") != words.npos)
       return Error{
           ErrorCode::MissingTool, options_.python + ": " + words + "; set KGEN_PYTHON to a Python that has torch", {}};
@@ -140,10 +140,10 @@ class NcuProfiler final : public Profiler {
                              const fs::path& scratch, Profile& profile, const std::stop_token& stop) {
     KERNELGEN_TRY(const auto job, write_job(request, Mode::Counters, scratch));
     auto metrics = ncu_names(set);
-    for (int i = 0; i < k_most_runs; ++i) {
+    for (int i = 0; i < k_max_runs; ++i) {
       const auto log = scratch / fmt::format("ncu-{}.csv", i);
       auto command = ncu_command(ncu, log.string(), metrics, choose_launches(profile, options_.max_launches));
-      const auto python = harness(job);
+      const auto python = python_command(job);
       command.insert(command.end(), python.begin(), python.end());
       KERNELGEN_TRY(const auto outcome, run(std::move(command), request, stop));
       if (outcome.timed_out) {

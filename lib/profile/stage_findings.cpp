@@ -9,7 +9,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::size_t k_most_findings = 3;
+constexpr std::size_t k_max_findings = 3;
 /// Nsight Compute's own threshold: a unit above 60 % of its peak is the limit.
 constexpr double k_dominant_pct = 60;
 /// More registers than this leave two blocks of 256 threads on a multiprocessor with 65536; fewer than the other limit
@@ -81,7 +81,7 @@ std::vector<ProfileFinding> findings_for_stage(const Profile& profile, std::stri
     return first != second ? first : a.weight > b.weight;
   });
   // "few_registers" has no weight: it is mentioned only without more important findings.
-  if (all.size() > k_most_findings) all.resize(k_most_findings);
+  if (all.size() > k_max_findings) all.resize(k_max_findings);
   if (auto position = roofline_position(profile))
     all.insert(all.begin(), {"roofline", std::move(position->sentence), 0});
   return all;

@@ -55,7 +55,7 @@ Result<Profile> failed(const TimelineFailure& failure) {
 
 Result<Profile> parse_timeline(std::string_view text) {
   const auto wrong = [](const std::string& why) {
-    return Error{ErrorCode::Protocol, "the profiled process wrote what is no timeline: " + why, {}};
+    return Error{ErrorCode::Protocol, "cannot read the timeline of the profiled process: " + why, {}};
   };
   const auto json = parse_json(text);
   if (!json) return wrong(json.error().message);

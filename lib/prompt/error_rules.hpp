@@ -42,7 +42,7 @@ enum class ErrorRank : std::uint8_t {
 ///
 /// The order of rules means nothing. The highest rank that matches decides; two rules of one rank must not claim the
 /// same message for different classes, which a test checks with every message of the corpus. On a text that no test
-/// has, the rule whose match is longest decides.
+/// has, the rule with the longest match decides.
 struct ErrorRule {
   std::string_view error_class;
   ErrorTool tools;

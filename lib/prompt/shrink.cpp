@@ -15,13 +15,13 @@ namespace {
 constexpr std::size_t k_max_configs = 32;
 constexpr std::size_t k_max_constants = 6;
 constexpr std::size_t k_max_alternatives = 4;
-constexpr std::int64_t k_least_operand = 16;
+constexpr std::int64_t k_min_operand = 16;
 /// Triton's default.
 constexpr std::int64_t k_default_stages = 3;
 constexpr std::int64_t k_max_value = 1 << 20;
 /// Triton passes the accumulator through shared memory before storing it: as a whole, in all observed cases, up to 128
 /// KiB.
-constexpr double k_most_accumulator_bytes = 128 * 1024;
+constexpr double k_max_accumulator_bytes = 128 * 1024;
 
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -130,7 +130,7 @@ Use use_of(const TileConfig& config) {
     if (dimension == 'K') k = value;
   }
   return {stages * (k > 0 && m + n > 0 ? (m + n) * k : product),
-          k > 0 ? std::min(m * n * sizeof(float), k_most_accumulator_bytes) : 0};
+          k > 0 ? std::min(m * n * sizeof(float), k_max_accumulator_bytes) : 0};
 }
 
 struct Search {
@@ -150,7 +150,7 @@ struct Search {
       spend(config, index + 1, steps - used);
       auto& now = config[index].value;
       const bool stages = is_stages(config[index].name);
-      if (stages ? now <= 1 : now / 2 < k_least_operand || now % 2 != 0) break;
+      if (stages ? now <= 1 : now / 2 < k_min_operand || now % 2 != 0) break;
       now = stages ? now - 1 : now / 2;
     }
     config[index].value = value;

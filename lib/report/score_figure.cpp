@@ -42,7 +42,7 @@ std::string escaped(std::string_view text, std::size_t max_bytes) {
 }
 
 /// 1, 2 or 5 times a power of ten, so that about `steps` of them make `range`.
-double nice_step(double range, double steps) {
+double tick_step(double range, double steps) {
   const double power = std::pow(10, std::floor(std::log10(range / steps)));
   for (const double factor : {1.0, 2.0, 5.0})
     if (factor * power * steps >= range * (1 - 1e-9)) return factor * power;
@@ -72,7 +72,7 @@ Scale scale_of(const RunReport& run) {
   }
   for (const auto& attempt : run.attempts) highest = std::max(highest, attempt.score.value_or(0));
   constexpr double k_headroom = 1.1, k_ticks = 5;
-  scale.step = nice_step(highest * k_headroom, k_ticks);
+  scale.step = tick_step(highest * k_headroom, k_ticks);
   scale.top = std::ceil(highest * k_headroom / scale.step) * scale.step;
   return scale;
 }
@@ -95,7 +95,7 @@ std::string axes(const Scale& scale) {
     text += text_at(k_left - 8, y + 4, "end", fmt::format("{:.6g}", score));
   }
   const double range = std::max(scale.last - scale.first, 1);
-  const int step = std::max(1, static_cast<int>(std::lround(nice_step(range, 15))));
+  const int step = std::max(1, static_cast<int>(std::lround(tick_step(range, 15))));
   for (int number = scale.first; number <= scale.last; ++number)
     if (number % step == 0 || scale.first == scale.last)
       text += text_at(scale.x(number), k_number_row, "middle", std::to_string(number));

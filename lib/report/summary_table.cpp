@@ -11,8 +11,8 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::size_t k_least_name = 12;
-constexpr std::size_t k_most_best = 24;
+constexpr std::size_t k_min_name = 12;
+constexpr std::size_t k_max_best = 24;
 constexpr std::size_t k_max_name = 300;
 /// Width of the gaps and of the columns with a fixed width: status, score, interval, attempts, tokens, minutes.
 constexpr std::size_t k_fixed = 2 + 10 + 2 + 8 + 2 + 14 + 2 + 5 + 2 + 8 + 2 + 7;
@@ -22,7 +22,7 @@ std::string label_of(const RunReport& run) {
 }
 
 struct Columns {
-  std::size_t name = k_least_name;
+  std::size_t name = k_min_name;
   /// 0: no such column.
   std::size_t best = 0;
 };
@@ -36,9 +36,9 @@ Columns choose_columns(const std::vector<RunReport>& runs, std::size_t width) {
     if (run.best) best = std::max(best, text_width(run.best->id));
   }
   if (width == 0) return {columns.name, best};
-  const std::size_t room = width > k_fixed + k_least_name ? width - k_fixed : k_least_name;
+  const std::size_t room = width > k_fixed + k_min_name ? width - k_fixed : k_min_name;
   columns.name = std::min(columns.name, room);
-  best = std::min(best, k_most_best);
+  best = std::min(best, k_max_best);
   if (room >= columns.name + 2 + best) columns.best = best;
   return columns;
 }

@@ -113,7 +113,7 @@ class FileExchange::Watch {
   Result<std::optional<std::string>> look() {
     const auto& options = exchange_.options_;
     KERNELGEN_TRY(const auto directory, SharedDirectory::open(options.directory));
-    KERNELGEN_TRY(const auto now, directory.look(name_));
+    KERNELGEN_TRY(const auto now, directory.status(name_));
     if (!now) {
       last_.reset();
       return std::optional<std::string>{};
@@ -131,7 +131,7 @@ class FileExchange::Watch {
     if (!settled_ && steady_clock::now() - since_ < options.settle) return std::optional<std::string>{};
     settled_ = true;
     KERNELGEN_TRY(auto text, directory.read(name_, options.max_bytes));
-    KERNELGEN_TRY(const auto afterwards, directory.look(name_));
+    KERNELGEN_TRY(const auto afterwards, directory.status(name_));
     if (!text || trim(*text).empty() || afterwards != last_) return std::optional<std::string>{};
     return text;
   }
@@ -142,7 +142,7 @@ class FileExchange::Watch {
  private:
   const FileExchange& exchange_;
   std::string name_;
-  std::optional<FileLook> last_;
+  std::optional<FileStatus> last_;
   steady_clock::time_point since_;
   bool settled_ = false;
   int changes_ = 0;
@@ -225,7 +225,7 @@ Result<void> FileExchange::keep_posted(std::string_view id, std::string_view req
   KERNELGEN_TRY(const auto posted, posted_request(id));
   if (posted) return {};
   KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
-  KERNELGEN_TRY(const auto reply, directory.look(reply_name(id)));
+  KERNELGEN_TRY(const auto reply, directory.status(reply_name(id)));
   return reply ? Result<void>() : write_file_atomic(request_path(id), request);
 }
 
@@ -283,7 +283,7 @@ Result<void> FileExchange::give_back_expired(Listing& listing) const {
   for (auto& [id, holders] : listing.claims) {
     std::set<std::string> live;
     for (const auto& holder : holders) {
-      KERNELGEN_TRY(const auto claim, directory.look(claim_name(id, holder)));
+      KERNELGEN_TRY(const auto claim, directory.status(claim_name(id, holder)));
       if (!claim) continue;
       if (now - claim->modified <= options_.lease) {
         live.insert(holder);
@@ -306,8 +306,8 @@ Result<bool> FileExchange::claim(const std::string& id, const std::string& name)
   if (!there) return false;
   KERNELGEN_TRY(const bool renamed, directory.rename(request_name(id), name));
   if (renamed) return true;
-  // NFS repeats a rename whose answer got lost, and then does not find the file. No other process makes this name.
-  KERNELGEN_TRY(const auto claim, directory.look(name));
+  // After a lost answer, NFS repeats the rename, and then does not find the file. No other process makes this name.
+  KERNELGEN_TRY(const auto claim, directory.status(name));
   return claim.has_value();
 }
 
@@ -319,7 +319,7 @@ Result<std::optional<FileClaim>> FileExchange::claim_next(std::string_view holde
   std::vector<std::pair<std::chrono::nanoseconds, std::string>> waiting;
   for (const auto& id : listing.requests) {
     if (listing.replies.contains(id) || !listing.claims[id].empty()) continue;
-    KERNELGEN_TRY(const auto request, directory.look(request_name(id)));
+    KERNELGEN_TRY(const auto request, directory.status(request_name(id)));
     if (request) waiting.emplace_back(request->modified, id);
   }
   std::sort(waiting.begin(), waiting.end());
@@ -329,7 +329,7 @@ Result<std::optional<FileClaim>> FileExchange::claim_next(std::string_view holde
     FileClaim found(*this, id, std::string(holder));
     // Between our listing and our claim, another claimant may have answered the request and put it back.
     KERNELGEN_TRY(const auto now, SharedDirectory::open(options_.directory));
-    KERNELGEN_TRY(const auto reply, now.look(reply_name(id)));
+    KERNELGEN_TRY(const auto reply, now.status(reply_name(id)));
     if (!reply) return std::optional<FileClaim>{std::move(found)};
     KERNELGEN_CHECK(found.give_back());
   }
@@ -347,12 +347,12 @@ Result<ExchangeContent> FileExchange::inspect() const {
       ++content.answered;
       continue;
     }
-    KERNELGEN_TRY(const auto request, directory.look(request_name(id)));
+    KERNELGEN_TRY(const auto request, directory.status(request_name(id)));
     if (request) content.waiting.push_back({.id = id, .age = now - request->modified});
   }
   for (const auto& [id, holders] : listing.claims) {
     for (const auto& holder : holders) {
-      KERNELGEN_TRY(const auto claim, directory.look(claim_name(id, holder)));
+      KERNELGEN_TRY(const auto claim, directory.status(claim_name(id, holder)));
       if (!claim) continue;
       const auto age = now - claim->modified;
       (age > options_.lease ? content.expired : content.claimed).push_back({.id = id, .holder = holder, .age = age});
@@ -372,7 +372,7 @@ Result<std::vector<std::string>> FileExchange::find_leftovers() const {
   for (const auto& name : names) {
     const bool is_aside = name.find(options_.reply_suffix + std::string(k_aside)) != name.npos;
     if (!is_aside && !is_temporary_name(name)) continue;
-    KERNELGEN_TRY(const auto file, directory.look(name));
+    KERNELGEN_TRY(const auto file, directory.status(name));
     if (file && now - file->modified > (is_aside ? k_aside_age : k_temporary_age)) leftovers.push_back(name);
   }
   std::sort(leftovers.begin(), leftovers.end());

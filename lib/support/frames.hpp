@@ -27,7 +27,7 @@ class FrameDecoder {
   /// The next whole body; nothing when more bytes are needed; Protocol for a stream without frames.
   [[nodiscard]] Result<std::optional<std::string>> next();
   /// Whether bytes of an unfinished frame were received: an end of file now would mean a torn frame.
-  [[nodiscard]] bool mid_frame() const { return consumed_ < buffer_.size(); }
+  [[nodiscard]] bool has_partial_frame() const { return consumed_ < buffer_.size(); }
 
  private:
   std::string buffer_;

@@ -49,14 +49,14 @@ Result<std::vector<std::string>> SharedDirectory::names() const {
   return names;
 }
 
-Result<std::optional<FileLook>> SharedDirectory::look(const std::string& name) const {
+Result<std::optional<FileStatus>> SharedDirectory::status(const std::string& name) const {
   struct stat info {};
   if (::fstatat(fd_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-    if (errno == ENOENT) return std::optional<FileLook>{};
+    if (errno == ENOENT) return std::optional<FileStatus>{};
     return errno_error(errno, what("look at", name));
   }
-  if (!S_ISREG(info.st_mode)) return std::optional<FileLook>{};
-  return std::optional<FileLook>{FileLook{info.st_ino, info.st_size, modified(info)}};
+  if (!S_ISREG(info.st_mode)) return std::optional<FileStatus>{};
+  return std::optional<FileStatus>{FileStatus{info.st_ino, info.st_size, modified(info)}};
 }
 
 Result<std::optional<std::string>> SharedDirectory::read(const std::string& name, std::size_t max_bytes) const {

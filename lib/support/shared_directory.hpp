@@ -17,12 +17,12 @@ namespace kernelgen {
 inline namespace v0 {
 
 /// Identity, size and time of a regular file; two are equal as long as the file is not written in between.
-struct FileLook {
+struct FileStatus {
   ino_t inode = 0;
   off_t size = 0;
   /// Modification time by the file system's clock, since its epoch. Only to be compared with SharedDirectory::now().
   std::chrono::nanoseconds modified{0};
-  bool operator==(const FileLook&) const = default;
+  bool operator==(const FileStatus&) const = default;
 };
 
 /// An open directory that other processes, perhaps on other machines, change meanwhile. A missing file is a normal
@@ -36,7 +36,7 @@ class SharedDirectory {
   [[nodiscard]] static Result<SharedDirectory> open(const std::filesystem::path& path);
 
   [[nodiscard]] Result<std::vector<std::string>> names() const;
-  [[nodiscard]] Result<std::optional<FileLook>> look(const std::string& name) const;
+  [[nodiscard]] Result<std::optional<FileStatus>> status(const std::string& name) const;
   /// Reads a file. InvalidArgument for more than `max_bytes`.
   [[nodiscard]] Result<std::optional<std::string>> read(const std::string& name, std::size_t max_bytes) const;
 

@@ -50,8 +50,8 @@ class ForwardReader {
     loops_ = find_recurrent_loops(body_);
   }
 
-  std::optional<OutputReading> read() {
-    std::optional<OutputReading> reading;
+  std::optional<OutputAnalysis> read() {
+    std::optional<OutputAnalysis> reading;
     for (std::size_t i = 0; i < body_.size(); ++i) {
       begin_loops(i);
       const auto text = body_[i].text;
@@ -61,7 +61,7 @@ class ForwardReader {
       }
       const auto found = requirement_of(part_of(value_of_tuple(text.substr(7))));
       if (!found || (reading && reading->requirement != *found)) return std::nullopt;
-      if (!reading) reading = OutputReading{*found, evidence(body_[i], *found)};
+      if (!reading) reading = OutputAnalysis{*found, evidence(body_[i], *found)};
     }
     return reading;
   }
@@ -333,7 +333,7 @@ std::string_view to_string(OutputRequirement requirement) {
   return "";
 }
 
-std::optional<OutputReading> read_output_requirement(std::string_view python) {
+std::optional<OutputAnalysis> read_output_requirement(std::string_view python) {
   constexpr std::size_t k_max_bytes = 1u << 20;
   if (python.size() > k_max_bytes) return std::nullopt;
   const auto code = code_only(python);

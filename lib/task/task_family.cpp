@@ -76,7 +76,7 @@ constexpr auto k_structure = std::to_array<std::string_view>(
     {"T", "triu", "tril", "diag", "eye", "zeros", "ones", "expand", "repeat", "full", "bernoulli", "arange"});
 
 /// Counts of the calls in forward().
-struct Seen {
+struct OpSummary {
   int products = 0;
   int convolutions = 0;
   int recurrences = 0;
@@ -84,7 +84,7 @@ struct Seen {
   bool unknown = false;
   bool loops = false;
   /// The first argument of the recurrent layer's call, when it is a name.
-  std::string operand;
+  std::string recurrent_input;
 };
 
 using Modules = std::map<std::string, std::string, std::less<>>;
@@ -107,17 +107,17 @@ Modules modules_of(const std::vector<Line>& lines) {
   return modules;
 }
 
-void see_name(std::string_view name, Seen& seen) {
+void count_name(std::string_view name, OpSummary& summary) {
   if (is_one_of(name, k_products))
-    ++seen.products;
+    ++summary.products;
   else if (is_one_of(name, k_convolutions))
-    ++seen.convolutions;
+    ++summary.convolutions;
   else if (is_recurrent_layer(name) && name.find("Cell") == name.npos)
-    ++seen.recurrences;
+    ++summary.recurrences;
   else if (is_one_of(name, k_reducing))
-    seen.reduces = true;
+    summary.reduces = true;
   else if (!is_one_of(name, k_elementwise))
-    seen.unknown = true;
+    summary.unknown = true;
 }
 
 /// Indices are harmless where they take one of several results, as in "torch.max(x, dim=1)[0]", and after shapes.
@@ -135,29 +135,29 @@ std::string first_name(std::string_view call) {
   return plain ? std::string(arguments[0]) : "";
 }
 
-void see_line(std::string_view line, const Modules& modules, Seen& seen) {
+void count_line(std::string_view line, const Modules& modules, OpSummary& summary) {
   for (std::size_t i = 0; i < line.size(); ++i)
-    if (line[i] == '[' && !is_harmless_index(line, i)) seen.unknown = true;
-  if (line.find('@') != line.npos) ++seen.products;
+    if (line[i] == '[' && !is_harmless_index(line, i)) summary.unknown = true;
+  if (line.find('@') != line.npos) ++summary.products;
   for (const auto& word : words_of(line)) {
-    if (is_one_of(word.text, k_control)) seen.unknown = true;
-    if (word.text == "for" || word.text == "while") seen.loops = true;
+    if (is_one_of(word.text, k_control)) summary.unknown = true;
+    if (word.text == "for" || word.text == "while") summary.loops = true;
     if (word.after != '(') {
       // A member of a tensor without a call: ".T", ".shape".
-      if (word.text == "T") see_name(word.text, seen);
+      if (word.text == "T") count_name(word.text, summary);
       continue;
     }
     const bool member = word.before == '.';
     const auto at = static_cast<std::size_t>(word.text.data() - line.data());
     const bool own = member && at >= 5 && line.substr(at - 5, 5) == "self.";
     if (!own) {
-      see_name(word.text, seen);
+      count_name(word.text, summary);
       continue;
     }
     const auto module = modules.find("self." + std::string(word.text));
     const std::string name = module == modules.end() ? "" : module->second;
-    see_name(name, seen);
-    if (is_recurrent_layer(name)) seen.operand = first_name(line.substr(at + word.text.size()));
+    count_name(name, summary);
+    if (is_recurrent_layer(name)) summary.recurrent_input = first_name(line.substr(at + word.text.size()));
   }
 }
 
@@ -205,34 +205,35 @@ std::string_view to_string(TaskFamily family) {
   return "";
 }
 
-WorkReading read_work(std::string_view python) {
+Workload classify_workload(std::string_view python) {
   constexpr std::size_t k_max_bytes = 1u << 20;
-  WorkReading work;
+  Workload work;
   if (python.size() > k_max_bytes) return work;
   const auto code = code_only(python);
   const auto lines = lines_of(code);
   const auto forward = method_of(lines, "Model", "forward");
   if (forward.empty() || has_structured_inputs(lines)) return work;
   const auto modules = modules_of(method_of(lines, "Model", "__init__"));
-  Seen seen;
+  OpSummary summary;
   for (const auto& line : forward) {
-    see_line(line.text, modules, seen);
+    count_line(line.text, modules, summary);
     for (const auto& word : words_of(line.text)) work.names.emplace(word.text);
   }
   // A layer beside the recurrence may drop some of the recurrence's results, but the recurrence itself is still all
   // done.
-  if (seen.recurrences == 1 && !seen.loops && !seen.operand.empty() && !is_assigned(forward, seen.operand)) {
+  if (summary.recurrences == 1 && !summary.loops && !summary.recurrent_input.empty() &&
+      !is_assigned(forward, summary.recurrent_input)) {
     work.family = TaskFamily::Recurrent;
-    work.operand = seen.operand;
+    work.recurrent_input = summary.recurrent_input;
     return work;
   }
-  if (seen.unknown || seen.recurrences > 0) return work;
-  const int kinds = (seen.products > 0 ? 1 : 0) + (seen.convolutions > 0 ? 1 : 0);
+  if (summary.unknown || summary.recurrences > 0) return work;
+  const int kinds = (summary.products > 0 ? 1 : 0) + (summary.convolutions > 0 ? 1 : 0);
   if (kinds == 2) return work;
-  work.family = seen.products > 0       ? TaskFamily::MatrixProduct
-                : seen.convolutions > 0 ? TaskFamily::Convolution
-                                        : TaskFamily::Streaming;
-  work.single_product = seen.products == 1 && !seen.reduces;
+  work.family = summary.products > 0       ? TaskFamily::MatrixProduct
+                : summary.convolutions > 0 ? TaskFamily::Convolution
+                                           : TaskFamily::Streaming;
+  work.single_product = summary.products == 1 && !summary.reduces;
   return work;
 }
 

@@ -45,9 +45,9 @@ std::vector<DoctorFinding> sample_findings() {
           {"torch", DoctorStatus::Missing, "No module named 'torch'", "tools/setup.sh"}};
 }
 
-GpuReading sample_gpus() {
+GpuInventory sample_gpus() {
   const auto catalog = read_gpu_catalog(std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data").value();
-  GpuReading reading;
+  GpuInventory reading;
   for (const char* name : {"H200", "MI300X"}) {
     auto gpu = find_gpu_models(catalog, name).front()->facts;
     gpu.index = static_cast<int>(reading.gpus.size());
@@ -207,7 +207,7 @@ TEST_CASE("devices are shown with what they can do", "[cli][render][devices]") {
 }
 
 TEST_CASE("a machine without a GPU is shown with the reason", "[cli][render][devices]") {
-  const GpuReading none{.reason = "there is no CUDA driver"};
+  const GpuInventory none{.reason = "there is no CUDA driver"};
   CHECK(render_devices(sample_cpu(), none) == "cpu: Some CPU, 8 cores\nno GPU: there is no CUDA driver\n");
   CHECK(devices_to_json(sample_cpu(), none).find("\"reason\": \"there is no CUDA driver\"") != std::string::npos);
 }

@@ -384,7 +384,7 @@ def run(cases: Said, wanted: list[str]) -> tuple[int, int]:
 
 
 def with_another(bench: Bench) -> Said:
-    """Cases in which somebody else uses the device."""
+    """Cases in which another process uses the device."""
     with Other() as other, bench.warm():
         yield from little_memory(bench, other)
         yield from busy_device(bench, other)

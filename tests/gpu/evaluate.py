@@ -288,7 +288,7 @@ def run_case(case: Case, options: argparse.Namespace, worker: SpoolWorker) -> Re
             output, errors = process.communicate(timeout=1)
             return judge_result(case, time.monotonic() - start, process.returncode, output, errors)
         except subprocess.TimeoutExpired:
-            # Nobody else serves the spool: what a dead worker has not answered stays unanswered.
+            # No other worker serves the spool: requests of a dead worker stay unanswered.
             why = "the worker ended" if not case.own_worker and not worker.alive() else None
             if time.monotonic() - start > options.limit:
                 why = f"nothing within {options.limit:.0f} s"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One worker on all GPUs of this machine: who is placed where, and that they leave each other alone.
+"""One worker on all GPUs of this machine: the placement of candidates, and that they do not affect each other.
 
     tests/gpu/several_gpus.py --kgen build/bin/kgen
 

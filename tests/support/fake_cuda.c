@@ -77,7 +77,7 @@ static uint64_t told(const char* name, uint64_t otherwise) {
 }
 
 /* The value of one device in a list, 0 after its end; a single value counts for all devices. */
-static uint64_t told_of(const char* name, int device) {
+static uint64_t value_for_device(const char* name, int device) {
   const char* value = getenv(name);
   if (value == NULL) return 0;
   if (strchr(value, ',') == NULL) device = 0;
@@ -92,7 +92,7 @@ static uint64_t told_of(const char* name, int device) {
 static int used_device;
 
 static uint64_t free_bytes(void) {
-  const uint64_t taken = allocated + told_of("KGEN_FAKE_CUDA_HELD", used_device);
+  const uint64_t taken = allocated + value_for_device("KGEN_FAKE_CUDA_HELD", used_device);
   return taken < k_memory_bytes ? k_memory_bytes - taken : 0;
 }
 
@@ -222,14 +222,14 @@ static int context;
 API int cuDevicePrimaryCtxRetain(void** answer, int device) {
   if (!is_there(device)) return k_invalid_value;
   used_device = device;
-  return *answer = &context, (int)told_of("KGEN_FAKE_CUDA_CONTEXT", device);
+  return *answer = &context, (int)value_for_device("KGEN_FAKE_CUDA_CONTEXT", device);
 }
 API int cuDevicePrimaryCtxRelease_v2(int device) { return is_there(device) ? 0 : k_invalid_value; }
 API int cuCtxSetCurrent(void* given) { return given == &context ? 0 : k_invalid_value; }
 API int cuCtxResetPersistingL2Cache(void) { return 0; }
 
 API int cuCtxSynchronize(void) {
-  const int64_t others_until_ns = now_ns() + (int64_t)told_of("KGEN_FAKE_CUDA_BUSY_US", used_device) * 1000;
+  const int64_t others_until_ns = now_ns() + (int64_t)value_for_device("KGEN_FAKE_CUDA_BUSY_US", used_device) * 1000;
   while (now_ns() < late_until_ns || now_ns() < others_until_ns) {
   }
   return fault;

@@ -206,7 +206,7 @@ class SeveralGpus(unittest.TestCase):
 
 
 class Script(unittest.TestCase):
-    """tools/gpu_test.sh in a tree of its own, with a Python whose torch sees a GPU that is not there."""
+    """tools/gpu_test.sh in a tree of its own, with a Python and a torch that reports a missing GPU."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

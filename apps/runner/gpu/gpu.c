@@ -131,15 +131,15 @@ int kgen_gpu_begin_call(struct kgen_gpu* gpu, void* stream) {
 int kgen_gpu_begin_replay(struct kgen_gpu* gpu, void* stream) {
   /* The time is estimated low, so that there are too many flushes rather than too few. */
   enum { k_flush_ns = 60000, k_max_flushes = 200 };
-  const int64_t wanted = 2 + 2 * gpu->launching_ns / k_flush_ns;
+  const int64_t wanted = 2 + 2 * gpu->launch_ns / k_flush_ns;
   gpu->replaying = 1;
   return begin(gpu, stream, (int)(wanted < k_max_flushes ? wanted : k_max_flushes));
 }
 
 /* Keeps the time of the longest launch, which decays slowly. */
-static void note_launch(struct kgen_gpu* gpu) {
+static void update_launch_time(struct kgen_gpu* gpu) {
   const int64_t taken = kgen_now_ns() - gpu->began_ns;
-  gpu->launching_ns = taken > gpu->launching_ns ? taken : gpu->launching_ns - (gpu->launching_ns - taken) / 4;
+  gpu->launch_ns = taken > gpu->launch_ns ? taken : gpu->launch_ns - (gpu->launch_ns - taken) / 4;
 }
 
 /* Time between two completed events. *ns is 0 where it is unknown. */
@@ -154,10 +154,10 @@ static int elapsed(const struct kgen_gpu* gpu, void* start, void* end, int64_t* 
  * its own marks, that is no part of it. A candidate might move its marks, so they save no more than that, and no
  * more than a quarter. */
 static int64_t without_launch(struct kgen_gpu* gpu, int64_t launched_ns) {
-  enum { k_most_launch_ns = 2000, k_part = 4 };
+  enum { k_max_launch_ns = 2000, k_part = 4 };
   int64_t marked_ns = 0;
   if (elapsed(gpu, gpu->graph_start, gpu->graph_end, &marked_ns) != CU_OK) return launched_ns;
-  const int64_t most_ns = launched_ns / k_part < k_most_launch_ns ? launched_ns / k_part : k_most_launch_ns;
+  const int64_t most_ns = launched_ns / k_part < k_max_launch_ns ? launched_ns / k_part : k_max_launch_ns;
   if (marked_ns > launched_ns) return launched_ns;
   return marked_ns > launched_ns - most_ns ? marked_ns : launched_ns - most_ns;
 }
@@ -165,7 +165,7 @@ static int64_t without_launch(struct kgen_gpu* gpu, int64_t launched_ns) {
 int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* call) {
   const struct kgen_cuda_driver* driver = gpu->driver;
   call->device_ns = 0;
-  if (gpu->replaying) note_launch(gpu);
+  if (gpu->replaying) update_launch_time(gpu);
   int status = kgen_gpu_checked(gpu, driver->event_record(gpu->end, stream), "stopping the clock");
   if (status == 0) status = kgen_gpu_checked(gpu, driver->event_synchronize(gpu->end), "waiting for the stream");
   const int64_t stream_done_ns = kgen_now_ns();

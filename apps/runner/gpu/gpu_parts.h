@@ -24,7 +24,7 @@ struct kgen_gpu {
   void* graph_start; /* recorded by graphs themselves */
   void* graph_end;
   int64_t began_ns;
-  int64_t launching_ns; /* the longest recent launch of a graph, on the host */
+  int64_t launch_ns; /* the longest recent launch of a graph, on the host */
   int replaying;
   cu_address scratch; /* memory that is written to flush the L2 cache */
   size_t scratch_bytes;

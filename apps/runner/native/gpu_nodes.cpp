@@ -31,9 +31,9 @@ bool is_number(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::string> minor_of(const std::string& uuid, const std::string& told) {
+std::optional<std::string> minor_of(const std::string& uuid, const std::string& driver_directory) {
   std::error_code error;
-  for (const auto& gpu : fs::directory_iterator(told, error)) {
+  for (const auto& gpu : fs::directory_iterator(driver_directory, error)) {
     const auto information = gpu.path() / "information";
     if (value_of(information, "GPU UUID") != uuid) continue;
     auto minor = value_of(information, "Device Minor");

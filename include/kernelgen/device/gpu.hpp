@@ -82,7 +82,7 @@ struct GpuModel {
   GpuFacts facts;
   /// Other names, for instance its driver's: "H100 80GB HBM3". Several models may share a name ("A100"); the first one
   /// in the catalog is meant then.
-  std::vector<std::string> also;
+  std::vector<std::string> aliases;
   /// Source of the numbers.
   std::string source;
 };
@@ -108,7 +108,7 @@ struct GpuProbeOptions {
 };
 
 /// The GPUs of a machine.
-struct GpuReading {
+struct GpuInventory {
   std::vector<GpuFacts> gpus;
   /// Why there is none: "there is no CUDA driver (libcuda.so.1) on this machine".
   std::string reason;
@@ -117,8 +117,8 @@ struct GpuReading {
 /// Asks the driver, in a process of its own, and adds what the catalog and earlier measurements know. A machine without
 /// GPU or driver gives an empty list with a reason; an Error only when kgen-gpu cannot be run or prints something
 /// unexpected.
-[[nodiscard]] Result<GpuReading> read_gpus(const GpuProbeOptions& options, const GpuCatalog& catalog,
-                                           ProcessRunner& runner, std::stop_token stop);
+[[nodiscard]] Result<GpuInventory> read_gpus(const GpuProbeOptions& options, const GpuCatalog& catalog,
+                                             ProcessRunner& runner, std::stop_token stop);
 
 /// Measures GpuFacts::measured_bytes_per_second once for each UUID and driver version, and keeps it. No other process
 /// should use the device meanwhile (a second); a result far below the stated bandwidth is not kept. A cache that cannot
@@ -128,11 +128,12 @@ struct GpuReading {
 
 /// Finds a requested GPU by index ("1"), UUID (or its beginning, with "GPU-"), or name; empty: the first.
 /// MissingDevice, with a list of the GPUs, when there is no such GPU.
-[[nodiscard]] Result<GpuFacts> choose_gpu(const GpuReading& reading, const GpuCatalog& catalog, std::string_view asked);
+[[nodiscard]] Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catalog,
+                                          std::string_view asked);
 
 /// The first GPU and those of the same model, so that measurements on them can be compared. These are used unless a
 /// device is asked for.
-[[nodiscard]] std::vector<GpuFacts> gpus_like_first(const GpuReading& reading);
+[[nodiscard]] std::vector<GpuFacts> gpus_like_first(const GpuInventory& reading);
 
 }  // namespace v0
 }  // namespace kernelgen

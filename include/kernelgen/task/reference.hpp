@@ -25,7 +25,7 @@ enum class OutputRequirement {
 [[nodiscard]] std::string_view to_string(OutputRequirement requirement);
 
 /// A requirement and the place where it was read.
-struct OutputReading {
+struct OutputAnalysis {
   OutputRequirement requirement = OutputRequirement::Other;
   /// "line 31: `return h_n` is the state after the last step".
   std::string evidence;
@@ -33,7 +33,7 @@ struct OutputReading {
 
 /// Reads it from the return statements of Model.forward(). Nothing for a reference that is not recurrent, and where it
 /// cannot be told.
-[[nodiscard]] std::optional<OutputReading> read_output_requirement(std::string_view python);
+[[nodiscard]] std::optional<OutputAnalysis> read_output_requirement(std::string_view python);
 
 /// The kind of work of a reference, as needed for a lower bound of its time.
 enum class TaskFamily {
@@ -47,21 +47,21 @@ enum class TaskFamily {
 [[nodiscard]] std::string_view to_string(TaskFamily family);
 
 /// A summary of a reference's operations.
-struct WorkReading {
+struct Workload {
   TaskFamily family = TaskFamily::Unknown;
   /// The work is one matrix product with all results returned, after elementwise operations: nothing in it can be
   /// saved.
   bool single_product = false;
   /// Name of the argument of forward() that goes unchanged into the recurrent layer. Empty: none does, or there is no
   /// recurrence.
-  std::string operand;
+  std::string recurrent_input;
   /// Every word of forward(): an argument or a module that is not among them is not used.
   std::set<std::string, std::less<>> names;
 };
 
 /// Unknown unless every operation of forward() is known, because a lower bound that is too high would end a search too
 /// early.
-[[nodiscard]] WorkReading read_work(std::string_view python);
+[[nodiscard]] Workload classify_workload(std::string_view python);
 
 }  // namespace v0
 }  // namespace kernelgen

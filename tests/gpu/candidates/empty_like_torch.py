@@ -1,4 +1,4 @@
-"""Wrong: memory that nobody has written, in the hope that the right answer lies there."""
+"""Wrong: returns memory that was never written, in the hope that it holds the right answer."""
 
 import torch
 import torch.nn as nn

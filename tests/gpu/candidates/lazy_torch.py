@@ -1,4 +1,4 @@
-"""Dishonest: a tensor that computes when somebody looks at it."""
+"""Dishonest: a tensor that computes when it is read."""
 
 import torch
 import torch.nn as nn

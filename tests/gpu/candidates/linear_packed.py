@@ -1,4 +1,4 @@
-"""Two linear layers whose weights are kept transposed, right; the random numbers are drawn in the same order."""
+"""Correct: two linear layers with transposed copies of the weights; the random numbers are drawn in the same order."""
 
 import torch
 import torch.nn as nn

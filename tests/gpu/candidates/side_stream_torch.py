@@ -1,4 +1,4 @@
-"""Dishonest: the work is on a stream that nobody waits for."""
+"""Dishonest: the work is on a stream without a wait for it."""
 
 import torch
 import torch.nn as nn

@@ -1,4 +1,4 @@
-// Wrong: adds what it finds in memory that nobody has written.
+// Wrong: adds memory that was never written.
 #include <cuda_runtime.h>
 
 #include <kernelgen/abi.h>

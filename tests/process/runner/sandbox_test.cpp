@@ -43,11 +43,11 @@ bool refused(float answer) {
 
 }  // namespace
 
-TEST_CASE("HELLO tells the ABI version and which walls stand", "[runner][sandbox]") {
+TEST_CASE("HELLO reports the ABI version and the isolation", "[runner][sandbox]") {
   Runner runner;
   CHECK(runner.hello().arg[0] == 1);
   CHECK(runner.has(KGEN_ISOLATION_SECCOMP));
-  if (!runner.has(k_all)) WARN("this machine refuses some walls: " << runner.hello().arg[1]);
+  if (!runner.has(k_all)) WARN("this machine refuses a part of the isolation: " << runner.hello().arg[1]);
   if (runner.has(KGEN_ISOLATION_PID)) CHECK(runner.hello().arg[2] == 2);
 }
 

@@ -19,7 +19,7 @@ GpuSituation with_h200(int driver_version = 13000) {
   gpu.multiprocessors = 132;
   gpu.memory_bytes = std::uint64_t{140} << 30;
   GpuSituation situation;
-  situation.reading = GpuReading{{gpu}, ""};
+  situation.reading = GpuInventory{{gpu}, ""};
   situation.nvcc = std::string("/cuda/bin/nvcc");
   situation.nvcc_release = {13, 0};
   return situation;
@@ -56,7 +56,7 @@ TEST_CASE("all GPUs of a node are told, each kind once", "[bench][doctor][gpu]")
 
 TEST_CASE("a machine without a card lacks nothing", "[bench][doctor][gpu]") {
   GpuSituation situation;
-  situation.reading = GpuReading{{}, "there is no CUDA driver"};
+  situation.reading = GpuInventory{{}, "there is no CUDA driver"};
   const auto findings = gpu_findings(situation);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].status == DoctorStatus::Ok);
@@ -65,7 +65,7 @@ TEST_CASE("a machine without a card lacks nothing", "[bench][doctor][gpu]") {
 
 TEST_CASE("a card without a driver is named, with what to do", "[bench][doctor][gpu]") {
   GpuSituation situation;
-  situation.reading = GpuReading{{}, "there is no CUDA driver (libcuda.so.1) on this machine"};
+  situation.reading = GpuInventory{{}, "there is no CUDA driver (libcuda.so.1) on this machine"};
   situation.has_card = true;
   const auto finding = find(situation, "GPU");
   CHECK(finding.status == DoctorStatus::Limited);

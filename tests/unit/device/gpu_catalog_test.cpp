@@ -91,10 +91,10 @@ TEST_CASE("no name of the catalog means the same device twice", "[device][gpu][c
   for (const auto& model : catalog) {
     INFO(model.facts.name);
     CHECK(find_gpu_models(catalog, model.facts.name).size() == 1);
-    for (const auto& also : model.also) {
+    for (const auto& also : model.aliases) {
       INFO(also);
       CHECK_FALSE(same_gpu_name(also, model.facts.name));
-      CHECK(std::count_if(model.also.begin(), model.also.end(),
+      CHECK(std::count_if(model.aliases.begin(), model.aliases.end(),
                           [&](const auto& other) { return same_gpu_name(also, other); }) == 1);
     }
   }
@@ -147,12 +147,12 @@ TEST_CASE("a catalog that cannot be used says where it is wrong", "[device][gpu]
     return read.error().message;
   };
   CHECK(message("[").find("gpus.json: ") != std::string::npos);
-  CHECK(message("{}").find("schema 0 is not 1") != std::string::npos);
-  CHECK(message(R"({"schema": 1, "gpus": [{"facts": {"name": 5}}]})").find("gpus[0].facts.name: ") !=
+  CHECK(message("{}").find("schema 0 is not 2") != std::string::npos);
+  CHECK(message(R"({"schema": 2, "gpus": [{"facts": {"name": 5}}]})").find("gpus[0].facts.name: ") !=
         std::string::npos);
-  CHECK(message(R"({"schema": 1, "gpus": [{"facts": {}}]})").find("a device has no name") != std::string::npos);
-  CHECK(message(R"({"schema": 1, "gpus": [{"facts": {"name": "T4"}}, {"facts": {"name": "Tesla T4"}}]})")
-            .find("Tesla T4 is there twice") != std::string::npos);
+  CHECK(message(R"({"schema": 2, "gpus": [{"facts": {}}]})").find("a device has no name") != std::string::npos);
+  CHECK(message(R"({"schema": 2, "gpus": [{"facts": {"name": "T4"}}, {"facts": {"name": "Tesla T4"}}]})")
+            .find("Tesla T4 is listed twice") != std::string::npos);
   CHECK(read_gpu_catalog("/nonexistent").error().code == ErrorCode::NotFound);
 }
 
@@ -165,9 +165,9 @@ TEST_CASE("only GPUs like the first are used unless one is asked for", "[device]
                     .multiprocessors = 132,
                     .memory_bytes = 150'000'000'000};
   };
-  GpuReading reading{.gpus = {gpu("first"), gpu("same"), gpu("name"), gpu("arch"), gpu("slice"), gpu("half"),
-                              gpu("vendor"), gpu("a little less")},
-                     .reason = ""};
+  GpuInventory reading{.gpus = {gpu("first"), gpu("same"), gpu("name"), gpu("arch"), gpu("slice"), gpu("half"),
+                                gpu("vendor"), gpu("a little less")},
+                       .reason = ""};
   reading.gpus[2].name = "NVIDIA H100";
   reading.gpus[3].architecture = "sm_100";
   reading.gpus[4].multiprocessors = 60;

@@ -56,7 +56,7 @@ struct GpuMachine {
                           .environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}},
                           .cache_dir = directory.path() / "cache"};
 
-  Result<GpuReading> read() { return read_gpus(options, catalog, probe, {}); }
+  Result<GpuInventory> read() { return read_gpus(options, catalog, probe, {}); }
   Result<double> measure(const GpuFacts& gpu) { return measure_gpu_bandwidth(gpu, options, probe, {}); }
   [[nodiscard]] std::vector<fs::path> kept() const {
     std::vector<fs::path> files;

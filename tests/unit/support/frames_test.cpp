@@ -20,7 +20,7 @@ std::vector<std::string> decode_split(const std::string& bytes, std::size_t spli
       bodies.push_back(**body);
     }
   }
-  CHECK_FALSE(decoder.mid_frame());
+  CHECK_FALSE(decoder.has_partial_frame());
   return bodies;
 }
 
@@ -40,10 +40,10 @@ TEST_CASE("frames come out whole wherever the bytes were split", "[support][fram
 
 TEST_CASE("a torn frame is seen at the end of the stream", "[support][frames]") {
   FrameDecoder decoder;
-  CHECK_FALSE(decoder.mid_frame());
+  CHECK_FALSE(decoder.has_partial_frame());
   decoder.feed(encode_frame("body").substr(0, 10));
   REQUIRE(decoder.next());
-  CHECK(decoder.mid_frame());
+  CHECK(decoder.has_partial_frame());
 }
 
 TEST_CASE("a stream that is not ours is refused at its first wrong byte", "[support][frames]") {

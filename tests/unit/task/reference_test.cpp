@@ -116,7 +116,7 @@ TEST_CASE("any text is survived by the reader of references", "[task][reference]
         reference_model("        , = ,\n        return ,\n"), reference_model("        return h[\n"),
         std::string("class Model")}) {
     (void)read_output_requirement(text);
-    (void)read_work(text);
+    (void)classify_workload(text);
   }
   SUCCEED();
 }

@@ -21,7 +21,7 @@ std::string model(const std::string& body, const std::string& inputs = "torch.ra
          body + "\ndef get_inputs():\n    return [" + inputs + "]\n";
 }
 
-TaskFamily family(const std::string& body) { return read_work(model(body)).family; }
+TaskFamily family(const std::string& body) { return classify_workload(model(body)).family; }
 
 }  // namespace
 
@@ -44,23 +44,26 @@ TEST_CASE("a reference that is not understood as a whole has no family", "[task]
         "for t in range(3):\n            x = self.gru(x)[0]\n        return x", "return self.gru(x[:, :2])[0]",
         "x = x[:2]\n        return self.gru(x)[0]"})
     CHECK(family(body) == TaskFamily::Unknown);
-  CHECK(read_work(model("return torch.matmul(x, y)", "torch.triu(torch.rand(8, 8))")).family == TaskFamily::Unknown);
-  CHECK(read_work("").family == TaskFamily::Unknown);
+  CHECK(classify_workload(model("return torch.matmul(x, y)", "torch.triu(torch.rand(8, 8))")).family ==
+        TaskFamily::Unknown);
+  CHECK(classify_workload("").family == TaskFamily::Unknown);
 }
 
 TEST_CASE("a product is single when nothing of it can be saved", "[task][family]") {
-  CHECK(read_work(model("return torch.relu(torch.matmul(x, y))")).single_product);
-  CHECK_FALSE(read_work(model("return torch.matmul(x, y).sum()")).single_product);
-  CHECK_FALSE(read_work(model("return torch.matmul(torch.matmul(x, y), y)")).single_product);
+  CHECK(classify_workload(model("return torch.relu(torch.matmul(x, y))")).single_product);
+  CHECK_FALSE(classify_workload(model("return torch.matmul(x, y).sum()")).single_product);
+  CHECK_FALSE(classify_workload(model("return torch.matmul(torch.matmul(x, y), y)")).single_product);
 }
 
-TEST_CASE("the operand of a recurrent layer is known by name", "[task][family]") {
-  CHECK(read_work(model("out, h_n = self.gru(x, y)\n        return h_n")).operand == "x");
+TEST_CASE("the input of a recurrent layer is known by name", "[task][family]") {
+  CHECK(classify_workload(model("out, h_n = self.gru(x, y)\n        return h_n")).recurrent_input == "x");
 }
 
 TEST_CASE("the example tasks have the families that they are examples of", "[task][family]") {
   const std::string tasks = KERNELGEN_SOURCE_DIR "/examples/tasks/";
-  const auto of = [&](const std::string& name) { return read_work(read_file(tasks + name + ".py").value()).family; };
+  const auto of = [&](const std::string& name) {
+    return classify_workload(read_file(tasks + name + ".py").value()).family;
+  };
   CHECK(of("relu") == TaskFamily::Streaming);
   CHECK(of("softmax") == TaskFamily::Streaming);
   CHECK(of("matmul_gelu") == TaskFamily::MatrixProduct);

@@ -29,7 +29,7 @@
  *  - Processes, files, network. None is needed, and the sandbox refuses most of it.
  *
  * Compatibility. Every struct starts with struct_size: the size that the *writer* of the struct knew. Fields are only
- * ever added at the end, so a reader may use a field whose end lies within struct_size; KGEN_HAS_FIELD tells. Tensors
+ * ever added at the end, so a reader may use a field that ends within struct_size; see KGEN_HAS_FIELD. Tensors
  * and scalars are handed over through arrays of pointers, so that those structs may grow as well. KGEN_ABI_VERSION
  * changes when the meaning of an existing field changes.
  */
@@ -215,7 +215,7 @@ static inline KGEN_UNUSED const struct kgen_tensor* kgen_find(const struct kgen_
   return NULL;
 }
 
-/** The i-th tensor, or NULL. For tasks whose tensor names do not matter to you. */
+/** The i-th tensor, or NULL; for tasks where the names of tensors do not matter. */
 static inline KGEN_UNUSED const struct kgen_tensor* kgen_at(const struct kgen_tensor_list* list, uint64_t i) {
   return i < list->count ? list->items[i] : NULL;
 }
