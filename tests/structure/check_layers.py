@@ -8,7 +8,7 @@ core, support < exec < {task, detect, llm, device} < judge < {prompt, compile, p
 - Public headers include public headers: what is private can change from one version to the next.
 - support is private and stands on the public headers of core; the sources of core use it, too.
 - One file includes Boost.Process and Asio: it knows their traps, and no other file pays for their headers.
-- flow knows other modules by their public headers, and exec not at all: it must run with anybody's model and benchmarker.
+- flow knows other modules by their public headers, and exec not at all: it must run with any model and benchmarker.
 """
 
 import pathlib

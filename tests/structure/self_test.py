@@ -11,6 +11,7 @@ import check_layers
 import check_public_headers
 import check_snippets
 import check_symbols
+import check_words
 
 FIGURE = "<svg xmlns='http://www.w3.org/2000/svg'><title>t</title>{}</svg>\n"
 HEADER = "#pragma once\nnamespace kernelgen {\ninline namespace KERNELGEN_API v0 {\n}\n}\n"
@@ -162,6 +163,45 @@ class Forbidden(Fixture):
     def test_trailer(self):
         self.write("a.txt", "Co-Authored" + "-By: somebody\n")
         self.assert_finding(check_forbidden.check, "trailer")
+
+
+class Words(Fixture):
+    def test_plain_words(self):
+        self.write("include/kernelgen/task/a.hpp", '/// A range of bytes.\nstruct ByteRange {};  // stands alone\n')
+        self.write("a.py", 'x = "who # nobody"\n')
+        self.write("a.sh", 'echo "$# who"\n')
+        self.write("a.md", "who may park a car beside a `work_queue`\n")
+        self.write("CHANGELOG.md", "`Stretch` is `ByteRange`\n")
+        self.write("tests/data/a.cpp", "// nobody\n")
+        for folder in check_words.TO_DO:
+            self.write(f"{folder}a.cpp", "// nobody\n")
+        self.assert_clean(check_words.check)
+
+    def test_retired_name_in_a_header(self):
+        self.write("include/kernelgen/task/a.hpp", "struct Stretch {};\nint doubt_time();\n")
+        self.assert_finding(check_words.check, "a.hpp:1: Stretch is retired; its successor is ByteRange")
+        self.assert_finding(check_words.check, "a.hpp:2: doubt_time is retired")
+
+    def test_retired_name_in_a_page(self):
+        self.write("docs/a.md", "text\n\n```cpp\nread_work(x);\n```\nand `in_total`\n")
+        self.assert_finding(check_words.check, "a.md:3: read_work")
+        self.assert_finding(check_words.check, "a.md:6: in_total")
+
+    def test_people_in_comments(self):
+        for name, text in (("a.cpp", "int a;  // nobody reads it\n"), ("a.c", "/* a process\n * whose pipe */\n"),
+                           ("a.py", 'def f():\n    """Who calls it."""\n'), ("b.py", "x = 1  # somebody\n"),
+                           ("a.sh", "# everybody waits\n"), ("CMakeLists.txt", "# for whoever builds\n")):
+            with self.subTest(name=name):
+                self.write(name, text)
+                self.assert_finding(check_words.check, f"{name}:")
+
+    def test_riddle(self):
+        self.write("lib/task/a.hpp", "struct A {\n  /// Of the kernel.\n  int ns;\n};\n")
+        self.assert_finding(check_words.check, "does not say what the thing is")
+
+    def test_number_of_a_requirement(self):
+        self.write("a.cpp", "// See requirement R29.\n")
+        self.assert_finding(check_words.check, "say the reason")
 
 
 class Snippets(Fixture):
