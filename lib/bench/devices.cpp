@@ -98,7 +98,7 @@ class LocalDevices final : public Devices {
   }
 
   /// The GPUs; asked for again while there is none, because a driver may come late. Requires: the mutex is held.
-  Result<const GpuReading*> read(const std::stop_token& stop) {
+  Result<const GpuInventory*> read(const std::stop_token& stop) {
     if (catalog_.empty()) {
       KERNELGEN_TRY(catalog_, read_gpu_catalog(options_.installation.devices_dir));
     }
@@ -200,7 +200,7 @@ class LocalDevices final : public Devices {
   Device cpu_;
   std::mutex mutex_;
   GpuCatalog catalog_;
-  GpuReading reading_;
+  GpuInventory reading_;
   /// A list, so that addresses stay.
   std::list<Gpu> gpus_;
   Placement placement_;

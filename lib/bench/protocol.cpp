@@ -256,7 +256,7 @@ Result<std::optional<Message>> MessageDecoder::next() {
 bool MessageDecoder::is_lost() const { return state_->lost; }
 std::optional<RequestId> MessageDecoder::failed_id() const { return state_->failed_id; }
 
-bool MessageDecoder::mid_message() const { return state_->frames.mid_frame(); }
+bool MessageDecoder::mid_message() const { return state_->frames.has_partial_frame(); }
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -8,20 +8,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-// Defined here because core may not include support, and a candidate needs nothing else of it.
-std::string sha256_hex(const std::string& bytes) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest.data());
-  constexpr std::string_view k_digits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(digest.size() * 2);
-  for (const unsigned char byte : digest) {
-    hex += k_digits[byte >> 4];
-    hex += k_digits[byte & 15];
-  }
-  return hex;
-}
-
 /// Whether a line of Python begins with an import of triton; text in comments and strings seldom does.
 bool imports_triton(std::string_view source) {
   while (!source.empty()) {

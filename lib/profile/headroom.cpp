@@ -99,8 +99,8 @@ Bound memory_bound(double bytes, double bandwidth) {
           fmt::format("moving {} at {}", amount(bytes, "B"), amount(bandwidth, "B/s"))};
 }
 
-/// What was measured wins over what the source suggests.
-std::optional<Bound> memory_bound(const HeadroomRequest& request, const WorkReading& work) {
+/// The measured floor, else the one estimated from the source.
+std::optional<Bound> memory_bound(const HeadroomRequest& request, const Workload& work) {
   if (const auto* floor = measured_floor(request)) return memory_bound(floor->bytes(), floor->bytes_per_second);
   const auto& inputs = request.description.inputs;
   // A Boolean input may say which parts of the others are used.
@@ -213,7 +213,7 @@ std::string sentence_of(const Headroom& headroom, const Bound& bound, const Prof
 
 std::optional<Headroom> find_headroom(const HeadroomRequest& request) {
   const auto time = time_of(request.record);
-  const auto work = read_work(request.reference);
+  const auto work = classify_workload(request.reference);
   if (!time) return std::nullopt;
   const auto memory = memory_bound(request, work);
   if (!memory) return std::nullopt;

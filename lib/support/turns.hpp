@@ -45,7 +45,8 @@ class Turns {
   /// it was stopped meanwhile.
   [[nodiscard]] std::unique_ptr<Turn> shared(std::stop_token stop,
                                              Clock::time_point patience = Clock::time_point::max());
-  /// Waits for a turn that nothing shares, but for turns whose patience has ended. Null when it was stopped meanwhile.
+  /// Waits for a turn that no other one shares, except shared turns with expired patience. Null when it was stopped
+  /// meanwhile.
   [[nodiscard]] std::unique_ptr<Turn> exclusive(std::stop_token stop);
 
  private:

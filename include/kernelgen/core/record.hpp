@@ -163,7 +163,7 @@ struct TimingReport {
   std::vector<std::int64_t> candidate_graph_ns;
   std::vector<std::int64_t> graph_host_ns;
   /// Times of the median pair: reference over candidate is exactly speedup_call.value. See paired_estimate(). Records
-  /// of earlier versions have the median of each column here, whose ratio may differ from speedup_call.
+  /// of earlier versions have the median of each column here, and their ratio may differ from speedup_call.
   double reference_median_ns = 0;
   double candidate_median_ns = 0;
   /// Ratio of reference to candidate, both called from the host.
@@ -245,7 +245,7 @@ struct EvaluationRecord {
 [[nodiscard]] std::optional<double> score_of(const EvaluationRecord& record);
 
 /// Puts `file` in the place of the neutral name of the candidate's source (source_file_name) in the compiler's
-/// diagnostics and log and in the outcome's message, for display to the person whose file it is.
+/// diagnostics and log and in the outcome's message, for display to the file's owner.
 void name_source_file(EvaluationRecord& record, std::string_view file);
 
 /// The record as JSON text, UTF-8, with a schema number.

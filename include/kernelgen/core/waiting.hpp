@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// What to do while work is done elsewhere.
+/// The choice between waiting for work that is done elsewhere and returning at once.
 
 #include <kernelgen/core/api.hpp>
 

@@ -91,7 +91,7 @@ TEST_CASE("a shared turn without patience keeps no exclusive one waiting", "[sup
   REQUIRE(exclusive);
   CHECK(exclusive->overlapped());
   exclusive.reset();
-  // One whose patience ends while an exclusive turn waits.
+  // Its patience ends while an exclusive turn waits.
   const auto slow = turns.shared({}, Turns::Clock::now() + 30ms);
   CHECK(turns.exclusive({}));
 }
