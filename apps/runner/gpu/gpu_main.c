@@ -135,7 +135,7 @@ int main(int argc, char** argv) {
   if (argc == 2 && strcmp(argv[1], "facts") == 0) {
     status = list_facts();
   } else if (argc == 3 && strcmp(argv[1], "bandwidth") == 0 && argv[2][0] != '\0') {
-    status = tell_bandwidth(argv[2]);
+    status = print_bandwidth(argv[2]);
   } else if (argc == 3 && strcmp(argv[1], "probe") == 0 && argv[2][0] != '\0') {
     status = answer_probes(argv[2]);
   } else {
