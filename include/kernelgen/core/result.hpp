@@ -57,7 +57,9 @@ struct Error {
 /// Thrown by Result::value() on an error; the library throws nothing else.
 class BadResult : public std::runtime_error {
  public:
+  /// what() is Error::to_line().
   explicit BadResult(Error error);
+  /// The error that the result held.
   [[nodiscard]] const Error& error() const noexcept { return error_; }
 
  private:
@@ -68,28 +70,44 @@ class BadResult : public std::runtime_error {
 template <class T>
 class [[nodiscard]] Result {
  public:
+  /// The type of the value.
   using value_type = T;
 
+  /// Success.
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  /// Failure.
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
+  /// Whether there is a value.
   [[nodiscard]] bool has_value() const noexcept { return state_.index() == 0; }
+  /// Whether there is a value.
   explicit operator bool() const noexcept { return has_value(); }
 
-  /// Requires: has_value().
+  /// @{
+  /// The value. Requires: has_value().
   [[nodiscard]] T& operator*() & { return *std::get_if<0>(&state_); }
   [[nodiscard]] const T& operator*() const& { return *std::get_if<0>(&state_); }
   [[nodiscard]] T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
+  [[nodiscard]] const T&& operator*() const&& { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() { return std::get_if<0>(&state_); }
   const T* operator->() const { return std::get_if<0>(&state_); }
+  /// @}
 
-  /// Requires: !has_value().
+  /// @{
+  /// The error. Requires: !has_value().
   [[nodiscard]] Error& error() & { return *std::get_if<1>(&state_); }
   [[nodiscard]] const Error& error() const& { return *std::get_if<1>(&state_); }
   [[nodiscard]] Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
+  [[nodiscard]] const Error&& error() const&& { return std::move(*std::get_if<1>(&state_)); }
+  /// @}
 
+  /// @{
   /// The value; throws BadResult when there is none.
   [[nodiscard]] T& value() & {
+    if (!has_value()) throw BadResult(error());
+    return **this;
+  }
+  [[nodiscard]] const T& value() const& {
     if (!has_value()) throw BadResult(error());
     return **this;
   }
@@ -97,6 +115,11 @@ class [[nodiscard]] Result {
     if (!has_value()) throw BadResult(std::move(error()));
     return std::move(**this);
   }
+  [[nodiscard]] const T&& value() const&& {
+    if (!has_value()) throw BadResult(error());
+    return std::move(**this);
+  }
+  /// @}
 
   /// Adds the operation that was under way to an error; a value stays unchanged.
   [[nodiscard]] Result context(std::string what) && {
@@ -112,21 +135,32 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
  public:
+  /// The type of the value.
   using value_type = void;
 
+  /// Success.
   Result() = default;
+  /// Failure.
   Result(Error error) : error_(std::in_place_index<1>, std::move(error)) {}
 
+  /// Whether it is a success.
   [[nodiscard]] bool has_value() const noexcept { return error_.index() == 0; }
+  /// Whether it is a success.
   explicit operator bool() const noexcept { return has_value(); }
-  /// Requires: !has_value().
+
+  /// @{
+  /// The error. Requires: !has_value().
   [[nodiscard]] Error& error() & { return *std::get_if<1>(&error_); }
   [[nodiscard]] const Error& error() const& { return *std::get_if<1>(&error_); }
   [[nodiscard]] Error&& error() && { return std::move(*std::get_if<1>(&error_)); }
+  [[nodiscard]] const Error&& error() const&& { return std::move(*std::get_if<1>(&error_)); }
+  /// @}
+
   /// Throws BadResult when this is an error.
   void value() const {
     if (!has_value()) throw BadResult(error());
   }
+  /// Adds what was being done to an error.
   [[nodiscard]] Result context(std::string what) && {
     if (!has_value()) error().context.push_back(std::move(what));
     return std::move(*this);
