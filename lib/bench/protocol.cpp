@@ -21,8 +21,6 @@ Overloaded(Cases...) -> Overloaded<Cases...>;
 
 EvaluationRequest without_private_parts(EvaluationRequest request) {
   request.task.path.clear();
-  request.candidate.prompt.reset();
-  request.candidate.reply.reset();
   return request;
 }
 

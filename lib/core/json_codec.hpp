@@ -31,7 +31,7 @@ BOOST_DESCRIBE_STRUCT(TaskSource, (), (name, path, text, content_id, level))
 BOOST_DESCRIBE_STRUCT(TaskDescription, (),
                       (name, content_id, level, mode, randomness, precision, inputs, parameters, buffers, attributes,
                        draws, outputs, scalars, mutated_inputs, mutated_buffers, labels))
-BOOST_DESCRIBE_STRUCT(Candidate, (), (target, language, source, id, prompt, reply))
+BOOST_DESCRIBE_STRUCT(Candidate, (), (target, language, source, id))
 BOOST_DESCRIBE_STRUCT(Diagnostic, (), (severity, file, line, column, message, source_line))
 BOOST_DESCRIBE_STRUCT(KernelResources, (),
                       (name, registers, spill_store_bytes, spill_load_bytes, stack_bytes, static_shared_bytes,

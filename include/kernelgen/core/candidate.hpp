@@ -45,8 +45,6 @@ struct Candidate {
   std::string source;
   /// SHA-256 of target, language and source, in hex; see make_candidate.
   std::string id;
-  std::optional<std::string> prompt;
-  std::optional<std::string> reply;
 };
 
 /// A candidate in the default language of its target, with its id.

@@ -17,7 +17,6 @@ EvaluationRequest sample_request() {
   EvaluationRequest request;
   request.task = {"relu", "examples/tasks/relu.py", "import torch\n", "aa11", TaskLevel::SingleOperator};
   request.candidate = make_candidate(Target::Cpp, "// kernel\n");
-  request.candidate.prompt = "write it";
   request.options.precision = PrecisionClass::Default;
   request.options.rtol = 1e-3;
   request.options.call_timeout = 1500ms;
@@ -106,7 +105,6 @@ TEST_CASE("options arrive as they were sent, private parts do not", "[bench][pro
   CHECK(request.options.measure.deadline == 3s);
   CHECK(request.candidate.id == sample_request().candidate.id);
   CHECK(request.task.path.empty());
-  CHECK_FALSE(request.candidate.prompt);
 }
 
 TEST_CASE("a message that is not one says what is wrong", "[bench][protocol]") {

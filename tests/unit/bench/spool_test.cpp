@@ -165,7 +165,6 @@ TEST_CASE("requests that differ have names that differ", "[bench][spool]") {
   auto request = sample_request();
   CHECK_FALSE(client->evaluate(request, {}, {}));
   // What stays here makes no difference.
-  request.candidate.prompt = "prompt";
   request.task.path = "elsewhere/relu.py";
   CHECK_FALSE(client->evaluate(request, {}, {}));
   CHECK(spool.names(".request.json").size() == 1);

@@ -90,6 +90,18 @@ TEST_CASE("what an event holds is there after reading", "[store][event]") {
   CHECK(std::get<ReplyArrived>(reply->body).reply.finish == FinishReason::Length);
 }
 
+TEST_CASE("a candidate that an earlier version wrote with its prompt and reply is read", "[store][event]") {
+  const auto line = to_json({"", ActionFinished{full_result()}});
+  CHECK(line.find("\"prompt\"") == line.npos);
+  auto old = line;
+  const std::string id = "\"id\":\"" + full_result().candidate->id + '"';
+  REQUIRE(old.find(id) != old.npos);
+  old.replace(old.find(id), id.size(), id + R"(,"prompt":"write it","reply":null)");
+  const auto read = parse_event(old);
+  REQUIRE(read);
+  CHECK(to_json(*read) == line);
+}
+
 TEST_CASE("a profile and a headroom are there after reading", "[store][event]") {
   const auto read = parse_event(to_json({"", profile_taken()}));
   REQUIRE(read);
