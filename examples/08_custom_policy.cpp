@@ -25,7 +25,11 @@ class UntilCorrect final : public Policy {
     }
     const auto tried = static_cast<int>(history.size());
     if (tried == limit_) return {.actions = {}, .best = "", .finished = true, .reason = "the limit was reached"};
-    decision.actions.push_back({.id = "sample" + std::to_string(tried + 1)});
+    Action sample{.id = "sample" + std::to_string(tried + 1)};
+    if (tried > 0)
+      sample.instructions =
+          "Choose another structure: " + std::to_string(tried) + " kernels of the usual one were wrong.";
+    decision.actions.push_back(std::move(sample));
     return decision;
   }
 

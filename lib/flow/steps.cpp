@@ -152,6 +152,7 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   prompt.device = task.device;
   prompt.on_gpu = task.gpu.has_value();
   prompt.variant = action.variant;
+  prompt.instructions = action.instructions;
   prompt.max_tokens = request.max_prompt_tokens;
   const auto lineage = lineage_of(history, action);
   prompt.language = language_of(lineage, action, request.target);

@@ -11,6 +11,7 @@
 #include "prompt/templates.hpp"
 #include "prompt/verdict_data.hpp"
 #include "support/sha256.hpp"
+#include "support/text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -71,8 +72,12 @@ class MustachePromptBuilder final : public PromptBuilder {
       return invalid(fmt::format("{} for {} needs {} tokens without its optional parts; max_tokens is {}",
                                  describe(request.kind), request.task.name, prompt.estimated_tokens,
                                  *request.max_tokens));
-    if (prompt.text.find(reference_of(request)) == prompt.text.npos)
-      return invalid(fmt::format("template {}.mustache does not show {{{{reference}}}}", template_name(request.kind)));
+    for (const auto& [variable, text] : {std::pair("reference", reference_of(request)),
+                                         std::pair("instructions", as_shown(trim(request.instructions)))}) {
+      if (prompt.text.find(text) == prompt.text.npos)
+        return invalid(
+            fmt::format("template {}.mustache does not show {{{{{}}}}}", template_name(request.kind), variable));
+    }
     // Includes every optional part, because the parts that are dropped depend on the length of measured texts.
     KERNELGEN_TRY(const auto blank, render(request, variant, {.measured = Measured::Blank, .dropped = {}}));
     prompt.fingerprint = sha256_hex(fmt::format("prompt 1\n{}\n{}", to_string(request.kind), blank));
@@ -84,10 +89,14 @@ class MustachePromptBuilder final : public PromptBuilder {
     return request.max_tokens && estimate_tokens(text) > *request.max_tokens;
   }
 
-  static std::string reference_of(const PromptRequest& request) {
-    VerbatimTexts verbatim;
-    std::string_view text = request.task.text;
+  static std::string_view without_line_ends(std::string_view text) {
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+    return text;
+  }
+
+  /// A text in the form in which prompts hold it.
+  static std::string as_shown(std::string_view text) {
+    VerbatimTexts verbatim;
     return verbatim.substitute(verbatim.placeholder(text));
   }
 

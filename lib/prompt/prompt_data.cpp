@@ -354,6 +354,8 @@ TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& o
   data.set("has_examples", !is_dropped(options, Part::Examples));
   data.set("variant", sanitize_line(request.variant, k_max_shown_line));
   data.set("has_variant", !request.variant.empty());
+  data.set("has_instructions", !trim(request.instructions).empty());
+  data.set("instructions", verbatim.placeholder(trim(request.instructions)));
   set_profile(data, request, options);
   if (request.analysis) set_analysis(data, *request.analysis, verbatim);
   if (request.critique) set_critique(data, *request.critique, verbatim);

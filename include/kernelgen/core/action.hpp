@@ -59,6 +59,9 @@ struct Action {
   /// "optimization"). Empty: none.
   std::string variant;
   double temperature = 0.7;
+  /// What a policy has to say to the model beside what the prompt's kind says: a section of its own in the prompt,
+  /// unchanged. Empty: nothing.
+  std::string instructions{};
   bool operator==(const Action&) const = default;
 };
 

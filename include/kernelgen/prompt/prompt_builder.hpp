@@ -69,6 +69,8 @@ struct PromptRequest {
   /// The name of a strategy (Seed), a stage (Stage), a way to repair (Repair), or the subject of a critic (Critic:
   /// "correctness", "optimization"); see variants(). Empty: none.
   std::string variant;
+  /// What the author of a policy wants to say: a section of its own, unchanged and never left out. Empty: none.
+  std::string instructions{};
   /// A limit of the estimated tokens: optional parts are left out until the prompt fits. The reference is never left
   /// out.
   std::optional<std::int64_t> max_tokens;
@@ -79,7 +81,8 @@ class PromptBuilder {
  public:
   virtual ~PromptBuilder() = default;
   /// InvalidArgument when something required is missing, the variant is unknown, the language is none of the target's,
-  /// threads is below 1, or max_tokens cannot hold what is never left out.
+  /// threads is below 1, max_tokens cannot hold what is never left out, or a template does not show the reference or
+  /// the instructions.
   [[nodiscard]] virtual Result<Prompt> build(const PromptRequest& request) const = 0;
   /// The values of PromptRequest::variant. Strategies, which make seeds different on purpose, come in the order in
   /// which they are used; other variants are sorted.

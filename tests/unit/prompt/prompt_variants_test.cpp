@@ -282,3 +282,19 @@ TEST_CASE("only target cpp has two languages", "[prompt][builder][language]") {
     CHECK(refusal(request) == "candidates for target " + std::string(to_string(target)) + " are not written in c");
   }
 }
+
+TEST_CASE("a template that would lose what a policy says is refused", "[prompt][builder]") {
+  Overrides overrides;
+  overrides.write("partials/instructions.mustache", "\n");
+  auto request = sample_prompt_request(PromptKind::Seed);
+  CHECK(builder(overrides.path())->build(request));
+  request.instructions = "Use fewer registers.";
+  const auto refused = builder(overrides.path())->build(request);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "template seed.mustache does not show {{instructions}}");
+  for (const auto kind : k_kinds) {
+    auto other = sample_prompt_request(kind);
+    other.instructions = request.instructions;
+    CHECK_THAT(built(other).text, Catch::Contains("\n\n## Instructions for this attempt\n\nUse fewer registers.\n\n"));
+  }
+}
