@@ -11,6 +11,7 @@
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
+#include "option_hints.hpp"
 #include "profiling.hpp"
 #include "render_profile.hpp"
 #include "support/files.hpp"
@@ -106,7 +107,7 @@ Result<ExitCode> show(const Profile& profile, const std::optional<GpuFacts>& gpu
     context.out << render_profile(profile, findings,
                                   {.width = terminal.interactive ? terminal.width : 0, .color = terminal.color});
   const auto tell = [&](const std::string& what, const ProfileUnavailable& why) {
-    context.err << "kgen: " << what << ": " << why.reason << (why.remedy.empty() ? "" : "; ") << why.remedy << '\n';
+    context.err << "kgen: " << what << ": " << why.reason << (why.remedy.empty() ? "" : "; ") << add_option_hints(why.remedy) << '\n';
   };
   if (profile.unavailable) {
     tell("it cannot be profiled", *profile.unavailable);

@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "help.hpp"
+#include "option_hints.hpp"
 #include "settings.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -19,7 +20,7 @@ constexpr const char* k_task_file = "kgen.toml";
 
 int report(const Error& error, Context& context) {
   constexpr std::size_t k_max_error = 2000;
-  context.err << "kgen: " << sanitize_line(error.to_line(), k_max_error) << '\n';
+  context.err << "kgen: " << sanitize_line(add_option_hints(error.to_line()), k_max_error) << '\n';
   return static_cast<int>(exit_code_for(error));
 }
 

@@ -10,6 +10,7 @@
 
 #include "exit_codes.hpp"
 #include "layout.hpp"
+#include "option_hints.hpp"
 #include "support/json_text.hpp"
 #include "support/text.hpp"
 
@@ -214,7 +215,7 @@ std::string render_record(const EvaluationRecord& record, const RenderOptions& o
   block.fact("candidate", target_text(record) + ' ' + record.candidate_id.substr(0, k_id_digits));
   block.fact("verdict", record.outcome.to_class());
   block.fact("error class", error_class_line(record));
-  block.fact("message", record.outcome.message);
+  block.fact("message", add_option_hints(record.outcome.message));
   add_compiler_log(record, options, block);
   add_times(record, block);
   add_baselines(record, block);
@@ -240,8 +241,8 @@ std::string render_findings(const std::vector<DoctorFinding>& findings, const Re
     const std::string status = fmt::format("{:<{}}", to_string(finding.status), k_status_width);
     add_lines(fmt::format("{}{:<{}}", colored(status, status_color(finding.status), options.color), finding.name,
                           k_finding_width),
-              finding.detail);
-    if (!finding.remedy.empty()) add_lines(std::string(k_column, ' '), "-> " + finding.remedy);
+              add_option_hints(finding.detail));
+    if (!finding.remedy.empty()) add_lines(std::string(k_column, ' '), "-> " + add_option_hints(finding.remedy));
   }
   return text;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "layout.hpp"
+#include "option_hints.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::cli {
@@ -37,8 +38,8 @@ std::string message_of(const ActionResult& result) {
   if (result.analysis)
     return result.analysis->correction.empty() ? result.analysis->reason : "corrected: " + result.analysis->correction;
   if (result.correct()) return "";
-  if (!result.message.empty()) return result.message;
-  return result.record ? result.record->outcome.message : "";
+  if (!result.message.empty()) return add_option_hints(result.message);
+  return result.record ? add_option_hints(result.record->outcome.message) : "";
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ Outcome reattribute_memory_failure(Outcome verdict, const DeviceUse& use) {
   return {OutcomeKind::Suspect, std::string(k_memory_in_use),
           fmt::format(
               "memory of the device ran out, which may be due to other processes ({}); repeat it when they have ended "
-              "(`nvidia-smi` lists them), or on another device with --device; {}",
+              "(`nvidia-smi` lists them), or on another device; {}",
               *shared, verdict.message)};
 }
 

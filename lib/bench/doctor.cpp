@@ -239,8 +239,7 @@ class Examination {
         std::to_string(cores) + (cores > 1 ? "" : "; the judge and a candidate will disturb each other"));
     const double memory = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGE_SIZE)) / k_gib;
     add("memory", memory >= k_least_memory_gib ? DoctorStatus::Ok : DoctorStatus::Limited,
-        fmt::format("{:.1f} GiB{}", memory,
-                    memory >= k_least_memory_gib ? "" : "; large tasks need --shrink NAME=VALUE"));
+        fmt::format("{:.1f} GiB{}", memory, memory >= k_least_memory_gib ? "" : "; large tasks need smaller inputs"));
   }
 
   void examine_shared_memory() {
@@ -261,7 +260,7 @@ class Examination {
     if (probe)
       add("cache", DoctorStatus::Ok, options_.cache_dir);
     else
-      add("cache", DoctorStatus::Missing, probe.error().message, "pass --cache-dir with a directory you may write");
+      add("cache", DoctorStatus::Missing, probe.error().message, "choose a cache directory that you may write");
   }
 
   void examine_kernelbench() {

@@ -98,7 +98,7 @@ std::vector<DoctorFinding> gpu_findings(const GpuSituation& situation) {
     if (!trim(line).empty()) processes += (processes.empty() ? "" : "; ") + std::string(trim(line));
   if (!processes.empty())
     findings.push_back({"GPU use", DoctorStatus::Limited, "others use it, and times will suffer: " + processes,
-                        "wait for them to end, or choose another device with --device"});
+                        "wait for them to end, or choose another device"});
   return findings;
 }
 

@@ -74,7 +74,7 @@ class SandboxedRunner final : public RunnerProcess {
     if (hello.status == RunnerStatus::OutOfMemory)
       return Error{ErrorCode::OutOfMemory,
                    fmt::format("a runner cannot use its device: {}; end what else uses it (`nvidia-smi` lists it), or "
-                               "choose another GPU with --device",
+                               "choose another GPU",
                                hello.text)};
     if (hello.status != RunnerStatus::Ok)
       return Error{ErrorCode::MissingDevice, fmt::format("a runner cannot use its device: {}", hello.text)};

@@ -289,7 +289,7 @@ std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing, 
     return Outcome{
         OutcomeKind::Suspect, std::string(k_busy_machine),
         fmt::format("the device was busy with other processes' work in {:.0f} % of the times when it was asked for; "
-                    "repeat it when they have ended (`nvidia-smi` lists them), or on another device with --device",
+                    "repeat it when they have ended (`nvidia-smi` lists them), or on another device",
                     100 * *timing.device_contention)};
   const auto unexplained = unexplained_ns(timing);
   const double allowed = allowance.total_ns(median(timing.candidate_ns));

@@ -132,7 +132,7 @@ Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catal
   const auto& gpus = reading.gpus;
   if (gpus.empty())
     return Error{ErrorCode::MissingDevice,
-                 fmt::format("there is no GPU here: {}; `kgen doctor` says what is missing",
+                 fmt::format("there is no GPU here: {}; mend that, or use a machine that has one",
                              reading.reason.empty() ? "none was found" : reading.reason),
                  {}};
   asked = trim(asked);
@@ -154,7 +154,7 @@ Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catal
     chosen = take([&](const auto& gpu) { return contains_all(gpu_name_words(gpu.name), gpu_name_words(asked)); });
   if (chosen != nullptr) return *chosen;
   return Error{ErrorCode::MissingDevice,
-               fmt::format("there is no GPU '{}' here; there is: {}; choose by index, UUID or name: --device {}",
+               fmt::format("there is no GPU '{}' here; there is: {}; choose by index, UUID or name, such as {}",
                            sanitize_line(asked, 100), list_of(reading), gpus.front().index),
                {}};
 }

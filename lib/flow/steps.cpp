@@ -113,12 +113,12 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
 
 Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted, int cores) {
   const auto differs = [](const std::string& what, const std::string& was, const std::string& now) {
-    return Error{ErrorCode::InvalidArgument,
-                 "this run was started with " + what + " " + was + ", not " + now + "; give the new one another name"};
+    return Error{ErrorCode::InvalidArgument, "this run was started with " + what + " " + was + ", not " + now +
+                                                 "; give the new one a journal of its own"};
   };
   if (started.task.content_id != wanted.task.content_id)
     return Error{ErrorCode::InvalidArgument,
-                 "the task file changed since this run was started; give the new run another name"};
+                 "the task file changed since this run was started; give the new run a journal of its own"};
   if (started.kernelgen_version != wanted.kernelgen_version)
     return differs("kernelgen", started.kernelgen_version, wanted.kernelgen_version);
   if (started.target != wanted.target)

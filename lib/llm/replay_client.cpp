@@ -49,7 +49,7 @@ class ReplayClient final : public LLMClient {
   }
 
   [[nodiscard]] Error failure(ErrorCode code, const std::string& what) const {
-    return {code, fmt::format("{}; record it anew with --record {}", what, file_), {}};
+    return {code, fmt::format("{}; record the replies anew into {}", what, file_), {}};
   }
 
   std::string file_;

@@ -132,7 +132,7 @@ class NcuProfiler final : public Profiler {
     Profile profile;
     profile.source = "timeline";
     profile.unavailable = ProfileUnavailable{"its process ended with " + outcome.to_line() + ": " + words,
-                                             "`kgen eval` tells more about it"};
+                                             "evaluate the candidate: its record tells more"};
     return profile;
   }
 

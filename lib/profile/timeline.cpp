@@ -47,7 +47,7 @@ Result<Profile> failed(const TimelineFailure& failure) {
   if (const auto code = parse_error_code(failure.code)) return Error{*code, message, {}};
   Profile profile;
   profile.source = "timeline";
-  profile.unavailable = ProfileUnavailable{message, "`kgen eval` tells more about it"};
+  profile.unavailable = ProfileUnavailable{message, "evaluate the candidate: its record tells more"};
   return profile;
 }
 

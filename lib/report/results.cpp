@@ -143,7 +143,7 @@ Result<void> write_reports(const fs::path& results_directory) {
   KERNELGEN_CHECK(find_runs(results_directory));
   KERNELGEN_TRY(const auto lock, LockFile::acquire({.file = results_directory / ".lock",
                                                     .resource = "the reports of " + results_directory.string(),
-                                                    .advice = "kgen report writes them later",
+                                                    .advice = "they can be written again later",
                                                     .wait = k_longest_wait}));
   KERNELGEN_TRY(const auto found, find_runs(results_directory));
   auto rows = read_rows(found);

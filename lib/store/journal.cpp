@@ -124,9 +124,10 @@ std::unique_ptr<Journal> make_memory_journal(TimeSource clock) {
 
 Result<std::unique_ptr<Journal>> open_run_journal(const fs::path& directory, TimeSource clock) {
   KERNELGEN_CHECK(make_directories(directory));
-  KERNELGEN_TRY(auto lock, LockFile::acquire({.file = directory / ".lock",
-                                              .resource = "the run in " + directory.string(),
-                                              .advice = "wait until that one ends, or give the new run another name"}));
+  KERNELGEN_TRY(auto lock,
+                LockFile::acquire({.file = directory / ".lock",
+                                   .resource = "the run in " + directory.string(),
+                                   .advice = "wait until that one ends, or give the new run a journal of its own"}));
   auto journal = std::make_unique<FileJournal>(directory, std::move(clock), std::move(lock));
   KERNELGEN_CHECK(journal->open());
   return std::unique_ptr<Journal>(std::move(journal));

@@ -141,8 +141,7 @@ Result<fs::path> find_task_file(const std::string& name, const TaskLocator& loca
     return Error{ErrorCode::InvalidArgument, "cannot read task " + name + ": not a regular file", {}};
   if (status.type() == fs::file_type::none) return errno_error(error.value(), "cannot read task " + name);
   std::string message = "cannot find task " + name + ": no such file";
-  if (bench_name && !bench_name->level.empty())
-    message += "; for a KernelBench name say where its checkout is (KERNELBENCH_DIR)";
+  if (bench_name && !bench_name->level.empty()) message += "; for a KernelBench name say where its checkout is";
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
   return Error{ErrorCode::NotFound, message + did_you_mean(path.stem().string(), tasks_in(directory)), {}};
 }

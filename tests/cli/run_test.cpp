@@ -115,7 +115,7 @@ TEST_CASE("a run that another kgen has is refused with 73; other runs go on besi
   CHECK(kgen.run(run_arguments(kgen, one)) == 73);
   CHECK(kgen.err.str().find("kgen: the run in " + kgen.path("out/relu") + " is in use by another kgen (process " +
                             std::to_string(::getpid())) == 0);
-  CHECK(kgen.err.str().find("give the new run another name") != std::string::npos);
+  CHECK(kgen.err.str().find("give the new run a journal of its own (--name)") != std::string::npos);
   CHECK(kgen.run(run_arguments(kgen, {"--policy", "one-shot", "--samples", "1", "--name", "two"})) == 0);
 }
 

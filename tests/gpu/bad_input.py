@@ -235,7 +235,7 @@ def devices_that_are_not_there(bench: Bench) -> Said:
     for name in ("GPU-nothere", "7", "no such device"):
         def named(name: str = name) -> str:
             done = bench.evaluate("small", "relu_torch.py", "--device", name)
-            return done.expect_error(re.escape(f"there is no GPU '{name}' here; there is: 0 "), "--device 0")
+            return done.expect_error(re.escape(f"there is no GPU '{name}' here; there is: 0 "), "(--device), such as 0")
 
         yield f"--device '{name}'", named
     for visible in ("", "9"):

@@ -122,7 +122,7 @@ TEST_CASE("the same run twice is refused, with the process that has it", "[proce
   CHECK(said.find("the run in " + (results.path() / "relu").string() + " is in use by another kgen (process " +
                   std::to_string(first.pid()) + " on ") == 0);
   CHECK(said.find(", since 20") != said.npos);
-  CHECK(said.find("; wait until that one ends, or give the new run another name") != said.npos);
+  CHECK(said.find("; wait until that one ends, or give the new run a journal of its own") != said.npos);
   SECTION("until it ends") {
     first.begin();
     CHECK(first.wait() == 0);

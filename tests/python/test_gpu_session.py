@@ -256,13 +256,13 @@ class FailureTest(unittest.TestCase):
 
     def test_a_judge_that_does_not_fit_beside_the_arena(self) -> None:
         with mock.patch.object(GpuDevice, "free_bytes", lambda self: 1000):
-            self.fails(self.attach(), "out_of_memory", "needs .* GiB of device memory .*, and can have .*; choose another GPU with --device, or take smaller inputs")
+            self.fails(self.attach(), "out_of_memory", "needs .* GiB of device memory .*, and can have .*; choose another GPU, or take smaller inputs")
 
     def test_who_holds_the_memory_is_told(self) -> None:
         held = mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_HELD": str(3 << 30)})
         with held, mock.patch.object(GpuDevice, "free_bytes", lambda self: 1000):
             reply = self.attach()
-        told = "other processes hold 3[0-9.]* GiB of its 4 GiB: end them .`nvidia-smi` lists them.*--device.*--shrink"
+        told = "other processes hold 3[0-9.]* GiB of its 4 GiB: end them .`nvidia-smi` lists them.*another GPU.*smaller inputs"
         self.fails(reply, "out_of_memory", told)
         with mock.patch.object(Gpu, "memory", side_effect=GpuError("asking for free memory: unknown (999)")):
             self.fails(server._lacks_memory(self.session, "it needs more"), "out_of_memory", "^it needs more$")
@@ -276,7 +276,7 @@ class FailureTest(unittest.TestCase):
         with mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_HELD": str(3 << 30)}):
             more = self.session.device_use({})["others_bytes"] - quiet["others_bytes"]
         self.assertAlmostEqual(more / (3 << 30), 1, places=2)
-        self.assertEqual(CPU.memory_advice(), "take smaller inputs with --shrink NAME=VALUE")
+        self.assertEqual(CPU.memory_advice(), "take smaller inputs")
         self.assertEqual((Session().memory_advice(), CPU.use()), ("", {}))
 
     def test_a_probe_that_waits_for_a_foreign_process_is_delayed(self) -> None:

@@ -8,6 +8,7 @@ import unittest
 import check_docs
 import check_forbidden
 import check_layers
+import check_messages
 import check_public_headers
 import check_snippets
 import check_symbols
@@ -202,6 +203,29 @@ class Words(Fixture):
     def test_number_of_a_requirement(self):
         self.write("a.cpp", "// See requirement R29.\n")
         self.assert_finding(check_words.check, "say the reason")
+
+
+class Messages(Fixture):
+    def setUp(self):
+        super().setUp()
+        self.write("apps/kgen/cmd_eval.cpp", 'return {.name = "eval", .options = {{.name = "--device", .help = "Where"}}};\n')
+
+    def test_honest(self):
+        self.write("lib/bench/a.cpp", 'add("--device", x); fail("choose another device"); fix("kgen eval --device 1"); '
+                   'run("nvcc --devices all"); // with --device\n')
+        self.assert_clean(check_messages.check)
+
+    def test_option(self):
+        self.write("lib/bench/a.cpp", 'fail("choose another one with --device");\n')
+        self.assert_finding(check_messages.check, "lib/bench/a.cpp:1: a message of the library names --device")
+
+    def test_command(self):
+        self.write("lib/python/a/b.py", "x = 1\nfail(f\"{why}; `kgen eval` tells more\")\n")
+        self.assert_finding(check_messages.check, "lib/python/a/b.py:2: a message of the library names kgen eval")
+
+    def test_no_options(self):
+        self.write("apps/kgen/cmd_eval.cpp", "")
+        self.assert_finding(check_messages.check, "no option and no command is found")
 
 
 class Snippets(Fixture):

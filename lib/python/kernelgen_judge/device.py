@@ -83,7 +83,7 @@ class Device:
 
     def memory_advice(self) -> str:
         """What helps where memory ran out."""
-        return "take smaller inputs with --shrink NAME=VALUE"
+        return "take smaller inputs"
 
     def use(self) -> dict[str, int]:
         """What foreign processes hold of the device, and how often they delayed a probe; empty on the CPU."""
@@ -190,7 +190,7 @@ class GpuDevice(Device):
 
     def memory_advice(self) -> str:
         others, total = self.others_bytes(), self.gpu.memory()[1]
-        ways = f"choose another GPU with --device, or {super().memory_advice()}"
+        ways = f"choose another GPU, or {super().memory_advice()}"
         if others <= total // _WORTH_A_WORD:
             return ways
         return f"other processes hold {gib(others)} of its {gib(total)}: end them (`nvidia-smi` lists them), {ways}"
@@ -265,7 +265,7 @@ def open_device(request: Mapping[str, Any]) -> Device:
     vendor, uuid = str(wanted.get("vendor") or ""), str(wanted.get("uuid") or "")
     if vendor != "fake" and torch.version.cuda is None:
         raise TaskError(
-            f"torch {torch.__version__} has no CUDA; install one that has (`kgen doctor` says how), or set KGEN_PYTHON to a "
+            f"torch {torch.__version__} has no CUDA; install a torch that fits the driver, or set KGEN_PYTHON to a "
             "Python that has one",
             "missing_tool",
         )
@@ -286,7 +286,7 @@ def open_device(request: Mapping[str, Any]) -> Device:
             torch.zeros(1, device=device.torch)
         except (RuntimeError, AssertionError) as error:
             why = f"torch {torch.__version__} cannot use GPU {uuid}: {error}"
-            raise _unusable(f"{why}; `kgen doctor` says which torch fits the driver") from None
+            raise _unusable(f"{why}; install a torch that fits the driver") from None
     return device
 
 
@@ -294,5 +294,5 @@ def _unusable(why: str) -> TaskError:
     """The error for a device that is there and does not start. Without memory to start, it cannot say what holds the memory."""
     if not is_out_of_memory(RuntimeError(why)):
         return TaskError(why, "missing_device")
-    ways = "end the processes that hold its memory (`nvidia-smi` lists them), or choose another GPU with --device"
+    ways = "end the processes that hold its memory (`nvidia-smi` lists them), or choose another GPU"
     return TaskError(f"{why}; {ways}", OUT_OF_MEMORY)

@@ -239,7 +239,7 @@ TEST_CASE("a device that others work on makes a time suspect, and a wrong answer
   CHECK(
       record->outcome.message ==
       "the device was busy with other processes' work in 60 % of the times when it was asked for; repeat it when they "
-      "have ended (`nvidia-smi` lists them), or on another device with --device");
+      "have ended (`nvidia-smi` lists them), or on another device");
   scene.judge.answer = [](const std::string&, int) { return wrong(); };
   CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "accuracy:mismatch");
 }
@@ -292,7 +292,8 @@ TEST_CASE("memory that others hold blames no candidate", "[bench][evaluation][gp
   const auto excused = judged(RunnerStatus::OutOfMemory, told, 9);
   CHECK(excused.outcome.to_class() == "suspect:memory in use");
   CHECK(excused.labels == std::vector<std::string>{"shared device: other processes hold 9 of its 24 GiB"});
-  for (const char* words : {"other processes hold 9 of its 24 GiB", "`nvidia-smi`", "--device", "Tried to allocate 12"})
+  for (const char* words :
+       {"other processes hold 9 of its 24 GiB", "`nvidia-smi`", "on another device", "Tried to allocate 12"})
     CHECK(excused.outcome.message.find(words) != std::string::npos);
   CHECK(judged(RunnerStatus::OutOfMemory, "CUDA out of memory. Tried to allocate 24.50 GiB. GPU 0 has", 9)
             .outcome.to_class() == "out_of_memory");

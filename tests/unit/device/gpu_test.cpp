@@ -216,10 +216,10 @@ TEST_CASE("a GPU that is not there is an error that says what is", "[device][gpu
     CHECK(chosen.error().code == ErrorCode::MissingDevice);
     CHECK(chosen.error().message == "there is no GPU '" + std::string(asked) +
                                         "' here; there is: 0 NVIDIA H200 (GPU-11111111-aaaa), "
-                                        "1 NVIDIA L40 (GPU-22222222-bbbb); choose by index, UUID or name: --device 0");
+                                        "1 NVIDIA L40 (GPU-22222222-bbbb); choose by index, UUID or name, such as 0");
   }
   const auto none = choose_gpu({.reason = "there is no driver"}, machine.catalog, "");
-  CHECK(none.error().message == "there is no GPU here: there is no driver; `kgen doctor` says what is missing");
+  CHECK(none.error().message == "there is no GPU here: there is no driver; mend that, or use a machine that has one");
 }
 
 TEST_CASE("the version of a driver is that of CUDA", "[device][gpu]") {

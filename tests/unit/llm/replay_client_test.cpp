@@ -78,7 +78,7 @@ TEST_CASE("a request that was not recorded is NotFound and says how to record it
     REQUIRE_FALSE(result);
     CHECK(result.error().code == ErrorCode::NotFound);
     const auto file = scratch.file.string();
-    CHECK(result.error().message == "no reply to \"seed3\" in " + file + "; record it anew with --record " + file);
+    CHECK(result.error().message == "no reply to \"seed3\" in " + file + "; record the replies anew into " + file);
   }
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("a prompt that changed is InvalidArgument when strict, and says how to
   REQUIRE_FALSE(result);
   CHECK(result.error().code == ErrorCode::InvalidArgument);
   CHECK(holds(result.error().message, "fingerprint cc33, recorded aa11"));
-  CHECK(holds(result.error().message, "record it anew with --record " + scratch.file.string()));
+  CHECK(holds(result.error().message, "record the replies anew into " + scratch.file.string()));
   CHECK(replay(scratch, ReplayMode::Lenient)->complete(request_named("seed1", "cc33"), {}).value().text == "one");
 }
 

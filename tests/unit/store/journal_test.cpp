@@ -141,7 +141,7 @@ TEST_CASE("a second owner of a journal is told so", "[store][journal]") {
   CHECK(second.error().code == ErrorCode::Busy);
   CHECK(second.error().message.find("the run in " + directory.path().string() + " is in use by another kgen (process " +
                                     std::to_string(::getpid()) + " on ") == 0);
-  CHECK(second.error().message.find("; wait until that one ends, or give the new run another name") !=
+  CHECK(second.error().message.find("; wait until that one ends, or give the new run a journal of its own") !=
         std::string::npos);
 }
 

@@ -121,7 +121,7 @@ TEST_CASE("the file of a task is found without being read", "[task][task_source]
 TEST_CASE("a KernelBench name without a checkout says what to set", "[task][task_source]") {
   auto error = load_task_source("level3/40", {}).error();
   CHECK(error.code == ErrorCode::NotFound);
-  CHECK(mentions(error, "KERNELBENCH_DIR"));
+  CHECK(mentions(error, "say where its checkout is"));
   error = load_task_source("level3/40", {.kernelbench_dir = "/no/such/directory"}).error();
   CHECK(error.code == ErrorCode::NotFound);
   CHECK(mentions(error, "no KernelBench levels in /no/such/directory"));

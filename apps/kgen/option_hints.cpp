@@ -1,0 +1,31 @@
+#include "option_hints.hpp"
+
+namespace kernelgen::cli {
+
+const std::vector<OptionHint>& option_hints() {
+  static const std::vector<OptionHint> k_hints{
+      {"another GPU", "--device"},
+      {"another device", "--device"},
+      {"choose by index, UUID or name", "--device"},
+      {"smaller inputs", "--shrink NAME=VALUE"},
+      {"record the replies anew", "--record FILE"},
+      {"a cache directory that you may write", "--cache-dir DIR"},
+      {"say where its checkout is", "KERNELBENCH_DIR"},
+      {"a journal of its own", "--name"},
+      {"mend that", "kgen doctor says how"},
+      {"install a torch that fits the driver", "kgen doctor says which one"},
+      {"they can be written again later", "kgen report"},
+      {"evaluate the candidate", "kgen eval"},
+  };
+  return k_hints;
+}
+
+std::string add_option_hints(std::string message) {
+  for (const auto& [advice, option] : option_hints()) {
+    const auto found = message.find(advice);
+    if (found != message.npos) message.insert(found + advice.size(), " (" + std::string(option) + ')');
+  }
+  return message;
+}
+
+}  // namespace kernelgen::cli
