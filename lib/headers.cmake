@@ -11,6 +11,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   bench/stopping.hpp
   bench/worker.hpp
   compile/kernel_compiler.hpp
+  compile/local_compiler.hpp
   core/action.hpp
   core/api.hpp
   core/candidate.hpp
@@ -43,6 +44,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   profile/report_reader.hpp
   prompt/error_classifier.hpp
   prompt/prompt_builder.hpp
+  prompt/prompt_device.hpp
   prompt/reply_reader.hpp
   report/report.hpp
   store/event.hpp

@@ -12,7 +12,7 @@
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
-#include "prompt_device.hpp"
+#include "local_device.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
 
@@ -61,7 +61,7 @@ Result<Prompt> make_prompt(const GenerateOptions& options, Target target, Contex
                                                  .gpu = options.gpu,
                                                  .device = options.evaluation.options.device,
                                                  .cache_dir = options.evaluation.cache_dir,
-                                                 .judged_here = false},
+                                                 .is_judged_here = false},
                                                 context));
   request.device = std::move(device.facts);
   request.on_gpu = device.gpu.has_value();

@@ -11,8 +11,8 @@
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
+#include "local_device.hpp"
 #include "option_hints.hpp"
-#include "profiling.hpp"
 #include "render_profile.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
@@ -74,7 +74,7 @@ Result<std::optional<GpuFacts>> choose_device(const ProfileOptions& options, con
 /// Builds a native candidate and returns the path of its shared object.
 Result<std::string> compile(const Candidate& candidate, const std::optional<GpuFacts>& gpu,
                             const std::string& cache_dir, const Installation& installation, Context& context) {
-  KERNELGEN_TRY(const auto compiler, make_profile_compiler(gpu, cache_dir, installation, context));
+  KERNELGEN_TRY(const auto compiler, make_local_compiler(gpu, cache_dir, installation, context));
   KERNELGEN_TRY(const auto outcome, compiler->compile({.candidate = candidate, .extra_flags = {}}, context.stop));
   if (const auto* done = std::get_if<Compiled>(&outcome)) return done->artifact.path;
   const auto& why = std::get<CompileFailed>(outcome).outcome;
@@ -107,7 +107,8 @@ Result<ExitCode> show(const Profile& profile, const std::optional<GpuFacts>& gpu
     context.out << render_profile(profile, findings,
                                   {.width = terminal.interactive ? terminal.width : 0, .color = terminal.color});
   const auto tell = [&](const std::string& what, const ProfileUnavailable& why) {
-    context.err << "kgen: " << what << ": " << why.reason << (why.remedy.empty() ? "" : "; ") << add_option_hints(why.remedy) << '\n';
+    context.err << "kgen: " << what << ": " << why.reason << (why.remedy.empty() ? "" : "; ")
+                << add_option_hints(why.remedy) << '\n';
   };
   if (profile.unavailable) {
     tell("it cannot be profiled", *profile.unavailable);
@@ -141,7 +142,7 @@ Result<ExitCode> run(const ProfileOptions& options, Context& context) {
   KERNELGEN_TRY(const auto gpu, choose_device(options, request.candidate, installation, context));
   if (gpu) request.device_uuid = gpu->uuid;
   KERNELGEN_TRY(const auto made,
-                make_profiler(to_milliseconds(options.timeout_seconds), options.python, installation, context));
+                make_profiler(options.python, to_milliseconds(options.timeout_seconds), installation, context));
   if (request.candidate && is_native(request.candidate->target)) {
     KERNELGEN_TRY(request.artifact, compile(*request.candidate, gpu, options.cache_dir, installation, context));
   }

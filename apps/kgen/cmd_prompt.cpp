@@ -14,7 +14,7 @@
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
-#include "prompt_device.hpp"
+#include "local_device.hpp"
 #include "support/files.hpp"
 #include "support/json_text.hpp"
 #include "support/try.hpp"
@@ -125,7 +125,7 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
                                                  .gpu = options.gpu,
                                                  .device = {},
                                                  .cache_dir = options.cache_dir,
-                                                 .judged_here = false},
+                                                 .is_judged_here = false},
                                                 context));
   KERNELGEN_CHECK(read_profile(options, device.gpu, request));
   request.device = std::move(device.facts);

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include <kernelgen/bench/compiling_profiler.hpp>
 #include <kernelgen/flow/engine.hpp>
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/results_directory.hpp>
@@ -15,8 +16,7 @@
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
-#include "profiling.hpp"
-#include "prompt_device.hpp"
+#include "local_device.hpp"
 #include "run_display.hpp"
 #include "run_policy.hpp"
 #include "support/json_text.hpp"
@@ -64,7 +64,7 @@ Result<PromptDevice> choose_device(const RunOptions& options, Target target, Con
                              .gpu = options.gpu,
                              .device = flags.options.device,
                              .cache_dir = flags.cache_dir,
-                             .judged_here = flags.launch_prefix.empty() && flags.spool.empty()},
+                             .is_judged_here = flags.launch_prefix.empty() && flags.spool.empty()},
                             context);
 }
 
@@ -90,7 +90,9 @@ Result<std::unique_ptr<Profiler>> choose_profiler(const RunOptions& options, con
                  "or --spool"};
   if (!request.gpu || request.gpu->vendor != "nvidia")
     return Error{ErrorCode::InvalidArgument, "--profile needs a target that runs on an NVIDIA GPU of this machine"};
-  return make_candidate_profiler(*request.gpu, flags.cache_dir, flags.python, installation, context);
+  KERNELGEN_TRY(auto profiler, make_profiler(flags.python, std::nullopt, installation, context));
+  KERNELGEN_TRY(auto compiler, make_local_compiler(request.gpu, flags.cache_dir, installation, context));
+  return make_compiling_profiler(std::move(profiler), std::move(compiler));
 }
 
 Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
@@ -100,7 +102,7 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(request.evaluation, evaluation_options(options.evaluation));
   KERNELGEN_TRY(auto device, choose_device(options, request.target, context));
   request.device = std::move(device.facts);
-  request.parallel_evaluations = options.parallel_evaluations.value_or(device.judging);
+  request.parallel_evaluations = options.parallel_evaluations.value_or(device.gpu_count);
   request.gpu = std::move(device.gpu);
   if (options.search.profile == "timeline") request.counters = Counters::None;
   request.name = options.name.empty() ? request.task.name : request.task.name + '.' + options.name;

@@ -10,6 +10,8 @@ const std::vector<OptionHint>& option_hints() {
       {"smaller inputs", "--shrink NAME=VALUE"},
       {"record the replies anew", "--record FILE"},
       {"a cache directory that you may write", "--cache-dir DIR"},
+      {"have it judged where one is", "--launch-prefix \"ssh NODE\" or --spool DIR, with --gpu NAME for the prompts"},
+      {"the catalog of GPUs", "kgen devices --all"},
       {"say where its checkout is", "KERNELBENCH_DIR"},
       {"a journal of its own", "--name"},
       {"mend that", "kgen doctor says how"},

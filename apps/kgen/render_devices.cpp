@@ -4,9 +4,10 @@
 
 #include <boost/json.hpp>
 
+#include <kernelgen/prompt/prompt_device.hpp>
+
 #include "core/json.hpp"
 #include "device/gpu_json.hpp"
-#include "device_facts.hpp"
 #include "support/text.hpp"
 #include "support/units.hpp"
 

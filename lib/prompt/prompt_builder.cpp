@@ -72,7 +72,7 @@ class MustachePromptBuilder final : public PromptBuilder {
       return invalid(fmt::format("{} for {} needs {} tokens without its optional parts; max_tokens is {}",
                                  describe(request.kind), request.task.name, prompt.estimated_tokens,
                                  *request.max_tokens));
-    for (const auto& [variable, text] : {std::pair("reference", reference_of(request)),
+    for (const auto& [variable, text] : {std::pair("reference", as_shown(without_line_ends(request.task.text))),
                                          std::pair("instructions", as_shown(trim(request.instructions)))}) {
       if (prompt.text.find(text) == prompt.text.npos)
         return invalid(

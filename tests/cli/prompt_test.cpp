@@ -8,7 +8,6 @@
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
-#include "device_facts.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -225,21 +224,4 @@ TEST_CASE("prompt uses the templates of a directory", "[cli][prompt]") {
   const auto file = kgen.write("mine/seed.mustache", "Mine.\n{{reference}}\n");
   REQUIRE(kgen.prompt({"--phase", "seed", "--prompts", std::filesystem::path(file).parent_path().string()}) == 0);
   CHECK(kgen.out.str().rfind("Mine.\n", 0) == 0);
-}
-
-TEST_CASE("device facts are those that are known", "[cli][prompt]") {
-  CpuFacts facts;
-  facts.model = "Some CPU";
-  facts.usable_cores = 4;
-  CHECK(device_facts(facts) ==
-        std::vector<DeviceFact>{{"processor", "Some CPU"}, {"hardware threads for this kernel", "4"}});
-  facts.vector_flags = {"avx2", "fma"};
-  facts.caches = {{1, "Data", 32u << 10, 2}, {1, "Instruction", 32u << 10, 2}, {3, "Unified", 24u << 20, 1}};
-  facts.memory_bytes = 16ULL << 30;
-  const auto lines = device_facts(facts);
-  CHECK(std::vector<DeviceFact>(lines.begin() + 2, lines.end()) ==
-        std::vector<DeviceFact>{{"vector instructions", "avx2, fma"},
-                                {"L1 data cache", "32 KiB, shared by 2 hardware threads"},
-                                {"L3 cache", "24 MiB"},
-                                {"memory", "16 GiB"}});
 }

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include <kernelgen/compile/kernel_compiler.hpp>
+#include <kernelgen/compile/local_compiler.hpp>
 
 #include "support/catch.hpp"
 #include "support/files.hpp"
@@ -245,4 +245,22 @@ TEST_CASE("many threads compile through one cache, none wrong", "[compile][proce
   CHECK(wrong == 0);
   CHECK(cache->counters().misses == 10);
   CHECK(cache->counters().hits == 70);
+}
+
+TEST_CASE("the compiler of this machine's evaluations is made in one call, and keeps what it built",
+          "[compile][process]") {
+  const Bench bench;
+  LocalCompilerOptions options;
+  options.installation.abi_dir = KERNELGEN_SOURCE_DIR "/include/kernelgen/abi";
+  options.installation.sandbox = KERNELGEN_SANDBOX;
+  CHECK(make_local_compiler(options, *bench.runner).error().code == ErrorCode::InvalidArgument);
+  options.cache_dir = bench.path() / "cache";
+  for (const std::string cache : {"miss", "hit"}) {
+    const auto compiler = make_local_compiler(options, *bench.runner).value();
+    CHECK(compiler->supports(Target::Cpp));
+    const auto outcome = compiler->compile(request(), {}).value();
+    REQUIRE(std::holds_alternative<Compiled>(outcome));
+    CHECK(std::get<Compiled>(outcome).report.cache == cache);
+    CHECK(std::get<Compiled>(outcome).artifact.path.rfind((options.cache_dir / "artifacts").string(), 0) == 0);
+  }
 }

@@ -1,16 +1,13 @@
-#include "prompt_device.hpp"
+#include <kernelgen/prompt/prompt_device.hpp>
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include <kernelgen/device/cpu.hpp>
-#include <kernelgen/device/gpu.hpp>
-
-#include "device_facts.hpp"
 #include "support/try.hpp"
 
-namespace kernelgen::cli {
+namespace kernelgen {
+inline namespace v0 {
 namespace {
 
 /// Whose GPUs a target runs on; empty: anybody's.
@@ -42,14 +39,12 @@ Result<GpuFacts> find_in_catalog(const GpuCatalog& catalog, const std::string& n
   if (found != models.end()) return (*found)->facts;
   if (!models.empty())
     return Error{ErrorCode::InvalidArgument, fmt::format("{} is no GPU for this target", models.front()->facts.name)};
-  return Error{ErrorCode::NotFound, fmt::format("unknown GPU {}; kgen devices --all lists those that are known", name)};
+  return Error{ErrorCode::NotFound, fmt::format("unknown GPU {}: it is neither here nor in the catalog of GPUs", name)};
 }
 
 Error missing(const Error& error, Target target) {
   return {ErrorCode::MissingDevice,
-          fmt::format("target {} needs a GPU: {}; have it judged where one is: --launch-prefix \"ssh NODE\" or --spool "
-                      "DIR, and --gpu NAME for the prompts",
-                      to_string(target), error.message)};
+          fmt::format("target {} needs a GPU: {}; have it judged where one is", to_string(target), error.message)};
 }
 
 PromptDevice of_gpu(const GpuFacts& gpu) { return {device_facts(gpu), gpu}; }
@@ -59,12 +54,12 @@ Result<PromptDevice> of_cpu() {
   return PromptDevice{device_facts(facts), std::nullopt};
 }
 
-GpuInventory read_fitting(const PromptDeviceOptions& options, const Installation& installation,
-                          const GpuCatalog& catalog, Context& context) {
-  GpuProbeOptions probe{.program = installation.gpu_probe, .environment = context.environment.clean, .cache_dir = {}};
-  // Only to know what was measured before.
-  if (const auto cache_dir = choose_cache_dir(options.cache_dir, context.environment)) probe.cache_dir = *cache_dir;
-  auto reading = read_gpus(probe, catalog, context.processes, context.stop);
+GpuInventory read_fitting(const PromptDeviceOptions& options, const GpuCatalog& catalog, ProcessRunner& runner,
+                        const std::stop_token& stop) {
+  // The cache only tells what was measured before.
+  const GpuProbeOptions probe{
+      .program = options.installation.gpu_probe, .environment = options.environment, .cache_dir = options.cache_dir};
+  auto reading = read_gpus(probe, catalog, runner, stop);
   // A machine whose GPUs cannot be asked has none; the reason is told where one is needed.
   if (!reading) return {{}, reading.error().message};
   const auto vendor = vendor_of(options.target);
@@ -76,23 +71,31 @@ GpuInventory read_fitting(const PromptDeviceOptions& options, const Installation
   return *std::move(reading);
 }
 
+/// "cpu: AMD EPYC 7B13, 2 cores" of a record.
+PromptDevice of_recorded_cpu(const std::string& line) {
+  const auto here = read_cpu_facts();
+  if (here && here->to_line() == line) return {device_facts(*here), std::nullopt};
+  constexpr std::string_view k_prefix = "cpu: ";
+  return {{{"processor", line.rfind(k_prefix, 0) == 0 ? line.substr(k_prefix.size()) : line}}, std::nullopt};
+}
+
 }  // namespace
 
-Result<PromptDevice> find_prompt_device(const PromptDeviceOptions& options, Context& context) {
+Result<PromptDevice> find_prompt_device(const PromptDeviceOptions& options, ProcessRunner& runner,
+                                        const std::stop_token& stop) {
   const bool native = is_native(options.target);
   if (options.target == Target::Cpp || (!native && options.device == "cpu")) return of_cpu();
-  KERNELGEN_TRY(const auto installation, context.find_installation());
-  KERNELGEN_TRY(const auto catalog, read_gpu_catalog(installation.devices_dir));
-  const auto reading = read_fitting(options, installation, catalog, context);
+  KERNELGEN_TRY(const auto catalog, read_gpu_catalog(options.installation.devices_dir));
+  const auto reading = read_fitting(options, catalog, runner, stop);
   const auto& asked = options.gpu.empty() ? options.device : options.gpu;
   const auto chosen = choose_gpu(reading, catalog, asked);
   if (chosen) {
     auto device = of_gpu(*chosen);
-    if (options.judged_here && options.device.empty())
-      device.judging = static_cast<int>(gpus_like_first(reading).size());
+    if (options.is_judged_here && options.device.empty())
+      device.gpu_count = static_cast<int>(gpus_like_first(reading).size());
     return device;
   }
-  if (options.judged_here && (native || !options.device.empty())) return missing(chosen.error(), options.target);
+  if (options.is_judged_here && (native || !options.device.empty())) return missing(chosen.error(), options.target);
   // A GPU that is here is not contradicted by a name.
   if (!options.gpu.empty() && !reading.gpus.empty()) return chosen.error();
   if (!options.gpu.empty()) {
@@ -102,4 +105,21 @@ Result<PromptDevice> find_prompt_device(const PromptDeviceOptions& options, Cont
   return native ? Result<PromptDevice>(PromptDevice{}) : of_cpu();
 }
 
-}  // namespace kernelgen::cli
+PromptDevice prompt_device_of(const EnvironmentReport& environment, const GpuCatalog& catalog) {
+  const auto& line = environment.device;
+  if (line.empty()) return {};
+  if (environment.device_uuid.empty()) return of_recorded_cpu(line);
+  // GpuFacts::to_line(): "NVIDIA H200 (sm_90), 132 SMs, 140 GiB".
+  const auto name = line.substr(0, line.find(" ("));
+  const auto models = find_gpu_models(catalog, name);
+  GpuFacts gpu;
+  if (!models.empty()) gpu = models.front()->facts;
+  gpu.name = name;
+  gpu.uuid = environment.device_uuid;
+  // What the catalog does not know is in the line.
+  auto facts = models.empty() ? std::vector<DeviceFact>{{"device", line}} : device_facts(gpu);
+  return {std::move(facts), std::move(gpu)};
+}
+
+}  // namespace v0
+}  // namespace kernelgen

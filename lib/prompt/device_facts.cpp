@@ -1,9 +1,10 @@
-#include "device_facts.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace kernelgen::cli {
+#include <kernelgen/prompt/prompt_device.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
 namespace {
 
 std::string format_bytes(std::uint64_t bytes) {
@@ -20,14 +21,14 @@ DeviceFact describe_cache(const CpuCache& cache) {
 }
 
 /// What AMD and NVIDIA call the same things.
-struct Words {
+struct VendorWords {
   const char* multiprocessor;
   const char* shared;
   const char* warp;
 };
 
-Words words_of(const GpuFacts& facts) {
-  return facts.vendor == "amd" ? Words{"CU", "LDS", "wavefront"} : Words{"SM", "shared memory", "warp"};
+VendorWords vendor_words(const GpuFacts& facts) {
+  return facts.vendor == "amd" ? VendorWords{"CU", "LDS", "wavefront"} : VendorWords{"SM", "shared memory", "warp"};
 }
 
 std::string format_rate(double per_second, const char* unit) {
@@ -36,7 +37,7 @@ std::string format_rate(double per_second, const char* unit) {
   return fmt::format("{:.3g} G{}", per_second / 1e9, unit);
 }
 
-std::string describe_shared(const GpuFacts& facts, const Words& words) {
+std::string describe_shared(const GpuFacts& facts, const VendorWords& words) {
   auto text = format_bytes(facts.shared_bytes_per_block) + " per block";
   if (facts.shared_bytes_per_block_optin > facts.shared_bytes_per_block)
     text += fmt::format(", {} where the kernel asks for it", format_bytes(facts.shared_bytes_per_block_optin));
@@ -68,7 +69,7 @@ std::vector<DeviceFact> device_facts(const CpuFacts& facts) {
 }
 
 std::vector<DeviceFact> device_facts(const GpuFacts& facts) {
-  const Words words = words_of(facts);
+  const VendorWords words = vendor_words(facts);
   std::vector<DeviceFact> lines{{"device", facts.name}};
   const auto add = [&](const std::string& name, bool known, std::string text) {
     if (known) lines.emplace_back(name, std::move(text));
@@ -95,4 +96,5 @@ std::vector<DeviceFact> device_facts(const GpuFacts& facts) {
   return lines;
 }
 
-}  // namespace kernelgen::cli
+}  // namespace v0
+}  // namespace kernelgen

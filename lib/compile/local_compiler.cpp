@@ -1,0 +1,41 @@
+#include <kernelgen/compile/local_compiler.hpp>
+
+#include <utility>
+
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions& options, const std::string& store,
+                                                      ProcessRunner& runner) {
+  const auto abi_dir = options.installation.abi_dir.string();
+  const auto sandbox = options.installation.sandbox.string();
+  if (!options.gpu) {
+    return make_cpp_compiler(
+        {.abi_dir = abi_dir, .output_dir = store, .sandbox = sandbox, .environment = options.environment}, runner);
+  }
+  return make_nvcc_compiler({.architecture = options.gpu->architecture,
+                             .driver_version = options.gpu->driver_version,
+                             .abi_dir = abi_dir,
+                             .output_dir = store,
+                             .sandbox = sandbox,
+                             .environment = options.environment},
+                            runner);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KernelCompiler>> make_local_compiler(const LocalCompilerOptions& options,
+                                                            ProcessRunner& runner) {
+  if (options.cache_dir.empty())
+    return Error{ErrorCode::InvalidArgument, "a compiler needs a cache directory for what it builds"};
+  const auto store = (options.cache_dir / "artifacts").string();
+  KERNELGEN_TRY(auto compiler, make_uncached(options, store, runner));
+  KERNELGEN_TRY(auto cached, make_caching_compiler(std::move(compiler), {.directory = store}));
+  return std::unique_ptr<KernelCompiler>(std::move(cached));
+}
+
+}  // namespace v0
+}  // namespace kernelgen
