@@ -5,6 +5,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   bench/compiling_profiler.hpp
   bench/doctor.hpp
   bench/fake_benchmarker.hpp
+  bench/local_judge.hpp
   bench/protocol.hpp
   bench/spool.hpp
   bench/statistics.hpp

@@ -2,7 +2,10 @@
 
 #include <charconv>
 
+#include <kernelgen/bench/local_judge.hpp>
 #include <kernelgen/exec/process.hpp>
+
+#include "support/xdg.hpp"
 
 namespace kernelgen::cli {
 
@@ -15,15 +18,8 @@ Environment read_environment(const std::map<std::string, std::string>& variables
   environment.python = get("KGEN_PYTHON");
   environment.kernelbench_dir = get("KERNELBENCH_DIR");
   environment.home = get("HOME");
-  // The XDG specification has relative paths ignored.
-  const auto xdg_directory = [&](const char* name, const char* below_home) {
-    const auto named = get(name);
-    if (!named.empty() && named.front() == '/') return named;
-    return environment.home.empty() ? std::string() : environment.home + below_home;
-  };
-  if (const auto cache = xdg_directory("XDG_CACHE_HOME", "/.cache"); !cache.empty())
-    environment.cache_dir = cache + "/kernelgen";
-  if (const auto config = xdg_directory("XDG_CONFIG_HOME", "/.config"); !config.empty())
+  if (const auto cache = default_cache_dir(variables)) environment.cache_dir = cache->string();
+  if (const auto config = xdg_directory(variables, "XDG_CONFIG_HOME", "/.config"); !config.empty())
     environment.config_file = config + "/kgen/config.toml";
   environment.no_color = !get("NO_COLOR").empty() || get("TERM") == "dumb";
   const auto columns = get("COLUMNS");
