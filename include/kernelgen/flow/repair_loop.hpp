@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <kernelgen/core/api.hpp>
+#include <kernelgen/core/installation.hpp>
 #include <kernelgen/flow/engine.hpp>
 #include <kernelgen/flow/policy.hpp>
 
@@ -18,16 +19,16 @@ inline namespace KERNELGEN_API v0 {
 
 /// What to repair.
 struct RepairRequest {
-  TaskSource task;
-  Candidate candidate;
+  TaskSource task{};
+  Candidate candidate{};
   /// What is known about it already; unset: it is evaluated first.
-  std::optional<EvaluationRecord> record;
-  EvaluationOptions evaluation;
-  /// Facts for prompts; see device/.
-  std::vector<DeviceFact> device;
-  /// The GPU that evaluates: prompts of Python targets are written for it. Unset: a CPU.
-  std::optional<GpuFacts> gpu;
-  std::optional<std::int64_t> max_prompt_tokens;
+  std::optional<EvaluationRecord> record{};
+  EvaluationOptions evaluation{};
+  /// Facts for prompts; see device_facts(). Empty, and no GPU: those of the device that the candidate's record names.
+  std::vector<DeviceFact> device{};
+  /// The GPU that evaluates: prompts of Python targets are written for it. Unset: as `device`.
+  std::optional<GpuFacts> gpu{};
+  std::optional<std::int64_t> max_prompt_tokens{};
   std::chrono::milliseconds request_timeout{600'000};
   /// The same as FlowRequest::busy_pauses.
   std::vector<std::chrono::milliseconds> busy_pauses = FlowRequest{}.busy_pauses;
@@ -51,14 +52,25 @@ struct RepairOutcome {
 /// search that must survive a crash is run_flow() with a journal on disk. One thread at a time.
 class RepairLoop {
  public:
-  /// `backends` are borrowed and outlive the loop.
+  /// Takes prompts from the templates of the installation; unset: find_installation(). `llm` and `benchmarker` are
+  /// borrowed and outlive the loop.
+  RepairLoop(LLMClient& llm, Benchmarker& benchmarker, RepairOptions options = {},
+             std::optional<Installation> installation = std::nullopt);
+  /// With prompts, a detector and a profiler of the caller's. `backends` are borrowed and outlive the loop.
   explicit RepairLoop(const Backends& backends, RepairOptions options = {});
 
-  [[nodiscard]] RepairOutcome run(const RepairRequest& request, const FlowObserver& observer, std::stop_token stop);
+  /// Evaluates the candidate unless its record is known, then repairs it. Returns what is known when `stop` is
+  /// triggered, with Cancelled as its error.
+  [[nodiscard]] RepairOutcome run(const RepairRequest& request, const FlowObserver& observer = {},
+                                  std::stop_token stop = {});
 
  private:
-  Backends backends_;
+  LLMClient& llm_;
+  Benchmarker& benchmarker_;
+  /// Unset: the defaults.
+  std::optional<Backends> backends_;
   RepairOptions options_;
+  std::optional<Installation> installation_;
 };
 
 }  // namespace v0

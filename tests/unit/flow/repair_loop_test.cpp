@@ -168,6 +168,39 @@ TEST_CASE("a candidate in C is repaired in C", "[flow][repair]") {
   }
 }
 
+TEST_CASE("a model and a judge are enough for a repair", "[flow][repair]") {
+  Fixture fixture({{"start-repair1", code_reply("score 1")}});
+  fixture.judge = [](const std::string& source) {
+    auto record = judge_source(source);
+    record.environment.device = "NVIDIA H200 (sm_90), 132 SMs, 140 GiB";
+    record.environment.device_uuid = "GPU-1a2b";
+    return record;
+  };
+  Installation installation;
+  installation.prompts_dir = KERNELGEN_SOURCE_DIR "/lib/prompt/templates";
+  installation.devices_dir = KERNELGEN_SOURCE_DIR "/lib/device/data";
+  RepairLoop loop(fixture.model, fixture.benchmarker, {}, installation);
+  const auto outcome = loop.run({.task = {.name = "task", .text = "class Model(nn.Module): ...\n"},
+                                 .candidate = make_candidate(Target::Triton, "wrong")});
+  REQUIRE_FALSE(outcome.error);
+  CHECK(outcome.history.contains("start/repair1"));
+  // The prompt is one of the installation's, about the device that judged.
+  const auto prompt = fixture.model.prompts().at("task.start-repair1");
+  CHECK_THAT(prompt, Catch::Contains("class Model(nn.Module): ...") && Catch::Contains("- device: NVIDIA H200\n") &&
+                         Catch::Contains("- architecture: sm_90\n"));
+}
+
+TEST_CASE("a repair that finds no templates says so before anything is judged", "[flow][repair]") {
+  Fixture fixture({});
+  Installation installation;
+  installation.prompts_dir = "/no/such/prompts";
+  const auto outcome = RepairLoop(fixture.model, fixture.benchmarker, {}, installation)
+                           .run({.candidate = make_candidate(Target::Cpp, "wrong")});
+  REQUIRE(outcome.error);
+  CHECK_THAT(outcome.reason, Catch::StartsWith("finding the templates of prompts: ") && Catch::Contains("/no/such"));
+  CHECK(fixture.benchmarker.requests().empty());
+}
+
 TEST_CASE("the options of a repair policy hold everything that steers it", "[flow][repair]") {
   const auto options =
       make_repair_policy({.max_attempts = 2, .escalations = {"rethink", "restart"}, .strategies = {"a", "b"}})
