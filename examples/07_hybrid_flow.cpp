@@ -5,14 +5,14 @@
 #include <cstdlib>
 #include <iostream>
 
-#include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/bench/local_judge.hpp>
 #include <kernelgen/flow/engine.hpp>
 #include <kernelgen/llm/clients.hpp>
 #include <kernelgen/task/task_source.hpp>
 
 using namespace kernelgen;
 
-/// Returns the value, or ends the program with one line.
+/// The value, or the end of the program with one line.
 template <class T>
 T need(Result<T> result) {
   if (result) return *std::move(result);
@@ -33,18 +33,15 @@ void show(const FlowNotice& notice) {
 
 int main(int argc, char** argv) {
   if (argc != 4) return 64;
-  const char* python = std::getenv("KGEN_PYTHON");
   const auto installation = need(find_installation());
   const auto prompts = need(make_prompt_builder({.directory = installation.prompts_dir, .overrides = {}}));
   const auto model = need(make_replay_client(argv[2], ReplayMode::Strict));
-  const auto benchmarker = need(make_worker_benchmarker({.installation = installation,
-                                                         .python = python != nullptr ? python : "python3",
-                                                         .cache_dir = "kernelgen-cache"}));
+  const auto benchmarker = need(open_local_judge());
   const auto detector = make_persistent_detector();
   const auto journal = need(open_run_journal(argv[3], [] { return std::chrono::system_clock::now(); }));
 
   FlowRequest request;
-  request.task = need(load_task_source(argv[1], {}));
+  request.task = need(load_task_source(argv[1]));
   // The recording has replies to these strategies only.
   const auto policy = make_hybrid_policy({.strategies = prompts->variants(PromptKind::Seed, Target::Cpp),
                                           .stages = {"block_tiling"},

@@ -35,6 +35,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   flow/repair_loop.hpp
   flow/stages.hpp
   judge/judge.hpp
+  kernelgen.hpp
   llm/clients.hpp
   llm/llm_client.hpp
   llm/scripted_client.hpp

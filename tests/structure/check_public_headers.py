@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Public headers include the standard library and kernelgen headers only, stand in lib/headers.cmake, and keep their
-names in kernelgen::v0, where a shared library exports them."""
+names in kernelgen::v0, where a shared library exports them. kernelgen.hpp includes all of them, and the index in
+docs/embedding.md says what each is for."""
 
+import re
 import sys
 
 import tree
@@ -17,6 +19,9 @@ unordered_map unordered_set utility valarray variant vector version
 """.split())
 C_STANDARD = {"stddef.h", "stdint.h", "stdbool.h", "string.h", "math.h"}
 
+UMBRELLA = "kernelgen.hpp"
+#: A header in a table of docs/embedding.md: the first cell names one or several.
+INDEX_ROW = re.compile(r"^\| *((?:`[a-z]+/\w+\.hpp`[, ]*)+)\|", re.M)
 NAMESPACE = "inline namespace KERNELGEN_API v0 {"
 
 
@@ -25,8 +30,25 @@ def declares(text):
     return any(line.strip() and not line.lstrip().startswith(("//", "#")) for line in text.splitlines())
 
 
+def check_complete(root, headers):
+    """What the umbrella and the index lack, and what they name that is not there."""
+    umbrella = root / "include" / "kernelgen" / UMBRELLA
+    index = root / "docs" / "embedding.md"
+    included = {name.removeprefix("kernelgen/") for _, _, name in tree.includes(umbrella)} if umbrella.is_file() else set()
+    rows = INDEX_ROW.findall(index.read_text(encoding="utf-8")) if index.is_file() else []
+    explained = [name for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    for name in sorted(headers):
+        if name not in included:
+            yield f"include/kernelgen/{UMBRELLA}: does not include {name}"
+        if explained.count(name) != 1:
+            yield f"docs/embedding.md: the index of headers names {name} {explained.count(name)} times"
+    for name in sorted(set(explained) - headers):
+        yield f"docs/embedding.md: there is no header {name}"
+
+
 def check(root):
     findings = []
+    headers = set()
     base = root / "include" / "kernelgen"
     listing = root / "lib" / "headers.cmake"
     listed = set(listing.read_text().split()) if listing.is_file() else set()
@@ -45,6 +67,8 @@ def check(root):
                 findings.append(f"{shown}:{line}: includes {name}, which is neither standard nor kernelgen's")
         if is_abi:
             continue
+        if path != base / UMBRELLA:
+            headers.add(path.relative_to(base).as_posix())
         if path.relative_to(base).as_posix() not in listed:
             findings.append(f"{shown}: missing in lib/headers.cmake, so it would not be installed")
         text = path.read_text(encoding="utf-8")
@@ -54,7 +78,7 @@ def check(root):
             findings.append(f"{shown}: declares outside `{NAMESPACE}`, so a shared library does not export it")
         if "using namespace" in text:
             findings.append(f"{shown}: 'using namespace' in a public header")
-    return findings
+    return findings + list(check_complete(root, headers))
 
 
 if __name__ == "__main__":

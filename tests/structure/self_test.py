@@ -88,6 +88,12 @@ class Layers(Fixture):
         self.write("lib/llm/a.cpp", "#include <boost/asio/io_context.hpp>\n")
         self.assert_finding(check_layers.check, "only lib/exec/spawn.cpp includes boost/asio")
 
+    def test_umbrella(self):
+        self.write("include/kernelgen/kernelgen.hpp", "#include <kernelgen/core/a.hpp>\n")
+        self.assert_clean(check_layers.check)
+        self.write("lib/core/a.cpp", "#include <kernelgen/kernelgen.hpp>\n")
+        self.assert_finding(check_layers.check, "includes everything")
+
     def test_unknown_module(self):
         self.write("lib/misc/a.cpp", "")
         self.assert_finding(check_layers.check, "not in a module")
@@ -97,8 +103,21 @@ class PublicHeaders(Fixture):
     def test_honest_header(self):
         self.write("include/kernelgen/core/b.hpp", HEADER)
         self.write("include/kernelgen/core/a.hpp", "#include <vector>\n#include <kernelgen/core/b.hpp>\n" + HEADER)
-        self.write("lib/headers.cmake", "set(H\n core/a.hpp\n core/b.hpp)")
+        self.write("lib/headers.cmake", "set(H\n core/a.hpp\n core/b.hpp\n kernelgen.hpp)")
+        self.write("include/kernelgen/kernelgen.hpp",
+                   "#pragma once\n#include <kernelgen/core/a.hpp>\n#include <kernelgen/core/b.hpp>\n")
+        self.write("docs/embedding.md", "| `core/a.hpp`, `core/b.hpp` | both |\n")
         self.assert_clean(check_public_headers.check)
+
+    def test_umbrella_that_lacks_a_header(self):
+        self.write("include/kernelgen/core/a.hpp", HEADER)
+        self.assert_finding(check_public_headers.check, "kernelgen.hpp: does not include core/a.hpp")
+
+    def test_index_of_headers(self):
+        self.write("include/kernelgen/core/a.hpp", HEADER)
+        self.write("docs/embedding.md", "see `core/a.hpp`\n| `core/b.hpp` | gone |\n")
+        self.assert_finding(check_public_headers.check, "the index of headers names core/a.hpp 0 times")
+        self.assert_finding(check_public_headers.check, "there is no header core/b.hpp")
 
     def test_third_party(self):
         self.write("include/kernelgen/core/a.hpp", "#include <boost/json.hpp>\n" + HEADER)

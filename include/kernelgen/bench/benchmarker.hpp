@@ -29,6 +29,7 @@ struct BaselineOptions {
   /// Limit of compiling one and comparing it with the eager reference.
   std::chrono::milliseconds timeout{300'000};
 
+  /// Nothing is asked for.
   [[nodiscard]] bool empty() const { return kinds.empty(); }
 };
 
@@ -74,7 +75,7 @@ struct EvaluationOptions {
 struct EvaluationRequest {
   TaskSource task;
   Candidate candidate;
-  EvaluationOptions options;
+  EvaluationOptions options{};
 };
 
 /// A step of an evaluation, for display only.

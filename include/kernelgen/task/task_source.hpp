@@ -31,7 +31,7 @@ inline constexpr std::size_t k_max_task_bytes = 4u << 20;
 /// Errors, each with one line that names the input: NotFound (with names that come close), InvalidArgument (a
 /// directory, or a name that fits several tasks), InvalidTask (larger than k_max_task_bytes, not UTF-8, empty),
 /// PermissionDenied.
-[[nodiscard]] Result<TaskSource> load_task_source(const std::string& name, const TaskLocator& locator);
+[[nodiscard]] Result<TaskSource> load_task_source(const std::string& name, const TaskLocator& locator = {});
 
 /// Finds the file that load_task_source() would read. Has its errors except InvalidTask and PermissionDenied.
 [[nodiscard]] Result<std::filesystem::path> find_task_file(const std::string& name, const TaskLocator& locator);

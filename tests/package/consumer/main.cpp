@@ -1,8 +1,7 @@
 // Uses an installed kernelgen: links, calls, and finds the parts of the installation.
 #include <cstdio>
 
-#include <kernelgen/core/installation.hpp>
-#include <kernelgen/core/result.hpp>
+#include <kernelgen/kernelgen.hpp>
 
 int main() {
 #ifdef KERNELGEN_STATIC
