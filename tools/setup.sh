@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# Installs what building and running kernelgen needs and this machine lacks. Returns quickly when everything is
-# installed. tools/setup.sh what `tools/demo.sh` needs: compiler, libraries, a Python with torch tools/setup.sh --dev
-# also what `tools/test.sh` needs: clang, clang-format, clang-tidy, shellcheck, hipcc Packages come from apt on Debian
-# and Ubuntu (sudo only where something is missing and you are not root). Python is, in this order: $KGEN_PYTHON; a
-# python3 on the path that has torch >= 2.4; .venv, made from requirements.txt. Sourced, it leaves KGEN_PYTHON exported.
+# Installs what building and running kernelgen needs and this machine lacks. Returns quickly when everything is installed.
+#
+#   tools/setup.sh         what `tools/demo.sh` needs: compiler, libraries, a Python with torch
+#   tools/setup.sh --dev   also what `tools/test.sh` needs: clang, clang-format, clang-tidy, doxygen, shellcheck, hipcc
+#
+# Packages come from apt on Debian and Ubuntu (sudo only where something is missing and you are not root). Python is,
+# in this order: $KGEN_PYTHON; a python3 on the path that has torch >= 2.4; .venv, made from requirements.txt.
+# Sourced, it leaves KGEN_PYTHON exported.
 # shellcheck source=tools/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -39,7 +42,7 @@ setup_packages_apt() {
   local wanted=(g++ cmake ninja-build ccache pkg-config git python3 python3-venv
     libfmt-dev libssl-dev libcurl4-openssl-dev libkainjow-mustache-dev libcli11-dev libtomlplusplus-dev catch2)
   if [ "$1" = dev ]; then
-    wanted+=(clang clang-format clang-tidy libclang-rt-dev shellcheck)
+    wanted+=(clang clang-format clang-tidy libclang-rt-dev shellcheck doxygen)
     # The tests of completion scripts skip missing shells.
     local shell
     for shell in zsh fish; do
@@ -85,7 +88,7 @@ setup_packages_elsewhere() {
   local lacking=() tool
   local tools=(c++ cmake ninja pkg-config python3)
   if [ "$1" = dev ]; then
-    tools+=(clang++ clang-format clang-tidy shellcheck)
+    tools+=(clang++ clang-format clang-tidy doxygen shellcheck)
   fi
   for tool in "${tools[@]}"; do
     have "$tool" || lacking+=("$tool")

@@ -10,6 +10,7 @@ import check_forbidden
 import check_layers
 import check_messages
 import check_public_headers
+import check_reference
 import check_snippets
 import check_symbols
 import check_words
@@ -279,6 +280,21 @@ class Snippets(Fixture):
     def test_shell_is_free(self):
         self.write("a.md", "```sh\nls\n```\n")
         self.assert_clean(check_snippets.check)
+
+
+class Reference(unittest.TestCase):
+    def test_what_needs_a_comment(self):
+        where, of = "/a/b.hpp:7: warning: ", "of class kernelgen::v0::A is not documented."
+        self.assertEqual(list(check_reference.undocumented([
+            f"{where}Member run(int x) (function) {of}", f"{where}Member Answer (typedef) {of}",
+            f"{where}Compound kernelgen::v0::A is not documented."])),
+            ["/a/b.hpp:7: run(int x) has no comment", "/a/b.hpp:7: Answer has no comment", "kernelgen::v0::A has no comment"])
+
+    def test_what_needs_none(self):
+        of = "of struct kernelgen::v0::A is not documented."
+        self.assertEqual(list(check_reference.undocumented([
+            f"x: error: Member rtol (variable) {of}", f"x: error: Member to_string(A a) (function) {of}",
+            f"x: error: Member operator==(const A &) const =default (function) {of}"])), [])
 
 
 class Docs(Fixture):

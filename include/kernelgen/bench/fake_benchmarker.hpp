@@ -17,6 +17,7 @@ inline namespace KERNELGEN_API v0 {
 /// Answers evaluations from a function and remembers what was asked. Thread-safe; calls run one at a time.
 class FakeBenchmarker final : public Benchmarker {
  public:
+  /// Gives the record or error of a request.
   using Answer = std::function<Result<EvaluationRecord>(const EvaluationRequest&)>;
 
   /// `answer` gives the record or error of each request. A thrown exception passes through.

@@ -43,6 +43,7 @@ struct CompileFailed {
   CompileReport report;
 };
 
+/// What a compilation gave.
 using CompileOutcome = std::variant<Compiled, CompileFailed>;
 
 /// Everything besides the source that can change the output: sorted `name value` lines.
@@ -56,9 +57,11 @@ struct CompileKey {
 class KernelCompiler {
  public:
   virtual ~KernelCompiler() = default;
+  /// Whether it compiles candidates for this target.
   [[nodiscard]] virtual bool supports(Target target) const = 0;
   /// The cache key of a request; explainable, so that a person can see why two builds differ.
   virtual Result<CompileKey> key(const CompileRequest& request, std::stop_token stop) = 0;
+  /// Compiles, or finds what was compiled before. An Error says nothing about the candidate.
   virtual Result<CompileOutcome> compile(const CompileRequest& request, std::stop_token stop) = 0;
 };
 
@@ -151,6 +154,7 @@ struct CompileCacheOptions {
 /// Decorates a compiler with a content store: same key, same artifact, no compilation.
 class CachingCompiler : public KernelCompiler {
  public:
+  /// Hits and misses since it was made.
   [[nodiscard]] virtual CacheCounters counters() const = 0;
 };
 

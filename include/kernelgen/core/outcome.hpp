@@ -54,6 +54,7 @@ struct Outcome {
   /// The event, with numbers and names. Control characters removed, capped.
   std::string message;
 
+  /// The candidate passed every check.
   [[nodiscard]] bool correct() const { return kind == OutcomeKind::Correct; }
   /// True if other work on the machine disturbed the evaluation, which then says nothing about the candidate.
   [[nodiscard]] bool is_busy_machine() const { return kind == OutcomeKind::Suspect && detail == k_busy_machine; }

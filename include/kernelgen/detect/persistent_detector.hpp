@@ -61,6 +61,7 @@ struct PersistenceReport {
 class PersistentDetector {
  public:
   virtual ~PersistentDetector() = default;
+  /// The verdict on one source text, with its evidence. The target says in which language it is written.
   [[nodiscard]] virtual PersistenceReport inspect(std::string_view source, Target target) const = 0;
 };
 

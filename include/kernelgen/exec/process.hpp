@@ -54,6 +54,7 @@ struct ProcessOutcome {
   std::string standard_error;
   bool output_truncated = false;
   std::chrono::nanoseconds duration{0};
+  /// It ended by itself with exit code 0.
   [[nodiscard]] bool success() const { return exit_code == 0 && !timed_out; }
   /// "exit 1", "signal 9 (SIGKILL)", "timed out after 2.0 s".
   [[nodiscard]] std::string to_line() const;

@@ -35,6 +35,7 @@ struct Decision {
 class Policy {
  public:
   virtual ~Policy() = default;
+  /// Part of what a resumed run must have in common with the run before.
   [[nodiscard]] virtual std::string name() const = 0;
   /// Its settings as `name value`; part of what a resumed run must have in common.
   [[nodiscard]] virtual std::vector<std::pair<std::string, std::string>> options() const = 0;
@@ -98,6 +99,7 @@ struct OneShotOptions {
   int samples = 1;
   double temperature = 0.7;
 };
+/// The policy "one-shot".
 [[nodiscard]] std::unique_ptr<Policy> make_one_shot_policy(OneShotOptions options);
 
 /// Attempts of several samples each; every attempt after the first starts from feedback on the best sample so far.
@@ -110,6 +112,7 @@ struct ReflectOptions {
   /// A correct sample that did not reach the goal is profiled before the next attempt starts from it.
   ProfileUse profiles = ProfileUse::Never;
 };
+/// The policy "reflect".
 [[nodiscard]] std::unique_ptr<Policy> make_reflect_policy(ReflectOptions options);
 
 /// One coder, one critic: in every round the critic says what is wrong with the last kernel, or what holds the best one
@@ -129,6 +132,7 @@ struct RoundsOptions {
   double floor_ratio = 1.1;
   ProfileUse profiles = ProfileUse::Never;
 };
+/// The policy "rounds".
 [[nodiscard]] std::unique_ptr<Policy> make_rounds_policy(RoundsOptions options);
 
 /// Repairs the candidate of the action "start" of the history.

@@ -79,6 +79,7 @@ struct MailboxClientOptions {
   /// Limit of one request, in place of LLMRequest::timeout, which is too short for a person; unset: no limit.
   std::optional<std::chrono::milliseconds> timeout;
 };
+/// Makes the directory when it is missing. InvalidArgument or the errors of making it.
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_mailbox_client(MailboxClientOptions options);
 
 /// How closely a request must match its recording.

@@ -46,6 +46,7 @@ struct LLMRequest {
 class LLMClient {
  public:
   virtual ~LLMClient() = default;
+  /// Asks once, and waits for the reply. Returns Cancelled soon after `stop` was triggered.
   virtual Result<Reply> complete(const LLMRequest& request, std::stop_token stop) = 0;
   /// The model alone: "openai gpt-5", "command my-model", "mailbox". A run that is resumed must ask the same one. Never
   /// holds a key.

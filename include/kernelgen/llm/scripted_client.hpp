@@ -20,6 +20,7 @@ inline namespace KERNELGEN_API v0 {
 /// Answers from a function or a list, and records the requests. Thread-safe.
 class ScriptedLLMClient final : public LLMClient {
  public:
+  /// Gives the reply or error of a request.
   using Answer = std::function<Result<Reply>(const LLMRequest&)>;
 
   /// `answer` gives the reply or error of each request. Calls of it overlap when requests do; its exceptions pass

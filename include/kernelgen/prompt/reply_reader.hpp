@@ -24,9 +24,9 @@ struct ExtractedCode {
 };
 
 /// Finds the last fenced block that defines the target's entry point (kgen_run, ModelNew), whatever the tag of its
-/// fence. <think> and <answer> are removed, an unclosed fence ends with the reply, and a reply that is code without any
-/// fence is taken whole. Prose, HTML and error texts are never code. A reply that was cut (FinishReason::Length) in the
-/// middle of its code holds none.
+/// fence. `<think>` and `<answer>` are removed, an unclosed fence ends with the reply, and a reply that is code without
+/// any fence is taken whole. Prose, HTML and error texts are never code. A reply that was cut (FinishReason::Length) in
+/// the middle of its code holds none.
 [[nodiscard]] ExtractedCode extract_code(const Reply& reply, Target target);
 
 /// Reads the JSON object of an analysis reply, fenced or not, with prose around it. Missing members keep their

@@ -113,6 +113,7 @@ struct UsageReport {
   /// Sum of input and output; nothing when neither is known.
   [[nodiscard]] std::optional<std::int64_t> total_tokens() const;
 };
+/// Adds up requests, tokens, time and cost.
 [[nodiscard]] UsageReport usage_of(const std::vector<RequestReport>& requests);
 
 /// Report of one run.
@@ -163,6 +164,7 @@ struct Totals {
   std::map<std::string, int> failures;
   UsageReport usage;
 };
+/// Adds up runs: how many are correct and faster, the spread of their scores, what failed, what it cost.
 [[nodiscard]] Totals totals_of(const std::vector<RunReport>& runs);
 
 /// Fraction of all runs with a best kernel that scores above `p`; 0 without runs.
@@ -171,9 +173,13 @@ struct Totals {
 /// Contents of summary.json, summary.csv, usage.csv and detailed_report.json and .txt. The CSV files are plain tables:
 /// a header, then one row for each run or request.
 [[nodiscard]] std::string summary_json(const std::vector<RunReport>& runs);
+/// One row a run.
 [[nodiscard]] std::string summary_csv(const std::vector<RunReport>& runs);
+/// One row a request.
 [[nodiscard]] std::string usage_csv(const std::vector<RunReport>& runs);
+/// Every step of every run, for a program.
 [[nodiscard]] std::string detailed_json(const std::vector<RunReport>& runs);
+/// The same for a person.
 [[nodiscard]] std::string detailed_text(const std::vector<RunReport>& runs);
 
 /// Content of figures/score.svg: score by action number, the best so far, failures.

@@ -136,6 +136,7 @@ struct RunFinished {
   bool reached = false;
 };
 
+/// What may happen. New kinds are added at the end.
 using EventBody = std::variant<RunStarted, RunResumed, TaskDescribed, ActionIssued, RequestSent, RequestPending,
                                RequestUnknown, ReplyArrived, RequestFailed, ActionFinished, BestChanged,
                                BudgetExhausted, RunFinished, ProfileTaken, RequestDeferred, ActionReopened>;
