@@ -6,10 +6,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   bench/doctor.hpp
   bench/fake_benchmarker.hpp
   bench/local_judge.hpp
-  bench/protocol.hpp
   bench/spool.hpp
-  bench/statistics.hpp
-  bench/stopping.hpp
   bench/worker.hpp
   compile/kernel_compiler.hpp
   compile/local_compiler.hpp
@@ -34,7 +31,6 @@ set(KERNELGEN_PUBLIC_HEADERS
   flow/policy.hpp
   flow/repair_loop.hpp
   flow/stages.hpp
-  judge/judge.hpp
   kernelgen.hpp
   llm/clients.hpp
   llm/llm_client.hpp

@@ -9,10 +9,7 @@
 #include <kernelgen/bench/doctor.hpp>
 #include <kernelgen/bench/fake_benchmarker.hpp>
 #include <kernelgen/bench/local_judge.hpp>
-#include <kernelgen/bench/protocol.hpp>
 #include <kernelgen/bench/spool.hpp>
-#include <kernelgen/bench/statistics.hpp>
-#include <kernelgen/bench/stopping.hpp>
 #include <kernelgen/bench/worker.hpp>
 #include <kernelgen/compile/kernel_compiler.hpp>
 #include <kernelgen/compile/local_compiler.hpp>
@@ -37,7 +34,6 @@
 #include <kernelgen/flow/policy.hpp>
 #include <kernelgen/flow/repair_loop.hpp>
 #include <kernelgen/flow/stages.hpp>
-#include <kernelgen/judge/judge.hpp>
 #include <kernelgen/llm/clients.hpp>
 #include <kernelgen/llm/llm_client.hpp>
 #include <kernelgen/llm/scripted_client.hpp>

@@ -2,9 +2,8 @@
 
 #include <filesystem>
 
-#include <kernelgen/bench/statistics.hpp>
-
 #include "bench/measurement.hpp"
+#include "bench/statistics.hpp"
 #include "bench/verdict.hpp"
 #include "core/json_codec.hpp"
 #include "support/files.hpp"

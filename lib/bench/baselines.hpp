@@ -11,9 +11,9 @@
 
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
-#include <kernelgen/judge/judge.hpp>
 
 #include "bench/evaluation.hpp"
+#include "judge/judge.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

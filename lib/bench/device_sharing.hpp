@@ -8,9 +8,9 @@
 #include <string>
 
 #include <kernelgen/core/outcome.hpp>
-#include <kernelgen/judge/judge.hpp>
 
 #include "bench/evaluation.hpp"
+#include "judge/judge.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

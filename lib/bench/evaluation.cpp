@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <future>
 
-#include <kernelgen/bench/statistics.hpp>
-
 #include "bench/baselines.hpp"
 #include "bench/build_ahead.hpp"
 #include "bench/candidate_session.hpp"
 #include "bench/device_sharing.hpp"
 #include "bench/measurement.hpp"
+#include "bench/statistics.hpp"
 #include "bench/verdict.hpp"
 #include "support/sha256.hpp"
 #include "support/try.hpp"

@@ -21,9 +21,9 @@
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/compile/kernel_compiler.hpp>
 #include <kernelgen/device/gpu.hpp>
-#include <kernelgen/judge/judge.hpp>
 
 #include "bench/runner.hpp"
+#include "judge/judge.hpp"
 #include "support/slots.hpp"
 
 namespace kernelgen {

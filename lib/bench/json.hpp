@@ -4,8 +4,8 @@
 /// Requests and their parts as JSON values; private like core/json.hpp, whose rules hold here too.
 
 #include <kernelgen/bench/benchmarker.hpp>
-#include <kernelgen/bench/protocol.hpp>
 
+#include "bench/protocol.hpp"
 #include "core/json.hpp"
 
 namespace kernelgen {

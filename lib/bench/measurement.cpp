@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
-#include <kernelgen/bench/statistics.hpp>
-#include <kernelgen/bench/stopping.hpp>
-
+#include "bench/statistics.hpp"
+#include "bench/stopping.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {

@@ -12,7 +12,8 @@
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/device/cpu.hpp>
-#include <kernelgen/judge/judge.hpp>
+
+#include "judge/judge.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

@@ -12,7 +12,8 @@
 #include <vector>
 
 #include <kernelgen/core/result.hpp>
-#include <kernelgen/judge/judge.hpp>
+
+#include "judge/judge.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

@@ -1,4 +1,4 @@
-#include <kernelgen/bench/protocol.hpp>
+#include "bench/protocol.hpp"
 
 #include <boost/json.hpp>
 

@@ -15,7 +15,8 @@
 
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/result.hpp>
-#include <kernelgen/judge/judge.hpp>
+
+#include "judge/judge.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

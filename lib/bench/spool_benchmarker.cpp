@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include <kernelgen/bench/protocol.hpp>
 #include <kernelgen/bench/spool.hpp>
 
+#include "bench/protocol.hpp"
 #include "bench/spool.hpp"
 #include "support/sha256.hpp"
 #include "support/try.hpp"

@@ -6,8 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include <kernelgen/bench/protocol.hpp>
-
+#include "bench/protocol.hpp"
 #include "bench/spool.hpp"
 #include "bench/spool_presence.hpp"
 #include "support/sleep.hpp"

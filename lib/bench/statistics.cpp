@@ -1,4 +1,4 @@
-#include <kernelgen/bench/statistics.hpp>
+#include "bench/statistics.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,6 @@
-#include <kernelgen/bench/statistics.hpp>
-#include <kernelgen/bench/stopping.hpp>
+#include "bench/stopping.hpp"
+
+#include "bench/statistics.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

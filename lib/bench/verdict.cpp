@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-#include <kernelgen/bench/statistics.hpp>
-
+#include "bench/statistics.hpp"
 #include "exec/exit_status.hpp"
 
 namespace kernelgen {

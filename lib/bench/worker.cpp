@@ -16,10 +16,10 @@
 #include <new>
 #include <thread>
 
-#include <kernelgen/bench/protocol.hpp>
 #include <kernelgen/core/version.hpp>
 
 #include "bench/evaluator.hpp"
+#include "bench/protocol.hpp"
 #include "bench/spool.hpp"
 #include "bench/worker_service.hpp"
 #include "support/errno_error.hpp"

@@ -11,8 +11,8 @@
 #include <thread>
 
 #include <kernelgen/bench/benchmarker.hpp>
-#include <kernelgen/bench/protocol.hpp>
 
+#include "bench/protocol.hpp"
 #include "exec/child.hpp"
 #include "support/memory_log.hpp"
 #include "support/sleep.hpp"

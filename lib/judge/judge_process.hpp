@@ -5,8 +5,7 @@
 #include <memory>
 #include <string>
 
-#include <kernelgen/judge/judge.hpp>
-
+#include "judge/judge.hpp"
 #include "support/unique_fd.hpp"
 
 namespace kernelgen {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include <kernelgen/bench/protocol.hpp>
+#include "bench/protocol.hpp"
 
 using namespace kernelgen;
 

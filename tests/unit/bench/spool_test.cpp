@@ -9,9 +9,9 @@
 #include <thread>
 
 #include <kernelgen/bench/fake_benchmarker.hpp>
-#include <kernelgen/bench/protocol.hpp>
 #include <kernelgen/bench/spool.hpp>
 
+#include "bench/protocol.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "support/sample_record.hpp"

@@ -1,5 +1,5 @@
-#include <kernelgen/bench/statistics.hpp>
-#include <kernelgen/bench/stopping.hpp>
+#include "bench/statistics.hpp"
+#include "bench/stopping.hpp"
 
 #include <cmath>
 #include <random>

@@ -11,8 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include <kernelgen/bench/protocol.hpp>
-
+#include "bench/protocol.hpp"
 #include "core/json.hpp"
 #include "support/catch.hpp"
 #include "support/frames.hpp"

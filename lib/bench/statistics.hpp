@@ -7,11 +7,10 @@
 #include <span>
 #include <string>
 
-#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/record.hpp>
 
 namespace kernelgen {
-inline namespace KERNELGEN_API v0 {
+inline namespace v0 {
 
 /// The middle value; the mean of the two middle ones for an even count. 0 for no samples.
 [[nodiscard]] double median(std::span<const std::int64_t> samples);

@@ -10,11 +10,10 @@
 #include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
-#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/record.hpp>
 
 namespace kernelgen {
-inline namespace KERNELGEN_API v0 {
+inline namespace v0 {
 
 /// Decides after each pair of samples whether there are enough. One per measurement; one thread at a time.
 class StoppingCriterion {

@@ -12,13 +12,12 @@
 #include <variant>
 
 #include <kernelgen/bench/benchmarker.hpp>
-#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
 
 namespace kernelgen {
-inline namespace KERNELGEN_API v0 {
+inline namespace v0 {
 
 /// The version of the protocol. It is raised when an old peer would misunderstand a new one; additions that can be
 /// ignored do not raise it.

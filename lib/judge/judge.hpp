@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <kernelgen/core/api.hpp>
 #include <kernelgen/core/outcome.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
@@ -19,7 +18,7 @@
 #include <kernelgen/device/cpu.hpp>
 
 namespace kernelgen {
-inline namespace KERNELGEN_API v0 {
+inline namespace v0 {
 
 /// The GPU that a judge and its runners work on.
 struct JudgeDevice {
