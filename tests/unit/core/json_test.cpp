@@ -119,7 +119,7 @@ TEST_CASE("no mutation of a record crashes the reader", "[core][json][fuzz]") {
   const std::string spice = "{}[]\",:0-9eE.ntf\\\x80\xFF \n";
   for (int round = 0; round < 3000; ++round) {
     std::string text = seed_text;
-    for (int edits = 1 + static_cast<int>(random() % 4); edits > 0; --edits) {
+    for (int edits = 1 + static_cast<int>(random() % 4); edits > 0 && !text.empty(); --edits) {
       const std::size_t at = random() % text.size();
       switch (random() % 4) {
         case 0:
