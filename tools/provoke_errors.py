@@ -227,8 +227,7 @@ def provoke_runtime(path: pathlib.Path, tool: str) -> str:
     return body.replace("{error}", error) + "\n" if error else ""
 
 
-# -- kernelgen's own outcomes
-# ---------------------------------------------------------------------------------------------------
+# -- kernelgen's own outcomes -----------------------------------------------------------------------------------------
 
 
 def provoke_kgen(path: pathlib.Path) -> str:

@@ -120,7 +120,7 @@ static int answer_probes(const char* uuid) {
   ssize_t told = failed == 0 ? write(STDOUT_FILENO, &byte, 1) : 0;
   while (told > 0 && read(STDIN_FILENO, &byte, 1) == 1) {
     const int64_t began_ns = kgen_now_ns();
-    failed = work(gpu, place, k_probe_bytes);
+    failed = work(gpu, place, k_little_bytes);
     const int64_t waited_ns = kgen_now_ns() - began_ns;
     if (failed == 0) failed = work(gpu, place, k_probe_bytes);
     told = failed == 0 ? write(STDOUT_FILENO, &waited_ns, sizeof waited_ns) : 0;
