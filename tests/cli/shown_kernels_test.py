@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Every kernel that the documentation or the examples show is right, as `kgen eval` judges it.
 
-Kernels are the files of examples/kernels and the fenced blocks of the documentation that are whole kernels. A block must
-stand below `<!-- from: examples/kernels/NAME -->`, which says what task it is for. Where there is no GPU, kernels for
-one are left out: process.cuda.nvcc compiles them wherever there is an nvcc.
+Kernels are the files of examples/kernels and examples/tutorial, and the fenced blocks of the documentation that are whole
+kernels. A block must stand below `<!-- from: examples/... -->`, which says what task it is for. One kernel of the tutorial
+is wrong on purpose, and has to be refused. Where there is no GPU, kernels for one are left out: process.cuda.nvcc compiles
+them wherever there is an nvcc.
 
 One worker serves all evaluations through a spool directory, so that torch is imported once.
 """
@@ -22,22 +23,37 @@ ARGUMENTS = argparse.Namespace()
 FENCE = re.compile(r"(<!--\s*from:\s*(\S+)\s*-->\s*)?^```[ \t]*(\w+)[^\n]*\n(.*?)^```[ \t]*$", re.M | re.S)
 #: A whole kernel has these, and an excerpt has not.
 WHOLE = (re.compile(r"KGEN_EXPORT_ABI_VERSION.*\bkgen_run\b", re.S), re.compile(r"^class ModelNew\b", re.M))
-SUFFIXES = {"c": ".c", "cpp": ".cpp", "cuda": ".cu", "cu": ".cu", "python": ".py", "py": ".py"}
+LANGUAGES = {"c", "cpp", "cuda", "cu", "python", "py"}
+TUTORIAL_TASK = "examples/tutorial/gated_norm.py"
+#: The mistake that the tutorial shows.
+REFUSED = {"examples/tutorial/first_try.cpp": "off_distribution"}
+#: Triton's interpreter takes minutes for the whole task.
+OPTIONS = {"examples/tutorial/with_triton.py": ["--shrink", "tokens=16"]}
+
+
+def task_of(origin):
+    """The task of an example kernel, both as paths in the repository; None for anything else."""
+    path = pathlib.PurePath(origin)
+    if path.parent == pathlib.PurePath("examples/kernels"):
+        return f"examples/tasks/{path.stem}.py"
+    return TUTORIAL_TASK if path.parent == pathlib.PurePath("examples/tutorial") else None
 
 
 def example_kernels():
-    """(name, source, suffix, task) of the example kernels; a task has the name of its kernels."""
-    for path in sorted((ARGUMENTS.source / "examples/kernels").iterdir()):
-        yield path.name, path.read_text(), path.suffix, path.stem
+    """(name, source, origin) of the example kernels."""
+    for folder in "kernels", "tutorial":
+        for path in sorted((ARGUMENTS.source / "examples" / folder).iterdir()):
+            origin = f"examples/{folder}/{path.name}"
+            if path.suffix != ".jsonl" and origin != TUTORIAL_TASK:
+                yield origin, path.read_text(), origin
 
 
 def documented_kernels():
-    """The same for whole kernels in the documentation; the task is None where a block does not say whose it is."""
+    """The same for whole kernels in the documentation; the origin is empty where a block does not say it."""
     for page in [ARGUMENTS.source / "README.md", *sorted((ARGUMENTS.source / "docs").rglob("*.md"))]:
         for _, origin, language, body in FENCE.findall(page.read_text()):
-            if language in SUFFIXES and any(pattern.search(body) for pattern in WHOLE):
-                task = pathlib.Path(origin).stem if origin.startswith("examples/kernels/") else None
-                yield f"{page.name}: {origin or body[:40]!r}", body, SUFFIXES[language], task
+            if language in LANGUAGES and any(pattern.search(body) for pattern in WHOLE):
+                yield f"{page.name}: {origin or body[:40]!r}", body, origin
 
 
 def has_gpu():
@@ -61,35 +77,38 @@ class ShownKernels(unittest.TestCase):
 
         cls.addClassCleanup(end)
 
-    def judge(self, source, suffix, task):
+    def judge(self, source, origin):
+        suffix = pathlib.PurePath(origin).suffix
         kernel = self.path / ("kernel" + suffix)
         kernel.write_text(source)
         result = self.path / "result.json"
         result.unlink(missing_ok=True)
         # Timing takes longer than everything else, and fails where other tests run.
         done = subprocess.run([str(ARGUMENTS.kgen), "eval", "--correctness-only", "--code", str(kernel), "--problem",
-                               str(ARGUMENTS.source / "examples/tasks" / (task + ".py")), "--spool",
-                               str(self.path / "spool"), "--output", str(result)],
+                               str(ARGUMENTS.source / task_of(origin)), "--spool", str(self.path / "spool"), "--output",
+                               str(result), *OPTIONS.get(origin, [])],
                               capture_output=True, text=True, timeout=300, check=False)
-        self.assertEqual(done.returncode, 0, f"{done.stdout}\n{done.stderr}")
+        expected = REFUSED.get(origin, "correct")
+        self.assertEqual(done.returncode, 0 if expected == "correct" else 2, f"{done.stdout}\n{done.stderr}")
         record = json.loads(result.read_text())
+        self.assertEqual(record["outcome"]["kind"], expected)
         self.assertEqual(record["language"], {".c": "c", ".cpp": "cpp", ".cu": "cuda", ".py": "python"}[suffix])
 
     def check(self, kernels, least):
         judged = 0
-        for name, source, suffix, task in kernels:
+        for name, source, origin in kernels:
             with self.subTest(name):
-                self.assertIsNotNone(task, "a whole kernel without a comment that says which example it is from")
+                self.assertIsNotNone(task_of(origin), "a whole kernel without a comment that says which example it is from")
                 judged += 1
-                if suffix != ".cu" or self.gpu:
-                    self.judge(source, suffix, task)
+                if not origin.endswith(".cu") or self.gpu:
+                    self.judge(source, origin)
         self.assertGreaterEqual(judged, least)
 
     def test_examples(self):
-        self.check(example_kernels(), 22)
+        self.check(example_kernels(), 26)
 
     def test_documentation(self):
-        self.check(documented_kernels(), 1)
+        self.check(documented_kernels(), 4)
 
 
 if __name__ == "__main__":

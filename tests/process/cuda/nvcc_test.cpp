@@ -170,16 +170,18 @@ TEST_CASE("the example kernels compile without a warning, and fit into the regis
   Bench bench;
   const auto compiler = make_nvcc_compiler(bench.options, *bench.runner).value();
   std::vector<std::pair<std::string, std::future<Result<CompileOutcome>>>> builds;
-  for (const auto& entry : fs::directory_iterator(k_examples)) {
-    if (entry.path().extension() != ".cu") continue;
-    builds.emplace_back(
-        entry.path().filename().string(), std::async(std::launch::async, [&compiler, path = entry.path()] {
-          CompileRequest request{.candidate = make_candidate(Target::Cuda, read_file(path).value()),
-                                 .extra_flags = {"-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra"}};
-          return compiler->compile(request, {});
-        }));
+  for (const std::string& folder : {k_examples, std::string(KERNELGEN_SOURCE_DIR "/examples/tutorial/")}) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().extension() != ".cu") continue;
+      builds.emplace_back(
+          entry.path().filename().string(), std::async(std::launch::async, [&compiler, path = entry.path()] {
+            CompileRequest request{.candidate = make_candidate(Target::Cuda, read_file(path).value()),
+                                   .extra_flags = {"-Werror", "all-warnings", "-Xcompiler", "-Wall,-Wextra"}};
+            return compiler->compile(request, {});
+          }));
+    }
   }
-  CHECK(builds.size() >= 6);
+  CHECK(builds.size() >= 7);
   for (auto& [name, build] : builds) {
     INFO(name);
     const auto report = compiled(build.get().value()).report;
