@@ -10,7 +10,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Whose GPUs a target runs on; empty: anybody's.
+/// The vendor of the GPUs that a target runs on; empty: any vendor.
 std::string vendor_of(Target target) {
   switch (target) {
     case Target::Cuda:
@@ -60,7 +60,7 @@ GpuInventory read_fitting(const PromptDeviceOptions& options, const GpuCatalog& 
   const GpuProbeOptions probe{
       .program = options.installation.gpu_probe, .environment = options.environment, .cache_dir = options.cache_dir};
   auto reading = read_gpus(probe, catalog, runner, stop);
-  // A machine whose GPUs cannot be asked has none; the reason is told where one is needed.
+  // If the GPUs of a machine cannot be listed, it counts as having none; the reason is shown where a GPU is needed.
   if (!reading) return {{}, reading.error().message};
   const auto vendor = vendor_of(options.target);
   auto& gpus = reading->gpus;

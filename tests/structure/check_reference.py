@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The reference of the public interface: doxygen finds nothing wrong with the comments, and every type, alias and function
-has one. Data members whose names say it all, comparisons, and the names of enumerations (to_string, parse_...) need none."""
+has one. Data members with names that say it all, comparisons, and the names of enumerations (to_string, parse_...) need none."""
 
 import argparse
 import pathlib

@@ -85,7 +85,7 @@ struct Profile {
   [[nodiscard]] double device_ns() const;
   /// Fraction of the device time, 0 to 1; 0 without device time.
   [[nodiscard]] double share_of(KernelOrigin origin) const;
-  /// Of the device time, 0 to 1; 0 where there is none.
+  /// Fraction of the device time, 0 to 1; 0 without device time.
   [[nodiscard]] double share_of(const KernelProfile& kernel) const;
   /// Mean over all kernels that have the counter, weighted by their durations.
   [[nodiscard]] std::optional<double> metric(std::string_view metric_name) const;
