@@ -55,7 +55,7 @@ Result<PromptDevice> of_cpu() {
 }
 
 GpuInventory read_fitting(const PromptDeviceOptions& options, const GpuCatalog& catalog, ProcessRunner& runner,
-                        const std::stop_token& stop) {
+                          const std::stop_token& stop) {
   // The cache only tells what was measured before.
   const GpuProbeOptions probe{
       .program = options.installation.gpu_probe, .environment = options.environment, .cache_dir = options.cache_dir};
