@@ -17,7 +17,7 @@ struct DevicesOptions {
   bool json = false;
 };
 
-/// Measures the bandwidths that are not known yet. A device that cannot be measured is shown without one.
+/// Measures unknown bandwidths. A device that cannot be measured is shown without a bandwidth.
 Result<void> measure(GpuInventory& reading, const GpuProbeOptions& probe, Context& context) {
   for (auto& gpu : reading.gpus) {
     if (gpu.measured_bytes_per_second) continue;

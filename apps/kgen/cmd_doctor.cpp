@@ -50,10 +50,10 @@ Command make_doctor_command(Context& context) {
   const auto options = std::make_shared<DoctorCommandOptions>();
   auto llm = llm_option(options->llm);
   llm.help = "Check this model too; a server or a program gets one short request";
-  // A model that is set for all commands is no reason to ask it each time.
+  // A model that a configuration file sets for all commands is not queried by every `kgen doctor`.
   llm.is_shared = false;
   return {.name = "doctor",
-          .summary = "What this machine can do, and how to mend what is missing",
+          .summary = "What this machine can do, and how to fix what is missing",
           .options = {std::move(llm),
                       {.name = "--spool",
                        .value_name = "DIR",

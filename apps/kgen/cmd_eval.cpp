@@ -32,7 +32,7 @@ struct EvalOptions {
   EvaluationFlags evaluation;
 };
 
-/// Names with commas between them, in any number of options; each kind counts once.
+/// The value of --baselines: names separated by commas, in any number of options. Each kind counts once.
 Value baselines_value(std::vector<BaselineKind>& kinds) {
   const std::vector<std::string> names{"compile", "compile-max-autotune"};
   Value value{.completions = names};
@@ -82,7 +82,7 @@ Result<ExitCode> run_eval(const EvalOptions& options, Context& context) {
                                  request, [&](const EvaluationProgress& step) { progress.show(step); }, context.stop));
   progress.clear();
   name_source_file(record, options.code);
-  // The verdict is shown even when it cannot be written: it may have taken long to get.
+  // The verdict is shown even if the record cannot be written, because it may have taken long.
   const auto written = options.output.empty() ? Result<void>{} : write_file_atomic(options.output, to_json(record));
   if (options.json) {
     context.out << to_json(record);
@@ -96,7 +96,8 @@ Result<ExitCode> run_eval(const EvalOptions& options, Context& context) {
   return exit_code_for(record);
 }
 
-/// The options that say how much is measured. A kgen.toml beside a task may not set them: less is a weaker verdict.
+/// Adds the options for the amount of measurement. A task's kgen.toml may not set them, because measuring less weakens
+/// the verdict.
 void add_measurement_options(std::vector<Option>& described, EvalOptions& options) {
   constexpr std::int64_t k_most_samples = 1'000'000;
   auto& measure = options.evaluation.options.measure;

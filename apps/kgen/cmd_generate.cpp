@@ -33,7 +33,7 @@ struct GenerateOptions {
   EvaluationFlags evaluation;
 };
 
-/// The file's text with the reference after it; a model that does not see the reference cannot be right.
+/// Reads a prompt and appends the reference, because a model cannot solve the task without it.
 Result<Prompt> read_prompt(const std::string& file, const TaskSource& task) {
   KERNELGEN_TRY(auto text, read_file(file));
   if (text.find(task.text) == text.npos)
@@ -69,7 +69,7 @@ Result<Prompt> make_prompt(const GenerateOptions& options, Target target, Contex
   return builder->build(request);
 }
 
-/// "kernel.cpp" for the only sample, "kernel_s2.cpp" for the second of several.
+/// The path of a sample: "kernel.cpp" for the only one, "kernel_s2.cpp" for the second of several.
 std::string sample_path(const std::string& path, int sample, int samples) {
   if (samples == 1) return path;
   std::filesystem::path numbered(path);
@@ -77,10 +77,10 @@ std::string sample_path(const std::string& path, int sample, int samples) {
   return numbered.string();
 }
 
-/// Files that the sample's reply goes into.
+/// The files for a sample's reply.
 struct SampleFiles {
   std::string code;
-  /// Empty: the whole reply is kept only when it holds no code.
+  /// File for the whole reply; empty: the reply is written only if it has no code.
   std::string response;
 };
 
@@ -90,7 +90,7 @@ SampleFiles files_of(const GenerateOptions& options, int sample) {
   return files;
 }
 
-/// A reply costs money: before one is asked for, it is known that it can be written.
+/// Checks that the files can be written before a reply is paid for.
 Result<void> check_outputs(const GenerateOptions& options) {
   for (int sample = 1; sample <= options.samples; ++sample) {
     const auto files = files_of(options, sample);
@@ -100,7 +100,7 @@ Result<void> check_outputs(const GenerateOptions& options) {
   return {};
 }
 
-/// Writes the reply, and its code where there is some. Says why there is none; nothing when there is.
+/// Writes the reply and its code. Returns why there is no code; nothing if there is.
 Result<std::optional<std::string>> write_sample(const SampleFiles& files, Target target, const Reply& reply) {
   const auto extracted = extract_code(reply, target);
   const auto response = extracted.code || !files.response.empty() ? files.response : files.code + ".reply.txt";
@@ -110,7 +110,7 @@ Result<std::optional<std::string>> write_sample(const SampleFiles& files, Target
   return std::optional<std::string>();
 }
 
-/// What became of the samples. Each is written as soon as it is there, because others may take minutes. Thread-safe.
+/// Collects the results of samples. Each is written at once, because others may take minutes. Thread-safe.
 class Samples {
  public:
   Samples(const GenerateOptions& options, Target target, std::ostream& out)
@@ -122,7 +122,7 @@ class Samples {
     if (!reply) return note({reply.error().code, name + reply.error().to_line()});
     auto written = write_sample(files_of(options_, sample), target_, *reply);
     if (!written)
-      return note({written.error().code, name + written.error().to_line() + keep_elsewhere(sample, *reply)});
+      return note({written.error().code, name + written.error().to_line() + write_to_fallback(sample, *reply)});
     if (!*written)
       ++with_code_;
     else if (!without_code_)
@@ -130,9 +130,9 @@ class Samples {
   }
 
   [[nodiscard]] int with_code() const { return with_code_; }
-  /// Why the first of the replies without code has none.
+  /// The reason why the first reply without code has none.
   [[nodiscard]] const std::optional<std::string>& without_code() const { return without_code_; }
-  /// The first failure that is none of the model's.
+  /// The first failure that is not the model's.
   [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
 
  private:
@@ -140,8 +140,8 @@ class Samples {
     if (!problem_) problem_ = std::move(error);
   }
 
-  /// Where the reply is instead, for a message.
-  [[nodiscard]] std::string keep_elsewhere(int sample, const Reply& reply) {
+  /// Writes a reply to a fallback place, and returns a message about it.
+  [[nodiscard]] std::string write_to_fallback(int sample, const Reply& reply) {
     const auto kept = write_fallback_file({}, "sample" + std::to_string(sample) + ".txt", reply.text);
     if (kept) return "; the reply is in " + kept->string();
     out_ << reply.text << '\n';
@@ -173,7 +173,7 @@ void ask_for_samples(const GenerateOptions& options, const Prompt& prompt, LLMCl
 }
 
 Result<ExitCode> generate(const GenerateOptions& options, Context& context) {
-  // Without a source, a Python file can be either; a ModelNew without Triton is the weaker claim.
+  // Without a source, .py fits torch and triton. It means torch, which demands less of the model.
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.output, ""));
   KERNELGEN_TRY(const auto client, context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict));
   KERNELGEN_CHECK(check_outputs(options));

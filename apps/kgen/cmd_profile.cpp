@@ -106,16 +106,16 @@ Result<ExitCode> show(const Profile& profile, const std::optional<GpuFacts>& gpu
   else if (!profile.unavailable)
     context.out << render_profile(profile, findings,
                                   {.width = terminal.interactive ? terminal.width : 0, .color = terminal.color});
-  const auto tell = [&](const std::string& what, const ProfileUnavailable& why) {
+  const auto report = [&](const std::string& what, const ProfileUnavailable& why) {
     context.err << "kgen: " << what << ": " << why.reason << (why.remedy.empty() ? "" : "; ")
                 << add_option_hints(why.remedy) << '\n';
   };
   if (profile.unavailable) {
-    tell("it cannot be profiled", *profile.unavailable);
+    report("it cannot be profiled", *profile.unavailable);
     return ExitCode::NotCorrect;
   }
   if (!profile.no_counters) return ExitCode::Success;
-  tell("no counters", *profile.no_counters);
+  report("no counters", *profile.no_counters);
   return ExitCode::MachineLacks;
 }
 
@@ -134,9 +134,7 @@ Result<ExitCode> read_reports(const ProfileOptions& options, Context& context) {
 
 Result<ExitCode> run(const ProfileOptions& options, Context& context) {
   if (!options.reports.empty()) return read_reports(options, context);
-  if (options.problem.empty())
-    return Error{ErrorCode::InvalidArgument,
-                 "--problem is needed: the task whose module, or whose kernel, is profiled"};
+  if (options.problem.empty()) return Error{ErrorCode::InvalidArgument, "--problem is needed: the task to profile"};
   KERNELGEN_TRY(auto request, make_request(options, context));
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(const auto gpu, choose_device(options, request.candidate, installation, context));

@@ -62,7 +62,7 @@ Result<std::optional<Attempt>> read_attempt(const PromptOptions& options, Target
   return std::optional(std::move(attempt));
 }
 
-/// Takes the description from the record where it holds one of this very task, and runs the reference otherwise.
+/// Takes the description from the record if it describes this task, and runs the reference otherwise.
 Result<TaskDescription> describe_task(const PromptRequest& request, const PromptOptions& options, Context& context) {
   EvaluationOptions evaluation;
   evaluation.precision = options.precision;
@@ -92,7 +92,7 @@ std::string to_json_text(const Prompt& prompt) {
                          {"text", prompt.text}});
 }
 
-/// Reads the profile, if one was given, and adds what it means for this step.
+/// Reads the profile, if one was given, and adds its findings for this step.
 Result<void> read_profile(const PromptOptions& options, const std::optional<GpuFacts>& gpu, PromptRequest& request) {
   if (options.profile.empty()) return {};
   KERNELGEN_TRY(const auto text, read_file(options.profile));
@@ -136,7 +136,7 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
 }
 
 Result<ExitCode> run_prompt(const PromptOptions& options, Context& context) {
-  // Everything cheap is checked before the reference is run.
+  // Cheap checks come before the reference is run.
   KERNELGEN_TRY(const auto builder, make_builder(options, context));
   KERNELGEN_TRY(auto request, make_request(options, context));
   KERNELGEN_TRY(request.description, describe_task(request, options, context));

@@ -15,7 +15,7 @@ struct ReportOptions {
 
 Result<ExitCode> run(const ReportOptions& options, Context& context) {
   KERNELGEN_TRY(const auto runs, read_results(options.directory));
-  // The table comes first: it is shown even where the reports cannot be written, as in results of another user.
+  // The table is shown first, even if the reports cannot be written, as in results of another user.
   const auto& terminal = context.out_terminal;
   context.out << (options.json ? summary_json(runs) : summary_table(runs, terminal.interactive ? terminal.width : 0));
   KERNELGEN_CHECK(write_reports(options.directory));

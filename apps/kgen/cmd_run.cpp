@@ -57,7 +57,7 @@ std::chrono::seconds to_seconds(double number) {
   return std::chrono::seconds(std::max<std::int64_t>(std::llround(number), 1));
 }
 
-/// Finds the device before anything is spent: a GPU that is missing would otherwise be noticed with the first reply.
+/// Finds the device before any request is paid for; a missing GPU would otherwise be noticed after the first reply.
 Result<PromptDevice> choose_device(const RunOptions& options, Target target, Context& context) {
   const auto& flags = options.evaluation;
   return find_prompt_device({.target = target,
@@ -121,7 +121,7 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   return request;
 }
 
-/// `unrecorded` is set when the client is destroyed and a reply could not be recorded.
+/// Makes the client. `unrecorded` is set if a reply could not be recorded by the time the client is destroyed.
 Result<std::unique_ptr<LLMClient>> make_client(const RunOptions& options, Context& context,
                                                std::optional<Error>& unrecorded) {
   KERNELGEN_TRY(auto client, context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict));
@@ -130,7 +130,7 @@ Result<std::unique_ptr<LLMClient>> make_client(const RunOptions& options, Contex
                                [&unrecorded](const Error& error) { unrecorded = error; });
 }
 
-/// What ended the run before it was over. The journal is on disk, so that the same command can go on.
+/// The error of an unfinished run. Its journal is on disk, so the same command can resume it.
 Error stopped(Error error) {
   if (error.code == ErrorCode::Cancelled) error.message += "; the same command goes on from here";
   if (error.code == ErrorCode::Pending) error.message += "; the run is paused, and the same command goes on from here";
@@ -185,7 +185,7 @@ std::string describe(const FlowOutcome& outcome, const std::string& directory) {
   return text + fmt::format("{}: prompts, replies, kernels, records\n", directory);
 }
 
-/// Shows the time that passes and the waits that get shorter while nothing else happens. Ends with the thread.
+/// Starts a thread that updates the times in the status.
 std::jthread keep_fresh(RunDisplay& display, const Terminal& terminal) {
   if (!terminal.interactive) return {};
   return std::jthread([&display](const std::stop_token& stop) {
@@ -216,7 +216,7 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
       [&](const FlowNotice& notice) { display.see(notice); }, context.stop);
   ticker = {};
   display.finish();
-  // Also after an error: what was found so far is worth a report.
+  // Reports are written after an error, too.
   auto reported = write_reports(options.results);
   client.reset();
   if (!outcome) return stopped(std::move(outcome).error());
@@ -224,7 +224,7 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   if (unrecorded) return *unrecorded;
   if (reported) return exit_code_for(*outcome);
   if (reported.error().code != ErrorCode::Busy) return std::move(reported).error();
-  // The reports are of all runs of the directory: this one is complete without them.
+  // Failing to write reports does not fail the run, because they cover all runs of the directory.
   context.err << "kgen: " << reported.error().to_line() << '\n';
   return exit_code_for(*outcome);
 }

@@ -26,7 +26,7 @@ struct WorkerCommandOptions {
   std::optional<int> jobs;
 };
 
-/// A mistyped directory must not be made, and then be served for ever without a request.
+/// Checks that the directory exists. A mistyped one must not be created and served for ever.
 Result<void> check_spool(const WorkerCommandOptions& options) {
   std::error_code ignored;
   if (options.create || std::filesystem::exists(options.spool, ignored)) return {};
@@ -95,7 +95,7 @@ Command make_worker_command(Context& context) {
                    .needs = "--spool"},
                   {.name = "--status",
                    .value_name = "DIR",
-                   .help = "Judge nothing; show who serves this directory, what waits and what is judged",
+                   .help = "Judge nothing; show the workers, waiting requests and running ones of this directory",
                    .value = values::directory(options->status),
                    .excludes = {"--spool"}},
                   {.name = "--json",

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t k_shown_bytes = 80;
 
-/// A value as a message shows it.
+/// A value as it is shown in a message.
 std::string shown(const std::string& text) { return text.empty() ? "\"\"" : sanitize_line(text, k_shown_bytes); }
 
 Error expected(const std::string& what, const std::string& text) {

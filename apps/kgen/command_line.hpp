@@ -19,28 +19,28 @@
 
 namespace kernelgen::cli {
 
-/// What a shell offers for a value, besides Value::completions.
+/// The kind of names that a shell completes a value with, besides Value::completions.
 enum class Completion { None, Files, Directories, Programs };
 
-/// How a value is written in a configuration file.
+/// The notation of a value in a configuration file.
 enum class Notation { Boolean, Number, Text };
 
-/// What an option takes, and where its value goes.
+/// The values that an option accepts, and where they are stored.
 struct Value {
   /// Checks the text of one value and stores it. The error says what was expected, without the option's name.
   std::function<Result<void>(const std::string&)> store;
-  /// The value that holds without the option; empty: none.
+  /// The default value; empty: none.
   std::string default_text{};
   Notation notation = Notation::Text;
   /// Values, or beginnings of values, that a shell offers.
   std::vector<std::string> completions{};
   Completion completion = Completion::None;
-  /// Names with commas between them.
+  /// True for names that are separated by commas.
   bool is_list = false;
 };
 
-/// Why the kgen.toml of a task's folder may not set an option. Such a file comes with a task from elsewhere, so it may
-/// set what shapes a search, and nothing that runs programs, writes files, spends money or makes a verdict weaker.
+/// The reason why the kgen.toml of a task's folder may not set an option. Such a file may come from a stranger, so it
+/// may shape a search, but not run programs, write files, spend money or weaken a verdict.
 enum class TaskFileRule {
   Allowed,
   NotAboutTask,
@@ -56,7 +56,7 @@ struct Option {
   std::string name;
   /// Further names, shown with the first one: "-h", "--task".
   std::vector<std::string> aliases{};
-  /// Names that earlier versions had; understood, and shown nowhere.
+  /// Names of earlier versions, which are accepted but not shown.
   std::vector<std::string> retired{};
   /// "FILE"; empty for an option without a value.
   std::string value_name{};
@@ -73,9 +73,9 @@ struct Option {
   /// Name and value of the environment variable that stands in for the option; nothing when there is none.
   std::string variable{};
   std::string variable_value{};
-  /// Means the same in every command that has it, so it may stand at the top of a configuration file.
+  /// True if the option means the same in every command, so that it may be set at the top of a configuration file.
   bool is_shared = false;
-  /// No configuration file may set it: it says what kgen does now.
+  /// True if no configuration file may set it, because it belongs to one call of kgen.
   bool is_command_line_only = false;
   TaskFileRule task_file = TaskFileRule::NotAboutTask;
 
@@ -91,12 +91,12 @@ struct Command {
   std::vector<Option> options{};
   /// Called once all options have their values.
   std::function<Result<ExitCode>()> run{};
-  /// The option that names the task, whose folder may hold a kgen.toml; empty: none does.
+  /// The option that names the task, for the kgen.toml in its folder; empty: the command has none.
   std::string task_option{};
-  /// Left out of help and completion.
+  /// True if it is left out of help and completion.
   bool is_hidden = false;
 
-  /// By any of its names; nullptr when there is none.
+  /// The option with this name or alias; nullptr if there is none.
   [[nodiscard]] const Option* find(std::string_view option_name) const;
 };
 
@@ -112,24 +112,24 @@ inline constexpr double k_day_seconds = 86400;
 
 /// Checks of a text. Their errors say what was expected.
 [[nodiscard]] Result<std::int64_t> parse_whole_number(const std::string& text, Range<std::int64_t> range);
-/// Both ends included; `above_least` leaves the lower one out.
+/// Parses a number within a range, both ends included.
 [[nodiscard]] Result<double> parse_number(const std::string& text, Range<double> range);
-/// "512MB", "8GB", "1.5 GiB", or bytes; units are powers of 1024.
+/// Parses a size in bytes: "512MB", "8GB", "1.5 GiB", or a number. Units are powers of 1024.
 [[nodiscard]] Result<std::uint64_t> parse_size(const std::string& text);
-/// For a name that is none of `names`: "expected cpp, cuda or triton; did you mean cuda?".
+/// The error for a name that is not among `names`: "expected cpp, cuda or triton; did you mean cuda?".
 [[nodiscard]] Error unknown_name(const std::string& text, const std::vector<std::string>& names);
 
-/// "0.7"; the shortest text that reads back as the same number.
+/// The shortest text that reads back as the same number: "0.7".
 [[nodiscard]] std::string to_text(double number);
 
-/// What options take. Each checks a text and stores what it means in a place, which outlives the value.
+/// Values of options. Each checks a text and stores its value in a variable, which must outlive the Value.
 namespace values {
 
-/// True once the option is given; --name=false turns it off where a configuration file turned it on.
+/// A flag: true if the option is given. --name=false overrides a configuration file that sets it.
 [[nodiscard]] Value flag(bool& place);
-/// Anything but an empty text.
+/// Any text except an empty one.
 [[nodiscard]] Value text(std::string& place);
-/// Every text that is given, in its order.
+/// All given texts, in their order.
 [[nodiscard]] Value texts(std::vector<std::string>& place);
 [[nodiscard]] Value file(std::string& place);
 [[nodiscard]] Value files(std::vector<std::string>& place);
@@ -158,8 +158,8 @@ template <class T>
   return value;
 }
 
-/// A value of an enumeration, into a place of its type or an optional one. `parse` decides what is known; `names` are
-/// what is offered.
+/// A value of an enumeration, stored in a variable of its type or an optional one. `parse` accepts names; `names` are
+/// offered for completion.
 template <class T, class E>
 [[nodiscard]] Value enumeration(T& place, std::vector<std::string> names, std::optional<E> (*parse)(std::string_view)) {
   Value value{.completions = names};

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The commands of kgen: a description of their options each, and one call of the library.
+/// The commands of kgen. Each describes its options and makes one call of the library.
 
 #include <functional>
 #include <iosfwd>
@@ -22,10 +22,10 @@
 
 namespace kernelgen::cli {
 
-/// The largest source file of a kernel that is read.
+/// Maximal size of the source file of a kernel.
 inline constexpr std::size_t k_max_source_bytes = 16u << 20;
 
-/// The world that a command works in. Commands borrow it; tests bring their own.
+/// The environment and services of a command. Commands borrow it; tests replace it.
 struct Context {
   Environment environment;
   std::ostream& out;
@@ -34,13 +34,13 @@ struct Context {
   Terminal err_terminal;
   std::function<Result<std::unique_ptr<Benchmarker>>(WorkerBenchmarkerOptions)> make_benchmarker;
   std::function<Result<Installation>()> find_installation;
-  /// make_llm_client with this process's keys.
+  /// Calls make_llm_client with this process's API keys.
   std::function<Result<std::unique_ptr<LLMClient>>(std::string_view spec, Waiting, ReplayMode)> make_llm;
   ProcessRunner& processes;
   std::stop_token stop;
 };
 
-/// Each describes one command. The command borrows `context`.
+/// Descriptions of the commands, which borrow `context`.
 [[nodiscard]] Command make_run_command(Context& context);
 [[nodiscard]] Command make_generate_command(Context& context);
 [[nodiscard]] Command make_eval_command(Context& context);
@@ -51,14 +51,15 @@ struct Context {
 [[nodiscard]] Command make_devices_command(Context& context);
 [[nodiscard]] Command make_doctor_command(Context& context);
 [[nodiscard]] Command make_worker_command(Context& context);
-/// Completion scripts, and the manual page. They describe all commands, these two included.
+/// Commands that print completion scripts and the manual page, which cover all commands.
 [[nodiscard]] Command make_completion_command(Context& context);
 [[nodiscard]] Command make_man_command(Context& context);
 
 /// All commands in the order of the help, with the options that every command has.
 [[nodiscard]] std::vector<Command> make_commands(Context& context);
 
-/// kgen without a process around it: parses, runs, and reports errors as one line on context.err.
+/// Runs kgen within this process: parses the arguments, runs the command, and reports an error as one line on
+/// context.err.
 [[nodiscard]] int run_kgen(const std::vector<std::string>& arguments, Context& context);
 
 }  // namespace kernelgen::cli

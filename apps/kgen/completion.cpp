@@ -9,7 +9,7 @@
 namespace kernelgen::cli {
 namespace {
 
-/// `text` with each of `characters` behind a backslash.
+/// `text` with a backslash before each of `characters`.
 std::string escaped(std::string_view text, std::string_view characters) {
   std::string result;
   for (const char c : text) {
@@ -19,7 +19,7 @@ std::string escaped(std::string_view text, std::string_view characters) {
   return result;
 }
 
-/// A word of a shell, between single quotes, which it may hold itself.
+/// A word for a shell in single quotes. It may contain single quotes.
 std::string shell_quoted(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -50,8 +50,8 @@ bool takes_value(const Option& option) { return !option.is_argument() && !option
 
 // ---- bash
 
-/// Lines that offer the values of an option or an argument.
-std::string bash_offer(const Option& option) {
+/// Shell code that completes the values of an option or an argument.
+std::string bash_completions(const Option& option) {
   switch (option.value.completion) {
     case Completion::Files:
       return "_kgen_offer -f";
@@ -72,12 +72,13 @@ std::string bash_command(const Command& command) {
   std::string argument = ":";
   for (const auto& option : command.options) {
     if (option.is_argument()) {
-      argument = bash_offer(option);
+      argument = bash_completions(option);
       continue;
     }
     const auto own = names_of(option);
     names.insert(names.end(), own.begin(), own.end());
-    if (takes_value(option)) text += fmt::format("        {}) {}; return ;;\n", join(own, "|"), bash_offer(option));
+    if (takes_value(option))
+      text += fmt::format("        {}) {}; return ;;\n", join(own, "|"), bash_completions(option));
   }
   text += "      esac\n";
   text += fmt::format("      if [[ $word == -* ]]; then _kgen_offer -W {}; else {}; fi ;;\n",

@@ -10,7 +10,7 @@ namespace kernelgen::cli {
 /// The shells that completion scripts are written for.
 enum class Shell { Bash, Zsh, Fish };
 
-/// A script that completes commands, options, enumerated values and files. It says all itself: kgen is not run.
+/// A script that completes commands, options, enumerated values and files without running kgen.
 [[nodiscard]] std::string render_completion(Shell shell, const std::vector<Command>& commands);
 
 }  // namespace kernelgen::cli

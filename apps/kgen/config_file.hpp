@@ -11,10 +11,10 @@ namespace kernelgen::cli {
 
 /// One key of a configuration file.
 struct ConfigEntry {
-  /// The command that it is for; empty: it stands above all sections.
+  /// The command of the section; empty: the key is above all sections.
   std::string section;
   std::string key;
-  /// As on a command line; several for a TOML array.
+  /// The values as texts of a command line; several for a TOML array.
   std::vector<std::string> values;
   bool is_boolean = false;
   int line = 0;
@@ -29,7 +29,7 @@ struct ConfigFile {
 /// Reads TOML with sections that are one level deep. InvalidArgument with path, line and key for anything else.
 [[nodiscard]] Result<ConfigFile> parse_config(std::string_view text, const std::filesystem::path& path);
 
-/// Reads a file. The error names it.
+/// Reads a configuration file. Errors name it.
 [[nodiscard]] Result<ConfigFile> read_config(const std::filesystem::path& path);
 
 /// "PATH:LINE".

@@ -33,7 +33,7 @@ ProgressDisplay::~ProgressDisplay() { clear(); }
 void ProgressDisplay::show(const EvaluationProgress& progress) {
   std::string line = sanitize_line(progress.phase, k_max_line);
   if (!terminal_.interactive) {
-    // A log gets a line for each phase, and not one for each count within it.
+    // A log gets one line per phase, and none for progress within it.
     if (progress.phase == phase_) return;
     phase_ = progress.phase;
   }

@@ -9,14 +9,14 @@
 
 namespace kernelgen::cli {
 
-/// What is known about the terminal behind an output stream.
+/// Properties of the terminal behind an output stream.
 struct Terminal {
   bool interactive = false;
   bool color = false;
   std::size_t width = 80;
 };
 
-/// Asks the terminal behind a descriptor. `columns`, from COLUMNS, wins over the width that the terminal tells.
+/// Queries the terminal behind a descriptor. `columns`, from COLUMNS, overrides the width of the terminal.
 [[nodiscard]] Terminal inspect_terminal(int fd, bool no_color, std::size_t columns);
 
 /// Shows the steps of an evaluation: one line that is rewritten in place on a terminal and erased at the end, one
@@ -31,7 +31,7 @@ class ProgressDisplay {
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
   void show(const EvaluationProgress& progress);
-  /// Erases the line, so that an ordinary one can be written.
+  /// Erases the line, so that other output can be written.
   void clear() noexcept;
 
  private:

@@ -20,10 +20,10 @@ struct Environment {
   std::map<std::string, std::string> clean;
 };
 
-/// Reads the variables that kgen knows.
+/// Reads the variables of kgen.
 [[nodiscard]] Environment read_environment(const std::map<std::string, std::string>& variables);
 
-/// The directory of the option, or else that of the environment. InvalidArgument says how to name one.
+/// The cache directory of the option, else of the environment. InvalidArgument says how to set one.
 [[nodiscard]] Result<std::string> choose_cache_dir(const std::string& option, const Environment& environment);
 
 }  // namespace kernelgen::cli

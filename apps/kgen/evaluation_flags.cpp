@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* k_evaluation = "Evaluation";
 
-/// The targets that kernels are judged for today.
+/// The targets for which kernels can be evaluated.
 const std::vector<std::string> k_built_targets{"cpp", "cuda", "torch", "triton"};
 const std::vector<std::string> k_targets{"cpp", "cuda", "hip", "hipkittens", "torch", "triton"};
 

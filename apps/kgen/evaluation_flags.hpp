@@ -13,7 +13,7 @@
 
 namespace kernelgen::cli {
 
-/// The values of the options that every command has which lets kernels be judged.
+/// Values of the options that all commands share which evaluate kernels.
 struct EvaluationFlags {
   std::vector<std::string> shrink;
   std::string launch_prefix;
@@ -32,7 +32,7 @@ struct EvaluationFlags {
 /// Adds the options of `flags`, which must outlive them, under the heading "Evaluation".
 void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags, const Environment& environment);
 
-/// --no-wait, with what it means for the command.
+/// The option --no-wait, with help for the command.
 [[nodiscard]] Option no_wait_option(EvaluationFlags& flags, std::string help);
 
 /// Options that several commands have, each with its own help.
@@ -46,25 +46,25 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 [[nodiscard]] Option python_option(std::string& python, const Environment& environment);
 [[nodiscard]] Option cache_dir_option(std::string& directory, std::string help);
 
-/// A target that kernels are judged for, and any target that has a name.
+/// The value of an option that takes a supported target, or any target.
 [[nodiscard]] Value built_target(std::string& target);
 [[nodiscard]] Value named_target(std::optional<Target>& target);
 
-/// The options of an evaluation as the library takes them.
+/// The library's options for an evaluation.
 [[nodiscard]] Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags);
 
-/// Tells whether to wait for work that is done elsewhere.
+/// Whether to wait for work that is done outside this process.
 [[nodiscard]] Waiting waiting_of(const EvaluationFlags& flags);
 
 /// Makes the benchmarker that the options name: a worker, behind the launch prefix if there is one, or a spool
 /// directory.
 [[nodiscard]] Result<std::unique_ptr<Benchmarker>> make_benchmarker(const EvaluationFlags& flags, Context& context);
 
-/// A target by its name. Unsupported for one that is not built yet.
+/// Parses the name of a target. Unsupported for a target that is not implemented yet.
 [[nodiscard]] Result<Target> parse_built_target(const std::string& name);
 
-/// The target that --target names, or else the one that the file's name or its source tells. InvalidArgument says what
-/// to pass where neither does.
+/// The target of --target, else the one of the file's suffix or its source. InvalidArgument says what to pass if there
+/// is none.
 [[nodiscard]] Result<Target> choose_built_target(const std::string& name, const std::string& path,
                                                  const std::string& source);
 

@@ -6,7 +6,7 @@ namespace kernelgen::cli {
 
 namespace {
 
-/// Whether the record's times may be called a result: there are some, and no label takes them back.
+/// True if the record's times are a result: they exist, and no label invalidates them.
 bool has_result_time(const EvaluationRecord& record) {
   const auto interpreted = [](const std::string& label) { return label.starts_with("interpreter"); };
   return record.timing && record.timing->speedup_call.value > 0 &&

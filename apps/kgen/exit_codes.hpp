@@ -18,7 +18,7 @@ enum class ExitCode {
   Interrupted = 130,
 };
 
-/// What a record says about its candidate, in the order of the exit codes. Headline and exit code both follow from it.
+/// The verdict of a record, in the order of the exit codes. It determines both the headline and the exit code.
 enum class VerdictClass {
   Faster,        ///< correct, and the whole interval of speedup_call is above 1
   NoDifference,  ///< correct, and the interval contains 1

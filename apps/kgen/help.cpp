@@ -11,9 +11,9 @@ namespace kernelgen::cli {
 namespace {
 
 constexpr std::size_t k_column = 28;
-/// The footer's lines where the terminal does not say how wide they may be.
+/// Width of the footer if the terminal's is unknown.
 constexpr std::size_t k_footer_columns = 100;
-/// A terminal that is narrower gets lines that it breaks itself.
+/// Minimal width for wrapping; narrower terminals break lines themselves.
 constexpr std::size_t k_least_columns = 60;
 
 /// "  NAME   text", the text wrapped below itself.

@@ -9,7 +9,7 @@
 
 namespace kernelgen::cli {
 
-/// What kgen answers to the shell, for people.
+/// An exit code of kgen, explained for a person.
 struct ExitCodeMeaning {
   ExitCode code;
   std::string_view meaning;
@@ -19,7 +19,7 @@ struct ExitCodeMeaning {
 inline constexpr std::string_view k_kgen_summary =
     "Has language models write kernels that replace PyTorch modules, and judges them.";
 
-/// The options of one heading, "Options" first and then in the order of their first option.
+/// The options under one heading.
 struct OptionGroup {
   std::string name;
   std::vector<const Option*> options;

@@ -5,9 +5,9 @@
 
 namespace kernelgen::cli {
 
-/// Turns SIGINT, SIGTERM and SIGHUP into a stop request; a second one ends the process at once with exit code 130.
-/// A thread of its own waits for them, so that nothing runs inside a signal handler.
-/// Make it before any other thread: threads inherit the blocked signals.
+/// Turns SIGINT, SIGTERM and SIGHUP into a stop request; a second one ends the process at once with exit code 130. A
+/// separate thread waits for the signals, so nothing runs inside a signal handler. It must be created before any other
+/// thread, because threads inherit the blocked signals.
 class Interruption {
  public:
   Interruption();

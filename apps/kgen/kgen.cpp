@@ -33,7 +33,7 @@ std::size_t help_width(const Context& context) {
   return context.out_terminal.interactive ? context.out_terminal.width : 0;
 }
 
-/// An option of kgen itself: what comes of it is decided before values are stored.
+/// An option of kgen itself, which is handled before values are stored.
 Option general_option(std::string name, std::string value_name, std::string help, Value value) {
   value.store = [](const std::string& text) -> Result<void> {
     return text.empty() ? Result<void>(Error{ErrorCode::InvalidArgument, "expected a value, not an empty one"})
@@ -89,7 +89,7 @@ std::optional<int> answer_general(const std::vector<std::string>& arguments, con
   return wrong("unknown command " + first + did_you_mean(first, names));
 }
 
-/// The file that --config names, else the user's own where there is one.
+/// The file of --config, else the user's own if there is one.
 Result<std::optional<ConfigFile>> read_user_config(const GivenOptions& given, const std::vector<Command>& commands,
                                                    const Environment& environment) {
   const auto named = given.find("--config");
@@ -109,7 +109,7 @@ Result<std::optional<ConfigFile>> read_task_config(const Command& command, const
   const auto task = settings.find(command.task_option);
   if (task == settings.end()) return std::optional<ConfigFile>();
   const auto path = find_task_file(task->second.values.back(), {.kernelbench_dir = environment.kernelbench_dir});
-  // What is wrong with the task is told when it is read.
+  // Errors in the task are reported when it is read.
   if (!path) return std::optional<ConfigFile>();
   const auto config = path->parent_path() / k_task_file;
   std::error_code ignored;

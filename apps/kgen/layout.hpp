@@ -11,7 +11,7 @@
 
 namespace kernelgen::cli {
 
-/// Starts the line that the cursor is in anew.
+/// The characters that erase the line of the cursor.
 inline constexpr std::string_view k_erase_line = "\r\x1b[K";
 
 inline constexpr std::string_view k_green = "\x1b[32m";
@@ -21,7 +21,7 @@ inline constexpr std::string_view k_red = "\x1b[31m";
 /// `text` between the escape sequences of a color; unchanged where `use_color` is false.
 [[nodiscard]] std::string colored(std::string_view text, std::string_view color, bool use_color);
 
-/// Characters of UTF-8.
+/// Number of characters in a UTF-8 text.
 [[nodiscard]] std::size_t count_characters(std::string_view text);
 
 /// `text` broken at blanks into lines of at most `width` characters; a longer word keeps a line of its own. One line

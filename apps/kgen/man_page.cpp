@@ -8,7 +8,7 @@
 namespace kernelgen::cli {
 namespace {
 
-/// Text for roff: backslashes and dashes are escaped, and no line of it is taken for a request.
+/// Escapes a text for roff: backslashes, dashes, and characters that begin a request.
 std::string roff(std::string_view text) {
   std::string result;
   for (const char c : text) {

@@ -8,7 +8,7 @@
 namespace kernelgen::cli {
 namespace {
 
-/// Stands for a value that is missing; no argument of a process can hold this byte.
+/// Placeholder for a missing value; no argument of a process can contain this byte.
 const std::string k_no_value(1, '\0');
 
 std::string all_names(const Option& option) {
@@ -22,7 +22,7 @@ CLI::Option* bind(CLI::App& app, const Option& option) {
   if (option.is_flag()) return app.add_flag(all_names(option));
   auto* bound = app.add_option(all_names(option), [](const CLI::results_t&) { return true; });
   bound->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  // A missing value is told by name, which CLI11 does not do.
+  // The error names the missing value, which CLI11 does not do.
   if (option.is_argument())
     bound->expected(1);
   else

@@ -8,8 +8,8 @@
 
 namespace kernelgen::cli {
 
-/// The texts of the values that stand on a command line, in their order, by Option::name. An option without a value has
-/// the text "true".
+/// The values on a command line as texts, in their order, by Option::name. An option without a value has the text
+/// "true".
 using GivenOptions = std::map<std::string, std::vector<std::string>>;
 
 /// Splits the arguments after the command's name into options and values. Values are not checked here.

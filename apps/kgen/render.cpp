@@ -30,7 +30,7 @@ class Block {
 
   void headline(std::string_view text, std::string_view color) { text_ += colored(text, color, options_.color) + '\n'; }
 
-  /// Untrusted text is made fit for a terminal. Nothing is said about an empty one.
+  /// Adds a line. Untrusted text is sanitized for a terminal; an empty text adds nothing.
   void fact(std::string_view name, std::string_view text) {
     const std::string clean = sanitize_line(text, k_max_text);
     if (clean.empty()) return;
@@ -41,7 +41,8 @@ class Block {
     }
   }
 
-  /// A line whose blanks matter, such as one of source code. It is cut to the width, and made fit for a terminal.
+  /// Adds a line with significant blanks, such as one of source code. It is cut to the width and sanitized for a
+  /// terminal.
   void quote(std::string_view name, std::string_view line) {
     const std::string clean = sanitize_text(line, k_max_text);
     const bool cut = options_.width > 2 * k_name_width;
@@ -58,7 +59,7 @@ class Block {
   std::string text_;
 };
 
-/// A ratio with three digits, or with as many as tell it from 1.
+/// A ratio with three digits, or with as many as distinguish it from 1.
 std::string ratio_text(double ratio) {
   for (int digits = 3; digits < 7; ++digits)
     if (auto text = fmt::format("{:.{}g}", ratio, digits); text != "1") return text;
@@ -124,7 +125,7 @@ std::string compared_line(const EvaluationRecord& record) {
   return line;
 }
 
-/// The output that was furthest off, over all checked calls.
+/// The output with the largest error in all checked calls.
 std::string error_line(const EvaluationRecord& record) {
   const OutputError* worst = nullptr;
   for (const auto& checked : record.cases)
@@ -135,7 +136,7 @@ std::string error_line(const EvaluationRecord& record) {
                      worst->max_abs, worst->max_scaled, record.tolerance.rtol, record.tolerance.atol);
 }
 
-/// The class of the error, where it says more than the verdict; docs/errors.md lists the classes.
+/// The class of the error, if it says more than the verdict; docs/errors.md lists the classes.
 std::string error_class_line(const EvaluationRecord& record) {
   const auto found = classify_error(record).error_class;
   return is_more_specific(found, record.outcome.to_class()) ? found : "";

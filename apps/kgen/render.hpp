@@ -23,7 +23,7 @@ struct RenderOptions {
 /// The verdict for a person: a headline and one fact a line. Pure. Ends with a line end.
 [[nodiscard]] std::string render_record(const EvaluationRecord& record, const RenderOptions& options);
 
-/// A table of what the doctor found, with the commands that mend things. Pure. Ends with a line end.
+/// A table of the findings of the doctor, with the commands that fix problems. Pure. Ends with a line end.
 [[nodiscard]] std::string render_findings(const std::vector<DoctorFinding>& findings, const RenderOptions& options);
 /// The findings as JSON: {"findings": [{"name", "status", "detail", "remedy"}]}.
 [[nodiscard]] std::string findings_to_json(const std::vector<DoctorFinding>& findings);

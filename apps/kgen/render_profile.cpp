@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t k_default_width = 100;
 constexpr std::size_t k_least_name = 24;
-/// Width of the columns behind the name: launches, time, share, and whose kernel it is.
+/// Width of the columns after the name: launches, time, share, and the kernel's owner.
 constexpr std::size_t k_numbers_width = 40;
 constexpr std::size_t k_shown_kernels = 10;
 constexpr std::size_t k_shown_counters = 3;
@@ -35,13 +35,13 @@ std::string headline(const Profile& profile) {
 }
 
 std::string row(const std::string& name, std::size_t width, const std::string& launches, const std::string& time,
-                const std::string& share, std::string_view whose) {
-  return fmt::format("{:<{}} {:>8} {:>10} {:>6}  {}\n", name, width, launches, time, share, whose);
+                const std::string& share, std::string_view origin) {
+  return fmt::format("{:<{}} {:>8} {:>10} {:>6}  {}\n", name, width, launches, time, share, origin);
 }
 
 std::string kernel_table(const Profile& profile, std::size_t width) {
   const auto name_width = std::max(k_least_name, width - std::min(width, k_numbers_width));
-  auto text = row("kernel", name_width, "launches", "time", "share", "whose");
+  auto text = row("kernel", name_width, "launches", "time", "share", "origin");
   for (std::size_t i = 0; i < std::min(profile.kernels.size(), k_shown_kernels); ++i) {
     const auto& kernel = profile.kernels[i];
     text += row(cut_to_width(sanitize_line(kernel.function, k_line_bytes), name_width), name_width,
@@ -92,7 +92,7 @@ std::string render_profile(const Profile& profile, const std::vector<ProfileFind
 
 std::string profile_to_json(const Profile& profile, const std::vector<ProfileFinding>& findings) {
   auto parsed = parse_json(to_json(profile));
-  // What we have written ourselves is JSON.
+  // The text was written by to_json, so it is valid.
   auto& object = parsed.value().as_object();
   boost::json::array list;
   for (const auto& finding : findings)

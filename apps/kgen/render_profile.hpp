@@ -10,8 +10,8 @@
 
 namespace kernelgen::cli {
 
-/// A profile for a person: kernels, the counters of those that take longest, the findings that matter most. Pure. Ends
-/// with a line end.
+/// A profile for a person: the kernels, counters of the slowest ones, and the most important findings. Pure. Ends with
+/// a line end.
 [[nodiscard]] std::string render_profile(const Profile& profile, const std::vector<ProfileFinding>& findings,
                                          const RenderOptions& options);
 

@@ -24,7 +24,7 @@ std::string describe_worker(const SpoolWorkerStatus& worker) {
                      count_of(static_cast<std::size_t>(std::max(worker.jobs, 0)), "request", "requests"));
 }
 
-/// Lines of a kind of thing, each with what is known about it.
+/// A list of rows of one kind.
 class Rows {
  public:
   Rows(std::string& text, std::size_t width) : text_(text), width_(width) {}
@@ -81,13 +81,13 @@ std::string render_spool_status(const std::string& directory, const SpoolStatus&
     return describe_worker(worker) + ", serves for " + format_duration(worker.serving);
   });
   rows.add_all("dead", status.dead_workers, [](const auto& worker) {
-    return describe_worker(worker) + ", no sign of life for " + format_duration(worker.silent);
+    return describe_worker(worker) + ", no heartbeat for " + format_duration(worker.silent);
   });
   rows.add_all("judged", status.judged, [](const auto& request) {
     return fmt::format("{} by {} for {}", request.id, request.holder, format_duration(request.age));
   });
   rows.add_all("abandoned", status.abandoned, [](const auto& request) {
-    return fmt::format("{} by {}, no sign of life for {}; the next worker takes it", request.id, request.holder,
+    return fmt::format("{} by {}, no heartbeat for {}; the next worker takes it", request.id, request.holder,
                        format_duration(request.age));
   });
   rows.add_all("waits", status.waiting,

@@ -8,7 +8,7 @@
 
 namespace kernelgen::cli {
 
-/// What happens in a spool directory: a headline, the workers, and one line a request. Pure. Ends with a line end.
+/// The status of a spool directory: a headline, the workers, and one line per request. Pure. Ends with a line end.
 [[nodiscard]] std::string render_spool_status(const std::string& directory, const SpoolStatus& status,
                                               const RenderOptions& options);
 /// The status as JSON, with every request.

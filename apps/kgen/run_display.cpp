@@ -15,9 +15,9 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
 constexpr std::size_t k_max_message = 300;
-/// A message below its step begins here.
+/// Indentation of a message below its step.
 constexpr std::size_t k_indent = 4;
-/// Behind its step a message needs at least this many columns.
+/// Minimal number of columns for a message on the line of its step.
 constexpr std::size_t k_least_message = 40;
 
 /// "correct", "compile:redefinition", "worth optimizing", "no_code".
@@ -78,7 +78,7 @@ void RunDisplay::clear() {
 void RunDisplay::finish() {
   const std::scoped_lock lock(mutex_);
   erase();
-  if (!told_) return;
+  if (!progress_time_) return;
   for (const auto& line : render_progress(status(), terminal_.interactive ? terminal_.width : 0)) sink_(line + '\n');
 }
 
@@ -89,7 +89,7 @@ std::string RunDisplay::name_of(int number) const {
 
 void RunDisplay::note(const FlowProgress& progress) {
   progress_ = progress;
-  told_ = clock_();
+  progress_time_ = clock_();
 }
 
 void RunDisplay::note(const EvaluationStep& step) {
@@ -100,9 +100,9 @@ void RunDisplay::note(const EvaluationStep& step) {
 
 void RunDisplay::note(const ActionPaused& pause) {
   running_[pause.action_id] = {pause.reason, clock_() + pause.wait};
-  // Shorter waits are over before anybody has read about them.
-  constexpr std::chrono::seconds k_shortest_told{2};
-  if (pause.wait < k_shortest_told) return;
+  // Shorter pauses end before their line can be read.
+  constexpr std::chrono::seconds k_shortest_shown_pause{2};
+  if (pause.wait < k_shortest_shown_pause) return;
   const auto again = fmt::format("again in {} s", std::chrono::ceil<std::chrono::seconds>(pause.wait).count());
   write_step(pause.action_id, again, "", "", pause.reason);
 }
@@ -145,7 +145,7 @@ void RunDisplay::note_profile(const ProfileTaken& taken) {
 
 RunStatus RunDisplay::status() const {
   const auto now = clock_();
-  const auto since = told_ ? duration_cast<milliseconds>(now - *told_) : milliseconds{0};
+  const auto since = progress_time_ ? duration_cast<milliseconds>(now - *progress_time_) : milliseconds{0};
   RunStatus status{.progress = progress_,
                    .budget = budget_,
                    .elapsed = progress_.spent.time + since,
@@ -162,7 +162,7 @@ RunStatus RunDisplay::status() const {
 void RunDisplay::write_step(const std::string& id, const std::string& outcome, const std::string& score,
                             std::string_view color, const std::string& message) {
   const auto left = fmt::format("{:<24} ", sanitize_line(id, k_max_message));
-  // Nothing stands behind the outcome of a pause.
+  // A pause has no text after its outcome.
   const auto shown = score.empty() && terminal_.interactive ? outcome : fmt::format("{:<32}", outcome);
   const auto right = score.empty() ? std::string() : fmt::format(" {:>7}", score);
   auto text = left + colored(shown, color, terminal_.color && !color.empty()) + right;
@@ -170,7 +170,7 @@ void RunDisplay::write_step(const std::string& id, const std::string& outcome, c
   const auto width = terminal_.interactive ? terminal_.width : 0;
   const auto used = count_characters(left + shown + right) + 2;
   if (clean.empty() || width == 0) return write_line(clean.empty() ? text : text + "  " + clean);
-  // A message that does not fit behind its step stands below it, whole.
+  // A message that does not fit on the line of its step is written below it in full.
   if (width >= used + k_least_message && used + count_characters(clean) <= width)
     return write_line(text + "  " + clean);
   write_line(text);
@@ -187,10 +187,10 @@ void RunDisplay::write_line(const std::string& text) {
 }
 
 void RunDisplay::show_status() {
-  if (!terminal_.interactive || !told_) return;
+  if (!terminal_.interactive || !progress_time_) return;
   // A line that fills the last column would wrap, and a wrapped line cannot be erased.
   const auto lines = render_status(status(), terminal_.width > 1 ? terminal_.width - 1 : 1);
-  // One write, so that the terminal is never seen without its status.
+  // A single write, so that the status does not flicker.
   auto text = take_erasure();
   for (const auto& line : lines) text += (&line == &lines.front() ? "" : "\n") + line;
   sink_(text);

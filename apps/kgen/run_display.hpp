@@ -15,33 +15,33 @@
 
 namespace kernelgen::cli {
 
-/// Shows a search: a line for each step that ended, each new best and each pause. On a terminal the status stands below
-/// them, in place; elsewhere each line begins with how far the search is. Thread-safe.
+/// Shows a search: a line for each step that ended, each new best and each pause. On a terminal the status is below
+/// them and updated in place; elsewhere each line begins with the progress. Thread-safe.
 class RunDisplay {
  public:
   using Sink = std::function<void(std::string_view)>;
   using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-  /// `budget` is shown as the share that is used. The clock is for tests.
+  /// The used share of `budget` is shown. The clock is for tests.
   RunDisplay(Terminal terminal, Sink sink, Budget budget = {}, Clock clock = std::chrono::steady_clock::now);
   ~RunDisplay();
   RunDisplay(const RunDisplay&) = delete;
   RunDisplay& operator=(const RunDisplay&) = delete;
 
-  /// Takes note of an event of an earlier session and shows nothing.
+  /// Adds an event of an earlier session without showing it.
   void remember(const Event& event);
   void see(const FlowNotice& notice);
-  /// Shows the status anew, because time has passed.
+  /// Updates the status, because time has passed.
   void refresh();
-  /// Erases the status, so that ordinary lines can be written. The next notice shows it again.
+  /// Erases the status, so that other output can be written. The next notice shows it again.
   void clear();
-  /// Ends the display with a last line: how long the search took, and what it spent.
+  /// Ends the display with a last line: the time and the resources that the search took.
   void finish();
 
  private:
   struct Running {
     std::string doing;
-    /// When it goes on; unset: it does not wait.
+    /// The end of its pause; unset: it does not wait.
     std::optional<std::chrono::steady_clock::time_point> until{};
   };
 
@@ -54,13 +54,13 @@ class RunDisplay {
   [[nodiscard]] std::string name_of(int number) const;
   [[nodiscard]] RunStatus status() const;
 
-  /// Writes "id outcome score", colored, and the message behind or below it.
+  /// Writes "id outcome score", colored, and the message after or below it.
   void write_step(const std::string& id, const std::string& outcome, const std::string& score, std::string_view color,
                   const std::string& message);
   void write_line(const std::string& text);
   void show_status();
   void erase();
-  /// The characters that erase the status; from then on there is none.
+  /// Returns the characters that erase the status, and forgets the status.
   [[nodiscard]] std::string take_erasure();
 
   const Terminal terminal_;
@@ -69,14 +69,14 @@ class RunDisplay {
   const Clock clock_;
   const std::chrono::steady_clock::time_point began_;
   std::mutex mutex_;
-  /// By action id.
+  /// Running actions by id.
   std::map<std::string, Running> running_;
   std::map<int, std::string> ids_;
   FlowProgress progress_;
-  /// When the progress was told; unset: nothing has happened yet.
-  std::optional<std::chrono::steady_clock::time_point> told_;
+  /// Time of the last progress notice; unset: there was none yet.
+  std::optional<std::chrono::steady_clock::time_point> progress_time_;
   int session_actions_ = 0;
-  /// Lines of the status on the terminal.
+  /// Number of lines of the status on the terminal.
   std::size_t shown_lines_ = 0;
 };
 

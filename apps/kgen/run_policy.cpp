@@ -11,13 +11,13 @@
 namespace kernelgen::cli {
 namespace {
 
-/// `others` are the values that stand for several names or for none.
+/// Checks names of an option. `group_names` are the values that mean several names or none.
 Result<void> check_names(const std::string& option, const std::vector<std::string>& names,
-                         std::vector<std::string> known, const std::vector<std::string>& others) {
+                         std::vector<std::string> known, const std::vector<std::string>& group_names) {
   const auto is_known = [&](const auto& name) { return std::find(known.begin(), known.end(), name) != known.end(); };
   const auto wrong = std::find_if_not(names.begin(), names.end(), is_known);
   if (wrong == names.end()) return {};
-  known.insert(known.end(), others.begin(), others.end());
+  known.insert(known.end(), group_names.begin(), group_names.end());
   auto error = unknown_name(*wrong, known);
   error.message = option + ": " + error.message;
   return error;
@@ -93,7 +93,7 @@ Option ratio_option(std::string name, double& place, std::string help) {
   return search_option(std::move(name), "X", std::move(help), values::number(place, {0, k_most}));
 }
 
-/// Names with commas between them.
+/// The value of an option that takes names separated by commas.
 Value name_list(std::string& place, std::vector<std::string> completions) {
   auto value = values::text(place);
   value.completions = std::move(completions);
@@ -104,10 +104,10 @@ Value name_list(std::string& place, std::vector<std::string> completions) {
 void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
   auto& hybrid = search.hybrid;
   options.push_back(count_option("--seeds", hybrid.seeds, "hybrid: first kernels, different on purpose"));
-  options.push_back(count_option("--seed-repairs", hybrid.seed_repairs, "hybrid: attempts to mend a seed"));
+  options.push_back(count_option("--seed-repairs", hybrid.seed_repairs, "hybrid: attempts to repair a seed"));
   options.push_back(
-      count_option("--optimize-repairs", hybrid.optimize_repairs, "hybrid: attempts to mend an optimized kernel"));
-  options.push_back(count_option("--stage-repairs", hybrid.stage_repairs, "hybrid: attempts to mend a stage"));
+      count_option("--optimize-repairs", hybrid.optimize_repairs, "hybrid: attempts to repair an optimized kernel"));
+  options.push_back(count_option("--stage-repairs", hybrid.stage_repairs, "hybrid: attempts to repair a stage"));
   options.push_back(search_option("--stages", "SET", "hybrid: three, four, none, or stages in their order: A,B,C",
                                   name_list(search.stages, {"three", "four", "none"})));
   options.push_back(
@@ -118,7 +118,7 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
   options.push_back(
       ratio_option("--threshold", hybrid.threshold, "hybrid: no stages for a persistent kernel with this score"));
   options.push_back(ratio_option("--epsilon", hybrid.epsilon, "hybrid: a stage must be faster by this fraction"));
-  options.push_back(search_option("--early-exit", "", "hybrid: no stage whose aim the --profile shows as reached",
+  options.push_back(search_option("--early-exit", "", "hybrid: skip stages that the --profile shows as done",
                                   values::flag(search.early_exit)));
   options.push_back(
       ratio_option("--stop-at-score", search.stop_at_score,

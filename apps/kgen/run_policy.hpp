@@ -12,13 +12,13 @@
 
 namespace kernelgen::cli {
 
-/// How `kgen run` searches.
+/// Options of `kgen run` about the search.
 struct SearchOptions {
   std::string policy = "hybrid";
   HybridOptions hybrid;
   RoundsOptions rounds;
   std::string stages = "three";
-  /// Names with commas between them, or "none".
+  /// Names separated by commas, or "none".
   std::string escalations = join(default_escalations(), ",");
   int samples = 3;
   int attempts = 3;

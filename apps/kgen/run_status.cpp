@@ -26,7 +26,7 @@ std::string describe_count(const char* name, std::int64_t used, std::int64_t lim
                      share(static_cast<double>(used), static_cast<double>(limit)));
 }
 
-/// Pieces joined to lines; a piece that does not fit begins a new line, and is cut when it is too long for one.
+/// Joins pieces to lines. A piece that does not fit begins a new line, and is cut if it is too long for one.
 std::vector<std::string> join_pieces(const std::vector<std::string>& pieces, std::string_view separator,
                                      std::size_t width) {
   std::vector<std::string> lines;
@@ -50,7 +50,7 @@ std::string describe_action(const RunningAction& action) {
 std::vector<std::string> describe_running(const RunStatus& status, std::size_t width) {
   if (status.running.empty()) return {"deciding"};
   std::vector<std::string> pieces;
-  // What waits is told first, and counted even where its reason finds no place.
+  // Waiting actions come first, and are counted even if there is no space for the reason.
   auto actions = status.running;
   std::stable_partition(actions.begin(), actions.end(), [](const auto& action) { return action.wait.has_value(); });
   for (const auto& action : actions) pieces.push_back(describe_action(action));
@@ -107,7 +107,7 @@ std::string format_clock(milliseconds duration) {
 }
 
 std::optional<milliseconds> estimate_remaining(const RunStatus& status) {
-  // Below these a pace says nothing: the first actions are asked all at once.
+  // With fewer ended actions the pace means nothing, because the first actions are asked for all at once.
   constexpr int k_least_actions = 3;
   std::optional<milliseconds> remaining;
   if (status.progress.max_actions && status.session_actions >= k_least_actions) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The status of a search in words: how far it is, what it has spent, what runs.
+/// The status of a search as text: its progress, its use of resources, and its running actions.
 
 #include <chrono>
 #include <cstdint>
@@ -13,29 +13,29 @@
 
 namespace kernelgen::cli {
 
-/// One action that is under way.
+/// A running action.
 struct RunningAction {
   std::string id;
-  /// "asking", "timing: 40 pairs", or why it waits.
+  /// Its current step, "asking" or "timing: 40 pairs", or the reason for its pause.
   std::string doing;
-  /// Time until it goes on; unset: it does not wait.
+  /// Time until the end of its pause; unset: it does not wait.
   std::optional<std::chrono::milliseconds> wait{};
 };
 
-/// Everything that the status tells.
+/// The contents of the status.
 struct RunStatus {
   FlowProgress progress;
   Budget budget;
   /// Time that the run has taken, in all its sessions.
   std::chrono::milliseconds elapsed{0};
-  /// The time that this session has taken, and the actions that ended in it.
+  /// Time that this session has taken, and the number of actions that ended in it.
   std::chrono::milliseconds session{0};
   int session_actions = 0;
   std::vector<RunningAction> running{};
 };
 
-/// The most time that the run can still take, as far as that can be told: what its budget leaves, and what its
-/// remaining actions take at the pace of this session. Nothing before some actions have ended. Pure.
+/// Upper estimate of the remaining time, from the rest of the budget and the time of the remaining actions at the pace
+/// of this session. Nothing before some actions have ended. Pure.
 [[nodiscard]] std::optional<std::chrono::milliseconds> estimate_remaining(const RunStatus& status);
 
 /// "2:05 of 10:00 | 3 of at most 22 steps | best seed1 1.52x | tokens 45.2k of 100k (45 %)", in lines of at most
@@ -45,11 +45,11 @@ struct RunStatus {
 /// The status in lines of at most `width` characters: progress first, then what runs, in at most two lines. Pure.
 [[nodiscard]] std::vector<std::string> render_status(const RunStatus& status, std::size_t width);
 
-/// "1.52x", or "-" for nothing.
+/// A score as text: "1.52x", or "-" for none.
 [[nodiscard]] std::string format_score(const std::optional<double>& score);
-/// "950", "12.3k", "4.56M".
+/// A count as text: "950", "12.3k", "4.56M".
 [[nodiscard]] std::string format_count(std::int64_t count);
-/// "0:42", "12:05", "1:02:03".
+/// A duration as text: "0:42", "12:05", "1:02:03".
 [[nodiscard]] std::string format_clock(std::chrono::milliseconds duration);
 
 }  // namespace kernelgen::cli

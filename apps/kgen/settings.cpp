@@ -94,14 +94,14 @@ Result<std::vector<std::string>> values_for(const Option& option, const ConfigFi
   return error_at(file, entry, "expected one value, not a list");
 }
 
-/// Replaces ~ where a shell would.
+/// Replaces ~ at the beginning of paths, as a shell does.
 void expand_home(const Option& option, const std::string& home, std::vector<std::string>& values) {
   if (option.value.completion == Completion::None || home.empty()) return;
   for (auto& value : values)
     if (value == "~" || value.starts_with("~/")) value.replace(0, 1, home);
 }
 
-/// Adds what a file says. A section of the command wins over what stands above all sections.
+/// Adds the settings of a file. The section of the command overrides keys above all sections.
 Result<void> add_file(const Command& command, const ConfigFile& file, Source source, const std::string& home,
                       Settings& settings) {
   for (const bool in_section : {false, true}) {
@@ -151,7 +151,7 @@ Result<void> drop_excluded(const Command& command, Settings& settings) {
   return {};
 }
 
-Result<void> drop_needy(const Command& command, Settings& settings) {
+Result<void> drop_incomplete(const Command& command, Settings& settings) {
   for (const auto& option : command.options) {
     const auto found = settings.find(option.name);
     if (option.needs.empty() || found == settings.end() || settings.contains(option.needs)) continue;
@@ -219,7 +219,7 @@ Result<Settings> combine_settings(const Command& command, const GivenOptions& gi
       settings[option.name] = {{option.variable_value}, Source::Variable, option.variable};
   for (const auto& [name, values] : given) settings[name] = {values, Source::CommandLine};
   KERNELGEN_CHECK(drop_excluded(command, settings));
-  KERNELGEN_CHECK(drop_needy(command, settings));
+  KERNELGEN_CHECK(drop_incomplete(command, settings));
   return settings;
 }
 
@@ -252,7 +252,7 @@ std::string render_settings(const Command& command, const Settings& settings) {
     const auto found = settings.find(option.name);
     const auto& fallback = option.is_flag() ? std::string("false") : option.value.default_text;
     if (option.is_command_line_only) continue;
-    // What a configuration file cannot set, or what has no value, is a comment.
+    // Options without a value, and those that a configuration file cannot set, are comments.
     const bool has_value = found != settings.end() || !fallback.empty();
     if (option.is_argument() && !has_value) continue;
     std::string line = option.is_argument() || !has_value ? "# " : "";

@@ -16,7 +16,7 @@
 
 namespace kernelgen::cli {
 
-/// Where a value came from; a later one wins.
+/// The source of a value; a later one wins.
 enum class Source { UserFile, TaskFile, Variable, CommandLine };
 
 /// The value of one option, as text.
@@ -27,35 +27,35 @@ struct Setting {
   std::string place{};
 };
 
-/// By Option::name. An option that only has its default is missing.
+/// Settings by Option::name, without options that have their default.
 using Settings = std::map<std::string, Setting>;
 
-/// What configuration files say; nothing where there is no such file.
+/// The configuration files, as far as they exist.
 struct ConfigFiles {
   std::optional<ConfigFile> user{};
   std::optional<ConfigFile> task{};
-  /// Stands for ~ at the beginning of a path in a file.
+  /// The directory that replaces ~ at the beginning of a path.
   std::string home{};
 };
 
-/// Unknown sections and keys anywhere in the file, keys that need a section, and for a task's file keys that it may not
-/// set: InvalidArgument that names file, line, key and the reason.
+/// Checks a file. InvalidArgument, naming file, line, key and reason, for unknown sections and keys, keys that need a
+/// section, and keys that a task's file may not set.
 [[nodiscard]] Result<void> check_user_file(const ConfigFile& file, const std::vector<Command>& commands);
 [[nodiscard]] Result<void> check_task_file(const ConfigFile& file, const std::vector<Command>& commands);
 
-/// The value that each option of a command gets. Of two options that exclude each other, the one from the weaker source
-/// is dropped; an option from a file whose Option::needs is not set is dropped. InvalidArgument where both came from
-/// the command line, or both from one file.
+/// Determines the value of each option of a command. Of two options that exclude each other, the one from the weaker
+/// source is dropped. An option from a file is dropped if its Option::needs is not set. InvalidArgument where both came
+/// from the command line, or both from one file.
 [[nodiscard]] Result<Settings> combine_settings(const Command& command, const GivenOptions& given,
                                                 const ConfigFiles& files);
 
-/// Checks every value and puts it where its option says. The error names the option and where the value stands.
+/// Checks and stores every value. The error names the option and the place of the value.
 [[nodiscard]] Result<void> store_settings(const Command& command, const Settings& settings);
 
-/// InvalidArgument that names a required option without a value.
+/// Checks that all required options have a value; InvalidArgument names one without.
 [[nodiscard]] Result<void> check_required(const Command& command, const Settings& settings);
 
-/// All options of a command with their values and where each came from, as a configuration file that would set them.
+/// All options of a command with their values and sources, as a configuration file that would set them.
 [[nodiscard]] std::string render_settings(const Command& command, const Settings& settings);
 
 }  // namespace kernelgen::cli

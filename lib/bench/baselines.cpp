@@ -16,10 +16,10 @@ inline namespace v0 {
 namespace {
 
 constexpr std::size_t k_reason_bytes = 1000;
-/// Timing takes less than a second and compiling a minute, so a machine that is busy now and then gets another try.
+/// Number of attempts at timing on a busy machine: compiling takes a minute, and timing less than a second.
 constexpr int k_tries = 3;
 
-/// The content of a file of the store.
+/// The content of one file of a BaselineStore.
 struct KeptBaseline {
   std::string key;
   std::vector<std::int64_t> samples_ns;

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// Baselines besides the eager reference: times of references that torch.compile built, remembered under everything
-/// that can change them.
+/// Baselines besides the eager reference: times of references that torch.compile built, cached under a key of
+/// everything that can change them.
 
 #include <map>
 #include <optional>
@@ -18,26 +18,28 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Compares with one baseline, which is measured unless `session` remembers it. Failures become the reason in the
-/// report; the only Error is Cancelled. Requires: no runner is alive, and the caller holds the device exclusively.
+/// Compares the candidate with one baseline, which is measured unless `session` has its time. A failure is the reason
+/// in the report; the only Error is Cancelled. Requires: no runner is alive, and the caller holds the device
+/// exclusively.
 [[nodiscard]] Result<BaselineReport> compare_with_baseline(JudgeSession& session,
                                                            const CompiledBaselineRequest& request,
                                                            double candidate_median_ns, std::stop_token stop);
 
-/// Has `judge` compile its reference and time it, several times if other work disturbs that; then Busy. Requires: the
-/// judge is used for nothing else.
+/// Makes `judge` compile its reference and time it, with several attempts if other work disturbs the timing; then Busy.
+/// Requires: the judge is used for nothing else.
 [[nodiscard]] Result<Baseline> time_compiled_reference(Judge& judge, const CompileReferenceRequest& request,
                                                        const BaselineSampling& sampling, std::stop_token stop);
 
-/// Times on disk, each in a readable file. Several processes may use a directory.
+/// Stores times on disk, each in a readable file. Several processes may use a directory.
 class BaselineStore {
  public:
-  /// An empty directory keeps nothing.
+  /// `directory` is where times are stored; if it is empty, none are.
   explicit BaselineStore(std::string directory) : directory_(std::move(directory)) {}
 
-  /// The time kept under exactly this text; nothing for a file that keep() did not write.
+  /// The time stored under exactly this text; nothing for a file that keep() did not write.
   [[nodiscard]] std::optional<Baseline> find(const std::string& key_text) const;
-  /// Keeps a time. Failures are not kept, because they may work later. A store that cannot be written costs time only.
+  /// Stores a time. Failures are not stored, because the next attempt may work. Errors of writing are ignored, because
+  /// they only cost time.
   void keep(const std::string& key_text, const Baseline& baseline) const;
 
  private:

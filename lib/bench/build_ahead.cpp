@@ -6,8 +6,8 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// The least time for building ahead without a compiler's process on a device: Triton compiles in Python's own process
-/// before it starts one.
+/// The shortest limit for a call while building ahead for a device: Triton compiles within Python's own process before
+/// it starts a compiler.
 constexpr std::chrono::milliseconds k_least_device_call = std::chrono::seconds(120);
 
 }  // namespace

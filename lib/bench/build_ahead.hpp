@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Whether, and within which limits, a Python candidate is built before it occupies a device. Pure.
+/// Decides whether, and within which limits, a Python candidate is built before it occupies a device. Pure.
 
 #include <string_view>
 
@@ -12,8 +12,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Whether a Python candidate may compile something. For a candidate that calls torch's own kernels only, a process
-/// that builds ahead costs more than it gains.
+/// True if a Python candidate may compile something. A candidate that only calls torch's own kernels gains less from
+/// building ahead than the extra process costs.
 [[nodiscard]] bool may_build(std::string_view source);
 
 /// The limits of building ahead.

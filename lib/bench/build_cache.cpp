@@ -36,7 +36,7 @@ std::uintmax_t bytes_below(const fs::path& directory) {
   return bytes;
 }
 
-void make_room(const fs::path& kept) {
+void evict_oldest(const fs::path& kept) {
   std::vector<std::pair<fs::file_time_type, fs::path>> keys;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(kept, error)) {
@@ -49,14 +49,14 @@ void make_room(const fs::path& kept) {
   for (std::size_t i = 0; i + k_max_keys < keys.size(); ++i) fs::remove_all(keys[i].second, error);
 }
 
-/// Opens a place's directory for its lock, which lasts as long as the place is in use. Where directories cannot be
-/// locked (some network file systems), no place is ever taken for an orphan.
+/// Opens a runner's directory to lock it for as long as it is in use. On file systems that cannot lock directories
+/// (some network file systems), none counts as abandoned.
 UniqueFd open_place(const fs::path& place) {
   return UniqueFd(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-/// Whether the place is ours now.
-bool take_place(const UniqueFd& place, const fs::path& path) {
+/// Locks the directory; true if no other worker uses it.
+bool lock_place(const UniqueFd& place, const fs::path& path) {
   const auto locked = try_lock(place.get(), path.string());
   return locked && *locked;
 }
@@ -67,10 +67,10 @@ void remove_orphans(const fs::path& places) {
   for (const auto& entry : fs::directory_iterator(places, error)) {
     std::error_code gone;
     const auto time = entry.last_write_time(gone);
-    // A place that was just made may not be locked yet.
+    // A directory that was just created may not be locked yet.
     if (gone || now - time < k_new) continue;
     const auto lock = open_place(entry.path());
-    if (lock.valid() && take_place(lock, entry.path())) fs::remove_all(entry.path(), gone);
+    if (lock.valid() && lock_place(lock, entry.path())) fs::remove_all(entry.path(), gone);
   }
 }
 
@@ -81,7 +81,7 @@ Result<std::unique_ptr<BuildCache>> BuildCache::make(const fs::path& directory) 
   KERNELGEN_CHECK(make_directories(path));
   KERNELGEN_CHECK(make_directories(directory / "kept"));
   auto lock = open_place(path);
-  if (lock.valid()) static_cast<void>(take_place(lock, path));
+  if (lock.valid()) static_cast<void>(lock_place(lock, path));
   remove_orphans(directory / "places");
   return std::unique_ptr<BuildCache>(new BuildCache(directory, std::move(path), std::move(lock)));
 }
@@ -110,7 +110,7 @@ void BuildCache::keep() noexcept try {
   fs::rename(path_ / "kept", home, error);
   if (error) return;
   fs::last_write_time(home, fs::file_time_type::clock::now(), error);
-  make_room(directory_ / "kept");
+  evict_oldest(directory_ / "kept");
 } catch (const std::exception&) {
   // Builds that are not kept are built again.
 }

@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// The builds of Python candidates (Triton kernels, torch extensions), kept for the next evaluation of the very same
-/// candidate. A runner can write to its own place only, so a candidate can spoil no builds but its own.
+/// Caches the builds of Python candidates (Triton kernels, torch extensions) for the next evaluation of the same
+/// candidate. A runner can write only to its own directory, so a candidate can damage no builds but its own.
 ///
 ///     DIR/places/RANDOM/kept    the builds of one runner, mounted into its sandbox; locked by its worker
 ///     DIR/kept/KEY              kept builds; moved to a place before LOAD, and back when the runner has ended
@@ -18,24 +18,25 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The place of one runner's builds. The destructor removes it with its contents.
+/// The directory of one runner's builds. The destructor removes it with its contents.
 class BuildCache {
  public:
-  /// Makes an empty place below `directory`, and removes places of workers that were killed.
+  /// Creates an empty directory below `directory`, and removes those of workers that were killed.
   [[nodiscard]] static Result<std::unique_ptr<BuildCache>> make(const std::filesystem::path& directory);
-  /// Whether builds are kept for this key.
+  /// True if builds are cached for this key.
   [[nodiscard]] static bool is_kept(const std::filesystem::path& directory, const std::string& key);
   ~BuildCache();
   BuildCache(const BuildCache&) = delete;
   BuildCache& operator=(const BuildCache&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Moves the builds kept for this key into the place. Builds that are missing or cannot be moved cost time only.
+  /// Moves the builds that are cached for this key into the directory. Builds that are missing or cannot be moved only
+  /// cost time.
   void restore(std::string key);
-  /// Begins builds for this key without the kept ones, which stay for other evaluations.
+  /// Starts new builds for this key; the cached ones stay for other evaluations.
   void start(std::string key) { key_ = std::move(key); }
-  /// Keeps the builds of the place under the key, unless they are too large or there are kept ones; the oldest keys
-  /// make room. Requires: the runner has ended.
+  /// Moves the builds to the cache, unless they are too large or the key has some; the oldest keys are evicted.
+  /// Requires: the runner has ended.
   void keep() noexcept;
 
  private:

@@ -19,7 +19,7 @@ BuildClock::Verdict BuildClock::observe(const StepReading& reading) {
   last_helper_time_ = reading.helper_time;
   if (build_time_ > 0ns && build_time_ >= limits_.build) return Verdict::BuildLimit;
   if (reading.elapsed - build_time_ < limits_.call) return Verdict::Going;
-  // A compiler that hangs without using a processor is still a compiler.
+  // A compiler that hangs without using a processor still counts as building.
   return reading.has_helpers && limits_.build > 0ms ? Verdict::BuildLimit : Verdict::CallLimit;
 }
 

@@ -2,7 +2,7 @@
 
 /// \file
 /// Tells a step of a runner that builds (load_inline, Triton, a compiler that the candidate starts itself) from one
-/// that hangs. Pure: fed with readings, asked for a decision.
+/// that hangs. Pure: takes readings and returns decisions.
 
 #include <chrono>
 
@@ -11,13 +11,13 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What is seen of a runner at one moment of a step, from outside of it.
+/// Observations of a runner at one moment of a step, from outside.
 struct StepReading {
   /// Wall-clock time since the step began.
   std::chrono::nanoseconds elapsed{0};
   /// Processor time that all processes besides the runner have used since the runner started, ended ones included.
   std::chrono::nanoseconds helper_time{0};
-  /// Processes besides the runner are there.
+  /// True if processes besides the runner exist.
   bool has_helpers = false;
 };
 
@@ -27,12 +27,12 @@ struct StepReading {
 /// build gains time up to the build limit and nothing else.
 class BuildClock {
  public:
-  /// `helper_time` is that of a reading when the step began.
+  /// `helper_time` is the StepReading::helper_time at the start of the step.
   BuildClock(const StepLimits& limits, std::chrono::nanoseconds helper_time)
       : limits_(limits), last_helper_time_(helper_time) {}
 
   enum class Verdict { Going, CallLimit, BuildLimit };
-  /// Takes a reading; they must come in order.
+  /// Takes the next reading and decides whether the step goes on.
   [[nodiscard]] Verdict observe(const StepReading& reading);
   /// Time that counted as building so far.
   [[nodiscard]] std::chrono::nanoseconds build_time() const { return build_time_; }
@@ -42,7 +42,7 @@ class BuildClock {
   std::chrono::nanoseconds last_helper_time_;
   std::chrono::nanoseconds last_elapsed_{0};
   std::chrono::nanoseconds build_time_{0};
-  /// When helpers were last seen to work; negative while they never were.
+  /// Time of the last reading in which helpers worked; negative before the first.
   std::chrono::nanoseconds last_work_{-1};
 };
 

@@ -25,7 +25,7 @@ StageRequest timed_call(int number, CallMode mode) {
   return {.distribution = std::string(k_own_distribution),
           .freshness = Freshness::Canary,
           .mode = mode,
-          .turn = number % 2 == 0 ? ReferenceTurn::After : ReferenceTurn::Before};
+          .order = number % 2 == 0 ? ReferenceOrder::After : ReferenceOrder::Before};
 }
 
 }  // namespace
@@ -46,27 +46,27 @@ Result<EarlyVerdict> CandidateSession::load(const Artifact& artifact, std::strin
     if (const auto* reply = std::get_if<RunnerReply>(&echo)) echoes_ns_.push_back(reply->host_ns);
   }
   KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact.path));
-  const auto& description = native() ? task_.layout.native_job : task_.layout.python_job;
+  const auto& description = is_native() ? task_.layout.native_job : task_.layout.python_job;
   KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", description));
-  return ended_by(runner_->load({.code = native() ? CodeKind::SharedObject : CodeKind::PythonSource,
-                                 .description_fd = job->fd(),
-                                 .exchange_fd = task_.exchange_fd,
-                                 .code_fd = code->fd(),
-                                 .device_fd = task_.device_fd,
-                                 .builds_key = std::move(builds_key),
-                                 .memory_limit = options_.memory_limit,
-                                 .exchange_bytes = task_.layout.bytes,
-                                 .outputs = task_.layout.outputs},
-                                building_limits()),
-                  RunnerStep::Load);
+  return verdict_of_answer(runner_->load({.code = is_native() ? CodeKind::SharedObject : CodeKind::PythonSource,
+                                          .description_fd = job->fd(),
+                                          .exchange_fd = task_.exchange_fd,
+                                          .code_fd = code->fd(),
+                                          .device_fd = task_.device_fd,
+                                          .builds_key = std::move(builds_key),
+                                          .memory_limit = options_.memory_limit,
+                                          .exchange_bytes = task_.layout.bytes,
+                                          .outputs = task_.layout.outputs},
+                                         building_limits()),
+                           RunnerStep::Load);
 }
 
 Result<EarlyVerdict> CandidateSession::check_weights(std::optional<WeightReport>& report) {
-  if (native()) return EarlyVerdict();
+  if (is_native()) return EarlyVerdict();
   for (int set : {1, 2}) {
     KERNELGEN_TRY(auto seed, judge().use_weights(set));
     const auto constructed = runner_->construct(set, seed, building_limits());
-    KERNELGEN_TRY(auto ended, ended_by(constructed, RunnerStep::Construct));
+    KERNELGEN_TRY(auto ended, verdict_of_answer(constructed, RunnerStep::Construct));
     if (ended) return ended;
     const auto& reply = std::get<RunnerReply>(constructed);
     note_prepare_time(reply);
@@ -85,24 +85,25 @@ Result<EarlyVerdict> CandidateSession::match_state(int set, std::uint64_t bytes,
     return EarlyVerdict(Outcome{OutcomeKind::OutOfMemory, "",
                                 fmt::format("its weights take {} bytes, more than the limit of {}", bytes, limit)});
   KERNELGEN_TRY(auto state, backends_.memory.allocate("kernelgen-state", bytes));
-  KERNELGEN_TRY(auto ended,
-                ended_by(runner_->export_state(set, state->fd(), bytes, options_.call_timeout), RunnerStep::Export));
+  KERNELGEN_TRY(auto ended, verdict_of_answer(runner_->export_state(set, state->fd(), bytes, options_.call_timeout),
+                                              RunnerStep::Export));
   if (ended) return ended;
   KERNELGEN_TRY(report, judge().match_state(set, state->memory()));
   return EarlyVerdict();
 }
 
 Result<EarlyVerdict> CandidateSession::switch_weights(int set) {
-  if (native() && prepared_set_ != 0) {
-    KERNELGEN_TRY(auto ended, ended_by(runner_->destroy(prepared_set_, options_.call_timeout), RunnerStep::Destroy));
+  if (is_native() && prepared_set_ != 0) {
+    KERNELGEN_TRY(auto ended,
+                  verdict_of_answer(runner_->destroy(prepared_set_, options_.call_timeout), RunnerStep::Destroy));
     if (ended) return ended;
   }
   KERNELGEN_TRY([[maybe_unused]] auto seed, judge().use_weights(set));
   weight_set_ = set;
   call_ = 0;
-  if (!native()) return EarlyVerdict();
+  if (!is_native()) return EarlyVerdict();
   const auto prepared = runner_->prepare(set, options_.call_timeout);
-  KERNELGEN_TRY(auto ended, ended_by(prepared, RunnerStep::Prepare));
+  KERNELGEN_TRY(auto ended, verdict_of_answer(prepared, RunnerStep::Prepare));
   if (ended) return ended;
   prepared_set_ = set;
   note_prepare_time(std::get<RunnerReply>(prepared));
@@ -113,7 +114,7 @@ Result<CaseResult> CandidateSession::call(const std::string& distribution, Fresh
   KERNELGEN_TRY(auto staged, judge().stage({.distribution = distribution, .freshness = freshness}));
   const auto answer = run(staged, Allocations::Poisoned, CallMode::Eager);
   CaseResult result{.distribution = distribution, .seed = staged.seed, .weight_set = weight_set_, .call = ++call_};
-  KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
+  KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));
   if (ended) {
     result.outcome = *std::move(ended);
     return result;
@@ -131,13 +132,13 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
   using Answer = std::variant<TimedPair, Outcome>;
   KERNELGEN_TRY(auto staged, judge().stage(timed_call(number, reference)));
   const auto answer = run(staged, Allocations::Plain, candidate);
-  KERNELGEN_TRY(auto ended, ended_by(answer, RunnerStep::Run));
+  KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));
   if (ended) return Answer(*std::move(ended));
   const auto& reply = std::get<RunnerReply>(answer);
   // This is decided after the answer, so that the candidate cannot know which calls count.
   const bool cheap = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes;
   const bool full = options_.measure.full_comparisons > 0 && (cheap || coin_(entropy_) == 0);
-  // The stage after the last pair is wasted, which is worth it where calls are short.
+  // The stage after the last pair is wasted, which costs little where calls are short.
   const auto next = reference_ns_ > 0 && reference_ns_ < k_short_call_ns
                         ? std::optional(timed_call(number + 1, reference))
                         : std::nullopt;
@@ -159,7 +160,7 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
 }
 
 Result<std::optional<std::string>> CandidateSession::try_replay() {
-  // Work that a capture misses runs during the capture, so that the first replay would look right.
+  // Work that the capture misses runs during the capture, so the first replay would look right.
   for (int i = 0; i < k_tried_replays; ++i) {
     KERNELGEN_TRY(auto refused, replay_once());
     if (refused) return refused;
@@ -185,9 +186,9 @@ Result<std::optional<std::string>> CandidateSession::replay_once() {
 }
 
 ExchangeFacts CandidateSession::end() {
-  ExchangeFacts facts{.native = native(), .echoes_ns = echoes_ns_};
+  ExchangeFacts facts{.native = is_native(), .echoes_ns = echoes_ns_};
   // A Python runner may have to copy its outputs itself, after the call; a native candidate wrote them in place.
-  if (runner_ && !native() && !runner_->fetches_outputs()) facts.copied_bytes = task_.layout.output_bytes;
+  if (runner_ && !is_native() && !runner_->fetches_outputs()) facts.copied_bytes = task_.layout.output_bytes;
   runner_.reset();
   return facts;
 }
@@ -200,7 +201,7 @@ RunnerAnswer CandidateSession::run(const StagedCase& staged, Allocations allocat
 
 StepLimits CandidateSession::building_limits() const {
   // A native candidate was compiled before, and cannot start processes.
-  if (native()) return {options_.call_timeout};
+  if (is_native()) return {options_.call_timeout};
   return {options_.call_timeout, std::chrono::duration_cast<std::chrono::milliseconds>(build_time_left_)};
 }
 
@@ -208,7 +209,7 @@ std::int64_t CandidateSession::call_ns(const RunnerReply& reply) const {
   return on_device() ? reply.device_ns() : reply.end_ns - reply.start_ns;
 }
 
-Result<EarlyVerdict> CandidateSession::ended_by(const RunnerAnswer& answer, RunnerStep step) {
+Result<EarlyVerdict> CandidateSession::verdict_of_answer(const RunnerAnswer& answer, RunnerStep step) {
   if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
   if (const auto* death = std::get_if<RunnerDeath>(&answer))
     return EarlyVerdict(outcome_of_death(*death, step, options_));

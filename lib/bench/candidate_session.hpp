@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// A candidate in its runner and its task in a judge, call by call: sends requests to both and reads their answers. The
-/// order of the calls, and what follows from them, is decided in evaluation.cpp.
+/// Calls a candidate in its runner and its task in a judge, and reads their answers. evaluation.cpp decides the order
+/// of the calls and draws the conclusions.
 
 #include <memory>
 #include <optional>
@@ -43,38 +43,38 @@ class CandidateSession {
 
   /// Constructs both instances of ModelNew, which draws its own weights, and compares these with the reference's.
   Result<EarlyVerdict> check_weights(std::optional<WeightReport>& report);
-  /// Makes a weight set current in judge and runner. Native candidates see one set at a time, because they may keep
-  /// pointers into the exchange buffers, which hold it.
+  /// Makes a weight set current in judge and runner. A native candidate sees one set at a time, because it may keep
+  /// pointers into the exchange buffers that hold the set.
   Result<EarlyVerdict> switch_weights(int set);
 
   /// Makes one call that is compared in full.
   Result<CaseResult> call(const std::string& distribution, Freshness freshness);
   /// Makes one timed call of reference and candidate each, on the same inputs. `number` counts from 1.
   Result<std::variant<TimedPair, Outcome>> timed_pair(int number, CallMode reference, CallMode candidate);
-  /// Captures the candidate as a graph, off the clock, and checks replays. Returns the reason if it cannot be replayed,
-  /// which is no fault: its eager calls were right.
+  /// Captures the candidate as a graph, without timing it, and checks replays. Returns the reason if it cannot be
+  /// replayed; it is still correct, because its eager calls were.
   Result<std::optional<std::string>> try_replay();
 
-  /// The runner cannot be used any more, and that says nothing about the candidate.
-  [[nodiscard]] bool lost() const { return lost_; }
+  /// True if the runner cannot be used any more for a reason that says nothing about the candidate.
+  [[nodiscard]] bool is_lost() const { return lost_; }
   /// Times of the first preparation and of the first call, by the runner's clock; 0 until then.
   [[nodiscard]] std::int64_t prepare_ns() const { return prepare_ns_; }
   [[nodiscard]] std::int64_t first_call_ns() const { return first_call_ns_; }
 
-  /// Ends the runner, if there is one, and returns what was seen of its exchanges.
+  /// Ends the runner, if there is one, and returns the observations of its exchanges.
   ExchangeFacts end();
 
  private:
   Result<EarlyVerdict> match_state(int set, std::uint64_t bytes, std::optional<WeightReport>& report);
   Result<std::optional<std::string>> replay_once();
   RunnerAnswer run(const StagedCase& staged, Allocations allocations, CallMode mode);
-  /// Limits of a step in which a Python candidate may build: what is left of its time for building.
+  /// Limits of a step in which a Python candidate may build, within the rest of its build time.
   [[nodiscard]] StepLimits building_limits() const;
   /// The time of a call by the clock that is reported: the device's, or the runner's.
   [[nodiscard]] std::int64_t call_ns(const RunnerReply& reply) const;
-  Result<EarlyVerdict> ended_by(const RunnerAnswer& answer, RunnerStep step);
+  Result<EarlyVerdict> verdict_of_answer(const RunnerAnswer& answer, RunnerStep step);
   void note_prepare_time(const RunnerReply& reply);
-  [[nodiscard]] bool native() const { return kind_ == RunnerKind::Native; }
+  [[nodiscard]] bool is_native() const { return kind_ == RunnerKind::Native; }
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
   Judge& judge() { return *task_.judge; }
 
@@ -93,7 +93,7 @@ class CandidateSession {
   std::int64_t first_call_ns_ = 0;
   /// The reference's time in the last timed pair.
   std::int64_t reference_ns_ = 0;
-  /// What is left of EvaluationOptions::build_timeout.
+  /// The rest of EvaluationOptions::build_timeout.
   std::chrono::nanoseconds build_time_left_;
   /// Weight sets under which the candidate has been called; the first call under each may build.
   std::set<int> called_sets_;

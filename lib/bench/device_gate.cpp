@@ -25,7 +25,7 @@ Result<UniqueFd> open_lock(const std::string& path) {
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd.valid() && errno == ENOENT) {
     fd.reset(::open(path.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
-    // Workers of all users meet here, whatever the umask of the first one.
+    // Workers of all users share the file, whatever the umask of the first one.
     if (fd.valid()) ::fchmod(fd.get(), 0666);
   }
   if (!fd.valid()) return errno_error(errno, "cannot open the device lock " + path);
@@ -55,7 +55,7 @@ class LocalGate final : public DeviceGate {
   }
 
  private:
-  /// A turn of this process, and the lock against other processes where the turn is exclusive.
+  /// A turn within this process, with the lock against other processes if the turn is exclusive.
   struct LocalHold final : Hold {
     std::unique_ptr<Turns::Turn> turn;
     UniqueFd file;
@@ -80,7 +80,7 @@ std::unique_ptr<DeviceGate> make_device_gate(std::string lock_file, std::chrono:
   return std::make_unique<LocalGate>(std::move(lock_file), build_patience);
 }
 
-bool is_held(const std::string& lock_file) {
+bool is_measuring(const std::string& lock_file) {
   const UniqueFd fd(::open(lock_file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   // A shared lock, so that two readers do not see each other; it ends with the descriptor.
   if (!fd.valid()) return false;

@@ -9,16 +9,17 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The time after which a build no longer keeps measurements waiting.
+/// Time after which a build no longer blocks measurements.
 inline constexpr std::chrono::milliseconds k_build_patience{10'000};
 
-/// The gate of one device. An exclusive hold also excludes measurements of other workers on this host, through a lock
-/// on `lock_file`, which is made when missing. A build older than `build_patience` no longer excludes anything.
+/// Makes the gate of one device. An exclusive hold also excludes measurements of other workers on this host, through a
+/// lock on `lock_file`, which is created if it does not exist. A build older than `build_patience` no longer excludes
+/// anything.
 [[nodiscard]] std::unique_ptr<DeviceGate> make_device_gate(std::string lock_file,
                                                            std::chrono::milliseconds build_patience = k_build_patience);
 
-/// Whether a measurement is under way on the device with this lock file, in this worker or another one.
-[[nodiscard]] bool is_held(const std::string& lock_file);
+/// True while this worker or another one measures on the device with this lock file.
+[[nodiscard]] bool is_measuring(const std::string& lock_file);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -16,11 +16,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The time that a driver gets to free the memory of a process; more than twice what was observed.
-constexpr int k_settling_looks = 10;
-constexpr auto k_settling_pause = 20ms;
-/// Foreign memory on a device gets a label when it is more than one part in so many.
-constexpr std::uint64_t k_worth_a_label = 16;
+/// Polls while the driver frees the memory of a process, for more than twice the observed time.
+constexpr int k_release_polls = 10;
+constexpr auto k_release_poll_interval = 20ms;
+/// A device is labelled as shared if foreign processes hold more than one part in this many of its memory.
+constexpr std::uint64_t k_label_divisor = 16;
 
 }  // namespace
 
@@ -28,34 +28,34 @@ std::optional<DeviceUse> device_use(JudgeSession& session) {
   auto use = session.judge->device_use();
   if (!use) session.healthy = false;
   if (!use || !*use) return std::nullopt;
-  (*use)->others_bytes -= std::min((*use)->others_bytes, session.idle_bytes);
+  (*use)->foreign_bytes -= std::min((*use)->foreign_bytes, session.idle_bytes);
   return *use;
 }
 
-std::optional<DeviceUse> settled_device_use(JudgeSession& session) {
+std::optional<DeviceUse> device_use_after_exit(JudgeSession& session) {
   auto use = device_use(session);
-  for (int i = 0; i < k_settling_looks && use && sharing_label(*use); ++i) {
-    std::this_thread::sleep_for(k_settling_pause);
+  for (int i = 0; i < k_release_polls && use && sharing_label(*use); ++i) {
+    std::this_thread::sleep_for(k_release_poll_interval);
     use = device_use(session);
   }
   return use;
 }
 
 std::optional<std::string> sharing_label(const DeviceUse& use) {
-  if (use.others_bytes * k_worth_a_label <= use.total_bytes) return std::nullopt;
+  if (use.foreign_bytes * k_label_divisor <= use.total_bytes) return std::nullopt;
   return fmt::format("shared device: other processes hold {:.3g} of its {:.3g} GiB",
-                     static_cast<double>(use.others_bytes) / k_gib, static_cast<double>(use.total_bytes) / k_gib);
+                     static_cast<double>(use.foreign_bytes) / k_gib, static_cast<double>(use.total_bytes) / k_gib);
 }
 
 namespace {
 
-/// Whether a candidate failed for lack of memory. A candidate that did not fail is judged by its answers, whatever it
-/// says.
+/// True if a candidate failed for lack of device memory. A candidate that did not fail is judged by its outputs,
+/// whatever its message says.
 bool lacks_device_memory(const Outcome& outcome) {
   if (outcome.kind != OutcomeKind::OutOfMemory && outcome.kind != OutcomeKind::Launch &&
       outcome.kind != OutcomeKind::Crash)
     return false;
-  // The words of the drivers, their libraries and torch; a native candidate passes them on.
+  // Messages of the drivers, their libraries and torch, which native candidates pass on.
   static constexpr std::string_view k_words[] = {
       "CUDA out of memory",        "HIP out of memory",        "[CUDA]: out of memory", ": out of memory",
       "cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY", "_STATUS_ALLOC_FAILED"};
@@ -63,7 +63,7 @@ bool lacks_device_memory(const Outcome& outcome) {
                      [&](std::string_view words) { return outcome.message.find(words) != std::string::npos; });
 }
 
-/// Bytes of one allocation that was refused, as torch tells them: "Tried to allocate 6.00 GiB".
+/// Bytes of the allocation that failed, from torch's message: "Tried to allocate 6.00 GiB".
 double refused_bytes(std::string_view text) {
   constexpr std::string_view k_tried = "Tried to allocate ";
   const auto at = text.find(k_tried);
@@ -79,7 +79,7 @@ double refused_bytes(std::string_view text) {
 
 }  // namespace
 
-Outcome greedy_outcome(std::uint64_t held_bytes, const DeviceUse& use) {
+Outcome outcome_of_exhausted_memory(std::uint64_t held_bytes, const DeviceUse& use) {
   auto text = fmt::format(
       "it holds {:.3g} of the device's {:.3g} GiB, and {:.3g} GiB are left for it beside what the task takes",
       static_cast<double>(held_bytes) / k_gib, static_cast<double>(use.total_bytes) / k_gib,

@@ -57,7 +57,7 @@ class LocalDevices final : public Devices {
     std::vector<Placement::Choice> choices;
     choices.reserve(gpus.size());
     for (const auto& gpu : gpus)
-      choices.push_back({gpu.uuid, request.judge(gpu), work_of_others(gpu), request.tried.contains(gpu.uuid)});
+      choices.push_back({gpu.uuid, request.judge(gpu), external_work_of(gpu), request.tried.contains(gpu.uuid)});
     auto place = placement_.take(request.task, choices);
     auto& gpu = device_of(gpus[place->index()]);
     return PlacedDevice{&gpu.device, gpu.facts.uuid, std::move(place)};
@@ -84,7 +84,7 @@ class LocalDevices final : public Devices {
   }
 
  private:
-  /// Members beside the device guard how it is set up; then it does not change.
+  /// A GPU. The members besides `device` guard its setup, after which it does not change.
   struct Gpu {
     explicit Gpu(GpuFacts read) : facts(std::move(read)) {}
     const GpuFacts facts;
@@ -97,7 +97,8 @@ class LocalDevices final : public Devices {
     return PlacedDevice{&cpu_, "", placement_.take(request.task, {{"", request.judge(std::nullopt)}})};
   }
 
-  /// The GPUs; asked for again while there is none, because a driver may come late. Requires: the mutex is held.
+  /// The GPUs. They are looked for again while there is none, because a driver may be loaded late. Requires: the mutex
+  /// is held.
   Result<const GpuInventory*> read(const std::stop_token& stop) {
     if (catalog_.empty()) {
       KERNELGEN_TRY(catalog_, read_gpu_catalog(options_.installation.devices_dir));
@@ -115,12 +116,12 @@ class LocalDevices final : public Devices {
     return gpus_.emplace_back(facts);
   }
 
-  /// 1 if another worker measures on the GPU while this worker has nothing there, else 0.
-  [[nodiscard]] int work_of_others(const GpuFacts& gpu) const {
-    return placement_.active_count(gpu.uuid) == 0 && is_held(lock_file(gpu)) ? 1 : 0;
+  /// Work of other workers on the GPU: 1 if one measures while this worker has nothing there, else 0.
+  [[nodiscard]] int external_work_of(const GpuFacts& gpu) const {
+    return placement_.active_count(gpu.uuid) == 0 && is_measuring(lock_file(gpu)) ? 1 : 0;
   }
 
-  /// Waits for measurements on that device, and for no others.
+  /// Sets up a GPU. Waits for measurements on this device only.
   Result<void> set_up(Gpu& gpu, std::stop_token stop) {
     const std::scoped_lock lock(gpu.mutex);
     if (gpu.ready) return {};
@@ -145,7 +146,8 @@ class LocalDevices final : public Devices {
             .cache_dir = options_.cache_dir};
   }
 
-  /// The lock file of a GPU, beside that of the processor. All users and workers of one host share it.
+  /// The lock file of a GPU, in the directory of the lock file of the processor. All users and workers of a host share
+  /// it.
   [[nodiscard]] std::string lock_file(const GpuFacts& gpu) const {
     const auto directory = std::filesystem::path(options_.device_lock).parent_path();
     return (directory / ("kernelgen." + gpu.uuid + ".lock")).string();
@@ -160,7 +162,8 @@ class LocalDevices final : public Devices {
             .gpu = std::move(gpu)};
   }
 
-  /// Compilers and cache share one store: the cache hands out the files that the compilers publish.
+  /// Makes a caching compiler. Compiler and cache share one store: the cache returns the files that the compiler
+  /// publishes.
   Result<std::unique_ptr<KernelCompiler>> make_compiler(Target target, const std::optional<GpuFacts>& gpu) const {
     Compilers compilers;
     KERNELGEN_TRY(auto native, make_native_compiler(target, gpu));
@@ -201,7 +204,7 @@ class LocalDevices final : public Devices {
   std::mutex mutex_;
   GpuCatalog catalog_;
   GpuInventory reading_;
-  /// A list, so that addresses stay.
+  /// A list, because addresses of its elements stay valid.
   std::list<Gpu> gpus_;
   Placement placement_;
 };

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The devices of this host, each with its gate, runners and compiler; and the choice of a device for an evaluation.
+/// The devices of this host, each with its gate, runners and compiler, and how an evaluation gets one.
 
 #include <functional>
 #include <memory>
@@ -37,20 +37,20 @@ struct Device {
 /// A request for a device.
 struct DeviceRequest {
   Target target = Target::Cpp;
-  /// "cpu", or a GPU by index, UUID or name. Empty: a GPU where the target can use one and there is one; of those that
-  /// are like the first, the one on which the work will be done soonest.
+  /// "cpu", or a GPU by index, UUID or name. Empty: a GPU if the target can use one and the machine has one; among
+  /// those of the same model as the first, the one that will finish the work first.
   std::string asked;
-  /// A text that is equal for requests which share a judge on the same device.
+  /// A key that requests which can share a judge have in common.
   std::string task;
-  /// The work until there is a judge on a device; unset device: the processor.
+  /// Returns the work until the task has a judge on a device; unset device: the processor.
   std::function<JudgeNeed(const std::optional<GpuFacts>&)> judge;
   /// UUIDs of devices to which any other one is preferred.
   std::set<std::string> tried{};
 };
 
-/// A device with a place on it, until this ends.
+/// A device, with a place on it for as long as this object lives.
 struct PlacedDevice {
-  /// Must be set up before it is used.
+  /// The device. Requires before use: set_up().
   Device* device = nullptr;
   /// Its UUID; empty: the processor.
   std::string uuid;
@@ -65,17 +65,17 @@ class Devices {
   [[nodiscard]] virtual Result<PlacedDevice> place(const DeviceRequest& request, std::stop_token stop) = 0;
   /// Makes the device usable; only the first call for a device takes time.
   virtual Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) = 0;
-  /// Avoids a GPU that could not be used for a while, for requests that name none.
+  /// Avoids, for a while, a GPU that could not be used, for requests that name none.
   virtual void quarantine(const std::string& uuid) = 0;
-  /// Prefers other GPUs to one that foreign processes use for a while, for requests that name none.
+  /// Prefers, for a while, other GPUs to one that foreign processes use, for requests that name none.
   virtual void mark_shared(const std::string& uuid) = 0;
   /// The number of GPUs with an evaluation.
   [[nodiscard]] virtual int used_gpus() const = 0;
-  /// The number of GPUs that share the requests which name none.
+  /// The number of GPUs that requests without a device are spread over.
   [[nodiscard]] virtual Result<int> count_gpus(std::stop_token stop) = 0;
 };
 
-/// `processes` must outlive the answer.
+/// Makes the devices of this host. `processes` must outlive them.
 [[nodiscard]] Result<std::unique_ptr<Devices>> make_devices(const WorkerOptions& options,
                                                             std::map<std::string, std::string> runner_environment,
                                                             ProcessRunner& processes);

@@ -27,13 +27,13 @@ constexpr auto k_status_names = make_names<DoctorStatus>({
     {DoctorStatus::Missing, "missing"},
 });
 
-// Below these an evaluation of an ordinary task is likely to be out of memory: torch alone takes half a GiB twice.
+// With less memory an ordinary evaluation is likely to fail: torch takes half a GiB in each of two processes.
 constexpr double k_least_memory_gib = 4;
 constexpr double k_least_shared_memory_gib = 1;
 
 constexpr const char* k_rebuild = "build it again (cmake --build), or install it again (cmake --install)";
 
-/// The script that installs what the sources need, where this is a build tree inside them; empty elsewhere.
+/// The path of tools/setup.sh if this is a build tree inside the sources; else empty.
 std::string find_setup_script(const Result<Installation>& installation) {
   if (!installation) return {};
   const auto script = installation->worker.parent_path().parent_path().parent_path() / "tools/setup.sh";
@@ -55,7 +55,7 @@ if "torch" in sys.modules:
     print("torch_cuda", sys.modules["torch"].version.cuda or "none", flush=True)
 )";
 
-/// "3.11.7" as {3, 11}; zeros where it is not one.
+/// {3, 11} for "3.11.7"; zeros for a text that is no version.
 std::pair<int, int> major_minor(std::string_view version) {
   const auto parts = split(version, '.');
   const auto number = [&](std::size_t i) {
@@ -93,7 +93,7 @@ class Examination {
     findings_.push_back({std::move(name), status, sanitize_line(detail, 400), std::move(remedy)});
   }
 
-  /// Whatever went wrong is part of the outcome; only cancellation ends the examination.
+  /// Runs a command. Failures are part of the outcome; only cancellation is an Error.
   Result<ProcessOutcome> start(std::vector<std::string> command, std::chrono::milliseconds timeout) {
     ProcessRequest request;
     request.command = std::move(command);
@@ -106,7 +106,7 @@ class Examination {
     return failed;
   }
 
-  static std::string what_it_said(const ProcessOutcome& outcome) {
+  static std::string last_error_line(const ProcessOutcome& outcome) {
     const auto said = trim(outcome.standard_error);
     return said.empty() ? outcome.to_line() : std::string(split_lines(said).back());
   }
@@ -124,7 +124,7 @@ class Examination {
     if (outcome.success() && !lines.empty())
       add("compiler", DoctorStatus::Ok, std::string(lines.front()));
     else
-      add("compiler", DoctorStatus::Missing, options_.compiler + ": " + what_it_said(outcome),
+      add("compiler", DoctorStatus::Missing, options_.compiler + ": " + last_error_line(outcome),
           "sudo apt-get install g++");
     return {};
   }
@@ -166,7 +166,7 @@ class Examination {
     return {};
   }
 
-  /// Commands that exist where this kgen is: an installed one has no sources beside it.
+  /// The command that installs torch; an installed kgen has no sources with a setup script.
   [[nodiscard]] std::string python_remedy() const {
     if (!setup_script_.empty()) return setup_script_;
     return "sudo apt-get install python3 python3-venv, or set KGEN_PYTHON to a Python 3.10 to 3.13";
@@ -181,7 +181,7 @@ class Examination {
   void judge_python(const std::string& version, const ProcessOutcome& outcome) {
     const auto [major, minor] = major_minor(version);
     if (version.empty())
-      add("python", DoctorStatus::Missing, options_.python + ": " + what_it_said(outcome), python_remedy());
+      add("python", DoctorStatus::Missing, options_.python + ": " + last_error_line(outcome), python_remedy());
     else if (major != 3 || minor < 10 || minor > 13)
       add("python", DoctorStatus::Missing, version + " (" + options_.python + "); 3.10 to 3.13 is needed",
           python_remedy());
@@ -193,7 +193,7 @@ class Examination {
     const auto [major, minor] = major_minor(version);
     const auto remedy = torch_remedy();
     if (version.empty())
-      add("torch", DoctorStatus::Missing, "importing it ended Python: " + what_it_said(outcome), remedy);
+      add("torch", DoctorStatus::Missing, "importing it ended Python: " + last_error_line(outcome), remedy);
     else if (version.front() == '!')
       add("torch", DoctorStatus::Missing, version.substr(1), remedy);
     else if (major < 2 || (major == 2 && minor < 4))
@@ -218,11 +218,11 @@ class Examination {
       add("isolation", DoctorStatus::Limited, "not known without the installation", k_rebuild);
       return {};
     }
-    // The walls of the runners and compilers themselves, put up and reported.
+    // The sandbox of runners and compilers, entered once to see which protections work.
     const std::string helper = options_.installation->sandbox.string();
     KERNELGEN_TRY(const auto outcome, start({helper, "--report", "-"}, std::chrono::seconds(10)));
     const auto walls = outcome.success() ? parse_sandbox_report(outcome.standard_output, helper)
-                                         : Error{ErrorCode::Unavailable, what_it_said(outcome), {}};
+                                         : Error{ErrorCode::Unavailable, last_error_line(outcome), {}};
     if (walls && *walls == "full")
       add("isolation", DoctorStatus::Ok, "full: candidates and compilers run in namespaces of their own");
     else
@@ -279,7 +279,7 @@ class Examination {
   const std::string setup_script_ = find_setup_script(options_.installation);
   ProcessRunner& runner_;
   std::stop_token stop_;
-  GpuSituation gpus_;
+  GpuEnvironment gpus_;
   std::vector<DoctorFinding> findings_;
 };
 

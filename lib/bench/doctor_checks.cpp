@@ -1,4 +1,4 @@
-// What kgen doctor looks at only when it is asked to: a model, and a spool directory.
+// Checks that kgen doctor makes on request only: a model, and a spool directory.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ DoctorFinding finding(std::string name, DoctorStatus status, std::string_view de
   return {std::move(name), status, sanitize_line(detail, k_max_detail), std::move(remedy)};
 }
 
-/// Nothing when the directory can be used, else what is wrong with it.
+/// The problem with the directory; nothing if it can be used.
 std::optional<std::string> problem_of(const std::string& directory) {
   std::error_code error;
   const auto status = std::filesystem::status(directory, error);
@@ -34,7 +34,7 @@ std::optional<std::string> problem_of(const std::string& directory) {
   return std::nullopt;
 }
 
-/// A mailbox asks a person, who should not be bothered by a check.
+/// Inspects a mailbox. It gets no request, because a person would have to answer it.
 DoctorFinding examine_mailbox(const std::string& directory) {
   if (const auto problem = problem_of(directory))
     return finding("model", DoctorStatus::Limited, *problem, "mkdir -p " + directory);
@@ -59,7 +59,7 @@ std::string count_tokens(const TokenUsage& usage) {
   return fmt::format(", {} tokens in and {} out", *usage.input_tokens, *usage.output_tokens);
 }
 
-/// One short request, as a search would send it.
+/// Sends one short request, as a search would.
 Result<DoctorFinding> ask(LLMClient& client, std::string_view kind, std::stop_token stop) {
   const auto began = std::chrono::steady_clock::now();
   const auto reply = client.complete(
@@ -95,7 +95,7 @@ DoctorFinding examine_spool(const std::string& directory) {
     return finding("spool", DoctorStatus::Limited, fmt::format("no worker serves {}; {}", directory, requests), serve);
   std::set<std::string> hosts;
   for (const auto& worker : status->workers) hosts.insert(worker.host);
-  // A worker of another program may judge without a sign of life of its own.
+  // Workers that are not kgen may serve the directory without a heartbeat file.
   const auto served = hosts.empty() ? "served" : "served by " + join(std::vector(hosts.begin(), hosts.end()), ", ");
   return finding("spool", DoctorStatus::Ok, served + "; " + requests);
 }

@@ -22,15 +22,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Sets of the task's own inputs per verdict. The first set on the first weights is called twice.
+/// Number of input sets from the task's own distribution. The first set on the first weights is called twice.
 constexpr int k_own_sets_first_weights = 3;
 constexpr int k_own_sets_second_weights = 2;
 /// Repetitions of a failing call, enough to tell "wrong from now on" from "wrong now and then".
 constexpr int k_repeats_of_failure = 6;
 constexpr BaselineSampling k_baseline_sampling{.min_samples = 10, .max_samples = 12, .budget = 300ms};
-/// Where replays are timed as well, one of so many full comparisons of timed calls is one of a replay.
+/// If replays are timed as well, one in this many full comparisons of timed calls is of a replay.
 constexpr int k_replay_share = 2;
-/// A clock that could hide more than this share of a call gets a label.
+/// A record is labelled if the clocks could hide more than this share of a call.
 constexpr double k_loose_share = 0.1;
 class Evaluation {
  public:
@@ -46,7 +46,7 @@ class Evaluation {
 
   Result<EvaluationRecord> run() {
     auto result = evaluate();
-    // After an error the judge may still be answering a request that was given up, so it is not used again.
+    // After an error the judge may still be working on an abandoned request, so it is not used again.
     if (session_) session_->healthy = session_->healthy && result.has_value();
     return result;
   }
@@ -64,17 +64,17 @@ class Evaluation {
     return finish(std::move(checked));
   }
 
-  /// Nothing that is only checked needs a quiet device.
+  /// Acquires the device: exclusively, or shared if nothing is timed.
   Result<std::unique_ptr<DeviceGate::Hold>> acquire_device() {
     return checks_only() ? backends_.gate.acquire_shared(stop_) : backends_.gate.acquire_exclusive(stop_);
   }
 
   std::optional<DeviceUse> use_now() { return on_device() ? device_use(*session_) : std::nullopt; }
 
-  /// Blames the machine where a candidate ran out of memory that foreign processes hold. Requires: the runner is gone.
+  /// Attributes a lack of memory to the machine if foreign processes hold much of it. Requires: the runner has ended.
   Outcome reattribute_to_machine(Outcome verdict) {
     if (!on_device()) return verdict;
-    const auto use = settled_device_use(*session_);
+    const auto use = device_use_after_exit(*session_);
     if (!use) return verdict;
     if (auto label = sharing_label(*use)) record_.labels.push_back(*std::move(label));
     return reattribute_memory_failure(std::move(verdict), *use);
@@ -103,12 +103,12 @@ class Evaluation {
     return std::move(record_);
   }
 
-  /// The judge is opened last, because an open judge keeps its device from others.
+  /// Compiles, and then opens the judge. The judge is opened last, because an open judge blocks its device.
   Result<EarlyVerdict> compile_and_open() {
     const auto task = judge_task(request_.task, options_, backends_.gpu);
     auto known = backends_.judges.known(task);
-    backends_.runners.expect(kind_);
-    // A task that cannot be used must not wait for a compiler.
+    backends_.runners.prestart(kind_);
+    // A task that cannot be admitted does not wait for the compiler.
     std::stop_source compiler_stop;
     const std::stop_callback stopped(stop_, [&] { compiler_stop.request_stop(); });
     auto compiling = std::async(std::launch::async, [&, token = compiler_stop.get_token()] { return compile(token); });
@@ -135,19 +135,20 @@ class Evaluation {
 
   using Known = std::optional<AdmittedTask>;
 
-  /// The facts of an open session, if there is one. The session ends; its judge stays warm.
+  /// The results of admission from an opened session, which then ends. Its judge stays warm.
   static Result<Known> task_of(Result<std::unique_ptr<JudgeSession>> opened) {
     if (!opened) return std::move(opened).error();
     return *opened ? Known(static_cast<const AdmittedTask&>(**opened)) : Known();
   }
 
-  /// The right to build now; its members are released together.
+  /// The permission to build now. Its members are released together.
   struct BuildPermit {
     std::unique_ptr<DeviceGate::Hold> hold;
     std::unique_ptr<Slots::Slot> slot;
   };
 
-  /// A compiler disturbs measurements on the processor; for measurements on a device it takes processors away.
+  /// Waits for the permission to build: a compiler disturbs measurements on the processor, and takes processors away
+  /// from measurements on a GPU.
   Result<BuildPermit> permit_build(const std::stop_token& stop) {
     BuildPermit permit;
     if (!on_device()) {
@@ -181,7 +182,7 @@ class Evaluation {
     if (backends_.gpu && backends_.gpu->vendor == "fake") record_.labels.push_back("fake device: a time is no result");
   }
 
-  /// Lets a Python candidate compile before it occupies the device. A compiler that hangs ends the evaluation here.
+  /// Lets a Python candidate compile before it occupies the device. If its compiler hangs, the evaluation ends here.
   Result<EarlyVerdict> build_ahead(const ExchangeLayout& layout) {
     if (kind_ != RunnerKind::Python || !may_build(request_.candidate.source)) return EarlyVerdict();
     return timed("build ahead", [&]() -> Result<EarlyVerdict> {
@@ -199,23 +200,23 @@ class Evaluation {
     });
   }
 
-  /// Judges the candidate. Where the judge runs out of device memory because the candidate took it, the candidate has
-  /// failed, and not the judge.
+  /// Judges the candidate. If the judge runs out of device memory because the candidate took it, the candidate has
+  /// failed.
   Result<Outcome> judge_within_memory() {
     auto verdict = judge_candidate();
     if (verdict || verdict.error().code != ErrorCode::OutOfMemory) return verdict;
     const auto with_runner = use_now();
     if (!with_runner) return verdict;
     candidate_->end();
-    const auto without = settled_device_use(*session_);
+    const auto without = device_use_after_exit(*session_);
     if (!without) return verdict;
-    if (with_runner->others_bytes <= without->others_bytes + without->runner_bytes) return verdict;
+    if (with_runner->foreign_bytes <= without->foreign_bytes + without->runner_bytes) return verdict;
     // The judge was interrupted in the middle of a request.
     session_->healthy = false;
-    return greedy_outcome(with_runner->others_bytes - without->others_bytes, *without);
+    return outcome_of_exhausted_memory(with_runner->foreign_bytes - without->foreign_bytes, *without);
   }
 
-  /// The steps in order; the first that ends the evaluation gives the verdict.
+  /// Takes the steps in order. The first that ends the evaluation gives the verdict.
   Result<Outcome> judge_candidate() {
     using Step = Result<EarlyVerdict> (Evaluation::*)();
     static constexpr std::pair<std::string_view, Step> k_steps[] = {
@@ -269,8 +270,8 @@ class Evaluation {
     return ended;
   }
 
-  /// The key of what this very text builds with these versions for this model of device: the next evaluation of the
-  /// text may be on another device of the model.
+  /// The key of the builds of this source, with these versions and for this model of device. The next evaluation may be
+  /// on another device of the model.
   [[nodiscard]] std::string builds_key() const {
     const auto& environment = record_.environment;
     return sha256_hex(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python,
@@ -287,7 +288,7 @@ class Evaluation {
       KERNELGEN_TRY(ended, check_own(Freshness::New));
       if (ended) return ended;
       if (i > 0) continue;
-      // The very same inputs again: a candidate that is right once only is not right.
+      // The same inputs again, because a candidate may be right only once.
       KERNELGEN_TRY(ended, check_own(Freshness::Repeat));
       if (ended) return ended;
     }
@@ -325,10 +326,10 @@ class Evaluation {
       if (again && again->kind != OutcomeKind::Accuracy) break;
       right.push_back(!again);
     }
-    return EarlyVerdict(explain_repeats(*std::move(ended), right));
+    return EarlyVerdict(classify_repeats(*std::move(ended), right));
   }
 
-  /// One call, kept in the record.
+  /// Makes one checked call and adds it to the record.
   Result<EarlyVerdict> call(const std::string& distribution, Freshness freshness) {
     KERNELGEN_TRY(auto result, candidate_->call(distribution, freshness));
     auto ended = result.outcome.correct() ? EarlyVerdict() : EarlyVerdict(result.outcome);
@@ -336,10 +337,11 @@ class Evaluation {
     return ended;
   }
 
-  /// Whether the evaluation ends with the checks of correctness.
+  /// True if nothing is timed.
   [[nodiscard]] bool checks_only() const { return options_.mode == EvaluationMode::CorrectnessOnly; }
 
-  /// Whether the evaluation gives a speedup. A task that cannot tell right from wrong has none, nor has an interpreter.
+  /// True if the evaluation gives a speedup. A task that cannot tell right from wrong has none, and neither has an
+  /// interpreter.
   [[nodiscard]] bool scores_time() const {
     return !checks_only() && kind_ != RunnerKind::PythonInterpreter && session_->admission.scored;
   }
@@ -360,21 +362,21 @@ class Evaluation {
     record_.timing->prepare_ns = candidate_->prepare_ns();
     record_.timing->first_call_ns = candidate_->first_call_ns();
     auto options = measure_options_of(options_);
-    // The other half are replays.
+    // The other half of the full comparisons are of replays.
     if (!record_.timing->clean_graph_ns.empty()) options.full_comparisons -= options.full_comparisons / k_replay_share;
     KERNELGEN_TRY(auto samples, sample(options, CallMode::Eager, CallMode::Eager));
     report_calls(*record_.timing, samples);
     return std::move(samples.ended);
   }
 
-  /// Times the same calls as graphs, which is the time of the device without the host's.
+  /// Times the same calls as graphs, which gives device time without the host's.
   Result<EarlyVerdict> measure_replays() {
     if (!record_.timing || record_.timing->clean_graph_ns.empty()) return EarlyVerdict();
     KERNELGEN_TRY(const auto refused, candidate_->try_replay());
     auto mode = CallMode::Graph;
     if (refused) {
       record_.timing->speedup_device_reason = "the candidate cannot be replayed as a graph: " + *refused;
-      if (candidate_->lost()) return EarlyVerdict();
+      if (candidate_->is_lost()) return EarlyVerdict();
       mode = CallMode::Eager;
     }
     auto options = measure_options_of(options_);
@@ -403,7 +405,7 @@ class Evaluation {
   Result<Outcome> check_plausibility(Outcome verdict, const ClockAllowance& allowance) {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return verdict;
     auto& timing = *record_.timing;
-    if (baseline_disturbed(timing.clean_before_ns, timing.reference_ns)) {
+    if (is_baseline_disturbed(timing.clean_before_ns, timing.reference_ns)) {
       KERNELGEN_TRY(auto after, timed("baseline again", [&] { return baseline(CallMode::Eager); }));
       session_->clean->calls_ns = after.samples_ns;
       timing.clean_after_ns = std::move(after.samples_ns);
@@ -411,8 +413,8 @@ class Evaluation {
     const auto call_ns = median(timing.candidate_ns);
     const auto loose_ns = allowance.total_ns(call_ns) - allowance.exchange_ns;
     if (loose_ns > k_loose_share * call_ns)
-      record_.labels.push_back(
-          fmt::format("loose clock: up to {:.0f} us of each call rest on the runner's word", loose_ns / 1e3));
+      record_.labels.push_back(fmt::format(
+          "loose clock: up to {:.0f} us of each call are known from the runner's clock only", loose_ns / 1e3));
     KERNELGEN_TRY(auto hidden_work, check_plausibility_of_device_load());
     if (hidden_work) return *std::move(hidden_work);
     if (auto doubtful = check_plausibility_of_timing(timing, allowance)) return *std::move(doubtful);
@@ -420,17 +422,17 @@ class Evaluation {
       if (auto doubtful = check_plausibility_of_device_time(timing)) return *std::move(doubtful);
       return verdict;
     }
-    // A speedup that the worker's clock cannot see is not believed.
+    // A speedup that is within the tolerance of the worker's clock does not count.
     if (loose_ns > call_ns && timing.speedup_call.value > 1)
       return Outcome{
           OutcomeKind::Suspect, "too short to time",
-          fmt::format("its call takes {:.0f} us by its own word, and the worker's clock cannot tell {:.0f} us",
+          fmt::format("its call takes {:.0f} us by the runner's clock, and the worker's clock cannot verify {:.0f} us",
                       call_ns / 1e3, loose_ns / 1e3)};
     return verdict;
   }
 
-  /// Checks whether a device that was busy is still busy without the runner. Work that was there only while the
-  /// candidate was alive may have been its own, which goes on when its process is stopped.
+  /// Checks whether a busy device is still busy without the runner. If it is not, the work may have been of the
+  /// candidate, because device work goes on while its process is stopped.
   Result<EarlyVerdict> check_plausibility_of_device_load() {
     if (!is_busy_device(*record_.timing)) return EarlyVerdict();
     const auto before = use_now();
@@ -461,7 +463,7 @@ class Evaluation {
     return {};
   }
 
-  /// Written outputs may stay in the cache; inputs were flushed from it.
+  /// The least possible memory time. Outputs may stay in the cache; inputs were flushed from it.
   [[nodiscard]] MemoryFloor memory_floor() const {
     const auto written = session_->layout.output_bytes;
     return {.read_bytes = session_->admission.sensitive_bytes,

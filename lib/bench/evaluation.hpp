@@ -29,27 +29,27 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Times of the reference with no runner alive. They stay with the judge, and are taken again when a later verdict sees
-/// a slower reference beside its candidate.
+/// Times of the reference while no runner is alive. They stay with the judge, and are measured again if a later
+/// evaluation finds the reference slower next to its candidate.
 struct CleanBaselines {
   std::vector<std::int64_t> calls_ns;
-  /// Unset until it was tried.
+  /// Times of replays; unset until they were tried.
   std::optional<Baseline> replays;
-  /// The baselines that were asked for, failures included.
+  /// The requested baselines, including failures.
   std::map<BaselineKind, Baseline> compiled;
 };
 
 /// A request to time the reference as torch.compile builds it.
 struct CompiledBaselineRequest {
   BaselineKind kind = BaselineKind::Compile;
-  /// Limit of compiling and comparing.
+  /// Time limit for compiling and comparing.
   std::chrono::milliseconds timeout{300'000};
   BaselineSampling sampling;
   /// EvaluationBackends::machine.
   std::string machine;
 };
 
-/// The facts about a task that its admission gave; they are the same for every later judge of it.
+/// The results of admitting a task. They hold for every later judge of the task.
 struct AdmittedTask {
   TaskDescription description;
   Admission admission;
@@ -66,15 +66,15 @@ struct JudgeSession : AdmittedTask {
   int threads = 1;
   /// Borrowed like the judge.
   CleanBaselines* clean = nullptr;
-  /// Bytes of its device that the judges of other tasks keep meanwhile.
+  /// Bytes of its device that idle judges of other tasks hold.
   std::uint64_t idle_bytes = 0;
   /// False once the judge answered with an error: it is then not used again.
   bool healthy = true;
-  /// Gives the judge back.
+  /// Returns the judge to its owner.
   virtual ~JudgeSession() = default;
-  /// Times the reference as torch.compile builds it, in a judge of its own that ends with the answer, so that nothing
-  /// of torch.compile reaches this session's judge. A time from earlier is used if the machine is the same. Busy when
-  /// other work disturbed the measurement.
+  /// Times the reference as torch.compile builds it, in a separate judge that ends afterwards, so that torch.compile
+  /// cannot affect this session's judge. A cached time of the same machine is used. Busy when other work disturbed the
+  /// measurement.
   virtual Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token stop) = 0;
 };
 
@@ -84,27 +84,27 @@ class JudgeSource {
   virtual ~JudgeSource() = default;
   /// Waits until the device has no other session and the request is the next in the queue.
   virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, std::stop_token stop) = 0;
-  /// Null where another session is open or waited for.
+  /// Opens a session at once, or returns null if another one is open or waited for.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, std::stop_token stop) = 0;
-  /// The facts about a task that was opened before.
+  /// The results of admitting a task that was opened before.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
 };
 
-/// Keeps work that would disturb a measurement apart from measurements on one device.
+/// Separates measurements on one device from work that would disturb them.
 class DeviceGate {
  public:
-  /// Released by the destructor.
+  /// A hold on the device. The destructor releases it.
   class Hold {
    public:
     virtual ~Hold() = default;
   };
   virtual ~DeviceGate() = default;
-  /// For work beside which nothing may be measured.
+  /// Acquires the device for work during which nothing may be measured.
   virtual Result<std::unique_ptr<Hold>> acquire_shared(std::stop_token stop) = 0;
-  /// For a build. It excludes measurements for a limited time: a compiler that hangs must not keep others waiting. It
-  /// runs at low priority, so that it hardly disturbs what is measured afterwards.
+  /// Acquires the device for a build. It excludes measurements for a limited time only, because a compiler that hangs
+  /// must not block them. A build runs at low priority, so that it hardly disturbs later measurements.
   virtual Result<std::unique_ptr<Hold>> acquire_for_build(std::stop_token stop) = 0;
-  /// For a measurement.
+  /// Acquires the device for a measurement.
   virtual Result<std::unique_ptr<Hold>> acquire_exclusive(std::stop_token stop) = 0;
 };
 
@@ -134,7 +134,7 @@ struct EvaluationBackends {
   RunnerSource& runners;
   DeviceGate& gate;
   SharedMemorySource& memory;
-  /// Limits how many compilers run for devices at once: measurements need some processors.
+  /// Limits the number of compilers that run for GPUs, because measurements need some processors.
   Slots& compilers;
   std::function<std::chrono::steady_clock::time_point()> now;
   /// Lines that identify machine and device: a time is valid there only.
@@ -145,11 +145,11 @@ struct EvaluationBackends {
 [[nodiscard]] JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options,
                                    const std::optional<GpuFacts>& gpu);
 
-/// The kind of runner for a target: Triton is interpreted where there is no GPU.
+/// The kind of runner for a target. Triton is interpreted if there is no GPU.
 [[nodiscard]] RunnerKind runner_kind(Target target, const std::optional<GpuFacts>& gpu);
 
-/// Evaluates one candidate. `record` comes with its id, start and environment filled in.
-/// An Error means that nothing is known about the candidate.
+/// Evaluates one candidate. `record` has its id, start and environment filled in. An Error says nothing about the
+/// candidate.
 [[nodiscard]] Result<EvaluationRecord> evaluate_candidate(const EvaluationRequest& request, EvaluationRecord record,
                                                           EvaluationBackends backends, const ProgressCallback& progress,
                                                           std::stop_token stop);

@@ -29,18 +29,18 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Whether a failure seems to be the device's own, so that another one of its kind may work. A tool that is not
-/// installed is missing for all of them, and memory that ran out is handled by another try.
-bool is_of_device(ErrorCode code) { return code == ErrorCode::MissingDevice || code == ErrorCode::Unavailable; }
+/// True if a failure seems to be of the device, so that another device of its kind may work. A missing tool is missing
+/// for all of them, and a lack of memory is retried.
+bool is_device_failure(ErrorCode code) { return code == ErrorCode::MissingDevice || code == ErrorCode::Unavailable; }
 
-/// The environment of judges and runners, so that the reference and the candidate are timed under the same rules.
-std::map<std::string, std::string> with_equal_terms(std::map<std::string, std::string> environment) {
+/// The environment of judges and runners, with settings that make the reference and the candidate comparable.
+std::map<std::string, std::string> with_equal_settings(std::map<std::string, std::string> environment) {
   // libgomp's threads spin for milliseconds after their work and would disturb the process that runs next. A short spin
   // stays: without it every barrier costs a wake-up.
   environment.try_emplace("OMP_WAIT_POLICY", "passive");
   environment.try_emplace("GOMP_SPINCOUNT", "2000");
-  // glibc adapts these to the sizes that a process has freed before: then one side would pay for page faults in every
-  // call and the other would not.
+  // By default glibc adapts these to the sizes that a process has freed before. Then one side would have page faults in
+  // every call and the other would not.
   environment.try_emplace("GLIBC_TUNABLES",
                           "glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824");
   return environment;
@@ -53,7 +53,7 @@ std::string system_line() {
 
 /// Identifies the machine (until it is rebooted), the device and its driver: a time is valid there only.
 std::string machine_text(const Device& device) {
-  // The name would not identify it: containers make theirs up, and images of machines share one.
+  // A host name does not identify it: containers make one up, and copies of a machine image share one.
   const auto boot = read_file("/proc/sys/kernel/random/boot_id");
   utsname name{};
   const std::string host = boot ? *boot : ::uname(&name) == 0 ? std::string(name.nodename) + '\n' : "unknown\n";
@@ -91,14 +91,14 @@ class DeviceJudges final : public JudgeSource {
 class Evaluator final : public LocalBenchmarker {
  public:
   Evaluator(const WorkerOptions& options, CpuFacts cpu)
-      : options_(options), cpu_(std::move(cpu)), compilers_(compilers_beside(1, cpu_.usable_cores)) {}
+      : options_(options), cpu_(std::move(cpu)), compilers_(max_parallel_compilers(1, cpu_.usable_cores)) {}
 
   Result<void> start() {
     // The directory is mounted into sandboxes by processes with another working directory.
     std::error_code error;
     if (!options_.cache_dir.empty()) options_.cache_dir = std::filesystem::absolute(options_.cache_dir, error).string();
     if (error) return Error{ErrorCode::InvalidArgument, "the cache directory: " + error.message()};
-    const auto environment = with_equal_terms(options_.environment);
+    const auto environment = with_equal_settings(options_.environment);
     memory_ = make_shared_memory_source();
     processes_ = make_process_runner();
     KERNELGEN_TRY(devices_, make_devices(options_, environment, *processes_));
@@ -115,7 +115,7 @@ class Evaluator final : public LocalBenchmarker {
     KERNELGEN_CHECK(check_request(request));
     auto resolved = request;
     resolve_threads(resolved.options);
-    // Builds and warm judges are found by these, so a client's word for them does not count.
+    // Builds and warm judges are looked up by these ids, so the worker computes them itself.
     resolved.candidate.id =
         make_candidate(request.candidate.target, request.candidate.language, request.candidate.source).id;
     resolved.task.content_id = sha256_hex(request.task.text);
@@ -143,7 +143,7 @@ class Evaluator final : public LocalBenchmarker {
 
   Result<int> count_gpus(std::stop_token stop) override { return devices_->count_gpus(std::move(stop)); }
 
-  Result<void> check_able(std::stop_token stop) override {
+  Result<void> check_readiness(std::stop_token stop) override {
     KERNELGEN_CHECK(judges_->environment(std::move(stop)));
     return {};
   }
@@ -152,7 +152,7 @@ class Evaluator final : public LocalBenchmarker {
   template <class Value>
   using Work = std::function<Result<Value>(const Device&)>;
 
-  /// The result of one try, and the device that it was on.
+  /// The result of one attempt, and its device.
   template <class Value>
   struct Attempt {
     Result<Value> result;
@@ -160,36 +160,36 @@ class Evaluator final : public LocalBenchmarker {
     std::string device{};
   };
 
-  /// Devices on which another try would fail as well, and the error that the last of them gave.
+  /// Devices on which another attempt would fail as well, and the last error of one.
   struct ExhaustedDevices {
     std::set<std::string> devices{};
     Error why{};
   };
 
-  /// The device of another try.
-  enum class Elsewhere {
-    No,            ///< any device
+  /// The device for another attempt.
+  enum class DeviceChoice {
+    Any,           ///< any device
     PreferOther,   ///< another device, if one is suitable
     RequireOther,  ///< another device: on the same one it would fail again
   };
 
-  /// Whether and where a failure is worth another try.
+  /// Whether and where to repeat a failed attempt.
   struct Retry {
-    /// Empty: it is not worth one.
+    /// Why to repeat it; empty: it is not repeated.
     std::string reason;
-    Elsewhere elsewhere = Elsewhere::No;
+    DeviceChoice device = DeviceChoice::Any;
   };
 
-  /// Does the work, and once more if it failed for a reason that has nothing to do with the candidate and may be gone
-  /// now, or on another device.
+  /// Does the work, and repeats it once if it failed for a reason that is not the candidate and may be gone now, or on
+  /// another device.
   template <class Value>
   Result<Value> run_with_retry(DeviceRequest request, const Work<Value>& once, const ProgressCallback& progress,
                                const std::stop_token& stop) {
     auto first = attempt(request, once, {}, stop);
     KERNELGEN_TRY(const auto retry, find_retry(first, stop));
     if (retry.reason.empty()) return std::move(first.result);
-    const bool require_other = retry.elsewhere == Elsewhere::RequireOther;
-    if (retry.elsewhere != Elsewhere::No) request.tried.insert(first.device);
+    const bool require_other = retry.device == DeviceChoice::RequireOther;
+    if (retry.device != DeviceChoice::Any) request.tried.insert(first.device);
     const Work<Value> announced = [&](const Device& device) {
       if (progress) progress({"again", retry.reason});
       return once(device);
@@ -203,8 +203,8 @@ class Evaluator final : public LocalBenchmarker {
     return std::move(second.result);
   }
 
-  /// Does the work where it will be done soonest, and on another GPU when that one cannot be used. GPUs that could not
-  /// be used are added to those that the request has tried.
+  /// Does the work on the device that will finish it first, and on another GPU if that one cannot be used. Unusable
+  /// GPUs are added to DeviceRequest::tried.
   template <class Value>
   Attempt<Value> attempt(DeviceRequest& request, const Work<Value>& once, ExhaustedDevices exhausted,
                          const std::stop_token& stop) {
@@ -215,9 +215,9 @@ class Evaluator final : public LocalBenchmarker {
       const auto uuid = placed->uuid;
       if (exhausted.devices.contains(uuid)) return {std::move(exhausted.why), uuid};
       limit_compilers();
-      auto result = set_up_and_do(*placed, once, stop);
-      const bool unusable = !result && !uuid.empty() && is_of_device(result.error().code);
-      // This comes before the place is released: the device would look like the best one.
+      auto result = set_up_and_run(*placed, once, stop);
+      const bool unusable = !result && !uuid.empty() && is_device_failure(result.error().code);
+      // The device is quarantined before its place is released, or it would look like the best one.
       if (unusable) devices_->quarantine(uuid);
       placed->place.reset();
       limit_compilers();
@@ -233,7 +233,7 @@ class Evaluator final : public LocalBenchmarker {
   }
 
   template <class Value>
-  Result<Value> set_up_and_do(const PlacedDevice& placed, const Work<Value>& once, const std::stop_token& stop) {
+  Result<Value> set_up_and_run(const PlacedDevice& placed, const Work<Value>& once, const std::stop_token& stop) {
     KERNELGEN_CHECK(devices_->set_up(placed, stop));
     return once(*placed.device);
   }
@@ -248,16 +248,16 @@ class Evaluator final : public LocalBenchmarker {
   Result<Retry> find_retry(const Attempt<Value>& attempt, const std::stop_token& stop) {
     const auto& [result, device] = attempt;
     if (!result && result.error().code == ErrorCode::OutOfMemory) {
-      KERNELGEN_TRY(const bool made, judges_->make_room(device, stop));
-      if (made) return Retry{"other tasks held the memory", Elsewhere::PreferOther};
-      return device.empty() ? Retry{} : Retry{"memory ran out on " + device, Elsewhere::RequireOther};
+      KERNELGEN_TRY(const bool made, judges_->evict_idle_judges(device, stop));
+      if (made) return Retry{"other tasks held the memory", DeviceChoice::PreferOther};
+      return device.empty() ? Retry{} : Retry{"memory ran out on " + device, DeviceChoice::RequireOther};
     }
     if constexpr (std::is_same_v<Value, EvaluationRecord>) {
       if (!result || !is_disturbance(result->outcome)) return Retry{};
       if (device.empty() || !is_disturbance_of_device(result->outcome, result->timing))
         return Retry{result->outcome.detail};
       devices_->mark_shared(device);
-      return Retry{result->outcome.detail, Elsewhere::PreferOther};
+      return Retry{result->outcome.detail, DeviceChoice::PreferOther};
     }
     return Retry{};
   }
@@ -301,7 +301,7 @@ class Evaluator final : public LocalBenchmarker {
   /// Adapts the number of compilers to the number of GPUs in use.
   void limit_compilers() {
     const std::scoped_lock lock(limit_mutex_);
-    compilers_.limit(compilers_beside(devices_->used_gpus(), cpu_.usable_cores));
+    compilers_.limit(max_parallel_compilers(devices_->used_gpus(), cpu_.usable_cores));
   }
 
   Result<EvaluationRecord> begin_record(const EvaluationRequest& request, const Device& device, std::stop_token stop) {
@@ -330,7 +330,7 @@ class Evaluator final : public LocalBenchmarker {
 
   WorkerOptions options_;
   CpuFacts cpu_;
-  /// Makes counting the GPUs and setting the limit one step.
+  /// Makes counting the GPUs and setting the limit atomic.
   std::mutex limit_mutex_;
   Slots compilers_;
   std::unique_ptr<SharedMemorySource> memory_;

@@ -8,16 +8,16 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The Benchmarker inside the worker: its own judges, runners and compilers.
-/// Requires: the calling process is a child subreaper.
+/// LocalBenchmarker: the Benchmarker inside the worker, with its judges, runners and compilers. Judges candidates in
+/// this process and its children. Requires: the calling process is a child subreaper.
 class LocalBenchmarker : public Benchmarker {
  public:
   /// "cpu: AMD EPYC, 2 cores"
   [[nodiscard]] virtual std::string device() const = 0;
-  /// How many GPUs share the requests that name none.
+  /// The number of GPUs that requests without a device are spread over.
   virtual Result<int> count_gpus(std::stop_token stop) = 0;
-  /// Starts a judge, which takes as long as importing torch: MissingTool when this machine has none.
-  virtual Result<void> check_able(std::stop_token stop) = 0;
+  /// Starts a judge, which takes as long as importing torch. MissingTool if this machine has no torch.
+  virtual Result<void> check_readiness(std::stop_token stop) = 0;
 };
 [[nodiscard]] Result<std::unique_ptr<LocalBenchmarker>> make_local_benchmarker(const WorkerOptions& options);
 

@@ -16,7 +16,7 @@ namespace {
 
 using Release = std::pair<int, int>;
 
-const GpuFacts* first_nvidia(const GpuSituation& situation) {
+const GpuFacts* first_nvidia(const GpuEnvironment& situation) {
   if (!situation.reading) return nullptr;
   for (const auto& gpu : situation.reading->gpus)
     if (gpu.vendor == "nvidia") return &gpu;
@@ -36,7 +36,7 @@ std::string list_of(const GpuInventory& reading) {
   return text;
 }
 
-DoctorFinding device_finding(const GpuSituation& situation) {
+DoctorFinding device_finding(const GpuEnvironment& situation) {
   if (!situation.reading)
     return {"GPU", DoctorStatus::Limited, sanitize_line(situation.reading.error().to_line(), 300), "nvidia-smi"};
   const auto& reading = *situation.reading;
@@ -50,8 +50,8 @@ DoctorFinding device_finding(const GpuSituation& situation) {
   return {"GPU", DoctorStatus::Ok, sanitize_line(text, 300), ""};
 }
 
-/// Nothing on a machine that has no use for it.
-std::optional<DoctorFinding> nvcc_finding(const GpuSituation& situation) {
+/// The finding about nvcc; nothing on a machine without a use for it.
+std::optional<DoctorFinding> nvcc_finding(const GpuEnvironment& situation) {
   const auto driver = driver_release(situation);
   if (!situation.nvcc) {
     if (!driver) return std::nullopt;
@@ -84,25 +84,25 @@ std::string torch_index(const Release& driver) {
 
 }  // namespace
 
-std::optional<Release> driver_release(const GpuSituation& situation) {
+std::optional<Release> driver_release(const GpuEnvironment& situation) {
   const auto* gpu = first_nvidia(situation);
   if (gpu == nullptr) return std::nullopt;
   return Release{gpu->driver_version / 1000, gpu->driver_version % 1000 / 10};
 }
 
-std::vector<DoctorFinding> gpu_findings(const GpuSituation& situation) {
+std::vector<DoctorFinding> gpu_findings(const GpuEnvironment& situation) {
   std::vector<DoctorFinding> findings{device_finding(situation)};
   if (auto nvcc = nvcc_finding(situation)) findings.push_back(*std::move(nvcc));
   std::string processes;
   for (const auto line : split_lines(situation.processes))
     if (!trim(line).empty()) processes += (processes.empty() ? "" : "; ") + std::string(trim(line));
   if (!processes.empty())
-    findings.push_back({"GPU use", DoctorStatus::Limited, "others use it, and times will suffer: " + processes,
+    findings.push_back({"GPU use", DoctorStatus::Limited, "other processes use it and disturb times: " + processes,
                         "wait for them to end, or choose another device"});
   return findings;
 }
 
-std::optional<DoctorFinding> torch_on_gpu(const GpuSituation& situation, const std::string& torch_version,
+std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation, const std::string& torch_version,
                                           const std::string& torch_cuda, const std::string& python) {
   const auto driver = driver_release(situation);
   if (!driver) return std::nullopt;

@@ -15,30 +15,31 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What was read from the machine.
-struct GpuSituation {
+/// Facts about the GPUs of a machine, and the tools for them.
+struct GpuEnvironment {
   Result<GpuInventory> reading = Error{ErrorCode::NotFound, "not looked for", {}};
-  /// The machine has an NVIDIA card, whether or not its driver is there.
+  /// True if the machine has an NVIDIA card, with or without a driver.
   bool has_card = false;
   /// The path of nvcc, or why there is none.
   Result<std::string> nvcc = Error{ErrorCode::MissingTool, "not looked for", {}};
-  /// {13, 0}; zeros where nvcc did not say.
+  /// Version of nvcc, {13, 0}; zeros if nvcc did not report it.
   std::pair<int, int> nvcc_release{0, 0};
   /// The processes on the devices now, one a line, as nvidia-smi lists them.
   std::string processes;
 };
 
-/// The driver's {13, 0}, of the first NVIDIA device; nothing without one.
-[[nodiscard]] std::optional<std::pair<int, int>> driver_release(const GpuSituation& situation);
+/// The CUDA version of the driver, {13, 0}, from the first NVIDIA device; nothing without one.
+[[nodiscard]] std::optional<std::pair<int, int>> driver_release(const GpuEnvironment& situation);
 
 /// The findings "GPU", "nvcc" where it matters, and "GPU use" where foreign processes use it.
-[[nodiscard]] std::vector<DoctorFinding> gpu_findings(const GpuSituation& situation);
+[[nodiscard]] std::vector<DoctorFinding> gpu_findings(const GpuEnvironment& situation);
 
-/// The problem with a torch of that CUDA version ("13.0", empty for none) on this machine; nothing when it will work.
-[[nodiscard]] std::optional<DoctorFinding> torch_on_gpu(const GpuSituation& situation, const std::string& torch_version,
-                                                        const std::string& torch_cuda, const std::string& python);
+/// The problem with a torch for this CUDA version ("13.0", empty for none) on this machine; nothing if it works.
+[[nodiscard]] std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation,
+                                                        const std::string& torch_version, const std::string& torch_cuda,
+                                                        const std::string& python);
 
-/// A card of NVIDIA's on the PCI bus, as <root>/sys shows it.
+/// True if <root>/sys shows an NVIDIA card on the PCI bus.
 [[nodiscard]] bool has_nvidia_card(const std::string& root);
 
 }  // namespace v0

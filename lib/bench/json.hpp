@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Requests and their parts as JSON values; private like core/json.hpp, whose rules hold here too.
+/// Requests and their parts as JSON values. The rules of core/json.hpp hold here, too.
 
 #include <kernelgen/bench/benchmarker.hpp>
 

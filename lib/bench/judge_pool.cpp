@@ -25,9 +25,9 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// A part of every admission's key; raise it when the judge's admission changes meaning.
+/// Part of every admission's key; raise it if the meaning of an admission changes.
 constexpr int k_admission_format = 1;
-/// The same for the times of compiled references.
+/// Part of the key of every time of a compiled reference.
 constexpr int k_baseline_format = 1;
 
 /// The share of the free memory that one task may take.
@@ -39,16 +39,16 @@ std::uint64_t free_memory() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
-/// The number of tasks whose facts are remembered without their judges, some kilobytes each.
+/// Maximal number of tasks with remembered admissions, at some kilobytes each.
 constexpr std::size_t k_most_known = 1000;
 
-/// Idle judges keep one part in so many of a device's memory at most while another one starts there.
+/// While a judge starts, idle ones may hold at most one part in this many of the device's memory.
 constexpr std::uint64_t k_idle_part = 8;
 
 /// Device memory of an idle judge besides what it keeps for its task: its contexts, and those of its probe.
 constexpr std::uint64_t k_idle_judge_bytes = std::uint64_t{5} << 29;
 
-/// A judge with its task. Members are in the order in which they depend on each other.
+/// A judge with its task. Each member may depend on those before it.
 struct WarmJudge {
   std::string key;
   /// UUID; empty: the processor.
@@ -88,7 +88,7 @@ class ProcessJudgePool final : public JudgePool {
     return report;
   }
 
-  Result<bool> make_room(const std::string& device, std::stop_token stop) override {
+  Result<bool> evict_idle_judges(const std::string& device, std::stop_token stop) override {
     const auto is_meant = [&](const WarmJudge& judge) { return device.empty() || judge.device == device; };
     Judges ended;
     std::unique_lock lock(mutex_);
@@ -169,14 +169,14 @@ class ProcessJudgePool final : public JudgePool {
   /// A request that waits for a judge.
   struct WaitingRequest {
     std::string key;
-    /// As in WarmJudge.
+    /// UUID; empty: the processor.
     std::string device;
     int overtaken = 0;
   };
 
   static std::string device_of(const JudgeTask& task) { return task.device ? task.device->uuid : std::string(); }
 
-  /// Requires: the mutex is held, as for all that follow up to take().
+  /// True if a judge of the device is in use. Requires, like all functions up to take(): the mutex is held.
   [[nodiscard]] bool in_use(const std::string& device) const {
     return std::any_of(judges_.begin(), judges_.end(),
                        [&](const auto& judge) { return judge->busy && judge->device == device; });
@@ -207,14 +207,14 @@ class ProcessJudgePool final : public JudgePool {
     return requests.at(next_in_queue(queue)) == &request;
   }
 
-  /// The judge of a task on a device without a judge in use.
+  /// Takes the judge of a task. Requires: no judge of its device is in use.
   Result<std::unique_ptr<JudgeSession>> take(std::unique_lock<std::mutex> lock, const std::string& key,
                                              const JudgeTask& task, DeviceGate& gate, std::stop_token stop) {
     if (const auto found = find(key); found != judges_.end()) {
       (*found)->busy = true;
       judges_.splice(judges_.begin(), judges_, found);
       remember(*judges_.front());
-      return lend(*judges_.front(), task);
+      return open_session(*judges_.front(), task);
     }
     judges_.push_front(std::make_unique<WarmJudge>());
     auto& judge = *judges_.front();
@@ -230,7 +230,7 @@ class ProcessJudgePool final : public JudgePool {
     lock.lock();
     if (judge.device_arena) judge.kept_bytes = judge.device_arena->kept_bytes;
     remember(judge);
-    return lend(judge, task);
+    return open_session(judge, task);
   }
 
   /// Bytes of a device that idle judges hold. Requires: the mutex is held.
@@ -246,11 +246,11 @@ class ProcessJudgePool final : public JudgePool {
     if (!is_new) return;
     place->second.admission.cached.clear();
     if (known_.size() <= k_most_known) return;
-    // Any other one may go: tasks with a warm judge are remembered again when it is taken.
+    // Any other entry may be dropped: a warm judge adds its task again when it is taken.
     known_.erase(place == known_.begin() ? std::next(place) : known_.begin());
   }
 
-  std::unique_ptr<JudgeSession> lend(WarmJudge& judge, const JudgeTask& task) {
+  std::unique_ptr<JudgeSession> open_session(WarmJudge& judge, const JudgeTask& task) {
     auto session = std::make_unique<Session>(*this, judge, task);
     static_cast<AdmittedTask&>(*session) = judge.task;
     session->judge = judge.judge.get();
@@ -276,8 +276,8 @@ class ProcessJudgePool final : public JudgePool {
     changed_.notify_all();
   }
 
-  /// Takes out the idle judges that `which` selects, most recently used first. They end when the caller drops them,
-  /// after the mutex was released, because that takes a device's driver a while. Requires: the mutex is held.
+  /// Removes the idle judges that `which` selects, most recently used first. They end when the caller drops them
+  /// without the mutex, because ending one takes a driver a while. Requires: the mutex is held.
   template <class Which>
   Judges take_out(Which which) {
     Judges taken;
@@ -290,8 +290,8 @@ class ProcessJudgePool final : public JudgePool {
     return taken;
   }
 
-  /// Takes out the judges of a device that were used least recently, and those that leave too little memory to the one
-  /// that starts there. Requires: the mutex is held.
+  /// Removes the least recently used judges of a device, and those that leave too little memory for the one that
+  /// starts. Requires: the mutex is held.
   Judges trim(const std::string& name, const std::optional<JudgeDevice>& device) {
     std::size_t count = 0;
     for (const auto& judge : judges_) count += judge->busy && judge->device == name ? 1 : 0;
@@ -308,7 +308,7 @@ class ProcessJudgePool final : public JudgePool {
     return start(warm, task, stop);
   }
 
-  /// Requires: the caller shares the device, or has it alone.
+  /// Starts a judge. Requires: the caller holds the device, shared or exclusively.
   Result<void> start(WarmJudge& warm, const JudgeTask& task, const std::stop_token& stop) {
     KERNELGEN_TRY(auto facts, zygote_->wait_ready(k_import_timeout, stop));
     KERNELGEN_TRY(auto sockets, make_stream_pair());
@@ -333,7 +333,8 @@ class ProcessJudgePool final : public JudgePool {
     return {};
   }
 
-  /// Requires: the caller holds the device exclusively. The judge that compiles ends with this.
+  /// Times a compiled reference in a separate judge, which ends afterwards. Requires: the caller holds the device
+  /// exclusively.
   Result<Baseline> compiled_baseline(const JudgeTask& task, const CompiledBaselineRequest& request,
                                      const std::stop_token& stop) {
     KERNELGEN_TRY(const auto facts, zygote_->wait_ready(k_import_timeout, stop));
@@ -361,7 +362,7 @@ class ProcessJudgePool final : public JudgePool {
     return options_.cache_dir.empty() ? "" : (std::filesystem::path(options_.cache_dir) / name).string();
   }
 
-  /// The file of an admission; its name covers everything that can change the admission.
+  /// The file of a cached admission. Its name depends on everything that can change the admission.
   std::string admission_file(const JudgeTask& task, const ZygoteFacts& facts) const {
     if (options_.cache_dir.empty()) return {};
     const auto directory = std::filesystem::path(options_.cache_dir) / "admissions";
@@ -377,17 +378,17 @@ class ProcessJudgePool final : public JudgePool {
   BaselineStore baselines_;
   std::unique_ptr<Zygote> zygote_;
   std::mutex mutex_;
-  /// A judge became idle, or ended: which request is next depends on the judges that are there.
+  /// Notified if a judge became idle or ended, because the next request depends on the existing judges.
   std::condition_variable_any changed_;
   std::uint64_t version_ = 0;
-  /// In the order of arrival.
+  /// Waiting requests in the order of arrival.
   std::list<WaitingRequest> waiting_;
   std::map<std::string, AdmittedTask> known_;
-  /// Most recently used first.
+  /// Judges, most recently used first.
   Judges judges_;
 };
 
-/// A digest of the judge's own sources: an admission by other sources is another admission.
+/// Digest of the judge's sources, which is part of the key of an admission.
 Result<std::string> digest_of(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
   std::error_code error;

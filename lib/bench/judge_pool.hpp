@@ -18,7 +18,7 @@ struct JudgePoolOptions {
   Installation installation;
   std::string python = "python3";
   std::map<std::string, std::string> environment;
-  /// The directory of remembered admissions and times of compiled references; empty: nothing is remembered.
+  /// The directory that caches admissions and times of compiled references; empty: nothing is cached.
   std::string cache_dir;
   /// The number of judges kept warm on each device. Each holds a task's inputs and expected outputs in memory.
   std::size_t max_warm = 3;
@@ -35,20 +35,20 @@ class JudgePool {
   /// Waits until no judge of the device is in use and the request is next_in_queue(). While a judge starts, it shares
   /// its device through `gate`.
   virtual Result<std::unique_ptr<JudgeSession>> open(const JudgeTask& task, DeviceGate& gate, std::stop_token stop) = 0;
-  /// Null where it would have to wait.
+  /// Opens a session at once, or returns null if it would have to wait.
   virtual Result<std::unique_ptr<JudgeSession>> try_open(const JudgeTask& task, DeviceGate& gate,
                                                          std::stop_token stop) = 0;
-  /// The facts about a task that a judge of this pool has admitted.
+  /// The results of admitting a task, if a judge of this pool has admitted it.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
   /// The work until a task has a judge now.
   virtual JudgeNeed need(const JudgeTask& task) = 0;
-  /// Ends every idle judge of a device (its UUID; empty: of all devices, for the host's memory), after waiting for one
-  /// if all are in use. False: there is no judge but the caller's own, so that no memory can be freed.
-  virtual Result<bool> make_room(const std::string& device, std::stop_token stop) = 0;
+  /// Ends every idle judge of a device (its UUID; empty: of all devices, for the host's memory), and waits for one if
+  /// all are in use. Returns false if there is no judge but the caller's own, so that no memory can be freed.
+  virtual Result<bool> evict_idle_judges(const std::string& device, std::stop_token stop) = 0;
   /// The versions of Python, torch and triton; waits until they are imported.
   virtual Result<EnvironmentReport> environment(std::stop_token stop) = 0;
 };
-/// Starts importing torch at once.
+/// Makes a pool, which begins to import torch at once.
 [[nodiscard]] Result<std::unique_ptr<JudgePool>> make_judge_pool(JudgePoolOptions options, SharedMemorySource& memory);
 
 }  // namespace v0

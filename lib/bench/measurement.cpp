@@ -57,7 +57,7 @@ std::optional<double> contention(const ProcessorTime& before, const ProcessorTim
 
 namespace {
 
-/// Calls that are checked like all others, and whose times are thrown away.
+/// Makes the warm-up calls. They are checked like all others; their times are discarded.
 Result<void> warm_up(const MeasureOptions& options, const NextPair& next, const MeasurementClock& clock,
                      const std::stop_token& stop, PairSamples& samples) {
   const auto start = clock.now();
@@ -119,7 +119,7 @@ void report_calls(TimingReport& timing, const PairSamples& samples) {
   timing.contention = samples.contention;
   timing.device_contention = samples.device_contention;
   count_comparisons(timing, samples);
-  // A candidate that was wrong has no speed.
+  // A wrong candidate has no speedup.
   if (samples.ended) return;
   const auto estimate = paired_estimate(timing.reference_ns, timing.candidate_ns);
   timing.reference_median_ns = estimate.reference_ns;

@@ -23,25 +23,25 @@ struct TimedPair {
   std::int64_t reference_ns = 0;
   std::int64_t candidate_ns = 0;
   std::int64_t host_ns = 0;
-  /// On a device: how long it worked on after the candidate's stream was done.
+  /// On a device: how long it kept working after the end of the candidate's stream.
   std::int64_t late_ns = 0;
   bool fresh = true;
-  /// The outputs were compared in full, not in their canary lines alone.
+  /// True if the outputs were compared in full, and not only in their canary lines.
   bool full = true;
-  /// The device was slowed down by heat or power: the pair does not count.
+  /// True if heat or power slowed the device down; then the pair does not count.
   bool throttled = false;
   /// The clock of the device's multiprocessors right before the pair; 0 where it is unknown.
   std::int64_t clock_mhz = 0;
 };
 
-/// Takes the next pair, or gives the verdict that ends the evaluation.
+/// Takes the next pair, or returns the verdict that ends the evaluation.
 using NextPair = std::function<Result<std::variant<TimedPair, Outcome>>()>;
 
 /// The clocks of the timing phase.
 struct MeasurementClock {
   std::function<std::chrono::steady_clock::time_point()> now;
-  /// Processor time of the process that calls the reference. The candidate's process is stopped meanwhile, so that
-  /// waiting for a processor means that foreign work is there.
+  /// Processor time of the process that calls the reference. The candidate's process is stopped meanwhile, so waiting
+  /// for a processor shows foreign work.
   std::function<std::optional<ProcessorTime>()> reference_time;
 };
 
@@ -52,7 +52,7 @@ struct PairSamples {
   StopReason stop_reason = StopReason::Criterion;
   std::optional<double> contention;
   std::optional<double> device_contention;
-  /// Set when a pair ended the evaluation.
+  /// The verdict, if a pair ended the evaluation.
   std::optional<Outcome> ended;
 };
 
@@ -63,7 +63,7 @@ struct PairSamples {
 /// The share of probes between two readings that foreign work delayed. Nothing where there were few probes.
 [[nodiscard]] std::optional<double> contention(const DeviceUse& before, const DeviceUse& after);
 
-/// Takes the warm-up pairs, which are checked and thrown away, then samples until the criterion stops.
+/// Takes the warm-up pairs, which are checked and discarded, then samples until the criterion stops.
 [[nodiscard]] Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& next,
                                                const MeasurementClock& clock, const std::stop_token& stop);
 

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 constexpr MeasureOptions k_quick{
     .max_relative_interval = 0.05, .full_comparisons = 8, .max_samples = 20, .deadline = 3s};
-/// Above this a limit is none, and sums with the clock's time could overflow.
+/// The longest allowed limit. Sums of longer ones with the clock's time could overflow.
 constexpr std::chrono::milliseconds k_longest_limit = std::chrono::hours(24 * 7);
 constexpr int k_most_threads = 4096;
 constexpr int k_most_samples = 1'000'000;

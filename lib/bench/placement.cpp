@@ -13,13 +13,12 @@ using namespace std::chrono_literals;
 constexpr std::chrono::steady_clock::duration k_first_quarantine = 1min;
 constexpr std::chrono::steady_clock::duration k_longest_quarantine = 16min;
 constexpr std::chrono::steady_clock::duration k_shared_for = 5min;
-/// The extra work that foreign use of a device counts for. A disturbed verdict is measured again, with a judge that has
-/// to be started: this is enough to prefer any undisturbed device, and not so much that a long queue leaves this one
-/// idle.
+/// Extra work that foreign use of a device counts as. A disturbed evaluation is repeated with a new judge, so any
+/// undisturbed device is preferred; but a long queue elsewhere must not leave this device idle.
 constexpr int k_shared_work = 4;
 
-/// Processors that are kept free of compilers: for the worker, and for a judge and a runner on each device.
-constexpr int k_spared_cores = 1;
+/// Processors without compilers: for the worker, and for a judge and a runner on each device.
+constexpr int k_reserved_cores = 1;
 constexpr int k_spared_cores_per_device = 2;
 /// The number of compilers, and the part of the processors, that are allowed in any case: an evaluation that waits for
 /// a compiler leaves its device idle.
@@ -40,7 +39,7 @@ int work_of(JudgeNeed need) {
   return 0;
 }
 
-std::size_t soonest(std::span<const DeviceQueue> devices) {
+std::size_t least_loaded_device(std::span<const DeviceQueue> devices) {
   const auto order = [](const DeviceQueue& device) {
     return std::tuple(device.quarantined, device.tried, device.work + work_of(device.judge), device.work,
                       device.last_placed);
@@ -50,9 +49,9 @@ std::size_t soonest(std::span<const DeviceQueue> devices) {
   return static_cast<std::size_t>(best - devices.begin());
 }
 
-int compilers_beside(int gpus, int cores) {
+int max_parallel_compilers(int gpus, int cores) {
   return std::max(
-      {k_least_compilers, cores / k_compilers_part, cores - k_spared_cores - k_spared_cores_per_device * gpus});
+      {k_least_compilers, cores / k_compilers_part, cores - k_reserved_cores - k_spared_cores_per_device * gpus});
 }
 
 Placement::Place::~Place() {
@@ -69,16 +68,16 @@ std::unique_ptr<Placement::Place> Placement::take(const std::string& task, const
   std::vector<DeviceQueue> queues;
   for (const auto& choice : choices) {
     const auto& device = devices_[choice.device];
-    // An evaluation that was placed there before will have started the judge.
+    // An evaluation that was placed there before starts the judge.
     const auto judge = device.tasks.contains(task) ? JudgeNeed::Nothing : choice.judge;
-    const int others = choice.others + (now < device.shared_until ? k_shared_work : 0);
+    const int others = choice.external_work + (now < device.shared_until ? k_shared_work : 0);
     queues.push_back({.work = device.work + others,
                       .judge = judge,
                       .last_placed = device.last_placed,
                       .quarantined = now < device.quarantined_until,
                       .tried = choice.tried});
   }
-  const auto index = soonest(queues);
+  const auto index = least_loaded_device(queues);
   const int work = 1 + work_of(queues[index].judge);
   auto place = std::make_unique<Place>(*this, index, choices[index].device, task, work);
   auto& device = devices_[choices[index].device];
@@ -108,7 +107,7 @@ void Placement::quarantine(const std::string& device) {
   const std::scoped_lock lock(mutex_);
   const auto now = now_();
   auto& quarantined = devices_[device];
-  // Evaluations that were placed there before the quarantine repeat what is known.
+  // Evaluations that were placed there before the quarantine fail for the known reason.
   if (now < quarantined.quarantined_until) return;
   const bool again =
       quarantined.quarantined_for.count() > 0 && now - quarantined.quarantined_until < quarantined.quarantined_for;

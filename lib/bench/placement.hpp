@@ -24,8 +24,8 @@ enum class JudgeNeed {
   Replace,  ///< it has to be started, and another judge ends for it
 };
 
-/// The cost of a need, in verdicts as all work here: starting a judge takes about as long as a verdict, and a judge
-/// that was ended will have to be started again.
+/// The cost of a need, in verdicts like all work here. Starting a judge takes about as long as a verdict, and a judge
+/// that ends for it will have to be started again.
 [[nodiscard]] int work_of(JudgeNeed need);
 
 /// The facts about a device when an evaluation is placed.
@@ -33,22 +33,21 @@ struct DeviceQueue {
   /// Work of the evaluations that were placed there and have not ended.
   int work = 0;
   JudgeNeed judge = JudgeNeed::Start;
-  /// A number that rises with each placing; 0: nothing was ever placed there.
+  /// Sequence number of the last placement there; 0: none.
   std::uint64_t last_placed = 0;
-  /// It could not be used lately.
+  /// True if it could not be used lately.
   bool quarantined = false;
-  /// The same evaluation has failed there before.
+  /// True if the same evaluation has failed there before.
   bool tried = false;
 };
 
-/// The index of the device on which the work will be done soonest. A device that is quarantined, or was tried, comes
-/// after all others, however long they take; where all are, they are equal again. Among equals the one with the
-/// shortest queue wins (waiting for a judge is better where the device has nothing else to do), then the one that was
-/// used least recently, then the first. Requires: there is a device.
-[[nodiscard]] std::size_t soonest(std::span<const DeviceQueue> devices);
+/// The index of the device that will finish the work first. Quarantined and tried devices come after all others, unless
+/// all are. Ties go to the shortest queue (starting a judge is better where the device has nothing else to do), then to
+/// the least recently used device, then to the first. Requires: there is a device.
+[[nodiscard]] std::size_t least_loaded_device(std::span<const DeviceQueue> devices);
 
-/// The number of compilers that may run while so many GPUs are in use: measurements there need processors, too.
-[[nodiscard]] int compilers_beside(int gpus, int cores);
+/// The number of compilers that may run while `gpus` GPUs are in use, because measurements there need processors, too.
+[[nodiscard]] int max_parallel_compilers(int gpus, int cores);
 
 /// The evaluations on each device. Thread-safe. It must outlive its places.
 class Placement {
@@ -57,18 +56,18 @@ class Placement {
   struct Choice {
     /// UUID; empty: the processor.
     std::string device;
-    /// The need apart from judges that evaluations which are placed there will start.
+    /// The need, without the judges that evaluations placed there will start.
     JudgeNeed judge = JudgeNeed::Start;
-    /// Work of evaluations that are not placed by this object.
-    int others = 0;
-    /// As in DeviceQueue.
+    /// Work of evaluations that were not placed by this object.
+    int external_work = 0;
+    /// True if the same evaluation has failed there before.
     bool tried = false;
   };
   using Clock = std::chrono::steady_clock;
 
   explicit Placement(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)) {}
 
-  /// An evaluation's place on a device, until this ends.
+  /// An evaluation's place on a device, for as long as this object lives.
   class Place {
    public:
     Place(Placement& placement, std::size_t index, std::string device, std::string task, int work)
@@ -87,14 +86,14 @@ class Placement {
     const int work_;
   };
 
-  /// Takes a place. `task` is equal for evaluations that share a judge. Requires: there is a choice.
+  /// Takes a place. Evaluations that share a judge have the same `task`. Requires: `choices` is not empty.
   [[nodiscard]] std::unique_ptr<Place> take(const std::string& task, const std::vector<Choice>& choices);
   /// The number of evaluations on a device.
   [[nodiscard]] int active_count(const std::string& device) const;
   /// The number of GPUs with an evaluation.
   [[nodiscard]] int used_gpus() const;
-  /// Quarantines a device that could not be used for a minute, and each time that this happens again soon after for
-  /// twice as long, up to 16 minutes.
+  /// Quarantines a device that could not be used: for a minute, and for twice as long each time that it happens again
+  /// soon after, up to 16 minutes.
   void quarantine(const std::string& device);
   /// Marks a device that foreign processes use: for five minutes it counts as if it had some more evaluations.
   void mark_shared(const std::string& device);

@@ -14,14 +14,14 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// A candidate may start processes without end; more than these are not looked at.
+/// Maximal number of processes that are inspected, because a candidate may start any number.
 constexpr std::size_t k_most_processes = 4096;
 
 /// Fields of /proc/PID/stat, with times in clock ticks.
 struct ProcessStatus {
   char state = 'X';
   std::int64_t own_ticks = 0;
-  /// Of children that have ended and were reaped.
+  /// Ticks of children that have ended and were reaped.
   std::int64_t reaped_ticks = 0;
 
   [[nodiscard]] bool running() const { return state != 'Z' && state != 'X'; }

@@ -11,24 +11,24 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The children of all threads of a process; empty for one that is gone.
+/// The children of all threads of a process; empty for one that has ended.
 [[nodiscard]] std::vector<pid_t> children_of(pid_t parent);
 
-/// Whether a process runs: false for one that has ended and waits to be reaped.
+/// True if a process runs; false for one that has ended and waits to be reaped.
 [[nodiscard]] bool is_running(pid_t process);
 
-/// Whether a process that the runner started is running: a child of its own, or an orphan, which becomes the
-/// supervisor's. This is looked up after every call, so it does not go deeper.
+/// True if a process that the runner started is running: a child, or an orphan, which becomes a child of the
+/// supervisor. Deeper levels are not searched, because this runs after every call.
 [[nodiscard]] bool has_helpers(pid_t supervisor, pid_t runner);
 
 /// The processes that a runner has started.
 struct HelperProcesses {
-  /// Processor time that they have used, ended ones included as far as they were reaped.
+  /// Processor time of all of them, including those that ended and were reaped.
   std::chrono::nanoseconds processor_time{0};
-  /// How many of them run now.
+  /// Number of them that run now.
   int running = 0;
 };
-/// Everything below `supervisor` besides the runner itself. The runner's own processor time does not count.
+/// All processes below `supervisor` except the runner itself. The runner's own processor time does not count.
 [[nodiscard]] HelperProcesses helpers_of(pid_t supervisor, pid_t runner);
 
 }  // namespace v0

@@ -78,7 +78,7 @@ class Reader {
  public:
   Reader(std::string_view type, const json::object& members) : type_(type), members_(members) {}
 
-  /// A member without which the message has no meaning.
+  /// Reads a required member.
   template <class T>
   Result<T> member(const char* name) const {
     if (!members_.contains(name)) return bad(type_ + " has no member " + name);
@@ -115,7 +115,7 @@ class Reader {
 };
 
 Result<Message> read_hello(const json::object& members) {
-  // A default would claim a version that the peer may not have.
+  // A default could claim a version that the peer does not have.
   if (!members.contains("protocol")) return bad("hello has no protocol number");
   auto hello = from_value<HelloMessage>(members);
   if (!hello) return bad("hello." + hello.error().message);
@@ -138,7 +138,7 @@ Result<Message> read_error(const Reader& reader) {
   return Message{std::move(message)};
 }
 
-/// For messages that are an id and at most one part.
+/// Reads a message that has an id and at most one other member.
 template <class M>
 Result<Message> read_id(const Reader& reader) {
   KERNELGEN_TRY(const auto id, reader.id());
@@ -215,8 +215,8 @@ Result<std::string> encode_message(const Message& message) {
 
 namespace {
 
-/// The id of a message that is not valid otherwise.
-std::optional<RequestId> salvage_id(std::string_view text) {
+/// The id of an otherwise invalid message.
+std::optional<RequestId> find_id(std::string_view text) {
   const auto parsed = parse_json(text);
   const auto* members = parsed ? parsed->if_object() : nullptr;
   if (members == nullptr) return std::nullopt;
@@ -247,14 +247,14 @@ Result<std::optional<Message>> MessageDecoder::next() {
   if (!*body) return std::optional<Message>{};
   auto message = parse_message(**body);
   if (message) return std::optional<Message>{*std::move(message)};
-  state_->failed_id = salvage_id(**body);
+  state_->failed_id = find_id(**body);
   return std::move(message).error();
 }
 
 bool MessageDecoder::is_lost() const { return state_->lost; }
 std::optional<RequestId> MessageDecoder::failed_id() const { return state_->failed_id; }
 
-bool MessageDecoder::mid_message() const { return state_->frames.has_partial_frame(); }
+bool MessageDecoder::has_partial_message() const { return state_->frames.has_partial_frame(); }
 
 }  // namespace v0
 }  // namespace kernelgen

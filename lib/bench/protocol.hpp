@@ -54,7 +54,7 @@ struct CancelMessage {
   RequestId id = 0;
 };
 
-/// In both directions; answered by a pong with the same id.
+/// In both directions: asks whether the peer still answers. The answer is a pong with the same id.
 struct PingMessage {
   RequestId id = 0;
 };
@@ -83,8 +83,8 @@ struct DescriptionMessage {
   TaskDescription description;
 };
 
-/// Worker to client: the machinery failed, or a message was not valid. Without an id it concerns a message whose id
-/// could not be read, or the stream itself, which then ends.
+/// Worker to client: the machinery failed, or a message was not valid. Without an id it concerns a message with an
+/// unreadable id, or the stream itself, which then ends.
 struct ErrorMessage {
   std::optional<RequestId> id;
   Error error;
@@ -114,7 +114,7 @@ using Message =
 /// The bytes of one frame that carries the message. InvalidArgument when it is larger than a frame may be (64 MiB).
 [[nodiscard]] Result<std::string> encode_message(const Message& message);
 
-/// Cuts a byte stream into messages, however the bytes arrive. One thread at a time.
+/// Splits a byte stream into messages. One thread at a time.
 class MessageDecoder {
  public:
   MessageDecoder();
@@ -132,7 +132,7 @@ class MessageDecoder {
   /// The id of the message that the last error of next() was about; nothing where it could not be read.
   [[nodiscard]] std::optional<RequestId> failed_id() const;
   /// Whether a part of a message has arrived: an end of stream now means that the peer died while it was writing.
-  [[nodiscard]] bool mid_message() const;
+  [[nodiscard]] bool has_partial_message() const;
 
  private:
   struct State;

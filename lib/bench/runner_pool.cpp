@@ -17,7 +17,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::chrono::milliseconds k_start_timeout{30'000};
-/// Importing torch from a cold disk or a network file system.
+/// torch may be imported from a cold disk or a network file system.
 constexpr int k_control_in_child = 3;
 constexpr int k_status_in_child = 4;
 
@@ -25,7 +25,7 @@ class RunnerPool final : public RunnerSource {
  public:
   explicit RunnerPool(RunnerPoolOptions options) : options_(std::move(options)) {}
 
-  void expect(RunnerKind kind) override {
+  void prestart(RunnerKind kind) override {
     const std::scoped_lock lock(mutex_);
     auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
     if (kind == RunnerKind::Native || zygote) return;
@@ -60,13 +60,13 @@ class RunnerPool final : public RunnerSource {
       if (!runner) {
         KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
       }
-      // The next one gets ready while this one loads its candidate. If it cannot start, the next take() reports why.
+      // The next runner starts while this one loads its candidate. If it cannot start, the next take() reports why.
       auto next = start(kind, Role::Runner, stop);
       standby = next ? *std::move(next) : nullptr;
     }
     auto ready = runner->wait_ready(k_start_timeout);
     if (!ready && stood_by) {
-      // It was started while another candidate ran, which may have left it no memory.
+      // It was started while another candidate ran, so memory may have been short.
       const std::scoped_lock lock(mutex_);
       KERNELGEN_TRY(runner, start(kind, Role::Runner, stop));
       ready = runner->wait_ready(k_start_timeout);
@@ -79,11 +79,11 @@ class RunnerPool final : public RunnerSource {
  private:
   enum class Role { Runner, Builder };
 
-  /// Whether candidates' builds are kept.
+  /// True if candidates' builds are cached.
   [[nodiscard]] bool keeps_builds() const { return !options_.builds_dir.empty(); }
 
   Result<std::unique_ptr<RunnerProcess>> start(RunnerKind kind, Role role, const std::stop_token& stop) {
-    KERNELGEN_TRY(auto ends, make_runner_ends());
+    KERNELGEN_TRY(auto ends, make_runner_sockets());
     if (kind == RunnerKind::Native) {
       auto runner = make_runner_process(std::move(ends.ours));
       KERNELGEN_CHECK(start_native(ends));
@@ -99,7 +99,7 @@ class RunnerPool final : public RunnerSource {
     return runner;
   }
 
-  Result<void> start_native(const RunnerEnds& ends) const {
+  Result<void> start_native(const RunnerSockets& ends) const {
     ChildRequest request;
     request.command = {options_.installation.native_runner.string(), "--control", std::to_string(k_control_in_child),
                        "--status", std::to_string(k_status_in_child)};
@@ -115,7 +115,7 @@ class RunnerPool final : public RunnerSource {
     return {};
   }
 
-  Result<void> fork_python(RunnerKind kind, const RunnerEnds& ends, const ForkOptions& options,
+  Result<void> fork_python(RunnerKind kind, const RunnerSockets& ends, const ForkOptions& options,
                            const std::stop_token& stop) {
     auto& zygote = zygotes_[static_cast<std::size_t>(kind)];
     const std::array<int, 2> fds{ends.control.get(), ends.status.get()};
@@ -138,7 +138,7 @@ class RunnerPool final : public RunnerSource {
                          .module = "kernelgen_runner",
                          .arguments = {"--support", options_.installation.runner_support.string()},
                          .environment = options_.environment};
-    // torch.compile would keep a pool of compiling processes, and processes beside a runner are a cheat.
+    // torch.compile would keep a pool of compiling processes, and processes that outlive a call count as cheating.
     zygote.environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1";
     if (options_.gpu)
       zygote.arguments.insert(zygote.arguments.end(),

@@ -19,13 +19,13 @@ struct RunnerPoolOptions {
   std::string python = "python3";
   /// The whole environment of every runner; no secrets.
   std::map<std::string, std::string> environment;
-  /// The directory in which Python candidates' builds are kept; empty: they are not.
+  /// The directory that caches Python candidates' builds; empty: they are not cached.
   std::string builds_dir{};
   /// The device of the candidates; unset: the processor.
   std::optional<GpuFacts> gpu{};
 };
 
-/// Keeps one runner of each kind that was asked for standing by. Thread-safe. Use it in a child subreaper only.
+/// Makes a pool that keeps a standby runner of each requested kind. Thread-safe. Use it in a child subreaper only.
 [[nodiscard]] std::unique_ptr<RunnerSource> make_runner_pool(RunnerPoolOptions options);
 
 }  // namespace v0

@@ -33,19 +33,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// A supervisor reports the end of its runner at once; a longer wait means that it is gone, too.
+/// A supervisor reports the end of its runner at once; after a longer wait it must have ended, too.
 constexpr milliseconds k_death_patience{2000};
 constexpr milliseconds k_destroy_patience{5000};
 /// Freeing outputs below this size takes less time than a call's clock can resolve.
-constexpr std::uint64_t k_costly_to_free = 16u << 20;
-/// Time between two looks at the processes of a candidate that may be building.
+constexpr std::uint64_t k_min_freed_bytes = 16u << 20;
+/// Interval for polling the processes of a candidate that may be building.
 constexpr milliseconds k_helper_interval{200};
 
 std::int64_t nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
 }
 
-/// Takes the addresses of a RUN's outputs out of the text; nothing when there are not as many as it says.
+/// The addresses of a RUN's outputs from the reply's text; nothing if their number is wrong.
 std::vector<std::uint64_t> addresses_in(const kgen_reply& reply) {
   const auto count = std::min<std::uint64_t>(reply.arg[2], KGEN_MAX_OUTPUTS_IN_PLACE);
   if (count != reply.arg[2] || reply.text_length != count * sizeof(std::uint64_t)) return {};
@@ -125,8 +125,8 @@ class SandboxedRunner final : public RunnerProcess {
     auto answer = ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, flags}, limits);
     const auto* reply = std::get_if<RunnerReply>(&answer);
     if (reply == nullptr) return answer;
-    // Work in processes that the candidate started does not stop when the runner is stopped.
-    if (runner_pid_ > 0 && has_helpers(supervisor_, runner_pid_)) return die({.left_processes = true});
+    // Stopping the runner does not stop processes that the candidate started.
+    if (runner_pid_ > 0 && has_helpers(supervisor_, runner_pid_)) return end_with({.left_processes = true});
     if (!reader_ || reply->status != RunnerStatus::Ok || reply->arg[2] == 0) return answer;
     return fetch(std::move(answer), limits.call);
   }
@@ -161,18 +161,18 @@ class SandboxedRunner final : public RunnerProcess {
     return answer;
   }
 
-  /// Takes the outputs of a call out of the stopped runner: `answer` if all is well.
+  /// Copies the outputs of a call from the stopped runner. Returns `answer` on success.
   RunnerAnswer fetch(RunnerAnswer answer, milliseconds timeout) {
     const int error = frozen_ ? reader_->read(runner_pid_, addresses_) : ESRCH;
     const auto reply_of = [](RunnerStatus status, std::string text) {
       return RunnerReply{.status = status, .text = std::move(text)};
     };
-    // The number of a process that died meanwhile may belong to another one by now.
-    if (error == ESRCH || !signal_runner(0)) return die({});
-    if (error == EFAULT) return reply_of(RunnerStatus::Interface, "its outputs lie where no memory can be read");
+    // The process may have died, and another one may have its number.
+    if (error == ESRCH || !signal_runner(0)) return end_with({});
+    if (error == EFAULT) return reply_of(RunnerStatus::Interface, "its outputs are at addresses that cannot be read");
     if (error != 0) return reply_of(RunnerStatus::Protocol, fmt::format("its outputs: {}", std::strerror(error)));
-    if (reader_->bytes() < k_costly_to_free) return answer;
-    // Any command lets the runner free them; within the next call that would look like hidden work.
+    if (reader_->bytes() < k_min_freed_bytes) return answer;
+    // Any command makes the runner free them. In the next call, freeing them would look like hidden work.
     auto freed = ask(KGEN_OP_ECHO, {}, {timeout});
     const auto* echo = std::get_if<RunnerReply>(&freed);
     return echo != nullptr && echo->status == RunnerStatus::Ok ? std::move(answer) : std::move(freed);
@@ -191,14 +191,14 @@ class SandboxedRunner final : public RunnerProcess {
     runner_.reset(static_cast<int>(::syscall(SYS_pidfd_open, runner_pid_, 0)));
   }
 
-  /// Whether this machine allows the worker to read the runner's memory. Nothing of the candidate is loaded yet.
+  /// True if the worker can read the runner's memory on this machine. Requires: no candidate is loaded.
   bool holds_probe_word(std::uint64_t address) const {
     std::uint64_t word = 0;
     return read_process_memory(runner_pid_, address, std::as_writable_bytes(std::span(&word, 1))) == 0 &&
            word == KGEN_PROBE_WORD;
   }
 
-  /// Waits for the reply to a step that may build; `clock` says when its time is over.
+  /// Waits for the reply to a step that may build, within the limits of `clock`.
   RunnerAnswer receive_while_building(std::uint16_t op, Clock::time_point start, BuildClock& clock) {
     while (true) {
       if (auto answer = poll_for_reply(op, sequence_, Clock::now() + k_helper_interval)) return *std::move(answer);
@@ -206,14 +206,14 @@ class SandboxedRunner final : public RunnerProcess {
       const auto verdict = clock.observe(
           {.elapsed = Clock::now() - start, .helper_time = helpers.processor_time, .has_helpers = helpers.running > 0});
       if (verdict == BuildClock::Verdict::Going) continue;
-      return die({.timed_out = true, .was_building = verdict == BuildClock::Verdict::BuildLimit});
+      return end_with({.timed_out = true, .was_building = verdict == BuildClock::Verdict::BuildLimit});
     }
   }
 
   /// Waits for the reply to a command, or for the end of the runner.
   RunnerAnswer receive(std::uint16_t op, std::uint64_t sequence, Clock::time_point deadline) {
     if (auto answer = poll_for_reply(op, sequence, deadline)) return *std::move(answer);
-    return die({.timed_out = true});
+    return end_with({.timed_out = true});
   }
 
   /// The reply, or the end of the runner; nothing when the deadline comes first.
@@ -222,15 +222,15 @@ class SandboxedRunner final : public RunnerProcess {
       std::array<pollfd, 2> watched{pollfd{connection_.control.get(), POLLIN, 0},
                                     pollfd{connection_.status.get(), POLLIN, 0}};
       const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
-      // Cancellation is looked for every 50 ms, which spares a wake-up descriptor.
+      // Cancellation is polled every 50 ms, which avoids a wake-up descriptor.
       const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<long>(left, 0, 50)));
-      if (ready < 0 && errno != EINTR) return die({});
+      if (ready < 0 && errno != EINTR) return end_with({});
       if (watched[0].revents != 0) {
         if (auto answer = read_reply(op, sequence)) return *std::move(answer);
       } else if (watched[1].revents != 0) {
-        if (!read_status()) return die({});
+        if (!read_status()) return end_with({});
       } else if (stop_.stop_requested()) {
-        return die({});
+        return end_with({});
       } else if (left <= 0) {
         return std::nullopt;
       }
@@ -242,7 +242,7 @@ class SandboxedRunner final : public RunnerProcess {
     kgen_reply reply{};
     const auto count = ::recv(connection_.control.get(), &reply, sizeof reply, MSG_DONTWAIT);
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
-    if (count <= 0) return die({});
+    if (count <= 0) return end_with({});
     if (count != sizeof reply || reply.magic != KGEN_REPLY_MAGIC || reply.version != KGEN_RUNNER_PROTOCOL_VERSION)
       return forged();
     const auto length = std::min<std::size_t>(reply.text_length, sizeof reply.text);
@@ -266,7 +266,7 @@ class SandboxedRunner final : public RunnerProcess {
   }
 
   RunnerAnswer forged() {
-    die({});
+    end_with({});
     return RunnerReply{.status = RunnerStatus::Protocol};
   }
 
@@ -281,7 +281,7 @@ class SandboxedRunner final : public RunnerProcess {
     return false;
   }
 
-  RunnerDeath die(RunnerDeath death) {
+  RunnerDeath end_with(RunnerDeath death) {
     if (dead_) return *dead_;
     if (!death.timed_out && !death.left_processes && !stop_.stop_requested()) await_status();
     if (wait_status_ && WIFSIGNALED(*wait_status_)) death.signal = WTERMSIG(*wait_status_);
@@ -291,8 +291,8 @@ class SandboxedRunner final : public RunnerProcess {
     return death;
   }
 
-  /// Records the crash that the runner itself reported, and ends it, so that a lie gains nothing. A driver takes a
-  /// while to take the process of a device apart; `end` waits for that, and the caller does not.
+  /// Records the crash that the runner itself reported, and kills it, so that a false report gains nothing. A driver
+  /// needs a while to clean up after a process on a device; end() waits for that, and the caller does not.
   RunnerDeath record_reported_crash(RunnerDeath death) {
     signal_runner(SIGKILL);
     reported_crash_ = true;
@@ -300,7 +300,7 @@ class SandboxedRunner final : public RunnerProcess {
     return death;
   }
 
-  /// The connection closes before the supervisor has reaped the runner.
+  /// Waits for the exit status: the connection closes before the supervisor has reaped the runner.
   void await_status() {
     const auto deadline = Clock::now() + k_death_patience;
     while (!wait_status_ && Clock::now() < deadline) {
@@ -322,7 +322,7 @@ class SandboxedRunner final : public RunnerProcess {
   /// subreaper, so the supervisor is its child by now.
   void end() noexcept {
     connection_.control.reset();
-    // Where there are no namespaces, the supervisor ends what the candidate has left behind.
+    // Without namespaces, the supervisor kills the processes that the candidate has left behind.
     if (reported_crash_) await_status();
     if (supervisor_ > 0) {
       ::kill(supervisor_, SIGKILL);
@@ -332,7 +332,8 @@ class SandboxedRunner final : public RunnerProcess {
       supervisor_ = 0;
     }
     connection_.status.reset();
-    // A build that was cut off is no build: kept, it would not be made ahead again, where its compiler may hang.
+    // An interrupted build is not cached: the next evaluation would not build ahead, and its compiler may hang in the
+    // runner.
     if (builds_ && !(dead_ && dead_->was_building)) builds_->keep();
   }
 
@@ -349,20 +350,20 @@ class SandboxedRunner final : public RunnerProcess {
   std::uint64_t sequence_ = 0;
   std::string isolation_;
   std::optional<int> wait_status_;
-  /// It reported a crash of its own, and its end was not waited for.
+  /// True if it reported a crash and its end was not waited for.
   bool reported_crash_ = false;
   std::optional<RunnerDeath> dead_;
 };
 
 }  // namespace
 
-Result<RunnerEnds> make_runner_ends() {
+Result<RunnerSockets> make_runner_sockets() {
   KERNELGEN_TRY(auto sockets, make_packet_pair());
   std::array<int, 2> pipe{};
   if (::pipe2(pipe.data(), O_CLOEXEC) != 0) return errno_error(errno, "cannot make a pipe");
-  return RunnerEnds{.ours = {std::move(sockets.ours), UniqueFd(pipe[0])},
-                    .control = std::move(sockets.theirs),
-                    .status = UniqueFd(pipe[1])};
+  return RunnerSockets{.ours = {std::move(sockets.ours), UniqueFd(pipe[0])},
+                       .control = std::move(sockets.theirs),
+                       .status = UniqueFd(pipe[1])};
 }
 
 std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection, std::unique_ptr<BuildCache> builds) {

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A runner in a sandboxed process of its own, spoken to in the records of apps/runner/runner_protocol.h.
+/// A runner in a sandboxed process, which speaks the protocol of apps/runner/runner_protocol.h.
 
 #include <sys/types.h>
 
@@ -24,27 +24,27 @@ struct RunnerConnection {
   UniqueFd status;   ///< read end of the supervisor's pipe
 };
 
-/// Both ends: the worker's, and those of the process that becomes the runner.
-struct RunnerEnds {
+/// Both ends of the connection: the worker's, and those of the process that becomes the runner.
+struct RunnerSockets {
   RunnerConnection ours;
   UniqueFd control;
   UniqueFd status;
 };
-[[nodiscard]] Result<RunnerEnds> make_runner_ends();
+[[nodiscard]] Result<RunnerSockets> make_runner_sockets();
 
-/// A runner, or a builder, whose HELLO may still be on its way. The destructor ends it with all that it started.
+/// A runner, or a builder, that may still be starting. The destructor ends it with all processes that it started.
 class RunnerProcess : public Runner {
  public:
-  /// Waits until the runner is in its sandbox. Unavailable with the reason when it never is.
+  /// Waits until the runner is in its sandbox. Unavailable, with the reason, if it fails to start.
   virtual Result<void> wait_ready(std::chrono::milliseconds timeout) = 0;
   /// Makes later calls end early, with a RunnerDeath, when the token is triggered.
   virtual void cancel_with(std::stop_token stop) = 0;
-  /// False when it died while it stood by.
+  /// False if it died on standby.
   [[nodiscard]] virtual bool alive() = 0;
-  /// Asks a builder, once, to build; its builds are kept under the job's key.
+  /// Makes a builder build, once; the builds are cached under the job's key.
   virtual RunnerAnswer build(const BuildJob& job, const StepLimits& limits) = 0;
 };
-/// `builds` is the place where the candidate may keep what it builds; nullptr: it may not.
+/// Makes a runner. `builds` is the directory for the candidate's builds; nullptr: there is none.
 [[nodiscard]] std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection,
                                                                  std::unique_ptr<BuildCache> builds = nullptr);
 

@@ -25,16 +25,16 @@ inline namespace v0 {
           .poll = poll};
 }
 
-/// Whether this machine can judge at all. A worker that cannot must not answer all requests with its error.
-using AbilityCheck = std::function<Result<void>(const std::stop_token&)>;
+/// Checks whether this machine can judge. A worker that cannot must not answer all requests with its error.
+using ReadinessCheck = std::function<Result<void>(const std::stop_token&)>;
 
 /// The default number of requests at a time for each device.
 inline constexpr int k_jobs_per_device = 2;
 
-/// run_spool_worker with any benchmarker, on one device. `check` is asked before the first request is judged; when it
-/// fails the request goes back, and its error ends the worker.
+/// run_spool_worker with any benchmarker, on one device. `check` is called before the first request is judged. If it
+/// fails, the request is released and the error ends the worker.
 [[nodiscard]] Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& options,
-                                       const std::stop_token& stop, const AbilityCheck& check = {});
+                                       const std::stop_token& stop, const ReadinessCheck& check = {});
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -47,7 +47,8 @@ class SpoolBenchmarker final : public Benchmarker {
       if (auto* answer = std::get_if<Answer>(&*message); answer != nullptr && is_ours(*answer))
         return std::move(*answer);
       if (auto* error = std::get_if<ErrorMessage>(&*message)) {
-        // An error is not kept: asking again is another attempt. In this order, or a worker would start one now.
+        // An error is not kept, so asking again is another attempt. The request goes first, or a worker would take it
+        // again.
         KERNELGEN_CHECK(exchange_.withdraw(id));
         KERNELGEN_CHECK(exchange_.set_reply_aside(id));
         return std::move(error->error);
@@ -62,7 +63,7 @@ class SpoolBenchmarker final : public Benchmarker {
   Result<std::string> await(const std::string& id, const std::string& request, const ProgressCallback& progress,
                             const std::stop_token& stop) {
     if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
-    // The name says what it answers, so that requests may be tidied away.
+    // The name of a result identifies the request, so the request file may be gone.
     KERNELGEN_TRY(auto there, exchange_.find_reply(id));
     if (there) return *std::move(there);
     if (progress && options_.waiting == Waiting::Wait) progress({"queue", "waiting for a worker"});
@@ -73,7 +74,7 @@ class SpoolBenchmarker final : public Benchmarker {
     };
     auto reply = exchange_.ask(id, request, options, stop);
     if (!reply && reply.error().code == ErrorCode::Cancelled) {
-      // The device should be free for others. If withdrawing fails, a worker judges in vain, which is no error here.
+      // This frees the device. If withdrawing fails, a worker only judges in vain.
       [[maybe_unused]] const auto withdrawn = exchange_.withdraw(id);
     }
     return reply;

@@ -3,7 +3,7 @@
 #include <kernelgen/bench/spool.hpp>
 
 #include "bench/spool.hpp"
-#include "bench/spool_presence.hpp"
+#include "bench/spool_heartbeat.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -24,8 +24,8 @@ Result<void> check_directory(const std::filesystem::path& directory) {
   const auto status = std::filesystem::status(directory, error);
   if (std::filesystem::is_directory(status)) return {};
   if (std::filesystem::exists(status))
-    return Error{ErrorCode::InvalidArgument, directory.string() + " is no spool: it is no directory"};
-  return Error{ErrorCode::NotFound, directory.string() + " is no spool: it does not exist"};
+    return Error{ErrorCode::InvalidArgument, directory.string() + " is not a spool: it is not a directory"};
+  return Error{ErrorCode::NotFound, directory.string() + " is not a spool: it does not exist"};
 }
 
 }  // namespace
@@ -36,13 +36,13 @@ Result<SpoolStatus> inspect_spool(const std::filesystem::path& directory, millis
   options.lease = lease;
   KERNELGEN_TRY(const auto exchange, FileExchange::open(std::move(options)));
   KERNELGEN_TRY(const auto content, exchange.inspect().context("looking at the spool"));
-  KERNELGEN_TRY(const auto presences, read_presences(directory));
+  KERNELGEN_TRY(const auto heartbeats, read_heartbeats(directory));
   SpoolStatus status{.waiting = to_status(content.waiting),
                      .judged = to_status(content.claimed),
                      .abandoned = to_status(content.expired),
                      .answered = content.answered,
                      .leftovers = content.leftovers};
-  for (const auto& [worker, judged] : presences) {
+  for (const auto& [worker, judged] : heartbeats) {
     (worker.silent > lease ? status.dead_workers : status.workers).push_back(worker);
     for (auto& request : status.judged)
       if (const auto found = judged.find(request.holder); found != judged.end()) request.age = found->second;

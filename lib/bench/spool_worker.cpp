@@ -8,7 +8,7 @@
 
 #include "bench/protocol.hpp"
 #include "bench/spool.hpp"
-#include "bench/spool_presence.hpp"
+#include "bench/spool_heartbeat.hpp"
 #include "support/sleep.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -19,14 +19,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Renews a claim while its request is judged, and cancels the work once the claim is lost or the worker is to end.
+/// Renews a claim while its request is judged, and cancels the work if the claim is lost or the worker has to end.
 class LeaseKeeper {
  public:
   LeaseKeeper(const FileClaim& claim, milliseconds lease, const std::stop_token& stop)
       : end_(stop, End{work_}), thread_([this, &claim, lease](const std::stop_token& done) {
           while (sleep_for(lease / 4, done)) {
             const auto state = claim.refresh();
-            // An error may pass, and the lease tolerates some; a claim that cannot be renewed is lost later.
+            // The lease tolerates some errors; a claim that can no longer be renewed is lost later.
             if (!state || *state == ClaimState::Held) continue;
             work_.request_stop();
             return;
@@ -67,7 +67,7 @@ Message judge(Benchmarker& benchmarker, const Result<Message>& request, const st
   return ErrorMessage{describe.id, std::move(description).error()};
 }
 
-/// One request must not end the worker, not even by exhausting memory.
+/// Judges a request. No request may end the worker, not even by exhausting memory.
 Message judge_safely(Benchmarker& benchmarker, const Result<Message>& request, const std::stop_token& stop) try {
   return judge(benchmarker, request, stop);
 } catch (const std::exception& error) {
@@ -85,19 +85,19 @@ std::string summarize(const Message& answer) {
 class SpoolServer {
  public:
   SpoolServer(Benchmarker& benchmarker, const FileExchange& exchange, const SpoolWorkerOptions& options,
-              const AbilityCheck& check)
+              const ReadinessCheck& check)
       : benchmarker_(benchmarker),
         exchange_(exchange),
         options_(options),
         check_(check),
         jobs_(options.jobs.value_or(k_jobs_per_device)),
-        presence_(options.directory, jobs_) {}
+        heartbeat_(options.directory, jobs_) {}
 
   Result<void> run(const std::stop_token& stop) {
-    // A failure that ends one thread is about the directory, and ends all.
+    // A failure that ends one thread concerns the directory, and ends all threads.
     std::stop_source all;
     const std::stop_callback forward(stop, [&all] { all.request_stop(); });
-    const std::jthread upkeep([this](const std::stop_token& done) { keep_up(done); });
+    const std::jthread upkeep([this](const std::stop_token& done) { beat(done); });
     std::vector<std::jthread> threads;
     threads.reserve(static_cast<std::size_t>(jobs_));
     for (int job = 0; job < jobs_; ++job)
@@ -115,12 +115,12 @@ class SpoolServer {
   }
 
  private:
-  /// Shows that this worker lives, and removes what others left behind.
-  void keep_up(const std::stop_token& done) {
+  /// Writes the heartbeat of this worker, and removes leftovers of dead ones.
+  void beat(const std::stop_token& done) {
     constexpr auto k_between_cleanings = std::chrono::hours{1};
     auto next_cleaning = std::chrono::steady_clock::now();
     do {
-      presence_.renew();
+      heartbeat_.renew();
       if (std::chrono::steady_clock::now() >= next_cleaning) {
         clean();
         next_cleaning += k_between_cleanings;
@@ -128,10 +128,10 @@ class SpoolServer {
     } while (sleep_for(options_.lease / 4, done));
   }
 
-  /// A file that cannot be removed does no harm.
+  /// Removes leftovers. Errors are ignored, because leftovers do no harm.
   void clean() {
     [[maybe_unused]] const auto files = exchange_.remove_leftovers();
-    [[maybe_unused]] const auto presences = remove_dead_presences(options_.directory, options_.lease);
+    [[maybe_unused]] const auto heartbeats = remove_dead_heartbeats(options_.directory, options_.lease);
   }
 
   Result<void> serve_until(const std::stop_token& stop) {
@@ -139,9 +139,9 @@ class SpoolServer {
     while (!stop.stop_requested()) {
       KERNELGEN_TRY(const auto claim, exchange_.claim_next(holder));
       if (claim) {
-        presence_.begin(claim->id(), holder);
+        heartbeat_.begin(claim->id(), holder);
         auto served = serve(*claim, stop);
-        presence_.end(claim->id());
+        heartbeat_.end(claim->id());
         if (!served) return served;
       } else if (options_.mode == SpoolMode::Once) {
         return {};
@@ -156,14 +156,14 @@ class SpoolServer {
     const LeaseKeeper keeper(claim, options_.lease, stop);
     const auto request = read_request(claim);
     if (request) {
-      auto able = check_able(keeper.work());
-      if (!able) {
+      auto ready = check_readiness(keeper.work());
+      if (!ready) {
         KERNELGEN_CHECK(claim.give_back());
-        return keeper.work().stop_requested() ? Result<void>() : able;
+        return keeper.work().stop_requested() ? Result<void>() : ready;
       }
     }
     auto answer = judge_safely(benchmarker_, request, keeper.work());
-    // A verdict that was ready before the claim was lost is worth keeping.
+    // A verdict that was ready before the claim was lost is still published.
     if (keeper.work().stop_requested() && std::holds_alternative<ErrorMessage>(answer)) return claim.give_back();
     auto text = to_json(answer);
     if (text.size() > exchange_.options().max_bytes) {
@@ -172,7 +172,7 @@ class SpoolServer {
     }
     auto published = claim.publish(text);
     if (!published) {
-      // Another worker may be able to write there; otherwise the lease would have to run out first.
+      // Another worker may be able to write there, and need not wait for the end of the lease.
       [[maybe_unused]] const auto given_back = claim.give_back();
       return std::move(published).context("answering " + claim.id()).error();
     }
@@ -181,23 +181,24 @@ class SpoolServer {
     return {};
   }
 
-  /// Checks, before the first request, whether the machine can judge: an idle worker need not load torch.
-  Result<void> check_able(const std::stop_token& stop) {
+  /// Checks whether the machine can judge. This is done at the first request, so that an idle worker need not load
+  /// torch.
+  Result<void> check_readiness(const std::stop_token& stop) {
     const std::scoped_lock lock(check_mutex_);
-    if (able_ || !check_) return {};
+    if (is_ready_ || !check_) return {};
     KERNELGEN_CHECK(check_(stop));
-    able_ = true;
+    is_ready_ = true;
     return {};
   }
 
   Benchmarker& benchmarker_;
   const FileExchange& exchange_;
   const SpoolWorkerOptions& options_;
-  const AbilityCheck& check_;
+  const ReadinessCheck& check_;
   const int jobs_;
-  SpoolPresence presence_;
+  SpoolHeartbeat heartbeat_;
   std::mutex check_mutex_;
-  bool able_ = false;
+  bool is_ready_ = false;
   std::mutex mutex_;
   std::optional<Error> failure_;
 };
@@ -205,7 +206,7 @@ class SpoolServer {
 }  // namespace
 
 Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& options, const std::stop_token& stop,
-                         const AbilityCheck& check) {
+                         const ReadinessCheck& check) {
   if (options.directory.empty()) return Error{ErrorCode::InvalidArgument, "a spool needs a directory"};
   if (options.jobs && *options.jobs < 1)
     return Error{ErrorCode::InvalidArgument, "a worker takes at least one request at a time"};

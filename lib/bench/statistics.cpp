@@ -51,7 +51,7 @@ Interval interval_of_sorted(const std::vector<T>& sorted) {
   return {static_cast<double>(sorted[rank]), static_cast<double>(sorted[sorted.size() - 1 - rank])};
 }
 
-/// Order statistics give a 95 % interval from this many samples on.
+/// Minimal number of samples for a 95 % interval from order statistics.
 constexpr std::size_t k_fewest_for_ranks = 6;
 
 /// The 95 % interval of a geometric mean from few ratios, by Student's t of their logarithms.

@@ -30,7 +30,7 @@ std::string_view name_of(RunnerStep step) {
   return "a step";
 }
 
-/// The class of a device fault in records, from the driver's words for it.
+/// The class of a device fault in records, from the driver's message.
 std::string fault_name(std::string_view text) {
   static constexpr std::pair<std::string_view, std::string_view> k_faults[] = {
       {"illegal memory access", "illegal_address"},
@@ -66,7 +66,7 @@ std::string with_text(std::string message, const std::string& text) {
 /// A clean baseline differs from the interleaved one only if their ratio is above this; smaller differences are drift.
 constexpr double k_disturbed_ratio = 1.03;
 
-/// A clock that is wrong by less than this share of a call does not change what a reader concludes.
+/// Errors of the clock below this share of a call are ignored.
 constexpr double k_clock_share = 0.05;
 
 /// Calls on new inputs may be slower than calls on known ones by this ratio, because they miss caches.
@@ -78,8 +78,8 @@ constexpr double k_late_ns = 30e3;
 /// A call that takes less than this share of the memory's time cannot have read its inputs.
 constexpr double k_bandwidth_share = 0.9;
 
-/// On an idle machine of two cores the reference waited for a processor in 1 to 4 % of its time. Beside one process
-/// that is busy it was 22 to 46 %, and scores were off by a third to a factor of five.
+/// On an idle machine of two cores the reference waited for a processor in 1 to 4 % of its time. With one busy process
+/// it was 22 to 46 %, and scores were off by a third to a factor of five.
 constexpr double k_max_contention = 0.15;
 
 /// Wake-up latencies: cold caches and sleeping cores. On a machine of two cores the fast tenth of native calls took 25
@@ -155,11 +155,10 @@ Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step) {
     case RunnerStatus::Protocol:
       break;
   }
-  return {OutcomeKind::Cheat, "protocol",
-          with_text("its process answered with records that no runner of ours sends", reply.text)};
+  return {OutcomeKind::Cheat, "protocol", with_text("its process sent records that no runner sends", reply.text)};
 }
 
-Outcome explain_repeats(Outcome failure, const std::vector<bool>& right) {
+Outcome classify_repeats(Outcome failure, const std::vector<bool>& right) {
   const auto changes = std::count_if(right.begin() + (right.empty() ? 0 : 1), right.end(),
                                      [previous = right.empty() || right.front()](bool now) mutable {
                                        const bool changed = now != previous;
@@ -226,7 +225,7 @@ bool is_disturbance_of_device(const Outcome& outcome, const std::optional<Timing
   return outcome.detail == k_memory_in_use || (outcome.detail == k_busy_machine && timing && is_busy_device(*timing));
 }
 
-bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {
+bool is_baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {
   if (clean_ns.empty() || interleaved_ns.empty()) return false;
   return median(interleaved_ns) > k_disturbed_ratio * median(clean_ns) &&
          median_interval(interleaved_ns).low > k_disturbed_ratio * median_interval(clean_ns).high;
@@ -241,7 +240,7 @@ std::vector<std::int64_t> unexplained_ns(const TimingReport& timing) {
   return unexplained;
 }
 
-/// A candidate that remembers answers is fast on inputs of which it has seen most, and slow on new ones.
+/// Checks for a candidate that caches answers: it is fast on inputs that it has mostly seen, and slow on new ones.
 std::optional<Outcome> check_plausibility_of_known_inputs(const TimingReport& timing) {
   std::vector<std::int64_t> fresh, known;
   for (std::size_t i = 0; i < timing.fresh.size(); ++i)
@@ -275,24 +274,23 @@ ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::option
 std::string busy_message(std::optional<double> contention) {
   if (!contention || *contention <= k_max_contention) return "";
   return fmt::format(
-      "for other work, the reference had to wait for a processor in {:.0f} % of its time; repeat it when "
+      "other work kept the reference waiting for a processor in {:.0f} % of its time; repeat it when "
       "the machine is idle",
       100 * *contention);
 }
 
 std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing, const ClockAllowance& allowance) {
-  // This comes first because a busy machine explains what the other checks would see.
+  // This check comes first because a busy machine explains the findings of the others.
   if (auto busy = busy_message(timing.contention); !busy.empty())
     return Outcome{OutcomeKind::Suspect, std::string(k_busy_machine), std::move(busy)};
   if (is_busy_device(timing))
-    return Outcome{
-        OutcomeKind::Suspect, std::string(k_busy_machine),
-        fmt::format("the device was busy with other processes' work in {:.0f} % of the times when it was asked for; "
-                    "repeat it when they have ended (`nvidia-smi` lists them), or on another device",
-                    100 * *timing.device_contention)};
+    return Outcome{OutcomeKind::Suspect, std::string(k_busy_machine),
+                   fmt::format("other processes delayed {:.0f} % of the probes of the device; "
+                               "repeat it when they have ended (`nvidia-smi` lists them), or on another device",
+                               100 * *timing.device_contention)};
   const auto unexplained = unexplained_ns(timing);
   const double allowed = allowance.total_ns(median(timing.candidate_ns));
-  // Hidden work is part of every call, and scheduling delays are not; so the fast tenth decides.
+  // Hidden work is part of every call and scheduling delays are not, so the fastest tenth decides.
   if (const double hidden = quantile(unexplained, 0.1); hidden > allowed)
     return Outcome{OutcomeKind::Suspect, "clock",
                    fmt::format("its clock leaves {:.0f} us of every call unexplained (at most {:.0f} us are ours)",
@@ -300,8 +298,8 @@ std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing, 
   if (std::any_of(unexplained.begin(), unexplained.end(), [](std::int64_t value) { return value < 0; }))
     return Outcome{OutcomeKind::Suspect, "clock", "its clock shows more time than passed"};
   if (auto doubtful = check_plausibility_of_known_inputs(timing)) return doubtful;
-  if (baseline_disturbed(timing.clean_before_ns, timing.reference_ns) &&
-      (timing.clean_after_ns.empty() || baseline_disturbed(timing.clean_after_ns, timing.reference_ns)))
+  if (is_baseline_disturbed(timing.clean_before_ns, timing.reference_ns) &&
+      (timing.clean_after_ns.empty() || is_baseline_disturbed(timing.clean_after_ns, timing.reference_ns)))
     return Outcome{OutcomeKind::Suspect, std::string(k_disturbed),
                    fmt::format("the reference took {:.3f} ms beside the candidate and {:.3f} ms without it",
                                median(timing.reference_ns) / 1e6, median(timing.clean_before_ns) / 1e6)};

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Pure decisions: from what was observed to what is said about a candidate. No I/O, no clock, no device.
+/// Pure decisions that turn observations into the verdict on a candidate. No I/O, no clock, no device.
 
 #include <chrono>
 #include <optional>
@@ -19,13 +19,13 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The step of an evaluation that a runner was in.
+/// The steps of a runner in an evaluation.
 enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 
-/// The outcome of a runner that died in a step; `options` has the limits that it had.
+/// The outcome of a runner that died in a step, under the limits of `options`.
 [[nodiscard]] Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, const EvaluationOptions& options);
 
-/// The outcome of a candidate whose build reached its limit.
+/// The outcome of a candidate with a build that reached its time limit.
 [[nodiscard]] Outcome outcome_of_build_timeout(std::string_view what, std::chrono::milliseconds limit);
 
 /// The outcome that a runner's reply reports; Correct when it reports success.
@@ -34,17 +34,17 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 /// Explains a failed case by repetitions with the same inputs; `right` tells which of the calls, in order, were right.
 /// Calls that are wrong once, for a while, or from some call on may depend on state; calls that are wrong in no order
 /// are a race.
-[[nodiscard]] Outcome explain_repeats(Outcome failure, const std::vector<bool>& right);
+[[nodiscard]] Outcome classify_repeats(Outcome failure, const std::vector<bool>& right);
 
 /// The verdict over all checked calls: the first failure on the task's own distribution, else OffDistribution if a
 /// transformed input failed by accuracy, else Correct.
 [[nodiscard]] Outcome verdict_of_cases(const std::vector<CaseResult>& cases);
 
-/// The time by which the worker's clock may exceed the runner's for reasons that are not the candidate's.
+/// The time by which the worker's clock may exceed the runner's without a fault of the candidate.
 struct ClockAllowance {
   /// The time of an exchange in which nothing is called; measured with each runner before its candidate is loaded.
   double exchange_ns = 0;
-  /// The delay with which a runner answers that was stopped for milliseconds.
+  /// The latency of waking a runner that was stopped for milliseconds.
   double wakeup_latency_ns = 300e3;
   /// Bytes that the runner copies after the call, where the worker may not read its memory.
   double copied_bytes = 0;
@@ -60,7 +60,7 @@ struct ExchangeFacts {
   bool native = false;
   /// Times of exchanges in which nothing was called, by the worker's clock.
   std::vector<std::int64_t> echoes_ns;
-  /// The same as in ClockAllowance.
+  /// Bytes that the runner copies after the call; see ClockAllowance.
   std::uint64_t copied_bytes = 0;
 };
 
@@ -77,18 +77,18 @@ struct ExchangeFacts {
 /// Checks whether the times by the device's own clock are possible; a suspicion with the reason when they are not.
 [[nodiscard]] std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& timing);
 
-/// Whether a suspicion may be due to the machine, so that it may be gone at the next try.
+/// True if a suspicion may be due to the machine, so that the next attempt may give another verdict.
 [[nodiscard]] bool is_disturbance(const Outcome& outcome);
-/// Whether foreign work delayed more probes of the device than a valid measurement allows.
+/// True if foreign work delayed more probes of the device than a valid measurement allows.
 [[nodiscard]] bool is_busy_device(const TimingReport& timing);
 
-/// Whether a suspicion is due to foreign processes on the device, so that another device would have avoided it.
+/// True if a suspicion is due to foreign processes on the device, so that another device would avoid it.
 [[nodiscard]] bool is_disturbance_of_device(const Outcome& outcome, const std::optional<TimingReport>& timing);
 
-/// Whether the interleaved reference is slower than the clean baseline by more than 3 % beyond what noise explains. A
-/// second clean baseline then has to tell drift of the machine from disturbance by the candidate.
-[[nodiscard]] bool baseline_disturbed(const std::vector<std::int64_t>& clean_ns,
-                                      const std::vector<std::int64_t>& interleaved_ns);
+/// True if the interleaved reference is slower than the clean baseline by 3 % more than noise explains. Then a second
+/// clean baseline distinguishes drift of the machine from disturbance by the candidate.
+[[nodiscard]] bool is_baseline_disturbed(const std::vector<std::int64_t>& clean_ns,
+                                         const std::vector<std::int64_t>& interleaved_ns);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -31,7 +31,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// write(2) to anything that standard output may be, without ever raising SIGPIPE in the process.
+/// Calls write(2) without raising SIGPIPE in the process, whatever kind of file the descriptor is.
 ssize_t write_quietly(int fd, std::string_view bytes) {
   const auto sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent >= 0 || errno != ENOTSOCK) return sent;
@@ -42,7 +42,7 @@ ssize_t write_quietly(int fd, std::string_view bytes) {
   const auto written = ::write(fd, bytes.data(), bytes.size());
   const int error = errno;
   if (written < 0 && error == EPIPE) {
-    // The signal is pending for this thread only: taken here, it reaches no handler of the program.
+    // The signal is pending for this thread only. Taking it here keeps it from handlers of the program.
     const timespec none{};
     while (sigtimedwait(&pipe_signal, nullptr, &none) < 0 && errno == EINTR) {
     }
@@ -59,20 +59,20 @@ std::optional<RequestId> answered_id(const Message& message) {
   return std::nullopt;
 }
 
-/// The frame of a message, or of an error: an answer that is too large must not leave its request without one.
+/// The frame of a message, or of an error if the message is too large, so that every request gets an answer.
 Result<std::string> encode_safely(const Message& message) {
-  const auto explain = [&](Error error) {
+  const auto error_frame = [&](Error error) {
     return encode_message(ErrorMessage{answered_id(message), std::move(error)});
   };
   try {
     auto frame = encode_message(message);
-    return frame ? std::move(frame) : explain(std::move(frame).error());
+    return frame ? std::move(frame) : error_frame(std::move(frame).error());
   } catch (const std::bad_alloc&) {
-    return explain({ErrorCode::OutOfMemory, "no memory for the answer"});
+    return error_frame({ErrorCode::OutOfMemory, "no memory for the answer"});
   }
 }
 
-/// Errors of writing are ignored: the reader notices when a client is gone.
+/// Sends a message. Errors of writing are ignored, because the reading thread notices a closed connection.
 void send_message(int fd, const Message& message) {
   const auto frame = encode_safely(message);
   if (!frame) return;
@@ -113,8 +113,9 @@ class Service {
       if (count < 0 && errno == EINTR) continue;
       if (count < 0 && errno != ECONNRESET) return errno_error(errno, "cannot read from the client");
       if (count <= 0)
-        return decoder_.mid_message() ? Result<void>(Error{ErrorCode::Protocol, "the client ended in mid-message"})
-                                      : Result<void>();
+        return decoder_.has_partial_message()
+                   ? Result<void>(Error{ErrorCode::Protocol, "the client ended within a message"})
+                   : Result<void>();
       decoder_.feed({buffer.data(), static_cast<std::size_t>(count)});
       KERNELGEN_TRY(const auto state, handle_messages());
       if (state == State::Ended) return {};
@@ -173,7 +174,7 @@ class Service {
                   }));
   }
 
-  /// The answer to a request. One request must not end the worker, not even by exhausting memory.
+  /// Answers a request. No request may end the worker, not even by exhausting memory.
   template <class Work>
   static Message answer_safely(RequestId id, const Work& work) try {
     return work();
@@ -181,7 +182,7 @@ class Service {
     return ErrorMessage{id, {ErrorCode::Internal, fmt::format("judging failed: {}", error.what())}};
   }
 
-  /// Comes before the answer is sent: a client that has it may use the id again.
+  /// Removes a request. This is done before the answer is sent, because then the client may use the id again.
   void mark_finished(RequestId id) {
     const std::scoped_lock lock(mutex_);
     finished_.push_back(id);
@@ -243,7 +244,7 @@ Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOpt
     with_jobs.jobs = k_jobs_per_device * std::max(1, gpus ? *gpus : 0);
   }
   return serve_spool(*benchmarker, with_jobs, stop,
-                     [&](const std::stop_token& cancelled) { return benchmarker->check_able(cancelled); });
+                     [&](const std::stop_token& cancelled) { return benchmarker->check_readiness(cancelled); });
 }
 
 }  // namespace v0

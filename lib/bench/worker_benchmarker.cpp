@@ -25,12 +25,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A worker says hello once it knows that its options are usable, which takes time behind ssh or a scheduler.
+/// Time limit for the hello of a worker, which may be started through ssh or a scheduler.
 constexpr milliseconds k_hello_timeout{600'000};
-/// How long a cancelled request may take to be answered before the worker is ended.
+/// Time limit for the answer to a cancelled request, after which the worker is ended.
 constexpr milliseconds k_cancel_patience{5'000};
 
-/// A running worker and the requests that wait for it. It is broken once the worker has ended, and then replaced.
+/// A connection to a running worker, and the requests that wait for it. It is replaced once the worker has ended.
 class Connection {
  public:
   Connection(ChildProcess process, UniqueFd socket, MemoryLog log)
@@ -134,7 +134,7 @@ class Connection {
 
   void fail(Error error) {
     const std::scoped_lock lock(mutex_);
-    // The first reason is the reason; the end of the stream follows from it.
+    // Only the first error is kept: the end of the stream follows from it.
     if (!broken_) broken_ = std::move(error);
     changed_.notify_all();
   }
@@ -215,7 +215,7 @@ class WorkerBenchmarker final : public Benchmarker {
     while (true) {
       auto message = connection.receive(id, stop, k_forever);
       if (!message && message.error().code == ErrorCode::Cancelled) {
-        // The device should be free when we return: give the worker a moment to end what it is doing.
+        // The worker gets a moment to stop, so that the device is free when this returns.
         [[maybe_unused]] const auto told = connection.send(CancelMessage{id});
         while (true) {
           auto last = connection.receive(id, {}, k_cancel_patience);
@@ -238,8 +238,8 @@ class WorkerBenchmarker final : public Benchmarker {
     return next_id_++;
   }
 
-  /// The running worker, or a new one when there is none or it died. Shared: a request that is still being answered
-  /// keeps a connection alive that another one has replaced.
+  /// The connection to the running worker, or to a new one if there is none or it died. A shared pointer, so that a
+  /// request can finish on a connection that was replaced.
   Result<std::shared_ptr<Connection>> connect(const std::stop_token& stop) {
     std::shared_ptr<Connection> connection;
     {
@@ -265,7 +265,7 @@ class WorkerBenchmarker final : public Benchmarker {
     };
     add("--python", options_.python);
     add("--cache-dir", options_.cache_dir);
-    // A worker that serves this connection must not become another one by what the user's configuration file says.
+    // The worker must not read the user's configuration file, which could change its mode.
     add("--config", "/dev/null");
     request.environment = clean_environment(current_environment());
     // The worker ends when its input does.

@@ -30,7 +30,7 @@ constexpr std::size_t k_max_result_bytes = 16u << 20;
 constexpr std::size_t k_max_object_bytes = 1u << 30;
 constexpr WriteOptions k_result_options{.mode = 0644, .durability = Durability::Rename};
 
-/// Whether an answer may be remembered: the same compiler would give it to the same text again.
+/// True if an outcome may be cached, because the same compiler would return it for the same source again.
 bool is_final(const CompileOutcome& outcome) {
   const auto* failed = std::get_if<CompileFailed>(&outcome);
   if (failed == nullptr) return true;
@@ -39,7 +39,7 @@ bool is_final(const CompileOutcome& outcome) {
          why.kind == OutcomeKind::Resource;
 }
 
-/// Whether a key that cannot be had means that there is nothing to compile with either.
+/// True if the error of computing a key means that compiling is impossible, too.
 bool ends_compilation(ErrorCode code) {
   return code == ErrorCode::MissingTool || code == ErrorCode::PermissionDenied || code == ErrorCode::Cancelled ||
          code == ErrorCode::Unsupported;
@@ -64,7 +64,7 @@ Error damaged(const fs::path& path, const std::string& why) {
   return {ErrorCode::Io, "damaged cache entry " + path.string() + ": " + why, {}};
 }
 
-/// Results by key and artifacts by content, in one directory that several processes may share.
+/// Stores results by key and artifacts by content, in a directory that several processes may share.
 ///
 ///     results/<2 of key>/<key>.key    the key's text, for people
 ///     results/<2 of key>/<key>.json   SHA-256 of the rest, a line end, the outcome
@@ -73,7 +73,7 @@ class Store {
  public:
   explicit Store(fs::path directory) : directory_(std::move(directory)) {}
 
-  /// Nothing when the key is not there; an Error when something is there that cannot be used.
+  /// Returns the outcome for a key; nothing if there is none, an Error if the entry is unusable.
   [[nodiscard]] Result<std::optional<CompileOutcome>> get(const CompileKey& key, const Candidate& candidate) const {
     const fs::path path = result_path(key, ".json");
     auto text = read_file(path, k_max_result_bytes);
@@ -137,7 +137,7 @@ class Store {
     const fs::path object_file = content_path(directory_, digest, text("extension"));
     auto content_digest = sha256_file(object_file);
     if (!content_digest) {
-      // Made room for something else.
+      // It was evicted.
       if (content_digest.error().code == ErrorCode::NotFound) return std::optional<CompileOutcome>();
       return std::move(content_digest).error();
     }
@@ -158,10 +158,10 @@ class Store {
   fs::path directory_;
 };
 
-/// One compilation that others may be waiting for.
+/// A compilation that other requests may wait for.
 struct Flight {
   bool done = false;
-  /// Set when the answer is valid for all requests that wait.
+  /// The outcome, if it is valid for all waiting requests.
   std::optional<CompileOutcome> outcome;
 };
 
@@ -180,7 +180,7 @@ class StoreCachingCompiler final : public CachingCompiler {
  private:
   Result<CompileOutcome> compile_uncached(const CompileRequest& request, const std::string& why, std::stop_token stop);
   Result<CompileOutcome> look_up_or_compile(const CompileRequest& request, const CompileKey& key, std::stop_token stop);
-  Result<void> make_room(std::uint64_t added);
+  Result<void> evict_if_full(std::uint64_t added);
   enum class Ticket { Own, Cancelled };
   std::variant<Ticket, CompileOutcome> join_flight(const CompileKey& key, const std::stop_token& stop);
   void end_flight(const CompileKey& key, const Result<CompileOutcome>& result);
@@ -192,12 +192,12 @@ class StoreCachingCompiler final : public CachingCompiler {
   std::atomic<std::uint64_t> misses_{0};
   std::atomic<std::uint64_t> failures_{0};
   std::atomic<std::uint64_t> evicted_{0};
-  /// Bytes that were added since the size of the store was last examined. It starts high, so that the first addition
-  /// examines it.
+  /// Bytes added since the size of the store was last computed. It starts high, so that the first addition computes the
+  /// size.
   std::atomic<std::uint64_t> unexamined_{UINT64_MAX / 2};
   std::mutex mutex_;
   std::condition_variable_any changed_;
-  /// Shared, so that waiting requests keep a flight after the compiling one has left.
+  /// Shared pointers, so that waiting requests keep a flight after the compiling one has left.
   std::map<std::string, std::shared_ptr<Flight>> flights_;
 };
 
@@ -208,8 +208,8 @@ Result<CompileOutcome> StoreCachingCompiler::compile_uncached(const CompileReque
   return outcome;
 }
 
-/// Waits while another request compiles the same. Returns its outcome, or the right to compile, with the duty to call
-/// end_flight.
+/// Waits while another request compiles the same source. Returns its outcome, or a ticket to compile; then the caller
+/// must call end_flight.
 std::variant<StoreCachingCompiler::Ticket, CompileOutcome> StoreCachingCompiler::join_flight(
     const CompileKey& key, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
@@ -236,8 +236,9 @@ void StoreCachingCompiler::end_flight(const CompileKey& key, const Result<Compil
   changed_.notify_all();
 }
 
-/// Examines the whole store when it may have grown by a twentieth of its limit, and once at the beginning.
-Result<void> StoreCachingCompiler::make_room(std::uint64_t added) {
+/// Evicts files if the store is too large. The size is computed once at the beginning, and whenever the store may have
+/// grown by a twentieth of its limit.
+Result<void> StoreCachingCompiler::evict_if_full(std::uint64_t added) {
   if (!options_.max_bytes) return {};
   if ((unexamined_ += added) < *options_.max_bytes / 20) return {};
   unexamined_ = 0;
@@ -264,7 +265,7 @@ Result<CompileOutcome> StoreCachingCompiler::look_up_or_compile(const CompileReq
   KERNELGEN_TRY(auto outcome, inner_->compile(request, std::move(stop)));
   if (is_final(outcome)) {
     auto written = store_.put(key, outcome);
-    if (written) written = make_room(size_of_entry(outcome));
+    if (written) written = evict_if_full(size_of_entry(outcome));
     if (!written) {
       ++failures_;
       warning += (warning.empty() ? "" : "; ") + written.error().to_line();

@@ -9,11 +9,13 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Hands each request to the first compiler that supports its target; Unsupported, naming the target, when none does.
+/// Makes a compiler that passes each request to the first compiler that supports its target; Unsupported, naming the
+/// target, if none does.
 [[nodiscard]] std::unique_ptr<KernelCompiler> make_compiler_table(
     std::vector<std::unique_ptr<KernelCompiler>> compilers);
 
-/// For `torch` and `triton` candidates, whose source file is the artifact: Python compiles it in the runner.
+/// Makes the compiler for `torch` and `triton` candidates, which publishes the source as the artifact: Python compiles
+/// it in the runner.
 [[nodiscard]] std::unique_ptr<KernelCompiler> make_python_publisher(std::string directory);
 
 }  // namespace v0

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr WriteOptions k_object_options{.mode = 0444, .durability = Durability::Rename};
-/// Longer than every compilation.
+/// Age after which a build folder is abandoned; longer than any compilation.
 constexpr std::chrono::hours k_abandoned{24};
 
 struct Entry {
@@ -31,7 +31,7 @@ struct Entry {
   std::uint64_t bytes = 0;
 };
 
-/// Files come and go while this looks: what cannot be examined is not there.
+/// Lists files. Others may remove files meanwhile; those that cannot be examined are skipped.
 std::vector<Entry> list_files(const fs::path& directory) {
   std::vector<Entry> entries;
   std::error_code error;
@@ -87,7 +87,7 @@ Result<Eviction> evict(const fs::path& root, const EvictionLimits& limits) {
   if (!lock.valid()) return errno_error(errno, "cannot lock " + lock_path.string());
   KERNELGEN_TRY(const bool locked, try_lock(lock.get(), lock_path.string()));
   if (!locked) return Eviction{};
-  // The clock that stamps the files, so that no difference between clocks matters.
+  // Time is read from the file system's clock, which also stamps the files.
   ::futimens(lock.get(), nullptr);
   std::error_code error;
   const auto now = fs::last_write_time(lock_path, error);
@@ -105,7 +105,7 @@ Result<Eviction> evict(const fs::path& root, const EvictionLimits& limits) {
             [](const Entry& a, const Entry& b) { return std::tie(a.used, a.path) < std::tie(b.used, b.path); });
   for (const auto& entry : entries) {
     if (done.bytes_left <= goal || now - entry.used < limits.keep_idle) break;
-    // Used since it was listed: another process needs it now.
+    // The file was used after it was listed, so another process needs it.
     if (fs::last_write_time(entry.path, error) != entry.used || error) continue;
     if (!fs::remove(entry.path, error)) continue;
     done.bytes_left -= entry.bytes;

@@ -16,15 +16,15 @@ inline namespace v0 {
 [[nodiscard]] std::filesystem::path content_path(const std::filesystem::path& root, const std::string& digest,
                                                  const std::string& extension);
 
-/// Makes the content readable under its digest, once for all users of `root`. Rewritten unless what lies there is
-/// what its name says.
+/// Publishes content under its digest for all users of `root`. An existing file is rewritten if its content does not
+/// match its name.
 [[nodiscard]] Result<std::filesystem::path> publish_content(const std::filesystem::path& root, std::string_view content,
                                                             const std::string& extension);
 
-/// Marks a file as used now, for evict(). A file that is gone, or belongs to another user, is left alone.
+/// Marks a file as used now, for evict(). A file that does not exist or belongs to another user is skipped.
 void mark_used(const std::filesystem::path& file);
 
-/// How much may lie in a store.
+/// Limits of a content store.
 struct EvictionLimits {
   std::uint64_t max_bytes = 0;
   /// Files that were used within this time stay, whatever the size.
@@ -36,9 +36,9 @@ struct Eviction {
   std::size_t files_removed = 0;
 };
 
-/// When more than max_bytes lie in root/objects and root/results, removes the files that were not used for longest,
-/// until a tenth of the limit is free. Removes build folders, too, that were not finished within a day. Does nothing
-/// while another process does the same.
+/// If root/objects and root/results hold more than max_bytes, removes the least recently used files until a tenth of
+/// the limit is free. Removes build folders, too, that were not finished within a day. Does nothing while another
+/// process does the same.
 [[nodiscard]] Result<Eviction> evict(const std::filesystem::path& root, const EvictionLimits& limits);
 
 }  // namespace v0

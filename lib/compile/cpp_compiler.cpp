@@ -46,12 +46,12 @@ class CppToolset final : public Toolset {
     command.insert(command.end(), flags.begin(), flags.end());
     command.insert(command.end(), {"-shared", "-fPIC", "-fdiagnostics-color=never", "-fmax-errors=50", "-I",
                                    std::filesystem::absolute(options_.abi_dir).string(), source, "-o", output,
-                                   // An undefined symbol is better found here than when the candidate is loaded.
+                                   // This reports undefined symbols here instead of when the candidate is loaded.
                                    "-Wl,-z,defs"});
     return command;
   }
 
-  /// The folder of the compiler itself is known from its path.
+  /// Nothing: the compiler's own folder is known from its path.
   [[nodiscard]] Result<std::vector<std::string>> toolchain_paths(const std::string&, std::stop_token) override {
     return std::vector<std::string>();
   }
@@ -66,7 +66,7 @@ class CppToolset final : public Toolset {
 
   void read_log(CompileReport& report) const override { report.diagnostics = parse_diagnostics(report.log); }
 
-  /// -fopenmp and friends.
+  /// The error for missing parts such as libgomp, which -fopenmp needs.
   [[nodiscard]] std::optional<Error> missing_part(const CompileReport& report) const override {
     for (const auto& one : report.diagnostics)
       for (const char* library : {"-lgomp", "-lomp", "-lstdc++", "-lc++", "-lm", "-lc"})

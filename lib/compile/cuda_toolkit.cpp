@@ -24,8 +24,8 @@ bool is_program(const std::string& path) {
   return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// The files that end up in an artifact or make it, by the name in the key and the places below the root; the first
-/// that is there counts.
+/// The files that are part of an artifact or produce it: the name in the key, and paths below the root, of which the
+/// first existing one counts.
 struct Part {
   const char* name;
   std::vector<const char*> places;
@@ -152,7 +152,7 @@ Result<CudaToolkitFacts> CudaToolkit::facts(std::stop_token stop) {
     if (!stamp_.empty() && !files_.empty() && files_.front() == nvcc && file_stamp(files_) == stamp_)
       return remembered_;
   }
-  // Without the lock, as in Toolchain: a program that hangs must not stop other requests.
+  // The lock is released meanwhile, so that a program that hangs does not block other requests.
   std::vector<std::string> files;
   KERNELGEN_TRY(auto facts, ask(nvcc, files, std::move(stop)));
   const std::lock_guard lock(mutex_);

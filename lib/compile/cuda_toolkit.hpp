@@ -40,7 +40,7 @@ struct CudaToolkitFacts {
 /// The variables that `nvcc --dryrun` prints before its commands: "#$ NAME=VALUE". The last of equal names counts.
 [[nodiscard]] std::map<std::string, std::string> parse_nvcc_variables(std::string_view dry_run);
 
-/// Asks nvcc what it is, and remembers the answer while its files stay the same. Thread-safe.
+/// Queries nvcc for its identity, and caches the answer while its files stay the same. Thread-safe.
 class CudaToolkit {
  public:
   /// `runner` must outlive this object.

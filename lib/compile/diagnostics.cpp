@@ -44,8 +44,8 @@ const boost::regex& located_edg_line() {
   return pattern;
 }
 
-/// ptxas and its like pad the severity: "ptxas error   : ...", "ptxas /tmp/x.ptx, line 28; error   : ...",
-/// "nvcc fatal   : ...".
+/// Messages of ptxas and similar tools, which pad the severity: "ptxas error : ...", "ptxas /tmp/x.ptx, line 28; error
+/// : ...", "nvcc fatal : ...".
 const boost::regex& cuda_tool_line() {
   static const boost::regex pattern(
       R"(^(nvcc|cicc|ptxas|nvlink|fatbinary|cudafe\+\+)(?: [^;]{1,300};)? {0,8}(fatal|error|warning) {0,8}: (.*)$)");
@@ -69,7 +69,7 @@ bool starts_with_any(std::string_view text, std::initializer_list<std::string_vi
   return std::any_of(starts.begin(), starts.end(), [&](auto start) { return text.substr(0, start.size()) == start; });
 }
 
-/// In words of the source: names as people write them, numbers that can be compared.
+/// Rewrites a message in terms of the source: demangled names, and decimal numbers.
 std::string readable_message(std::string message) {
   // 'Entry function '_Z1kPf' uses too much shared data (0x493e0 bytes, 0x38c00 max)'
   static const boost::regex mangled(R"('(_Z\w{1,2000})')");
@@ -107,7 +107,7 @@ bool parse_line(const std::string& line, std::vector<Diagnostic>& found) {
     one.severity = severity_of(match[2]);
     one.message = readable_message(match[3]);
   } else if (boost::regex_match(line, match, tool_line())) {
-    // These only sum up what was said before.
+    // These only summarize earlier messages.
     if (starts_with_any(match[3].str(), {"ld returned", "linker command failed"})) return false;
     one.severity = severity_of(match[2]);
     one.message = match[3];
@@ -256,7 +256,7 @@ std::vector<Diagnostic> parse_diagnostics(std::string_view log) {
 }
 
 std::string classify_refusal(const std::vector<Diagnostic>& diagnostics, std::string_view log) {
-  // A crash is often preceded by ordinary errors, and follows from none of them.
+  // Ordinary errors often precede a crash without causing it.
   for (const auto& one : diagnostics)
     if (one.severity == "error" && class_of(one.message) == "compiler_crashed") return "compiler_crashed";
   for (const auto& one : diagnostics)

@@ -35,7 +35,7 @@ std::optional<std::string> architecture_number(std::string_view architecture) {
   return number;
 }
 
-/// Variables of nvcc's own that change what it does.
+/// Environment variables that change what nvcc does.
 const std::vector<std::string>& nvcc_variables() {
   static const std::vector<std::string> k_names{"CUDA_HOME", "CUDA_PATH", "NVCC_APPEND_FLAGS", "NVCC_CCBIN",
                                                 "NVCC_PREPEND_FLAGS"};
@@ -99,16 +99,16 @@ std::vector<std::string> NvccToolset::command_line(const std::string& driver, co
   command.insert(command.end(), {"-shared", "-Xcompiler", "-fPIC,-fdiagnostics-color=never,-fmax-errors=50",
                                  // What each kernel needs, for the report.
                                  "-Xptxas", "-v",
-                                 // One source has nothing to link on the device; three processes less.
+                                 // One source needs no device link, which saves three processes.
                                  "-nodlink",
-                                 // An undefined symbol is better found here than when the candidate is loaded.
+                                 // This reports undefined symbols here instead of when the candidate is loaded.
                                  "-Xlinker", "-z,defs", "-I", std::filesystem::absolute(options_.abi_dir).string(),
                                  source, "-o", output});
   return command;
 }
 
-/// Drivers serve every toolkit of their major version, and older ones. What a newer one compiles is refused when it is
-/// first used, which would look like the candidate's fault.
+/// Checks that the driver supports the toolkit: a driver supports all toolkits of its major version, and older ones.
+/// Kernels of a newer toolkit fail at their first launch, which would look like the candidate's fault.
 Result<CudaToolkitFacts> NvccToolset::facts(std::stop_token stop) {
   KERNELGEN_TRY(auto facts, toolkit_.facts(std::move(stop)));
   const int driver = options_.driver_version / 1000;
@@ -122,7 +122,7 @@ Result<CudaToolkitFacts> NvccToolset::facts(std::stop_token stop) {
       {}};
 }
 
-/// nvcc on the PATH is often a link or a script: the toolkit lies elsewhere.
+/// The folders of the toolkit; nvcc on the PATH is often a link or a script that lies elsewhere.
 Result<std::vector<std::string>> NvccToolset::toolchain_paths(const std::string&, std::stop_token stop) {
   KERNELGEN_TRY(const auto facts, facts(std::move(stop)));
   std::vector<std::string> paths;

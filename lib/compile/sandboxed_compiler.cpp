@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Raise when the same source would be compiled differently by a newer kernelgen.
+/// Format of keys; raise it if kernelgen compiles the same source differently.
 constexpr const char* k_key_format = "2";
 constexpr std::size_t k_max_source_bytes = 8u << 20;
 constexpr std::size_t k_max_log_bytes = 256u << 10;
@@ -38,7 +38,7 @@ constexpr const char* k_work = "work";
 constexpr const char* k_search_variables[] = {"CPATH",        "C_INCLUDE_PATH",  "CPLUS_INCLUDE_PATH",
                                               "LIBRARY_PATH", "LD_LIBRARY_PATH", "SOURCE_DATE_EPOCH"};
 
-/// Folders that the user told the compiler to look into, in its environment or on its command line.
+/// Search folders that the user gave the compiler, in its environment or on its command line.
 std::vector<std::string> search_folders(const std::map<std::string, std::string>& environment,
                                         const std::vector<std::string>& flags) {
   std::vector<std::string> folders;
@@ -58,7 +58,7 @@ std::vector<std::string> search_folders(const std::map<std::string, std::string>
   return folders;
 }
 
-/// Sorted `name value` lines. Values cannot contain line ends, so that no value can pose as another line.
+/// Sorted `name value` lines. Line ends in values are replaced, so that no value can imitate another line.
 std::string key_text(const std::map<std::string, std::string>& values) {
   std::string text;
   for (const auto& [name, value] : values) {
@@ -70,10 +70,10 @@ std::string key_text(const std::map<std::string, std::string>& values) {
   return text;
 }
 
-/// Whether the text lacks the marks that every program has.
+/// True if the text lacks punctuation that every program has.
 bool looks_like_prose(std::string_view source) { return source.find_first_of("{;") == std::string_view::npos; }
 
-/// Whether the log and the disk itself agree that the disk is full: a candidate can write the message, too.
+/// True if the log says that the disk is full and it is: a candidate could produce the message, too.
 bool disk_is_full(std::string_view log, const fs::path& directory) {
   if (log.find("No space left on device") == std::string_view::npos) return false;
   struct statvfs info {};
@@ -102,7 +102,7 @@ std::optional<Outcome> refuse_without_compiling(const std::string& source) {
   return std::nullopt;
 }
 
-/// The source lines that diagnostics name: what is shown to a person or a model then needs no source beside it.
+/// Adds the source lines to diagnostics, so that they can be shown without the source.
 void quote_source(std::vector<Diagnostic>& diagnostics, const Candidate& candidate) {
   const auto name = source_file_name(candidate.language);
   const auto lines = split_lines(candidate.source);
@@ -202,7 +202,7 @@ Result<CompileOutcome> SandboxedCompiler::compile(const CompileRequest& request,
   report.isolation = run.isolation;
   KERNELGEN_TRY(auto outcome, judge(request, run.process, std::move(report), directory.path() / k_work));
   const auto* failed = std::get_if<CompileFailed>(&outcome);
-  // A compiler that refuses without a word about the source may be the one that does not work here.
+  // A compiler that fails without a diagnostic may not work on this machine at all.
   if (failed != nullptr && failed->outcome.to_class() == "compile:other" && !failed->report.log_truncated &&
       failed->report.log.find(job.file) == std::string::npos)
     KERNELGEN_CHECK(check_works(std::move(job), stop));
@@ -246,7 +246,7 @@ Result<SandboxedOutcome> SandboxedCompiler::run_in(const fs::path& directory, co
                        runner_, stop);
 }
 
-/// Fails when the compiler cannot even compile a source without a fault: then the candidate is not to blame.
+/// Checks that the compiler can compile a correct source; if not, the failure is not of the candidate.
 Result<void> SandboxedCompiler::check_works(Job job, const std::stop_token& stop) const {
   job.text = "int kgen_nothing;\n";
   job.timeout = k_check_timeout;
@@ -277,7 +277,7 @@ Result<CompileOutcome> SandboxedCompiler::judge(const CompileRequest& request, c
     report.log += fmt::format("\n[cut: only the first {} KiB are kept]\n", k_max_log_bytes >> 10);
   if (run.success()) {
     std::error_code error;
-    // Not a link that the compiler left there: we see more files than it does.
+    // A link by the compiler is not followed, because it could name files outside its sandbox.
     if (fs::is_regular_file(fs::symlink_status(directory / k_output_name, error))) {
       KERNELGEN_TRY(auto path, publish(directory / k_output_name));
       Artifact artifact;
@@ -313,7 +313,7 @@ std::string Toolset::remedy(std::string_view) const {
 std::map<std::string, std::string> compiler_environment(const std::map<std::string, std::string>& from,
                                                         const std::vector<std::string>& more) {
   const auto clean = clean_environment(from);
-  // The messages are parsed and shown to models: always the same language.
+  // Messages are parsed and shown to models, so their language is fixed.
   std::map<std::string, std::string> environment{{"LC_ALL", "C"}};
   const auto keep = [&](const std::string& name) {
     if (const auto found = clean.find(name); found != clean.end()) environment.insert(*found);
@@ -327,7 +327,7 @@ std::map<std::string, std::string> compiler_environment(const std::map<std::stri
 std::map<std::string, std::string> environment_key_values(const std::map<std::string, std::string>& environment) {
   std::map<std::string, std::string> values;
   for (const auto& [name, value] : environment)
-    // The PATH counts by what is found on it.
+    // PATH is part of the key only through the programs found on it.
     if (name != "PATH" && name != "HOME" && name != "LC_ALL") values.emplace("environment." + name, value);
   return values;
 }

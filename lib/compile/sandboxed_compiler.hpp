@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// The parts that all compilers of native candidates share: a private folder, the sandbox, the deadline, and how a log
-/// is read.
+/// The parts that all compilers of native candidates share: a private folder, the sandbox, the deadline and reading the
+/// log.
 ///
 ///     request -> refused without compiling? -> command line -> sandbox -> log -> Compiled or CompileFailed
 ///                                               (Toolset)                (Toolset)
@@ -50,7 +50,7 @@ class Toolset {
   virtual void read_log(CompileReport& report) const = 0;
   /// The error for a part of the toolchain that is not installed, which is no fault of the candidate.
   [[nodiscard]] virtual std::optional<Error> missing_part(const CompileReport& report) const = 0;
-  /// The remedy for a compiler that refuses a source without a fault with these words.
+  /// What to do if the compiler refuses a source without errors with this message.
   [[nodiscard]] virtual std::string remedy(std::string_view said) const;
 };
 
@@ -73,7 +73,7 @@ struct BuildPlaces {
   std::vector<std::string> toolchain_paths;
 };
 
-/// `runner` must outlive the compiler. Fails when a place is not there.
+/// Makes a compiler from a toolset. `runner` must outlive it. Fails if a place does not exist.
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_sandboxed_compiler(std::unique_ptr<Toolset> toolset,
                                                                               BuildPlaces places,
                                                                               ProcessRunner& runner);

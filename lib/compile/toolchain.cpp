@@ -55,7 +55,7 @@ Result<std::string> digest_of_program(const std::string& name, const std::map<st
   return sha256_file(path);
 }
 
-/// Over names and contents, in the order given.
+/// Digest of the names and contents of files, in the given order.
 std::string digest_of_files(const std::vector<std::string>& paths, std::vector<std::string>& files) {
   std::string text;
   for (const auto& path : paths) {
@@ -73,7 +73,7 @@ constexpr const char* k_libraries[] = {
     "libgomp.spec", "libomp.so", "libstdc++.so",     "libstdc++.so.6", "libstdc++.a",  "libgcc_s.so.1", "libgcc.a",
     "crti.o",       "crtn.o",    "crtbeginS.o",      "crtendS.o",      "crtfastmath.o"};
 
-/// Includes what carries version numbers; see ToolchainFacts::headers_digest.
+/// A source that includes headers with version numbers; see ToolchainFacts::headers_digest.
 constexpr const char* k_version_headers =
     "#if __has_include(<features.h>)\n#include <features.h>\n#endif\n"
     "#if __has_include(<linux/version.h>)\n#include <linux/version.h>\n#endif\n"
@@ -224,7 +224,7 @@ Result<ToolchainFacts> Toolchain::ask(const std::string& driver, const std::vect
     facts.resolved_flags = join(std::span(command).subspan(1), " ");
     if (auto digest = digest_of_program(command.front(), environment_, files)) facts.backend_digest = *digest;
   } else {
-    // A compiler that explains nothing: what it makes of -march=native can only depend on the processor.
+    // The compiler does not show resolved flags; its -march=native can only depend on the processor.
     KERNELGEN_TRY(const auto cpu, read_cpu_facts());
     facts.resolved_flags = join(flags, " ") + " on " + cpu.model + " " + cpu.flags_digest;
   }
@@ -247,7 +247,8 @@ Result<ToolchainFacts> Toolchain::facts(const std::vector<std::string>& flags, s
       if (!now.empty() && now == found->second.stamp) return found->second.facts;
     }
   }
-  // Without the lock: asking twice costs milliseconds, and a compiler that hangs must not stop other requests.
+  // The lock is released meanwhile: a second query only costs milliseconds, and a compiler that hangs must not block
+  // other requests.
   std::vector<std::string> files;
   KERNELGEN_TRY(auto facts, ask(driver, flags, files, std::move(stop)));
   std::lock_guard lock(mutex_);

@@ -14,7 +14,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The identity of a compiler, and its reading of a list of flags on this machine.
+/// The identity of a compiler, and how it resolves flags on this machine.
 struct ToolchainFacts {
   /// First line of --version.
   std::string version;
@@ -39,7 +39,7 @@ struct ToolchainFacts {
   [[nodiscard]] std::map<std::string, std::string> key_values(const std::string& prefix) const;
 };
 
-/// Asks a compiler what it is, and remembers the answer while its files stay the same. Thread-safe.
+/// Queries a compiler for its identity, and caches the answer while its files stay the same. Thread-safe.
 class Toolchain {
  public:
   /// `runner` must outlive this object.
@@ -75,7 +75,7 @@ class Toolchain {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-/// Changes whenever one of the files is replaced or written; empty when one is gone.
+/// A text that changes whenever one of the files is replaced or written; empty if one is missing.
 [[nodiscard]] std::string file_stamp(const std::vector<std::string>& files);
 
 /// The folders of the line "libraries: =a:b" of `-print-search-dirs`.
@@ -84,8 +84,8 @@ class Toolchain {
 /// The files of a make rule as -M prints it, without its target.
 [[nodiscard]] std::vector<std::string> parse_dependencies(std::string_view rule);
 
-/// The line of `-###` output that runs the compiler proper, without its output file, whose name is random.
-/// First its program, then its arguments; empty when there is none.
+/// The program and arguments of the compiler proper, from the output of `-###`; empty if there are none. The output
+/// file is left out, because its name is random.
 [[nodiscard]] std::vector<std::string> parse_resolved_command(std::string_view dry_run);
 
 }  // namespace v0

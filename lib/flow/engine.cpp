@@ -23,34 +23,35 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Threads that a kernel may use: what was asked for, else one per core of this machine.
+/// Number of threads that a kernel may use: as requested, else one per core of this machine.
 int threads_of(const EvaluationOptions& options) {
   if (options.threads > 0) return options.threads;
   const auto cpu = read_cpu_facts();
   return cpu ? cpu->usable_cores : 1;
 }
 
-/// A request that times out so often while others are answered is given up.
-constexpr int k_hopeless_timeouts = 3;
+/// Number of timeouts after which a request fails if others are answered meanwhile.
+constexpr int k_max_timeouts = 3;
 
-/// A request, an evaluation or a profile has ended. Exactly one of the three results is set.
+/// The result of a request, an evaluation or a profile. Exactly one of the three is set.
 struct Completion {
   int number = 0;
   std::optional<Result<Reply>> reply{};
   std::optional<Result<EvaluationRecord>> record{};
   std::optional<Result<Profile>> profile{};
-  /// The result that was profiled.
+  /// Id of the result that was profiled.
   std::string action_id{};
 };
 
-/// A candidate at the judge.
-struct Judging {
+/// A candidate that is being judged.
+struct PendingVerdict {
   ActionResult result;
-  /// Results with an equal candidate; they share the verdict.
+  /// Results with an equal candidate, which will share the verdict.
   std::vector<ActionResult> equal;
 };
 
-/// Carries out decisions. The thread that runs it owns the journal and the state; other threads only ask and judge.
+/// Carries out the decisions of a policy. The thread that runs it owns the journal and the state; other threads only
+/// send requests and evaluate.
 ///
 ///     decide -> issue -> [model threads] -> reply -> [judge threads] -> finish -> decide
 class Engine {
@@ -81,13 +82,13 @@ class Engine {
   }
 
  private:
-  /// After a failure nothing more is asked; what runs is waited for, because it is paid.
+  /// Notes a failure. After it nothing more is started; running work is waited for, because it is paid.
   void note_failure(Result<void> done) {
     if (!done && !failure_) failure_ = std::move(done).error();
   }
 
   Result<void> record(EventBody body) {
-    // What may not be remembered must not be used: after its first failure nothing is asked of the journal.
+    // An event that the journal cannot take must not be used. After its first failure the journal is not used any more.
     if (journal_failed_) return *failure_;
     if (auto appended = journal_.append(std::move(body)); !appended) {
       journal_failed_ = true;
@@ -118,13 +119,13 @@ class Engine {
     return progress;
   }
 
-  /// Begins the run, or goes on with it: the same options, and nothing asked twice that was answered.
+  /// Starts the run, or resumes it with the same options. No request that was answered is sent again.
   Result<void> start() {
     RunStarted wanted{std::string(version()),        request_.task,           request_.target, policy_.name(),
                       options_of(request_, policy_), backends_.llm.identity()};
     auto same =
         state_.started ? check_same_run(*state_.started, wanted, threads_of(request_.evaluation)) : Result<void>{};
-    // A mistyped model must not take the name of the run: what was never answered may begin anew.
+    // A run without any reply may start over with other options, for example after a mistyped model.
     if (!state_.started || (!same && state_.replies == 0)) {
       KERNELGEN_CHECK(record(std::move(wanted)));
     } else {
@@ -136,14 +137,14 @@ class Engine {
       if (reopens) KERNELGEN_CHECK(reopen());
     }
     for (const auto& known : request_.known) {
-      if (state_.knows(known.action.id)) continue;
+      if (state_.has_action(known.action.id)) continue;
       KERNELGEN_CHECK(record(ActionFinished{known}));
     }
     KERNELGEN_CHECK(describe_task());
     return resume_open_actions();
   }
 
-  /// Earlier versions took an outage for the model's failure. The policy asks for these actions again.
+  /// Reopens actions that earlier versions failed because of an outage. The policy asks for them again.
   Result<void> reopen() {
     const auto ids = state_.ended_by_outage;
     for (const auto& id : ids) KERNELGEN_CHECK(record(ActionReopened{id}));
@@ -159,7 +160,7 @@ class Engine {
         TaskDescribed{std::move(description), request_.device, request_.gpu, threads_of(request_.evaluation)});
   }
 
-  /// Goes on with the actions of an earlier session that have not finished.
+  /// Resumes the unfinished actions of an earlier session.
   Result<void> resume_open_actions() {
     std::map<int, int> by_arrival;
     for (const auto& [number, open] : state_.open) {
@@ -174,9 +175,9 @@ class Engine {
     return {};
   }
 
-  /// Asks the policy, and begins what it wants.
+  /// Asks the policy, and starts the actions that it returns.
   Result<void> decide() {
-    KERNELGEN_CHECK(give_up_hopeless_requests());
+    KERNELGEN_CHECK(fail_timed_out_requests());
     const auto decision = policy_.next(state_.history);
     if (decision.best != state_.best) KERNELGEN_CHECK(record(BestChanged{decision.best}));
     if (decision.finished) return busy_ == 0 ? finish(decision.reason) : Result<void>{};
@@ -189,37 +190,37 @@ class Engine {
     if (waiting_.is_paused()) return {};
     KERNELGEN_CHECK(ask_open_actions());
     for (const auto& action : decision.actions) {
-      if (state_.knows(action.id)) continue;
+      if (state_.has_action(action.id)) continue;
       if (!may_issue()) break;
       KERNELGEN_CHECK(issue(action));
     }
-    // Nothing else can tell whether the endpoint is back.
+    // Only a request can show whether the endpoint is back.
     if (asking_ == 0) {
       waiting_.retry_unanswered();
       KERNELGEN_CHECK(ask_open_actions());
     }
     if (busy_ == 0 && waiting_.empty())
-      return Error{ErrorCode::Internal, "policy " + policy_.name() + " wants nothing more but is not finished"};
+      return Error{ErrorCode::Internal, "policy " + policy_.name() + " returned no action but is not finished"};
     return {};
   }
 
-  /// Whether something would be begun if all budgets lasted.
+  /// True if the decision has something to start, budgets aside.
   [[nodiscard]] bool wants_more(const Decision& decision) const {
-    const auto is_new = [&](const Action& action) { return !state_.knows(action.id); };
+    const auto is_new = [&](const Action& action) { return !state_.has_action(action.id); };
     const auto is_unprofiled = [&](const std::string& id) { return !profiling_.contains(id); };
     return waiting_.has_requests() || std::any_of(decision.actions.begin(), decision.actions.end(), is_new) ||
            std::any_of(decision.profiles.begin(), decision.profiles.end(), is_unprofiled);
   }
 
-  /// Nothing is queued that could not be sent at once: a budget may end meanwhile.
+  /// True if another request can be sent at once. None is queued, because a budget may end meanwhile.
   [[nodiscard]] bool has_room_to_ask() const { return asking_ < std::max(request_.parallel_requests, 1); }
 
   [[nodiscard]] bool may_issue() const {
     const bool something_is_open = busy_ > 0 || !waiting_.empty();
-    return has_room_to_ask() && !(something_is_open && is_committed(request_.budget, state_));
+    return has_room_to_ask() && !(something_is_open && is_budget_reserved(request_.budget, state_));
   }
 
-  /// Takes a profile on a judge's thread.
+  /// Takes a profile on a thread for evaluations.
   Result<void> profile(const std::string& id) {
     const auto found = state_.history.find(id);
     if (found == state_.history.end() || !found->second.correct())
@@ -236,10 +237,10 @@ class Engine {
     return {};
   }
 
-  /// What cannot be profiled is no reason to end a run.
+  /// Adds a profile to its result. A failure to profile does not end the run.
   Result<void> handle_profile(const std::string& id, Result<Profile> taken) {
     profiling_.erase(id);
-    // It is taken when the run is resumed.
+    // A resumed run takes it again.
     if (!taken && taken.error().code == ErrorCode::Cancelled) return {};
     ProfileTaken event{id, taken ? *std::move(taken) : unavailable_profile(taken.error().to_line()), std::nullopt};
     const auto& result = state_.history.at(id);
@@ -247,7 +248,7 @@ class Engine {
     return record(std::move(event));
   }
 
-  /// What runs is waited for: it is paid already.
+  /// Ends the run because a budget is used up. Running work is waited for, because it is paid.
   Result<void> end_early(const BudgetExhausted& exhausted) {
     if (!state_.exhausted) KERNELGEN_CHECK(record(exhausted));
     return busy_ == 0 ? finish(exhausted.message) : Result<void>{};
@@ -287,20 +288,21 @@ class Engine {
     return {};
   }
 
-  /// Tells the observer that an action waits.
+  /// Returns a callback that tells the observer about a pause of an action.
   [[nodiscard]] std::function<void(const std::string&, std::chrono::milliseconds)> pause_notice(std::string id) {
     return [this, id = std::move(id)](const std::string& reason, std::chrono::milliseconds wait) {
       notify(ActionPaused{id, reason, wait});
     };
   }
 
-  /// Asks for the replies of actions that were issued before, as many as may be asked for now.
+  /// Sends requests for issued actions, as many as may be in flight.
   Result<void> ask_open_actions() {
     while (!waiting_.ready().empty() && has_room_to_ask()) KERNELGEN_CHECK(ask(waiting_.take_ready()));
     return {};
   }
 
-  /// Unique within the task and the same at every resume. A slash is no part of a file name.
+  /// The id of a request: unique within the task, the same at every resume, and without a slash, so that it can be a
+  /// file name.
   [[nodiscard]] std::string request_id(const Action& action) const {
     std::string id = (request_.name.empty() ? request_.task.name : request_.name) + '.' + action.id;
     std::replace_if(
@@ -328,7 +330,7 @@ class Engine {
     const auto cost = cost_of(*reply, state_.open[number].prompt, request_.prices);
     const std::string text = reply->text;
     if (auto done = record(ReplyArrived{number, *std::move(reply), cost, backends_.llm.endpoint()}); !done) {
-      keep_reply_elsewhere(number, text);
+      write_reply_to_fallback(number, text);
       return done;
     }
     waiting_.note_reply();
@@ -336,7 +338,7 @@ class Engine {
   }
 
   Result<void> handle_no_reply(int number, const Error& error) {
-    // Still unanswered: it is asked again when the run is resumed.
+    // It stays unanswered; a resumed run sends it again.
     if (error.code == ErrorCode::Cancelled) return {};
     if (error.code == ErrorCode::Pending) {
       KERNELGEN_CHECK(record(RequestPending{number}));
@@ -352,28 +354,28 @@ class Engine {
     return error;
   }
 
-  /// Ends actions whose requests the endpoint does not answer although it answers others.
-  Result<void> give_up_hopeless_requests() {
-    std::vector<int> hopeless;
+  /// Fails actions with requests that the endpoint does not answer although it answers others.
+  Result<void> fail_timed_out_requests() {
+    std::vector<int> timed_out;
     for (const auto& [number, open] : state_.open)
-      if (!open.in_flight && !open.reply && open.timeouts >= k_hopeless_timeouts) hopeless.push_back(number);
-    for (const int number : hopeless) KERNELGEN_CHECK(give_up(number));
+      if (!open.in_flight && !open.reply && open.timeouts >= k_max_timeouts) timed_out.push_back(number);
+    for (const int number : timed_out) KERNELGEN_CHECK(fail_timed_out(number));
     return {};
   }
 
-  Result<void> give_up(int number) {
+  Result<void> fail_timed_out(int number) {
     waiting_.remove(number);
     ActionResult result;
     result.action = state_.open[number].action;
     result.number = number;
     result.status = ActionStatus::ModelFailed;
-    result.message = "no reply in time, " + std::to_string(k_hopeless_timeouts) + " times, while others were answered";
+    result.message = "no reply in time, " + std::to_string(k_max_timeouts) + " times, while others were answered";
     KERNELGEN_CHECK(record(RequestFailed{number, ErrorCode::Timeout, result.message, backends_.llm.endpoint()}));
     return record(ActionFinished{std::move(result)});
   }
 
-  /// The journal cannot take a reply that was paid for: it goes into a file of its own, and the error names that file.
-  void keep_reply_elsewhere(int number, const std::string& text) {
+  /// Writes a reply that the journal cannot take to a file, because it was paid for. The error names the file.
+  void write_reply_to_fallback(int number, const std::string& text) {
     const auto id = request_id(state_.open[number].action);
     const auto kept = write_fallback_file(request_.fallback_directory, id + ".txt", text);
     failure_->message += kept ? "; the reply to " + id + " is in " + kept->string()
@@ -392,7 +394,7 @@ class Engine {
     return {};
   }
 
-  Result<void> evaluate(Judging judging) {
+  Result<void> evaluate(PendingVerdict judging) {
     const int number = judging.result.number;
     ++busy_;
     judge_.post([this, number, candidate = *judging.result.candidate, id = judging.result.action.id] {
@@ -410,7 +412,7 @@ class Engine {
     auto& result = judging.result;
     if (!record_or) {
       const auto& error = record_or.error();
-      // The reply is in the journal: a resumed run judges it, and those that are equal.
+      // The replies are in the journal, so a resumed run judges this candidate and equal ones.
       if (error.code == ErrorCode::Cancelled) return {};
       if (error.code == ErrorCode::Pending) {
         waiting_.defer(number, error);
@@ -431,7 +433,7 @@ class Engine {
     return {};
   }
 
-  /// The one before them got no verdict that they could share.
+  /// Evaluates the next of several equal candidates, because the one before it got no verdict to share.
   Result<void> evaluate_next(std::vector<ActionResult> equal) {
     if (equal.empty()) return {};
     auto first = std::move(equal.front());
@@ -444,7 +446,7 @@ class Engine {
     return record(ActionFinished{std::move(result)});
   }
 
-  /// Nothing runs and nothing can be begun.
+  /// The error of a run that cannot go on: nothing runs and nothing can be started.
   [[nodiscard]] Error stopped() const {
     if (failure_) return *failure_;
     if (stop_.stop_requested()) return {ErrorCode::Cancelled, "interrupted"};
@@ -460,21 +462,21 @@ class Engine {
   std::mutex observing_;
 
   RunState state_;
-  /// By number. At most one of them for each candidate.
-  std::map<int, Judging> judging_;
+  /// Pending verdicts by number, at most one for each candidate.
+  std::map<int, PendingVerdict> judging_;
   WaitingActions waiting_;
-  /// Ids of results that are being profiled.
+  /// Ids of the results that are being profiled.
   std::set<std::string> profiling_;
   std::optional<Error> failure_;
   bool journal_failed_ = false;
-  /// Requests, evaluations and profiles that will give a completion.
+  /// Number of requests, evaluations and profiles that will give a Completion.
   int busy_ = 0;
-  /// The requests among them.
+  /// Number of requests among them.
   int asking_ = 0;
 
   Evaluations evaluations_;
-  Handover<Completion> completions_;
-  // Last, so that they end first: their jobs use everything above.
+  BlockingQueue<Completion> completions_;
+  // These are the last members, so that they end first: their jobs use the other members.
   WorkerThreads models_;
   WorkerThreads judge_;
 };
@@ -483,7 +485,7 @@ class Engine {
 
 Result<FlowOutcome> run_flow(const FlowRequest& request, const Policy& policy, const Backends& backends,
                              Journal& journal, const FlowObserver& observer, std::stop_token stop) {
-  // An error can leave requests under way; they are told to stop when the engine goes.
+  // An error can leave requests in flight; they are cancelled when the engine is destroyed.
   std::stop_source own;
   const std::stop_callback forward(stop, [&] { own.request_stop(); });
   Engine engine(request, policy, backends, journal, observer, own.get_token());

@@ -10,10 +10,10 @@ namespace {
 
 /// A suspicion may come from the machine: the candidate is judged again before the verdict counts.
 constexpr int k_suspect_evaluations = 3;
-/// A candidate may have killed the worker; after the second time it stays without a verdict.
+/// A candidate may have killed the worker. After so many failures it stays without a verdict.
 constexpr int k_failed_evaluations = 2;
 
-/// A resumed run judges the candidate anew.
+/// The error of a run that was interrupted between two evaluations. A resumed run judges the candidate again.
 Error interrupted() { return {ErrorCode::Cancelled, "interrupted between two evaluations"}; }
 
 }  // namespace
@@ -24,8 +24,8 @@ Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const
   bool failed = false;
   auto pause = request_.busy_pauses.begin();
   while (true) {
-    // One worker judges all candidates. One that was there when it died is judged again exclusively, so that the one
-    // which killed it takes no other along a second time.
+    // One worker judges all candidates. A candidate that was being judged when the worker died is judged again
+    // exclusively, so that the one that killed the worker affects no other this time.
     auto turn = failed ? turns_.exclusive(stop) : turns_.shared(stop);
     if (!turn) return interrupted();
     auto record = guarded<EvaluationRecord>("the benchmarker", [&] {

@@ -10,14 +10,15 @@ inline namespace v0 {
 /// Called before a pause, with its reason and its length. May be empty.
 using PauseCallback = std::function<void(const std::string& reason, std::chrono::milliseconds wait)>;
 
-/// The evaluations and profiles of a run, on the threads of the callers. Evaluations run beside each other; what needs
-/// its device for itself, or may harm others, runs exclusively. Borrows everything. Thread-safe, as what it borrows is.
+/// Makes the evaluations and profiles of a run, on the threads of the callers. Evaluations run in parallel; work that
+/// needs its device for itself, or may harm other work, runs exclusively. Everything is borrowed. Thread-safe if the
+/// backends are.
 class Evaluations {
  public:
   Evaluations(const FlowRequest& request, const Backends& backends) : request_(request), backends_(backends) {}
 
-  /// The verdict that counts: evaluates again after a suspicion, on a busy machine, and after an evaluation that
-  /// failed. Errors: Pending when the machine stays too busy, Cancelled, and those of the benchmarker.
+  /// Evaluates until the verdict counts: it repeats the evaluation after a suspicion, on a busy machine, and after a
+  /// failure. Errors: Pending if the machine stays too busy, Cancelled, and those of the benchmarker.
   [[nodiscard]] Result<EvaluationRecord> evaluate(const Candidate& candidate, const ProgressCallback& progress,
                                                   const PauseCallback& on_pause, const std::stop_token& stop);
 

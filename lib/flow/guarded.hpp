@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Calls to the interfaces that the user of the library implements, and what their errors mean for a run.
+/// Safe calls to interfaces that the user of the library implements, and the effect of their errors on a run.
 
 #include <exception>
 #include <string>
@@ -12,7 +12,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// What `call` throws becomes an Error.
+/// Calls `call` and turns an exception into an Error.
 template <class T, class Call>
 Result<T> guarded(const char* what, Call&& call) {
   try {
@@ -24,7 +24,8 @@ Result<T> guarded(const char* what, Call&& call) {
   }
 }
 
-/// Whether an error of the benchmarker ends the run: no candidate can be judged before a person has repaired something.
+/// True if an error of the benchmarker ends the run, because no candidate can be judged before a person has fixed
+/// something.
 [[nodiscard]] inline bool ends_run(ErrorCode code) {
   switch (code) {
     case ErrorCode::Timeout:

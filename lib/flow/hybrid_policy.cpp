@@ -10,7 +10,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// Analyses are read by us, not sampled for variety.
+/// Analyses are parsed, so they need no variety.
 constexpr double k_analysis_temperature = 0.2;
 
 class HybridPolicy final : public Policy {
@@ -76,7 +76,7 @@ class HybridPolicy final : public Policy {
     action.kind = PromptKind::Seed;
     action.temperature = options_.temperature;
     if (options_.strategies.empty()) {
-      // Nothing else tells the seeds apart.
+      // Without strategies the seeds differ by temperature only.
       constexpr double k_step = 0.15;
       action.temperature = std::min(options_.temperature + k_step * index, std::max(1.0, options_.temperature));
     } else {
@@ -86,8 +86,8 @@ class HybridPolicy final : public Policy {
   }
 
   /// Adds the seeds, analyses and optimized kernels that are wanted; returns the best correct result so far, or
-  /// nullptr. All seeds are asked for at once, unless a good one ends the search: then one after the other, so that the
-  /// search does not depend on which is answered first.
+  /// nullptr. All seeds are asked for at once, unless a good one ends the search. Then they are asked for one after the
+  /// other, so that the search does not depend on the order of the answers.
   const ActionResult* search(const History& history, Decision& decision) const {
     const ActionResult* best = nullptr;
     const auto consider = [&](const ActionResult* result) {
@@ -108,7 +108,8 @@ class HybridPolicy final : public Policy {
     return best;
   }
 
-  /// What follows a seed whose chain has ended, correct or not: a better algorithm may still help it.
+  /// Adds the analysis and the optimized kernel after a seed with a finished chain. It need not be correct: a better
+  /// algorithm may still help it.
   const ActionResult* optimize(const History& history, const std::string& seed_id, const ActionResult& base,
                                Decision& decision) const {
     if (is_near_floor(base, options_.floor_ratio)) return nullptr;

@@ -14,7 +14,8 @@ std::string parent_of(const std::string& id) {
   return slash == id.npos ? "" : id.substr(0, slash);
 }
 
-/// "a/repair1" and "a/repair2" of "a/repair3"; rounds likewise. Nothing for other ids.
+/// The ids before this one in its chain: "a/repair1" and "a/repair2" for "a/repair3", and rounds likewise. None for
+/// other ids.
 std::vector<std::string> earlier_siblings(const std::string& id) {
   const auto digits = id.find_last_not_of("0123456789") + 1;
   const std::string stem = id.substr(0, digits);
@@ -32,20 +33,20 @@ std::vector<std::string> earlier_siblings(const std::string& id) {
 std::vector<const ActionResult*> lineage_of(const History& history, const Action& action) {
   std::map<std::string, const ActionResult*> found;
   std::vector<std::string> ids;
-  const auto look_at = [&](const std::string& id, const std::string& base) {
+  const auto add_ancestors = [&](const std::string& id, const std::string& base) {
     if (!base.empty()) ids.push_back(base);
     const auto parent = parent_of(id);
     if (!parent.empty()) ids.push_back(parent);
     for (auto& sibling : earlier_siblings(id)) ids.push_back(std::move(sibling));
   };
-  look_at(action.id, action.base);
+  add_ancestors(action.id, action.base);
   while (!ids.empty()) {
     const std::string id = ids.back();
     ids.pop_back();
     const auto result = history.find(id);
     if (result == history.end() || found.contains(id)) continue;
     found[id] = &result->second;
-    look_at(id, result->second.action.base);
+    add_ancestors(id, result->second.action.base);
   }
   std::vector<const ActionResult*> lineage;
   lineage.reserve(found.size());

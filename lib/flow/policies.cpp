@@ -48,7 +48,7 @@ class OneShotPolicy final : public Policy {
   OneShotOptions options_;
 };
 
-/// Ranks candidates by how far they came: feedback on the one that came farthest helps most.
+/// Ranks candidates by the stage that they reached: feedback on the most advanced one helps most.
 int progress_of(const ActionResult& result) {
   if (!result.record) return 0;
   switch (result.record->outcome.kind) {
@@ -78,7 +78,7 @@ int progress_of(const ActionResult& result) {
 }
 
 /// The candidate that the next attempt starts from; nullptr when there is none. The first id wins a tie.
-const ActionResult* closest(const History& history) {
+const ActionResult* most_advanced(const History& history) {
   const ActionResult* found = nullptr;
   const auto rank = [](const ActionResult& result) {
     return std::pair(progress_of(result), result.score().value_or(0));
@@ -103,10 +103,10 @@ class ReflectPolicy final : public Policy {
 
   [[nodiscard]] Decision next(const History& history) const override {
     Decision decision = with_best(history);
-    // Earlier attempts only: what a later sample starts from must not depend on its neighbours.
+    // Only earlier attempts count: the base of a sample must not depend on other samples of its attempt.
     History earlier;
     for (int attempt = 1; attempt <= options_.attempts; ++attempt) {
-      const auto* base = closest(earlier);
+      const auto* base = most_advanced(earlier);
       const auto* best = best_of(earlier);
       if (best != nullptr && best->score().value_or(0) >= options_.goal)
         return finish(std::move(decision), "the goal was reached");
@@ -123,7 +123,7 @@ class ReflectPolicy final : public Policy {
   [[nodiscard]] std::optional<int> max_actions() const override { return options_.attempts * options_.samples; }
 
  private:
-  /// The samples of an attempt: those still missing into the decision, the finished ones into `finished`.
+  /// Adds the missing samples of an attempt to the decision, and the finished ones to `finished`.
   void add_samples(const History& history, int attempt, const ActionResult* base, Decision& decision,
                    History& finished) const {
     const std::string base_id = base == nullptr ? "" : base->action.id;

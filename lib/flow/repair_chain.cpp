@@ -11,7 +11,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// A text that is equal for the same error at another line, or off by another amount.
+/// A text for the error of a result, without its line number or the size of its deviation.
 std::string fingerprint_of(const ActionResult& result) {
   if (!result.record) return "";
   return classify_error(*result.record, result.candidate ? result.candidate->source : "").fingerprint;
@@ -21,13 +21,13 @@ bool is_judged(const ActionResult& result) { return result.candidate && result.r
 
 double rounded(double number, double steps) { return std::round(number * steps) / steps; }
 
-/// A repair chain on its way through the history.
+/// Follows a repair chain through the history.
 class RepairChain {
  public:
   RepairChain(const History& history, const Action& root, const RepairOptions& options)
       : history_(history), root_(root), options_(options) {}
 
-  /// What comes after the results so far; nothing when everything was tried.
+  /// The next action after the results so far; nothing if everything was tried.
   std::optional<Action> next(int attempt) {
     Action action = root_;
     if (attempt > 0) action.id = root_.id + "/repair" + std::to_string(attempt);
@@ -36,7 +36,7 @@ class RepairChain {
       if (stuck && escalations_ >= options_.escalations.size()) return std::nullopt;
       action = stuck ? escalate(std::move(action)) : repair(std::move(action), "");
     }
-    make_new(action);
+    vary_temperature(action);
     asked_.push_back(action);
     return action;
   }
@@ -54,7 +54,7 @@ class RepairChain {
     const auto& name = options_.escalations[escalations_++];
     judged_since_escalation_ = false;
     if (name != k_restart) action = repair(std::move(action), name);
-    if (name == k_restart && root_.kind == PromptKind::Seed) action.variant = other_strategy();
+    if (name == k_restart && root_.kind == PromptKind::Seed) action.variant = next_strategy();
     action.temperature = changed_temperature(action.temperature, static_cast<int>(escalations_));
     return action;
   }
@@ -68,8 +68,8 @@ class RepairChain {
     return action;
   }
 
-  /// Another temperature for what was asked before in the same words.
-  void make_new(Action& action) const {
+  /// Changes the temperature of an action that equals an earlier one.
+  void vary_temperature(Action& action) const {
     constexpr int k_most_steps = 16;
     const double wanted = action.temperature;
     const auto same = [&](Action earlier) {
@@ -80,8 +80,8 @@ class RepairChain {
       action.temperature = changed_temperature(wanted, step);
   }
 
-  /// The strategy hint after the root's own; the one after that for the next restart.
-  std::string other_strategy() {
+  /// The next strategy hint in turn, from the one after the root's own.
+  std::string next_strategy() {
     const auto& all = options_.strategies;
     if (all.empty()) return "";
     const auto own = std::find(all.begin(), all.end(), root_.variant);
@@ -94,7 +94,7 @@ class RepairChain {
   const RepairOptions& options_;
   std::vector<const ActionResult*> judged_;
   std::vector<Action> asked_;
-  /// How many escalations were asked for.
+  /// Number of escalations that were asked for.
   std::size_t escalations_ = 0;
   std::size_t restarts_ = 0;
   bool judged_since_escalation_ = true;
@@ -131,7 +131,7 @@ bool is_stuck(const History& history, const std::vector<const ActionResult*>& ju
 double changed_temperature(double temperature, int steps) {
   constexpr double k_step = 0.1, k_hottest = 1.0, k_hundredths = 100;
   if (steps <= 0) return temperature;
-  // Hotter as far as that goes, then cooler; then what lies between.
+  // Higher temperatures first, then lower ones, then those between.
   for (const double first : {k_step, k_step / 2}) {
     for (const double direction : {1.0, -1.0}) {
       for (double offset = first;; offset += k_step) {
@@ -149,7 +149,7 @@ bool is_near_floor(const ActionResult& result, double floor_ratio) {
 }
 
 std::string near_floor_reason(const ActionResult& result) {
-  return "nothing more is paid for: " + result.headroom.value_or(Headroom{}).sentence;
+  return "no further request is worth its price: " + result.headroom.value_or(Headroom{}).sentence;
 }
 
 bool needs_profile(const ActionResult& result, ProfileUse use) {

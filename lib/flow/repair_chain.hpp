@@ -13,9 +13,9 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// How far a repair chain has come.
+/// The status of a repair chain.
 struct RepairChainStatus {
-  /// What the chain asks for next; nothing when it has ended.
+  /// The next action of the chain; nothing if it has ended.
   std::optional<Action> next;
   /// Its correct action; nullptr while there is none.
   const ActionResult* correct = nullptr;
@@ -25,9 +25,9 @@ struct RepairChainStatus {
 
 /// Follows `root` and its repairs ("root/repair1", ...) through the history. Points into `history`.
 ///
-/// A reply that cannot be used (no code, no answer) is asked for again from the last candidate that can. An error that
-/// the chain has seen before, and code that it has seen before, ask for the next escalation; when all were tried the
-/// chain ends. No request is ever made twice: what would be the same has another temperature.
+/// After an unusable reply (no code, no answer) the chain asks again, starting from its last usable candidate. After an
+/// error or code that it has seen before it asks for the next escalation, and ends if there is none left. No request is
+/// made twice: an equal one gets another temperature.
 [[nodiscard]] RepairChainStatus advance_repair_chain(const History& history, const Action& root,
                                                      const RepairOptions& options);
 
@@ -37,24 +37,24 @@ struct RepairChainStatus {
 /// The action's score; 0 where it has none.
 [[nodiscard]] double score_or_zero(const ActionResult& result);
 
-/// Whether two judged candidates failed with the same error: at another line, or off by another amount, it still is.
+/// True if two judged candidates failed with the same error. Line numbers and the size of a deviation do not matter.
 [[nodiscard]] bool same_failure(const ActionResult& a, const ActionResult& b);
 
-/// Whether the last of the judged results tells nothing new: an error of those before it, or the code of an action that
-/// it builds on. Code of other actions does not count: which of two equal candidates came first depends on how fast
-/// they were answered, and no decision may.
+/// True if the last judged result is nothing new: it has an error of an earlier one, or the code of an action that it
+/// builds on. Code of other actions does not count, because the order of two equal candidates depends on how fast they
+/// were answered, and no decision may depend on that.
 [[nodiscard]] bool is_stuck(const History& history, const std::vector<const ActionResult*>& judged);
 
-/// A temperature near `temperature` that is another one for each of the first `steps`; 0 steps change nothing.
+/// A temperature near `temperature`, different for each number of steps; 0 steps change nothing.
 [[nodiscard]] double changed_temperature(double temperature, int steps);
 
-/// Whether a kernel is so near to its floor that nothing more should be paid for it. A ratio of 0 says never.
+/// True if a kernel is so near its floor that more requests are not worth their price. Never true for a ratio of 0.
 [[nodiscard]] bool is_near_floor(const ActionResult& result, double floor_ratio);
 
-/// "its kernel takes 1.04 times the least possible: ...".
+/// A sentence about a kernel near its floor: "its kernel takes 1.04 times the least possible: ...".
 [[nodiscard]] std::string near_floor_reason(const ActionResult& result);
 
-/// Whether a policy must wait for the profile of a result before it asks anything about it.
+/// True if a policy must wait for the profile of a result before it asks for advice on it.
 [[nodiscard]] bool needs_profile(const ActionResult& result, ProfileUse use);
 
 }  // namespace v0

@@ -28,7 +28,7 @@ FlowRequest flow_request(const RepairRequest& request) {
   return flow;
 }
 
-/// The candidate with its verdict; its status is NotJudged, and `error` is set, when there is none.
+/// Returns the candidate with its verdict. Without one, its status is NotJudged and `error` is set.
 ActionResult evaluate_start(const RepairRequest& request, const FlowRequest& flow, const Backends& backends,
                             std::optional<Error>& error, const std::stop_token& stop) {
   ActionResult start;
@@ -51,7 +51,7 @@ ActionResult evaluate_start(const RepairRequest& request, const FlowRequest& flo
   return start;
 }
 
-/// Everything that the journal knows, also about candidates that were not judged before `error` ended it.
+/// Builds the outcome from the journal, including candidates that were not judged before `error` ended the run.
 RepairOutcome read_outcome(const Journal& journal, const FlowRequest& flow, const Backends& backends, Error error) {
   RunState state;
   for (const auto& event : journal.events()) apply(state, event);

@@ -12,21 +12,21 @@ namespace {
 
 constexpr const char* k_correctness = "correctness";
 constexpr const char* k_optimization = "optimization";
-/// Critics are read by us, not sampled for variety.
+/// Critiques are parsed, so they need no variety.
 constexpr double k_critic_temperature = 0.2;
 
-/// What the rounds so far add up to.
+/// The state of the search after the rounds so far.
 struct RoundState {
   const ActionResult* best = nullptr;
   /// Judged candidates in their order; after a failure the last one is repaired.
   std::vector<const ActionResult*> judged;
   /// Failures since the last correct one, or since the search went back to the best one.
   int failures = 0;
-  /// Escalations that were asked for since.
+  /// Escalations since then.
   std::size_t escalations = 0;
-  /// What the last round asked for, when its reply held nothing to judge.
+  /// The action of the last round, if its reply held nothing to judge.
   const Action* unanswered = nullptr;
-  /// Replies in a row without anything to judge.
+  /// Number of replies in a row without anything to judge.
   int unusable = 0;
 
   void add(const ActionResult& result) {
@@ -48,7 +48,7 @@ struct RoundState {
     }
   }
 
-  /// Forgets the failures: repairing the kernel that they came from has led nowhere.
+  /// Resets the failures, because repairing their kernel has not helped.
   void give_up() {
     failures = 0;
     escalations = 0;
@@ -91,7 +91,7 @@ class RoundsPolicy final : public Policy {
     return finish(std::move(decision), "all rounds are done");
   }
 
-  /// A critic stands between two rounds at most.
+  /// There is at most one critic between two rounds.
   [[nodiscard]] std::optional<int> max_actions() const override { return std::max(2 * options_.rounds - 1, 0); }
 
  private:
@@ -110,10 +110,11 @@ class RoundsPolicy final : public Policy {
 
   static std::string id_of(int round) { return "round" + std::to_string(round); }
 
-  /// The kernel that this round asks for. Nothing when a profile or a critic comes first; the decision holds it then.
+  /// The request for the kernel of this round; nothing if a profile or a critic comes first, which is then in the
+  /// decision.
   std::optional<Action> coder_of(int round, const History& history, RoundState& state, Decision& decision) const {
     if (state.unanswered != nullptr) {
-      // The same once more, from the same critique.
+      // The same request again, from the same critique.
       Action again = *state.unanswered;
       again.id = id_of(round);
       again.temperature = changed_temperature(options_.temperature, state.unusable);
@@ -168,7 +169,7 @@ class RoundsPolicy final : public Policy {
 
   void escalate(Action& action, const History& history, RoundState& state) const {
     if (!is_stuck(history, state.judged)) return;
-    // A restart would ignore what the critic says of the failure.
+    // A restart would ignore the critique of the failure.
     while (state.escalations < options_.escalations.size() && options_.escalations[state.escalations] == k_restart)
       ++state.escalations;
     if (state.escalations >= options_.escalations.size()) return;

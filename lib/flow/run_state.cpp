@@ -11,7 +11,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// A later beginning forgets the search before it, but neither its numbers nor what it spent.
+/// A second start discards the search before it, but keeps its numbers and its use of resources.
 void add(RunState& state, const RunStarted& event) {
   state.started = event;
   state.task.reset();
@@ -44,7 +44,7 @@ void add(RunState& state, const RequestDeferred& event) {
   action.in_flight = false;
   action.was_deferred = true;
   if (event.code != ErrorCode::Timeout) {
-    // A refusal costs nothing. A model that was still at work when the time was up may have to be paid.
+    // A refused request costs nothing. One that timed out may have to be paid.
     --state.spent.requests;
   } else if (state.replies > action.replies_when_sent) {
     ++action.timeouts;
@@ -59,7 +59,7 @@ void add(RunState& state, const ReplyArrived& event) {
   action.arrival = ++state.replies;
   state.spent.tokens += total_of(tokens_of(event.reply, action.prompt));
   state.spent.cost += event.cost.value_or(0);
-  // The endpoint answers: what timed out before did so on its own account.
+  // The endpoint answers, so earlier timeouts were of the requests themselves.
   for (auto& [number, other] : state.open)
     if (std::exchange(other.timed_out, false)) ++other.timeouts;
 }
@@ -108,7 +108,7 @@ std::int64_t RunState::open_evaluations() const {
   });
 }
 
-bool RunState::knows(const std::string& action_id) const {
+bool RunState::has_action(const std::string& action_id) const {
   return history.contains(action_id) ||
          std::any_of(open.begin(), open.end(), [&](const auto& entry) { return entry.second.action.id == action_id; });
 }
@@ -123,7 +123,7 @@ void apply(RunState& state, const Event& event) {
   } else if (time && state.session_started_) {
     using std::chrono::milliseconds;
     const auto passed = std::chrono::duration_cast<milliseconds>(*time - *state.session_started_);
-    // A clock that was set back takes nothing away.
+    // The time never decreases, even if the clock was set back.
     state.spent.time = std::max(state.spent.time, state.earlier_sessions_ + std::max(passed, milliseconds{0}));
   }
   std::visit([&](const auto& body) { add(state, body); }, event.body);

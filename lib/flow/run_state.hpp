@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// What the events of a run add up to. Pure: the engine, a resumed engine and a reader of the journal see the same.
+/// The state of a run as its events define it. Pure: the engine, a resumed engine and a reader of the journal compute
+/// the same.
 
 #include <chrono>
 #include <cstdint>
@@ -20,25 +21,24 @@ inline namespace v0 {
 struct OpenAction {
   Action action;
   Prompt prompt;
-  /// A request left and nothing came back yet.
+  /// True if a request was sent and has no reply or error yet.
   bool in_flight = false;
   std::optional<Reply> reply{};
-  /// Place of the reply among all replies of the run. Of two equal candidates the one that arrived first is judged,
-  /// whatever happens between its arrival and its verdict.
+  /// Sequence number of the reply within the run. Of two equal candidates the one with the lower number is judged.
   int arrival = 0;
-  /// How often the request timed out while other requests were answered.
+  /// Number of timeouts of the request while other requests were answered.
   int timeouts = 0;
-  /// The request timed out, and no other one has been answered since: the endpoint may be down.
+  /// True if the request timed out and no other one has been answered since, so that the endpoint may be down.
   bool timed_out = false;
-  /// Replies of the run when the request was sent last.
+  /// Number of replies of the run when the request was sent last.
   int replies_when_sent = 0;
-  /// The request was deferred at least once.
+  /// True if the request was deferred at least once.
   bool was_deferred = false;
-  /// The last request failed by an outage and was not deferred, as earlier versions did.
+  /// True if the last request failed by an outage without being deferred, as in earlier versions.
   bool failed_by_outage = false;
 };
 
-/// The tokens of one request, estimated where the provider does not say.
+/// The tokens of one request, estimated if the provider does not report them.
 struct TokenCount {
   std::int64_t input = 0;
   /// Part of the input.
@@ -51,36 +51,36 @@ struct TokenCount {
 struct RunState {
   std::optional<RunStarted> started;
   std::optional<TaskDescribed> task;
-  /// By number.
+  /// Open actions by number.
   std::map<int, OpenAction> open;
   History history;
   std::string best;
   int last_number = 0;
-  Spent spent;
+  ResourceUsage spent;
   std::optional<RunFinished> finished;
-  /// The run ended because a budget did, not because the policy was done.
+  /// True if the run ended because a budget was used up.
   bool exhausted = false;
-  /// Replies so far. While there is none, nothing would be lost by beginning anew.
+  /// Number of replies so far. Without one, a run can start over without losing anything.
   int replies = 0;
-  /// Finished actions that an earlier version gave up because of an outage.
+  /// Ids of finished actions that an earlier version gave up because of an outage.
   std::set<std::string> ended_by_outage;
 
-  /// Candidates that may yet be evaluated.
+  /// Maximal number of evaluations that the open actions still need.
   [[nodiscard]] std::int64_t open_evaluations() const;
-  /// Whether the action has been issued, finished or not.
-  [[nodiscard]] bool knows(const std::string& action_id) const;
+  /// True if the action has been issued, finished or not.
+  [[nodiscard]] bool has_action(const std::string& action_id) const;
 
  private:
   friend void apply(RunState& state, const Event& event);
-  /// When the current session began.
+  /// Start of the current session.
   std::optional<std::chrono::system_clock::time_point> session_started_;
   std::chrono::milliseconds earlier_sessions_{0};
 };
 
-/// Adds an event.
+/// Adds an event to the state.
 void apply(RunState& state, const Event& event);
 
-/// The model's identity in RunStarted::model. Earlier versions wrote where it was asked behind it: "openai gpt-5 at
+/// The model's identity in RunStarted::model. Earlier versions appended the endpoint to it: "openai gpt-5 at
 /// localhost:8000", "command /bin/my-model", "mailbox /tmp/mail", "replay replies.jsonl".
 [[nodiscard]] std::string model_identity(const std::string& recorded);
 

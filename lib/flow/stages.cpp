@@ -10,10 +10,10 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-// More blocks do not help a device that is busy; more stages of a pipeline do not help warps that do not wait.
+// More blocks do not help a busy device, and more pipeline stages do not help warps that do not wait.
 constexpr double k_busy_pct = 60;
 constexpr double k_waiting_pct = 20;
-// What a kernel that needs no more tuning reaches, as measured by the searches before this one (requirement R35).
+// Values of kernels that need no more tuning, as measured in earlier searches.
 constexpr double k_enough_throughput_pct = 75;
 constexpr double k_enough_warps_pct = 60;
 constexpr double k_enough_stall_pct = 15;
@@ -21,34 +21,34 @@ constexpr double k_enough_l2_hit_pct = 90;
 constexpr double k_least_stall_pct = 10;
 
 bool holds(const MetricBound& bound, double value) {
-  switch (bound.side) {
-    case BoundSide::AtLeast:
+  switch (bound.comparison) {
+    case Comparison::AtLeast:
       return value >= bound.limit;
-    case BoundSide::AtMost:
+    case Comparison::AtMost:
       return value <= bound.limit;
-    case BoundSide::Above:
+    case Comparison::Above:
       return value > bound.limit;
-    case BoundSide::Below:
+    case Comparison::Below:
       return value < bound.limit;
   }
   return false;
 }
 
-const char* words_of(BoundSide side) {
-  switch (side) {
-    case BoundSide::AtLeast:
+const char* words_of(Comparison comparison) {
+  switch (comparison) {
+    case Comparison::AtLeast:
       return "at least";
-    case BoundSide::AtMost:
+    case Comparison::AtMost:
       return "at most";
-    case BoundSide::Above:
+    case Comparison::Above:
       return "above";
-    case BoundSide::Below:
+    case Comparison::Below:
       return "below";
   }
   return "";
 }
 
-/// "sm_throughput_pct is 72.5".
+/// The value of a counter in words: "sm_throughput_pct is 72.5".
 std::string measured(const MetricBound& bound, double value) {
   constexpr double k_tenth = 10;
   const auto rounded = std::round(value * k_tenth) / k_tenth;
@@ -68,18 +68,18 @@ Error invalid(std::string message) { return {ErrorCode::InvalidArgument, std::mo
 const std::vector<Stage>& all_stages() {
   static const std::vector<Stage> k_stages{
       {"grid_and_parallel",
-       {{"sm_throughput_pct", BoundSide::Below, k_busy_pct}},
-       {{"sm_throughput_pct", BoundSide::AtLeast, k_enough_throughput_pct}}},
-      {"block_tiling", {}, {{"occupancy_pct", BoundSide::AtLeast, k_enough_warps_pct}}},
-      {"memory_access", {}, {{"stall_memory_pct", BoundSide::AtMost, k_enough_stall_pct}}},
+       {{"sm_throughput_pct", Comparison::Below, k_busy_pct}},
+       {{"sm_throughput_pct", Comparison::AtLeast, k_enough_throughput_pct}}},
+      {"block_tiling", {}, {{"occupancy_pct", Comparison::AtLeast, k_enough_warps_pct}}},
+      {"memory_access", {}, {{"stall_memory_pct", Comparison::AtMost, k_enough_stall_pct}}},
       {"advanced_memory",
        {},
-       {{"l2_hit_pct", BoundSide::AtLeast, k_enough_l2_hit_pct},
-        {"stall_memory_pct", BoundSide::AtMost, k_least_stall_pct}}},
+       {{"l2_hit_pct", Comparison::AtLeast, k_enough_l2_hit_pct},
+        {"stall_memory_pct", Comparison::AtMost, k_least_stall_pct}}},
       {"memory_and_tuning",
-       {{"stall_memory_pct", BoundSide::Above, k_waiting_pct}},
-       {{"l2_hit_pct", BoundSide::AtLeast, k_enough_l2_hit_pct},
-        {"stall_memory_pct", BoundSide::AtMost, k_least_stall_pct}}}};
+       {{"stall_memory_pct", Comparison::Above, k_waiting_pct}},
+       {{"l2_hit_pct", Comparison::AtLeast, k_enough_l2_hit_pct},
+        {"stall_memory_pct", Comparison::AtMost, k_least_stall_pct}}}};
   return k_stages;
 }
 
@@ -110,14 +110,14 @@ Result<std::vector<std::string>> choose_stages(std::string_view text) {
 std::optional<std::string> reason_to_skip(std::string_view stage, const Profile& profile, EarlyExit early_exit) {
   const auto* found = find_stage(stage);
   if (found == nullptr) return std::nullopt;
-  for (const auto& bound : found->needs) {
+  for (const auto& bound : found->preconditions) {
     const auto value = profile.metric(bound.metric);
     if (value && !holds(bound, *value))
-      return measured(bound, *value) + ", worth a try only " + words_of(bound.side) + ' ' + to_text(bound.limit);
+      return measured(bound, *value) + ", worth a try only " + words_of(bound.comparison) + ' ' + to_text(bound.limit);
   }
-  if (early_exit == EarlyExit::No || found->enough.empty()) return std::nullopt;
+  if (early_exit == EarlyExit::No || found->done_when.empty()) return std::nullopt;
   std::string reason;
-  for (const auto& bound : found->enough) {
+  for (const auto& bound : found->done_when) {
     const auto value = profile.metric(bound.metric);
     if (!value || !holds(bound, *value)) return std::nullopt;
     reason += (reason.empty() ? "" : ", ") + measured(bound, *value);

@@ -30,16 +30,16 @@ std::string shrink_text(const EvaluationOptions& options) {
   return to_text(words);
 }
 
-/// The name of an option that journals of earlier versions call otherwise.
+/// The current name of an option from a journal, which an earlier version may have written.
 std::string current_name(const std::string& recorded) {
   return recorded == "policy.rescues" ? "policy.escalations" : recorded;
 }
 
-/// Whether an option that an earlier version recorded is compared no more: the limit of compilation had another meaning
-/// and another default than the limit of building.
+/// True for recorded options that are no longer compared: the former limit of compilation had another meaning and
+/// another default than the limit of building.
 bool is_retired(const std::string& recorded) { return recorded == "compile_timeout_ms"; }
 
-/// The language that an action's reply is written in: that of the code which the action starts from.
+/// The language of an action's reply: that of the code which the action starts from.
 Language language_of(const std::vector<const ActionResult*>& lineage, const Action& action, Target target) {
   auto language = default_language(target);
   for (const auto* result : lineage) {
@@ -50,7 +50,7 @@ Language language_of(const std::vector<const ActionResult*>& lineage, const Acti
   return language;
 }
 
-/// The tolerance that the judge will use: asked for, else by the dtype of the outputs.
+/// The tolerance that the judge will use: the requested one, else the default for the dtype of the outputs.
 Tolerance expected_tolerance(const EvaluationOptions& options, const TaskDescription& task) {
   auto tolerance = standard_tolerance(task);
   if (options.rtol) tolerance.rtol = *options.rtol;
@@ -58,7 +58,7 @@ Tolerance expected_tolerance(const EvaluationOptions& options, const TaskDescrip
   return tolerance;
 }
 
-/// Adds what was measured about the candidate that a step starts from.
+/// Adds measurements of the candidate that a step starts from.
 void add_measurements(PromptRequest& prompt, const ActionResult& base, const TaskDescribed& task,
                       const Action& action) {
   if (base.headroom) prompt.headroom = base.headroom->sentence;
@@ -69,7 +69,7 @@ void add_measurements(PromptRequest& prompt, const ActionResult& base, const Tas
     prompt.findings.push_back(std::move(finding.message));
 }
 
-/// Compares the model's answer with what the reference itself says.
+/// Checks a requirement in the model's analysis against the reference.
 void check_requirement(Analysis& analysis, const std::string& reference) {
   const auto found = read_output_requirement(reference);
   if (!found || analysis.output_requirement.empty()) return;
@@ -147,7 +147,7 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   prompt.task = request.task;
   prompt.description = task.description;
   prompt.tolerance = expected_tolerance(request.evaluation, task.description);
-  // A run that an earlier version started with "one per core" knows neither number.
+  // A run that an earlier version started with "one per core" has neither number.
   prompt.threads = std::max({task.threads, request.evaluation.threads, 1});
   prompt.device = task.device;
   prompt.on_gpu = task.gpu.has_value();
@@ -173,10 +173,10 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
 
 namespace {
 
-/// An analysis or a critique.
+/// Reads an analysis or a critique.
 void read_advice(ActionResult& result, const std::string& reply, const std::string& reference) {
   if (result.action.kind == PromptKind::Critic) {
-    // Kept as it was written; the prompt that quotes it reads it again.
+    // The text is kept as written, because the prompt that quotes it parses it again.
     if (const auto read = read_critique(reply))
       result.critique = reply;
     else
@@ -190,7 +190,7 @@ void read_advice(ActionResult& result, const std::string& reply, const std::stri
   if (result.critique || result.analysis) result.status = ActionStatus::Analyzed;
 }
 
-/// The action whose candidate has this id and was judged; nullptr when there is none.
+/// The action that has a verdict on this candidate; nullptr if there is none.
 const ActionResult* find_verdict(const History& history, const std::string& candidate_id) {
   const auto found = std::find_if(history.begin(), history.end(), [&](const auto& entry) {
     const auto& result = entry.second;
@@ -272,11 +272,11 @@ std::optional<double> cost_of(const Reply& reply, const Prompt& prompt, const st
          k_million;
 }
 
-bool is_committed(const Budget& budget, const RunState& state) {
+bool is_budget_reserved(const Budget& budget, const RunState& state) {
   return budget.evaluations && state.spent.evaluations + state.open_evaluations() >= *budget.evaluations;
 }
 
-std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const Spent& spent) {
+std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const ResourceUsage& spent) {
   const auto over = [](const auto& limit, auto used) { return limit && used >= *limit; };
   const auto ended = [](const std::string& which, const std::string& limit) {
     return BudgetExhausted{which, "the budget of " + limit + " " + which + " is used up"};

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The arrows of the flow that have no effects: history to prompt request, reply to result.
+/// The steps of the flow without effects: from history to prompt request, and from reply to result.
 
 #include <string>
 #include <utility>
@@ -16,15 +16,16 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Everything that steers a run, as sorted names and values: what a resumed run must have in common.
+/// The options of a run as sorted names and values. A resumed run must have the same.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& request,
                                                                           const Policy& policy);
 
-/// InvalidArgument, naming the first difference, when `started` was another run than `wanted`. Options that the version
-/// which started the run did not record are not compared. `cores` are the threads that "one per core" means here.
+/// Checks that `started` and `wanted` are the same run; InvalidArgument names the first difference. Options that the
+/// version which started the run did not record are not compared. `cores` is the number of threads that "one per core"
+/// means here.
 [[nodiscard]] Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted, int cores);
 
-/// What the prompt of an action is made of.
+/// The contents of the prompt for an action.
 [[nodiscard]] PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& task,
                                            const History& history, const Action& action);
 
@@ -33,31 +34,30 @@ inline namespace v0 {
 [[nodiscard]] ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request,
                                       const History& history, const PersistentDetector& detector);
 
-/// Makes `result` a duplicate of `first`, whose candidate is equal and was judged.
+/// Makes `result` a duplicate of `first`, which has an equal candidate and a verdict.
 void share_verdict(ActionResult& result, const ActionResult& first);
 
-/// How far a correct result is from its floor; nothing for others, and where no floor is known. `profile` may be
-/// nullptr.
+/// The distance of a correct result from its floor; nothing for other results, and without a known floor. `profile` may
+/// be nullptr.
 [[nodiscard]] std::optional<Headroom> headroom_of(const ActionResult& result, const FlowRequest& request,
                                                   const TaskDescribed& task, const Profile* profile);
 
-/// What a profiler is asked about a result.
+/// The request for the profile of a result.
 [[nodiscard]] ProfileRequest profile_request(const ActionResult& result, const FlowRequest& request,
                                              const TaskDescribed& task);
 
 /// A profile that says why there is none.
 [[nodiscard]] Profile unavailable_profile(std::string reason);
 
-/// What a reply cost; nothing without prices.
+/// The cost of a reply; nothing without prices.
 [[nodiscard]] std::optional<double> cost_of(const Reply& reply, const Prompt& prompt,
                                             const std::optional<Prices>& prices);
 
-/// The budget that is used up; nothing while all last.
-[[nodiscard]] std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const Spent& spent);
+/// The budget that is used up; nothing if none is.
+[[nodiscard]] std::optional<BudgetExhausted> exhausted_budget(const Budget& budget, const ResourceUsage& spent);
 
-/// Whether the open actions may use up the evaluations that are left, so that nothing is begun before they have
-/// finished.
-[[nodiscard]] bool is_committed(const Budget& budget, const RunState& state);
+/// True if the open actions may use up the remaining evaluations, so that no other action may start.
+[[nodiscard]] bool is_budget_reserved(const Budget& budget, const RunState& state);
 
 }  // namespace v0
 }  // namespace kernelgen

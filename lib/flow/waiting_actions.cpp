@@ -6,11 +6,11 @@ namespace {
 
 /// One request without an answer may be bad luck. With more than two in a row, a server that hangs would cost one
 /// request timeout after the other.
-constexpr int k_dead_requests = 2;
+constexpr int k_max_unanswered = 2;
 
 std::string describe_outage(const Error& outage, const std::string& model, const std::string& endpoint) {
   const auto text = outage.to_line();
-  // Clients of the library name the endpoint themselves; others need not.
+  // The clients of the library name the endpoint in their errors; others may not.
   if (text.find(endpoint) != text.npos) return text;
   return model + " at " + endpoint + ": " + text;
 }
@@ -35,10 +35,10 @@ void WaitingActions::retry_unanswered() { ready_.merge(unanswered_); }
 void WaitingActions::remove(int number) {
   ready_.erase(number);
   unanswered_.erase(number);
-  elsewhere_.erase(number);
+  external_.erase(number);
 }
 
-bool WaitingActions::is_paused() const { return unanswered_in_a_row_ >= k_dead_requests; }
+bool WaitingActions::is_paused() const { return unanswered_in_a_row_ >= k_max_unanswered; }
 
 Error WaitingActions::reason_to_stop(const std::string& model, const std::string& endpoint) const {
   if (is_paused()) {
@@ -46,9 +46,9 @@ Error WaitingActions::reason_to_stop(const std::string& model, const std::string
     return {ErrorCode::Pending, "the model does not answer: " + describe_outage(*last_outage_, model, endpoint) +
                                     "; requests that wait: " + waiting};
   }
-  if (elsewhere_.empty()) return {ErrorCode::Internal, "the run stopped although nothing is waited for"};
-  auto first = elsewhere_.begin()->second;
-  if (elsewhere_.size() > 1) first.message += "; further actions that wait: " + std::to_string(elsewhere_.size() - 1);
+  if (external_.empty()) return {ErrorCode::Internal, "the run stopped although nothing is waited for"};
+  auto first = external_.begin()->second;
+  if (external_.size() > 1) first.message += "; further actions that wait: " + std::to_string(external_.size() - 1);
   return first;
 }
 

@@ -11,8 +11,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// A queue of jobs and the threads that do them, oldest first. Going away drops the jobs that have not begun and waits
-/// for the others.
+/// A pool of threads that run jobs, oldest first. The destructor drops the jobs that have not started and waits for the
+/// others.
 class WorkerThreads {
  public:
   using Job = std::function<void()>;
@@ -34,9 +34,9 @@ class WorkerThreads {
   std::vector<std::jthread> threads_;
 };
 
-/// What threads hand over to one that waits.
+/// An unbounded queue from which one thread waits for values of others.
 template <class T>
-class Handover {
+class BlockingQueue {
  public:
   void put(T value) {
     {

@@ -99,19 +99,20 @@ enum class Freshness {
 struct StagedCase {
   std::uint64_t seed = 0;
   std::uint64_t forward_seed = 0;
-  /// Time of the reference call that gave the expected answer; 0 when it was known already, or comes after.
+  /// Time of the reference call that gave the expected answer; 0 if the answer was known already or comes after the
+  /// candidate.
   std::int64_t reference_ns = 0;
-  /// All inputs are new. A judge draws new ones in a secret share of the canary calls, too.
+  /// True if all inputs are new. A judge draws new ones in a secret share of the canary calls, too.
   bool fresh = true;
-  /// The device is slowed down by heat or power.
+  /// True if heat or power slows the device down.
   bool throttled = false;
   /// The clock of its multiprocessors; 0 where it is unknown, and on a processor.
   std::int64_t clock_mhz = 0;
 };
 
-/// When the reference is called for the expected answer. The second call finds the device warmer: a heavy call
-/// throttles the next one.
-enum class ReferenceTurn {
+/// Whether the reference is called before or after the candidate. The second of the two calls finds the device warmer,
+/// because a heavy call throttles the next one.
+enum class ReferenceOrder {
   Before,  ///< the candidate
   After,   ///< the candidate, where nothing of the answer is needed before it
 };
@@ -127,18 +128,18 @@ struct StageRequest {
   std::string distribution;
   Freshness freshness = Freshness::New;
   CallMode mode = CallMode::Eager;
-  ReferenceTurn turn = ReferenceTurn::Before;
+  ReferenceOrder order = ReferenceOrder::Before;
   friend bool operator==(const StageRequest&, const StageRequest&) = default;
 };
 
 /// Times of the reference while nothing else runs.
 struct Baseline {
   std::vector<std::int64_t> samples_ns;
-  /// The reason for having none: the reference cannot be captured or compiled, or gives other answers then.
+  /// Why there are no samples: the reference cannot be captured or compiled, or its answers differ then.
   std::string reason;
 };
 
-/// Number of calls to time, and the time for them.
+/// Limits on the number of timed calls and on their total time.
 struct BaselineSampling {
   int min_samples = 1;
   int max_samples = 1000;
@@ -150,7 +151,7 @@ struct CompileReferenceRequest {
   BaselineKind kind = BaselineKind::Compile;
   /// Limit of compiling, and of comparing the first calls with the eager reference's.
   std::chrono::milliseconds timeout{300'000};
-  /// The directory in which compilers keep their builds; made when missing.
+  /// The directory in which compilers keep their builds; created if it does not exist.
   std::string cache_dir;
 };
 
@@ -161,15 +162,15 @@ enum class CheckMode { Full, Canary };
 struct CheckResult {
   Outcome outcome;
   std::vector<OutputError> outputs;
-  /// Time of the reference call, where it came after; else 0.
+  /// Time of the reference call if it came after the candidate; else 0.
   std::int64_t reference_ns = 0;
-  /// As in StagedCase, at that call.
+  /// True if heat or power slowed the device down during that call.
   bool throttled = false;
 };
 
 /// The exchange buffers on a device.
 struct DeviceArena {
-  /// Owned by the judge.
+  /// Descriptor of the buffers, owned by the judge.
   int fd = -1;
   /// Bytes of device memory that the judge keeps while it is idle.
   std::uint64_t kept_bytes = 0;
@@ -179,7 +180,7 @@ struct DeviceArena {
 struct DeviceUse {
   std::uint64_t total_bytes = 0;
   /// Bytes that are neither free nor held by the judge, its helper processes or a standby runner. Other judges' count.
-  std::uint64_t others_bytes = 0;
+  std::uint64_t foreign_bytes = 0;
   /// Bytes that are left for a candidate.
   std::uint64_t runner_bytes = 0;
   /// The number of probes: requests for a little work while no process of ours uses the device. A delayed one had to

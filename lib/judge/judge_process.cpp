@@ -25,9 +25,10 @@ namespace json = boost::json;
 using std::chrono::milliseconds;
 
 constexpr std::size_t k_message_bytes = 4000;
-/// Limit of everything but loading and admitting a task; a reference call may take long on a small machine.
+/// Time limit of all requests except loading and admitting a task. A reference call may take long on a small machine.
 constexpr milliseconds k_step_timeout{600'000};
-/// The time that a judge may take to notice that compiling took too long: a call of the eager reference comes before.
+/// Additional time for a judge to report that compiling took too long: the time limit starts after a call of the eager
+/// reference.
 constexpr milliseconds k_compile_grace{60'000};
 
 Error malformed(std::string_view op, std::string_view member) {
@@ -55,7 +56,7 @@ Result<T> read(const json::object& object, std::string_view op, std::string_view
   return from_value<T>(*value).context(fmt::format("the judge's answer to {}", op));
 }
 
-/// The judge is our own code, but its messages quote the task's.
+/// Reads the error of a reply. It is sanitized, because the judge's messages quote the task's.
 Error error_from(const json::object& reply) {
   Error error{ErrorCode::Internal, "the judge failed without saying why"};
   const auto* said = reply.if_contains("error");
@@ -100,7 +101,7 @@ class JudgeProcess final : public Judge {
                          {"shrink", std::move(shrink)},
                          {"rtol", task.rtol ? json::value(*task.rtol) : json::value(nullptr)},
                          {"atol", task.atol ? json::value(*task.atol) : json::value(nullptr)},
-                         // A device's driver reserves terabytes of addresses.
+                         // A GPU driver reserves terabytes of addresses, so there is no limit then.
                          {"memory_bytes", task.device ? 0 : memory_limit_},
                          {"device", device_value(task.device)},
                          {"support_library", support_library_}};
@@ -170,7 +171,8 @@ class JudgeProcess final : public Judge {
   }
 
   Result<StagedCase> stage(const StageRequest& request) override {
-    KERNELGEN_TRY(auto reply, begun_ && begun_->request == request ? take_begun() : call("stage", stage_body(request)));
+    KERNELGEN_TRY(auto reply, prefetched_ && prefetched_->request == request ? take_prefetched()
+                                                                             : call("stage", stage_body(request)));
     StagedCase staged;
     KERNELGEN_TRY(staged.seed, read_u64(reply, "stage", "seed"));
     KERNELGEN_TRY(staged.forward_seed, read_u64(reply, "stage", "forward_seed"));
@@ -184,11 +186,11 @@ class JudgeProcess final : public Judge {
   }
 
   Result<CheckResult> check(CheckMode mode, const std::optional<StageRequest>& next) override {
-    KERNELGEN_CHECK(drop_begun());
+    KERNELGEN_CHECK(drop_prefetched());
     KERNELGEN_TRY(const auto asked, ask("check", {{"mode", mode == CheckMode::Full ? "full" : "canary"}}));
     if (next) {
       KERNELGEN_TRY(const auto id, ask("stage", stage_body(*next)));
-      begun_ = Begun{*next, id};
+      prefetched_ = PrefetchedStage{*next, id};
     }
     KERNELGEN_TRY(auto reply, answer_to("check", asked));
     CheckResult result;
@@ -206,7 +208,7 @@ class JudgeProcess final : public Judge {
     if (!reply.contains("total_bytes")) return std::optional<DeviceUse>();
     DeviceUse use;
     KERNELGEN_TRY(use.total_bytes, read<std::uint64_t>(reply, "device_use", "total_bytes"));
-    KERNELGEN_TRY(use.others_bytes, read<std::uint64_t>(reply, "device_use", "others_bytes"));
+    KERNELGEN_TRY(use.foreign_bytes, read<std::uint64_t>(reply, "device_use", "foreign_bytes"));
     KERNELGEN_TRY(use.runner_bytes, read<std::uint64_t>(reply, "device_use", "runner_bytes"));
     KERNELGEN_TRY(use.probes, read<std::int64_t>(reply, "device_use", "probes"));
     KERNELGEN_TRY(use.delayed_probes, read<std::int64_t>(reply, "device_use", "delayed_probes"));
@@ -224,7 +226,7 @@ class JudgeProcess final : public Judge {
     json::object body{{"kind", to_string(request.kind)},
                       {"cache_dir", request.cache_dir},
                       {"seconds", std::chrono::duration<double>(request.timeout).count()}};
-    // The judge keeps the limit itself, unless it hangs where Python does not run.
+    // The judge enforces the limit itself, unless it hangs outside Python.
     KERNELGEN_TRY(auto reply, call("compile", std::move(body), request.timeout + k_compile_grace, stop));
     return read<std::string>(reply, "compile", "reason");
   }
@@ -235,8 +237,8 @@ class JudgeProcess final : public Judge {
   }
 
  private:
-  /// A stage request that was sent ahead of time; its answer has not been asked for yet.
-  struct Begun {
+  /// A stage request that was sent ahead of time, with its reply still to be read.
+  struct PrefetchedStage {
     StageRequest request;
     std::int64_t id = 0;
   };
@@ -260,38 +262,38 @@ class JudgeProcess final : public Judge {
     return {{"distribution", request.distribution},
             {"seed", nullptr},
             {"graph", request.mode == CallMode::Graph},
-            {"reference_after", request.turn == ReferenceTurn::After},
+            {"reference_after", request.order == ReferenceOrder::After},
             {"repeat", request.freshness == Freshness::Repeat},
             {"canary", request.freshness == Freshness::Canary}};
   }
 
-  Result<json::object> take_begun() {
-    const auto id = std::exchange(begun_, std::nullopt)->id;
+  Result<json::object> take_prefetched() {
+    const auto id = std::exchange(prefetched_, std::nullopt)->id;
     return answer_to("stage", id);
   }
 
-  /// Drops the answer to a request that was sent ahead and is not needed. An error of the task in it will come again.
-  Result<void> drop_begun() {
-    if (!begun_) return {};
-    const auto id = std::exchange(begun_, std::nullopt)->id;
+  /// Drops the reply to a prefetched request that is not needed. An error of the task in it will occur again.
+  Result<void> drop_prefetched() {
+    if (!prefetched_) return {};
+    const auto id = std::exchange(prefetched_, std::nullopt)->id;
     KERNELGEN_CHECK(frame_for("stage", id, k_step_timeout, {}));
     return {};
   }
 
   Result<json::object> call(std::string_view op, json::object request, milliseconds timeout = k_step_timeout,
                             const std::stop_token& stop = {}) {
-    KERNELGEN_CHECK(drop_begun());
+    KERNELGEN_CHECK(drop_prefetched());
     KERNELGEN_TRY(const auto id, ask(op, std::move(request)));
     return answer_to(op, id, timeout, stop);
   }
 
-  /// Sends a request and gives its id.
+  /// Sends a request and returns its id.
   Result<std::int64_t> ask(std::string_view op, json::object request) {
     const auto id = next_id_++;
     request["op"] = op;
     request["id"] = id;
     if (auto sent = channel_.send(json::serialize(request)); !sent)
-      return explain(op, std::move(sent).error(), k_step_timeout);
+      return diagnose_failure(op, std::move(sent).error(), k_step_timeout);
     return id;
   }
 
@@ -307,7 +309,7 @@ class JudgeProcess final : public Judge {
   Result<json::object> frame_for(std::string_view op, std::int64_t id, milliseconds timeout,
                                  const std::stop_token& stop) {
     auto frame = channel_.receive(timeout, stop);
-    if (!frame) return explain(op, std::move(frame).error(), timeout);
+    if (!frame) return diagnose_failure(op, std::move(frame).error(), timeout);
     KERNELGEN_TRY(auto parsed, parse_json(*frame));
     if (!parsed.is_object()) return malformed(op, "object");
     auto& reply = parsed.get_object();
@@ -316,8 +318,8 @@ class JudgeProcess final : public Judge {
     return std::move(reply);
   }
 
-  /// Ends a judge that does not answer; the task is to blame for what it was doing.
-  Error explain(std::string_view op, Error error, milliseconds timeout) {
+  /// Ends a judge that does not answer, and explains the failure. The task is the cause of both hanging and crashing.
+  Error diagnose_failure(std::string_view op, Error error, milliseconds timeout) {
     if (error.code == ErrorCode::Timeout) {
       end();
       return {ErrorCode::InvalidTask, fmt::format("task {}: no answer to \"{}\" within {:.0f} s; does it hang?",
@@ -333,7 +335,7 @@ class JudgeProcess final : public Judge {
     return error;
   }
 
-  /// A process that closed its socket is about to end by itself, and its own status says more than our KILL.
+  /// Waits for a process that has closed its socket: its own exit status says more than a kill would.
   ExitStatus wait_for_end() noexcept {
     int status = 0;
     for (int i = 0; i < 100 && pid_ > 0; ++i) {
@@ -346,7 +348,7 @@ class JudgeProcess final : public Judge {
   ExitStatus end() noexcept {
     if (pid_ <= 0) return {};
     int status = 0;
-    // One that compiles leads a group of its own, in which its compilers are.
+    // A judge that compiles leads a process group with its compilers.
     ::kill(-pid_, SIGKILL);
     ::kill(pid_, SIGKILL);
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -367,7 +369,7 @@ class JudgeProcess final : public Judge {
   std::string task_name_;
   milliseconds task_timeout_{0};
   std::int64_t next_id_ = 1;
-  std::optional<Begun> begun_;
+  std::optional<PrefetchedStage> prefetched_;
 };
 
 }  // namespace

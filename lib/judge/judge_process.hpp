@@ -11,7 +11,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// A judge in a process of its own, forked from the judge's zygote; `pid` is waited for and killed by this object.
+/// Options of a judge in its own process, forked from the zygote. The judge object kills and reaps `pid`.
 struct JudgeProcessOptions {
   UniqueFd socket;
   pid_t pid = 0;

@@ -1,4 +1,4 @@
-// What every option says to a value that makes no sense.
+// The message of every option for an invalid value.
 #include <filesystem>
 #include <fstream>
 
@@ -11,7 +11,7 @@ using namespace kernelgen::testing;
 
 namespace {
 
-/// The beginning of a command line that is complete without further options.
+/// A command line with all required options.
 std::vector<std::string> complete_command(const std::string& name, Fixture& kgen) {
   const auto kernel = kgen.path("kernel.cpp");
   if (name == "run") return {"run", k_task, "--target", "cpp", "--llm", "scripted:", "--results", kgen.path("out")};
@@ -25,7 +25,7 @@ std::vector<std::string> complete_command(const std::string& name, Fixture& kgen
   return {name};
 }
 
-/// Works in the directory of a fixture, where a name without a directory is harmless.
+/// Changes to the directory of a fixture, where relative paths do no harm.
 class InDirectory {
  public:
   explicit InDirectory(const std::filesystem::path& path) { std::filesystem::current_path(path); }
@@ -38,7 +38,7 @@ struct BadValue {
   const char* command;
   const char* option;
   const char* value;
-  /// What the one line says after "kgen: ".
+  /// The message after "kgen: ".
   const char* message;
 };
 
@@ -118,7 +118,7 @@ TEST_CASE("a bad value gets one line that names the option and what was expected
     Fixture kgen;
     const InDirectory here(std::filesystem::path(kgen.path("kernel.cpp")).parent_path());
     auto arguments = complete_command(command, kgen);
-    // A required option is in the complete command already.
+    // The complete command has required options already.
     const auto known = std::find(arguments.begin(), arguments.end(), option);
     if (known != arguments.end()) arguments.erase(known, known + 2);
     arguments.emplace_back(option);
@@ -163,7 +163,7 @@ TEST_CASE("whatever the value of an option, an error is one line", "[cli][comman
                                 "\x1b[2J\n", "=", "/dev/null/x", "."};
   const DescribedCommands described;
   for (const auto& command : described.commands) {
-    // These need a device, or another process.
+    // These commands need a device or another process.
     if (command.name == "worker" || command.name == "doctor" || command.name == "devices") continue;
     for (const auto& option : command.options)
       if (!option.is_argument() && !option.is_flag())

@@ -19,7 +19,7 @@ using namespace kernelgen::testing;
 
 namespace {
 
-/// A command of two options and an argument, and the places that they store to.
+/// A command with two options and an argument, and the variables that they store to.
 struct Sample {
   std::string task, place;
   int count = 1;
@@ -251,7 +251,7 @@ TEST_CASE("options are described completely and without contradiction", "[cli][c
       CHECK((option.needs.empty() || command.find(option.needs) != nullptr));
       // A default is a value that the option takes, so that --print-config can be read back.
       if (!option.value.default_text.empty()) CHECK(option.value.store(option.value.default_text));
-      // What a shell offers is accepted.
+      // Completions are valid values.
       if (option.name != "--llm")
         for (const auto& offered : option.value.completions) CHECK(option.value.store(offered));
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The scripts of `kgen completion`, in the shells that this machine has, and the manual page."""
+"""Tests of the scripts of `kgen completion` in the installed shells, and of the manual page."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ def output_of(*arguments, **options):
 
 
 class ScriptTest:
-    """What a shell offers for the last word of a command line."""
+    """The completions of a shell for the last word of a command line."""
 
     SHELL = None
 
@@ -66,7 +66,7 @@ class BashTest(ScriptTest, unittest.TestCase):
         self.assertEqual(self.offers("kgen eval --cache-dir "), {"folder"})
         self.assertEqual(self.offers("kgen run a"), {"a task.py"})
         self.assertEqual(self.offers("kgen run --name "), set())
-        # bash takes --name=value apart.
+        # bash splits --name=value into words.
         self.assertEqual(self.offers("kgen run --policy = r"), {"reflect", "rounds"})
 
 

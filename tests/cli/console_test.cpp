@@ -8,7 +8,7 @@ using namespace kernelgen::cli;
 
 namespace {
 
-/// What a display writes for some steps, its end included.
+/// The output of a display for some steps and its end.
 std::string shown(Terminal terminal, const std::vector<EvaluationProgress>& steps) {
   std::string text;
   {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of a results directory are plain: Python's csv.DictReader reads them without knowing anything of kgen."""
+"""The tables of a results directory are plain CSV, which Python's csv.DictReader reads."""
 
 import argparse
 import csv
@@ -14,7 +14,7 @@ KGEN = None
 
 
 def events(requests, reason):
-    """A run with so many answered requests of 100 and 10 tokens each, and one that an outage deferred."""
+    """Writes a run with answered requests of 100 and 10 tokens each, and one that an outage deferred."""
     yield {"type": "run_started", "task": {"name": "t"}, "target": "cpp", "policy": "hybrid", "model": "openai m"}
     for number in range(1, requests + 2):
         action = {"id": f"seed{number}", "kind": "seed"}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whole evaluations on the device of tests/support/fake_cuda.c: judge, builder, runner and worker as on a GPU.
 
-What it measures is no result, and a machine that runs tests is often busy, so a right candidate may come out as suspect.
+Times of the fake device mean nothing, and a machine that runs tests is often busy, so a right candidate may be suspect.
 """
 
 import argparse
@@ -22,7 +22,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-#: Only right if the extension "was built" where no device is to be seen.
+#: Right only if the extension was built in a process without the device.
 BUILT_AHEAD = """
 import os, pathlib
 import torch, torch.nn as nn
@@ -68,7 +68,7 @@ class FakeGpu(unittest.TestCase):
         return json.loads(done.stdout)
 
     def run_kgen(self, code, name, target, problem="relu.py", **driver):
-        """`driver`: what the fake one reads from the environment."""
+        """`driver`: settings of the fake driver in the environment."""
         (self.root / name).write_text(code)
         command = [options.kgen, "eval", "--problem", problem, "--code", name, "--target", target, "--device", "0"]
         return subprocess.run(

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// kgen's commands with a fake world around them.
+/// A fixture that runs kgen's commands with fake services.
 
 #include <filesystem>
 #include <fstream>
@@ -22,7 +22,7 @@ namespace kernelgen::testing {
 
 inline const std::string k_task = std::string(KERNELGEN_SOURCE_DIR) + "/examples/tasks/relu.py";
 
-/// Starts nothing: every program is missing.
+/// A ProcessRunner for which every program is missing.
 class NoProcesses final : public ProcessRunner {
  public:
   Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) override {
@@ -31,7 +31,7 @@ class NoProcesses final : public ProcessRunner {
   }
 };
 
-/// Lends a benchmarker that outlives the command, so that a test can ask it afterwards.
+/// Forwards to a benchmarker that outlives the command, so that a test can inspect it afterwards.
 class Lent final : public Benchmarker {
  public:
   explicit Lent(Benchmarker& inner) : inner_(inner) {}
@@ -48,7 +48,7 @@ class Lent final : public Benchmarker {
   Benchmarker& inner_;
 };
 
-/// kgen with a fake world around it.
+/// Runs kgen with fake services.
 class Fixture {
  public:
   Fixture() {
@@ -105,12 +105,12 @@ class Fixture {
   std::ostringstream err;
   std::unique_ptr<FakeBenchmarker> benchmarker;
   WorkerBenchmarkerOptions worker_options;
-  /// Judges instead of `answer` when set.
+  /// Replaces `answer` if set.
   std::function<Result<EvaluationRecord>(const EvaluationRequest&)> judge;
   ScriptedLLMClient::Answer model = [](const LLMRequest&) { return ScriptedLLMClient::reply("no code"); };
   std::string llm_spec;
   Waiting llm_waiting = Waiting::Wait;
-  /// Programs that are there; nullptr: none is.
+  /// The runner of programs; nullptr: every program is missing.
   ProcessRunner* processes = nullptr;
 
  private:
@@ -118,7 +118,7 @@ class Fixture {
   NoProcesses processes_;
 };
 
-/// The descriptions of all commands, and the world that they borrow.
+/// The descriptions of all commands, and the context that they borrow.
 struct DescribedCommands {
   cli::Environment environment{};
   std::ostringstream out{}, err{};

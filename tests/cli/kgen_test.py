@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kgen as a user meets it: exit codes, one-line errors, help, and docs/cli.md.
+"""Tests of the program kgen: exit codes, one-line errors, help, and docs/cli.md.
 
 With KERNELGEN_ACCEPT_GOLDEN=1 the help texts in docs/cli.md are rewritten instead of compared.
 """
@@ -171,8 +171,8 @@ class KgenTest(unittest.TestCase):
         self.check_error(64, "--spool", "worker", "--once")
         self.check_error(64, "opening the spool", "worker", "--spool", self.kernel, "--once")
         self.check_error(64, "--status: expected a value", "worker", "--status", "")
-        self.check_error(64, "nothing is no spool: it does not exist", "worker", "--status", self.path / "nothing")
-        self.check_error(64, "is no spool: it is no directory", "worker", "--status", self.kernel)
+        self.check_error(64, "nothing is not a spool: it does not exist", "worker", "--status", self.path / "nothing")
+        self.check_error(64, "is not a spool: it is not a directory", "worker", "--status", self.kernel)
 
     def test_status_of_a_spool(self):
         spool = self.path / "spool"
@@ -267,7 +267,7 @@ class KgenTest(unittest.TestCase):
         self.check_error(64, "pass --target", "detect", strange)
 
     def make_results(self):
-        """One run that failed, and one whose journal is damaged."""
+        """One run failed, and another one has a damaged journal."""
         started = {"schema": 1, "type": "run_started", "time": "2025-01-31T00:00:00.000Z", "kernelgen_version": "0.1.0",
                    "task": {"name": "relu"}, "target": "cpp", "policy": "hybrid", "options": [], "model": "mailbox:m"}
         finished = {"schema": 1, "type": "run_finished", "time": "2025-01-31T00:01:30.000Z",

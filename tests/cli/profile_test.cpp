@@ -24,7 +24,7 @@ const char* const k_timeline =
     R"({"name": "relu_kernel", "launches": 2, "duration_ns": 146048}, )"
     R"j({"name": "Memset (Device)", "launches": 1, "duration_ns": 1000}]})j";
 
-/// kgen-gpu, Python and ncu, as they answer on a machine with an H200.
+/// Gives the answers of kgen-gpu, Python and ncu on a machine with an H200.
 class Machine final : public ProcessRunner {
  public:
   Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token) override {

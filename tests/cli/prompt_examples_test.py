@@ -1,4 +1,4 @@
-"""The code that prompts show, judged by kgen eval: what is called right is right, what is called wrong is wrong.
+"""Evaluates the code that prompts show: right examples are right, and wrong ones are wrong.
 
 CUDA and HIP are compiled by other tests (process.cuda.nvcc, process.hip.prompt_examples); what their recurrences
 compute is tested in process_tests, by running their blocks as threads.
@@ -16,7 +16,7 @@ import unittest
 ARGUMENTS = argparse.Namespace()
 TEMPLATES = "lib/prompt/templates"
 
-# What a module around the recurrences of Triton looks like.
+# A module that uses the recurrences for Triton.
 TRITON_RIGHT = """
 
 class ModelNew(torch.nn.Module):
@@ -155,7 +155,7 @@ class PromptExamples(unittest.TestCase):
             self.assertTrue(result.exists(), done.stderr)
             record = json.loads(result.read_text())
             outcome = record["outcome"]
-            # A busy machine makes times suspect; the outputs were judged before.
+            # A busy machine makes times suspect, but outputs are checked before.
             if outcome["kind"] == "suspect" and all(case["outcome"]["kind"] == "correct" for case in record["cases"]):
                 return "correct", ""
             return outcome["kind"], outcome.get("message", "") + done.stderr

@@ -124,7 +124,7 @@ TEST_CASE("prompt takes candidate and verdict from files, and the facts from the
   CHECK(holds(kgen.out.str(), "// a kernel"));
   CHECK(kgen.workers == 1);
 
-  // The record's facts count where they are about this very task.
+  // The record's description is used if it is of this task.
   const auto task = load_task_source(k_source + "/examples/tasks/gru_hidden.py", {}).value();
   auto& facts = record.task.emplace();
   facts.inputs = {{"from_the_record", DType::Float32, {2}, {1}}};

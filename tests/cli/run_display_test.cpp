@@ -31,7 +31,7 @@ EvaluationRecord wrong_record(const std::string& message = "word " + std::string
   return record;
 }
 
-/// What a terminal shows of what was written to it. It knows the sequences that a display may use, and no others.
+/// The screen of a terminal after some output. It supports the escape sequences of the display only.
 class Screen {
  public:
   explicit Screen(std::size_t width) : width_(width) {}
@@ -57,7 +57,7 @@ class Screen {
       } else {
         row().resize(std::max(row().size(), column_ + 1), ' ');
         row()[column_++] = text[i];
-        // A terminal breaks here, and the line can no longer be erased.
+        // A wrapped line could not be erased.
         CHECK(column_ <= width_);
       }
     }
@@ -80,7 +80,7 @@ class Screen {
   std::vector<std::string> rows_;
 };
 
-/// A display with a clock of its own, and all that it wrote.
+/// A display with a fake clock, and its output.
 struct Shown {
   explicit Shown(Terminal terminal, Budget budget = {})
       : screen(terminal.interactive ? terminal.width : 1000),
@@ -108,7 +108,7 @@ struct Shown {
   RunDisplay display;
 };
 
-/// A small search.
+/// Shows the notices of a small search.
 void play(Shown& shown) {
   shown.progress({.max_actions = 22});
   shown.issue(1, "seed1");
@@ -182,7 +182,7 @@ TEST_CASE("outcomes are colored as eval colors them, and not without color", "[c
   CHECK(shown.written.find(std::string(k_green) + "correct ") != std::string::npos);
   CHECK(shown.written.find(std::string(k_yellow) + "correct ") != std::string::npos);
   CHECK(shown.written.find(std::string(k_red) + "accuracy:mismatch ") != std::string::npos);
-  // Nothing of a message reaches the terminal as a command.
+  // No escape sequence in a message reaches the terminal.
   CHECK(shown.written.find("\x1b[2J") == std::string::npos);
 }
 
@@ -229,7 +229,7 @@ TEST_CASE("a pause is a line, and the status counts down to its end", "[cli][run
   shown.now += 5s;
   shown.display.refresh();
   CHECK(shown.screen.text().find("seed1 again in 3 s (HTTP 429: slow down)") != std::string::npos);
-  // A wait of a moment is no line of its own.
+  // A short pause gets no line.
   shown.written.clear();
   shown.display.see(ActionPaused{"seed1", "HTTP 429: slow down", 500ms});
   CHECK(shown.written.find("again in 1 s  ") == std::string::npos);

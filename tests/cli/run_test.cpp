@@ -12,14 +12,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A kernel whose first line says how it does.
+/// A kernel with its verdict in the first line.
 Reply kernel(const std::string& line) {
   return ScriptedLLMClient::reply("```cpp\n// " + line +
                                   "\n#include <kernelgen/abi.h>\nKGEN_API int kgen_run(void*, const kgen_run_args*) "
                                   "{ return 0; }\n```\n");
 }
 
-/// Judges by the first line: "fast", "slow", or anything else, which does not compile.
+/// Judges by the first line: "fast", "slow", or any other text, which does not compile.
 Result<EvaluationRecord> judge(const EvaluationRequest& request) {
   const auto& source = request.candidate.source;
   if (source.find("// fast") == 0) return correct_record(2);
@@ -171,7 +171,7 @@ TEST_CASE("run for a GPU that is not here ends with 69 before anything is spent"
   CHECK(kgen.err.str().find("kgen: target cuda needs a GPU: ") != std::string::npos);
   CHECK(kgen.err.str().find("--launch-prefix \"ssh NODE\"") != std::string::npos);
   CHECK_FALSE(fs::exists(kgen.path("out")));
-  // Judged elsewhere, it needs none here.
+  // Another machine evaluates, so this one needs no device.
   kgen.judge = judge;
   CHECK(run({"--launch-prefix", "ssh node", "--gpu", "h200", "--policy", "one-shot", "--samples", "1"}) == 0);
   CHECK(asked == 1);
@@ -255,7 +255,7 @@ TEST_CASE("generate writes the code of each sample", "[cli][generate]") {
 TEST_CASE("generate makes the folders of its outputs before it asks", "[cli][generate]") {
   Fixture kgen;
   kgen.model = [&](const LLMRequest&) {
-    // Nothing is asked for that could not be written.
+    // No reply is requested that could not be written.
     CHECK(fs::is_directory(kgen.path("new/folder")));
     CHECK(fs::is_directory(kgen.path("replies")));
     return kernel("mine");

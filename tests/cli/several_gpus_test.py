@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One worker on a node with several GPUs: those of tests/support/fake_cuda.c, the second of another model than the rest."""
+"""One worker on a node with several GPUs: the fake devices of tests/support/fake_cuda.c, of which the second is another model."""
 
 import argparse
 import fcntl
@@ -97,7 +97,7 @@ class Node(unittest.TestCase):
     def test_evaluations_share_the_gpus_that_are_like_the_first(self):
         worker = self.start()
         relu = task("relu")
-        # A right one may be judged twice where the machine is busy, and then be placed twice.
+        # On a busy machine a right one may be evaluated twice, and then be placed twice.
         for code, kinds in ((WRONG, ("accuracy",)), (RELU, ("correct", "suspect"))):
             ids = [worker.evaluate(relu, worker_client.make_candidate("cuda", code)) for _ in range(4)]
             devices = sorted(self.judged(worker.wait(number), kinds) for number in ids)
@@ -109,7 +109,7 @@ class Node(unittest.TestCase):
         worker = self.start()
         relu = task("relu")
         self.assertEqual([self.judged(worker.judge(relu, "cuda", RELU)) for _ in range(3)], [FIRST] * 3)
-        # Another task has a device of its own, as long as there is one.
+        # Another task gets another device, while there is one.
         again = task("again", "torch.relu(x) * 1")
         self.assertEqual(self.judged(worker.judge(again, "cuda", RELU)), THIRD)
         self.assertEqual(self.judged(worker.judge(relu, "cuda", RELU)), FIRST)
@@ -119,7 +119,7 @@ class Node(unittest.TestCase):
         tasks = [task(f"t{i}", f"torch.relu(x) * {i + 2}") for i in range(6)]
         devices = [self.judged(worker.judge(one, "cuda", WRONG), ("accuracy",)) for one in tasks]
         self.assertEqual(devices, [FIRST, THIRD] * 3)
-        # Without their judges they would take turns again.
+        # Without warm judges they would alternate again.
         devices = [self.judged(worker.judge(one, "cuda", WRONG), ("accuracy",)) for one in tasks[::2] + tasks[1::2]]
         self.assertEqual(devices, [FIRST] * 3 + [THIRD] * 3)
 
@@ -155,7 +155,7 @@ class Node(unittest.TestCase):
             worker.cancel(number)
         for number in slow:
             self.assertEqual(worker.wait(number).error["code"], "cancelled")
-        # Both are free and without the judge, so it is the one where nobody was placed for longest; then the other.
+        # Both are idle and have no such judge, so the least recently used one is chosen, and then the other.
         one, two = task("one", "torch.relu(x) * 1"), task("two", "torch.relu(x) * 2 / 2")
         self.assertEqual(self.judged(worker.judge(one, "cuda", RELU)), FIRST)
         self.assertEqual(self.judged(worker.judge(two, "cuda", RELU)), THIRD)
@@ -174,7 +174,7 @@ class Node(unittest.TestCase):
         measured = {"schema": 1, "uuid": THIRD, "driver_version": 13000, "copy_bytes_per_second": 1e10}
         devices = self.root / "cache" / "devices"
         for known, found_by in ((False, "cannot measure the bandwidth"), (True, f": GPU {THIRD}: ")):
-            if known:  # Then it is the judge that finds out.
+            if known:  # In this case the judge notices.
                 devices.mkdir(exist_ok=True)
                 (devices / f"{THIRD}-13000.json").write_text(json.dumps(measured))
             with self.subTest(known=known), unittest.mock.patch.dict(os.environ, KGEN_FAKE_CUDA_CONTEXT="0,0,46"):
@@ -184,7 +184,7 @@ class Node(unittest.TestCase):
                 records = [answer["record"] for answer in answers]
                 self.assertEqual([record["environment"]["device_uuid"] for record in records], [FIRST] * 20)
                 moved = [record for record in records if any(THIRD in label for label in record["labels"])]
-                # Those that were placed there before the first of them failed, and no others.
+                # Only those that were placed there before the first failure.
                 self.assertIn(len(moved), (1, 2, 3))
                 for words in (f"moved from {THIRD}: ", found_by, "sudo nvidia-smi -c DEFAULT"):
                     self.assertIn(words, " ".join(moved[0]["labels"]))
@@ -236,7 +236,7 @@ class Node(unittest.TestCase):
         large = worker.judge(task("large", rows=65536), "cuda", WRONG, {"device": "0"})
         self.assertEqual(large.error["code"], "out_of_memory")
         self.judged(worker.judge(task("again", "torch.relu(x) * 1"), "cuda", WRONG, {"device": "2"}), ("accuracy",))
-        # Without its judge there, it would be placed where nobody was placed for longer.
+        # Without its judge there, it would be placed on the least recently used device.
         self.assertEqual(self.judged(worker.judge(relu, "cuda", WRONG), ("accuracy",)), THIRD)
 
     def test_a_second_try_is_on_a_gpu_where_others_do_not_work(self):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every kernel that the documentation or the examples show is right, as `kgen eval` judges it.
+"""Checks with `kgen eval` that every kernel in the documentation and the examples is right.
 
 Kernels are the files of examples/kernels and examples/tutorial, and the fenced blocks of the documentation that are whole
 kernels. A block must stand below `<!-- from: examples/... -->`, which says what task it is for. One kernel of the tutorial
@@ -21,7 +21,7 @@ import unittest
 
 ARGUMENTS = argparse.Namespace()
 FENCE = re.compile(r"(<!--\s*from:\s*(\S+)\s*-->\s*)?^```[ \t]*(\w+)[^\n]*\n(.*?)^```[ \t]*$", re.M | re.S)
-#: A whole kernel has these, and an excerpt has not.
+#: Patterns of a whole kernel, which an excerpt lacks.
 WHOLE = (re.compile(r"KGEN_EXPORT_ABI_VERSION.*\bkgen_run\b", re.S), re.compile(r"^class ModelNew\b", re.M))
 LANGUAGES = {"c", "cpp", "cuda", "cu", "python", "py"}
 TUTORIAL_TASK = "examples/tutorial/gated_norm.py"
@@ -49,7 +49,7 @@ def example_kernels():
 
 
 def documented_kernels():
-    """The same for whole kernels in the documentation; the origin is empty where a block does not say it."""
+    """The same for whole kernels in the documentation; the origin is empty if a block does not name one."""
     for page in [ARGUMENTS.source / "README.md", *sorted((ARGUMENTS.source / "docs").rglob("*.md"))]:
         for _, origin, language, body in FENCE.findall(page.read_text()):
             if language in LANGUAGES and any(pattern.search(body) for pattern in WHOLE):
@@ -83,7 +83,7 @@ class ShownKernels(unittest.TestCase):
         kernel.write_text(source)
         result = self.path / "result.json"
         result.unlink(missing_ok=True)
-        # Timing takes longer than everything else, and fails where other tests run.
+        # Timing would take longest, and would fail while other tests run.
         done = subprocess.run([str(ARGUMENTS.kgen), "eval", "--correctness-only", "--code", str(kernel), "--problem",
                                str(ARGUMENTS.source / task_of(origin)), "--spool", str(self.path / "spool"), "--output",
                                str(result), *OPTIONS.get(origin, [])],

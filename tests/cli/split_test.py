@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The same search on one machine, and split over three that share only directories: flow, model and evaluation.
+"""Runs the same search on one machine, and split over three that share only directories: flow, model and evaluation.
 
-Everything is real but the model, which is a script here. Needs a Python with torch (KGEN_PYTHON).
+Only the model is fake: a script. Needs a Python with torch (KGEN_PYTHON).
 """
 
 import argparse
@@ -26,7 +26,7 @@ print("Here it is.\\n```cpp\\n" + kernel + "```")
 
 
 def records(directory):
-    """What must not depend on where things ran."""
+    """The facts that must not depend on where a step ran."""
     found = {}
     for line in (directory / "events.jsonl").read_text().splitlines():
         event = json.loads(line)

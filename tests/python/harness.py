@@ -1,4 +1,4 @@
-"""The worker's side of judge and Python runner, for tests: zygotes, judges, runners, and the arena between them."""
+"""The worker's side of the protocols of judge and Python runner, for tests: zygotes, judges, runners and the arena."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FAKE_UUID = "GPU-fafafafa-fafa-fafa-fafa-fafafafafafa"
 
 
 def the_device() -> dict[str, Any] | None:
-    """What a worker tells a judge about its device; None for the processor."""
+    """The device in a load request; None for the processor."""
     if DEVICE is None:
         return None
     return {"vendor": DEVICE, "uuid": FAKE_UUID, "l2_bytes": 1 << 20, "bytes_per_second": 0}
@@ -56,7 +56,7 @@ class Zygote:
         self.ready = ready.body
 
     def fork(self, descriptors: list[int], **members: Any) -> int:
-        """Asks for a child; its process id."""
+        """Forks a child and returns its process id."""
         frames.send(self.connection, {"op": "fork", "id": 1, **members}, descriptors)
         reply = frames.receive(self.connection)
         assert reply is not None and reply.body["ok"], reply
@@ -76,11 +76,11 @@ class Judge:
         theirs.close()
         self.connection.settimeout(TIMEOUT)
         self._next = 0
-        #: What came with the last reply; the caller's.
+        #: Descriptors of the last reply, owned by the caller.
         self.descriptors: list[int] = []
 
     def ask(self, operation: str, **members: Any) -> dict[str, Any]:
-        """The reply, whatever it says."""
+        """Sends a request and returns its reply, even if it is an error."""
         self._next += 1
         frames.send(self.connection, {"op": operation, "id": self._next, **members})
         reply = frames.receive(self.connection)
@@ -175,7 +175,7 @@ def path_of(descriptor: int) -> str:
 
 
 class Bench:
-    """A task in a judge, with its arena: what a worker does before and between calls."""
+    """A task in a judge with its arena, and the work of a worker before and between calls."""
 
     def __init__(self, judge: Judge, text: str, **options: Any):
         self.judge = judge
@@ -194,7 +194,7 @@ class Bench:
         self.layout = judge.must("layout")
         self.arena = memory_file(size=self.layout["bytes"])
         judge.must("attach", path=path_of(self.arena), bytes=self.layout["bytes"])
-        #: Where the tensors are: the arena, or memory of the device, of which the test's is a memory file as well.
+        #: The memory of the tensors: the arena, or that of the fake device, which is a memory file as well.
         self.device_arena = judge.descriptors[0] if judge.descriptors else None
         self.tensors = self.arena if self.device_arena is None else self.device_arena
 

@@ -22,14 +22,14 @@ SKIPPED = 77
 
 
 def run_file(name: str, output: int) -> NoReturn:
-    """The whole life of a child: one file, its output in a file of its own."""
+    """Runs one file in a child, with its output in a separate file."""
     status = 1
     try:
         os.dup2(output, 1)
         os.dup2(output, 2)
         sys.argv = [f"test_{name}.py"]
         status = 0 if unittest.main(module=f"test_{name}", argv=sys.argv, verbosity=2, exit=False).result.wasSuccessful() else 1
-    except BaseException:  # noqa: BLE001 - a file that cannot even be imported has failed, too
+    except BaseException:  # noqa: BLE001 - a file that cannot be imported has failed, too
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -50,7 +50,7 @@ class Run:
             run_file(name, self.output.fileno())
 
     def finish(self, status: int) -> bool:
-        """Says how it went, with everything it printed where it failed."""
+        """Prints the result, with the output of a failed file."""
         code = os.waitstatus_to_exitcode(status)
         print(f"{'ok    ' if code == 0 else 'FAILED'} {time.monotonic() - self.started:6.1f} s  {self.name}", flush=True)
         if code != 0:

@@ -1,4 +1,4 @@
-"""What the tests of the judge's modules share: tasks, on the device that KGEN_TEST_DEVICE names ("fake", or none)."""
+"""Tasks for the tests of the judge's modules, on the device of KGEN_TEST_DEVICE ("fake", or none)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ torch.set_num_threads(1)
 
 
 def device_request() -> dict[str, Any]:
-    """What a load request says about the device under test."""
+    """The members of a load request for the device under test."""
     if not VENDOR:
         return {}
     facts = Gpu(SUPPORT, "").facts

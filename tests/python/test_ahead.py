@@ -99,7 +99,7 @@ class AheadTest(unittest.TestCase):
         (code,) = self.built("half_kernel.ptx")
         self.assertIn(".target sm_90", code.read_text())
         self.assertEqual(len(self.built("half_kernel.cubin")), 1)
-        # 132 multiprocessors are in it.
+        # The number of multiprocessors, 132, is in it.
         self.assertIn("0f43040000", code.read_text().lower())
 
     @needs_triton

@@ -1,4 +1,5 @@
-"""The comparison: every wrong answer is refused with its class, every honest one accepted, and the figures behind both."""
+"""Tests of the comparison: every wrong answer is refused with its class and every honest one is accepted; with the measurements
+behind the limits."""
 
 import math
 import unittest
@@ -144,7 +145,7 @@ class Rejected(unittest.TestCase):
             self.assertEqual(expected.compare(given.tensors, given.structure).correct, right)
 
     def test_uninitialized_poison(self):
-        """empty_like hands back what the buffer held: a poison pattern, never the answer."""
+        """empty_like returns the old contents of the buffer: a poison pattern, never the answer."""
         poison = torch.full((64, 256), 0x7FC0DEAD, dtype=torch.int32).view(torch.float32)
         self.refused(self.expected.compare(answer(poison)), "nan")
 
@@ -199,7 +200,8 @@ class Rejected(unittest.TestCase):
         self.assertIn("float64", comparison.message)
 
     def test_a_reference_that_is_right_by_luck(self):
-        """One number that the reference has right to the last bit does not ask for as much; TF32 it still tells."""
+        """A single number that the reference has exactly right does not demand the same of a candidate, but still reveals
+        TF32."""
         truth = torch.tensor(1.0, dtype=torch.float64)
         expected = one(truth.float(), truth)
         self.assertTrue(expected.compare(answer(torch.tensor(1 + 3e-6))).correct)
@@ -252,7 +254,7 @@ class Accepted(unittest.TestCase):
         self.assertTrue(one(reference).compare(answer(close)).correct)
 
     def test_rows_in_which_the_reference_is_noise(self):
-        """With a float64 result at hand no candidate must be closer to the reference than the reference is to the truth."""
+        """With a float64 result no candidate must be closer to the reference than the reference is to the truth."""
         truth = torch.randn(8, 256, dtype=torch.float64)
         truth[3] *= 1e-7
         reference = (truth + torch.randn(8, 256, dtype=torch.float64) * 1e-8).float()
@@ -324,7 +326,7 @@ class SummationOrders(unittest.TestCase):
             self.assertTrue(one(x @ w, x.double() @ w.double()).compare(answer(split_k)).correct)
 
     def test_tf32_fails_on_data_of_zero_mean(self):
-        """With positive data the rounding of the inputs averages out; the admitted distribution zero_mean tells."""
+        """With positive data the rounding of the inputs averages out; the distribution zero_mean reveals it."""
         for kind in ("rand", "randn"):
             x, w = self.draw(kind, 5)
             if kind == "rand":

@@ -1,4 +1,4 @@
-"""The reference as torch.compile builds it: when there is a time, and what is said where there is none."""
+"""The reference as torch.compile builds it: when there is a time, and the reason if there is none."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CACHE: tempfile.TemporaryDirectory[str]
 
 def setUpModule() -> None:
     global CACHE
-    # Here, where no budget ends in the middle of it: what is half imported stays so in a process that goes on.
+    # Imported here, because a budget could interrupt the import and leave it incomplete in this process.
     with mock.patch.dict(os.environ, TORCHINDUCTOR_COMPILE_THREADS="1"):
         import torch._inductor.compile_fx  # noqa: F401
     CACHE = tempfile.TemporaryDirectory(prefix="compiled-")
@@ -61,10 +61,10 @@ SAMPLING = {"seconds": 0.2, "min_samples": 5, "max_samples": 8}
 
 
 class InProcess(unittest.TestCase):
-    """Judges that live on in the test's process: each compiles a module of its own."""
+    """Judges within the test's process. Each compiles its own module."""
 
     def ask(self, text: str, **members: Any) -> tuple[Session, str]:
-        """The judge, and why it cannot time the compiled reference."""
+        """The judge, and the reason why it cannot time the compiled reference."""
         judge = Session()
         judge.load({"task": {"name": "t", "text": text}, "threads": 1, **support.device_request()})
         layout = judge.layout({})
@@ -74,7 +74,7 @@ class InProcess(unittest.TestCase):
         for descriptor in judge.take_descriptors():
             os.close(descriptor)
         judge.weights({"set": 1})
-        # A group of its own is for a process that is ended together with its compilers.
+        # Only a separate process needs its own process group.
         with mock.patch("os.setpgid"), mock.patch.dict(os.environ):
             return judge, str(judge.compile(request(**members))["reason"])
 
@@ -131,7 +131,7 @@ class InProcess(unittest.TestCase):
         def compiler(module: Any, mode: Any) -> Any:
             try:
                 time.sleep(5)
-            except BaseException:  # noqa: BLE001 - as a careless compiler does
+            except BaseException:  # noqa: BLE001 - like a careless compiler
                 pass
             return module
 
@@ -165,7 +165,7 @@ class ProcessTest(unittest.TestCase):
             self.assertTrue(5 <= len(reply["samples_ns"]) <= 8 and all(sample > 0 for sample in reply["samples_ns"]))
         self.assertEqual(os.getpgid(judge.pid), judge.pid)
         children = Path(f"/proc/{judge.pid}/task/{judge.pid}/children").read_text().split()
-        # The device of the tests has one: it takes turns with the judge.
+        # With the fake device there is one such process, the probe.
         self.assertEqual(len(children), 1 if harness.DEVICE else 0)
         self.assertTrue(any(Path(CACHE.name, "inductor").iterdir()))
         self.assertEqual(judge.ask("compile", kind="compile")["error"]["code"], "protocol")

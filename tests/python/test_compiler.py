@@ -1,4 +1,4 @@
-"""torch's compilers with lighter headers in front: when they are tried, what is heard of it, and what builds of torch find."""
+"""Tests of torch's compilers with light headers: when they are tried, what is reported, and what builds of torch find."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ inline int64_t Tensor::__dispatch_numel() const {
 
 
 class FakeCompilerTest(unittest.TestCase):
-    """A script in place of the compiler, which keeps a log and does what the test says."""
+    """Replaces the compiler by a script that keeps a log."""
 
     def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
@@ -158,7 +158,7 @@ class FakeCompilerTest(unittest.TestCase):
             (torch / "ATen" / name).touch()
         (torch / "ATen" / "core" / "TensorBody.h").write_text(BODY)
         flags = ("-isystem", str(torch), "-c")
-        # This compiler makes no object that could be looked at, so the next attempt has all methods.
+        # This compiler makes no object to inspect, so the next attempt has all methods.
         status, _, runs = self.compile(TORCH, "", "main.cpp", *flags)
         few = f"-I{self.folder}/main.cpp.kernelgen"
         self.assertEqual((status, [few in run for run in runs]), (0, [True, False]))
@@ -187,7 +187,7 @@ class FakeCompilerTest(unittest.TestCase):
 
 
 class RealCompilerTest(unittest.TestCase):
-    """What kernels usually use is there, so that their first attempt is the last."""
+    """The light headers have everything that kernels usually use, so that the first attempt succeeds."""
 
     def compiled(self, attempt: int, real: str, name: str, text: str, *flags: str) -> bool:
         """Compiles a source; whether it lacks methods of tensors."""

@@ -52,7 +52,8 @@ def frames(steps: int, bumped: int | None = None) -> torch.Tensor:
 
 
 def objection(verdict: str, launches: tuple[int, int], late: bool, early: bool) -> str | None:
-    """Why a verdict cannot be right. `launches` for few and for many steps; `late`: the last output depends on the first
+    """The reason why a verdict cannot be right. `launches` for few and for many steps; `late`: the last output depends on the
+    first
     step; `early`: the first output depends on the last step."""
     few, many = launches
     if verdict == "per-step":
@@ -70,7 +71,7 @@ def objection(verdict: str, launches: tuple[int, int], late: bool, early: bool) 
 class TritonTest(unittest.TestCase):
     @staticmethod
     def drive(name: str, x: torch.Tensor) -> tuple[torch.Tensor, int]:
-        """What the file makes of x, and how many kernels it started."""
+        """The outputs of the file for x, and the number of kernels that it launched."""
         count = 0
         call = interpreter.GridExecutor.__call__
 

@@ -1,4 +1,4 @@
-"""What a runner does with its device, in this process: the fake one, and torch's graphs played by stand-ins."""
+"""Tests of a runner's use of its device, in this process: with the fake device, and with fakes of torch's graphs."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class NodesTest(unittest.TestCase):
 
 
 class TorchCuda:
-    """As much of torch.cuda as a capture asks for. A stream is a text."""
+    """A fake of the parts of torch.cuda that a capture uses. A stream is a text."""
 
     def __init__(self) -> None:
         self.stream = "default"
@@ -137,7 +137,7 @@ class TorchCuda:
 
     @contextlib.contextmanager
     def capturing(self, graph: Any, capture_error_mode: str) -> Any:
-        """Like torch's: a capture that fails at its end leaves the capture's stream as the current one."""
+        """As in torch, a capture that fails at its end leaves the capture's stream as the current one."""
         before, self.stream = self.stream, "capture"
         failed = True
         try:
@@ -192,7 +192,7 @@ class CaptureTest(unittest.TestCase):
     def test_the_candidate_s_own_reason_is_told(self) -> None:
         reply = self.refused(self.failing_call)
         self.assertEqual((reply.status, reply.text), (protocol.NOT_CAPTURABLE, "ValueError: not here"))
-        # A capture that succeeds ends what the broken one left; then random numbers are drawn as ever.
+        # A successful capture resets the state of the broken one; then random numbers work again.
         self.assertEqual(self.cuda.log, ["rand on capture", "rand on default"])
 
     def test_a_capture_that_cannot_be_ended(self) -> None:
@@ -216,7 +216,7 @@ class CaptureTest(unittest.TestCase):
 
 
 class DecisiveTest(unittest.TestCase):
-    """Long messages, of which a reply holds a part."""
+    """Long messages, of which a reply contains a part."""
 
     def test_errors_of_a_compiler(self) -> None:
         noise = "/opt/venv/bin/python3 nvcc " + "-I/somewhere " * 200

@@ -1,4 +1,4 @@
-"""Transforms keep what a task relies on, and change what it happens to draw."""
+"""Transforms keep the properties that a task relies on, and change the others."""
 
 import unittest
 

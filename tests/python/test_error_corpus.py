@@ -1,4 +1,4 @@
-"""A sample of the corpus of errors, provoked again with the tools that are here."""
+"""Provokes a sample of the corpus of errors again, with the installed tools."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 PROVOKE = Path(__file__).resolve().parents[2] / "tools" / "provoke_errors.py"
-#: Not `kgen`: its outcomes are the business of tests/verdicts.
+#: Without `kgen`, because tests/verdicts checks its outcomes.
 TOOLS = ["g++", "clang++", "gcc", "clang", "nvcc", "hipcc", "triton", "triton-hip", "torch", "cuda-runtime", "hip-runtime"]
 
 
@@ -17,7 +17,7 @@ class ErrorCorpus(unittest.TestCase):
         command = [sys.executable, str(PROVOKE), "--check", "--every", "29", "--only", *TOOLS]
         done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        # A g++ and torch are always here.
+        # g++ and torch are always installed.
         self.assertRegex(done.stdout, r"(?m)^(?:\d{2,}) messages, 0 wrong")
 
 

@@ -1,4 +1,4 @@
-"""The binding of gpu.h, on the fake device: its memory is the CPU's, its driver fails when told to."""
+"""Tests of the binding of gpu.h on the fake device, which uses memory of the CPU and fails on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the judge does with memory of a device, part by part; runs on the fake device."""
+"""Unit tests of the judge's parts for memory of a device, on the fake device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import torch
 from kernelgen_common.gpu import GpuError
 from kernelgen_judge import compare, exchange
 from kernelgen_judge.device import GpuDevice, open_device
-from kernelgen_judge.device_memory import GUARD, DeviceMemory, DevicePadding, Mirror, Secret, differs, raised, runs
+from kernelgen_judge.device_memory import GUARD, DeviceMemory, DevicePadding, Mirror, Secret, differs, read_flags, runs
 from kernelgen_judge.errors import TaskError
 from kernelgen_judge.gpu_check import Digest, _first_wrong
 from kernelgen_judge.gpu_quick import GpuQuickComparer
@@ -85,7 +85,7 @@ class DrawTest(unittest.TestCase):
 
         with mock.patch.object(GpuDevice, "drawing", lambda self: refuses()):
             task = task_from(model("return x * 2", "[torch.randn(3, 4).T]"))
-            self.assertFalse(task.draws_there)
+            self.assertFalse(task.draws_on_device)
             self.assertEqual(task.inputs[0].strides, (1, 4))
             self.assertTrue(torch.equal(task.make_inputs(3).tensors["x"], task.make_inputs(3).tensors["x"]))
 
@@ -142,10 +142,10 @@ class MemoryTest(unittest.TestCase):
             copy.raw(segment).random_()
         mirror = Mirror(arena, copy, pairs)
         mirror.write()
-        self.assertEqual(raised([*mirror.flags(), DevicePadding(arena).flag()]), [False, False])
+        self.assertEqual(read_flags([*mirror.flags(), DevicePadding(arena).flag()]), [False, False])
         for segment in (segment for segment in self.layout.segments if segment.nbytes):
             arena.raw(segment)[-1] ^= 1
-            self.assertEqual(raised(mirror.flags()), [True])
+            self.assertEqual(read_flags(mirror.flags()), [True])
             self.assertEqual([left.name for left, _ in mirror.differing()], [segment.name])
             mirror.write()
 
@@ -322,7 +322,7 @@ class DigestTest(unittest.TestCase):
 
 
 class GraphTest(unittest.TestCase):
-    """Capture and replay with the fake driver, which records what is queued through it, and torch's streams played."""
+    """Capture and replay with the fake driver, which records the queued work, and fake streams of torch."""
 
     def setUp(self) -> None:
         side = SimpleNamespace(cuda_stream=DEVICE.gpu.stream())
@@ -346,7 +346,7 @@ class GraphTest(unittest.TestCase):
         inputs = task.make_inputs(2)
         return timed, inputs, reference.run(inputs, 3).outputs
 
-    #: The probe calls before there is anything to queue with. Nothing but the task keeps what a graph writes alive here.
+    #: The probe calls it before the queue exists. Only the task keeps the memory alive that a graph writes.
     QUEUED = "globals().get('queue', torch.Tensor.copy_)"
     ZEROS = "KEPT.append(torch.zeros(64, 64)); out = KEPT[-1]"
 

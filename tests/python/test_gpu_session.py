@@ -1,4 +1,4 @@
-"""The judge on a device as its worker sees it; runs on the fake device."""
+"""Tests of the judge through its protocol, on the fake device."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def load_request(text: str = TASK) -> dict[str, Any]:
 
 
 class ProcessTest(unittest.TestCase):
-    """A judge as a process; the test plays worker and runner and maps the arena that it is handed."""
+    """A judge process. The test plays worker and runner, and maps the arena that it gets."""
 
     def setUp(self) -> None:
         self.judge = Judge(ZYGOTE)
@@ -91,7 +91,7 @@ class ProcessTest(unittest.TestCase):
         raise KeyError(name)
 
     def answer(self) -> torch.Tensor:
-        """relu-free arithmetic of the task from what is in the arena."""
+        """Computes the task from the contents of the arena."""
         x, y = self.tensor("input", "x"), self.tensor("input", "y")
         scaled = (x - x.mean(0)) / torch.sqrt(x.var(0, unbiased=False) + 1e-5)
         return (scaled * self.tensor("parameter", "bn.weight") + self.tensor("parameter", "bn.bias")) @ y
@@ -200,7 +200,7 @@ class ProcessTest(unittest.TestCase):
 
 
 class FailureTest(unittest.TestCase):
-    """Failures that only this process can bring about."""
+    """Failures that can only be simulated within this process."""
 
     def setUp(self) -> None:
         self.session = Session()
@@ -270,11 +270,11 @@ class FailureTest(unittest.TestCase):
     def test_what_others_do_with_the_device(self) -> None:
         self.attach()
         quiet = self.session.device_use({})
-        self.assertLess(quiet["others_bytes"], quiet["total_bytes"] // 16)
+        self.assertLess(quiet["foreign_bytes"], quiet["total_bytes"] // 16)
         self.session.stage({})
         self.assertEqual(self.session.device_use({})["probes"], quiet["probes"] + 1)
         with mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_HELD": str(3 << 30)}):
-            more = self.session.device_use({})["others_bytes"] - quiet["others_bytes"]
+            more = self.session.device_use({})["foreign_bytes"] - quiet["foreign_bytes"]
         self.assertAlmostEqual(more / (3 << 30), 1, places=2)
         self.assertEqual(CPU.memory_advice(), "take smaller inputs")
         self.assertEqual((Session().memory_advice(), CPU.use()), ("", {}))

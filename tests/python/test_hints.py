@@ -17,7 +17,7 @@ import textwrap
 import unittest
 from pathlib import Path
 
-#: The process that compiles says 0.
+#: The process that compiles sets 0.
 os.environ.setdefault("TRITON_INTERPRET", "1")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,7 +72,7 @@ def is_module(code: str) -> bool:
 
 
 def compile_idioms() -> None:
-    """Compiles every idiom of a kernel for sm_90, with a driver that launches nothing. Raises what the compiler says."""
+    """Compiles every idiom of a kernel for sm_90, with a driver that launches nothing. Raises the compiler's errors."""
     import torch
 
     sys.path.insert(0, str(ROOT / "tools"))
@@ -89,7 +89,7 @@ def compile_idioms() -> None:
 
 
 class TritonIdioms(unittest.TestCase):
-    """What runs under the interpreter; and what is computed, where a formula replaces a function."""
+    """Idioms that run under the interpreter, and the results of formulas that replace a function."""
 
     @classmethod
     def setUpClass(cls):
@@ -167,7 +167,7 @@ class TritonIdioms(unittest.TestCase):
 
 
 class NativeIdioms(unittest.TestCase):
-    """What the compilers take."""
+    """Idioms that the compilers accept."""
 
     def compile(self, command: list[str], code: str, suffix: str) -> None:
         with tempfile.TemporaryDirectory() as folder:

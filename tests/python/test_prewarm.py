@@ -1,4 +1,4 @@
-"""What the zygote does ahead for its runners."""
+"""Tests of the work that the zygote does in advance for its runners."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class IdleTest(unittest.TestCase):
         reader, writer = os.pipe()
         self.assertTrue(frames.receive(ours).body["ready"])
         answers: list[bytes] = []
-        # The zygote itself decides when it has time: it is asked again until it had.
+        # The zygote does the work when it is idle, so it is asked until the work is done.
         while len(answers) < 100 and b"1" not in answers:
             frames.send(ours, {"op": "fork", "id": len(answers)}, [writer])
             self.assertTrue(frames.receive(ours).body["ok"])

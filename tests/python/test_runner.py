@@ -1,4 +1,4 @@
-"""The Python runner with honest and hostile ModelNew modules, judged as a worker would have them judged."""
+"""Tests of the Python runner with honest and hostile ModelNew modules."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class RunnerTest(TrialCase):
         self.assertEqual((answer.status, answer.arguments[2], len(answer.data)), (protocol.OK, 1, 8))
         self.assertNotEqual(answer.data, bytes(8))
         self.assertIn("not written", outcome["message"])
-        # Nothing is to be fetched of a result that does not fit; the description says why.
+        # A result of the wrong shape is not fetched; the description gives the reason.
         other = self.trial(model("return torch.tanh(self.fc(x))[:1]"))
         exchange_weights(other.runner, other.bench)
         other.judge.must("weights", set=1)
@@ -244,7 +244,7 @@ class RunnerTest(TrialCase):
 
 @unittest.skipUnless(SUPPORT, "KGEN_RUNNER_SUPPORT names no library")
 class SandboxTest(TrialCase):
-    """What needs the support library."""
+    """Tests that need the support library."""
 
     def test_a_fork_while_running_is_fatal(self) -> None:
         init = "self.fc = nn.Linear(n, n); self.calls = 0"

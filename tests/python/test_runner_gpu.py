@@ -20,7 +20,7 @@ ILLEGAL_ADDRESS = 700
 
 class GpuRunnerTest(TrialCase):
     def ready(self, source: str, task: str = TASK, **options: object) -> Trial:
-        """A candidate whose weights are exchanged."""
+        """A candidate with exchanged weights."""
         trial = self.trial(source, task, **options)
         self.assertEqual(trial.loaded.status, protocol.OK, trial.loaded.text)
         _, failed = exchange_weights(trial.runner, trial.bench)
@@ -164,7 +164,7 @@ class OtherRunnersTest(unittest.TestCase):
 
 
 class KeptBuildsTest(TrialCase):
-    """A directory of the worker's, in which a candidate finds what it built before."""
+    """A directory of the worker with the earlier builds of a candidate."""
 
     BEFORE = """
         import os, pathlib, subprocess
@@ -178,7 +178,7 @@ class KeptBuildsTest(TrialCase):
     """
 
     def load(self, slot: Path, kept: Path) -> Answer:
-        """What a worker does: a runner with a place of its own, into which the candidate's builds are moved, and back."""
+        """Acts as a worker: a runner gets its own directory, into which the candidate's builds are moved, and back."""
         slot.mkdir()
         runner = Runner(Zygotes.runners, builds=str(slot))
         kept.rename(slot / "kept")

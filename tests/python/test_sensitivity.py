@@ -1,4 +1,4 @@
-"""How many bytes a reference needs, and calls that would end a device's context."""
+"""Tests of the number of bytes that a reference needs, and of calls that would break a device's context."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import model, task_from
 
 
 def share(task: Task, seconds: float = 20.0) -> float | None:
-    """Bytes that matter over bytes that there are."""
+    """The share of bytes that matter."""
     reference, inputs = task.build(5), task.make_inputs(6)
     held = {name: tensor.clone() for name, tensor in inputs.tensors.items()}
     state = {entry.name: entry.tensor.detach().clone() for entry in reference.state}
@@ -68,7 +68,7 @@ class SensitivityTest(unittest.TestCase):
         self.assertTrue(found is not None and found > 0.9, found)
 
     def test_a_value_that_no_change_shows(self) -> None:
-        # Its extremes are what the tensor has everywhere: counted as not needed rather than guessed.
+        # The tensor has only one value, so its bytes count as not needed.
         self.needs("return x * 2", "[torch.ones(64, 512)]", 0.0, 0.0)
 
     def test_no_time(self) -> None:

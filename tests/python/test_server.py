@@ -1,4 +1,4 @@
-"""The judge as a process: the protocol from fork to baseline, and requests that make no sense."""
+"""Tests of the judge process: the protocol from fork to baseline, and invalid requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Input sets and canary lines, in process: what changes, what must not, and what it costs to be sure."""
+"""Tests of input sets and canary lines within this process: which contents change, and which must not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loading tasks: names, structures, state, draws, and every way in which a task file can be wrong."""
+"""Tests of loading tasks: names, structures, state, draws, and invalid task files."""
 
 import inspect
 import unittest

@@ -1,4 +1,4 @@
-"""How the reference's tensors are found in a ModelNew, without processes."""
+"""Tests of finding the reference's tensors in a ModelNew, without processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def match(
     declared: dict[str, str | None] | None = None,
     cast: torch.dtype | None = None,
 ) -> MatchReport:
-    """Matches what `derive` makes of the state of a module that is built under two seeds."""
+    """Matches the tensors that `derive` makes from the state of a module, under two seeds."""
     states, roles = [], {}
     for seed in (1, 2):
         torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""One candidate against one task, in processes of its own: what the tests of the Python runner share."""
+"""Runs one candidate against one task in separate processes, for the tests of the Python runner."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def model(forward: str, init: str = "self.fc = nn.Linear(n, n)", before: str = "
 
 
 class Trial:
-    """One candidate against one task, in processes of its own."""
+    """One candidate against one task, in separate processes."""
 
     def __init__(self, source: str, task: str = TASK, memory: int = 0, members: dict[str, Any] | None = None, **options: Any):
         self.judge = Judge(Zygotes.judges)

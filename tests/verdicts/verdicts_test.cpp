@@ -1,5 +1,5 @@
-// Whole verdicts: real candidates, hostile and honest ones, through a real worker with its judge and runners.
-// One warm worker serves all of them, so that a candidate that damages it fails the test of the next.
+// Tests of whole verdicts on honest and hostile candidates, with a real worker, judge and runners. One warm worker
+// serves all of them, so a candidate that damages it fails the next test.
 
 #include <chrono>
 #include <cstdlib>
@@ -79,7 +79,7 @@ void check_accepted(const std::string& task, const std::string& candidate) {
   CHECK(record.timing->full_comparisons >= 44);
 }
 
-/// An attack on the clock or on the judge's memory gains nothing: a verdict of its own, or no more than twice the
+/// Checks that an attack on the clock or the judge's memory gains nothing: it is detected, or has at most twice the
 /// speedup of a candidate that does the same work honestly.
 void check_gains_nothing(const std::string& task, const std::string& attack, const std::string& honest) {
   const auto record = record_of(task, attack);
@@ -278,7 +278,7 @@ TEST_CASE("rejected: a build that hangs, at its own limit", "[verdicts][build]")
   const auto working = record_of(request);
   CHECK(working.outcome.to_class() == "timeout:build");
   CHECK_THAT(working.outcome.message, Catch::Contains("5.0 s"));
-  // It is not remembered as built: the next evaluation does not hang in the runner, which occupies the device.
+  // The build is not cached, so the next evaluation does not hang in the runner, which occupies the device.
   const auto again = record_of(request);
   CHECK(again.outcome.to_class() == "timeout:build");
   CHECK(again.phases.back().name == "build ahead");
@@ -333,7 +333,7 @@ TEST_CASE("a correct candidate is compared with torch.compile, which is timed on
     return baseline;
   };
   const auto first = compiled(record_of(request));
-  // A worker of its own: what this one knows comes from the cache.
+  // A second worker, which knows only the contents of the cache.
   const auto another = make_benchmarker();
   const auto record = another->evaluate(request, {}, {});
   REQUIRE(record);
@@ -364,7 +364,7 @@ TEST_CASE("a worker that is killed in mid-evaluation is replaced", "[verdicts]")
   CHECK(next->outcome.to_class() == "accuracy:mismatch");
 }
 
-/// A verdict's class, or the error in its place.
+/// The class of a verdict, or the error.
 std::future<std::string> begin_verdict(const std::string& task, const std::string& candidate, std::stop_token stop) {
   return std::async(std::launch::async, [stop, request = request_for(task, candidate)] {
     const auto record = benchmarker().evaluate(request, {}, stop);
@@ -372,7 +372,7 @@ std::future<std::string> begin_verdict(const std::string& task, const std::strin
   });
 }
 
-/// Stops what has not ended by then, and fails the test.
+/// Waits until the deadline, then stops the rest and fails the test.
 void await(const std::vector<std::future<std::string>>& verdicts, std::chrono::seconds patience,
            std::stop_source& stop) {
   for (const auto& waiting : verdicts)
@@ -429,7 +429,7 @@ TEST_CASE("a compilation that hangs ends at its limit, and others are judged mea
   hanging.options.build_timeout = 40s;
   hanging.candidate = make_candidate(Target::Cpp, "// HANGS\n" + hanging.candidate.source);
   auto first = std::async(std::launch::async, [&] { return verdict_of(hanging); });
-  // One of these waits until the build is no longer waited for; all come before it ends.
+  // One of these waits for the end of the build's patience; all end before the build does.
   for (const char* candidate : {"right.cpp", "zeros.py"}) {
     const auto found = verdict_of(request_for("relu", candidate));
     CHECK((found == "accuracy:mismatch" || found == "correct" || found.starts_with("suspect:")));

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A profiler that builds what it profiles.
+/// A profiler that compiles candidates before it profiles them.
 
 #include <memory>
 
@@ -13,8 +13,9 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Compiles a native candidate that comes without an artifact, then hands it on; others go through as they are. What
-/// does not compile is Profile::unavailable, with the compiler's class of error. InvalidArgument without both of them.
+/// Makes a profiler that compiles native candidates without an artifact before it passes them to `profiler`; other
+/// candidates pass unchanged. If compilation fails, Profile::unavailable has the compiler's class of error.
+/// InvalidArgument if either argument is null.
 [[nodiscard]] Result<std::unique_ptr<Profiler>> make_compiling_profiler(std::unique_ptr<Profiler> profiler,
                                                                         std::unique_ptr<KernelCompiler> compiler);
 

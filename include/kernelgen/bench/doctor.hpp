@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Examines what this machine can do, what is missing, and the commands that mend it.
+/// Examines what this machine can do, what is missing, and the commands that fix it.
 
 #include <functional>
 #include <map>
@@ -36,23 +36,23 @@ struct DoctorFinding {
   DoctorStatus status = DoctorStatus::Ok;
   /// The finding in one line.
   std::string detail;
-  /// A command that mends it; empty when there is nothing to mend.
+  /// A command that fixes the problem; empty if there is none.
   std::string remedy;
 };
 
 /// Programs and directories that are examined.
 struct DoctorOptions {
-  /// From find_installation(); its error is a finding.
+  /// The result of find_installation(); its error becomes a finding.
   Result<Installation> installation = Error{ErrorCode::NotFound, "not looked for"};
   std::string compiler = "c++";
   std::string python = "python3";
-  /// The same as NvccCompilerOptions::nvcc: empty looks in the usual places.
+  /// Path of nvcc. Empty: it is searched for in the usual places, as by NvccCompilerOptions::nvcc.
   std::string nvcc;
-  /// Made when missing, to see whether that works.
+  /// The cache directory; created if it does not exist, to check that this works.
   std::string cache_dir;
-  /// Empty: none was named.
+  /// Directory of KernelBench; empty: none was named.
   std::string kernelbench_dir;
-  /// For the programs that are started; see clean_environment().
+  /// Environment of the programs that are started; see clean_environment().
   std::map<std::string, std::string> environment;
   /// The directory that holds sys/, to look for cards without a driver. Another one than "/" is for tests.
   std::string root = "/";
@@ -66,12 +66,12 @@ struct DoctorOptions {
 /// Makes a client from a text such as "openai:gpt-5"; see make_llm_client().
 using LLMClientFactory = std::function<Result<std::unique_ptr<LLMClient>>(std::string_view spec)>;
 
-/// Whether a model answers. A server or a program is sent one short request, which may cost a few tokens; a mailbox,
-/// where a person answers, and a recording are only looked at. An Error only on cancellation.
+/// Checks whether a model answers. A server or a program gets one short request, which may cost a few tokens. A
+/// mailbox, which a person answers, and a recording are only inspected. An Error only on cancellation.
 [[nodiscard]] Result<DoctorFinding> examine_model(std::string_view spec, const LLMClientFactory& make_client,
                                                   std::stop_token stop);
 
-/// Whether a spool directory is there, can be written, and is served by a worker, and how much waits in it.
+/// Checks whether a spool directory exists, is writable and is served by a worker, and counts its waiting requests.
 [[nodiscard]] DoctorFinding examine_spool(const std::string& directory);
 
 }  // namespace v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// FakeBenchmarker: a Benchmarker for tests of the code around one. Judges nothing.
+/// FakeBenchmarker: a Benchmarker without a worker, for tests of code that uses one.
 
 #include <functional>
 #include <mutex>
@@ -14,7 +14,7 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// Answers evaluations from a function and remembers what was asked. Thread-safe; calls run one at a time.
+/// Answers evaluations from a function and records the requests. Thread-safe; calls run one at a time.
 class FakeBenchmarker final : public Benchmarker {
  public:
   /// Gives the record or error of a request.
@@ -23,7 +23,7 @@ class FakeBenchmarker final : public Benchmarker {
   /// `answer` gives the record or error of each request. A thrown exception passes through.
   explicit FakeBenchmarker(Answer answer) : answer_(std::move(answer)) {}
 
-  /// Cancelled when the token was triggered before; otherwise reports `progress_steps` and answers.
+  /// Reports `progress_steps` and answers; Cancelled if the token was triggered before.
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                     std::stop_token stop) override {
     const std::scoped_lock lock(mutex_);

@@ -20,23 +20,23 @@ inline namespace KERNELGEN_API v0 {
 
 /// Options of a client of `kgen worker --spool`.
 struct SpoolBenchmarkerOptions {
-  /// The spool directory; made when missing. Every process that may write there is believed like a worker.
+  /// The spool directory; created if it does not exist. Results by every process that may write there are trusted.
   std::filesystem::path directory;
   Waiting waiting = Waiting::Wait;
   std::chrono::milliseconds poll{200};
-  /// Limit of one evaluation, time in the queue included; unset: none.
+  /// Time limit for one evaluation, including time in the queue; unset: none.
   std::optional<std::chrono::milliseconds> timeout;
 };
 
-/// Leaves requests in a directory and awaits results (docs/protocol.md, spool directories). A request is named by its
-/// content: the same request, from a resumed run too, finds the existing result and is never judged twice. An error
-/// that a worker answered is returned once; asking again is another attempt.
+/// Makes a benchmarker that writes requests to a directory and waits for results (docs/protocol.md, spool directories).
+/// A request is named by its content: the same request, from a resumed run too, finds the existing result and is never
+/// judged twice. An error that a worker answered is returned once; asking again is another attempt.
 ///
 /// Errors besides the worker's: Pending (Waiting::Return) and Timeout leave the request there for a later call;
 /// Cancelled withdraws it; NotFound when the directory is gone; Protocol for a result that is none (set aside).
 [[nodiscard]] Result<std::unique_ptr<Benchmarker>> make_spool_benchmarker(SpoolBenchmarkerOptions options);
 
-/// A worker that serves a spool directory, by its own account.
+/// A worker that serves a spool directory, as its heartbeat file describes it.
 struct SpoolWorkerStatus {
   std::string host;
   int pid = 0;
@@ -45,7 +45,7 @@ struct SpoolWorkerStatus {
   int jobs = 0;
   /// Time since it began to serve the directory.
   std::chrono::milliseconds serving{0};
-  /// Time since its last sign of life.
+  /// Time since its last heartbeat.
   std::chrono::milliseconds silent{0};
 };
 
@@ -58,15 +58,15 @@ struct SpoolRequestStatus {
   std::chrono::milliseconds age{0};
 };
 
-/// What happens in a spool directory.
+/// The status of a spool directory.
 struct SpoolStatus {
   std::vector<SpoolWorkerStatus> workers{};
-  /// Workers that ended without taking leave.
+  /// Workers that ended without removing their heartbeat file.
   std::vector<SpoolWorkerStatus> dead_workers{};
-  /// The oldest first.
+  /// Requests without a worker, oldest first.
   std::vector<SpoolRequestStatus> waiting{};
   std::vector<SpoolRequestStatus> judged{};
-  /// Requests whose worker gives no sign of life. The next worker that looks takes them.
+  /// Requests of dead workers. The next worker that looks for requests takes them over.
   std::vector<SpoolRequestStatus> abandoned{};
   std::size_t answered = 0;
   /// Names of files that nothing reads any more. A worker removes them when it starts, and every hour.

@@ -25,7 +25,7 @@ struct WorkerOptions {
   std::string python = "python3";
   /// The compiler for `cpp` candidates, C ones included, as a path or a name on the same PATH.
   std::string compiler = "c++";
-  /// Compiled candidates and admitted tasks; made when missing.
+  /// Directory that caches compiled candidates and admitted tasks; created if it does not exist.
   std::string cache_dir;
   /// The environment of compilers, judges and runners; see clean_environment().
   std::map<std::string, std::string> environment;
@@ -45,16 +45,17 @@ enum class SpoolMode {
 
 /// Options for serving a directory (docs/protocol.md, spool directories).
 struct SpoolWorkerOptions {
-  /// The spool directory; made when missing.
+  /// The spool directory; created if it does not exist.
   std::filesystem::path directory;
   SpoolMode mode = SpoolMode::UntilStopped;
-  /// Requests at a time; unset: two for each GPU that serves requests which name none, else two. On each device one is
-  /// measured, others are compiled and prepared meanwhile. More where compiling takes longer than a verdict.
+  /// Number of requests at a time. Unset: two for each GPU that is used by requests which name none, else two. Each
+  /// device measures one request while others are compiled and prepared. More help where compiling takes longer than a
+  /// verdict.
   std::optional<int> jobs;
   /// The interval at which it looks for requests.
   std::chrono::milliseconds poll{500};
-  /// The time without a sign of life after which another worker may take a request. Equal for all workers of a
-  /// directory.
+  /// Time without a heartbeat after which another worker may take over a request. All workers of a directory must use
+  /// the same value.
   std::chrono::milliseconds lease{60'000};
   /// Called after each answer, one call at a time, from any thread, with the request's id and its result: "correct",
   /// "accuracy:mismatch", "error: ...".

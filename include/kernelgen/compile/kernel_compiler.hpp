@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// KernelCompiler: source in, artifact or the compiler's refusal out.
+/// KernelCompiler: compiles a candidate to an artifact, or reports why it does not compile.
 
 #include <chrono>
 #include <cstdint>
@@ -27,7 +27,7 @@ struct CompileRequest {
   Candidate candidate;
   /// Added to the compiler's own flags.
   std::vector<std::string> extra_flags;
-  /// As EvaluationOptions::build_timeout.
+  /// Time limit for the compilation.
   std::chrono::milliseconds timeout{300'000};
 };
 
@@ -37,7 +37,8 @@ struct Compiled {
   CompileReport report;
 };
 
-/// The answer for a candidate that did not; the outcome says why, with a class ("compile:undeclared_identifier").
+/// The answer for a candidate that did not compile. The outcome has the class of the error
+/// ("compile:undeclared_identifier").
 struct CompileFailed {
   Outcome outcome;
   CompileReport report;
@@ -49,7 +50,7 @@ using CompileOutcome = std::variant<Compiled, CompileFailed>;
 /// Everything besides the source that can change the output: sorted `name value` lines.
 struct CompileKey {
   std::string text;
-  /// SHA-256 of the text, in hex. Empty when something that belongs into it could not be found out.
+  /// SHA-256 of the text, in hex. Empty if a part of the key is unknown.
   std::string digest;
 };
 
@@ -59,7 +60,7 @@ class KernelCompiler {
   virtual ~KernelCompiler() = default;
   /// Whether it compiles candidates for this target.
   [[nodiscard]] virtual bool supports(Target target) const = 0;
-  /// The cache key of a request; explainable, so that a person can see why two builds differ.
+  /// The cache key of a request, as text that shows a person why two builds differ.
   virtual Result<CompileKey> key(const CompileRequest& request, std::stop_token stop) = 0;
   /// Compiles, or finds what was compiled before. An Error says nothing about the candidate.
   virtual Result<CompileOutcome> compile(const CompileRequest& request, std::stop_token stop) = 0;
@@ -69,7 +70,7 @@ class KernelCompiler {
 struct CppCompilerOptions {
   /// The compiler; looked up on the PATH.
   std::string compiler = "c++";
-  /// The target whose candidates it compiles.
+  /// The target of the candidates that it compiles.
   Target target = Target::Cpp;
   std::vector<std::string> flags{"-O3", "-march=native", "-fopenmp", "-std=c++20"};
   /// Flags for candidates in C, which the same compiler takes with `-x c`. GNU's dialect, as C++ has: M_PI and
@@ -117,7 +118,7 @@ struct NvccCompilerOptions {
   std::string abi_dir{};
   std::string output_dir{};
   std::string sandbox{};
-  /// Need not name the toolkit or the host compiler.
+  /// More files and folders that the compiler may read; the toolkit and the host compiler need not be among them.
   std::vector<std::string> toolchain_paths{};
   std::optional<std::map<std::string, std::string>> environment{};
 };
@@ -127,8 +128,8 @@ struct NvccCompilerOptions {
 ///
 /// Outcomes and errors are those of make_cpp_compiler, with further details of Compile ("host_function": the host's
 /// function called on the device) and Resource ("shared_memory", "registers"); CompileReport::kernels tells what each
-/// kernel needs. A missing or unusable nvcc, or one whose kernels the driver would not start, is the Error MissingTool
-/// of key() and compile(); an unknown architecture is InvalidArgument here.
+/// kernel needs. A missing or unusable nvcc, or one that is too new for the driver, is the Error MissingTool of key()
+/// and compile(); an unknown architecture is InvalidArgument here.
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_nvcc_compiler(NvccCompilerOptions options,
                                                                          ProcessRunner& runner);
 
@@ -142,7 +143,7 @@ struct CacheCounters {
 
 /// Directory and limits of a CachingCompiler.
 struct CompileCacheOptions {
-  /// Made when missing; may be shared by several processes.
+  /// Directory of the cache; created if it does not exist. Several processes may share it.
   std::string directory;
   /// Above this size, the files that were not used for longest are removed. Unset: never.
   std::optional<std::uint64_t> max_bytes = 5'000'000'000;
@@ -151,16 +152,16 @@ struct CompileCacheOptions {
   std::chrono::seconds keep_idle{3600};
 };
 
-/// Decorates a compiler with a content store: same key, same artifact, no compilation.
+/// A compiler with a cache: a request with a known key gets the stored result without a compilation.
 class CachingCompiler : public KernelCompiler {
  public:
   /// Hits and misses since it was made.
   [[nodiscard]] virtual CacheCounters counters() const = 0;
 };
 
-/// Remembers successful and refused compilations; timeouts, crashed compilers and errors are not remembered. Equal
-/// requests at the same time compile once. Entries are checked when they are read; a cache that fails is a miss, with a
-/// warning in CompileReport::cache.
+/// Makes a compiler that caches successful and refused compilations; timeouts, crashed compilers and errors are not
+/// cached. Equal requests at the same time compile once. Entries are checked when they are read; a cache that fails is
+/// a miss, with a warning in CompileReport::cache.
 [[nodiscard]] Result<std::unique_ptr<CachingCompiler>> make_caching_compiler(std::unique_ptr<KernelCompiler> inner,
                                                                              CompileCacheOptions options);
 

@@ -33,18 +33,18 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// What does the work. Borrowed: everything here outlives the run.
+/// The services that a run uses. They are borrowed and must outlive the run.
 struct Backends {
   LLMClient& llm;
   const PromptBuilder& prompts;
   Benchmarker& benchmarker;
   const PersistentDetector& detector;
-  /// Takes the profiles that policies want. It gets the candidate without an artifact: see make_compiling_profiler().
-  /// nullptr: every profile is unavailable.
+  /// Takes the profiles that policies ask for. It gets the candidate without an artifact: see
+  /// make_compiling_profiler(). nullptr: every profile is unavailable.
   Profiler* profiler = nullptr;
 };
 
-/// What a model's tokens cost, in any one currency.
+/// Prices of a model's tokens, in any one currency.
 struct Prices {
   double per_million_input = 0;
   double per_million_output = 0;
@@ -54,24 +54,24 @@ struct Prices {
 
 /// Limits of a run; the first that is reached ends it. Unset: no limit.
 struct Budget {
-  /// What providers counted; four bytes a token where they do not say.
+  /// Tokens as providers count them, estimated at four bytes a token where they report none.
   std::optional<std::int64_t> tokens;
   std::optional<std::int64_t> requests;
   std::optional<std::int64_t> evaluations;
-  /// In the currency of FlowRequest::prices, without which nothing costs anything.
+  /// Cost in the currency of FlowRequest::prices; without prices nothing costs anything.
   std::optional<double> cost;
-  /// All sessions of the run together.
+  /// Time in all sessions of the run together.
   std::optional<std::chrono::seconds> time;
 };
 
 /// One search.
 struct FlowRequest {
-  /// Begins the ids of its requests, so that several searches can share a mailbox. Empty: the task's name.
+  /// Prefix of the ids of its requests, so that several searches can share a mailbox. Empty: the task's name.
   std::string name;
   TaskSource task;
   Target target = Target::Cpp;
   EvaluationOptions evaluation;
-  /// For prompts; see device/.
+  /// Facts about the device, for prompts; see device/.
   std::vector<DeviceFact> device;
   /// The GPU that evaluates; for prompts, floors and profiles. Unset: a CPU, or unknown.
   std::optional<GpuFacts> gpu;
@@ -86,15 +86,17 @@ struct FlowRequest {
   std::optional<std::int64_t> max_prompt_tokens;
   std::optional<std::int64_t> max_output_tokens;
   std::chrono::milliseconds request_timeout{600'000};
-  /// A verdict that other work on the machine spoiled is asked for again after each of these pauses. After the last one
-  /// the run ends with Pending, and goes on from there when it is resumed.
+  /// Pauses before a verdict that other work on the machine disturbed is asked for again. After the last one the run
+  /// ends with Pending, and goes on from there when it is resumed.
   std::vector<std::chrono::milliseconds> busy_pauses{std::chrono::seconds{5}, std::chrono::seconds{30},
                                                      std::chrono::seconds{120}};
-  /// Requests in flight at once.
+  /// Maximal number of requests in flight.
   int parallel_requests = 4;
-  /// Evaluations at once, beside the requests: as many as the benchmarker has devices. Profiles are taken between them.
+  /// Maximal number of parallel evaluations; as many as the benchmarker has devices is best. No profile is taken while
+  /// one runs.
   int parallel_evaluations = 1;
-  /// Where replies go that the journal cannot take, because its disk is full. Empty: the system's temporary directory.
+  /// Directory for replies that the journal cannot take because its disk is full. Empty: the system's temporary
+  /// directory.
   std::filesystem::path fallback_directory;
 };
 
@@ -104,8 +106,8 @@ struct EvaluationStep {
   EvaluationProgress progress;
 };
 
-/// An action waits before something is tried again: a request whose last attempt failed, or an evaluation that other
-/// work on the machine spoiled. Not journaled.
+/// A pause of an action before another attempt, after a request that failed or an evaluation that other work on the
+/// machine disturbed. Not journaled.
 struct ActionPaused {
   std::string action_id;
   /// One line.
@@ -113,8 +115,8 @@ struct ActionPaused {
   std::chrono::milliseconds wait{0};
 };
 
-/// What a run has spent, in all its sessions.
-struct Spent {
+/// Resources that a run has used, in all its sessions.
+struct ResourceUsage {
   std::int64_t tokens = 0;
   std::int64_t requests = 0;
   std::int64_t evaluations = 0;
@@ -122,26 +124,27 @@ struct Spent {
   std::chrono::milliseconds time{0};
 };
 
-/// Where a run stands; not journaled.
+/// Progress of a run; not journaled.
 struct FlowProgress {
-  Spent spent;
+  ResourceUsage spent;
   /// Actions that have ended, in all sessions.
   int finished_actions = 0;
-  /// No run of the policy takes more actions, and the budget allows no more requests; unset: unknown.
+  /// Upper bound on the actions, from the policy and the budget for requests; unset: unknown.
   std::optional<int> max_actions;
   /// Action id of the best candidate; empty: none is correct.
   std::string best;
   std::optional<double> best_score;
 };
 
-/// What an observer is told.
+/// A notification to an observer.
 using FlowNotice = std::variant<Event, EvaluationStep, ActionPaused, FlowProgress>;
 
-/// Sees every event right after it was journaled, with a FlowProgress just before it, the steps of evaluations, and
-/// pauses. Called from the thread that called run_flow(), or from one that asks or evaluates; never from two at once.
+/// Receives every event right after it was journaled, with a FlowProgress just before it, and the steps of evaluations
+/// and pauses. Called from the thread that called run_flow(), or from one that asks or evaluates; never from two at
+/// once.
 using FlowObserver = std::function<void(const FlowNotice&)>;
 
-/// How a search ended.
+/// The result of a search.
 struct FlowOutcome {
   History history;
   /// Action id of the best candidate; empty: none is correct.

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Policy: which steps a search takes. Pure decisions; the engine has the effects.
+/// Policy: decides which steps a search takes. Decisions are pure; the engine carries them out.
 
 #include <memory>
 #include <optional>
@@ -16,18 +16,18 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// What a policy wants next.
+/// The next step of a policy.
 struct Decision {
-  /// All actions it wants to see finished next; those that run or are finished already may be among them.
+  /// Actions that must finish next. Running and finished ones may be among them.
   std::vector<Action> actions;
-  /// Ids of correct results whose profile it wants to see before it goes on (ActionResult::profile). Where there is no
-  /// profiler, the profile is there all the same and says so.
+  /// Ids of correct results that must have a profile before the policy goes on (ActionResult::profile). Without a
+  /// profiler, the profile says that there is none.
   std::vector<std::string> profiles;
-  /// The action whose candidate is the best so far; empty: none is correct.
+  /// Id of the action with the best candidate so far; empty: none is correct.
   std::string best;
-  /// No more actions, ever, for this history.
+  /// True if the search is over.
   bool finished = false;
-  /// Why it is finished, in one line.
+  /// The reason for the end of the search, in one line.
   std::string reason;
 };
 
@@ -42,17 +42,17 @@ class Policy {
   /// A function of the history alone, whatever the order in which actions finished. A decision without actions and
   /// profiles that is not finished, while nothing runs, is a bug.
   [[nodiscard]] virtual Decision next(const History& history) const = 0;
-  /// No search takes more actions than this, known results not counted. Unset: the policy cannot tell.
+  /// Upper bound on the actions of a search, without the known results. Unset: the policy cannot tell.
   [[nodiscard]] virtual std::optional<int> max_actions() const { return std::nullopt; }
 };
 
-/// The escalation that is no repair: it begins anew from the task alone, with another strategy hint.
+/// The escalation that starts again from the task, with another strategy hint, instead of repairing.
 inline constexpr const char* k_restart = "restart";
-/// What a repair chain asks for when the same error, or the same code, comes back: one after the other, each once.
-/// Names of repair prompts, and k_restart.
+/// The default escalations: requests that a repair chain makes, one after the other and each once, when the same error
+/// or the same code comes back. They are names of repair prompts, and k_restart.
 [[nodiscard]] std::vector<std::string> default_escalations();
 
-/// How often and how a failed candidate is repaired.
+/// Options for repairing a failed candidate.
 struct RepairOptions {
   int max_attempts = 4;
   double temperature = 0.7;
@@ -62,10 +62,10 @@ struct RepairOptions {
   std::vector<std::string> strategies{};
 };
 
-/// Whether kernels are profiled for what is asked next. The engine needs a profiler for that.
+/// Whether kernels are profiled before a model is asked for advice on them. This needs a profiler.
 enum class ProfileUse { Never, BeforeAdvice };
 
-/// seeds -> repairs -> analysis -> optimized kernel -> repairs -> stages.
+/// Options of the hybrid policy: seeds -> repairs -> analysis -> optimized kernel -> repairs -> stages.
 struct HybridOptions {
   int seeds = 2;
   /// Strategy hints of the seeds, used in turn. Empty: seeds differ by temperature alone.
@@ -79,22 +79,22 @@ struct HybridOptions {
   double threshold = 2.0;
   /// A stage is kept when it is faster than the best by this fraction.
   double epsilon = 0.02;
-  /// Seeds one after the other, until a score is at least this; 0: all of them at once.
+  /// Seeds are asked for one after the other until a score is at least this; 0: all at once.
   double stop_at_score = 0;
   std::vector<std::string> escalations = default_escalations();
-  /// A kernel whose time is at most this many times its floor (ActionResult::headroom) is neither analysed nor tuned;
-  /// 0: every kernel is.
+  /// A kernel that takes at most this many times its floor (ActionResult::headroom) is neither analysed nor tuned; 0:
+  /// every kernel is.
   double floor_ratio = 1.1;
-  /// Profiles are taken before an analysis and before each stage.
+  /// Whether profiles are taken before an analysis and before each stage.
   ProfileUse profiles = ProfileUse::Never;
-  /// Stages whose aim the profile shows as reached are left out; see all_stages().
+  /// Whether stages are skipped if the profile shows their aim as reached; see all_stages().
   EarlyExit early_exit = EarlyExit::No;
 };
 
-/// InvalidArgument is not possible: options out of range are clamped to the nearest sensible value.
+/// Makes the hybrid policy. Options out of range are clamped to the nearest sensible value.
 [[nodiscard]] std::unique_ptr<Policy> make_hybrid_policy(HybridOptions options);
 
-/// Independent samples of the seed prompt; the baseline of every study.
+/// Options of the one-shot policy: independent samples of the seed prompt, the baseline of every study.
 struct OneShotOptions {
   int samples = 1;
   double temperature = 0.7;
@@ -102,28 +102,29 @@ struct OneShotOptions {
 /// The policy "one-shot".
 [[nodiscard]] std::unique_ptr<Policy> make_one_shot_policy(OneShotOptions options);
 
-/// Attempts of several samples each; every attempt after the first starts from feedback on the best sample so far.
+/// Options of the reflect policy: attempts of several samples each. Every attempt after the first starts from feedback
+/// on the best sample so far.
 struct ReflectOptions {
   int attempts = 3;
   int samples = 3;
   double temperature = 0.7;
-  /// Enough: no further attempt once a score is at least this.
+  /// No further attempt is made once a score is at least this.
   double goal = 1.0;
-  /// A correct sample that did not reach the goal is profiled before the next attempt starts from it.
+  /// Whether a correct sample that did not reach the goal is profiled before the next attempt starts from it.
   ProfileUse profiles = ProfileUse::Never;
 };
 /// The policy "reflect".
 [[nodiscard]] std::unique_ptr<Policy> make_reflect_policy(ReflectOptions options);
 
-/// One coder, one critic: in every round the critic says what is wrong with the last kernel, or what holds the best one
-/// up, and the coder writes the next one from that.
+/// Options of the rounds policy, with a coder and a critic. In every round the critic says what is wrong with the last
+/// kernel, or what limits the best one, and the coder writes the next kernel from that.
 struct RoundsOptions {
-  /// Kernels that are written at most.
+  /// Maximal number of kernels.
   int rounds = 10;
   double temperature = 0.7;
-  /// After so many failures in a row the next kernel starts from the best one again.
+  /// Number of failures in a row after which the next kernel starts from the best one again.
   int patience = 3;
-  /// Enough: no further round once a score is at least this; 0: all rounds.
+  /// No further round is made once a score is at least this; 0: all rounds.
   double goal = 0;
   /// Strategy hint of the first kernel. Empty: none.
   std::string strategy;
@@ -135,7 +136,7 @@ struct RoundsOptions {
 /// The policy "rounds".
 [[nodiscard]] std::unique_ptr<Policy> make_rounds_policy(RoundsOptions options);
 
-/// Repairs the candidate of the action "start" of the history.
+/// Makes the policy that repairs the candidate of the action "start" of the history.
 [[nodiscard]] std::unique_ptr<Policy> make_repair_policy(RepairOptions options);
 
 }  // namespace v0

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Stages of tuning as data: which there are, in which order, and when one is not worth its price.
+/// The stages of tuning as data: their order, and the conditions under which one is skipped.
 
 #include <optional>
 #include <string>
@@ -15,28 +15,29 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// On which side of its limit a counter has to be.
-enum class BoundSide { AtLeast, AtMost, Above, Below };
+/// How a counter is compared with its limit.
+enum class Comparison { AtLeast, AtMost, Above, Below };
 
-/// A counter held against a limit.
+/// A condition on a counter.
 struct MetricBound {
   /// See all_metrics().
   std::string_view metric;
-  BoundSide side = BoundSide::AtLeast;
+  Comparison comparison = Comparison::AtLeast;
   double limit = 0;
 };
 
 /// One stage: one aspect of a correct kernel that a model is asked to tune.
 struct Stage {
-  /// Also the name of its prompt.
+  /// Name of the stage and of its prompt.
   std::string_view name;
-  /// Worth a try only where all of these hold. A counter that was not read holds.
-  std::vector<MetricBound> needs;
-  /// With early exit: nothing left to do where all of these hold. A counter that was not read does not hold.
-  std::vector<MetricBound> enough;
+  /// Conditions for trying the stage: all must hold. A condition on a counter that was not read holds.
+  std::vector<MetricBound> preconditions;
+  /// Conditions for skipping the stage under early exit: all must hold. A condition on a counter that was not read does
+  /// not.
+  std::vector<MetricBound> done_when;
 };
 
-/// Stages in their order.
+/// A named sequence of stages.
 struct StageSet {
   std::string_view name;
   std::vector<std::string_view> stages;
@@ -47,15 +48,15 @@ struct StageSet {
 /// "three", "four".
 [[nodiscard]] const std::vector<StageSet>& stage_sets();
 
-/// The names of the stages that a text means: a set's name, "none", or names with commas between them, which may be
-/// those of stages that only a prompt knows. InvalidArgument for a text without any name, or with one twice.
+/// Parses a choice of stages: a set's name, "none", or names separated by commas, which may also be stages that only a
+/// prompt knows. InvalidArgument for a text without any name, or with one twice.
 [[nodiscard]] Result<std::vector<std::string>> choose_stages(std::string_view text);
 
-/// Whether stages are left out because a profile says that they are done.
+/// Whether stages are skipped because a profile shows that they are done.
 enum class EarlyExit { No, Yes };
 
-/// Why a stage is left out for a kernel with this profile, in a few words with the number; nothing when it is worth a
-/// try. Pure. Unknown stages, and kernels without a profile, are always worth one.
+/// Returns why a stage is skipped for a kernel with this profile, in a few words with the number; nothing if it should
+/// be tried. Pure. Unknown stages, and kernels without a profile, are always tried.
 [[nodiscard]] std::optional<std::string> reason_to_skip(std::string_view stage, const Profile& profile,
                                                         EarlyExit early_exit);
 

@@ -24,12 +24,12 @@ _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def name_of(dtype: torch.dtype) -> str:
-    """The name used on every wire ("float32"). Raises KeyError for a type that kernelgen does not carry."""
+    """The name of a type in all protocols ("float32"). Raises KeyError for a type that kernelgen does not carry."""
     return _NAMES[dtype]
 
 
 def is_supported(dtype: torch.dtype) -> bool:
-    """Whether name_of() answers."""
+    """True if name_of() knows the type."""
     return dtype in _NAMES
 
 

@@ -1,4 +1,5 @@
-"""Frames over a stream socket: magic "KGF1", u32 little-endian body length, UTF-8 JSON object. Descriptors ride on the magic."""
+"""Frames over a stream socket: magic "KGF1", u32 little-endian body length, UTF-8 JSON object. Descriptors travel with the
+magic."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _CHUNK = 1 << 16
 
 
 class FrameError(Exception):
-    """The peer does not speak the protocol; the connection is of no more use."""
+    """The peer violated the protocol; the connection cannot be used any more."""
 
 
 @dataclass
@@ -29,7 +30,7 @@ class Frame:
     descriptors: list[int] = field(default_factory=list)
 
     def close(self) -> None:
-        """Closes the descriptors that were not taken."""
+        """Closes the remaining descriptors."""
         for descriptor in self.descriptors:
             os.close(descriptor)
         self.descriptors = []

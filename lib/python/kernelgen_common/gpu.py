@@ -16,7 +16,7 @@ _ERROR_BYTES = 512
 
 
 class GpuError(Exception):
-    """What the driver said. `number` is the driver's, 0 where the failure is not one of its own."""
+    """A failure reported by the driver. `number` is the driver's error number; 0 if the failure is not the driver's."""
 
     def __init__(self, message: str, number: int = 0):
         super().__init__(message)
@@ -58,7 +58,7 @@ class _Clocks(ctypes.Structure):
 
 
 class Facts(NamedTuple):
-    """What a process must know of its device."""
+    """Facts about the device of a process."""
 
     vendor: str
     name: str
@@ -75,13 +75,13 @@ class Call(NamedTuple):
 
 
 class TimedCall(NamedTuple):
-    """What stands right beside a call that is measured. Both functions answer a status for Gpu.check()."""
+    """The functions that begin and end a measured call. Both return a status for Gpu.check()."""
 
     begin: Callable[[], int]
-    #: Instead of begin(), for a graph.
+    #: Replaces begin() for a graph.
     begin_replay: Callable[[], int]
     end: Callable[[], int]
-    #: With device_ns, host_ns and late_ns, after end().
+    #: The object with device_ns, host_ns and late_ns after end().
     times: Any
 
 
@@ -124,7 +124,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _load(path: str) -> ctypes.CDLL:
-    """The library with its functions declared. Raises OSError, AttributeError for one that knows no GPUs."""
+    """Loads the library and declares its functions. Raises OSError, or AttributeError for a library without GPU support."""
     library = ctypes.CDLL(path)
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)
@@ -133,7 +133,7 @@ def _load(path: str) -> ctypes.CDLL:
 
 
 def use_only(uuid: str) -> None:
-    """Hides every other GPU from this process. Before the first use of the driver, which reads it once."""
+    """Hides every other GPU from this process. Call it before the first use of the driver, which reads the setting once."""
     os.environ["CUDA_VISIBLE_DEVICES"] = uuid
 
 
@@ -155,7 +155,7 @@ class Gpu:
             raise GpuError(reason.value.decode("utf-8", "replace") or "the device cannot be opened")
         self.facts = self._read_facts(uuid)
         self._call = _Call()
-        # Resolved once: these stand next to what is measured.
+        # These functions are resolved once, because they run right before and after measured code.
         self._begin_call = self._library.kgen_gpu_begin_call
         self._end_call = self._library.kgen_gpu_end_call
 
@@ -172,7 +172,7 @@ class Gpu:
 
     @property
     def torch_device(self) -> torch.device:
-        """Where torch's tensors of this device live: the memory of the tests' fake device is the CPU's."""
+        """The torch device for tensors on this GPU. The memory of the tests' fake device is the CPU's."""
         return torch.device("cpu") if self.facts.vendor == "fake" else torch.device("cuda", 0)
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ class Gpu:
             self._gpu = None
 
     def check(self, status: int) -> None:
-        """Raises GpuError for a status of the library's that is one, with the driver's words."""
+        """Raises GpuError, with the driver's message, if a status of the library is an error."""
         if status != 0:
             text = self._library.kgen_gpu_error(self._gpu) or b""
             raise GpuError(text.decode("utf-8", "replace"), status)
@@ -195,7 +195,7 @@ class Gpu:
         return int(address.value or 0), descriptor.value
 
     def import_shared(self, descriptor: int, count: int) -> int:
-        """The address here of another process's shared memory; `count` as it was there."""
+        """Maps another process's shared memory and returns its address. `count` is the size that was allocated."""
         address = ctypes.c_void_p()
         self.check(self._library.kgen_gpu_import_shared(self._gpu, descriptor, count, ctypes.byref(address)))
         return int(address.value or 0)
@@ -221,7 +221,7 @@ class Gpu:
     # -- work -----------------------------------------------------------------------------------------------------
 
     def synchronize(self) -> None:
-        """Waits for everything that this process has queued; raises what failed in it."""
+        """Waits for all queued work of this process. Raises GpuError for its failures."""
         self.check(self._library.kgen_gpu_synchronize(self._gpu))
 
     def stream(self) -> int:
@@ -229,13 +229,13 @@ class Gpu:
         return int(self._library.kgen_gpu_stream(self._gpu) or 0)
 
     def begin_call(self, stream: int = 0) -> None:
-        """Flushes the L2 cache and starts the clock; all queued on the stream."""
+        """Queues a flush of the L2 cache and the start of the clock."""
         status = self._begin_call(self._gpu, stream)
         if status:
             self.check(status)
 
     def begin_replay(self, stream: int = 0) -> None:
-        """begin_call() for a graph, whose launch is no part of the call."""
+        """begin_call() for a graph, without the time of its launch."""
         self.check(self._library.kgen_gpu_begin_replay(self._gpu, stream))
 
     def end_call(self, stream: int = 0) -> Call:
@@ -246,14 +246,14 @@ class Gpu:
         return Call(self._call.device_ns, self._call.host_ns, self._call.late_ns)
 
     def timed_call(self, stream: int = 0) -> TimedCall:
-        """begin_call() and end_call() with everything bound, for a process in which Python functions may be replaced."""
+        """begin_call() and end_call() as bound functions, for a process with a candidate that may replace Python functions."""
         gpu, on, call = ctypes.c_void_p(self._gpu), ctypes.c_void_p(stream), _Call()
         begin = functools.partial(self._begin_call, gpu, on)
         begin_replay = functools.partial(self._library.kgen_gpu_begin_replay, gpu, on)
         return TimedCall(begin, begin_replay, functools.partial(self._end_call, gpu, on, ctypes.byref(call)), call)
 
     def clocks(self) -> Clocks | None:
-        """The clocks now; None where the vendor's management library does not tell."""
+        """The current clocks; None if the vendor's management library does not report them."""
         found = _Clocks()
         if self._library.kgen_gpu_read_clocks(self._gpu, ctypes.byref(found)) != 0:
             return None
@@ -262,11 +262,11 @@ class Gpu:
     # -- graphs ---------------------------------------------------------------------------------------------------
 
     def begin_capture(self, stream: int) -> None:
-        """From now on what is queued on the stream (not the default one) is recorded instead of run."""
+        """Begins a capture: work that is queued on the stream (not the default one) is recorded instead of run."""
         self.check(self._library.kgen_gpu_begin_capture(self._gpu, stream))
 
     def end_capture(self, stream: int) -> int:
-        """The recorded work as a graph. Ends the capture in any case; raises where something could not be recorded."""
+        """Ends the capture and returns the recorded work as a graph. Raises if something could not be recorded."""
         graph = ctypes.c_void_p()
         self.check(self._library.kgen_gpu_end_capture(self._gpu, stream, ctypes.byref(graph)))
         return int(graph.value or 0)
@@ -286,7 +286,7 @@ class Gpu:
 
 
 class _DlTensor(ctypes.Structure):
-    """DLTensor of DLPack: how tensors change hands between libraries."""
+    """DLTensor of DLPack, which passes tensors between libraries."""
 
     _fields_ = [
         ("data", ctypes.c_void_p),
@@ -303,7 +303,7 @@ class _DlTensor(ctypes.Structure):
 
 
 class _DlManagedTensor(ctypes.Structure):
-    """DLManagedTensor: without a deleter nothing is owned."""
+    """DLManagedTensor. Without a deleter it owns nothing."""
 
     _fields_ = [("tensor", _DlTensor), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
 
@@ -314,7 +314,7 @@ _DL_NAME = b"dltensor"
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
 )
-#: torch reads these as long as the tensors live, and does not tell when that ends: a few hundred bytes each.
+#: torch reads these as long as their tensors live, and does not report when that ends. Each has a few hundred bytes.
 _handed_over: list[Any] = []
 
 
@@ -326,7 +326,7 @@ def tensor_at(address: int, count: int, device: torch.device | str) -> torch.Ten
     device = torch.device(device)
     if count == 0:
         return torch.empty(0, dtype=torch.uint8, device=device)
-    # DLPack, because __cuda_array_interface__ would need numpy, which torch does without.
+    # DLPack is used because __cuda_array_interface__ needs numpy, which torch does not require.
     shape = (ctypes.c_int64 * 1)(count)
     managed = _DlManagedTensor(
         _DlTensor(address, _DL_DEVICES[device.type], device.index or 0, 1, _DL_UNSIGNED, 8, 1, shape, None, 0)

@@ -12,7 +12,7 @@ def _mapped_bytes() -> int:
 
 
 def available_memory() -> int:
-    """Bytes that this process may still map and the machine could give without reclaiming anything."""
+    """Bytes that this process may still map and that the machine has free."""
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return free if soft == resource.RLIM_INFINITY else max(0, min(free, soft - _mapped_bytes()))

@@ -1,4 +1,4 @@
-"""One seed for every generator that a module may draw from: judge and runner must do exactly the same."""
+"""Seeds every generator that a module may draw from. Judge and runner must do exactly the same."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def make_seeder() -> Callable[[int], None]:
 
 
 def seed_everything(seed: int) -> None:
-    """As make_seeder()'s, with the devices that are in use now."""
+    """Seeds all generators once, for the devices that are in use now; see make_seeder()."""
     make_seeder()(seed)

@@ -54,7 +54,7 @@ def child_name(path: str, key: Any) -> str:
 
 
 def encode(value: Any, path: str, on_tensor: Callable[[torch.Tensor, str], str], depth: int = 0) -> Any:
-    """The JSON form of value; on_tensor is given each tensor with its path and returns its name. Raises ValueFormatError."""
+    """The JSON form of value. on_tensor gets each tensor with its path and returns its name. Raises ValueFormatError."""
     if depth > MAX_DEPTH:
         raise ValueFormatError(f"{path} is nested too deeply")
     if value is None or isinstance(value, (bool, str)):

@@ -1,4 +1,4 @@
-"""A process that has imported what is slow, and forks a fresh copy of itself for every request.
+"""A process that has finished slow imports, and forks a copy of itself for every request.
 
 Children are forked twice, so that they become children of the worker (a subreaper) and die without holding a pipe of another process open.
 """
@@ -27,12 +27,12 @@ def serve(
 ) -> int:
     """Announces itself, then forks a child per request until the worker closes the connection.
 
-    child_main gets the request and its descriptors, in a process that holds nothing of the zygote's but its memory.
+    child_main gets the request and its descriptors, in a process without open files of the zygote.
     idle is called once, when a request was answered and none waits.
     Returns the exit status of the zygote. It is tied to the connection and not to the thread of the worker's that started it,
     which may end long before.
     """
-    # Objects that live from here on in every child are left alone by its collector: their pages stay shared.
+    # The garbage collectors of children skip the objects that exist now, so that their pages stay shared.
     gc.collect()
     gc.freeze()
     try:
@@ -111,7 +111,7 @@ def _run_child(frame: frames.Frame, child_main: ChildMain) -> None:
 
 
 def _reseed() -> None:
-    """Children must not share the random state that they inherited."""
+    """Reseeds the random state, so that children do not share the inherited one."""
     random.seed(os.urandom(16))
     torch = sys.modules.get("torch")
     if torch is not None:
@@ -119,7 +119,7 @@ def _reseed() -> None:
 
 
 def import_hidden_dependencies() -> None:
-    """Triggers what torch would otherwise import or initialize in every child at its first use.
+    """Makes torch import and initialize parts that every child would otherwise load at its first use.
 
     On one thread: a pool of threads that exists before a fork hangs the child.
     """

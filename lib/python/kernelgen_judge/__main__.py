@@ -21,7 +21,7 @@ def _child(request: dict[str, Any], descriptors: list[int]) -> int:
 
 
 def _version_of(package: str) -> str:
-    """The installed version, without importing the package; empty when it is not there."""
+    """The installed version of a package, without importing it; empty if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -29,7 +29,7 @@ def _version_of(package: str) -> str:
 
 
 def main() -> int:
-    """Imports what is slow, then serves fork requests until the worker closes the connection."""
+    """Does the slow imports, then serves fork requests until the worker closes the connection."""
     parser = argparse.ArgumentParser(prog="kernelgen_judge", description="The trusted side of an evaluation.")
     parser.add_argument("--fd", type=int, required=True, help="a stream socket to the worker")
     options = parser.parse_args()

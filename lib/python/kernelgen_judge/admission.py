@@ -1,4 +1,4 @@
-"""Admission: what must be known about a task before a candidate is judged on it. Done once, and cached as JSON.
+"""Admission: the checks of a task before candidates are judged on it. It is done once and cached as JSON.
 
     admission = admit(task, AdmissionBudget(), seed=secret)
     admission.scored            -> False: labelled, a candidate gets "not scored"
@@ -32,10 +32,10 @@ from .values import Flat, same_bits
 VERSION = 2
 #: Time for finding out which bytes of its inputs the reference needs.
 _SENSITIVITY_SECONDS = 2.0
-#: What a cached admission must agree in.
+#: Members of a cached admission that must match the task.
 _IDENTITY = ("content_id", "precision", "shrink", "torch", "device")
-#: Where the reference's own rounding takes more than this part of the allowed error, an honest kernel that rounds
-#: differently might not pass: a transform is dropped, and a task whose own distribution is such is labelled.
+#: If the reference's own rounding takes more than this share of the allowed error, a correct kernel that rounds differently might
+#: fail. Then a transform is dropped, and a task is labelled if it happens on its own distribution.
 _TRANSFORM_SHARE, _OWN_SHARE = 0.6, 0.8
 
 
@@ -49,7 +49,7 @@ class AdmissionBudget:
 
 @dataclass
 class Admission:
-    """Everything of DESIGN section 5 step 2. Plain JSON, so that it can be cached."""
+    """The results of an admission, in types that JSON can represent, so that they can be cached."""
 
     content_id: str
     precision: str
@@ -67,12 +67,12 @@ class Admission:
     float64: str = "none: not tried"
     #: Distributions for which the float64 reference ran.
     float64_distributions: list[str] = field(default_factory=list)
-    #: {"own": {"output": 5e-8}}: the reference's own error against float64.
+    #: The reference's own error against float64: {"own": {"output": 5e-8}}.
     float64_errors: dict[str, dict[str, float]] = field(default_factory=dict)
     trivial: dict[str, str] = field(default_factory=dict)
-    #: Reasons why the task is not scored, then what a reader should know.
+    #: Reasons why the task is not scored, then notes for a reader.
     labels: list[str] = field(default_factory=list)
-    #: Two equal calls of the reference gave equal bytes.
+    #: True if two equal calls of the reference gave equal bytes.
     deterministic: bool = True
     #: Bytes of inputs and weights that the outputs depend on; None where this was not measured (the CPU) or takes too long.
     sensitive_bytes: int | None = None
@@ -82,7 +82,7 @@ class Admission:
 
     @property
     def scored(self) -> bool:
-        """False if a label forbids a verdict."""
+        """True unless a label forbids a verdict."""
         return not self.blocking()
 
     def blocking(self) -> list[str]:
@@ -106,7 +106,7 @@ class Admission:
 
     @staticmethod
     def from_json(data: dict[str, Any], task: Task) -> "Admission | None":
-        """A cached admission, or None if it is of another version, task, precision, shrinking, torch or device."""
+        """Reads a cached admission; None if it is of another version, task, precision, shrinking, torch or device."""
         try:
             known = {key: data[key] for key in Admission.__dataclass_fields__}
             known["facts"] = [TensorFacts.from_json(item) for item in data["facts"]]
@@ -182,7 +182,7 @@ class _Admitter:
         return result
 
     def _consistency(self, inputs: CallInputs, first: CallResult, forward: int) -> None:
-        """Equal calls must agree; another forward seed must change nothing unless forward() draws."""
+        """Checks that equal calls agree, and that another forward seed changes nothing unless forward() draws."""
         task, result = self.task, self.result
         again = self.call(inputs, forward).outputs
         result.randomness = task.randomness
@@ -288,7 +288,7 @@ def _all_finite(outputs: Flat) -> bool:
 
 
 def _own_problem(expected: Expected, outputs: Flat, truth: dict[str, torch.Tensor], share: float) -> str:
-    """Why the reference's own rounding is too large here to judge others by, or ""."""
+    """The reason why the reference's own rounding is too large to judge others by, or ""."""
     rounded = {name: truth[name].to(tensor.dtype) for name, tensor in outputs.tensors.items()}
     comparison = expected.compare(rounded)
     worst = max((error.max_scaled for error in comparison.outputs), default=0.0)

@@ -1,4 +1,4 @@
-"""The judge's own passes over tensors: in cache-sized chunks, on one thread.
+"""The judge's own passes over tensors, in cache-sized chunks on one thread.
 
 Chunks are too small to be worth waking other threads for, and on a busy machine waiting for them takes many times longer
 than the work. Calls of the reference keep the number of threads that they were given.
@@ -13,7 +13,8 @@ from typing import Iterator
 import torch
 
 CHUNK = 1 << 18
-#: On a device a pass costs its launch, and single numbers wait for it: few large chunks, small enough for a float64 copy.
+#: On a device each pass costs a launch, and reading a number costs a wait. So chunks are large, but small enough for a float64
+#: copy.
 DEVICE_CHUNK = 1 << 25
 
 
@@ -24,7 +25,7 @@ def chunk_of(tensor: torch.Tensor) -> int:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Tensor operations inside run on the calling thread alone."""
+    """A context in which tensor operations run on the calling thread only."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -34,12 +35,12 @@ def one_thread() -> Iterator[None]:
 
 
 def all_finite(tensor: torch.Tensor) -> bool:
-    """Whether there is neither NaN nor infinity. Integers always are."""
+    """True if there is neither NaN nor infinity. Integers are always finite."""
     if not (tensor.is_floating_point() or tensor.is_complex()):
         return True
     values = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
     for part in values.reshape(-1).split(chunk_of(tensor)):
-        # A finite sum proves it at once; an infinite one may be an overflow of finite numbers.
+        # A finite sum proves that all are finite; an infinite one may be an overflow of finite numbers.
         if not math.isfinite(float(part.sum(dtype=torch.float64))) and not bool(part.isfinite().all()):
             return False
     return True

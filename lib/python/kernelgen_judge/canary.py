@@ -1,8 +1,7 @@
-"""Canary lines: a few secret places of an input set whose contents change before a timed call.
+"""Canary lines: a few secret places of an input set, which are changed before a timed call.
 
-A candidate that answers from a cache is then wrong, and the set is still a set that the task could have drawn: what is
-put in comes from the same tensor, whole rows where rows have something in common (a sum, a norm), and patterns of
-zeros, symmetry and order are left alone.
+A candidate that answers from a cache is then wrong. The set is still one that the task could have drawn: new contents come from
+the same tensor, by whole rows if rows share a property (a sum, a norm), and patterns of zeros, symmetry and order are kept.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def _is_symmetric(tensor: torch.Tensor) -> bool:
     return bool(torch.equal(part, part.T))
 
 
-def _rows_share_something(rows: torch.Tensor) -> bool:
+def _rows_share_property(rows: torch.Tensor) -> bool:
     """Whether all rows have the same sum or the same norm, as probabilities and normalized vectors have."""
     some = rows[:_PROBE_ROWS].double()
     for measure in (some.sum(1), some.square().sum(1)):
@@ -54,7 +53,7 @@ def _rows_share_something(rows: torch.Tensor) -> bool:
 
 
 def plan_for(tensor: torch.Tensor) -> CanaryPlan:
-    """Looks at one draw of an input and decides what may change without leaving the task's domain."""
+    """Decides from one draw of an input which changes stay within the task's domain."""
     if tensor.numel() < 2 or not tensor.is_contiguous() or tensor.dtype == torch.bool or tensor.is_complex():
         return CanaryPlan("none")
     if _is_symmetric(tensor):
@@ -68,13 +67,13 @@ def plan_for(tensor: torch.Tensor) -> CanaryPlan:
     if int((some == 0).sum()) * 4 >= some.numel():
         return CanaryPlan("swap")
     row_bytes = rows.shape[1] * tensor.element_size()
-    if rows.shape[0] > 1 and (row_bytes <= MAX_ROW_BYTES or _rows_share_something(rows)):
+    if rows.shape[0] > 1 and (row_bytes <= MAX_ROW_BYTES or _rows_share_property(rows)):
         return CanaryPlan("rows")
     return CanaryPlan("chunks")
 
 
 class Canary:
-    """Changes one input in place and can take the change back. Contiguous tensors only."""
+    """Changes one input in place and can undo the change. Contiguous tensors only."""
 
     def __init__(self, tensor: torch.Tensor, plan: CanaryPlan, rng: random.Random):
         self._flat = tensor.view(-1)
@@ -85,7 +84,7 @@ class Canary:
         self._undo: list[tuple[int, torch.Tensor]] = []
 
     def revert(self) -> list[tuple[int, int]]:
-        """Takes the last change back; (first element, elements) of every place touched."""
+        """Undoes the last change; returns (first element, elements) of every changed place."""
         touched = []
         for start, saved in reversed(self._undo):
             self._flat[start : start + saved.numel()] = saved
@@ -94,11 +93,11 @@ class Canary:
         return touched
 
     def forget(self) -> None:
-        """The tensor has new contents: there is nothing to take back."""
+        """Forgets the last change, because the tensor has new contents."""
         self._undo = []
 
     def apply(self) -> list[tuple[int, int]]:
-        """Makes a new secret change; (first element, elements) of every place touched."""
+        """Makes a new secret change; returns (first element, elements) of every changed place."""
         before = len(self._undo)
         if self._kind == "rows":
             self._copy_lines(ROWS, self._columns, aligned=True)

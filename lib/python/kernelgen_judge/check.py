@@ -1,4 +1,4 @@
-"""What a call left in the arena, held against what was expected."""
+"""Compares the outputs of a call in the arena with the expected ones."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from .task import Task
 from .values import Flat
 from .weights import SETS, Weights
 
-#: Outputs up to this size are compared in full even when only canaries were asked for: it costs next to nothing.
+#: Outputs up to this size are always compared in full, because that costs next to nothing.
 ALWAYS_FULL_BYTES = 64 << 20
 SAMPLE_BLOCKS = 64
 SAMPLE_ELEMENTS = 16384
-#: A sample knows the scale of an output less well than the whole does.
+#: Tolerance factor for samples, because the scale of an output is less certain from a sample.
 SAMPLE_SLACK = 2.0
 _MAX_NAMES = 8
 
 
 @dataclass(frozen=True)
 class _Report:
-    """What a Python runner says that ModelNew returned. Untrusted."""
+    """The description of what ModelNew returned, by a Python runner. Untrusted."""
 
     structure: Any
     tensors: list[tuple[str, tuple[int, ...]]]
@@ -94,7 +94,7 @@ class Checker:
         request: Mapping[str, Any],
         host: Memory | None = None,
     ):
-        """`host` is the arena with the report where that is another one than the tensors'."""
+        """`host` is the arena with the report, if the tensors are in another one."""
         self._task = task
         self._arena = arena
         self._stager = stager
@@ -124,9 +124,9 @@ class Checker:
         full = mode == "full" or self._full
         if full:
             self._take()
-        spoiled = self._spoiled()
-        if spoiled is not None:
-            return spoiled
+        corrupted = self._corrupted_memory()
+        if corrupted is not None:
+            return corrupted
         described = self._described()
         if described is not None:
             return described
@@ -146,8 +146,8 @@ class Checker:
             found.update(self._copy.bytes_of(private))
         return found.hexdigest()
 
-    def _spoiled(self) -> dict[str, Any] | None:
-        """Writes to memory that is not an output."""
+    def _corrupted_memory(self) -> dict[str, Any] | None:
+        """Finds writes to memory that is not an output."""
         broken = self._stager.padding.broken()
         if broken:
             self._stager.padding.fill()
@@ -163,7 +163,7 @@ class Checker:
     # -- Python targets -------------------------------------------------------------------------------------------
 
     def _described(self) -> dict[str, Any] | None:
-        """Whether a Python runner's description of its outputs fits; None if so, or if there is none."""
+        """Checks a Python runner's description of its outputs; None if it fits or there is none."""
         data = self._read_report()
         try:
             report = parse_report(data)
@@ -191,7 +191,7 @@ class Checker:
         return None
 
     def _read_report(self) -> bytes:
-        """A private copy of the report: no more than it announces."""
+        """A private copy of the report, of the size that it announces."""
         assert isinstance(self._host, Memory)
         for segment in self._report:
             memory = self._host.bytes_of(segment)
@@ -202,7 +202,7 @@ class Checker:
     # -- comparison -----------------------------------------------------------------------------------------------
 
     def _prepared(self, expected: Expected) -> compare.Expected:
-        """What does not depend on the candidate, worked out once for each answer of the reference."""
+        """The prepared expected outputs, computed once for each answer of the reference."""
         found = expected.prepared
         if found is None:
             found = compare.Expected(expected.outputs, self._float64(expected), self._tolerance)
@@ -251,7 +251,7 @@ class Checker:
         return found or self._compare_thoroughly(expected)
 
     def _no_booleans(self, expected: Expected) -> dict[str, Any] | None:
-        """Bytes other than 0 and 1 where booleans should be: torch must not look at them as such."""
+        """Finds booleans with bytes other than 0 and 1, which torch must not read as booleans."""
         for name, view in self._views.items():
             if view.dtype == torch.bool and view.numel() and int(view.view(torch.uint8).max()) > 1:
                 hint = self._hint(expected)
@@ -302,7 +302,7 @@ class Checker:
     # -- hints ----------------------------------------------------------------------------------------------------
 
     def _hint(self, expected: Expected) -> str:
-        """What else is known about a wrong output, to be added to the message."""
+        """Hints about a wrong output, for the message."""
         unwritten = self._unwritten()
         if unwritten:
             return "; " + unwritten
@@ -342,7 +342,7 @@ class Checker:
 
 
 def oracle_budget(request: Mapping[str, Any], device: Device) -> OracleBudget:
-    """What the load request allows for float64; on a device half of its free memory, whatever the request says."""
+    """The limits of the load request for float64; on a device always half of its free memory."""
     given, standard = request.get("budget") or {}, OracleBudget()
     seconds = float(given.get("float64_seconds", standard.seconds))
     if isinstance(device, GpuDevice):
@@ -351,7 +351,7 @@ def oracle_budget(request: Mapping[str, Any], device: Device) -> OracleBudget:
 
 
 def requested_tolerance(task: Task, request: Mapping[str, Any]) -> compare.Tolerance | None:
-    """The tolerance of the request where it differs from the defaults; None lets the dtype decide."""
+    """The tolerance of the request if it differs from the defaults; None means by dtype."""
     rtol, atol = request.get("rtol"), request.get("atol")
     if rtol is None and atol is None:
         return None

@@ -1,4 +1,4 @@
-"""Whether a candidate's outputs are the reference's.
+"""Decides whether a candidate's outputs equal the reference's.
 
 The rule, for every element of every floating output (c candidate, r reference):
 
@@ -8,8 +8,8 @@ The rule, for every element of every floating output (c candidate, r reference):
 give 64 elements. They are compared on their own scale when they differ in scale: when the rms of the dense rows (at least
 half of the elements not exactly zero) spans more than a factor of 8. A sparse row (a ReLU that is nearly all zero) then
 still uses the rms of the whole output if that is larger, because its error comes from values that were cut away. The
-scale of a row never falls below 2^-20 of the whole output's. And nobody must be closer to the reference than the
-reference is to the truth: with a float64 result at hand, the scale (of the row, or of the whole output) is raised until 8
+scale of a row never falls below 2^-20 of the whole output's. No candidate must be closer to the reference than the reference is
+to the truth: with a float64 result, the scale (of the row, or of the whole output) is raised until 8
 times the largest own error there is allowed, but to no more than 8 times the rms of the whole output.
 
 NaN and infinities must stand in the same places, with the same sign. Integers and booleans are equal or wrong. Shape,
@@ -20,9 +20,9 @@ The float64 rule, where a float64 result r64 exists, for each output as a whole:
 
     rms(c - r64) / rms(r64)  <=  max(float64_multiple * rms(r - r64) / rms(r64),  floor)
 
-with a multiple of 256 and a floor of 8 eps for float32, 8 and 1 eps for float16 and bfloat16. Few elements say little of
-how well the reference computes (a loss is one number, and that is right to its last bit by luck): below 64 elements its
-error counts as no less than rounding costs on average, 0.2 eps. What was measured (more in
+with a multiple of 256 and a floor of 8 eps for float32, 8 and 1 eps for float16 and bfloat16. Few elements say little about the
+reference's error (a loss is one number, which may be exact by luck): below 64 elements its error counts as at least the average
+rounding error, 0.2 eps. Measurements (more in
 docs/measurements/tolerances.md; tests/python/test_compare.py repeats it), as multiples of the reference's own error:
     plain sequential float32 sum over 65536 elements    64 to 71 (torch.rand), 29 to 33 (torch.randn)
     the same with inputs rounded to TF32                1266 to 1517 (torch.randn)
@@ -88,7 +88,7 @@ class OutputError:
     float64_error: float | None = None
     reference_float64_error: float | None = None
     kernelbench_allclose: bool = False
-    #: Not in JSON: whether this output alone refuses the answer.
+    #: True if this output makes the answer wrong. Not in JSON.
     wrong: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -96,7 +96,7 @@ class OutputError:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinities: they become the largest double."""
+    """The number for JSON, which has no infinities: they become the largest double."""
     if isinstance(value, float) and not math.isfinite(value):
         return 1.7976931348623157e308
     return value
@@ -104,7 +104,8 @@ def _finite(value: Any) -> Any:
 
 @dataclass
 class Comparison:
-    """The answer. `kind` is "correct" or "accuracy"; `detail` is "", "mismatch", "nan", "shape", "dtype" or "structure"."""
+    """The result of a comparison. `kind` is "correct" or "accuracy"; `detail` is "", "mismatch", "nan", "shape", "dtype" or
+    "structure"."""
 
     kind: str = "correct"
     detail: str = ""
@@ -393,7 +394,7 @@ def _compare_floats(target: _Target, values: torch.Tensor, error: OutputError) -
 
 
 def _note_worst(worst: _Worst, gap: torch.Tensor, allowed: torch.Tensor, start: int) -> None:
-    """Updates the worst element and the count of wrong ones; an error of zero is right even where none is allowed."""
+    """Updates the worst element and the count of wrong ones. An error of zero is right even if the allowed error is zero."""
     scaled = gap.div_(allowed).nan_to_num_(nan=0.0)
     top = float(scaled.max())
     if top > worst.scaled:

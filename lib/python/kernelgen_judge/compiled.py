@@ -1,6 +1,6 @@
-"""The reference as torch.compile builds it: whether it still gives the reference's answers, and calls to be timed.
+"""The reference as torch.compile builds it: checks its answers, and times its calls.
 
-Only for a judge that ends with the answer. What torch.compile leaves behind in a process (settings, threads, memory, whatever
+Only for a judge that ends afterwards. What torch.compile leaves behind in a process (settings, threads, memory, whatever
 the task's code does while it is traced) must not reach the reference that candidates are compared with.
 """
 
@@ -26,50 +26,51 @@ from .timing import TimedReference
 from .values import Flat
 from .weights import Weights
 
-#: What is asked for, and the mode of torch.compile.
+#: Kind of baseline -> mode of torch.compile.
 MODES: dict[str, str | None] = {"compile": None, "compile-max-autotune": "max-autotune"}
-#: Before any timing: new inputs, the same once more, new ones. A graph that is recorded on a later call is right then, too.
+#: Whether inputs are repeated in each of the checked calls before timing. Several calls, because a graph may be recorded on a
+#: later one.
 _CHECKED_CALLS = (False, True, False)
 _CACHES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
 _MAX_REASON = 400
 
 
 class NoBaseline(Exception):
-    """Why there is no time, in one line."""
+    """There is no time for this baseline; the message is the reason in one line."""
 
 
 class _OverBudget(BaseException):
-    """The time is over. Not an Exception: compilers turn those into errors of their own, or go on without what failed."""
+    """The time is over. It is no Exception, because compilers catch those and report other errors or go on."""
 
 
 @contextlib.contextmanager
 def _within(seconds: float) -> Iterator[None]:
-    """NoBaseline once the time is over; what holds the interpreter longer is the worker's to end."""
-    rang = False
+    """A context that raises NoBaseline once the time is over. The worker ends a judge that is stuck outside Python."""
+    expired = False
 
     def ring(*_: Any) -> None:
-        nonlocal rang
-        rang = True
+        nonlocal expired
+        expired = True
         raise _OverBudget
 
     before = signal.signal(signal.SIGALRM, ring)
-    # Again every second: one might be lost in code that catches everything.
+    # The signal repeats every second, because one might be lost in code that catches everything.
     signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
     try:
         yield
     except BaseException:
-        if not rang:
+        if not expired:
             raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, before)
-    # Whatever became of it on its way.
-    if rang:
+    # The exception may have been turned into another one.
+    if expired:
         raise NoBaseline(f"compiling and checking it took more than the {seconds:g} s allowed")
 
 
 def obstacle(task: Task) -> str:
-    """Why a compiled reference of this task could not be held against the eager one; "" where it can."""
+    """The reason why a compiled reference of this task cannot be compared with the eager one; "" if it can."""
     if task.randomness != "none":
         # Compiled code draws in another order, or from another generator.
         return "forward() draws random numbers, which compiled code draws otherwise"
@@ -79,13 +80,13 @@ def obstacle(task: Task) -> str:
 
 
 def _prepare_process(cache_dir: str) -> None:
-    """Before anything of the compiler's is imported: where it keeps things, and that it starts no processes which stay."""
+    """Sets the compiler's directories and forbids lasting processes. Call it before the compiler is imported."""
     for variable, name in _CACHES.items():
         path = os.path.join(cache_dir, name)
         os.makedirs(path, exist_ok=True)
         os.environ[variable] = path
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-    # The C++ compiler ends with this process, however that one ends.
+    # In a process group, C++ compilers can be killed together with this process.
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
 
@@ -101,7 +102,7 @@ class CompiledReference:
         self._eager = weights.get(weights.current).timed
         self.timed: TimedReference = weights.rebuilt(weights.current)
         self._plain = self.timed.reference.module
-        #: What the eager one's last call left of the state that calls change.
+        #: State of the module after the last call of the eager reference.
         self._left = Flat({"list": []})
 
     def build(self, mode: str | None, cache_dir: str, seconds: float) -> None:
@@ -112,7 +113,7 @@ class CompiledReference:
         if isinstance(self._task.device, GpuDevice):
             # No runner is alive, and what autotuning tries needs memory.
             self._task.device.limit_torch(self._task.device.free_bytes())
-        # The first answer comes from a process in which nothing was compiled.
+        # The first answer is computed before anything is compiled.
         self._stage(repeat=False)
         with _within(seconds), self._failing():
             _prepare_process(cache_dir)
@@ -125,12 +126,12 @@ class CompiledReference:
                 if number:
                     self._stage(repeat)
                 self._compare()
-        # The compiler brought a million objects along: a collector that looks through them takes 30 ms of a timed call.
+        # The compiler creates a million objects; scanning them in the garbage collector would add 30 ms to a timed call.
         gc.collect()
         gc.freeze()
 
     def check(self) -> None:
-        """Compares one more call: those that were timed must not have been others. Raises NoBaseline."""
+        """Compares one more call after the timed ones. Raises NoBaseline."""
         self._stage(repeat=False)
         with self._failing():
             self._compare()
@@ -148,7 +149,7 @@ class CompiledReference:
     def _stage(self, repeat: bool) -> None:
         self._stager.stage(self._eager, self._weight_set, "own", None, repeat, False)
         if not repeat:
-            # This comes first: every other call of the reference, in float64 as well, puts the state back before it.
+            # This comes first, because every other call of the reference, in float64 as well, restores the state.
             self._left = _state_of(self._eager.reference.module, set(self._task.mutated_state))
 
     def _compare(self) -> None:
@@ -168,7 +169,7 @@ class CompiledReference:
             raise NoBaseline(one_line(f"the compiled reference gives other answers: {message}", _MAX_REASON))
 
     def _other_state(self) -> str:
-        """What forward() left in the module (running statistics), held against what the eager one left."""
+        """Compares the state that forward() left in the module (running statistics) with that of the eager reference."""
         return Expected(self._left).compare(_state_of(self._plain, set(self._left.tensors)).tensors).message
 
 

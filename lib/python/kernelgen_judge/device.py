@@ -1,7 +1,7 @@
-"""Where a task's tensors live: the CPU, or a GPU. What differs between the two and is not about time or comparison.
+"""The device of a task's tensors: the CPU, or a GPU. Differences between the two, except for timing and comparison, are here.
 
 On a GPU there are two kinds of memory: torch's, which stays in this process, and the exchange arena, which is allocated
-through gpu.h and handed to runners. No tensor of torch's is ever handed over.
+through gpu.h and handed to runners. Tensors of torch are never shared with runners.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from .module_state import state_tensors
 from .device_probe import PROBE_BYTES, DeviceProbe
 from .values import move_with_strides
 
-#: What a process on the device needs before it has allocated anything: its context, and torch's kernels.
+#: Device memory of a process before its first allocation: its context, and torch's kernels.
 PROCESS_BYTES = 3 << 29
-#: Processes of ours on the device besides the judge and its probe: a runner that waits for a candidate.
+#: Number of own processes on the device besides the judge and its probe: a standby runner.
 _OTHER_PROCESSES = 1
-#: Foreign memory is mentioned when it is more than one part in so many of the device's memory.
-_WORTH_A_WORD = 16
+#: Foreign memory is reported if it is more than one part in this many of the device's memory.
+_REPORT_DIVISOR = 16
 _MAX_MOVES = 8
-#: Asking the management library takes longer than many a call; heat does not come and go in such a time.
+#: Interval for reading clocks: a query of the management library takes longer than many calls, and temperature changes slowly.
 _CLOCKS_SECONDS = 0.01
-#: Multiprocessors that run at less than this share of their fastest clock have been slowed down by what came before.
+#: Multiprocessors below this share of their fastest clock count as slowed down by earlier work.
 _FULL_SPEED = 0.99
-#: How long a power cap remembers: on an H200, a call of 24 ms took 24.4 ms right after another one, 23.0 ms after 10 ms,
-#: 22.7 ms after 50 ms and after 200 ms.
+#: Time for which a power cap affects later calls: on an H200, a call of 24 ms took 24.4 ms right after another one, 23.0 ms after
+#: 10 ms, 22.7 ms after 50 ms and after 200 ms.
 _RECOVERY_SECONDS = 0.05
 #: Architectures that compute float64 at half or more of float32's rate; others at 1/32 or 1/64.
 _FULL_RATE_FLOAT64 = frozenset({"sm_60", "sm_70", "sm_80", "sm_90", "sm_100"})
 
 
 class Device:
-    """The CPU: everything is there already, and nothing is ever in flight."""
+    """The CPU, on which nothing has to be moved or waited for."""
 
     torch = torch.device("cpu")
     gpu: Gpu | None = None
     #: Names the kind of device in cached findings; "" is the CPU.
     label = ""
-    #: float64 at a rate that is worth speaking of.
+    #: True if float64 is not much slower than float32.
     has_fast_float64 = True
 
     @property
@@ -55,7 +55,7 @@ class Device:
         return self.gpu is not None
 
     def drawing(self) -> contextlib.AbstractContextManager[Any]:
-        """Inside, torch's factories make their tensors on the device."""
+        """A context in which torch's factories make their tensors on the device."""
         return contextlib.nullcontext()
 
     def move(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -67,34 +67,34 @@ class Device:
         return module
 
     def synchronize(self) -> None:
-        """Waits until all work is done; raises what failed in it."""
+        """Waits until all work is done. Raises its failures."""
 
     def apply_flags(self, precision: str) -> None:
-        """Sets what a precision class says."""
+        """Sets the flags of a precision class."""
         precision_class.apply_flags(precision)
 
     @contextlib.contextmanager
     def watching_memory(self) -> Iterator[list[int]]:
-        """Puts the most bytes that were allocated inside, beyond those before, into the list; nothing on the CPU."""
+        """A context that appends the peak of bytes allocated inside it to the list; nothing on the CPU."""
         yield []
 
     def release_cache(self) -> None:
-        """Gives back what torch keeps for later."""
+        """Releases torch's cached memory."""
 
     def memory_advice(self) -> str:
-        """What helps where memory ran out."""
+        """Advice for the case that memory ran out."""
         return "take smaller inputs"
 
     def use(self) -> dict[str, int]:
-        """What foreign processes hold of the device, and how often they delayed a probe; empty on the CPU."""
+        """Memory of the device that foreign processes hold, and the number of probes that they delayed; empty on the CPU."""
         return {}
 
     def clocks(self) -> Clocks | None:
-        """Its clocks now; None where they are unknown, as on a CPU."""
+        """Its current clocks; None if they are unknown, as on a CPU."""
         return None
 
     def recover(self) -> None:
-        """Lets it rest where what it did before slows it down."""
+        """Pauses if earlier work slows the device down."""
 
 
 CPU = Device()
@@ -110,13 +110,13 @@ class GpuDevice(Device):
         self._on_cuda = self.torch.type == "cuda"
         self._clocks: tuple[float, Clocks | None] = (float("-inf"), None)
         self._fastest_mhz = 0
-        #: Whether it was ever seen to run slower than that.
+        #: True if it was ever seen to run slower than that.
         self._slows_down = False
         self._graph_place: tuple[Any, Any] | None = None
         self._probe: DeviceProbe | None = None
-        #: Bytes of the arena, which torch knows nothing of.
+        #: Bytes of the arena, which is not allocated by torch.
         self.shared_bytes = 0
-        #: What is left for a candidate once there is an arena.
+        #: Bytes that are left for a candidate once there is an arena.
         self.runner_bytes = 0
         self.has_fast_float64 = not self._on_cuda or gpu.facts.architecture in _FULL_RATE_FLOAT64
 
@@ -153,7 +153,7 @@ class GpuDevice(Device):
         self._probe = DeviceProbe(program, self.gpu.facts.uuid)
 
     def probe(self) -> None:
-        """Lets another process use the device, as it is before a call of the candidate; see device_probe."""
+        """Lets another process use the device, which also happens before a call of the candidate; see device_probe."""
         if self._probe is not None:
             self.gpu.synchronize()
             self.recover()
@@ -180,7 +180,7 @@ class GpuDevice(Device):
         """Free bytes; torch's cache does not count as free."""
         return self.gpu.memory()[0]
 
-    def others_bytes(self) -> int:
+    def foreign_bytes(self) -> int:
         """Bytes that are neither free nor needed by this judge and its processes: a lower bound of what foreign processes hold."""
         free, total = self.gpu.memory()
         own = self.shared_bytes
@@ -189,9 +189,9 @@ class GpuDevice(Device):
         return max(0, total - free - own)
 
     def memory_advice(self) -> str:
-        others, total = self.others_bytes(), self.gpu.memory()[1]
+        others, total = self.foreign_bytes(), self.gpu.memory()[1]
         ways = f"choose another GPU, or {super().memory_advice()}"
-        if others <= total // _WORTH_A_WORD:
+        if others <= total // _REPORT_DIVISOR:
             return ways
         return f"other processes hold {gib(others)} of its {gib(total)}: end them (`nvidia-smi` lists them), {ways}"
 
@@ -199,14 +199,14 @@ class GpuDevice(Device):
         probes, delayed = (self._probe.count, self._probe.delayed) if self._probe is not None else (0, 0)
         return {
             "total_bytes": self.gpu.memory()[1],
-            "others_bytes": self.others_bytes(),
+            "foreign_bytes": self.foreign_bytes(),
             "runner_bytes": self.runner_bytes,
             "probes": probes,
             "delayed_probes": delayed,
         }
 
     def limit_torch(self, more: int) -> None:
-        """Lets torch take `more` bytes beyond what it has: the rest of the device is for runners."""
+        """Limits torch to `more` bytes beyond what it has, because the rest of the device is for runners."""
         if self._on_cuda:
             total = self.gpu.memory()[1]
             share = (torch.cuda.memory_reserved() + more) / total
@@ -228,19 +228,20 @@ class GpuDevice(Device):
         return clocks.multiprocessor_mhz >= _FULL_SPEED * self._fastest_mhz
 
     def watch_speed(self) -> None:
-        """Right after work that may have cost the device its clocks."""
+        """Notes the clocks right after work that may have lowered them."""
         self._read_clocks()
 
     def recover(self) -> None:
-        """A call right after 24 ms of float32 products takes 7 % longer than one after a pause: whichever of reference and
-        candidate has the heavier work before it would pay for it. The clock cannot be waited for: it is back long before
+        """Pauses if earlier work slows the device down. A call right after 24 ms of float32 products takes 7 % longer than one
+        after a pause, so either the reference or the candidate would be at a disadvantage. The clock cannot be waited for: it is
+        back long before
         the power that a call may draw is. The device must be idle."""
         if not self._slows_down:
             return
         time.sleep(_RECOVERY_SECONDS)
         clocks = self._read_clocks()
         if clocks is not None and not self._at_full_speed(clocks):
-            # It is warm, or shares its power with others: this is what it can do now.
+            # The device is warm, or shares its power with others, so this is its fastest clock now.
             self._fastest_mhz, self._slows_down = clocks.multiprocessor_mhz, False
 
     def graph_place(self) -> tuple[Any, Any]:

@@ -1,8 +1,8 @@
-"""Tensors in memory of a device: the exchange arena, and copies of the judge's own that are laid out alike.
+"""Tensors in memory of a device: the exchange arena, and private copies of the judge with the same layout.
 
-A launch costs microseconds and a wait for a number tens of them, whatever the size, so nothing here goes tensor by tensor
-where it can go range by range, and comparisons answer with a flag that stays on the device until the judge has
-collected all of them. All memories of a session have the same secret in their padding: neighbouring tensors can be copied
+A launch costs microseconds and waiting for a number costs tens of them, whatever the size. So work goes range by range instead of
+tensor by tensor, and comparisons return flags that stay on the device until the judge reads all of them. All memories of a
+session have the same secret in their padding: neighbouring tensors can be copied
 and compared as one range.
 """
 
@@ -24,7 +24,7 @@ _COMPARE_WORDS = 1 << 26
 
 
 class Secret:
-    """What fills the padding of one session: the same bytes from the start of every range."""
+    """The contents of the padding in one session: the same bytes from the start of every range."""
 
     def __init__(self, device: Device):
         # No range is longer: a guard on either side of a tensor that ends anywhere in a page.
@@ -32,7 +32,7 @@ class Secret:
 
 
 def differs(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
-    """Whether two uint8 tensors differ, as a boolean on the device that has not been waited for yet."""
+    """A boolean on the device that tells whether two uint8 tensors differ. It is not waited for."""
     count = left.numel()
     whole = count - count % _WORD_BYTES
     if whole == 0 or (left.data_ptr() | right.data_ptr()) % _WORD_BYTES:
@@ -46,7 +46,7 @@ def differs(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     return flags[0] if len(flags) == 1 else torch.stack(flags).any()
 
 
-def raised(flags: Sequence[torch.Tensor]) -> list[bool]:
+def read_flags(flags: Sequence[torch.Tensor]) -> list[bool]:
     """The flags, read with one wait."""
     return torch.stack(list(flags)).tolist() if flags else []
 
@@ -55,7 +55,7 @@ class DeviceMemory(Placed):
     """Memory of a device with a secret between its tensors."""
 
     def __init__(self, layout: Layout, whole: torch.Tensor, secret: Secret):
-        """`whole` spans the memory and keeps it alive if torch owns it."""
+        """`whole` spans the memory, and keeps it alive if torch owns it."""
         super().__init__(layout, whole[: layout.total_bytes])
         self.secret = secret
         self.fill_padding()
@@ -113,21 +113,21 @@ class Mirror:
             target.copy_(source)
 
     def flags(self) -> list[torch.Tensor]:
-        """For each range whether the arena differs."""
+        """Flags that tell for each range whether the arena differs."""
         return [differs(left, right) for left, right in self._ranges]
 
     def differing(self) -> list[tuple[Segment, Segment]]:
-        """The tensors that differ in the arena, padding aside."""
+        """The tensors that differ in the arena. Padding does not count."""
         found: list[tuple[Segment, Segment]] = []
-        for run, flag in zip(self._runs, raised(self.flags())):
+        for run, flag in zip(self._runs, read_flags(self.flags())):
             if flag:
                 each = [differs(self._arena.raw(left), self._copy.raw(right)) for left, right in run]
-                found += [pair for pair, different in zip(run, raised(each)) if different]
+                found += [pair for pair, different in zip(run, read_flags(each)) if different]
         return found
 
 
 class DevicePadding:
-    """The padding of an arena, looked at all at once."""
+    """Checks all padding of an arena at once."""
 
     def __init__(self, memory: DeviceMemory):
         self._places = memory.paddings()
@@ -142,11 +142,11 @@ class DevicePadding:
         self._memory._all.index_copy_(0, self._index, self._wanted)
 
     def flag(self) -> torch.Tensor:
-        """Whether anything is not as it was filled."""
+        """A flag that tells whether any padding was overwritten."""
         return (self._memory._all.index_select(0, self._index) != self._wanted).any()
 
     def broken(self) -> list[str]:
-        """Names of the tensors whose padding was overwritten."""
+        """Names of the tensors with overwritten padding."""
         differing = (self._memory._all.index_select(0, self._index) != self._wanted).cpu()
         names, position = [], 0
         for segment, _, length in self._places:
@@ -157,7 +157,7 @@ class DevicePadding:
 
 
 def private_memory(device: Device, layout: Layout, name: str, secret: Secret | None) -> Memory | DeviceMemory:
-    """Memory of the judge's own, of the kind that the arena is: on a device if there is a secret."""
+    """Private memory of the judge, of the same kind as the arena: on a device if there is a secret."""
     if secret is None:
         return Memory.private(layout, name)
     return DeviceMemory.private(layout, device, secret)

@@ -1,8 +1,8 @@
 """A second process that asks for a little work on the device right before each timed call of the reference.
 
 The candidate is called right after the judge has worked, that is, after the device switched from one process to another, and
-such a switch places the blocks of the next kernels anew. A reference that follows work of its own process finds its blocks
-elsewhere: cuDNN's persistent kernels of 8 blocks took 9 % longer there. The probe causes the same switch before the reference.
+such a switch changes the placement of the blocks of the next kernels. Without it a reference would have another placement:
+cuDNN's persistent kernels of 8 blocks took 9 % longer there. The probe causes the same switch before the reference.
 
 While the probe runs, no other process of ours uses the device. A probe that has to wait therefore shows that a foreign process
 works there: a device gives its processes slices of about 2 ms in turn, and a probe alone is answered within some tens of
@@ -35,9 +35,9 @@ class DeviceProbe:
         except OSError as error:
             raise TaskError(f"{program}: {error.strerror}", "missing_tool") from None
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._ask, self._told = self._process.stdin.fileno(), self._process.stdout.fileno()
+        self._ask, self._answers = self._process.stdin.fileno(), self._process.stdout.fileno()
         self._ready = False
-        #: The number of probes so far, and of those that were delayed by a foreign process.
+        #: Number of probes so far, and of those that a foreign process delayed.
         self.count = self.delayed = 0
 
     def run(self) -> None:
@@ -54,8 +54,8 @@ class DeviceProbe:
         self.delayed += waited > DELAYED_NS
 
     def _read(self, count: int) -> bytes:
-        """An answer; it comes in one piece."""
-        answer = os.read(self._told, count)
+        """Reads a reply, which comes in one piece."""
+        answer = os.read(self._answers, count)
         if len(answer) == count:
             return answer
         _, said = self._process.communicate()

@@ -1,4 +1,4 @@
-"""Input distributions: the task's own under a secret seed, and transforms of it that keep what the task relies on.
+"""Input distributions: the task's own under a secret seed, and transforms that keep the properties the task relies on.
 
 A transform keeps dtype, shape, strides, value set (integers, booleans and few-valued floats are left alone), the pattern
 of exact zeros and of non-finite values, symmetry, row sums (probabilities), and equality of inputs that are equal. It does
@@ -25,7 +25,7 @@ _SAMPLE = 1 << 22
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """What was found about one input tensor; holds for every seed that was looked at."""
+    """Facts about one input tensor that hold for both seeds."""
 
     name: str
     #: "free": any transform; "elementwise": only maps of single elements; "rows": only rearrangement within rows;
@@ -40,7 +40,7 @@ class TensorFacts:
     maximum: float = 0.0
     mean: float = 0.0
     deviation: float = 0.0
-    #: An earlier input with the same contents: both are transformed alike.
+    #: Name of an earlier input with the same contents, which is transformed in the same way.
     same_as: str = ""
 
     @staticmethod
@@ -64,7 +64,7 @@ def _has_constant_row_sums(tensor: torch.Tensor) -> bool:
     sums = _row_sums(tensor)
     precise = 1e-4 if tensor.dtype in (torch.float32, torch.float64) else 1e-2
     first = float(sums.reshape(-1)[0])
-    # One row alone has a constant sum whatever it is; 1 is the sum that means something.
+    # A single row always has a constant sum; only the sum 1 has a meaning.
     if sums.numel() == 1 and abs(first - 1.0) > precise:
         return False
     return first > 0 and bool(((sums - first).abs() <= precise * first).all())
@@ -205,7 +205,7 @@ _FREE = frozenset({"free"})
 _ELEMENTWISE = frozenset({"free", "elementwise"})
 _ROWS = frozenset({"rows"})
 
-#: In the order in which they tell most; admission stops where its time is over.
+#: Rules by transform, the most informative first, because admission may run out of time.
 _RULES: dict[str, list[_Rule]] = {
     "zero_mean": [_Rule(_zero_mean, _ELEMENTWISE, _shifted), _Rule(_sharpen, _ROWS, _always)],
     "negate": [_Rule(_negate, _ELEMENTWISE, _always)],
@@ -227,10 +227,10 @@ def _rule_for(name: str, shape: torch.Size, facts: TensorFacts) -> _Rule | None:
 
 
 def applicable(task: Task, facts: list[TensorFacts]) -> list[str]:
-    """Names of the transforms that change at least one input, most telling first."""
+    """Names of the transforms that change at least one input, the most informative first."""
     shapes = {spec.name: torch.Size(spec.shape) for spec in task.inputs}
     names = [name for name in TRANSFORMS if any(_rule_for(name, shapes[item.name], item) for item in facts)]
-    # "sharpen" stands alone only where nothing else carried it.
+    # "sharpen" counts on its own only if no other transform applies.
     return names if names == ["sharpen"] else [name for name in names if name != "sharpen"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-#: The code of a TaskError for memory that ran out: elsewhere, or a little later, the task may work.
+#: The code of a TaskError for a lack of memory. On another machine, or later, the task may work.
 OUT_OF_MEMORY = "out_of_memory"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _ALLOCATION = re.compile(r"(can't allocate memory|not enough memory|out of memory|Cannot allocate memory|_STATUS_ALLOC_FAILED)", re.I)
@@ -17,7 +17,7 @@ def one_line(text: object, limit: int = 400) -> str:
 
 
 def gib(count: float) -> str:
-    """Bytes as a person reads them."""
+    """A number of bytes for a person."""
     return f"{count / (1 << 30):.3g} GiB"
 
 
@@ -31,12 +31,12 @@ class TaskError(Exception):
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an exception says that memory ran out (torch raises RuntimeError for it on the CPU)."""
+    """True if an exception reports a lack of memory (torch raises RuntimeError for it on the CPU)."""
     return isinstance(error, MemoryError) or bool(_ALLOCATION.search(str(error)))
 
 
 def lacking_memory(doing: str, error: object) -> TaskError:
-    """For memory that ran out: how much was asked for and was free, without the allocator's advice."""
+    """The message for a lack of memory: the requested and the free bytes, without the allocator's advice."""
     told = str(error).split(" is free.")
     text = told[0] + " is free" if len(told) > 1 else told[0]
     return TaskError(f"{doing}: needs more memory than there is: {text}", OUT_OF_MEMORY)

@@ -1,8 +1,8 @@
-"""The exchange arena: where every tensor of a task lies in the memory that judge and runner share.
+"""The exchange arena: the layout of all tensors of a task in the memory that judge and runner share.
 
 Each tensor has a page-aligned segment of its own and lies at its end, so that one step past it meets the guard page that
-runners map behind it. The rest of the segment is padding with a secret pattern. Whatever is read from the arena may be
-changing while it is read: outputs are copied out before they are looked at.
+runners map behind it. The rest of the segment is padding with a secret pattern. The contents of the arena may change while they
+are read, so outputs are copied before they are checked.
 
 Memory of a device has no guard pages: there every tensor lies page-aligned between two pages of padding or more, and the
 report, which a device cannot write, has an arena of its own in the host's memory. See device_memory.
@@ -181,7 +181,7 @@ def same_bytes(left: int, right: int, count: int) -> bool:
 
 
 class Padding:
-    """Fills the arena's padding with a secret, and tells whether it is still there."""
+    """Fills the arena's padding with a secret, and checks whether it is intact."""
 
     def __init__(self, memory: Memory):
         self._memory = memory
@@ -195,7 +195,7 @@ class Padding:
             ctypes.memmove(address, self._address, length)
 
     def broken(self) -> list[str]:
-        """Names of the tensors whose padding was overwritten."""
+        """Names of the tensors with overwritten padding."""
         names = [s.name for s, address, length in self._places if not same_bytes(address, self._address, length)]
         return list(dict.fromkeys(names))
 

@@ -1,4 +1,4 @@
-"""What a ModelNew holds, as its runner exported it: read strictly, because a candidate may have written it."""
+"""The state of a ModelNew as its runner exported it. It is parsed strictly, because a candidate may have written it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call left in the arena, where that is memory of a device: the same judgement with few passes and few waits."""
+"""Compares the outputs of a call in the memory of a device, by the same rules but with few passes and few waits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernelgen_common import dtypes
 
 from . import compare
 from .check import SAMPLE_BLOCKS, SAMPLE_ELEMENTS, SAMPLE_SLACK, Checker, _outcome
-from .device_memory import raised
+from .device_memory import read_flags
 from .errors import is_out_of_memory
 from .exchange import Layout, Placed, Segment
 from .gpu_quick import GpuQuickComparer
@@ -28,7 +28,7 @@ _HASH_ROWS = 4096
 
 
 class Digest:
-    """A digest that is computed where the data is. Another one for every object: its key is secret.
+    """A digest that is computed on the device. Every object has its own secret key.
 
     Rows of 32-bit words are hashed by two random linear functions modulo 2^64 of which the upper halves count (any two
     different rows agree with probability 2^-62), their hashes by SHA-256.
@@ -59,11 +59,11 @@ class Digest:
 
 
 class LastJudgement:
-    """What became of the outputs that were looked at last: a failing call is repeated, and the same bytes for the same
-    inputs need no second thorough look. It takes a quarter of a second for gigabytes, a digest a tenth of that."""
+    """The result of the last comparison. A failing call is repeated, and the same bytes for the same inputs need no second full
+    comparison: that takes a quarter of a second for gigabytes, and a digest a tenth of it."""
 
     def __init__(self) -> None:
-        #: Not kept alive: an answer may be gigabytes.
+        #: A weak reference, because an answer may have gigabytes.
         self._expected: Callable[[], Expected | None] = lambda: None
         self._digest = ""
         self._outcome: dict[str, Any] = {}
@@ -79,9 +79,9 @@ class LastJudgement:
 
 
 class GpuChecker(Checker):
-    """A Checker whose arena is memory of a device."""
+    """A Checker for an arena in memory of a device."""
 
-    #: Comparing so much costs less than looking at samples of it tensor by tensor.
+    #: Comparing this many bytes costs less than checking samples tensor by tensor.
     always_full_bytes = 256 << 20
 
     def __init__(self, *arguments: Any) -> None:
@@ -117,12 +117,12 @@ class GpuChecker(Checker):
     def digest(self) -> str:
         return self._digest.of([self._arena.raw(segment) for segment in self._segments])
 
-    def _spoiled(self) -> dict[str, Any] | None:
+    def _corrupted_memory(self) -> dict[str, Any] | None:
         """Checks all protected memory with one wait; names are looked up only when something was overwritten."""
         stager, weights = self._stager, self._weights
         assert isinstance(stager, GpuStager) and isinstance(weights, GpuWeights)
-        if any(raised([*stager.flags(), *weights.flags()])):
-            return super()._spoiled()
+        if any(read_flags([*stager.flags(), *weights.flags()])):
+            return super()._corrupted_memory()
         stager.unchanged()
         return None
 
@@ -134,9 +134,9 @@ class GpuChecker(Checker):
             if accepted is not None:
                 return _outcome("correct", "", "", [error.to_json() for error in accepted])
         known = self._last.of(self.digest()) if self._last.about(expected) else None
-        return known or self._look_thoroughly(expected)
+        return known or self._compare_unknown(expected)
 
-    def _look_thoroughly(self, expected: Expected) -> dict[str, Any]:
+    def _compare_unknown(self, expected: Expected) -> dict[str, Any]:
         try:
             self._settle()
             outcome = self._no_booleans(expected) or self._compare_thoroughly(expected)
@@ -151,7 +151,7 @@ class GpuChecker(Checker):
             self._views = self._arena_views
 
     def _needs_float64(self, expected: Expected) -> bool:
-        """Whether the float64 rule has something to say, which the quick look does not know."""
+        """True if the float64 rule applies, which the quick comparison does not check."""
         if expected.prepared is None:
             return self._wants_float64(expected)
         return any(target.oracle is not None for target in expected.prepared.targets.values())

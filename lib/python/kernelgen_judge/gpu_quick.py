@@ -1,10 +1,10 @@
-"""The quick look at outputs (see quick) on a GPU: few passes over large chunks, and one wait for all their numbers.
+"""The quick comparison of outputs (see quick) on a GPU: few passes over large chunks, and one wait for all results.
 
-A pass reads as fast as memory does and intermediate results cost as much as inputs, so the first look only asks for the
-largest gap. Where that is within the least absolute allowance of any row, everything is right, and the recorded share of
-the tolerance is the most that it can be; else a second look multiplies the rule out. Where the last answer was equal to
-the reference's, the next one will be, which half of the first look's passes can tell. Each element of the candidate is
-read once by the look that accepts it, so a candidate that is still writing gains nothing.
+A pass is limited by memory bandwidth and intermediate results cost as much as inputs, so the first pass only computes the largest
+difference. Where that is within the least absolute allowance of any row, everything is right, and the recorded share of the
+tolerance is an upper bound; else a second pass evaluates the rule exactly. If the last answer was equal to the reference's, the
+next one probably is, which takes half as many passes to check. The accepting pass reads each element of the candidate once, so a
+candidate that is still writing gains nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .stage import Expected
 CHUNK = 1 << 26
 _HALF = (torch.float16, torch.bfloat16)
 _WORKABLE = (torch.float32, *_HALF)
-#: The absolute allowance may be used up to this part by the first look: its own rounding is far below the rest.
+#: The first pass accepts up to this share of the absolute tolerance; its own rounding is far below the rest.
 _SAFE = 0.999
 
 
@@ -46,7 +46,7 @@ class _Look:
 
 
 class GpuQuickComparer:
-    """Keeps its working memory between calls. One thread."""
+    """The quick comparison. It keeps its working memory between calls. One thread."""
 
     def __init__(self, tolerance: Tolerance | None, chunk: int = CHUNK):
         self._tolerance = tolerance
@@ -105,7 +105,7 @@ class GpuQuickComparer:
         doubtful = []
         for index, look in enumerate(looks):
             largest, total, look.least = read[3 * index : 3 * index + 3]
-            # A NaN or an infinity anywhere makes the sum one.
+            # The sum is NaN or infinite if any element is.
             if not math.isfinite(total) or not math.isfinite(look.least):
                 return False
             look.error.max_abs, look.error.mean_abs = largest, total / look.wanted.numel()
@@ -148,7 +148,7 @@ class GpuQuickComparer:
     # -- the second look ------------------------------------------------------------------------------------------
 
     def _decide_doubtful(self, looks: list[_Look]) -> bool:
-        """The rule multiplied out, with the least rms as scale; gaps are taken anew, and these are the ones that count."""
+        """Evaluates the rule exactly, with the least rms as scale. Differences are computed again, and only these count."""
         queued = []
         for look in looks:
             scaled, outside = [], []
@@ -177,7 +177,7 @@ def _bytes(flat: torch.Tensor) -> torch.Tensor:
 
 
 def _only(parts: list[torch.Tensor], combine: object) -> torch.Tensor:
-    """One number of those of all chunks."""
+    """Combines the numbers of all chunks into one."""
     return parts[0] if len(parts) == 1 else combine(torch.stack(parts))  # type: ignore[operator]
 
 

@@ -1,4 +1,4 @@
-"""Input sets in memory of a device: as many as fit beside what a runner needs, and references replayed as graphs."""
+"""Input sets in memory of a device, as many as fit next to a runner, and replays of references as graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .task import Task
 from .device_probe import PROBE_BYTES
 from .timing import TimedReference
 
-#: A runner's own outputs, and a part of them again for what its allocator cannot use.
+#: Memory for a runner's own outputs, relative to their size, including fragmentation.
 _RUNNER_OUTPUTS = 1.25
 #: Bytes of working memory per element of a chunk that a thorough comparison holds at its peak.
 _COMPARISON_BYTES = 48
@@ -28,19 +28,20 @@ _COMPARISON_BYTES = 48
 class MemoryPlan:
     """How the memory of a device is shared between the judge and a runner. All in bytes."""
 
-    #: Free when the arena was there and nothing else.
+    #: Free bytes when there was only the arena.
     free: int
-    #: What a runner cannot do without.
+    #: The least that a runner needs.
     runner: int
-    #: What it is left where there is enough: a candidate may work in more steps than the reference, one copy each.
+    #: The share of a runner if there is enough memory: a candidate may work in more steps than the reference, with a copy for
+    #: each.
     runner_ample: int
-    #: What the judge cannot do without, beside one input set.
+    #: The least that the judge needs besides one input set.
     least: int
-    #: What it should have before there is a second one.
+    #: The bytes that the judge should have before it gets a second input set.
     ample: int
-    #: What an input set needs, the expected answer included.
+    #: The size of an input set, including the expected answer.
     per_set: int
-    #: What the arena has.
+    #: The size of the arena.
     exchanged: int = 0
 
     @property
@@ -56,22 +57,22 @@ class MemoryPlan:
 
     @property
     def kept(self) -> int:
-        """What the judge has once it has worked."""
+        """The bytes that the judge keeps after its first calls."""
         return self.ample + self.sets * self.per_set
 
     @property
     def left(self) -> int:
-        """What a runner may have."""
+        """The bytes that a runner may use."""
         return self.free - self.judge
 
     @property
     def judge(self) -> int:
-        """What the judge may have at most."""
+        """The most that the judge may use."""
         return min(max(self.kept, self.free - self.runner_ample), self.free - self.runner)
 
 
 def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
-    """Plans for a task whose arena is allocated."""
+    """Plans the memory for a task with an allocated arena."""
     inputs, outputs = layout.bytes_of("input", "draw"), layout.bytes_of("output")
     weights = layout.bytes_of("parameter", "buffer", "attribute")
     largest = max((segment.nbytes // segment.spec.itemsize for segment in layout.of("output")), default=0)
@@ -94,9 +95,9 @@ def _free_bytes(device: GpuDevice) -> int:
 
 
 class GpuStager(Stager):
-    """A Stager whose arena is memory of a device."""
+    """A Stager for an arena in memory of a device."""
 
-    #: Drawing there is cheap beside what else a call costs here.
+    #: Drawing up to this time is cheap compared with the other costs of a call on a device.
     cheap_draw_seconds = 2e-3
 
     def __init__(self, task: Task, layout: Layout, arena: DeviceMemory, draw: Any, host: Any, plan: MemoryPlan):
@@ -139,12 +140,12 @@ class GpuStager(Stager):
     # -- afterwards -----------------------------------------------------------------------------------------------
 
     def flags(self) -> list[torch.Tensor]:
-        """Booleans on the device: whether padding or an input that no call may write is not what was staged."""
+        """Booleans on the device that tell whether padding, or an input that no call may write, has changed."""
         changed = [] if self.current is None else self._mirror_of(self.current)[1].flags()
         return [self.padding.flag(), *changed]
 
     def unchanged(self) -> None:
-        """Notes that `flags` were read, and none was raised."""
+        """Notes that `flags` were read and none was set."""
         if not self._task.mutated_inputs:
             self.arena_holds = self.current
 

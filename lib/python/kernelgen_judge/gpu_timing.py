@@ -24,7 +24,7 @@ _SHORT_NS = 2_000_000
 
 
 class NotCapturable(Exception):
-    """Why the reference cannot be a graph, in one line."""
+    """The reference cannot be a graph; the message is the reason in one line."""
 
 
 class ReferenceGraph:
@@ -51,9 +51,9 @@ class GpuTimedReference(TimedReference):
         self._task = reference.task
         self._warm = False
         self._last_ns = 0
-        #: Whether two calls on the same inputs are like one.
+        #: True if a second call on the same inputs has the same effect as one.
         self._repeatable = not self._restores and not self._task.mutated_inputs and self._task.randomness == "none"
-        #: Why there are no graphs; "" while nothing speaks against them.
+        #: The reason why there are no graphs; "" if there can be graphs.
         self.no_graph = self._obstacle()
 
     def _obstacle(self) -> str:
@@ -67,7 +67,7 @@ class GpuTimedReference(TimedReference):
 
     @contextlib.contextmanager
     def _doing(self) -> Iterator[None]:
-        """No gradients, and failures of the task as TaskErrors."""
+        """A context without gradients, in which failures of the task are TaskErrors."""
         task = self._task
         failing = task_errors(f"{task.source.name}: forward() failed", task.filename)
         with quiet(task.sink), failing, torch.no_grad():
@@ -82,8 +82,8 @@ class GpuTimedReference(TimedReference):
         with self._doing():
             seed_everything(forward_seed)
             if self._repeatable and self._last_ns < _SHORT_NS:
-                # What was done since the last call has put this one's code out of the processor's caches; a user's calls
-                # follow each other. Where the launches take longer than the kernels, that was seen to cost half the call.
+                # Other work since the last call has evicted the code of this call from the processor's caches, while a user's
+                # calls follow each other. If launches take longer than kernels, this can take half of the call.
                 module(*arguments)
             self._device.probe()
             gpu.begin_call(stream)
@@ -94,7 +94,7 @@ class GpuTimedReference(TimedReference):
         return value, call.device_ns
 
     def _note_length(self) -> None:
-        """Short calls draw no power for long enough, and asking for clocks takes as long as they do."""
+        """Watches the clocks, but not for short calls: they draw too little power, and reading clocks takes as long."""
         if self._last_ns >= _SHORT_NS:
             self._device.watch_speed()
 
@@ -119,7 +119,7 @@ class GpuTimedReference(TimedReference):
         except NotCapturable as error:
             self.no_graph = str(error)
         except TaskError as error:
-            # A call has worked before: what fails now is the second stream or the memory for it.
+            # A call has worked before, so the second stream or its memory has failed.
             self.no_graph = error.message
         return None
 
@@ -144,7 +144,7 @@ class GpuTimedReference(TimedReference):
         return graph
 
     def _warm_up(self, arguments: list[Any]) -> None:
-        """A few calls on the stream that records later: libraries make their workspaces for each stream."""
+        """Makes a few calls on the recording stream, because libraries create workspaces for each stream."""
         side, pool = self._device.graph_place()
         self._device.synchronize()
         # What they allocate comes from the graphs' pool, and stays there for the graphs.
@@ -154,7 +154,7 @@ class GpuTimedReference(TimedReference):
         self._device.synchronize()
 
     def _record(self, arguments: list[Any]) -> tuple[int, Any]:
-        """Through gpu.h and not torch.cuda.graph: that one leaves torch's allocator unusable when it fails."""
+        """Captures through gpu.h, because torch.cuda.graph leaves torch's allocator unusable if it fails."""
         self._device.synchronize()
         failure: Exception | None = None
         side, pool = self._device.graph_place()
@@ -178,7 +178,8 @@ class GpuTimedReference(TimedReference):
         raise NotCapturable(one_line(f"forward() cannot be captured: {why}", 240))
 
     def _verify(self, graph: ReferenceGraph, given: CallInputs, value: Any, expected: Flat) -> None:
-        """Work that a capture cannot see (other streams, the CPU) would be missing in every replay, and look fast."""
+        """Checks a replay: work that the capture misses (other streams, the CPU) would be missing in every replay, and look
+        fast."""
         taken = {tensor.untyped_storage().data_ptr() for tensor in given.tensors.values()} | self._state_storages
         with torch.no_grad():
             flat = flatten_output(value)

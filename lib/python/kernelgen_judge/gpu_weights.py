@@ -14,7 +14,7 @@ from .weights import Weights
 
 
 class GpuWeights(Weights):
-    """Weights whose arena is memory of a device."""
+    """Weights for an arena in memory of a device."""
 
     def __init__(self, task: Task, layout: Layout, arena: DeviceMemory):
         self._device_arena = arena
@@ -36,7 +36,7 @@ class GpuWeights(Weights):
         self._mirrors[id(pairs)].write()
 
     def flags(self) -> list[torch.Tensor]:
-        """Booleans on the device: whether a weight that no call may write is not what was written there."""
+        """Booleans on the device that tell whether a weight that no call may write has changed."""
         return self._mirrors[id(self._kept)].flags() if self.current else []
 
     def overwritten(self) -> list[str]:

@@ -1,8 +1,7 @@
-"""Calls with inputs that may be out of a function's domain, on a device whose assertions end the process's use of it.
+"""Safe calls with inputs that may be outside a function's domain, on a device where a failed assertion breaks the context.
 
-On the CPU binary_cross_entropy of 1.5 or a lookup beyond the end of a table raises; on a GPU it leaves a context that
-answers nothing any more. Functions that assert are therefore first tried on copies on the CPU, and what they raise there is
-what the caller gets.
+On the CPU binary_cross_entropy of 1.5 or a lookup beyond the end of a table raises; on a GPU it makes the context unusable.
+Functions that assert are therefore first called with copies on the CPU, and the caller gets the exceptions of that call.
 """
 
 from __future__ import annotations
@@ -52,5 +51,5 @@ class _Guard(TorchFunctionMode):
 
 
 def guarding(device: Device) -> contextlib.AbstractContextManager[Any]:
-    """A context manager under which what would fail on the device raises before it is queued there; nothing on the CPU."""
+    """A context manager under which calls that would fail on the device raise before they are queued; nothing on the CPU."""
     return _Guard() if device.is_gpu else contextlib.nullcontext()

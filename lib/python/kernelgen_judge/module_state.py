@@ -91,7 +91,7 @@ def _item_setter(container: Any, key: Any) -> Callable[[torch.Tensor], None]:
 
 
 def _no_setter(tensor: torch.Tensor) -> None:
-    """A tuple cannot be changed in place, neither by forward()."""
+    """A tuple cannot be changed in place, not even by forward()."""
 
 
 def state_tensors(module: nn.Module) -> tuple[list[StateTensor], dict[str, str]]:
@@ -104,14 +104,14 @@ def state_tensors(module: nn.Module) -> tuple[list[StateTensor], dict[str, str]]
 
 
 class StateSnapshot:
-    """The values of a module's tensors at one moment: tells what changed, and puts it back."""
+    """A snapshot of the values of a module's tensors. It finds changes and restores values."""
 
     def __init__(self, module: nn.Module):
         self._module = module
         self._entries = [(entry, clone_with_strides(entry.tensor.detach())) for entry in state_tensors(module)[0]]
 
     def changed(self) -> list[StateTensor]:
-        """Entries whose tensor has other bytes now, or was replaced or removed."""
+        """Entries with a tensor that has changed, or was replaced or removed."""
         now = {entry.name: entry.tensor for entry in state_tensors(self._module)[0]}
         return [
             entry

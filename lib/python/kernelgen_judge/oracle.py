@@ -24,15 +24,15 @@ from .values import flatten_output, unflatten
 
 #: float64 over float32 on a CPU: matrix products and memory twice, functions without a vector form more, convolutions most.
 _SLOWDOWN, _SLOWDOWN_CONVOLUTION = 4.0, 10.0
-#: On a GPU convolutions have no float64 form worth the name; most models compute float64 at 1/32 or 1/64 of the rate.
+#: On a GPU convolutions are very slow in float64; most models compute float64 at 1/32 or 1/64 of the rate.
 _SLOWDOWN_GPU, _SLOWDOWN_GPU_CONVOLUTION, _SLOWDOWN_GPU_WITHOUT = 4.0, 40.0, 80.0
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-#: Rough bytes at the peak of a float64 call over bytes of its inputs, outputs and weights in their own dtype.
+#: Approximate ratio of the peak bytes of a float64 call to the bytes of its inputs, outputs and weights in their own dtype.
 _MEMORY_FACTOR = 6.0
 
 
 class OracleUnavailable(Exception):
-    """Why there is no float64 result, in one line."""
+    """There is no float64 result; the message is the reason in one line."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def _default_float64() -> Iterator[None]:
 
 
 def _widen(tensor: torch.Tensor) -> torch.Tensor:
-    """Always a copy: the reference may write to its inputs."""
+    """A float64 copy. It is always a copy, because the reference may write to its inputs."""
     if tensor.is_complex():
         return tensor.to(torch.complex128, copy=True)
     return tensor.to(torch.float64, copy=True) if tensor.is_floating_point() else tensor.clone()

@@ -20,7 +20,7 @@ def cast_dtype(precision: str) -> torch.dtype | None:
 
 
 def apply_flags(precision: str) -> None:
-    """Sets TF32 as the class says. Cheap; called before every reference call, since task code may have changed it."""
+    """Sets TF32 for the class. Cheap; called before every reference call, since task code may have changed it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tf32 = precision == "tf32"
@@ -30,7 +30,8 @@ def apply_flags(precision: str) -> None:
 
 
 def apply_device_flags(precision: str) -> None:
-    """apply_flags, and PyTorch's defaults for what a task may have switched for a GPU: none of it belongs in a baseline."""
+    """Calls apply_flags, and restores PyTorch's defaults for GPU settings that a task may have changed, because they do not
+    belong in a baseline."""
     apply_flags(precision)
     torch.backends.cudnn.enabled = True
     torch.backends.cudnn.benchmark = False

@@ -1,7 +1,7 @@
-"""A quick look at outputs that are most likely right: accepts what is certainly within the rule of compare, and only that.
+"""A quick comparison of outputs that are probably right: it accepts only outputs that are certainly within the rule of compare.
 
-The rule allows rtol * |r| + atol * scale, where scale is never below the least rms of any row. With that least rms in
-place of the scale a pass over cache-sized chunks decides; what it does not accept, compare looks at properly.
+The rule allows rtol * |r| + atol * scale, where scale is never below the least rms of any row. With that least rms as scale, one
+pass over cache-sized chunks decides; compare decides about outputs that it does not accept.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kernelgen_common import dtypes
 from .compare import OutputError, Tolerance, _row_shape, default_tolerance
 from .exchange import same_bytes
 
-#: Below the size at which torch starts its threads: meeting at their barriers costs more here than they compute.
+#: Chunk size below which torch uses one thread, because barriers between threads cost more than they save here.
 CHUNK = 32704
 _HALF = (torch.float16, torch.bfloat16)
 _WORKABLE = (torch.float32, *_HALF)
 
 
 class QuickComparer:
-    """Keeps its working memory between calls. One thread."""
+    """The quick comparison. It keeps its working memory between calls. One thread."""
 
     def __init__(self, tolerance: Tolerance | None):
         self._tolerance = tolerance
@@ -96,7 +96,7 @@ class QuickComparer:
 
 
 def _are_same_numbers(wanted: torch.Tensor, given: torch.Tensor) -> bool:
-    """Whether all bytes are the same and no number among them is NaN or infinite: those the full comparison looks at."""
+    """True if all bytes are the same and all numbers are finite. The full comparison handles the others."""
     if not same_bytes(wanted.data_ptr(), given.data_ptr(), wanted.numel() * wanted.element_size()):
         return False
     return math.isfinite(float(wanted.sum()))

@@ -26,17 +26,17 @@ def draw_name(index: int) -> str:
 
 @dataclass
 class CallTrace:
-    """What was seen during one forward()."""
+    """Observations of one forward()."""
 
     draws: list[torch.Tensor] = field(default_factory=list)
-    #: The generator was consumed by something that is no recorded draw.
+    #: True if something other than a recorded draw consumed the generator.
     stochastic: bool = False
     #: Names of the outermost torch functions that compute something, in order; capped.
     functions: list[str] = field(default_factory=list)
 
 
 def _computes(name: str, args: tuple) -> bool:
-    """Whether a torch function counts as an operation: no accessor, no view, no counter such as num_batches_tracked."""
+    """True if a torch function counts as an operation. Accessors, views and counters such as num_batches_tracked do not."""
     if name in _IGNORED or name.startswith("__"):
         return False
     counter = args and isinstance(args[0], torch.Tensor) and args[0].dim() == 0 and not args[0].is_floating_point()
@@ -60,10 +60,10 @@ class _Tracer(TorchFunctionMode):
         self._states = _generator_states()
 
     def start(self) -> None:
-        """Takes the generators' states as the beginning; call it after seeding."""
+        """Records the generators' states; call it after seeding."""
         self._states = _generator_states()
 
-    def _notice(self) -> None:
+    def _check_generators(self) -> None:
         states = _generator_states()
         if not all(torch.equal(now, before) for now, before in zip(states, self._states)):
             self.trace.stochastic = True
@@ -75,7 +75,7 @@ class _Tracer(TorchFunctionMode):
             if _computes(name, args) and len(self.trace.functions) < 4096:
                 self.trace.functions.append(name)
             return func(*args, **(kwargs or {}))
-        self._notice()
+        self._check_generators()
         result = func(*args, **(kwargs or {}))
         self._states = _generator_states()
         if isinstance(result, torch.Tensor):
@@ -83,7 +83,7 @@ class _Tracer(TorchFunctionMode):
         return result
 
     def finish(self) -> CallTrace:
-        self._notice()
+        self._check_generators()
         return self.trace
 
 

@@ -1,9 +1,9 @@
-"""How many bytes of what it is given a reference needs: the least that any right kernel must read.
+"""Measures the number of input bytes that a reference needs, which any correct kernel must read.
 
 All inputs, parameters and buffers are laid end to end and cut into equal strata; in each, one short block at a random place
-is changed, the reference is called, and its outputs are compared bit by bit. The share of blocks that mattered is the share
-of bytes that do, however they are strewn: the last step of a sequence, a diagonal, every second column. What the sample
-could be wrong by is taken off, because a kernel that is called too fast must be.
+is changed, the reference is called, and its outputs are compared bit by bit. The share of blocks that matter estimates the share
+of bytes, however they are distributed: the last step of a sequence, a diagonal, every second column. The error of the sample is
+subtracted, because a kernel must never be called too fast by mistake.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .errors import TaskError, is_out_of_memory
 from .task import CallInputs, Reference
 from .values import same_bits
 
-#: Fewer samples say too little.
+#: Limits on the number of samples; fewer say too little.
 LEAST_SAMPLES, MOST_SAMPLES = 16, 96
-#: What memory is read by.
+#: Bytes that memory reads at a time.
 BLOCK_BYTES = 32
-#: A block is tried with so many other places before integers count as all equal.
+#: Number of other places that are tried for a block before integers count as all equal.
 _TRIES = 4
 
 
@@ -104,7 +104,7 @@ def sensitive_bytes(
     try:
         wanted = reference.run(inputs, forward_seed).outputs
     except TaskError:
-        # It has run before: memory is short.
+        # The reference has run before, so memory is short.
         return None
     took = time.monotonic() - started
     samples = min(MOST_SAMPLES, int(seconds / max(took, 1e-9)) - 1)
@@ -130,7 +130,7 @@ def _matters(
     wanted: dict[str, torch.Tensor],
     rng: random.Random,
 ) -> bool:
-    """Whether a changed block changes any output."""
+    """True if a changed block changes any output."""
     block = part.flat[start : start + part.block]
     with torch.no_grad():
         # What forward() writes is put back before it is changed, not after.

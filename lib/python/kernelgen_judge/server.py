@@ -27,7 +27,7 @@ def _failure(code: str, message: str) -> dict[str, Any]:
 
 
 def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
-    """The reply to one request; whatever goes wrong is in it."""
+    """The reply to one request, including its failure."""
     operation = request.get("op")
     try:
         handler = session.operations().get(operation if isinstance(operation, str) else "")
@@ -59,7 +59,7 @@ def answer(session: Session, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lacks_memory(session: Session, message: str) -> dict[str, Any]:
-    """A failure that says what helps, where that can be found out."""
+    """A failure with advice, if there is any."""
     advice = ""
     with contextlib.suppress(GpuError):
         advice = session.memory_advice()
@@ -67,14 +67,14 @@ def _lacks_memory(session: Session, message: str) -> dict[str, Any]:
 
 
 def _device_failure(session: Session, operation: Any, error: Exception) -> dict[str, Any]:
-    """The failure of a device is due to the task's own code: no other code queues work in this process."""
+    """The reply for a failure of the device. The task's code is the cause, because no other code queues work in this process."""
     if is_out_of_memory(error):
         return _lacks_memory(session, f"{operation}: the reference needs more device memory than there is: {error}")
     return _failure("invalid_task", f"{operation}: device fault: {error}")
 
 
 def silence() -> None:
-    """Whatever a task prints, in Python or below it, goes nowhere: replies have a socket of their own."""
+    """Discards everything that a task prints, in Python or native code. Replies use a socket."""
     sys.stdout.flush()
     nowhere = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     os.dup2(nowhere, 0)
@@ -84,7 +84,7 @@ def silence() -> None:
 
 
 def serve(connection: socket.socket) -> int:
-    """Answers until the worker closes the connection. Returns the exit status."""
+    """Answers requests until the worker closes the connection. Returns the exit status."""
     session = Session()
     while True:
         try:
@@ -107,7 +107,7 @@ def serve(connection: socket.socket) -> int:
 
 
 def _send(connection: socket.socket, reply: dict[str, Any], descriptors: list[int]) -> None:
-    """One reply; descriptors go only with one that says so."""
+    """Sends one reply, with descriptors if it announces them."""
     if descriptors and reply.get("ok"):
         frames.send(connection, reply, descriptors)
         return

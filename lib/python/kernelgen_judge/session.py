@@ -1,4 +1,4 @@
-"""One task under judgement: what the operations of the protocol do. Knows nothing of sockets."""
+"""One task in a judge: the operations of the protocol, without sockets."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .timing import CacheFlusher, TimedReference, sample, use_threads
 from .weights import Weights
 
 _MODES = ("full", "canary")
-#: Beside a candidate the judge sleeps while the candidate and the worker run, and wakes to colder caches: calls of 25 us
-#: took a third longer than back to back.
-_OTHERS_TURN_SECONDS = 3e-4
+#: With a candidate, the judge sleeps while the candidate and the worker run, and wakes up to colder caches: calls of 25 us took a
+#: third longer than back to back.
+_CANDIDATE_TURN_SECONDS = 3e-4
 
 
 class RequestError(Exception):
-    """The request makes no sense here. `code` is a name of kernelgen::ErrorCode."""
+    """The request is not possible in this state. `code` is a name of kernelgen::ErrorCode."""
 
     def __init__(self, message: str, code: str = "protocol"):
         super().__init__(message)
@@ -56,7 +56,7 @@ class Session:
         self._task: Task | None = None
         self._request: dict[str, Any] = {}
         self._layout: Layout | None = None
-        #: Where `_layout` is that of a device's memory: the layout of the arena that the worker makes.
+        #: The layout of the arena that the worker makes, if `_layout` is that of a device's memory.
         self._host_layout: Layout | None = None
         self._descriptors: list[int] = []
         self._weights: Weights | None = None
@@ -64,9 +64,9 @@ class Session:
         self._checker: Checker | None = None
         self._matcher: StateMatcher | None = None
         self._flusher = CacheFlusher(None)
-        #: Calls the reference for the staged call, where that was put off; gives its nanoseconds.
+        #: Calls the reference for the staged call and returns its nanoseconds, if that call is still pending.
         self._pending_reference: Callable[[], int] | None = None
-        #: (address, bytes) of what candidates read and write in every call.
+        #: (address, bytes) of the memory that candidates read and write in every call.
         self._exchanged: list[tuple[int, int]] = []
         self._admission: Admission | None = None
         self._compiled: CompiledReference | None = None
@@ -98,8 +98,8 @@ class Session:
         if self._device is None:
             self._device = open_device(request)
         if request.get("memory_bytes") and not self._device.is_gpu:
-            # Here, so that a task which wants too much is an answer and not a dead process. A GPU's driver reserves
-            # more addresses than any machine has memory.
+            # The limit is set here, so that a task which needs too much gives an error and not a dead process. A GPU's driver
+            # reserves more addresses than any machine has memory.
             limit_memory(int(request["memory_bytes"]))
         use_threads(int(request.get("threads") or 1))
         seed = request.get("seed")
@@ -120,7 +120,7 @@ class Session:
         return {"description": self._description()}
 
     def _description(self) -> dict[str, Any]:
-        """As the task module has it, except that outputs are exchanged without gaps."""
+        """The task's description, except that outputs are exchanged without gaps."""
         task = self._loaded()
         outputs = [contiguous_spec(spec).to_json() for spec in task.outputs]
         return {**task.describe(), "outputs": outputs}
@@ -131,7 +131,7 @@ class Session:
         return self._task
 
     def admit(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Finds out what the task can tell, or believes a cached answer."""
+        """Admits the task, or uses a cached admission."""
         task, cached = self._loaded(), request.get("cached")
         if isinstance(cached, str):
             cached = json.loads(cached)
@@ -145,7 +145,7 @@ class Session:
     # -- the arena ------------------------------------------------------------------------------------------------
 
     def layout(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Where everything lies, and what runners are told."""
+        """The layout of the arena, and the jobs for runners."""
         task, threads = self._loaded(), int(self._request.get("threads") or 1)
         device = task.device.gpu.facts if task.device.gpu is not None else None
         layout = self._layout = make_layout(self._tensors(task), device is None, 0 if device is None else GUARD)
@@ -171,7 +171,7 @@ class Session:
             "device_bytes": 0 if device is None else layout.total_bytes,
             "input_bytes": layout.bytes_of("input", "draw"),
             "output_bytes": layout.bytes_of("output"),
-            # Where the worker can look for itself; it cannot where they are in memory of a device.
+            # The worker can read outputs itself, except in memory of a device.
             "outputs": [[s.begin, s.nbytes] for s in layout.of("output")] if device is None else [],
             "native_job": native_job(layout, threads, scalars, None if device is None else (device.vendor, device.uuid)),
             "python_job": job,
@@ -222,7 +222,7 @@ class Session:
         return {"device_fd": True, "device_bytes": made.kept_bytes}
 
     def take_descriptors(self) -> list[int]:
-        """What goes with the reply to the request just handled; the caller closes them."""
+        """The descriptors for the reply to the last request; the caller closes them."""
         taken, self._descriptors = self._descriptors, []
         return taken
 
@@ -282,17 +282,17 @@ class Session:
             return (stager.stage_graph(timed, weight_set, called) if as_graph else called).reference_ns
 
         self._pending_reference = call_reference if reply.reference_pending else None
-        # Here and not in the runner: what a runner does beside the call would have to be allowed for by its clock.
+        # The caches are flushed here, because extra work in the runner would show in the worker's clock.
         self._flusher.flush(self._exchanged)
         device = self._loaded().device
-        # The runner's next call is on another stream of another process: everything must have arrived.
+        # The runner's next call is on another stream of another process, so all work must be finished.
         device.synchronize()
         device.recover()
         seeds = {"seed": str(reply.seed), "forward_seed": str(reply.forward_seed)}
         return {**seeds, "reference_ns": reply.reference_ns, "fresh": reply.fresh, **_speed_of(device)}
 
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Compares what the candidate left in the arena; before that, calls the reference if it was to come after."""
+        """Compares the candidate's outputs. Calls the reference first if it is pending."""
         _, stager, checker = self._ready()
         if stager.current is None:
             raise RequestError("check comes after stage")
@@ -306,15 +306,15 @@ class Session:
         return {**checker.check(mode), **timed}
 
     def device_use(self, request: dict[str, Any]) -> dict[str, Any]:
-        """What others have of the device; nothing on the CPU."""
+        """The use of the device by foreign processes; nothing on the CPU."""
         return dict(self._loaded().device.use())
 
     def memory_advice(self) -> str:
-        """What helps where memory ran out; "" where that is not known."""
+        """Advice for a lack of memory; "" if there is none."""
         return self._device.memory_advice() if self._device is not None else ""
 
     def compare_again(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A digest of the outputs in the arena, to tell whether two calls agree bit by bit."""
+        """A digest of the outputs in the arena, which shows whether two calls agree bit by bit."""
         _, _, checker = self._ready()
         return {"digest": checker.digest()}
 
@@ -323,16 +323,16 @@ class Session:
         weights, stager, _ = self._ready()
         timed = weights.get(weights.current).timed
         if request.get("graph"):
-            self._call_alone(timed, 0, True)
+            self._call_exclusively(timed, 0, True)
             reason = stager.no_graph(timed)
             if reason:
                 return {"samples_ns": [], "reason": reason}
-        return self._sample_alone(timed, request)
+        return self._sample_exclusively(timed, request)
 
     def compile(self, request: dict[str, Any]) -> dict[str, Any]:
         """Builds the reference as torch.compile does; the reason why that one cannot be timed, or "".
 
-        Afterwards this judge must be asked for nothing but compiled_baseline.
+        Afterwards this judge supports only compiled_baseline.
         """
         kind = request["kind"]
         if kind not in MODES:
@@ -346,34 +346,34 @@ class Session:
         return {"reason": ""}
 
     def compiled_baseline(self, request: dict[str, Any]) -> dict[str, Any]:
-        """As baseline, of the compiled reference."""
+        """Times the compiled reference like `baseline`."""
         if self._compiled is None:
             raise RequestError("compiled_baseline comes after compile")
-        reply = self._sample_alone(self._compiled.timed, request)
+        reply = self._sample_exclusively(self._compiled.timed, request)
         try:
             self._compiled.check()
         except NoBaseline as error:
             return {"samples_ns": [], "reason": str(error)}
         return reply
 
-    def _call_alone(self, timed: TimedReference, turn: int, as_graph: bool) -> int:
-        """The nanoseconds of one call, staged like the calls beside a candidate: what is compared must be done alike."""
+    def _call_exclusively(self, timed: TimedReference, turn: int, as_graph: bool) -> int:
+        """The nanoseconds of one call, staged in the same way as calls with a candidate, so that the times are comparable."""
         weights, stager, _ = self._ready()
         sleeps = not self._loaded().device.is_gpu
         weights.restore()
         if sleeps:
-            time.sleep(_OTHERS_TURN_SECONDS)
+            time.sleep(_CANDIDATE_TURN_SECONDS)
         after = sleeps and turn % 2 == 0
         reply = stager.stage(timed, weights.current, "own", None, False, True, after)
         if reply.reference_pending:
-            time.sleep(_OTHERS_TURN_SECONDS)
+            time.sleep(_CANDIDATE_TURN_SECONDS)
             reply = stager.call_reference(timed, weights.current, reply)
         return stager.stage_graph(timed, weights.current, reply).reference_ns if as_graph else reply.reference_ns
 
-    def _sample_alone(self, timed: TimedReference, request: dict[str, Any]) -> dict[str, Any]:
+    def _sample_exclusively(self, timed: TimedReference, request: dict[str, Any]) -> dict[str, Any]:
         turns, as_graph = itertools.count(), bool(request.get("graph"))
         samples = sample(
-            lambda: self._call_alone(timed, next(turns), as_graph),
+            lambda: self._call_exclusively(timed, next(turns), as_graph),
             float(request.get("seconds") or 1.0),
             int(request.get("min_samples") or 1),
             int(request.get("max_samples") or 1000),
@@ -383,7 +383,7 @@ class Session:
 
 
 def _speed_of(device: Device) -> dict[str, Any]:
-    """Whether heat or power slows the device down now, and the clock of its multiprocessors; 0 where it is unknown."""
+    """True if heat or power slows the device down now; and the clock of its multiprocessors, 0 if it is unknown."""
     clocks = device.clocks()
     if clocks is None:
         return {"throttled": False, "clock_mhz": 0}

@@ -36,7 +36,7 @@ class TaskSource:
 
 
 class CappedText(io.TextIOBase):
-    """Swallows what a task prints; keeps the first `cap` characters."""
+    """Captures the output of a task and keeps the first `cap` characters."""
 
     def __init__(self, cap: int = OUTPUT_CAP):
         self._cap = cap
@@ -61,7 +61,8 @@ class CappedText(io.TextIOBase):
 
 @contextlib.contextmanager
 def quiet(sink: CappedText) -> Iterator[None]:
-    """Python-level stdout and stderr go to `sink`, and warnings are dropped. File descriptors are the caller's matter."""
+    """A context in which Python's stdout and stderr go to `sink`, and warnings are dropped. File descriptors are not
+    redirected."""
     with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

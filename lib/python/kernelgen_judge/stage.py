@@ -1,4 +1,4 @@
-"""Input sets: what is put into the arena before a call, and the answer that the reference gives to it."""
+"""Input sets: the inputs that are written to the arena before a call, and the expected answers to them."""
 
 from __future__ import annotations
 
@@ -41,30 +41,30 @@ class Expected:
     outputs: Flat
     draws: list[torch.Tensor]
     nanoseconds: int
-    #: What the comparison worked out about the outputs; see check.
+    #: Prepared data for comparisons; see check.
     prepared: Any = None
-    #: By output, the rms of its smallest row, where it was needed; see gpu_quick.
+    #: The rms of the smallest row by output, if it was needed; see gpu_quick.
     least_rms: dict[str, torch.Tensor] = field(default_factory=dict)
 
 
 @dataclass
 class StageReply:
-    """What the worker is told about a staged call."""
+    """The reply to the worker about a staged call."""
 
     seed: int
     forward_seed: int
     reference_ns: int
-    #: Whether all inputs are new.
+    #: True if all inputs are new.
     fresh: bool = True
-    #: The expected answer has not been computed yet; see `Stager.call_reference`.
+    #: True if the expected answer has not been computed yet; see `Stager.call_reference`.
     reference_pending: bool = False
 
 
 class InputSet:
-    """One set of inputs in memory of the judge's own, laid out like the arena's inputs."""
+    """One set of inputs in private memory of the judge, with the layout of the arena's inputs."""
 
     def __init__(self, task: Task, layout: Layout, secret: Secret | None = None):
-        """`secret` is that of an arena on a device."""
+        """`secret` is the one of an arena on a device."""
         self._task = task
         self.memory = private_memory(task.device, layout, "kernelgen-inputs", secret)
         self.tensors = {segment.name: self.memory.view(segment) for segment in layout.segments}
@@ -142,7 +142,7 @@ class Stager:
         self.current: InputSet | None = None
         #: The answer to the call before the current one, to recognize a stale result.
         self.previous: Flat | None = None
-        #: The set whose contents the arena's inputs are known to hold.
+        #: The input set that the arena is known to hold.
         self.arena_holds: InputSet | None = None
         self._draw_seconds = 0.0
 
@@ -214,7 +214,7 @@ class Stager:
         return expected is not None and (expected.weight_set, expected.forward_seed) == (weight_set, forward_seed)
 
     def _slot(self) -> InputSet:
-        """A set to be overwritten: a new one while the budget lasts, then the one used longest ago."""
+        """A set to overwrite: a new one while the memory lasts, then the least recently used one."""
         if len(self._sets) < self._limit:
             self._sets.append(InputSet(self._task, self._private_layout, self._secret))
             return self._sets[-1]
@@ -239,8 +239,8 @@ class Stager:
         return chosen
 
     def _fresh_share(self) -> float:
-        """How often a canary call gets all new inputs instead: always where drawing is cheap or nothing can be replaced,
-        else often enough to see whether a candidate is faster on what it knows."""
+        """The share of canary calls that get all new inputs: all if drawing is cheap or nothing can be replaced, else enough to
+        see whether a candidate is faster on known inputs."""
         expected = self.current.expected if self.current is not None else None
         if self.current is None or not self.current.canaries or self._draw_seconds <= self.cheap_draw_seconds:
             return 1.0
@@ -283,7 +283,7 @@ class Stager:
         else:
             for segment in self._input_segments:
                 self._arena.copy_in(segment, chosen.memory.raw(self._private_of[segment.name]))
-        # It is known again only after a check has seen that it is unchanged.
+        # The contents are known again once a check has found them unchanged.
         self.arena_holds = None
 
     def _arena_segment(self, name: str) -> Segment:
@@ -316,7 +316,7 @@ class Stager:
     # -- afterwards -----------------------------------------------------------------------------------------------
 
     def changed_inputs(self) -> list[str]:
-        """Names of inputs in the arena that are not what was staged; those that the reference writes may differ."""
+        """Names of inputs in the arena that were changed; those that the reference writes may differ."""
         if self.current is None:
             return []
         allowed = set(self._task.mutated_inputs)

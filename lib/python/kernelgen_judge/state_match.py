@@ -1,4 +1,4 @@
-"""Whether a ModelNew holds the weights of the reference.
+"""Checks whether a ModelNew holds the weights of the reference.
 
 Both were built under the same seed, twice. A tensor of the reference that depends on the seed is matched when its
 contents are found in the candidate both times:
@@ -31,8 +31,8 @@ from .weights import SETS, Weights
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _MAX_PERMUTED_DIMS = 4
 _WINDOW_BYTES = 8
-#: Fewer different values than this say nothing about where they come from.
-_TELLING_VALUES = 8
+#: Minimal number of different values that identifies a tensor by its contents.
+_MIN_DISTINCT_VALUES = 8
 _MAX_NAMED = 40
 
 
@@ -51,7 +51,7 @@ class _Wanted:
 
 @dataclass
 class MatchReport:
-    """Names of the reference's tensors by how they were found."""
+    """Names of the reference's tensors, by the way in which they were found."""
 
     by_content: list[str] = field(default_factory=list)
     by_name: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ def _same(left: torch.Tensor, right: torch.Tensor) -> bool:
 
 
 def _casts(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
-    """The tensor, and what it becomes in the other floating types; each made only when it is asked for."""
+    """The tensor, and its casts to the other floating types, made lazily."""
     yield tensor
     if tensor.dtype in _FLOATS:
         yield from (tensor.to(dtype) for dtype in _FLOATS if dtype != tensor.dtype)
@@ -84,7 +84,7 @@ def _permutations(tensor: torch.Tensor) -> Iterator[torch.Tensor]:
 
 
 class _Pool:
-    """All tensors of a candidate of one dtype under one seed: sorted once, asked often."""
+    """All tensors of a candidate of one dtype under one seed, sorted once for many lookups."""
 
     def __init__(self, tensors: list[torch.Tensor]):
         self._tensors = tensors
@@ -98,7 +98,7 @@ class _Pool:
         return self._sorted[step]
 
     def contains_all(self, keys: torch.Tensor, step: int) -> bool:
-        """Whether every key is a window of the candidate."""
+        """True if every key is a window of the candidate."""
         pool = self._keys(step)
         if pool.numel() == 0:
             return keys.numel() == 0
@@ -106,7 +106,7 @@ class _Pool:
         return bool(torch.equal(pool[places], keys))
 
     def contains_counted(self, values: torch.Tensor, counts: torch.Tensor) -> bool:
-        """Whether every value stands in the candidate at least so many times."""
+        """True if the candidate has every value at least so many times."""
         pool = self._keys(0)
         first = torch.searchsorted(pool, values)
         last = torch.searchsorted(pool, values, right=True)
@@ -206,7 +206,7 @@ class _Matcher:
         return True
 
     def _has_exactly(self, tensor: _Wanted) -> bool:
-        """One and the same tensor of the candidate holds the contents in some order of dimensions under both seeds."""
+        """True if one tensor of the candidate holds the contents, in some order of dimensions, under both seeds."""
         if self._same_name(tensor):
             return True
         names = [self._exact_names(c, v) for c, v in zip(self._candidates, tensor.values)]
@@ -214,7 +214,7 @@ class _Matcher:
 
     @staticmethod
     def _exact_names(candidate: _Candidate, values: torch.Tensor) -> set[str]:
-        """Cheap looks first: equal bits, then permuted, then cast."""
+        """Cheap comparisons come first: equal bits, then permuted, then cast."""
         for cast in _casts(values):
             held = candidate.by_elements(cast.numel(), cast.dtype)
             if held:
@@ -228,7 +228,7 @@ class _Matcher:
         return set()
 
     def _has_packed(self, tensor: _Wanted) -> bool:
-        """Every element stands somewhere in the candidate's tensors of one floating type, under both seeds."""
+        """True if the candidate's tensors of one floating type contain every element, under both seeds."""
         if not tensor.values[0].is_floating_point():
             return False
         for dtype in [tensor.values[0].dtype, *[d for d in _FLOATS if d != tensor.values[0].dtype]]:
@@ -241,7 +241,7 @@ class _Matcher:
         keys = dtypes.bits(values.contiguous().reshape(-1)).to(torch.int64)
         distinct, counts = torch.unique(keys, return_counts=True)
         pool = candidate.pool(values.dtype)
-        if distinct.numel() < min(_TELLING_VALUES, keys.numel()) or not pool.contains_counted(distinct, counts):
+        if distinct.numel() < min(_MIN_DISTINCT_VALUES, keys.numel()) or not pool.contains_counted(distinct, counts):
             return False
         if values.element_size() > 2 or keys.numel() < 16:
             return True
@@ -269,7 +269,8 @@ class _Matcher:
         return False
 
     def _is_declared(self, tensor: _Wanted) -> bool:
-        """WEIGHT_MAP says null (not needed as such: folded, say), or names a tensor that follows the seed as this one does."""
+        """True if WEIGHT_MAP says null (not needed as such, for example folded), or names a tensor that depends on the seed as
+        this one does."""
         first, second = (candidate.state for candidate in self._candidates)
         if tensor.name not in first.declared or first.declared != second.declared:
             return False
@@ -314,7 +315,7 @@ class StateMatcher:
         for index in SETS:
             self._weights.get(index).reference.restore()
         wanted = [
-            # On the CPU, where the export is; its bits are those that the module was built with.
+            # Compared on the CPU, where the export is, with the bits that the module was built with.
             _Wanted(name, entry.role, (entry.tensor.detach().cpu(), states[1][name].tensor.detach().cpu()))
             for name, entry in states[0].items()
         ]

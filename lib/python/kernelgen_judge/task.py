@@ -64,13 +64,13 @@ class CallInputs:
         return CallInputs(self.structure, tensors)
 
     def replace(self, tensors: dict[str, torch.Tensor]) -> "CallInputs":
-        """The same call with some tensors exchanged."""
+        """The same call with some tensors replaced."""
         return CallInputs(self.structure, {**self.tensors, **tensors})
 
 
 @dataclass
 class CallResult:
-    """What one call of the reference gave."""
+    """The result of one call of the reference."""
 
     outputs: Flat
     #: Random draws made in forward(), in order; filled when the call was traced.
@@ -101,7 +101,7 @@ class Reference:
             self._snapshot = StateSnapshot(self.module)
 
     def changed(self) -> list[StateTensor]:
-        """Tensors of the module that differ from what `remember` saw."""
+        """Tensors of the module that have changed since `remember`."""
         return self._snapshot.changed() if self._snapshot is not None else []
 
     def restore(self) -> None:
@@ -120,8 +120,8 @@ class Reference:
     ) -> CallResult:
         """One call under no_grad, as KernelBench makes it, with the state restored before it and fresh memory for every output.
 
-        Inputs that the reference writes are copied first, so `inputs` stays as it is. `trace` records draws (it is on
-        by itself for tasks whose forward draws); `replay` hands given draws in. `seconds` covers forward() alone.
+        Inputs that the reference writes are copied first, so `inputs` stays as it is. `trace` records draws (it is always on for
+        tasks with a forward() that draws); `replay` provides given draws. `seconds` covers forward() only.
         """
         if restore:
             self.restore()
@@ -131,7 +131,7 @@ class Reference:
     def forward(
         self, inputs: CallInputs, forward_seed: int, trace: bool, replay: list[torch.Tensor] | None = None
     ) -> CallResult:
-        """One call on the tensors of `inputs` themselves: what forward() writes, it writes there. See `run`."""
+        """One call on the tensors of `inputs` themselves, which forward() may write. See `run`."""
         task = self.task
         arguments = inputs.arguments()
         task.device.apply_flags(task.precision)
@@ -145,7 +145,7 @@ class Reference:
             with mode:
                 started = time.perf_counter()
                 value = self.module(*arguments)
-                # Inside of task_errors: a device reports a failure where it is waited for.
+                # This is inside task_errors, because a device reports failures when it is waited for.
                 task.device.synchronize()
                 seconds = time.perf_counter() - started
             record = tracer.finish() if tracer else None
@@ -173,8 +173,9 @@ class Task:
     module: Any
     sink: CappedText
     device: Device = CPU
-    #: Inputs are drawn on the device, not drawn on the CPU and moved; False once the task's code could not.
-    draws_there: bool = True
+    #: True if inputs are drawn on the device; False once the task's code failed there, so that they are drawn on the CPU and
+    #: moved.
+    draws_on_device: bool = True
     #: Bytes that a call of the reference takes at its peak, outputs included; 0 where they are not counted.
     call_bytes: int = 0
     level: str = "unknown"
@@ -199,7 +200,7 @@ class Task:
     #: Further names of shared tensors: {"decoder.weight": "encoder.weight"}.
     aliases: dict[str, str] = field(default_factory=dict)
     labels: list[str] = field(default_factory=list)
-    #: One call of the reference, as the probe saw it (the first, thus rather long).
+    #: Seconds of the first call of the reference, which is rather slow.
     probe_seconds: float = 0.0
 
     @property
@@ -239,14 +240,14 @@ class Task:
         return CallInputs(self.input_structure if self.inputs else flat.structure, flat.tensors)
 
     def _call_get_inputs(self, seed: int) -> Flat:
-        if self.draws_there:
+        if self.draws_on_device:
             try:
                 return self._draw(seed, self.device.drawing())
             except TaskError:
                 if not self.device.is_gpu:
                     raise
-            # A generator of the CPU, an array of numpy: drawn as the author did, then moved.
-            self.draws_there = False
+            # The code uses a generator of the CPU or an array of numpy. Inputs are drawn on the CPU, then moved.
+            self.draws_on_device = False
             self.device.release_cache()
         return self._draw(seed, contextlib.nullcontext())
 
@@ -324,7 +325,7 @@ def _constructor_arguments(task: Task, seed: int) -> None:
 
 
 def _guess_level(task: Task, module: nn.Module, trace: CallTrace) -> str:
-    """From an override, a directory levelN in the path, or the number of operations that forward() makes."""
+    """The level of a task: from an override, a directory levelN in the path, or the number of operations in forward()."""
     if task.source.level != "unknown":
         return task.source.level
     match = re.search(r"(?:^|[/\\])level([1-4])(?:[/\\]|$)", task.source.path)

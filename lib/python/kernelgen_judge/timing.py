@@ -1,4 +1,4 @@
-"""Calls of the reference with a clock around them."""
+"""Timed calls of the reference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _SPREAD = 0.05
 
 
 class CacheFlusher:
-    """Puts tensors out of the processor's caches, so that every timed call starts alike. Does nothing without the library."""
+    """Evicts tensors from the processor's caches, so that every timed call starts in the same state. Does nothing without the
+    library."""
 
     def __init__(self, library: str | None):
         """`library` is the path of libkgen_runner_support.so; a missing or older one means warm caches."""
@@ -56,7 +57,7 @@ def memory_range(tensor: torch.Tensor) -> tuple[int, int]:
 
 
 class TimedReference:
-    """A reference whose calls cost little more than its forward(): what does not change is worked out once."""
+    """A reference with little overhead around forward(): everything constant is computed once."""
 
     def __init__(self, reference: Reference, flusher: CacheFlusher):
         self.reference = reference
@@ -67,7 +68,7 @@ class TimedReference:
     def call(self, arguments: Sequence[Any], forward_seed: int, ranges: Sequence[tuple[int, int]]) -> tuple[Any, int]:
         """One call under no_grad with restored state: the value and nanoseconds.
 
-        `ranges` is the memory of the arguments; it is put out of the caches first. Weights stay where the last call
+        `ranges` is the memory of the arguments; it is flushed from the caches first. Weights stay in the caches as the last call
         left them, on both sides. Exceptions of the task pass through.
         """
         if self._restores:
@@ -92,7 +93,7 @@ class TimedReference:
 
 
 def _is_stable(samples: Sequence[int]) -> bool:
-    """Whether the last five samples agree with the five before them."""
+    """True if the last five samples agree with the five before them."""
     if len(samples) < 10:
         return False
     before, after = statistics.median(samples[-10:-5]), statistics.median(samples[-5:])

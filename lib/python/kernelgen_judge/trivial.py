@@ -1,4 +1,4 @@
-"""Answers that need no computing: zeros, constants, the mean, an input handed back, the answer to other inputs.
+"""Trivial answers, which need no computation: zeros, constants, the mean, an input handed back, the answer to other inputs.
 
 Each must fail on at least one admitted distribution; a task on which one of them passes everywhere cannot tell right from
 wrong and is labelled. Constants come from another seed of the task's own distribution: a kernel that ignores its inputs
@@ -77,7 +77,7 @@ def answers(inputs: CallInputs, expected: Flat, other: Flat, means: dict[str, fl
 
 
 class TrivialCheck:
-    """Collects, over distributions, which trivial answers are still right everywhere."""
+    """Finds trivial answers that are right on all distributions."""
 
     def __init__(self, other: Flat) -> None:
         """`other`: outputs of the own distribution under another seed."""

@@ -1,4 +1,4 @@
-"""Values that cross a call: tensors with path names, scalars, and the structure that holds them.
+"""Arguments and outputs of a call: tensors with path names, scalars, and the structure that holds them.
 
 A structure is JSON, spelled as the runner's job spells it:
   null, true, 3, "text"      themselves

@@ -16,7 +16,7 @@ SETS = (1, 2)
 
 @dataclass
 class WeightSet:
-    """A reference and the seed that its ModelNew must be built under."""
+    """A reference, and the seed for the construction of its ModelNew."""
 
     seed: int
     reference: Reference
@@ -34,7 +34,7 @@ class Weights:
         self._sets: dict[int, WeightSet] = {}
         self._copy = self._make_copy()
         self._pairs = list(zip(self._segments, self._copy.layout.segments))
-        # What forward() changes may differ after a call, and is put back before the next.
+        # Tensors that forward() changes may differ after a call, and are restored before the next.
         self._restored = [pair for pair in self._pairs if pair[0].name in set(task.mutated_state)]
         self._kept = [pair for pair in self._pairs if pair[0].name not in set(task.mutated_state)]
         self.current = 0
@@ -84,7 +84,7 @@ class Weights:
         self._write(self._restored)
 
     def overwritten(self) -> list[str]:
-        """Names of weights in the arena that are not what was written there; repairs them."""
+        """Restores weights in the arena that were changed, and returns their names."""
         if not self.current:
             return []
         names = []

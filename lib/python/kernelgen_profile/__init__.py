@@ -1,1 +1,1 @@
-"""Calls a module under a profiler. Started by lib/profile; advisory: nothing that is said here is a verdict."""
+"""Calls a module under a profiler. Started by lib/profile. Its results are advice and no verdict."""

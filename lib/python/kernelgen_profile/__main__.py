@@ -1,6 +1,6 @@
 """python -m kernelgen_profile JOB: calls a module as the job says and writes its timeline to job["result"].
 
-Exit status 0: done, or a result that says why not. What the module prints goes where our output goes.
+The exit status is 0 if there is a result, which may say what failed. The output of the module goes to the output of this process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _fail(code: str, message: str) -> dict[str, Any]:
 
 
 def _profile(job: dict[str, Any]) -> dict[str, Any] | None:
-    """The result to write; nothing in the mode "counters", where a profiler reads them."""
+    """The result to write; nothing in the mode "counters", because a profiler reads the counters."""
     try:
         from kernelgen_judge.errors import TaskError
 

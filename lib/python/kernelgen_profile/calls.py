@@ -1,4 +1,4 @@
-"""From a job to something that can be called: the task's inputs, and the reference or a candidate on them."""
+"""Makes a callable from a job: the task's inputs, and the reference or a candidate on them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kernelgen_runner.protocol import Failure
 
 from .native import Native, NativeError
 
-#: Any will do: nothing here is compared.
+#: Any seed works, because no outputs are compared.
 _SEED = 20
 
 
 class CandidateError(Exception):
-    """The candidate failed, in its own words."""
+    """The candidate failed; the message is its own."""
 
 
 class TorchDevice(GpuDevice):
-    """A GPU through torch alone: there is no runner to share memory with."""
+    """A GPU used only through torch, because there is no runner to share memory with."""
 
     is_gpu = True
 

@@ -1,6 +1,6 @@
 """A native candidate in this process: the structs of kernelgen/abi.h over torch's tensors, through ctypes.
 
-The runner does this in C++; here it is done again, simply, because a profiler wants one process that it may reach into.
+The runner does this in C++. This is a simple second implementation, because a profiler needs a single process.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _scalar_of(spec: ScalarSpec) -> Scalar:
         made.kind, made.as_int = _BOOL, int(spec.value == "True")
         made.as_float = float(made.as_int)
     elif spec.type == "int":
-        # As C would read it: what does not fit is only there as a text.
+        # Converted as in C; a value that does not fit is passed only as text.
         value = int(spec.value)
         made.kind, made.as_float = _INT, float(value)
         made.as_int = value if -(1 << 63) <= value < 1 << 63 else 0
@@ -178,7 +178,7 @@ class Native:
             raise NativeError(f"kgen_run failed: {self._error.value.decode('utf-8', 'replace')}")
 
     def close(self) -> None:
-        """Frees what the candidate keeps."""
+        """Frees the candidate's state."""
         self._destroy(self._state)
         self._state = None
 

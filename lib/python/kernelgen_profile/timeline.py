@@ -29,7 +29,7 @@ def _is_kernel(event: Any, on_device: bool) -> bool:
     if on_device:
         annotation = getattr(event, "is_user_annotation", False)
         return event.device_type == torch.autograd.DeviceType.CUDA and not annotation
-    # On a CPU: torch's operators, those that another one called left out, for their time is in it.
+    # On a CPU: torch's operators, without those that another one called, because its time includes theirs.
     return event.device_type == torch.autograd.DeviceType.CPU and event.cpu_parent is None
 
 
@@ -75,10 +75,10 @@ def record(profiled: Profiled, warmups: int, calls: int) -> dict[str, Any]:
     _session(profiled, on_device)
     sessions = [_session(profiled, on_device) for _ in range(calls)]
     names = dict.fromkeys(name for one in sessions for name in one.kernels)
-    # What ran in few of the calls is not part of a call.
+    # Kernels that ran in few of the calls are not part of a call.
     kernels = [kernel for kernel in (_median_kernel(name, sessions) for name in names) if kernel["launches"] >= 1]
     if not kernels and not on_device:
-        # A native candidate on a CPU is one thing as far as torch can see.
+        # torch sees a native candidate on a CPU as one operation.
         kernels = [{"name": "kgen_run", "launches": 1, "duration_ns": call_ns}]
     name = torch.cuda.get_device_name() if on_device else "cpu"
     return {

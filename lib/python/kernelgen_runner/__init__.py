@@ -1,1 +1,1 @@
-"""The Python runner: builds one ModelNew and calls it. Untrusted once the candidate is imported; judges nothing."""
+"""The Python runner: builds one ModelNew and calls it. It is untrusted once the candidate is imported, and makes no judgement."""

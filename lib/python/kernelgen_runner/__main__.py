@@ -1,8 +1,8 @@
 """Starts the zygote of Python runners: `python -m kernelgen_runner --fd N [--support LIB] [--interpreter] [--gpu UUID]`.
 
 A fork request carries two descriptors: the runner's control socket (SOCK_SEQPACKET) and the write end of its status pipe.
-It may name a directory in "builds": the one place of the worker's where that runner may write, for what candidates build.
-With "builder" it is no runner, but compiles there what a candidate will need, without the device.
+It may name a directory in "builds", the only directory of the worker that the runner may write, for builds of candidates. With
+"builder" the child is no runner, but compiles what a candidate will need, without the device.
 The zygote never touches a GPU's driver: that does not survive a fork. Its children open the device.
 """
 

@@ -1,8 +1,8 @@
 """Builds ahead: compiles what a candidate will need for its first call, in a sandbox that has no device.
 
-A runner occupies its device alone, and a candidate may compile for minutes (a torch extension, the configurations of an
-autotuner). The builds made here are kept for that runner. Errors are ignored: a candidate does again in its runner, and
-reports there, whatever fails here or depends on the contents of tensors.
+A runner occupies its device exclusively, and a candidate may compile for minutes (a torch extension, the configurations of an
+autotuner). The builds made here are kept for that runner. Errors are ignored: the runner repeats everything that fails here or
+depends on the contents of tensors, and reports it.
 
 On a device the candidate sees a GPU that compiles and launches nothing (compile_only_gpu); on the processor it is simply
 called once, on zeros. Builders run at low priority, so that they hardly disturb a measurement beside them.
@@ -76,7 +76,7 @@ class Builder:
 
 
 def _constructed(candidate: Candidate, job: Mapping[str, Any]) -> torch.nn.Module:
-    """ModelNew without contents; where its constructor needs some, they are drawn first, as a runner does."""
+    """ModelNew with tensors without contents. If its constructor needs contents, they are drawn as in a runner."""
     cast = CASTS.get(job["precision"])
     try:
         with torch.device("meta"):

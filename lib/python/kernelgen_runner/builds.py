@@ -1,4 +1,4 @@
-"""What candidates build for themselves: where it goes, and which compilers they find.
+"""Builds of candidates: their directories, and the compilers that they find.
 
 Triton and torch keep what they have compiled in directories that environment variables name. Here these lie below one
 directory of the worker's, which holds nothing but what this very candidate built in earlier evaluations: the worker moves it in
@@ -18,14 +18,14 @@ from types import MappingProxyType
 
 #: KGEN_SANDBOX_KEPT.
 KEPT_PLACE = "/tmp/builds"
-#: Below the directory of the worker's, so that it can be exchanged while that one is mounted.
+#: A directory below the worker's, so that it can be replaced while that one is mounted.
 CONTENTS = "kept"
 _CACHES = {"TRITON_CACHE_DIR": "triton", "TORCH_EXTENSIONS_DIR": "torch", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
 _COMPILER = Path(__file__).with_name("compiler.py")
 
 
 def place(kept: str | None, private: bool) -> str:
-    """Where builds go, as the runner sees it: the worker's directory, or one that ends with the runner."""
+    """The directory for builds, as the runner sees it: the worker's, or a temporary one."""
     if kept is None:
         return tempfile.mkdtemp(prefix="builds-")
     return KEPT_PLACE if private else kept
@@ -43,24 +43,24 @@ def cuda_home() -> str | None:
 
 
 def toolchains() -> list[str]:
-    """Directories that compilers need, should they lie below one that is covered."""
+    """Directories that compilers need and that the sandbox might hide."""
     home = cuda_home()
     return [home] if home else []
 
 
 class Builds:
-    """The place of one runner's builds."""
+    """The directory of one runner's builds."""
 
     def __init__(self, directory: str, architecture: str = "", triton_files: Mapping[str, bytes] = MappingProxyType({})):
         """Sets the environment of candidates' builds, before anything reads it.
 
-        triton_files: what Triton would build first, by path.
+        triton_files: files that Triton would build first, by path.
         """
         self._contents = Path(directory) / CONTENTS
         self._triton_files = triton_files
         for variable, name in _CACHES.items():
             os.environ[variable] = str(self._contents / name)
-        # torch.compile's pool of processes would outlive the compilation, which is not for a candidate to do.
+        # torch.compile's pool of processes would outlive the compilation, which candidates must not do.
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         os.environ["MAX_JOBS"] = str(len(os.sched_getaffinity(0)))
         if architecture:
@@ -72,10 +72,11 @@ class Builds:
             os.environ["CUDA_HOME"] = home
             folders.append(os.path.join(home, "bin"))
         os.environ["PATH"] = ":".join(folder for folder in folders if folder)
-        _put_compilers_in_front(home, Path(directory) / "compiler")
+        _wrap_compilers(home, Path(directory) / "compiler")
 
     def make_ready(self) -> None:
-        """Before the candidate: directories exist, and no lock of a runner that was killed in a build is waited for."""
+        """Creates directories, and removes locks of runners that were killed in a build. Call it before the candidate is
+        loaded."""
         for name in _CACHES.values():
             (self._contents / name).mkdir(parents=True, exist_ok=True)
         for name, content in self._triton_files.items():
@@ -87,10 +88,10 @@ class Builds:
             lock.unlink(missing_ok=True)
 
 
-def _put_compilers_in_front(home: str | None, folder: Path) -> None:
-    """torch calls its compilers through compiler.py, which spares them most of torch's headers."""
+def _wrap_compilers(home: str | None, folder: Path) -> None:
+    """Makes torch call its compilers through compiler.py, which avoids most of torch's headers."""
     ours = [sys.executable, "-I", "-S", str(_COMPILER)]
-    # A compiler behind a cache of its own would keep nothing: its directory ends with the runner.
+    # A compiler cache would not help, because its directory ends with the runner.
     os.environ["TORCH_NO_COMPILER_WRAPPER"] = "1"
     if home and "PYTORCH_NVCC" not in os.environ:
         os.environ["PYTORCH_NVCC"] = shlex.join([*ours, os.path.join(home, "bin", "nvcc")])

@@ -24,7 +24,7 @@ from .outputs import Place, make_addresses, make_describer, make_settler, make_w
 from .protocol import Command, Failure, Reply
 from .support import Support
 
-#: Fresh memory is filled with 0x7F bytes: far from any answer in every float format.
+#: New memory is filled with 0x7F bytes, which are far from any answer in every float format.
 POISON_BYTE = 0x80
 
 _NOT_CAPTURED = "a replay leaves an output unwritten: what is launched on another stream than torch's current one is not captured"
@@ -34,19 +34,19 @@ Run = Callable[[Command], Reply]
 
 @dataclass
 class Work:
-    """What the calls of one runner are made with."""
+    """The data for the calls of one runner."""
 
     places: list[Place]
     arguments: list[Any]
     #: By weight set, filled as modules are built.
     models: dict[int, torch.nn.Module]
-    #: Puts back what forward() changes as well.
+    #: Restores the state that forward() changes.
     restore: Callable[[int], None]
     #: CPU nanoseconds spent when the process should have slept.
     side_work: Callable[[], int]
-    #: What was captured of the candidate, by weight set; or why it could not be.
+    #: The captured graph, or the reason why there is none, by weight set.
     graphs: dict[int, Captured | Failure] = field(default_factory=dict)
-    #: What the last call returned: the worker reads it where it is until the next command comes.
+    #: The outputs of the last call, which the worker reads in place until the next command.
     held: list[Any] = field(default_factory=list)
 
     @property
@@ -64,8 +64,8 @@ def make_host_run(work: Work, support: Support) -> Run:
     describe, write = make_describer(work.outputs, work.report), make_writer(work.outputs)
     settle, addresses, hold, pack = make_settler(), make_addresses(), work.held.extend, struct.pack
     now, seed, track_gradients = time.monotonic_ns, seed_everything, torch._C._set_grad_enabled
-    # The reference's threads have just worked when it is called, and these were stopped: waking a sleeping core
-    # takes 100 us and more, which is no property of the kernel.
+    # The reference's threads have just worked when it is called, but this process was stopped. Waking a sleeping core takes 100
+    # us and more, which must not count.
     wake, something = torch._C.TensorBase.neg_, torch.ones(1 << 17)
 
     def run(command: Command) -> Reply:

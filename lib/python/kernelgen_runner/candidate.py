@@ -36,7 +36,7 @@ _INTERNAL = frozenset(
     "_parameters _buffers _modules _non_persistent_buffers_set _backward_pre_hooks _backward_hooks _forward_hooks "
     "_forward_pre_hooks _state_dict_hooks _load_state_dict_pre_hooks _flat_weights _flat_weight_refs".split()
 )
-#: Kinds of memory whose contents can be exported.
+#: Kinds of memory that can be exported.
 _READABLE = frozenset({"cpu", "cuda"})
 _EXHAUSTED = ("can't allocate memory", "not enough memory", "out of memory", "cannot allocate memory")
 
@@ -57,7 +57,7 @@ def decisive(text: str, limit: int) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """What an exception says of itself."""
+    """The message of an exception."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - the candidate's own __str__
@@ -65,7 +65,8 @@ def message_of(error: BaseException) -> str:
 
 
 def causes_of(error: BaseException) -> str:
-    """What an exception was raised from, a line or more each. Triton's errors in a function that a kernel calls say why only there."""
+    """The causes of an exception, with one or more lines each. Triton's errors in a function that a kernel calls have the reason
+    only there."""
     told, text, cause = message_of(error), "", error.__cause__
     for _ in range(_CAUSES):
         if cause is None or cause is error:
@@ -89,7 +90,7 @@ def describe(error: BaseException, path: str) -> str:
 
 
 def failure(error: BaseException, status: int, path: str) -> Failure:
-    """The reply for an exception: memory that ran out is a class of its own. SystemExit ends the process."""
+    """The reply for an exception. A lack of memory has its own class. SystemExit ends the process."""
     if isinstance(error, SystemExit):
         os._exit(error.code if isinstance(error.code, int) else 1)
     if isinstance(error, Failure):
@@ -100,7 +101,7 @@ def failure(error: BaseException, status: int, path: str) -> Failure:
 
 
 def read_source(descriptor: int) -> bytes:
-    """The whole code file. Raises Failure when it is too long."""
+    """Reads the whole source. Raises Failure if it is too long."""
     size = os.fstat(descriptor).st_size
     if size > MAX_SOURCE:
         raise Failure(protocol.SYNTAX, f"the source is longer than {MAX_SOURCE} bytes")
@@ -127,7 +128,7 @@ class Candidate:
         try:
             compile(source, self.path, "exec", dont_inherit=True)
         except SyntaxError as error:
-            # Null bytes, for one, have no line.
+            # Some errors, such as null bytes, have no line.
             place = f"\n  line {error.lineno}: {(error.text or '').strip()[:200]}" if error.lineno else ""
             raise Failure(protocol.SYNTAX, f"{type(error).__name__}: {error.msg}{place}") from None
         except (ValueError, RecursionError, MemoryError) as error:
@@ -158,7 +159,7 @@ class Candidate:
             raise failure(error, protocol.EXCEPTION, self.path) from None
 
     def move(self, model: torch.nn.Module, device: torch.device) -> torch.nn.Module:
-        """The module on a device, put there as its users do it. Raises Failure."""
+        """Moves the module to a device, as its users do. Raises Failure."""
         try:
             return model.to(device)
         except BaseException as error:  # noqa: BLE001
@@ -240,7 +241,7 @@ class StateExport:
 
 
 def prepare_export(model: torch.nn.Module, declared: dict[str, str | None]) -> StateExport:
-    """Works out where everything goes."""
+    """Computes the layout of an export."""
     named = tensors_of(model)
     table, offset = [], 0
     for name, tensor in named:
@@ -248,7 +249,8 @@ def prepare_export(model: torch.nn.Module, declared: dict[str, str | None]) -> S
         entry = {"name": name, "dtype": dtypes.name_of(tensor.dtype), "shape": list(tensor.shape)}
         table.append({**entry, "offset": offset, "nbytes": count})
         offset += count
-    # Offsets count from the start of the file, whose header has a length that depends on them: pad it to a round size.
+    # Offsets count from the start of the file and the length of the header depends on them, so the header is padded to a fixed
+    # size.
     room = (len(json.dumps({"tensors": table, "declared": declared})) + 24 * len(table) + 4096) // 4096 * 4096
     for entry in table:
         entry["offset"] += 4 + room

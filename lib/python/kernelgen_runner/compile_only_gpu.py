@@ -78,7 +78,7 @@ def _capability(facts: Mapping[str, Any]) -> tuple[int, int]:
     return (int(major), int(minor)) if minor else (0, 0)
 
 
-def _pretend_in_torch(facts: Mapping[str, Any]) -> None:
+def _patch_torch(facts: Mapping[str, Any]) -> None:
     """Replaces the functions of torch.cuda that candidates call. This process has no other use of them."""
     properties, capability = _properties(facts), _capability(facts)
     stream = SimpleNamespace(cuda_stream=0, device=_GPU, synchronize=lambda: None, wait_stream=lambda other: None)
@@ -103,7 +103,7 @@ def _pretend_in_torch(facts: Mapping[str, Any]) -> None:
         setattr(torch.cuda, name, answer)
 
 
-def _pretend_in_triton(facts: Mapping[str, Any]) -> None:
+def _patch_triton(facts: Mapping[str, Any]) -> None:
     """Makes Triton compile kernels for the device, and all configurations where an autotuner would measure them."""
     from triton.backends.compiler import GPUTarget
     from triton.backends.nvidia.driver import CudaLauncher as launcher
@@ -146,9 +146,9 @@ def _pretend_in_triton(facts: Mapping[str, Any]) -> None:
 @contextlib.contextmanager
 def compile_only_gpu(facts: Mapping[str, Any]) -> Iterator[None]:
     """A context in which candidates see a GPU with these facts (GpuFacts as JSON). The changes to torch.cuda last beyond it."""
-    _pretend_in_torch(facts)
+    _patch_torch(facts)
     with contextlib.suppress(ImportError, AttributeError):
-        _pretend_in_triton(facts)
+        _patch_triton(facts)
     with _Answers():
         yield
 

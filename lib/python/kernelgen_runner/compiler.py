@@ -2,11 +2,11 @@
 
     python -I -S compiler.py COMPILER ARGUMENT...
 
-torch/extension.h costs nvcc most of a minute, whatever a kernel needs of it. So a source that includes it (or types.h, which
+torch/extension.h costs nvcc most of a minute, however little of it a kernel uses. So a source that includes it (or types.h, which
 load_inline puts in front, or a like one) is compiled with the headers of include/ in front, which have what kernels use.
-Of the 800 methods that a tensor has, only those whose names the source mentions are defined at first; that halves what is left.
-Where something is missing, the next attempt has all methods, and the last one is compiled as it would have been without us;
-only one attempt is heard of. Where the source itself is wrong, the first attempt says so. Anything else goes to the
+Of the 800 methods that a tensor has, only those that the source names are defined at first, which halves the rest.
+Where something is missing, the next attempt has all methods, and the last one uses the original headers. Only one attempt is
+reported. If the source itself is wrong, the first attempt reports it. Anything else goes to the
 compiler unchanged.
 
 Started by ninja for each source, as a script: it imports nothing of the package.
@@ -27,7 +27,7 @@ _SOURCES = (".cu", ".cpp", ".cc", ".cxx")
 _HEAVY = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/(?:extension|types|all|torch)|ATen/ATen)\.h[>"]', re.MULTILINE)
 #: Parts of torch that the headers in include/ leave out, and two that would not be the same: torch::tensor() chooses
 #: another type than at::tensor(), and only torch's own factories know requires_grad.
-_BEYOND = re.compile(
+_UNSUPPORTED = re.compile(
     r"\btorch::(?:nn|jit|autograd|optim|data|serialize|class_|dispatch|tensor)\b|\bTORCH_LIBRARY|\bat::native\b|\brequires_grad\b"
 )
 _PYTHON = re.compile(r"\bPYBIND11_|\bpybind11\b|\bpy::|\bwrap_pybind_function\b")
@@ -43,7 +43,7 @@ _UNDECLARED = (
     re.compile(r"error: use of undeclared identifier '(\w+)'"),
 )
 _BUILT_IN = r'"((?:const|volatile|unsigned|signed|void|bool|char|short|int|long|float|double|[ *&])+)(?: \(aka [^"]*\))?"'
-#: Messages that no header can have a part in: two types of the language itself, or a kernel that is too large.
+#: Errors that no header can cause: two types of the language itself, or a kernel that is too large.
 _OWN = re.compile(
     rf"error: (?:argument of type {_BUILT_IN} is incompatible with parameter of type {_BUILT_IN}"
     rf"|a value of type {_BUILT_IN} cannot be (?:used to initialize|assigned to) an entity of type {_BUILT_IN})"
@@ -57,7 +57,7 @@ _METHOD = re.compile(
     r"// aten::(?P<operator>\w+)[^\n]*\ninline [^\n]*?Tensor::(?:__dispatch_)?(?P<name>\w+)\([^\n]*\{\n(?:[^}\n][^\n]*\n)*?\}\n"
 )
 _ALL_METHODS = "#include <ATen/MethodOperators.h>"
-#: Headers of light_torch.h whose own code uses methods.
+#: Headers of light_torch.h that use methods themselves.
 _USERS = ("ATen/TensorOperators.h", "ATen/ScalarOps.h")
 _INDEXING = re.compile(r"\bindexing\b|\bSlice\b|\bindex(?:_put_?)?\s*\(")
 _WORD = re.compile(r"\w+")
@@ -72,14 +72,14 @@ def source_of(arguments: list[str]) -> str | None:
 
 
 def light_arguments(text: str, is_cuda: bool, directories: list[str]) -> list[str] | None:
-    """What to put in front of the arguments for this source; None where it would be no use.
+    """The arguments to put before the others for this source; None if they would not help.
 
     directories: where headers lie, torch's among them.
     """
-    if not _HEAVY.search(text) or _BEYOND.search(text):
+    if not _HEAVY.search(text) or _UNSUPPORTED.search(text):
         return None
     front = [f"-I{INCLUDE}", "-DAT_PER_OPERATOR_HEADERS"]
-    # g++ reads pybind11 in a second, so extension.h has it there as it always does.
+    # g++ reads pybind11 in a second, so extension.h includes it there.
     if not is_cuda or _PYTHON.search(text):
         front.append("-DKERNELGEN_LIGHT_PYTHON")
     for name in called_operators(text, directories):
@@ -118,10 +118,10 @@ def read(path: str) -> str:
 
 
 def trimmed_arguments(text: str, source: str, directories: list[str]) -> tuple[list[str], set[str]] | None:
-    """What to put in front of the light arguments for tensors with few methods, and words that all of these are among; None
-    where that cannot be.
+    """The arguments to put before the light ones for tensors with few methods, and a superset of the names of these methods; None
+    if that is impossible.
 
-    The header is made beside the source, where it stays with what is built: ninja looks for it.
+    The header is written next to the source and stays with the build, because ninja checks it.
     """
     torch = next((path for path in directories if os.path.exists(os.path.join(path, _BODY))), None)
     if torch is None or shutil.which("nm") is None:
@@ -147,7 +147,7 @@ def trimmed_arguments(text: str, source: str, directories: list[str]) -> tuple[l
 
 
 def lacks_methods(arguments: list[str], defined: set[str]) -> bool:
-    """Whether the object that was compiled needs a method of tensors beside these: no library has them all."""
+    """True if the compiled object needs a tensor method besides these, which no library defines."""
     target = next((value for flag, value in zip(arguments, arguments[1:]) if flag == "-o"), "")
     done = subprocess.run(["nm", "-u", target], capture_output=True, text=True, errors="replace", check=False)
     needed = {match[2][: int(match[1])] for match in _METHOD_SYMBOL.finditer(done.stdout)}
@@ -161,13 +161,13 @@ def undeclared(output: str) -> list[str]:
 
 
 def is_final(output: str, is_known: Callable[[str], bool]) -> bool:
-    """Whether an error is the source's own, so that it stays with whatever headers: a name that is in none of them, say."""
+    """True if an error is of the source itself and stays with any headers, such as a name that is in none of them."""
     plain = output.replace("\u2018", "'").replace("\u2019", "'")
     return bool(_OWN.search(plain)) or any(not is_known(name) for name in undeclared(plain))
 
 
 def include_directories(arguments: list[str]) -> list[str]:
-    """Where headers may come from: the arguments' directories, and the compiler's own as far as they have fixed places."""
+    """Directories of headers: those of the arguments, and the compiler's own as far as they are fixed."""
     found = [argument[2:] for argument in arguments if argument.startswith("-I")]
     found += [path for flag, path in zip(arguments, arguments[1:]) if flag in ("-isystem", "-I")]
     found += ["/usr/include/c++", *glob.glob("/usr/include/*.h")]
@@ -175,7 +175,7 @@ def include_directories(arguments: list[str]) -> list[str]:
 
 
 def is_in_headers(name: str, directories: list[str]) -> bool:
-    """Whether a word is in any header; perhaps, where there is no grep to tell."""
+    """True if a word is in any header, or if there is no grep to check."""
     try:
         done = subprocess.run(["grep", "-rqwFs", "--", name, *directories], capture_output=True, check=False)
     except OSError:
@@ -184,7 +184,7 @@ def is_in_headers(name: str, directories: list[str]) -> bool:
 
 
 def attempts(arguments: list[str], directories: list[str]) -> Iterator[tuple[list[str], set[str] | None]]:
-    """What to put in front of the arguments, one attempt after the other; with words where only their methods are defined."""
+    """The extra arguments of each attempt, with the words if only their methods are defined."""
     source = source_of(arguments)
     if source is None:
         return
@@ -204,7 +204,7 @@ def attempts(arguments: list[str], directories: list[str]) -> Iterator[tuple[lis
 
 
 def main(command: list[str]) -> int:
-    """Compiles, or becomes the compiler."""
+    """Compiles, or replaces this process by the compiler."""
     compiler, arguments = command[0], command[1:]
     directories = include_directories(arguments)
     for front, defined in attempts(arguments, directories):

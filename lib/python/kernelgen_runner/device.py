@@ -1,6 +1,6 @@
 """The GPU of one runner: opened in the sandbox before any candidate is known, and everything that a call needs of it.
 
-What is used after the candidate was imported is bound before: patched functions of torch are not asked.
+Functions for use after the import of the candidate are bound before it, so that patching torch changes nothing.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from .protocol import Failure, Reply
 
 #: NaN in every float format.
 _POISON_BYTE = 0xFF
-#: Of the memory that torch keeps for later, as much is poisoned: 2 ms of an H200's bandwidth.
+#: Maximal bytes of torch's cached memory that are poisoned: 2 ms of an H200's bandwidth.
 _MOST_POISONED = 8 << 30
-#: Small results come from blocks of their own; these have their sizes.
+#: Sizes of the blocks that torch uses for small results.
 _SMALL_BLOCKS = (512, 4096, 1 << 16, 1 << 20)
-#: Bytes of an output that are looked at after a replay, where it has as many.
+#: Maximal number of bytes of an output that are checked after a replay.
 _SAMPLES = 1 << 16
-#: What a failing candidate is asked about: did the device break?
-_MAYBE_FAULT = frozenset({protocol.IMPORT, protocol.EXCEPTION, protocol.OUT_OF_MEMORY, protocol.STRUCTURE})
+#: Statuses that may be due to a broken device.
+_MAYBE_DEVICE_FAULT = frozenset({protocol.IMPORT, protocol.EXCEPTION, protocol.OUT_OF_MEMORY, protocol.STRUCTURE})
 
 
 def device_failure(error: GpuError, more: str = "") -> Failure:
-    """The reply for what the driver said; `more` is what the candidate made of it."""
+    """The reply for an error of the driver; `more` is the candidate's own message."""
     status = protocol.OUT_OF_MEMORY if error.out_of_memory else protocol.DEVICE_FAULT
     failure = Failure(status, f"{error}\n{more}".rstrip())
     failure.reply.detail = error.number
@@ -45,10 +45,10 @@ def architecture_number(architecture: str) -> str:
 
 
 class Device:
-    """One device. `torch` is where torch's tensors of it live."""
+    """One device. `torch` is the torch device of its tensors."""
 
     def __init__(self, library: str, uuid: str):
-        """Takes the device into use, with a context that has worked. Raises GpuError."""
+        """Opens the device and makes its context work once. Raises GpuError."""
         use_only(uuid)
         self.gpu = Gpu(library, uuid)
         self.torch = self.gpu.torch_device
@@ -127,7 +127,7 @@ class Device:
         """Functions for the start and the end of what is captured on torch's current stream. They raise Failure."""
         start, end = self.gpu.marks()
         check, stream = self.check, self._stream
-        # The end is where the start was: a candidate may leave another stream as torch's current one.
+        # The end uses the stream of the start, because a candidate may change torch's current one.
         marked = [0]
 
         def mark_start() -> None:
@@ -139,7 +139,7 @@ class Device:
     def make_replay_check(self) -> Callable[[Callable[[], None], Sequence[tuple[int, int]]], bool]:
         """A function that tells whether a replay writes each of some (address, bytes); it raises Failure.
 
-        It looks at samples. What a replay leaves alone is as before afterwards: it may be an input.
+        It checks samples, and restores memory that a replay does not write, because it may be an input.
         """
         fill, copy, synchronize, exhausted = self.gpu.fill, self.gpu.copy, self.synchronize, torch.cuda.OutOfMemoryError
         view, empty, device, kind, stream = tensor_at, torch.empty, self.torch, torch.uint8, self._stream
@@ -176,7 +176,7 @@ class Device:
         return found
 
     def rehearse(self) -> None:
-        """Everything that stands around a call. Raises Failure."""
+        """The functions around a call. Raises Failure."""
         clock = self.clock()
         self.forget_errors()
         self.check(clock.begin())
@@ -184,7 +184,7 @@ class Device:
         self.refused_launch()
 
     def check(self, status: int) -> None:
-        """Raises Failure for a status of a clock's that is one."""
+        """Raises Failure if a status of a clock is an error."""
         if status:
             try:
                 self.gpu.check(status)
@@ -192,11 +192,11 @@ class Device:
                 raise device_failure(error) from None
 
     def forget_errors(self) -> None:
-        """What CUDA's runtime complained about before belongs to no call."""
+        """Clears earlier errors of the CUDA runtime, which belong to no call."""
         self._last_error()
 
     def refused_launch(self) -> str:
-        """In CUDA's words, why a kernel of the last call was not even started; empty if nothing is known of that."""
+        """CUDA's message about a kernel of the last call that failed to launch; empty if there is none."""
         return self._last_error()
 
     def synchronize(self) -> None:
@@ -207,7 +207,7 @@ class Device:
             raise device_failure(error) from None
 
     def broken(self, text: str) -> Failure:
-        """A device that does not work any more, with the driver's number if it tells one."""
+        """Reports a device that does not work any more, with the driver's error number if there is one."""
         try:
             self.gpu.synchronize()
         except GpuError as error:
@@ -216,7 +216,7 @@ class Device:
 
     def explain(self, reply: Reply) -> Reply:
         """The reply to a command that failed: if the device broke under it, that is the reason."""
-        if reply.status not in _MAYBE_FAULT:
+        if reply.status not in _MAYBE_DEVICE_FAULT:
             return reply
         try:
             self.gpu.synchronize()

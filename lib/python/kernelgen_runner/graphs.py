@@ -12,7 +12,7 @@ from . import protocol
 from .device import Device
 from .protocol import Failure
 
-#: Libraries set themselves up in their first call on a stream, which no graph can hold.
+#: Number of warm-up calls: libraries initialize themselves in their first call on a stream, which cannot be captured.
 _WARM_UPS = 2
 _REASON = 300
 
@@ -65,13 +65,13 @@ def make_capture(device: Device) -> Capture:
                     reasons.append(error)
                     raise
         except BaseException as error:
-            # The end of a broken capture complains as well, about less.
+            # The end of a broken capture raises as well, with a less useful message.
             raise (reasons[0] if reasons else error) from None
         synchronize()
         return Captured(graph.replay, value)
 
     def recover() -> None:
-        """A broken capture may leave torch's generator waiting for its end: one that succeeds puts it right."""
+        """A broken capture may leave torch's generator in capture mode; a successful capture resets it."""
         synchronize()
         record(lambda: rand(1, device=where))
         rand(1, device=where).sum().item()
@@ -97,7 +97,7 @@ def make_capture(device: Device) -> Capture:
 
 
 def _one_line(error: BaseException) -> str:
-    """Type and first line of an exception: what follows in CUDA's is advice."""
+    """Type and first line of an exception. In those of CUDA, advice follows."""
     try:
         text = str(error).strip()
     except Exception:  # noqa: BLE001 - the candidate's own __str__

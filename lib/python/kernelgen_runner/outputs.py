@@ -1,4 +1,4 @@
-"""From what ModelNew returned to raw bytes in the exchange memory. Methods of what was returned are never called."""
+"""Converts the outputs of ModelNew to raw bytes in the exchange memory. Methods of the returned objects are never called."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def make_writer(outputs: list[Place]) -> Callable[[list[torch.Tensor]], None]:
 
 
 def make_settler() -> Callable[[Any], dict[int, torch.Tensor]]:
-    """A function for the end of the timed part: results that are not contiguous memory are made so, now.
+    """A function for the end of the timed part, which makes results contiguous.
 
     Negated, conjugated and expanded views put work off until they are read, and the reference may have done that work.
     It returns what it made, by the id of the tensor that it stands for.

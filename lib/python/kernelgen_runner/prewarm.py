@@ -25,14 +25,14 @@ _SECONDS = 60.0
 
 
 class Prewarmed:
-    """What was found; empty until warm() has run."""
+    """The prepared files; empty until warm() has run."""
 
     def __init__(self) -> None:
         #: Contents for a new TRITON_CACHE_DIR, by path in it.
         self.triton_files: dict[str, bytes] = {}
 
     def warm(self) -> None:
-        """Does it. What cannot be done here, a candidate will do, and hear of it if it fails."""
+        """Prepares everything. Failures are ignored, because candidates repeat the steps and get their errors."""
         for prepare in (_import_extensions, _shape_tensors, _triton_key, _import_dialects):
             with contextlib.suppress(Exception):
                 prepare()
@@ -56,7 +56,7 @@ def _import_extensions() -> None:
 
 
 def _shape_tensors() -> None:
-    """What builds ahead do with tensors that have no contents; the first time, torch imports sympy for it."""
+    """Uses tensors without contents, as builders do, because torch imports sympy at the first use."""
     torch.empty_like(torch.empty(2, 2, device="meta"))
 
 
@@ -80,7 +80,7 @@ def _build_triton_helper() -> None:
 
 
 def built_files(build: Callable[[], None]) -> dict[str, bytes]:
-    """What a function leaves in TRITON_CACHE_DIR, run in a process of its own: it may load a driver."""
+    """The files that a function writes to TRITON_CACHE_DIR. It runs in a separate process, because it may load a driver."""
     directory = tempfile.mkdtemp(prefix="kernelgen-triton-")
     try:
         child = os.fork()
@@ -108,7 +108,7 @@ def _run_and_exit(build: Callable[[], None], directory: str) -> None:
 
 
 def _wait(child: int) -> None:
-    """Until it has ended, or a minute: then it is killed with what it started."""
+    """Waits for a child for up to a minute; then kills it and its processes."""
     deadline = time.monotonic() + _SECONDS
     while os.waitpid(child, os.WNOHANG) == (0, 0):
         if time.monotonic() > deadline:

@@ -44,7 +44,7 @@ class Command:
 
 @dataclass
 class Reply:
-    """What is answered; texts are cut to what a record holds. `data` takes the place of the text."""
+    """A reply. Texts are cut to the size of a record. `data` takes the place of the text."""
 
     status: int = OK
     text: str = ""
@@ -91,7 +91,7 @@ class Channel:
         self._probe = ctypes.c_uint64(PROBE_WORD)
 
     def say_hello(self, isolation: int) -> None:
-        """The first reply, unasked: the process stands by in a sandbox that has this."""
+        """Sends the first reply, unasked: the process is ready, in a sandbox with these properties."""
         arguments = (ABI_VERSION, isolation, os.getpid(), ctypes.addressof(self._probe))
         self.send(OP_HELLO, 0, Reply(arguments=arguments))
 

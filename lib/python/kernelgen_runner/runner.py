@@ -1,4 +1,4 @@
-"""One runner: waits as a standby, loads one candidate, and calls it as it is told to."""
+"""One runner: waits on standby, loads one candidate, and calls it on request."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def apply_precision(name: str) -> None:
 
 
 def read_job(descriptor: int) -> dict[str, Any]:
-    """What a candidate is to be called with. Raises Failure."""
+    """Reads the job of a candidate. Raises Failure."""
     size = os.fstat(descriptor).st_size
     if size > MAX_JOB:
         raise Failure(protocol.PROTOCOL, "the job is too long")
@@ -44,7 +44,7 @@ def read_job(descriptor: int) -> dict[str, Any]:
 
 
 def init_arguments(job: Mapping[str, Any]) -> list[Any]:
-    """What ModelNew is constructed with."""
+    """The constructor arguments of ModelNew."""
     tensors = {}
     for entry in job.get("init_tensors", []):
         data = bytearray.fromhex(entry["hex"])
@@ -122,7 +122,7 @@ class Runner:
             self._last_cpu = cpu()
 
     def _echo(self, command: Command) -> Reply:
-        """With an argument, a call without a call: what the worker's clock shows of it is ours."""
+        """With an argument, does everything around a call but the call, so that the worker can measure the overhead."""
         if command.arguments[0] and self._device is not None:
             self._device.rehearse()
         return Reply()
@@ -210,7 +210,7 @@ class Runner:
         started = time.monotonic_ns()
         cast = CASTS.get(self._job["precision"])
         model = self._candidate.construct(init_arguments(self._job), command.arguments[1], cast)
-        # The state as it was drawn on the processor: moving a module keeps nothing of it there.
+        # The state is exported before the module is moved, as it was drawn on the processor.
         export = self._exports[index] = prepare_export(model, self._candidate.declared())
         if self._device is not None:
             model = self._candidate.move(model, self._device.torch)
@@ -255,7 +255,7 @@ class Runner:
         return reply
 
     def _restore_buffers(self, index: int) -> None:
-        """Puts back what the reference's forward() changes as well, such as BatchNorm's running statistics."""
+        """Restores state that the reference's forward() changes, too, such as BatchNorm's running statistics."""
         groups = self._restored.get(index)
         if groups:
             with torch.no_grad():

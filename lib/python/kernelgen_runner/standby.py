@@ -1,4 +1,4 @@
-"""A runner before it has a candidate: it goes into the sandbox, opens its device, and says hello."""
+"""A runner without a candidate: it enters the sandbox, opens its device, and says hello."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Settings:
 
 
 def build_ahead(control: int, status: int, settings: Settings, kept: str) -> int:
-    """Goes into the sandbox without a device, and builds for one candidate what it will need where the settings say.
+    """Enters the sandbox without a device, and builds what one candidate will need.
 
     Returns in the sandboxed process only.
     """
@@ -69,7 +69,7 @@ def _enter_sandbox(
 
 
 def main(control: int, status: int, settings: Settings, kept: str | None = None) -> int:
-    """Goes into the sandbox and serves. Returns in the sandboxed process only.
+    """Enters the sandbox and serves. Returns in the sandboxed process only.
 
     kept: a directory of the worker's for what candidates build.
     """

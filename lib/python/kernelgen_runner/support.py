@@ -54,7 +54,7 @@ def python_paths() -> list[str]:
 
 
 def library_paths() -> list[str]:
-    """Where a driver may lie besides the system's folders; it is loaded in the sandbox."""
+    """Directories of a driver besides the system's; it is loaded in the sandbox."""
     return [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path.startswith("/")]
 
 
@@ -83,7 +83,7 @@ def gpu_devices(vendor: str, uuid: str = "") -> list[str]:
 
 
 class Support:
-    """The library, or what can be done without it: no walls, no guard pages."""
+    """The library; or without it, no sandbox and no guard pages."""
 
     def __init__(self, path: str | None):
         """Raises OSError for a path that is no library of ours."""
@@ -111,7 +111,7 @@ class Support:
         visible: Sequence[str] = (),
         kept: str | None = None,
     ) -> int:
-        """Goes into the sandbox and returns the isolation bits; the calling process itself ends. Raises OSError.
+        """Enters the sandbox and returns the isolation bits; the calling process itself ends. Raises OSError.
 
         devices: the nodes of a GPU, in a runner for one. visible: directories that stay readable besides Python's.
         kept: a directory that is writable inside, as /tmp/builds.
@@ -137,12 +137,12 @@ class Support:
         return bits.value
 
     def refuse_sockets(self) -> None:
-        """After enter_sandbox() with devices, when the driver has started: from now on there are no sockets."""
+        """Forbids sockets. Call it after enter_sandbox() with devices, when the driver has started."""
         if self._library is not None:
             self._library.kgen_sandbox_refuse_sockets()
 
     def seal_processes(self) -> None:
-        """From now on starting a process kills this one."""
+        """Makes starting a process fatal for this one."""
         if self._library is not None:
             self._library.kgen_sandbox_seal_processes()
 
@@ -157,12 +157,12 @@ class Support:
             self._library.kgen_crash_reporter_add(address, count, name.encode("utf-8", "replace"))
 
     def poison_allocations(self, byte: int) -> None:
-        """Fills fresh memory with garbage; 0 ends it."""
+        """Fills new allocations with garbage; 0 stops that."""
         if self._library is not None:
             self._library.kgen_set_allocation_poison(byte)
 
     def map_segments(self, descriptor: int, places: Sequence[tuple[int, int]]) -> list[int]:
-        """Maps (offset, bytes) stretches of the arena, a guard page between them; their addresses. Raises OSError."""
+        """Maps (offset, bytes) ranges of the arena with guard pages between them, and returns their addresses. Raises OSError."""
         if self._library is None:
             return _map_plainly(descriptor, places)
         segments = (_Segment * len(places))(*[_Segment(offset, count, None) for offset, count in places])

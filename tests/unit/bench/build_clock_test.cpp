@@ -9,7 +9,7 @@ namespace {
 
 using Verdict = BuildClock::Verdict;
 
-/// Takes readings every 200 ms until the clock ends the step; the time at which it did.
+/// Takes readings every 200 ms until the clock ends the step. Returns the time of that.
 template <class HelperTime>
 std::pair<Verdict, std::chrono::nanoseconds> run(const StepLimits& limits, HelperTime helper_time, bool has_helpers) {
   BuildClock clock(limits, helper_time(0ns));

@@ -6,7 +6,7 @@ using namespace kernelgen;
 
 namespace {
 
-/// Builds what says "fine" to /built/ID.
+/// A compiler that accepts sources with the text "fine" and names /built/ID as the artifact.
 class FakeCompiler final : public KernelCompiler {
  public:
   [[nodiscard]] bool supports(Target) const override { return true; }
@@ -21,7 +21,7 @@ class FakeCompiler final : public KernelCompiler {
   }
 };
 
-/// Its device is the artifact that it was given.
+/// A profiler that returns the artifact of its request as the device.
 class EchoProfiler final : public Profiler {
  public:
   Result<Profile> profile(const ProfileRequest& request, std::stop_token) override {

@@ -24,7 +24,7 @@ class Bench {
   std::unique_ptr<DeviceGate> gate;
 };
 
-/// A request to measure that gives up.
+/// Tries to acquire the device for a measurement, with a time limit.
 bool can_measure(DeviceGate& gate, std::chrono::milliseconds patience) {
   std::stop_source stop;
   auto asked = std::async(std::launch::async, [&] { return gate.acquire_exclusive(stop.get_token()).has_value(); });

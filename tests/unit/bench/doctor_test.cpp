@@ -125,7 +125,7 @@ TEST_CASE("a machine with a GPU is looked at with its tools", "[bench][doctor]")
   says["python3"] = "python 3.11.7\ntorch 2.13.0+cpu\ntriton 3.0.0\ntorch_cuda none\n";
   CHECK(machine["GPU"].status == DoctorStatus::Ok);
   CHECK(machine["nvcc"].status == DoctorStatus::Limited);
-  CHECK(machine["GPU use"].detail == "others use it, and times will suffer: 1234, python, 300 MiB");
+  CHECK(machine["GPU use"].detail == "other processes use it and disturb times: 1234, python, 300 MiB");
   CHECK(machine["torch"].status == DoctorStatus::Limited);
   CHECK(machine["triton"].detail == "3.0.0");
   says["python3"] = "python 3.11.7\ntorch 2.13.0+cu128\ntriton 3.0.0\ntorch_cuda 12.8\n";

@@ -1,4 +1,4 @@
-// What a candidate builds: its limits, and what happens when they are reached.
+// Tests of the limits for building, and of their effect.
 
 #include "evaluation_scene.hpp"
 
@@ -45,7 +45,7 @@ TEST_CASE("the steps of a candidate share one limit for building", "[bench][eval
   REQUIRE(evaluate(scene, Target::Torch));
   CHECK(scene.build_limits[0] == 300s);
   CHECK(scene.build_limits[1] == 200s);
-  // Nothing is left.
+  // The build time is used up.
   CHECK(building_calls(scene) == std::vector<std::string>{"load", "construct"});
 }
 

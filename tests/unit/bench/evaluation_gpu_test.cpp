@@ -164,7 +164,7 @@ TEST_CASE("what is faster than the memory did not read its inputs", "[bench][eva
   const auto record = evaluate(scene, Target::Cuda);
   REQUIRE(record);
   CHECK(record->outcome.to_class() == "suspect:faster than memory");
-  // The record has what the time was held against.
+  // The record has the floor that the time was compared with.
   REQUIRE(record->timing->memory_floor);
   CHECK(record->timing->memory_floor->read_bytes == std::uint64_t{8} << 30);
 }
@@ -236,10 +236,9 @@ TEST_CASE("a device that others work on makes a time suspect, and a wrong answer
   scene.judge.late = 60;
   record = evaluate(scene, Target::Cuda);
   CHECK(record->outcome.to_class() == "suspect:busy machine");
-  CHECK(
-      record->outcome.message ==
-      "the device was busy with other processes' work in 60 % of the times when it was asked for; repeat it when they "
-      "have ended (`nvidia-smi` lists them), or on another device");
+  CHECK(record->outcome.message ==
+        "other processes delayed 60 % of the probes of the device; repeat it when they "
+        "have ended (`nvidia-smi` lists them), or on another device");
   scene.judge.answer = [](const std::string&, int) { return wrong(); };
   CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "accuracy:mismatch");
 }
@@ -251,7 +250,7 @@ TEST_CASE("a device that is busy only while the candidate lives is not busy with
   scene.judge.late = 60;
   scene.judge.others_gone = [&scene] { return scene.runners_alive == 0; };
   CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "suspect:keeps the device busy");
-  // What the device goes on with after each call is told by its name.
+  // Work of the device after each call has its own message.
   put_on_gpu(scene, 1'000'000, 500'000, 400'000);
   scene.judge.others_gone = [&scene] { return scene.runners_alive == 0; };
   CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "cheat:side_stream");
@@ -280,7 +279,7 @@ TEST_CASE("memory that others hold blames no candidate", "[bench][evaluation][gp
   const auto judged = [](RunnerStatus status, const std::string& text, std::uint64_t others_gib) {
     Scene scene;
     put_on_gpu(scene, 1'000'000, 500'000);
-    scene.judge.others_bytes = [=] { return others_gib << 30; };
+    scene.judge.foreign_bytes = [=] { return others_gib << 30; };
     scene.runner = [&](const std::string& op, int) -> RunnerAnswer {
       return op == "run" ? RunnerReply{.status = status, .text = text} : RunnerReply{};
     };
@@ -299,7 +298,7 @@ TEST_CASE("memory that others hold blames no candidate", "[bench][evaluation][gp
             .outcome.to_class() == "out_of_memory");
   CHECK(judged(RunnerStatus::OutOfMemory, "CUDA out of memory. Tried to allocate 250.00 MiB. GPU 0 has", 9)
             .outcome.to_class() == "suspect:memory in use");
-  // As a native candidate has it from the runtime.
+  // The message of the runtime, from a native candidate.
   CHECK(judged(RunnerStatus::Failed, "out of memory", 9).outcome.to_class() == "suspect:memory in use");
   // Memory of the machine, and failures that have nothing to do with memory.
   CHECK(judged(RunnerStatus::OutOfMemory, "MemoryError", 9).outcome.to_class() == "out_of_memory");
@@ -309,7 +308,7 @@ TEST_CASE("memory that others hold blames no candidate", "[bench][evaluation][gp
 TEST_CASE("what a wrong answer says of memory excuses nothing", "[bench][evaluation][gpu]") {
   Scene scene;
   put_on_gpu(scene, 1'000'000, 500'000);
-  scene.judge.others_bytes = [] { return std::uint64_t{9} << 30; };
+  scene.judge.foreign_bytes = [] { return std::uint64_t{9} << 30; };
   scene.judge.answer = [](const std::string&, int) {
     return Outcome{OutcomeKind::Accuracy, "structure", "its answer is a dictionary with 'CUDA out of memory'"};
   };
@@ -320,7 +319,7 @@ TEST_CASE("the memory of a runner that is being taken apart is not others'", "[b
   Scene scene;
   put_on_gpu(scene, 1'000'000, 500'000);
   int looks = 0;
-  scene.judge.others_bytes = [&] { return scene.runners_alive == 0 && ++looks > 2 ? 0 : std::uint64_t{9} << 30; };
+  scene.judge.foreign_bytes = [&] { return scene.runners_alive == 0 && ++looks > 2 ? 0 : std::uint64_t{9} << 30; };
   const auto record = evaluate(scene, Target::Triton);
   REQUIRE(record);
   CHECK(record->outcome.to_class() == "correct");
@@ -333,7 +332,7 @@ TEST_CASE("a candidate that takes the judge's memory has run out of memory", "[b
     put_on_gpu(scene, 1'000'000, 500'000);
     scene.judge.stage_refuses = Error{ErrorCode::OutOfMemory, "stage: the reference needs more", {}};
     scene.judge.use->runner_bytes = std::uint64_t{8} << 30;
-    scene.judge.others_bytes = [&scene, held_gib, others_gib] {
+    scene.judge.foreign_bytes = [&scene, held_gib, others_gib] {
       return (scene.runners_alive != 0 ? held_gib + others_gib : others_gib) << 30;
     };
     return evaluate(scene, Target::Torch);
@@ -343,7 +342,7 @@ TEST_CASE("a candidate that takes the judge's memory has run out of memory", "[b
   CHECK(greedy->outcome.to_class() == "out_of_memory");
   CHECK(greedy->outcome.message ==
         "it holds 12 of the device's 24 GiB, and 8 GiB are left for it beside what the task takes");
-  // What a candidate may have is no reason.
+  // Memory within the limit of a candidate does not count.
   const auto modest = judged(8);
   REQUIRE_FALSE(modest);
   CHECK(modest.error().code == ErrorCode::OutOfMemory);

@@ -1,4 +1,4 @@
-// How much of an evaluation is done: full, quick, correctness only; and calls that warm up.
+// Tests of evaluation modes: full, quick, correctness only; and of warm-up calls.
 
 #include "evaluation_scene.hpp"
 
@@ -19,7 +19,7 @@ TEST_CASE("correctness only: nothing is timed, the device is shared, and the rec
   Scene scene;
   scene.mode = EvaluationMode::CorrectnessOnly;
   scene.baselines.kinds = {BaselineKind::Compile};
-  // A machine that is too busy to measure on.
+  // The machine is too busy to measure on.
   scene.judge.waits = 100s;
   const auto record = evaluate(scene);
   REQUIRE(record);

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Whole evaluations with judge, runner, compiler and memory as told: tests say what each answers.
+/// Whole evaluations with fake judge, runner, compiler and memory, which answer as tests specify.
 
 #include <algorithm>
 #include <functional>
@@ -20,7 +20,7 @@ namespace kernelgen::testing {
 
 using namespace std::chrono_literals;
 
-/// Answers as told; remembers what it was asked.
+/// A judge with given answers, which records its requests.
 class FakeJudge final : public Judge {
  public:
   std::vector<std::string> calls;
@@ -42,7 +42,7 @@ class FakeJudge final : public Judge {
   std::optional<DeviceUse> use = DeviceUse{.total_bytes = std::uint64_t{24} << 30};
   std::int64_t late = 0;
   std::function<bool()> others_gone = [] { return false; };
-  std::function<std::uint64_t()> others_bytes = [] { return 0; };
+  std::function<std::uint64_t()> foreign_bytes = [] { return 0; };
   bool use_fails = false;
 
   std::optional<ProcessorTime> processor_time() const override {
@@ -62,7 +62,7 @@ class FakeJudge final : public Judge {
   Result<StagedCase> stage(const StageRequest& request) override {
     if (stage_refuses) return *stage_refuses;
     if (request.mode == CallMode::Graph) ++graphs;
-    after_ = request.turn == ReferenceTurn::After;
+    after_ = request.order == ReferenceOrder::After;
     call_order += after_ ? 'a' : 'b';
     if (announced && *announced == request) ++right_guesses;
     announced.reset();
@@ -84,7 +84,7 @@ class FakeJudge final : public Judge {
     if (use) {
       use->probes += 100;
       use->delayed_probes += others_gone() ? 0 : late;
-      use->others_bytes = others_bytes();
+      use->foreign_bytes = foreign_bytes();
     }
     return use;
   }
@@ -100,7 +100,7 @@ class FakeJudge final : public Judge {
   std::int64_t clock_mhz = 0;
   int canaries = 0;
   int checks = 0;
-  /// What the last check was told to come next, and how often it came.
+  /// The request that the last check announced, and the number of right announcements.
   std::optional<StageRequest> announced;
   int right_guesses = 0;
   /// When the reference was called for each staged case: 'b'efore the candidate or 'a'fter it.
@@ -143,9 +143,9 @@ struct Scene {
   BaselineOptions baselines;
   MeasureOptions measure;
   EvaluationMode mode = EvaluationMode::Full;
-  /// Whether the evaluation shared the device with others.
+  /// Whether the evaluation only shared the device.
   bool shared = false;
-  /// What compiled references were asked for, and what is answered.
+  /// The requests for compiled references, and the answer.
   std::vector<CompiledBaselineRequest> compiled_requests;
   std::function<Result<Baseline>(BaselineKind kind)> compiled_reference = [](BaselineKind) {
     return Baseline{{1'400'000, 1'600'000, 1'500'000}, ""};
@@ -221,7 +221,7 @@ class FakeWorld final : public JudgeSource,
     session->layout.output_bytes = scene_.output_bytes;
     return std::unique_ptr<JudgeSession>(std::move(session));
   }
-  void expect(RunnerKind) override {}
+  void prestart(RunnerKind) override {}
   BuildAhead build_ahead(const BuildJob& job, const StepLimits& limits, std::stop_token) override {
     scene_.built = {job.builds_key, scene_.exclusive};
     scene_.ahead_limits = limits;
@@ -280,7 +280,7 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
 
 inline Outcome wrong() { return {OutcomeKind::Accuracy, "mismatch", "off by 3"}; }
 
-/// A scene on a GPU whose clock says `device_ns` for calls and `replay_ns` for graphs.
+/// Puts a scene on a GPU that takes `device_ns` for calls and `replay_ns` for graphs.
 inline void put_on_gpu(Scene& scene, std::uint64_t device_ns, std::uint64_t replay_ns, std::uint64_t late_ns = 2000) {
   scene.gpu = GpuFacts{};
   scene.gpu->vendor = "nvidia";

@@ -10,7 +10,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-GpuSituation with_h200(int driver_version = 13000) {
+GpuEnvironment with_h200(int driver_version = 13000) {
   GpuFacts gpu;
   gpu.vendor = "nvidia";
   gpu.name = "NVIDIA H200";
@@ -18,14 +18,14 @@ GpuSituation with_h200(int driver_version = 13000) {
   gpu.driver_version = driver_version;
   gpu.multiprocessors = 132;
   gpu.memory_bytes = std::uint64_t{140} << 30;
-  GpuSituation situation;
+  GpuEnvironment situation;
   situation.reading = GpuInventory{{gpu}, ""};
   situation.nvcc = std::string("/cuda/bin/nvcc");
   situation.nvcc_release = {13, 0};
   return situation;
 }
 
-DoctorFinding find(const GpuSituation& situation, const std::string& name) {
+DoctorFinding find(const GpuEnvironment& situation, const std::string& name) {
   for (const auto& finding : gpu_findings(situation))
     if (finding.name == name) return finding;
   return {name, DoctorStatus::Missing, "no such finding", ""};
@@ -55,7 +55,7 @@ TEST_CASE("all GPUs of a node are told, each kind once", "[bench][doctor][gpu]")
 }
 
 TEST_CASE("a machine without a card lacks nothing", "[bench][doctor][gpu]") {
-  GpuSituation situation;
+  GpuEnvironment situation;
   situation.reading = GpuInventory{{}, "there is no CUDA driver"};
   const auto findings = gpu_findings(situation);
   REQUIRE(findings.size() == 1);
@@ -64,7 +64,7 @@ TEST_CASE("a machine without a card lacks nothing", "[bench][doctor][gpu]") {
 }
 
 TEST_CASE("a card without a driver is named, with what to do", "[bench][doctor][gpu]") {
-  GpuSituation situation;
+  GpuEnvironment situation;
   situation.reading = GpuInventory{{}, "there is no CUDA driver (libcuda.so.1) on this machine"};
   situation.has_card = true;
   const auto finding = find(situation, "GPU");
@@ -74,7 +74,7 @@ TEST_CASE("a card without a driver is named, with what to do", "[bench][doctor][
 }
 
 TEST_CASE("a driver that does not answer is a finding", "[bench][doctor][gpu]") {
-  GpuSituation situation;
+  GpuEnvironment situation;
   situation.reading = Error{ErrorCode::Timeout, "the GPU driver does not answer", {}};
   CHECK(find(situation, "GPU").status == DoctorStatus::Limited);
   CHECK(find(situation, "GPU").detail == "the GPU driver does not answer");
@@ -117,7 +117,7 @@ TEST_CASE("a torch without CUDA is of no use on a GPU", "[bench][doctor][gpu]") 
   CHECK(wrong->remedy ==
         "/venv/bin/python -m pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu130");
   CHECK_FALSE(torch_on_gpu(with_h200(), "2.13.0+cu130", "13.0", "python3"));
-  CHECK_FALSE(torch_on_gpu(GpuSituation{}, "2.13.0+cpu", "", "python3"));
+  CHECK_FALSE(torch_on_gpu(GpuEnvironment{}, "2.13.0+cpu", "", "python3"));
 }
 
 TEST_CASE("a torch that is newer than the driver gets the build for it", "[bench][doctor][gpu]") {

@@ -37,7 +37,7 @@ struct Arena {
   }
 };
 
-/// Two pages, of which the second cannot be touched.
+/// Two pages, of which the second cannot be accessed.
 struct HalfReadable {
   void* memory = ::mmap(nullptr, 2 * k_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 

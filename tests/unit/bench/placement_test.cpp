@@ -14,9 +14,9 @@ constexpr auto k_warm = JudgeNeed::Nothing;
 constexpr auto k_cold = JudgeNeed::Start;
 constexpr auto k_full = JudgeNeed::Replace;
 
-std::size_t chosen(const std::vector<DeviceQueue>& devices) { return soonest(devices); }
+std::size_t chosen(const std::vector<DeviceQueue>& devices) { return least_loaded_device(devices); }
 
-/// A node on which evaluations end in the order in which they came, and each device has room for some judges.
+/// A node on which evaluations end in the order of their arrival. Each device keeps some judges warm.
 class Node {
  public:
   Node(std::size_t devices, std::size_t most_judges) : warm_(devices), most_judges_(most_judges) {}
@@ -53,7 +53,7 @@ class Node {
   std::deque<std::unique_ptr<Placement::Place>> places_;
 };
 
-/// The devices of evaluations one of which is at hand at a time.
+/// The devices of evaluations that are made one at a time.
 std::string one_by_one(Node& node, const std::string& tasks) {
   std::string devices;
   for (const char task : tasks) {
@@ -79,7 +79,7 @@ TEST_CASE("among equal devices it is the one that was used least recently, then 
 
 TEST_CASE("a warm judge is worth waiting for, for as long as starting another one takes", "[bench][placement]") {
   CHECK(chosen({{.work = 0, .judge = k_cold}, {.work = 0, .judge = k_warm, .last_placed = 9}}) == 1);
-  // As soon there as here: then rather where nothing is done.
+  // Both devices would finish at the same time; the idle one is chosen.
   CHECK(chosen({{.work = 1, .judge = k_warm}, {.work = 0, .judge = k_cold}}) == 1);
   CHECK(chosen({{.work = 5, .judge = k_warm}, {.work = 4, .judge = k_cold}}) == 1);
   CHECK(chosen({{.work = 5, .judge = k_warm}, {.work = 5, .judge = k_cold}}) == 0);
@@ -143,7 +143,7 @@ TEST_CASE("a place is given back when it ends", "[bench][placement]") {
   CHECK(placement.active_count("x") == 1);
   first.reset();
   CHECK(placement.active_count("x") == 0);
-  // No work is left behind: y was never used, so it is next, and x after it.
+  // Both are idle again: y was never used, so it is next, and x after it.
   CHECK(placement.take("b", both)->index() == 1);
   CHECK(placement.take("c", both)->index() == 0);
 }
@@ -165,9 +165,9 @@ TEST_CASE("an evaluation that names a device is counted there", "[bench][placeme
 TEST_CASE("a device that is quarantined or was tried comes last, whatever waits elsewhere", "[bench][placement]") {
   CHECK(chosen({{.judge = k_warm, .quarantined = true}, {.work = 40, .judge = k_full}}) == 1);
   CHECK(chosen({{.judge = k_warm, .tried = true}, {.work = 40, .judge = k_full}}) == 1);
-  // One that was disturbed rather than one that cannot be used.
+  // A disturbed device is better than one that cannot be used.
   CHECK(chosen({{.quarantined = true}, {.work = 9, .tried = true}}) == 1);
-  // Where all are like that, they are equal again.
+  // If all are quarantined, they are equal again.
   CHECK(chosen({{.work = 2, .quarantined = true}, {.work = 1, .quarantined = true}}) == 1);
   CHECK(chosen({{.work = 2, .tried = true}, {.work = 1, .tried = true}}) == 1);
 }
@@ -260,9 +260,9 @@ TEST_CASE("GPUs with an evaluation are counted", "[bench][placement]") {
 }
 
 TEST_CASE("compilers leave processors to the GPUs that are used, but have a quarter", "[bench][placement]") {
-  CHECK(compilers_beside(1, 16) == 13);
-  CHECK(compilers_beside(2, 16) == 11);
-  CHECK(compilers_beside(8, 16) == 4);
-  CHECK(compilers_beside(8, 128) == 111);
-  CHECK(compilers_beside(1, 2) == 2);
+  CHECK(max_parallel_compilers(1, 16) == 13);
+  CHECK(max_parallel_compilers(2, 16) == 11);
+  CHECK(max_parallel_compilers(8, 16) == 4);
+  CHECK(max_parallel_compilers(8, 128) == 111);
+  CHECK(max_parallel_compilers(1, 2) == 2);
 }

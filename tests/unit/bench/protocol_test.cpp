@@ -176,7 +176,7 @@ TEST_CASE("messages come out whole wherever the bytes were split", "[bench][prot
         CHECK((*message)->index() == count++);
     }
     CHECK(count == std::variant_size_v<Message>);
-    CHECK_FALSE(decoder.mid_message());
+    CHECK_FALSE(decoder.has_partial_message());
   }
 }
 

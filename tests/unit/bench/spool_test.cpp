@@ -31,7 +31,7 @@ EvaluationRequest sample_request(const std::string& source = "// a kernel") {
   return request;
 }
 
-/// Judges until it is told to stop, like a long measurement.
+/// A benchmarker that runs until it is stopped, like a long measurement.
 class Endless final : public Benchmarker {
  public:
   Result<EvaluationRecord> evaluate(const EvaluationRequest&, const ProgressCallback&, std::stop_token stop) override {
@@ -48,7 +48,7 @@ class Endless final : public Benchmarker {
   std::atomic<bool> started{false};
 };
 
-/// Answers only when two requests are at hand at once.
+/// A benchmarker that answers only once two requests run at the same time.
 class Pair final : public Benchmarker {
  public:
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback&,
@@ -79,7 +79,7 @@ class Spool {
   [[nodiscard]] Result<EvaluationRecord> evaluate(Waiting waiting = Waiting::Return) const {
     return client(waiting)->evaluate(sample_request(), {}, {});
   }
-  /// Without waiting there is no record yet, but now there is a request.
+  /// Leaves a request, without waiting for its record.
   [[nodiscard]] std::string leave_request() const {
     const auto pending = evaluate();
     REQUIRE_FALSE(pending);
@@ -164,7 +164,7 @@ TEST_CASE("requests that differ have names that differ", "[bench][spool]") {
   const auto client = spool.client(Waiting::Return);
   auto request = sample_request();
   CHECK_FALSE(client->evaluate(request, {}, {}));
-  // What stays here makes no difference.
+  // Members that are not sent make no difference.
   request.task.path = "elsewhere/relu.py";
   CHECK_FALSE(client->evaluate(request, {}, {}));
   CHECK(spool.names(".request.json").size() == 1);
@@ -472,7 +472,7 @@ TEST_CASE("the status of what is no spool is an error, and makes no directory", 
   const auto missing = inspect_spool(spool.directory());
   REQUIRE_FALSE(missing);
   CHECK(missing.error().code == ErrorCode::NotFound);
-  CHECK(missing.error().message == spool.directory().string() + " is no spool: it does not exist");
+  CHECK(missing.error().message == spool.directory().string() + " is not a spool: it does not exist");
   CHECK_FALSE(fs::exists(spool.directory()));
   spool.write("file", "x");
   CHECK(inspect_spool(spool.directory() / "file").error().code == ErrorCode::InvalidArgument);

@@ -1,4 +1,4 @@
-// A worker's side of the protocol, with a benchmarker that judges nothing: what one message may cost.
+// Tests of a worker's side of the protocol, with a fake benchmarker: the effect of bad messages.
 
 #include "bench/worker_service.hpp"
 
@@ -23,12 +23,12 @@ namespace json = boost::json;
 
 namespace {
 
-/// Answers everything with an empty record or description.
+/// A benchmarker that answers with empty records and descriptions.
 class NoBenchmarker final : public LocalBenchmarker {
  public:
   std::string device() const override { return "cpu: none"; }
   Result<int> count_gpus(std::stop_token) override { return 0; }
-  Result<void> check_able(std::stop_token) override { return {}; }
+  Result<void> check_readiness(std::stop_token) override { return {}; }
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback&,
                                     std::stop_token) override {
     if (request.task.name == "throws") throw std::bad_alloc();
@@ -73,7 +73,7 @@ class Client {
     }
   }
 
-  /// Whether the worker still answers.
+  /// Checks that the worker still answers.
   void check_alive() {
     send_body(R"({"type":"ping","id":4242})");
     const auto pong = receive();
@@ -81,7 +81,7 @@ class Client {
     CHECK(std::get<PongMessage>(pong).id == 4242);
   }
 
-  /// How serving ended.
+  /// Waits for the worker and returns its result.
   Result<void> join() {
     worker_.join();
     return served_;
@@ -166,7 +166,7 @@ TEST_CASE("each member of an evaluate message may have a value of a wrong type, 
       place = wrong;
       client.send_body(json::serialize(message));
       const auto answer = client.receive();
-      // An object whose members are all unknown is an object of defaults.
+      // An object with unknown members only has defaults.
       if (std::holds_alternative<RecordMessage>(answer)) {
         CHECK(wrong.is_object());
       } else {

@@ -40,7 +40,7 @@ class CachingBench {
     };
     restart();
   }
-  /// Another cache over the same directory, as a second process would have it.
+  /// Opens the directory with another cache, like a second process.
   void restart() {
     auto fake = std::make_unique<FakeCompiler>(
         [this](const CompileRequest& request, std::stop_token stop) { return answer(request, stop); }, calls);
@@ -199,7 +199,7 @@ TEST_CASE("a result of another schema is a plain miss", "[compile][cache]") {
   CachingBench bench;
   bench.answer_with({OutcomeKind::Compile, "type", ""});
   (void)bench.failed();
-  // Valid in itself: the digest belongs to the text.
+  // The entry is consistent: the digest matches the text.
   const std::string body = "{\"schema\":99}\n";
   REQUIRE(write_file_atomic(bench.file(".json"), sha256_hex(body) + "\n" + body));
   const auto again = bench.failed();
@@ -329,7 +329,7 @@ TEST_CASE("a cache needs a compiler and a directory", "[compile][cache]") {
 
 namespace {
 
-/// Compiles sources whose artifacts have 1000 bytes each, the first of them used longest ago.
+/// A store of artifacts with 1000 bytes each, of which the first was used longest ago.
 class FullStore {
  public:
   explicit FullStore(std::uint64_t max_bytes) {

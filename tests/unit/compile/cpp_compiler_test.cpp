@@ -1,4 +1,4 @@
-// The C++ compiler's decisions, with a process runner that only pretends.
+// Tests of the C++ compiler's decisions, with a fake process runner.
 
 #include <algorithm>
 #include <filesystem>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* k_cpp_source = "int f() { return 1; }\n";
 
-/// Answers compilations; everything else (--version, -###) succeeds without a word.
+/// Answers compilations; all other commands (--version, -###) succeed without output.
 class FakeProcessRunner final : public ProcessRunner {
  public:
   Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token) override {
@@ -241,7 +241,7 @@ TEST_CASE("a compiler that cannot work in the sandbox is not the candidate's fau
   CHECK(outcome.error().code == ErrorCode::MissingTool);
   CHECK(outcome.error().message.find("does not work in the sandbox: cc1plus: error while loading") !=
         std::string::npos);
-  // One that compiles a source without fault does work.
+  // A compiler that compiles a correct source works.
   bench.runner.answer = [](const ProcessRequest& request) {
     const fs::path directory = request.working_directory;
     ProcessOutcome ended;

@@ -1,4 +1,4 @@
-// nvcc's command line, key and answers, with a process runner that only pretends.
+// Tests of nvcc's command line, key and answers, with a fake process runner.
 
 #include <algorithm>
 #include <filesystem>
@@ -236,7 +236,7 @@ TEST_CASE("an nvcc whose kernels the driver would not start is no fault of the c
           "install a "
           "driver for CUDA 13, or set CUDA_HOME to a CUDA 12 toolkit");
   }
-  // An older toolkit, one of the same major version, and one that does not say.
+  // An older toolkit, one of the same major version, and one of unknown version.
   for (const char* version : {"release 11.8, V11.8.89", "release 12.9, V12.9.86", "none of your business"}) {
     bench.runner.version = version;
     CHECK(bench.compile(options));

@@ -1,4 +1,4 @@
-// What the engine does beside asking and judging: profiles, floors, critiques, corrections, costs.
+// Tests of the engine: profiles, floors, critiques, corrections, costs.
 #include <kernelgen/flow/engine.hpp>
 
 #include <set>
@@ -17,7 +17,7 @@ const std::map<std::string, std::string> k_advice_replies{
     {"seed1-optimize", code_reply("score 1.9")}, {"stage1", code_reply("score 2.5")},
     {"stage2", code_reply("score 2.6")},         {"stage3", code_reply("score 0.3")}};
 
-/// Everything a run borrows.
+/// The services of a run.
 struct AdviceWorld {
   explicit AdviceWorld(std::map<std::string, std::string> replies = k_advice_replies) : model(std::move(replies)) {}
 
@@ -198,7 +198,7 @@ TEST_CASE("money is a budget where prices are known", "[flow][engine][budget]") 
   for (const auto& reply : events_of<ReplyArrived>(*journal)) spent += reply.cost.value();
   CHECK_THAT(spent, Catch::WithinAbs(0.2 * static_cast<double>(events_of<ReplyArrived>(*journal).size()), 1e-9));
   CHECK(spent >= 0.5);
-  // Without a budget for it money is counted all the same, and ends nothing.
+  // Without a budget for it the cost is counted as well, and does not end the run.
   request.budget = {};
   CHECK(world.run(*journal, request)->reason == "all samples are done");
 }

@@ -15,7 +15,7 @@ using namespace kernelgen::testing;
 
 namespace {
 
-/// A judge whose clock is noise: each evaluation of a source has another score.
+/// A judge with a noisy clock: each evaluation of a source has another score.
 struct EqualWorld {
   explicit EqualWorld(FakeModel::Answer answer) : model(std::move(answer)) {}
   explicit EqualWorld(std::map<std::string, std::string> replies) : model(std::move(replies)) {}

@@ -1,4 +1,4 @@
-// What the engine does when the model's endpoint does not answer, and that nothing which came from a model is lost.
+// Tests of the engine with an endpoint that does not answer, and with journals that fail: no reply of a model is lost.
 #include <atomic>
 #include <filesystem>
 #include <mutex>
@@ -22,7 +22,7 @@ namespace {
 const Error k_quota{ErrorCode::Unavailable, "HTTP 429: quota"};
 const Error k_timeout{ErrorCode::Timeout, "no reply within 600 s"};
 
-/// Everything a run borrows. The model answers what `answer` says; "samples" kernels are wanted.
+/// The services of a run. The model answers by `answer`; "samples" kernels are wanted.
 struct OutageWorld {
   OutageWorld(int samples, FakeModel::Answer answer)
       : model(std::move(answer)), policy(make_one_shot_policy({.samples = samples})) {}
@@ -93,7 +93,7 @@ TEST_CASE("a paused run that is resumed too early pauses again", "[flow][engine]
     CHECK(paused.error().code == ErrorCode::Pending);
     CHECK(total(world.model.asked()) == 2 * session);
   }
-  // Two were asked for; no session began a third.
+  // Two requests were sent; no session sent a third.
   CHECK(events_of<ActionIssued>(*journal).size() == 2);
 }
 
@@ -352,7 +352,7 @@ TEST_CASE("options that an earlier version named otherwise, or did not know, are
 
 namespace {
 
-/// Takes no event of one kind.
+/// A journal that refuses events of one kind.
 class PickyJournal final : public Journal {
  public:
   [[nodiscard]] const std::vector<Event>& events() const override { return inner_->events(); }

@@ -1,4 +1,4 @@
-// What the engine does when several candidates are evaluated at once, and what must not be beside anything else.
+// Tests of the engine with parallel evaluations, and of work that must run exclusively.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -27,7 +27,7 @@ std::map<std::string, std::string> sample_replies(int count) {
   return replies;
 }
 
-/// Everything a run borrows except the benchmarker.
+/// The services of a run except the benchmarker.
 struct ParallelWorld {
   explicit ParallelWorld(FakeModel::Answer answer) : model(std::move(answer)) {}
   explicit ParallelWorld(std::map<std::string, std::string> replies) : model(std::move(replies)) {}
@@ -52,7 +52,7 @@ FlowRequest parallel_request(int evaluations, int requests) {
   return request;
 }
 
-/// Judges a source as judge_source() does, and knows how many it judges now.
+/// Judges with judge_source(), and counts the running evaluations.
 class CountingBenchmarker : public Benchmarker {
  public:
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback&,
@@ -83,7 +83,7 @@ class CountingBenchmarker : public Benchmarker {
   std::mutex mutex_;
 };
 
-/// Answers when there were `wanted` at once, or after a while.
+/// Answers once `wanted` evaluations ran at the same time, or after a while.
 class CrowdedBenchmarker final : public CountingBenchmarker {
  public:
   explicit CrowdedBenchmarker(int wanted) : wanted_(wanted) {}
@@ -100,12 +100,12 @@ class CrowdedBenchmarker final : public CountingBenchmarker {
   const int wanted_;
 };
 
-/// One worker for all: the candidate with score 2 ends it, and nothing that it judged at that time gets an answer.
+/// A single worker, which the candidate with score 2 kills; no evaluation that runs at that time gets an answer.
 class MortalBenchmarker final : public CountingBenchmarker {
  public:
   explicit MortalBenchmarker(int crowd) : crowd_(crowd) {}
   int deaths = 0;
-  /// How many were in flight when the worker died, but for the first time.
+  /// Number of evaluations in flight when the worker died, except the first time.
   int later_victims = 0;
 
  private:
@@ -175,7 +175,7 @@ std::map<std::string_view, int> statuses_of(const History& history) {
   return count;
 }
 
-/// How often each action finished.
+/// The number of times that each action finished.
 std::map<std::string, int> verdicts_of(const Journal& journal) {
   std::map<std::string, int> count;
   for (const auto& event : events_of<ActionFinished>(journal)) ++count[event.result.action.id];
@@ -225,7 +225,7 @@ TEST_CASE("a candidate that takes the worker down costs no other its verdict", "
   CHECK(outcome->history.at("sample2").status == ActionStatus::NotJudged);
   CHECK(outcome->history.at("sample2").message == "the worker died");
   CHECK(benchmarker.most == 3);
-  // Once beside others, which proves nothing, and twice exclusively.
+  // Once in parallel with others, which proves nothing, and twice exclusively.
   CHECK(benchmarker.deaths == 3);
   CHECK(benchmarker.later_victims == 2);
 }
@@ -300,7 +300,7 @@ TEST_CASE("a pause for a busy machine keeps no device from a profile", "[flow][e
 
 TEST_CASE("a run that was interrupted amid evaluations gives each candidate one verdict",
           "[flow][engine][parallel][resume]") {
-  /// Stops the run when three are judged; answers as it should when stopped.
+  /// Stops the run when three evaluations run, and answers correctly when stopped.
   class InterruptedBenchmarker final : public CountingBenchmarker {
    public:
     std::stop_source user;

@@ -26,7 +26,7 @@ const std::map<std::string, std::string> k_replies{{"seed1", code_reply("broken"
                                                    {"stage2", code_reply("score 2.5")},
                                                    {"stage3", code_reply("score 2.51")}};
 
-/// Everything a run borrows.
+/// The services of a run.
 struct World {
   explicit World(FakeModel::Answer answer) : model(std::move(answer)) {}
   explicit World(std::map<std::string, std::string> replies = k_replies) : model(std::move(replies)) {}
@@ -45,7 +45,7 @@ struct World {
   std::unique_ptr<Policy> policy = make_hybrid_policy({});
 };
 
-/// What must not depend on when things happened: ids, actions, candidates and outcomes.
+/// The facts that must not depend on timing: ids, actions, candidates and outcomes.
 std::map<std::string, std::string> facts_of(const History& history) {
   std::map<std::string, std::string> facts;
   for (const auto& [id, result] : history) {
@@ -121,7 +121,7 @@ TEST_CASE("a run that was cut anywhere goes on to the same end", "[flow][engine]
     CHECK(facts_of(outcome->history) == facts_of(expected->history));
     CHECK(outcome->best == expected->best);
     CHECK(outcome->reason == expected->reason);
-    // What had arrived was not asked for again; what was in flight is said to be unknown.
+    // Replies that had arrived were not requested again; requests in flight are recorded as unknown.
     std::size_t asked = 0;
     for (const auto& [id, times] : world.model.asked()) asked += static_cast<std::size_t>(times);
     CHECK(asked == k_replies.size() - before.size());

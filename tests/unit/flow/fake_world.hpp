@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// A world in which kernels are one line of text: a model, a judge, prompts and a detector that need nothing.
+/// Fake services with kernels of one line of text: a model, a judge, prompts and a detector.
 
 #include <chrono>
 #include <functional>
@@ -53,7 +53,7 @@ inline std::string analysis_reply(bool worth) {
   return std::string(R"({"worth_optimizing": )") + (worth ? "true" : "false") + R"(, "plan": "fuse"})";
 }
 
-/// The text of a prompt is its action's kind, base and history.
+/// A builder of prompts with the action's kind, base and history as text.
 class FakePromptBuilder final : public PromptBuilder {
  public:
   [[nodiscard]] Result<Prompt> build(const PromptRequest& request) const override {
@@ -72,7 +72,7 @@ class FakePromptBuilder final : public PromptBuilder {
   [[nodiscard]] std::vector<std::string> variants(PromptKind, Target) const override { return {"a", "b"}; }
 };
 
-/// Every kernel is what the test says.
+/// A detector with a given verdict.
 class FakeDetector final : public PersistentDetector {
  public:
   [[nodiscard]] PersistenceReport inspect(std::string_view source, Target) const override {
@@ -82,12 +82,12 @@ class FakeDetector final : public PersistentDetector {
   }
 };
 
-/// Answers by request id, and remembers what was asked. Thread-safe.
+/// A model that answers by request id, and records its requests. Thread-safe.
 class FakeModel final : public LLMClient {
  public:
   using Answer = std::function<Result<Reply>(const LLMRequest&, std::stop_token)>;
   explicit FakeModel(Answer answer) : answer_(std::move(answer)) {}
-  /// By action id, with '-' for '/'; anything else gets a reply without code.
+  /// `replies` are by action id, with '-' for '/'; other requests get a reply without code.
   explicit FakeModel(std::map<std::string, std::string> replies)
       : answer_([replies = std::move(replies)](const LLMRequest& request, std::stop_token) -> Result<Reply> {
           const auto found = replies.find(request.id.substr(request.id.find('.') + 1));
@@ -122,7 +122,7 @@ class FakeModel final : public LLMClient {
   std::map<std::string, std::string> prompts_;
 };
 
-/// Says that every kernel is busy, or what the test says. Thread-safe.
+/// A profiler that reports a busy kernel, or a given profile. Thread-safe.
 class FakeProfiler final : public Profiler {
  public:
   using Answer = std::function<Result<Profile>(const ProfileRequest&)>;
@@ -179,7 +179,7 @@ std::vector<T> events_of(const Journal& journal) {
   return found;
 }
 
-/// Stands for a crash: the journal of another process, which ended after some of its events.
+/// Simulates a crash: the journal of a process that ended after some of its events.
 inline std::unique_ptr<Journal> cut_journal(const Journal& whole, std::size_t events) {
   auto journal = make_memory_journal(real_time());
   for (std::size_t i = 0; i < events; ++i) REQUIRE(journal->append(whole.events()[i].body));

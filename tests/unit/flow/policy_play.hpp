@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// Plays policies in a world in which kernels are one line of text.
+/// Plays policies with kernels of one line of text.
 
 #include <algorithm>
 #include <functional>
@@ -17,8 +17,8 @@
 
 namespace kernelgen::testing {
 
-/// What a world makes of an action: the line of the kernel it gets, "no code", "no", or "yes" for an analysis. The
-/// words of a critic are "words", or "no words" for none.
+/// The result of an action: the line of its kernel, "no code", "no", or "yes" for an analysis. The words of a critic
+/// are "words", or "no words" for none.
 using PolicyWorld = std::function<std::string(const Action&)>;
 
 /// "score 1.5 floor 1.2": 1.2 times its floor.
@@ -63,7 +63,7 @@ struct Played {
 /// A kernel's counters.
 using Profiles = std::function<Profile(const ActionResult&)>;
 
-/// Plays a policy to its end; what runs finishes in an order that the seed chooses. Checks what every policy owes.
+/// Plays a policy to its end; actions finish in an order that the seed determines. Checks the rules for every policy.
 inline Played play(const Policy& policy, const PolicyWorld& world, unsigned seed = 0, const Profiles& profiles = {}) {
   std::mt19937 random(seed);
   Played played;

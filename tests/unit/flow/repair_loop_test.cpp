@@ -27,7 +27,7 @@ struct Fixture {
   FakeDetector detector;
 };
 
-/// Keeps the last request.
+/// A prompt builder that keeps its last request.
 class ListeningBuilder final : public PromptBuilder {
  public:
   explicit ListeningBuilder(PromptRequest& seen) : seen_(seen) {}

@@ -94,7 +94,7 @@ TEST_CASE("rounds: a goal, or the floor, ends them", "[flow][policy][rounds]") {
   CHECK(goal.last.reason == "the goal was reached");
   CHECK_FALSE(goal.history.contains("round3"));
   const auto floor = play(*make_rounds_policy({}), world_of({{"round1", "score 1.6 floor 1.05"}}));
-  CHECK(floor.last.reason == "nothing more is paid for: near its floor");
+  CHECK(floor.last.reason == "no further request is worth its price: near its floor");
   CHECK(floor.history.size() == 1);
   CHECK(play(*make_rounds_policy({.floor_ratio = 0}), world_of({}, "score 1 floor 1")).history.contains("round10"));
 }

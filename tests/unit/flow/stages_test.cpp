@@ -51,8 +51,8 @@ TEST_CASE("every stage of a set has conditions, and they are about counters that
       CHECK(
           std::any_of(all_stages().begin(), all_stages().end(), [&](const auto& stage) { return stage.name == name; }));
   for (const auto& stage : all_stages()) {
-    for (const auto& bound : stage.needs) CHECK(find_metric(bound.metric) != nullptr);
-    for (const auto& bound : stage.enough) CHECK(find_metric(bound.metric) != nullptr);
+    for (const auto& bound : stage.preconditions) CHECK(find_metric(bound.metric) != nullptr);
+    for (const auto& bound : stage.done_when) CHECK(find_metric(bound.metric) != nullptr);
   }
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("hybrid: nothing is paid for a kernel at its floor", "[flow][policy]")
   const auto played = play(*make_hybrid_policy({.seeds = 2}), world);
   CHECK(ids_of(played.history) == std::set<std::string>{"seed1", "seed2"});
   CHECK(played.last.best == "seed1");
-  CHECK(played.last.reason == "nothing more is paid for: near its floor");
+  CHECK(played.last.reason == "no further request is worth its price: near its floor");
   const auto all = play(*make_hybrid_policy({.seeds = 1, .floor_ratio = 0}), world);
   CHECK(all.history.contains("seed1/analysis"));
   CHECK(all.history.contains("stage3"));

@@ -65,7 +65,7 @@ json::object right_answer(const std::string& op, const json::object& request) {
 }
 
 const StageRequest k_before{.distribution = "own", .freshness = Freshness::Canary};
-const StageRequest k_after{.distribution = "own", .freshness = Freshness::Canary, .turn = ReferenceTurn::After};
+const StageRequest k_after{.distribution = "own", .freshness = Freshness::Canary, .order = ReferenceOrder::After};
 
 }  // namespace
 
@@ -107,7 +107,7 @@ TEST_CASE("a task that fails while it is staged ahead fails when that call comes
   REQUIRE_FALSE(staged);
   CHECK(staged.error().code == ErrorCode::InvalidTask);
   CHECK(staged.error().message == "no more inputs");
-  // This one was not asked for.
+  // This request was not the prefetched one.
   REQUIRE((*judge).check(CheckMode::Full, k_after));
   CHECK((*judge).use_weights(1));
 }

@@ -1,4 +1,4 @@
-"""A compiler that waits for something that never comes."""
+"""A compiler that waits for ever without using the processor."""
 
 import subprocess
 

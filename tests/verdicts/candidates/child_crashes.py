@@ -5,7 +5,7 @@ import torch.nn as nn
 
 
 class ModelNew(nn.Module):
-    """Tries something in a process of its own, in the first call on each set of weights, and copes with its death."""
+    """Tries something in a child process, in the first call on each set of weights, and survives its crash."""
 
     def __init__(self):
         super().__init__()

@@ -11,7 +11,7 @@ SIGNAL = 11
 
 
 class ModelNew(nn.Module):
-    """Says on every socket that it has crashed, and goes on for longer than a call may take."""
+    """Reports on every socket that it has crashed, and runs for longer than a call may take."""
 
     def forward(self, x):
         reply = struct.pack("<IHHQIIqq4QII4016s", 0x5252474B, 1, 8, 0, 0, SIGNAL, 0, 0, 0, 0, 0, 0, 3, 0, b"lie")

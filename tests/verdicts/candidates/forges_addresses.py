@@ -9,7 +9,7 @@ def lie(tensors):
 
 
 class ModelNew(nn.Module):
-    """Its runner says that the outputs lie where nothing is."""
+    """Makes its runner report addresses of outputs that are not mapped."""
 
     def __init__(self):
         super().__init__()

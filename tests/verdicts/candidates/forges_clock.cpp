@@ -4,7 +4,7 @@
 
 KGEN_EXPORT_ABI_VERSION
 
-/* Code in this library's scope that asks for the time gets none. */
+/* Calls from the scope of this library get no time. */
 extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t, struct timespec* now) noexcept {
   now->tv_sec = now->tv_nsec = 0;
   return 0;

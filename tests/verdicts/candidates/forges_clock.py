@@ -7,7 +7,7 @@ import torch.nn as nn
 
 
 class Stopped:
-    """A clock that moves only every other time, and then by a microsecond."""
+    """A clock that advances only every second time, and then by a microsecond."""
 
     def __init__(self, real):
         self.real = real

@@ -12,7 +12,7 @@ class Base(nn.Module):
 
 
 class ModelNew(Base):
-    """Words that scanners of other evaluators refuse: cache, try, pass."""
+    """Contains words that source scanners of other evaluators refuse: cache, try, pass."""
 
     def __init__(self):
         super().__init__()

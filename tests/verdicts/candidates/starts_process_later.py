@@ -5,7 +5,7 @@ import torch.nn as nn
 
 
 class ModelNew(nn.Module):
-    """What a recompilation in mid-measurement would do."""
+    """Starts a process in the middle of the measurement, like a recompilation."""
 
     calls = 0
 

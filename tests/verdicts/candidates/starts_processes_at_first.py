@@ -8,7 +8,7 @@ subprocess.run([sys.executable, "-c", "pass"], check=True)
 
 
 class ModelNew(nn.Module):
-    """Honest: what it starts has ended when its call ends, and one child was not even waited for."""
+    """Honest: the processes that it starts end before its call does, even if one child is not reaped."""
 
     calls = 0
 

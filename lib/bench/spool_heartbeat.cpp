@@ -1,4 +1,4 @@
-#include "bench/spool_presence.hpp"
+#include "bench/spool_heartbeat.hpp"
 
 #include <unistd.h>
 
@@ -44,12 +44,12 @@ std::int64_t number_of(const boost::json::object& object, std::string_view name)
   return value != nullptr && value->is_int64() ? value->get_int64() : 0;
 }
 
-/// Durations grew since the file was written.
-std::optional<SpoolPresenceReport> parse(std::string_view text, milliseconds since_written) {
+/// Reads a heartbeat file. The time since it was written is added to its durations.
+std::optional<SpoolHeartbeatReport> parse(std::string_view text, milliseconds since_written) {
   const auto json = parse_json(text);
   if (!json || !json->is_object()) return std::nullopt;
   const auto& object = json->get_object();
-  SpoolPresenceReport report;
+  SpoolHeartbeatReport report;
   report.worker = {.host = text_of(object, "host"),
                    .pid = static_cast<int>(number_of(object, "pid")),
                    .kernelgen_version = text_of(object, "kernelgen_version"),
@@ -64,7 +64,7 @@ std::optional<SpoolPresenceReport> parse(std::string_view text, milliseconds sin
   return report;
 }
 
-/// The files and how long ago each was written.
+/// The heartbeat files, and the time since each was written.
 Result<std::vector<std::pair<std::string, milliseconds>>> list_files(const SharedDirectory& directory) {
   KERNELGEN_TRY(const auto names, directory.names());
   KERNELGEN_TRY(const auto now, directory.now());
@@ -79,34 +79,34 @@ Result<std::vector<std::pair<std::string, milliseconds>>> list_files(const Share
 
 }  // namespace
 
-SpoolPresence::SpoolPresence(std::filesystem::path directory, int jobs)
+SpoolHeartbeat::SpoolHeartbeat(std::filesystem::path directory, int jobs)
     : path_(std::move(directory) / (make_holder_name() + std::string(k_suffix))), jobs_(jobs) {
   renew();
 }
 
-SpoolPresence::~SpoolPresence() {
+SpoolHeartbeat::~SpoolHeartbeat() {
   std::error_code ignored;
   std::filesystem::remove(path_, ignored);
 }
 
-void SpoolPresence::begin(const std::string& id, const std::string& holder) {
+void SpoolHeartbeat::begin(const std::string& id, const std::string& holder) {
   const std::scoped_lock lock(mutex_);
   judged_[id] = {holder, steady_clock::now()};
   write();
 }
 
-void SpoolPresence::end(const std::string& id) {
+void SpoolHeartbeat::end(const std::string& id) {
   const std::scoped_lock lock(mutex_);
   judged_.erase(id);
   write();
 }
 
-void SpoolPresence::renew() {
+void SpoolHeartbeat::renew() {
   const std::scoped_lock lock(mutex_);
   write();
 }
 
-void SpoolPresence::write() {
+void SpoolHeartbeat::write() {
   boost::json::array judging;
   for (const auto& [id, judged] : judged_)
     judging.push_back({{"id", id}, {"holder", judged.holder}, {"judging_ms", milliseconds_since(judged.began)}});
@@ -117,24 +117,24 @@ void SpoolPresence::write() {
                                                        {"jobs", jobs_},
                                                        {"serving_ms", milliseconds_since(began_)},
                                                        {"judging", std::move(judging)}});
-  // A power cut may take it: it says nothing that outlives the process.
+  // The file need not survive a power failure, because the process does not either.
   [[maybe_unused]] const auto written = write_file_atomic(path_, text, {.durability = Durability::Rename});
 }
 
-Result<std::vector<SpoolPresenceReport>> read_presences(const std::filesystem::path& path) {
+Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem::path& path) {
   KERNELGEN_TRY(const auto directory, SharedDirectory::open(path));
   KERNELGEN_TRY(const auto files, list_files(directory));
-  std::vector<SpoolPresenceReport> reports;
+  std::vector<SpoolHeartbeatReport> reports;
   for (const auto& [name, since_written] : files) {
     const auto text = directory.read(name, k_max_bytes);
-    // A file that goes meanwhile is the end of a worker.
+    // The file is gone if its worker has just ended.
     if (!text || !*text) continue;
     if (auto report = parse(**text, since_written)) reports.push_back(*std::move(report));
   }
   return reports;
 }
 
-Result<void> remove_dead_presences(const std::filesystem::path& path, milliseconds lease) {
+Result<void> remove_dead_heartbeats(const std::filesystem::path& path, milliseconds lease) {
   KERNELGEN_TRY(const auto directory, SharedDirectory::open(path));
   KERNELGEN_TRY(const auto files, list_files(directory));
   for (const auto& [name, since_written] : files)

@@ -1,0 +1,63 @@
+#pragma once
+
+/// \file
+/// Heartbeat files of the workers of a spool directory: NAME.worker.json (docs/protocol.md, spool directories).
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <kernelgen/bench/spool.hpp>
+
+namespace kernelgen {
+inline namespace v0 {
+
+/// Writes the heartbeat file of one worker; the destructor removes it. Thread-safe. Errors of writing are ignored: the
+/// worker can judge without the file, and reports a broken directory when it uses it.
+class SpoolHeartbeat {
+ public:
+  SpoolHeartbeat(std::filesystem::path directory, int jobs);
+  ~SpoolHeartbeat();
+  SpoolHeartbeat(const SpoolHeartbeat&) = delete;
+  SpoolHeartbeat& operator=(const SpoolHeartbeat&) = delete;
+
+  /// Adds a request that is judged from now on, and the name of its claim.
+  void begin(const std::string& id, const std::string& holder);
+  void end(const std::string& id);
+  /// Writes the file again, which is the heartbeat.
+  void renew();
+
+ private:
+  struct Judged {
+    std::string holder;
+    std::chrono::steady_clock::time_point began;
+  };
+
+  void write();
+
+  const std::filesystem::path path_;
+  const int jobs_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::mutex mutex_;
+  std::map<std::string, Judged> judged_;
+};
+
+/// The content of a heartbeat file.
+struct SpoolHeartbeatReport {
+  SpoolWorkerStatus worker;
+  /// Time for which each of its requests has been judged, by the name of the claim.
+  std::map<std::string, std::chrono::milliseconds> judged;
+};
+
+/// Reads the heartbeat files of a directory, including those of dead workers. Files with another content are skipped.
+[[nodiscard]] Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem::path& directory);
+
+/// Removes heartbeat files that are older than `lease`.
+[[nodiscard]] Result<void> remove_dead_heartbeats(const std::filesystem::path& directory,
+                                                  std::chrono::milliseconds lease);
+
+}  // namespace v0
+}  // namespace kernelgen
