@@ -248,9 +248,9 @@ void add_budget(std::vector<Option>& options, RunOptions& run) {
       values::number(run.max_minutes, {0.01, k_year_minutes}));
   add("--max-cost", "X", "End after so much money, in the currency of the prices",
       values::number(run.max_cost, k_money));
-  add("--price-input", "X", "What a million tokens of prompts cost", values::number(run.price_input, k_money));
-  add("--price-output", "X", "What a million tokens of replies cost", values::number(run.price_output, k_money));
-  add("--price-cached", "X", "The same of prompts that the provider had seen; as other input",
+  add("--price-input", "X", "Price of a million input tokens", values::number(run.price_input, k_money));
+  add("--price-output", "X", "Price of a million output tokens", values::number(run.price_output, k_money));
+  add("--price-cached", "X", "Price of a million cached input tokens; default: --price-input",
       values::number(run.price_cached, k_money));
   add("--max-prompt-tokens", "N", "Leave examples and history out of longer prompts",
       values::whole_number(run.max_prompt_tokens, k_count));

@@ -62,11 +62,12 @@ void add_limits(std::vector<Option>& options, EvaluationFlags& flags) {
                                .help = "Threads for kernel and reference; 0: one per core",
                                .value = values::whole_number(flags.options.threads, {0, 4096})},
                               TaskFileRule::WeakensVerdict));
-  options.push_back(with_rule({.name = "--device",
-                               .value_name = "DEVICE",
-                               .help = "cpu, or a GPU by index, UUID or name; default: what fits",
-                               .value = values::text(flags.options.device)},
-                              TaskFileRule::NotAboutTask));
+  options.push_back(
+      with_rule({.name = "--device",
+                 .value_name = "DEVICE",
+                 .help = "cpu, or a GPU by index, UUID or name; default: a GPU where the target can use one, else cpu",
+                 .value = values::text(flags.options.device)},
+                TaskFileRule::NotAboutTask));
   options.push_back(with_rule({.name = "--memory-limit",
                                .value_name = "SIZE",
                                .help = "Memory that the kernel may use, such as 512MB",
@@ -77,7 +78,7 @@ void add_limits(std::vector<Option>& options, EvaluationFlags& flags) {
 void add_places(std::vector<Option>& options, EvaluationFlags& flags) {
   options.push_back(with_rule({.name = "--launch-prefix",
                                .value_name = "COMMAND",
-                               .help = "Start the worker behind this, such as \"ssh node\"",
+                               .help = "Command that starts the worker, such as \"ssh node\"",
                                .value = values::text(flags.launch_prefix)},
                               TaskFileRule::StartsProgram));
   options.push_back(with_rule({.name = "--spool",

@@ -125,7 +125,7 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
                    "hybrid: seeds one by one until this score; 0: all at once. rounds: end at it; 0: never"));
   options.push_back(
       ratio_option("--floor-ratio", search.floor_ratio,
-                   "hybrid, rounds: nothing more for a kernel within this ratio of its floor; 0: always more"));
+                   "hybrid, rounds: stop tuning a kernel within this factor of its lower bound; 0: never"));
 }
 
 }  // namespace

@@ -201,17 +201,20 @@ std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& tim
   const double late = median(timing.late_ns);
   const double call_ns = median(timing.candidate_ns);
   if (late > std::max(k_late_ns, k_clock_share * call_ns))
-    return Outcome{OutcomeKind::Cheat, "side_stream",
-                   fmt::format("the device went on for {:.0f} us when the stream of the call was done", late / 1e3)};
+    return Outcome{
+        OutcomeKind::Cheat, "side_stream",
+        fmt::format("work on other streams went on for {:.0f} us after the stream of the call was done", late / 1e3)};
   const auto floor = timing.memory_floor.value_or(MemoryFloor{});
   if (floor.bytes_per_second <= 0) return std::nullopt;
   const double least_ns = k_bandwidth_share * floor.bytes() / floor.bytes_per_second * 1e9;
   const double replay_ns = timing.candidate_graph_ns.empty() ? call_ns : median(timing.candidate_graph_ns);
   const double fastest_ns = std::min(call_ns, replay_ns);
   if (fastest_ns >= least_ns) return std::nullopt;
-  return Outcome{OutcomeKind::Suspect, "faster than memory",
-                 fmt::format("its call takes {:.1f} us, and reading and writing {:.3g} GB takes {:.1f} us",
-                             fastest_ns / 1e3, floor.bytes() / 1e9, floor.bytes() / floor.bytes_per_second * 1e6)};
+  return Outcome{
+      OutcomeKind::Suspect, "faster than memory",
+      fmt::format(
+          "its call takes {:.1f} us, and moving the {:.3g} GB that a right kernel reads and writes takes {:.1f} us",
+          fastest_ns / 1e3, floor.bytes() / 1e9, floor.bytes() / floor.bytes_per_second * 1e6)};
 }
 
 bool is_disturbance(const Outcome& outcome) {
@@ -293,10 +296,11 @@ std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing, 
   // Hidden work is part of every call and scheduling delays are not, so the fastest tenth decides.
   if (const double hidden = quantile(unexplained, 0.1); hidden > allowed)
     return Outcome{OutcomeKind::Suspect, "clock",
-                   fmt::format("its clock leaves {:.0f} us of every call unexplained (at most {:.0f} us are ours)",
+                   fmt::format("the worker measured {:.0f} us per call more than the runner reported; at most {:.0f} "
+                               "us of that are overhead",
                                hidden / 1e3, allowed / 1e3)};
   if (std::any_of(unexplained.begin(), unexplained.end(), [](std::int64_t value) { return value < 0; }))
-    return Outcome{OutcomeKind::Suspect, "clock", "its clock shows more time than passed"};
+    return Outcome{OutcomeKind::Suspect, "clock", "the runner reported more time than the worker measured"};
   if (auto doubtful = check_plausibility_of_known_inputs(timing)) return doubtful;
   if (is_baseline_disturbed(timing.clean_before_ns, timing.reference_ns) &&
       (timing.clean_after_ns.empty() || is_baseline_disturbed(timing.clean_after_ns, timing.reference_ns)))
