@@ -24,7 +24,7 @@ from .outputs import Place, make_addresses, make_describer, make_settler, make_w
 from .protocol import Command, Failure, Reply
 from .support import Support
 
-#: New memory is filled with 0x7F bytes, which are far from any answer in every float format.
+#: glibc fills new memory with the complement, 0x7F, which is far from any answer in every float format.
 POISON_BYTE = 0x80
 
 _NOT_CAPTURED = "a replay leaves an output unwritten: what is launched on another stream than torch's current one is not captured"
