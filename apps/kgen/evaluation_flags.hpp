@@ -38,13 +38,13 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 /// Options that several commands have, each with its own help.
 [[nodiscard]] Option task_option(std::string& task);
 [[nodiscard]] Option llm_option(std::string& spec);
-[[nodiscard]] Option prompts_option(std::string& directory);
+[[nodiscard]] Option prompts_option(std::string& prompts);
 [[nodiscard]] Option gpu_option(std::string& gpu, std::string help);
 [[nodiscard]] Option temperature_option(double& temperature);
 [[nodiscard]] Option precision_option(PrecisionClass& precision);
 [[nodiscard]] Option shrink_option(std::vector<std::string>& shrink, std::string help);
 [[nodiscard]] Option python_option(std::string& python, const Environment& environment);
-[[nodiscard]] Option cache_dir_option(std::string& directory, std::string help);
+[[nodiscard]] Option cache_dir_option(std::string& cache_dir, std::string help);
 
 /// The value of an option that takes a supported target, or any target.
 [[nodiscard]] Value built_target(std::string& target);

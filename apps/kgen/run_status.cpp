@@ -50,6 +50,7 @@ std::string describe_action(const RunningAction& action) {
 std::vector<std::string> describe_running(const RunStatus& status, std::size_t width) {
   if (status.running.empty()) return {"deciding"};
   std::vector<std::string> pieces;
+  pieces.reserve(status.running.size());
   // Waiting actions come first, and are counted even if there is no space for the reason.
   auto actions = status.running;
   std::stable_partition(actions.begin(), actions.end(), [](const auto& action) { return action.wait.has_value(); });

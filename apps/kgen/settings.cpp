@@ -177,6 +177,7 @@ std::string quoted(const std::string& text) {
 /// A value in TOML.
 std::string to_toml(const Option& option, const std::vector<std::string>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const auto& value : values) texts.push_back(option.value.notation == Notation::Text ? quoted(value) : value);
   return option.is_repeatable ? '[' + join(texts, ", ") + ']' : texts.front();
 }

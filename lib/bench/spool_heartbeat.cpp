@@ -79,8 +79,8 @@ Result<std::vector<std::pair<std::string, milliseconds>>> list_files(const Share
 
 }  // namespace
 
-SpoolHeartbeat::SpoolHeartbeat(std::filesystem::path directory, int jobs)
-    : path_(std::move(directory) / (make_holder_name() + std::string(k_suffix))), jobs_(jobs) {
+SpoolHeartbeat::SpoolHeartbeat(const std::filesystem::path& directory, int jobs)
+    : path_(directory / (make_holder_name() + std::string(k_suffix))), jobs_(jobs) {
   renew();
 }
 

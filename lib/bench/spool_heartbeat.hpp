@@ -19,7 +19,7 @@ inline namespace v0 {
 /// worker can judge without the file, and reports a broken directory when it uses it.
 class SpoolHeartbeat {
  public:
-  SpoolHeartbeat(std::filesystem::path directory, int jobs);
+  SpoolHeartbeat(const std::filesystem::path& directory, int jobs);
   ~SpoolHeartbeat();
   SpoolHeartbeat(const SpoolHeartbeat&) = delete;
   SpoolHeartbeat& operator=(const SpoolHeartbeat&) = delete;
@@ -53,11 +53,10 @@ struct SpoolHeartbeatReport {
 };
 
 /// Reads the heartbeat files of a directory, including those of dead workers. Files with another content are skipped.
-[[nodiscard]] Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem::path& directory);
+[[nodiscard]] Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem::path& path);
 
 /// Removes heartbeat files that are older than `lease`.
-[[nodiscard]] Result<void> remove_dead_heartbeats(const std::filesystem::path& directory,
-                                                  std::chrono::milliseconds lease);
+[[nodiscard]] Result<void> remove_dead_heartbeats(const std::filesystem::path& path, std::chrono::milliseconds lease);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -14,6 +14,7 @@ using std::chrono::milliseconds;
 
 std::vector<SpoolRequestStatus> to_status(const std::vector<ExchangeEntry>& entries) {
   std::vector<SpoolRequestStatus> requests;
+  requests.reserve(entries.size());
   for (const auto& [id, holder, age] : entries)
     requests.push_back({.id = id, .holder = holder, .age = std::chrono::duration_cast<milliseconds>(age)});
   return requests;

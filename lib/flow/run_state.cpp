@@ -132,7 +132,7 @@ void apply(RunState& state, const Event& event) {
 std::string model_identity(const std::string& recorded) {
   const auto blank = recorded.find(' ');
   if (blank == recorded.npos) return recorded;
-  const auto kind = recorded.substr(0, blank);
+  auto kind = recorded.substr(0, blank);
   if (kind == "mailbox" || kind == "replay") return kind;
   if (kind == "command") return kind + ' ' + std::filesystem::path(recorded.substr(blank + 1)).filename().string();
   const auto at = recorded.rfind(" at ");

@@ -9,7 +9,7 @@ namespace {
 constexpr int k_max_unanswered = 2;
 
 std::string describe_outage(const Error& outage, const std::string& model, const std::string& endpoint) {
-  const auto text = outage.to_line();
+  auto text = outage.to_line();
   // The clients of the library name the endpoint in their errors; others may not.
   if (text.find(endpoint) != text.npos) return text;
   return model + " at " + endpoint + ": " + text;

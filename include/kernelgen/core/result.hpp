@@ -66,7 +66,7 @@ class BadResult : public std::runtime_error {
   Error error_;
 };
 
-/// A value or an Error, spelled like std::expected.
+/// A value or an Error, spelled like std::expected, except that a temporary gives its value instead of a reference.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -84,11 +84,11 @@ class [[nodiscard]] Result {
   explicit operator bool() const noexcept { return has_value(); }
 
   /// @{
-  /// The value. Requires: has_value().
+  /// The value. Requires: has_value(). A temporary gives the value itself, because a reference into it
+  /// would be dangling in `for (auto& row : read_rows().value())`.
   [[nodiscard]] T& operator*() & { return *std::get_if<0>(&state_); }
   [[nodiscard]] const T& operator*() const& { return *std::get_if<0>(&state_); }
-  [[nodiscard]] T&& operator*() && { return std::move(*std::get_if<0>(&state_)); }
-  [[nodiscard]] const T&& operator*() const&& { return std::move(*std::get_if<0>(&state_)); }
+  [[nodiscard]] T operator*() && { return std::move(*std::get_if<0>(&state_)); }
   T* operator->() { return std::get_if<0>(&state_); }
   const T* operator->() const { return std::get_if<0>(&state_); }
   /// @}
@@ -97,8 +97,7 @@ class [[nodiscard]] Result {
   /// The error. Requires: !has_value().
   [[nodiscard]] Error& error() & { return *std::get_if<1>(&state_); }
   [[nodiscard]] const Error& error() const& { return *std::get_if<1>(&state_); }
-  [[nodiscard]] Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
-  [[nodiscard]] const Error&& error() const&& { return std::move(*std::get_if<1>(&state_)); }
+  [[nodiscard]] Error error() && { return std::move(*std::get_if<1>(&state_)); }
   /// @}
 
   /// @{
@@ -111,12 +110,8 @@ class [[nodiscard]] Result {
     if (!has_value()) throw BadResult(error());
     return **this;
   }
-  [[nodiscard]] T&& value() && {
+  [[nodiscard]] T value() && {
     if (!has_value()) throw BadResult(std::move(error()));
-    return std::move(**this);
-  }
-  [[nodiscard]] const T&& value() const&& {
-    if (!has_value()) throw BadResult(error());
     return std::move(**this);
   }
   /// @}
@@ -152,8 +147,7 @@ class [[nodiscard]] Result<void> {
   /// The error. Requires: !has_value().
   [[nodiscard]] Error& error() & { return *std::get_if<1>(&error_); }
   [[nodiscard]] const Error& error() const& { return *std::get_if<1>(&error_); }
-  [[nodiscard]] Error&& error() && { return std::move(*std::get_if<1>(&error_)); }
-  [[nodiscard]] const Error&& error() const&& { return std::move(*std::get_if<1>(&error_)); }
+  [[nodiscard]] Error error() && { return std::move(*std::get_if<1>(&error_)); }
   /// @}
 
   /// Throws BadResult when this is an error.

@@ -110,8 +110,9 @@ json::value full_evaluate() {
 void list_members(const json::value& value, const std::string& at, std::vector<std::string>& found) {
   if (const auto* object = value.if_object()) {
     for (const auto& [name, member] : *object) {
-      found.push_back(at + '/' + std::string(name));
-      list_members(member, found.back(), found);
+      const auto pointer = at + '/' + std::string(name);
+      found.push_back(pointer);
+      list_members(member, pointer, found);
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "support/catch.hpp"
 
@@ -12,16 +13,14 @@ namespace {
 
 Error no_such_file() { return {ErrorCode::NotFound, "no such file"}; }
 
-/// The types that an access gives for each kind of object are those of std::expected.
+/// The types that an access gives for each kind of object are those of std::expected, except for a temporary's.
 template <class T>
-constexpr bool k_accesses_like_expected = std::is_same_v<decltype(std::declval<Result<T>&>().value()), T&>&&
-    std::is_same_v<decltype(std::declval<const Result<T>&>().value()), const T&>&&
-        std::is_same_v<decltype(std::declval<Result<T>>().value()), T&&>&&
-            std::is_same_v<decltype(std::declval<const Result<T>>().value()), const T&&>&&
-                std::is_same_v<decltype(*std::declval<const Result<T>>()), const T&&>&&
-                    std::is_same_v<decltype(std::declval<const Result<T>>().error()), const Error&&>;
-static_assert(k_accesses_like_expected<int>);
-static_assert(k_accesses_like_expected<std::unique_ptr<int>>);
+constexpr bool k_accesses_as_documented = std::is_same_v<decltype(std::declval<Result<T>&>().value()), T&>&&
+    std::is_same_v<decltype(std::declval<const Result<T>&>().value()), const T&>&& std::is_same_v<
+        decltype(std::declval<Result<T>>().value()), T>&& std::is_same_v<decltype(*std::declval<Result<T>>()), T>&&
+        std::is_same_v<decltype(std::declval<Result<T>>().error()), Error>;
+static_assert(k_accesses_as_documented<int>);
+static_assert(k_accesses_as_documented<std::unique_ptr<int>>);
 
 }  // namespace
 
@@ -32,6 +31,18 @@ TEST_CASE("a constant result gives its value", "[core][result]") {
   CHECK(&found.value() == &*found);
   const Result<std::unique_ptr<int>> owner = std::make_unique<int>(7);
   CHECK(*owner.value() == 7);
+}
+
+TEST_CASE("a loop over the value of a temporary sees the whole value", "[core][result]") {
+  const auto words = [] {
+    return Result(std::vector<std::string>{"one", "two, which is too long to be stored inside"});
+  };
+  std::string seen;
+  for (const auto& word : words().value()) seen += word + ';';
+  for (const auto& word : *words()) seen += word + ';';
+  for (const char c : Result<std::string>(no_such_file()).error().message) seen += c;
+  CHECK(seen ==
+        "one;two, which is too long to be stored inside;one;two, which is too long to be stored inside;no such file");
 }
 
 TEST_CASE("the value of an error is thrown as one, by every kind of access", "[core][result]") {
