@@ -124,119 +124,58 @@ bool parse_line(const std::string& line, std::vector<Diagnostic>& found) {
   return true;
 }
 
-struct Rule {
+/// Wordings that mean one class of refusal.
+struct RefusalClass {
   std::string_view name;
-  std::string_view text;
+  boost::regex wordings;
 };
 
-// The first rule that fits decides; wordings of g++ 9 to 14, clang 11 to 19, and nvcc 12 and 13.
-constexpr auto k_rules = std::to_array<Rule>({
-    {"compiler_crashed", "internal compiler error"},
-    {"compiler_crashed", "Killed signal terminated program"},
-    {"compiler_crashed", "unable to execute command"},
-    {"compiler_crashed", "frontend command failed"},
-    {"compiler_crashed", "virtual memory exhausted"},
-    {"compiler_crashed", "out of memory allocating"},
-    {"compiler_crashed", "died due to signal"},
-    {"compiler_crashed", "Memory allocation failure"},
-    {"resource:shared_memory", "uses too much shared data"},
-    {"resource:shared_memory", "too much shared memory"},
-    {"resource:registers", "registers needed to compile"},
-    {"resource:registers", "has register count"},
-    {"resource:registers", "exceeds specified max reg"},
-    {"resource:registers", "too many active live ranges"},
-    {"link:undefined_symbol", "undefined reference to"},
-    {"link:undefined_symbol", "undefined symbol: "},
-    {"link:undefined_symbol", "Unresolved extern"},
-    {"link:undefined_symbol", "Undefined reference to"},
-    {"redefinition", "multiple definition of"},
-    {"missing_header", "No such file or directory"},
-    {"missing_header", "file not found"},
-    {"missing_header", "cannot open source file"},
-    {"host_function", "calling a __host__ function"},
-    {"host_function", "calling a constexpr __host__ function"},
-    {"redefinition", "has already been defined"},
-    {"redefinition", "has already been declared"},
-    {"redefinition", "is incompatible with previous"},
-    {"redefinition", "redefinition of"},
-    {"redefinition", "redeclaration of"},
-    {"redefinition", "redeclared"},
-    {"redefinition", "conflicting declaration"},
-    {"redefinition", "conflicting types"},
-    {"redefinition", "ambiguating new declaration"},
-    {"redefinition", "cannot be overloaded"},
-    {"no_member", "has no member named"},
-    {"no_member", "no member named"},
-    {"no_member", "is not a member of"},
-    {"no_member", "has no member \""},
-    {"undeclared_identifier", "was not declared in this scope"},
-    {"undeclared_identifier", "undeclared identifier"},
-    {"undeclared_identifier", "undeclared (first use"},
-    {"undeclared_identifier", "has not been declared"},
-    {"undeclared_identifier", "does not name a type"},
-    {"undeclared_identifier", "unknown type name"},
-    {"undeclared_identifier", "no template named"},
-    {"undeclared_identifier", "no type named"},
-    {"undeclared_identifier", "is undefined"},
-    {"undeclared_identifier", "must be a class or namespace name"},
-    {"undeclared_identifier", "is not a template"},
-    {"type", "cannot convert"},
-    {"type", "could not convert"},
-    {"type", "invalid conversion"},
-    {"type", "cannot initialize"},
-    {"type", "no matching "},
-    {"type", "no match for"},
-    {"type", "no viable"},
-    {"type", "invalid operands"},
-    {"type", "incompatible"},
-    {"type", "too few arguments"},
-    {"type", "too many arguments"},
-    {"type", "discards qualifiers"},
-    {"type", "drops 'const'"},
-    {"type", "read-only"},
-    {"type", "const-qualified"},
-    {"type", "not assignable"},
-    {"type", "cannot bind"},
-    {"type", "is ambiguous"},
-    {"type", "narrowing"},
-    {"type", "invalid type"},
-    {"type", "incomplete type"},
-    {"type", "cannot be used as a function"},
-    {"type", "is not a function"},
-    {"type", "is not a pointer"},
-    {"type", "invalid use of"},
-    {"type", "a value of type"},
-    {"type", "argument of type"},
-    {"type", "no instance of"},
-    {"type", "no suitable"},
-    {"type", "no operator \""},
-    {"type", "expression must"},
-    {"type", "call must be configured"},
-    {"type", "return value type does not match"},
-    {"type", "is not const"},
-    {"syntax", "expected "},
-    {"syntax", "unrecognized token"},
-    {"syntax", "missing closing quote"},
-    {"syntax", "Not a name of any known instruction"},
-    {"syntax", "Parsing error"},
-    {"syntax", "for instruction '"},
-    {"syntax", "stray "},
-    {"syntax", "unterminated"},
-    {"syntax", "missing terminating"},
-    {"syntax", "extraneous"},
-    {"syntax", "unknown directive"},
-    {"syntax", "preprocessing directive"},
-    {"syntax", "non-ASCII characters"},
-    {"syntax", "unexpected character"},
-    {"syntax", "invalid digit"},
-    {"syntax", "invalid suffix"},
-    {"syntax", "source file is not valid UTF-8"},
-});
+/// Classes of refusals with the wordings of g++ 9 to 14, clang 11 to 19, and nvcc 12 and 13. A message that fits
+/// several classes belongs to the first: what the tools themselves lack comes before what is wrong with the source, and
+/// a message that names a cause ("redeclared") before one that names a place ("expected").
+const std::vector<RefusalClass>& refusal_classes() {
+  static const std::vector<RefusalClass> classes{
+      {"compiler_crashed",
+       boost::regex("internal compiler error|Killed signal terminated program|unable to execute command"
+                    "|frontend command failed|virtual memory exhausted|out of memory allocating|died due to signal"
+                    "|Memory allocation failure")},
+      {"resource:shared_memory", boost::regex("uses too much shared data|too much shared memory")},
+      {"resource:registers", boost::regex("registers needed to compile|has register count|exceeds specified max reg"
+                                          "|too many active live ranges")},
+      {"link:undefined_symbol", boost::regex("[Uu]ndefined reference to|undefined symbol: |Unresolved extern")},
+      {"missing_header", boost::regex("No such file or directory|file not found|cannot open source file")},
+      {"host_function", boost::regex("calling a (constexpr )?__host__ function")},
+      {"redefinition",
+       boost::regex("multiple definition of|has already been (defined|declared)|is incompatible with previous"
+                    "|redefinition of|redeclaration of|redeclared|conflicting (declaration|types)"
+                    "|ambiguating new declaration|cannot be overloaded")},
+      {"no_member", boost::regex("no member named|is not a member of|has no member \"")},
+      {"undeclared_identifier",
+       boost::regex("was not declared in this scope|undeclared identifier|undeclared \\(first use|has not been declared"
+                    "|does not name a type|unknown type name|no (template|type) named|is undefined"
+                    "|must be a class or namespace name|is not a template")},
+      {"type",
+       boost::regex(
+           "cannot convert|could not convert|invalid (conversion|operands|type|use of)|cannot initialize"
+           "|no (matching |match for|viable|instance of|suitable|operator \")|incompatible|too (few|many) arguments"
+           "|discards qualifiers|drops 'const'|read-only|const-qualified|not assignable|cannot bind"
+           "|is ambiguous|narrowing|incomplete type|cannot be used as a function|is not a (function|pointer)"
+           "|(a value|argument) of type|expression must|call must be configured"
+           "|return value type does not match|is not const")},
+      {"syntax", boost::regex("expected |unrecognized token|missing closing quote|Not a name of any known instruction"
+                              "|Parsing error|for instruction '|stray |unterminated|missing terminating|extraneous"
+                              "|unknown directive|preprocessing directive|non-ASCII characters|unexpected character"
+                              "|invalid (digit|suffix)|source file is not valid UTF-8")},
+  };
+  return classes;
+}
 
 std::string class_of(std::string_view message) {
-  for (const Rule& rule : k_rules)
-    if (message.find(rule.text) != std::string_view::npos) return std::string(rule.name);
-  return "other";
+  const auto& classes = refusal_classes();
+  const auto found = std::find_if(classes.begin(), classes.end(), [&](const RefusalClass& one) {
+    return boost::regex_search(message.begin(), message.end(), one.wordings);
+  });
+  return found == classes.end() ? "other" : std::string(found->name);
 }
 
 }  // namespace

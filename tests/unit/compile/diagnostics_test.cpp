@@ -190,3 +190,11 @@ TEST_CASE("hostile logs cost little", "[compile][diagnostics]") {
   CHECK(found[0].message == "x");
   CHECK(parse_diagnostics("c.cpp:999999999:1: error: x\nc.cpp:99999999999:1: error: y\n").size() == 1);
 }
+
+TEST_CASE("a long log that names no class is other", "[compile][diagnostics]") {
+  for (const std::string piece : {"undeclared (firs", "no operator ", "calling a constexpr __host_", "x", "\n"}) {
+    std::string log;
+    while (log.size() < 100'000) log += piece;
+    CHECK(classify_refusal({}, log) == "other");
+  }
+}
