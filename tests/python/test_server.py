@@ -75,7 +75,7 @@ class ServerTest(unittest.TestCase):
         bench.stage()
         bench.write("output", "output", self.compute(bench))
         self.assertEqual(bench.check()["kind"], "correct")
-        self.assertEqual(len(self.judge.must("compare_again")["digest"]), 64)
+        self.assertEqual(len(self.judge.must("output_digest")["digest"]), 64)
         samples = self.judge.must("baseline", seconds=0.1, min_samples=5, max_samples=20)["samples_ns"]
         self.assertTrue(5 <= len(samples) <= 20 and all(sample > 0 for sample in samples))
         bench.close()
@@ -90,7 +90,7 @@ class ServerTest(unittest.TestCase):
         return struct.pack("128f", *[max(0.0, value) for row in rows for value in row])
 
     def test_requests_out_of_order(self) -> None:
-        for operation in ("admit", "layout", "attach", "weights", "state", "stage", "check", "baseline", "compare_again"):
+        for operation in ("admit", "layout", "attach", "weights", "state", "stage", "check", "baseline", "output_digest"):
             self.fails("protocol", operation)
         self.fails("protocol", "dance")
         self.fails("protocol", "load")

@@ -81,7 +81,7 @@ class Session:
             "state": self.state,
             "stage": self.stage,
             "check": self.check,
-            "compare_again": self.compare_again,
+            "output_digest": self.output_digest,
             "device_use": self.device_use,
             "baseline": self.baseline,
             "compile": self.compile,
@@ -313,8 +313,8 @@ class Session:
         """Advice for a lack of memory; "" if there is none."""
         return self._device.memory_advice() if self._device is not None else ""
 
-    def compare_again(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A digest of the outputs in the arena, which shows whether two calls agree bit by bit."""
+    def output_digest(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Returns a digest of the outputs in the arena, which shows whether two calls agree bit by bit."""
         _, _, checker = self._ready()
         return {"digest": checker.digest()}
 
