@@ -152,7 +152,7 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
   return Answer(TimedPair{.reference_ns = reference_ns_,
                           .candidate_ns = std::max<std::int64_t>(call_ns(reply), 1),
                           .host_ns = reply.host_ns,
-                          .late_ns = on_device() ? reply.late_ns() : 0,
+                          .off_stream_ns = on_device() ? reply.off_stream_ns() : 0,
                           .fresh = staged.fresh,
                           .full = full,
                           .throttled = staged.throttled || checked.throttled,

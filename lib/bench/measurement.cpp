@@ -112,7 +112,7 @@ void report_calls(TimingReport& timing, const PairSamples& samples) {
   timing.reference_ns = column(samples, &TimedPair::reference_ns);
   timing.candidate_ns = column(samples, &TimedPair::candidate_ns);
   timing.host_ns = column(samples, &TimedPair::host_ns);
-  timing.late_ns = column(samples, &TimedPair::late_ns);
+  timing.off_stream_ns = column(samples, &TimedPair::off_stream_ns);
   timing.fresh = column(samples, &TimedPair::fresh);
   timing.clock_mhz = known_clocks(samples);
   timing.stop_reason = samples.stop_reason;

@@ -24,7 +24,7 @@ struct TimedPair {
   std::int64_t candidate_ns = 0;
   std::int64_t host_ns = 0;
   /// On a device: how long it kept working after the end of the candidate's stream.
-  std::int64_t late_ns = 0;
+  std::int64_t off_stream_ns = 0;
   bool fresh = true;
   /// True if the outputs were compared in full, and not only in their canary lines.
   bool full = true;

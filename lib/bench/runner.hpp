@@ -53,7 +53,7 @@ struct RunnerReply {
   /// Times of a call on a device: between two events around it, and from the end of its stream to the end of all work
   /// on the device.
   [[nodiscard]] std::int64_t device_ns() const { return static_cast<std::int64_t>(arg[3]); }
-  [[nodiscard]] std::int64_t late_ns() const { return static_cast<std::int64_t>(arg[1]); }
+  [[nodiscard]] std::int64_t off_stream_ns() const { return static_cast<std::int64_t>(arg[1]); }
 };
 
 /// A runner that ended or was ended instead of answering.

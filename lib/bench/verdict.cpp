@@ -74,7 +74,7 @@ constexpr double k_memory_ratio = 1.1;
 constexpr std::size_t k_min_group = 6;
 
 /// A driver may take this long between the end of a stream and the end of all work.
-constexpr double k_late_ns = 30e3;
+constexpr double k_off_stream_ns = 30e3;
 /// A call that takes less than this share of the memory's time cannot have read its inputs.
 constexpr double k_bandwidth_share = 0.9;
 
@@ -198,12 +198,12 @@ Outcome verdict_of_cases(const std::vector<CaseResult>& cases) {
 }
 
 std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& timing) {
-  const double late = median(timing.late_ns);
+  const double off_stream_ns = median(timing.off_stream_ns);
   const double call_ns = median(timing.candidate_ns);
-  if (late > std::max(k_late_ns, k_clock_share * call_ns))
-    return Outcome{
-        OutcomeKind::Cheat, "side_stream",
-        fmt::format("work on other streams went on for {:.0f} us after the stream of the call was done", late / 1e3)};
+  if (off_stream_ns > std::max(k_off_stream_ns, k_clock_share * call_ns))
+    return Outcome{OutcomeKind::Cheat, "side_stream",
+                   fmt::format("work on other streams went on for {:.0f} us after the stream of the call was done",
+                               off_stream_ns / 1e3)};
   const auto floor = timing.memory_floor.value_or(MemoryFloor{});
   if (floor.bytes_per_second <= 0) return std::nullopt;
   const double least_ns = k_bandwidth_share * floor.bytes() / floor.bytes_per_second * 1e9;

@@ -187,7 +187,7 @@ class Check:
         return self.call(runner, bench, graph, f"load {load_ms:.0f} ms, weights {weights_ms:.0f} ms")
 
     def call(self, runner: Any, bench: Any, graph: bool, text: str) -> tuple[str, str]:
-        protocol, firsts, times, hosts, lates = self.protocol, 0.0, [], [], []
+        protocol, firsts, times, hosts, off_stream = self.protocol, 0.0, [], [], []
         for number in range(12):
             staged = bench.stage()
             flags = protocol.RUN_POISON if number < 3 else protocol.RUN_GRAPH if graph else 0
@@ -204,9 +204,9 @@ class Check:
             if number > 3:
                 times.append(answer.arguments[3])
                 hosts.append(answer.end_ns - answer.start_ns)
-                lates.append(answer.arguments[1])
-        middle = [statistics.median(column) / 1e3 for column in (times, hosts, lates)]
-        text += f"; first call {firsts:.0f} ms; device {middle[0]:.1f} us, host {middle[1]:.1f} us, late {middle[2]:.1f} us"
+                off_stream.append(answer.arguments[1])
+        middle = [statistics.median(column) / 1e3 for column in (times, hosts, off_stream)]
+        text += f"; first call {firsts:.0f} ms; device {middle[0]:.1f} us, host {middle[1]:.1f} us, off-stream {middle[2]:.1f} us"
         return "correct", text
 
     def endless(self, bench: Any) -> None:

@@ -204,7 +204,7 @@ def probe_torch(gpu: Gpu, address: int, fake: bool) -> None:
     step("a tensor over the shared memory", take_over)
 
     class Call(ctypes.Structure):
-        _fields_ = [("device_ns", ctypes.c_int64), ("host_ns", ctypes.c_int64), ("late_ns", ctypes.c_int64)]
+        _fields_ = [("device_ns", ctypes.c_int64), ("host_ns", ctypes.c_int64), ("off_stream_ns", ctypes.c_int64)]
 
     def timed() -> str:
         x, call, times = torch.ones(1 << 20, device="cuda"), Call(), []
@@ -213,8 +213,8 @@ def probe_torch(gpu: Gpu, address: int, fake: bool) -> None:
             gpu.checked("kgen_gpu_begin_call", stream)
             torch.relu(x)
             gpu.checked("kgen_gpu_end_call", stream, ctypes.byref(call))
-            times.append((call.device_ns, call.host_ns, call.late_ns))
-        return "median device, host, late ns: " + str(tuple(sorted(column)[10] for column in zip(*times)))
+            times.append((call.device_ns, call.host_ns, call.off_stream_ns))
+        return "median device, host, off-stream ns: " + str(tuple(sorted(column)[10] for column in zip(*times)))
 
     step("20 timed calls", timed)
     step("cuBLAS", lambda: float((torch.ones(256, 256, device="cuda") @ torch.ones(256, 256, device="cuda"))[0, 0]))

@@ -1,4 +1,4 @@
-"""The Python runner on the fake device: memory of another process, the device's clock, faults, late work, kept builds."""
+"""The Python runner on the fake device: memory of another process, the device's clock, faults, work on other streams, kept builds."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class GpuRunnerTest(TrialCase):
         trial = self.ready(HONEST)
         answer, outcome = trial.call()
         self.assertEqual((answer.status, outcome["kind"]), (protocol.OK, "correct"), answer.text)
-        side, late, third, device_ns = answer.arguments
+        side, off_stream, third, device_ns = answer.arguments
         self.assertEqual((third, answer.data), (0, b""))
-        self.assertLess(late, 10_000_000)
+        self.assertLess(off_stream, 10_000_000)
         self.assertGreater(device_ns, 1000)
         self.assertLess(device_ns, answer.end_ns - answer.start_ns + 1_000_000)
 

@@ -176,7 +176,7 @@ int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* 
   }
   if (status == 0 && gpu->replaying) call->device_ns = without_launch(gpu, call->device_ns);
   call->host_ns = stream_done_ns - gpu->began_ns;
-  call->late_ns = device_done_ns - stream_done_ns;
+  call->off_stream_ns = device_done_ns - stream_done_ns;
   return status;
 }
 

@@ -85,9 +85,9 @@ void* kgen_gpu_stream(struct kgen_gpu* gpu);
 
 /** Times of one call in nanoseconds. */
 struct kgen_gpu_call {
-  int64_t device_ns; /**< between the two events on the stream; of a graph, between its marks */
-  int64_t host_ns;   /**< from the end of kgen_gpu_begin_call until the stream was done, on CLOCK_MONOTONIC */
-  int64_t late_ns;   /**< from then until the whole device was done: more than a few microseconds is other work */
+  int64_t device_ns;     /**< between the two events on the stream; of a graph, between its marks */
+  int64_t host_ns;       /**< from the end of kgen_gpu_begin_call until the stream was done, on CLOCK_MONOTONIC */
+  int64_t off_stream_ns; /**< from then until the whole device was done: more than a few microseconds is other work */
 };
 
 /** Queues a flush of the L2 cache and records the start; does not wait. */

@@ -48,7 +48,7 @@ bool Device::end(kgen_reply& reply) {
   kgen_gpu_call call{};
   const int status = kgen_gpu_end_call(gpu_.get(), stream(), &call);
   reply.end_ns = kgen_now_ns();
-  reply.arg[1] = static_cast<std::uint64_t>(call.late_ns);
+  reply.arg[1] = static_cast<std::uint64_t>(call.off_stream_ns);
   reply.arg[3] = static_cast<std::uint64_t>(call.device_ns);
   return ok(status, reply);
 }

@@ -152,8 +152,9 @@ struct TimingReport {
   std::vector<std::int64_t> host_ns;          ///< the worker's clock around the same calls
   std::vector<std::int64_t> fresh;            ///< 1: all inputs new; 0: known ones with secret lines replaced
   std::vector<std::int64_t> clean_after_ns;   ///< the reference again, runner gone; empty when not needed
-  /// On a device: how long it worked on after the candidate's stream was done. The two events do not see this work.
-  std::vector<std::int64_t> late_ns;
+  /// On a device: the time for which it worked on after the candidate's stream was done, on other streams. The two
+  /// events do not see this work.
+  std::vector<std::int64_t> off_stream_ns;
   /// On a device: the clock of its multiprocessors in MHz before each pair, 0 where unknown; empty if always unknown.
   std::vector<std::int64_t> clock_mhz;
   /// On a device: calls replayed as graphs; first those of the reference without a candidate alive. For a candidate

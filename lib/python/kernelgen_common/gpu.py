@@ -43,7 +43,7 @@ class _Facts(ctypes.Structure):
 class _Call(ctypes.Structure):
     """struct kgen_gpu_call."""
 
-    _fields_ = [("device_ns", ctypes.c_int64), ("host_ns", ctypes.c_int64), ("late_ns", ctypes.c_int64)]
+    _fields_ = [("device_ns", ctypes.c_int64), ("host_ns", ctypes.c_int64), ("off_stream_ns", ctypes.c_int64)]
 
 
 class _Clocks(ctypes.Structure):
@@ -71,7 +71,7 @@ class Call(NamedTuple):
 
     device_ns: int
     host_ns: int
-    late_ns: int
+    off_stream_ns: int
 
 
 class TimedCall(NamedTuple):
@@ -81,7 +81,7 @@ class TimedCall(NamedTuple):
     #: Replaces begin() for a graph.
     begin_replay: Callable[[], int]
     end: Callable[[], int]
-    #: The object with device_ns, host_ns and late_ns after end().
+    #: The object with device_ns, host_ns and off_stream_ns after end().
     times: Any
 
 
@@ -243,7 +243,7 @@ class Gpu:
         status = self._end_call(self._gpu, stream, ctypes.byref(self._call))
         if status:
             self.check(status)
-        return Call(self._call.device_ns, self._call.host_ns, self._call.late_ns)
+        return Call(self._call.device_ns, self._call.host_ns, self._call.off_stream_ns)
 
     def timed_call(self, stream: int = 0) -> TimedCall:
         """begin_call() and end_call() as bound functions, for a process with a candidate that may replace Python functions."""

@@ -167,7 +167,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
             value, settled = captured.value
         tensors = describe(value, settled)
         copy_all([(p.address, a, p.nbytes) for p, a in zip(outputs, addresses(tensors))])
-        told = (side_work(), max(clock.times.late_ns, 0), 0, max(clock.times.device_ns, 0))
+        told = (side_work(), max(clock.times.off_stream_ns, 0), 0, max(clock.times.device_ns, 0))
         return Reply(start_ns=started, end_ns=ended, arguments=told)
 
     return run
