@@ -45,8 +45,8 @@ int main(int argc, char** argv) {
   // The recording has replies to these strategies only.
   const auto policy = make_hybrid_policy({.strategies = prompts->variants(PromptKind::Seed, Target::Cpp),
                                           .stages = {"block_tiling"},
-                                          .threshold = 100,
-                                          .stop_at_score = 1.5});
+                                          .skip_stages_score = 100,
+                                          .stop_score = 1.5});
   const auto outcome =
       need(run_flow(request, *policy, {*model, *prompts, *benchmarker, *detector}, *journal, show, {}));
   std::cout << "best: " << outcome.best << " (" << outcome.reason << ")\n";

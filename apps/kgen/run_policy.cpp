@@ -37,7 +37,7 @@ Result<std::vector<std::string>> choose_escalations(std::string_view asked, cons
 }  // namespace
 
 Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const PromptBuilder& prompts, Target target) {
-  const auto profiles = options.profile == "none" ? ProfileUse::Never : ProfileUse::BeforeAdvice;
+  const auto profiles = options.profile == "none" ? ProfileUse::Never : ProfileUse::BeforeNextPrompt;
   const auto strategies = prompts.variants(PromptKind::Seed, target);
   KERNELGEN_TRY(const auto escalations, choose_escalations(options.escalations, prompts, target));
   if (options.policy == "one-shot")
@@ -46,13 +46,13 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
     return make_reflect_policy({.attempts = options.attempts,
                                 .samples = options.samples,
                                 .temperature = options.temperature,
-                                .goal = options.goal,
+                                .stop_score = options.stop_score > 0 ? options.stop_score : options.goal,
                                 .profiles = profiles});
   }
   if (options.policy == "rounds") {
     auto rounds = options.rounds;
     rounds.temperature = options.temperature;
-    rounds.goal = options.stop_at_score;
+    rounds.stop_score = options.stop_score;
     rounds.escalations = escalations;
     if (!strategies.empty()) rounds.strategy = strategies.front();
     rounds.floor_ratio = options.floor_ratio;
@@ -62,7 +62,7 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
   auto hybrid = options.hybrid;
   hybrid.strategies = strategies;
   hybrid.temperature = options.temperature;
-  hybrid.stop_at_score = options.stop_at_score;
+  hybrid.stop_score = options.stop_score;
   hybrid.escalations = escalations;
   hybrid.floor_ratio = options.floor_ratio;
   hybrid.profiles = profiles;
@@ -115,14 +115,18 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
                     "hybrid, rounds: what is tried when an error comes back, each once, in this order; or none",
                     name_list(search.escalations, {"none"})));
   options.back().retired = {"--rescues"};
+  options.push_back(ratio_option("--skip-stages-score", hybrid.skip_stages_score,
+                                 "hybrid: no stages for a persistent kernel with this score"));
+  options.back().retired = {"--threshold"};
   options.push_back(
-      ratio_option("--threshold", hybrid.threshold, "hybrid: no stages for a persistent kernel with this score"));
-  options.push_back(ratio_option("--epsilon", hybrid.epsilon, "hybrid: a stage must be faster by this fraction"));
+      ratio_option("--min-stage-gain", hybrid.min_stage_gain, "hybrid: a stage must be faster by this fraction"));
+  options.back().retired = {"--epsilon"};
   options.push_back(search_option("--early-exit", "", "hybrid: skip stages that the --profile shows as done",
                                   values::flag(search.early_exit)));
   options.push_back(
-      ratio_option("--stop-at-score", search.stop_at_score,
-                   "hybrid: seeds one by one until this score; 0: all at once. rounds: end at it; 0: never"));
+      ratio_option("--stop-score", search.stop_score,
+                   "hybrid: seeds one by one until this score; rounds, reflect: end at it; 0: off (reflect: --goal)"));
+  options.back().retired = {"--stop-at-score"};
   options.push_back(
       ratio_option("--floor-ratio", search.floor_ratio,
                    "hybrid, rounds: stop tuning a kernel within this factor of its lower bound; 0: never"));

@@ -24,7 +24,7 @@ struct SearchOptions {
   int attempts = 3;
   double temperature = 0.7;
   double goal = 1;
-  double stop_at_score = 0;
+  double stop_score = 0;
   double floor_ratio = HybridOptions{}.floor_ratio;
   bool early_exit = false;
   /// "none", "timeline", "counters".

@@ -27,12 +27,12 @@ class HybridPolicy final : public Policy {
             {"optimize_repairs", std::to_string(options_.optimize_repairs)},
             {"stage_repairs", std::to_string(options_.stage_repairs)},
             {"stages", to_text(options_.stages)},
-            {"threshold", to_text(options_.threshold)},
-            {"epsilon", to_text(options_.epsilon)},
-            {"stop_at_score", to_text(options_.stop_at_score)},
+            {"skip_stages_score", to_text(options_.skip_stages_score)},
+            {"min_stage_gain", to_text(options_.min_stage_gain)},
+            {"stop_score", to_text(options_.stop_score)},
             {"escalations", to_text(options_.escalations)},
             {"floor_ratio", to_text(options_.floor_ratio)},
-            {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before advice"},
+            {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before the next prompt"},
             {"early_exit", options_.early_exit == EarlyExit::No ? "no" : "yes"}};
   }
 
@@ -44,8 +44,9 @@ class HybridPolicy final : public Policy {
     if (best == nullptr) return finish(std::move(decision), "no seed and no optimized kernel was correct");
     if (!best->score()) return finish(std::move(decision), "the best kernel has no time that counts; nothing to tune");
     if (is_near_floor(*best, options_.floor_ratio)) return finish(std::move(decision), near_floor_reason(*best));
-    if (best->recurrence == Recurrence::Persistent && score_or_zero(*best) >= options_.threshold)
-      return finish(std::move(decision), "a persistent kernel reached the threshold; stages skipped");
+    if (best->recurrence == Recurrence::Persistent && score_or_zero(*best) >= options_.skip_stages_score)
+      return finish(std::move(decision), "the best kernel is persistent and has a score of at least " +
+                                             to_text(options_.skip_stages_score) + "; stages are skipped");
     return tune(history, *best, std::move(decision));
   }
 
@@ -101,9 +102,9 @@ class HybridPolicy final : public Policy {
         decision.actions.push_back(*chain.next);
       else if (chain.last != nullptr)
         consider(optimize(history, root.id, *chain.last, decision));
-      const bool enough = best != nullptr && score_or_zero(*best) >= options_.stop_at_score;
+      const bool enough = best != nullptr && score_or_zero(*best) >= options_.stop_score;
       const bool waits = !decision.actions.empty() || !decision.profiles.empty();
-      if (options_.stop_at_score > 0 && (enough || waits)) break;
+      if (options_.stop_score > 0 && (enough || waits)) break;
     }
     return best;
   }
@@ -165,7 +166,8 @@ class HybridPolicy final : public Policy {
         decision.actions.push_back(*chain.next);
         return decision;
       }
-      if (chain.correct != nullptr && score_or_zero(*chain.correct) > score_or_zero(*best) * (1 + options_.epsilon)) {
+      if (chain.correct != nullptr &&
+          score_or_zero(*chain.correct) > score_or_zero(*best) * (1 + options_.min_stage_gain)) {
         best = chain.correct;
         decision.best = best->action.id;
       }

@@ -97,8 +97,8 @@ class ReflectPolicy final : public Policy {
     return {{"attempts", std::to_string(options_.attempts)},
             {"samples", std::to_string(options_.samples)},
             {"temperature", to_text(options_.temperature)},
-            {"goal", to_text(options_.goal)},
-            {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before advice"}};
+            {"stop_score", to_text(options_.stop_score)},
+            {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before the next prompt"}};
   }
 
   [[nodiscard]] Decision next(const History& history) const override {
@@ -108,8 +108,8 @@ class ReflectPolicy final : public Policy {
     for (int attempt = 1; attempt <= options_.attempts; ++attempt) {
       const auto* base = most_advanced(earlier);
       const auto* best = best_of(earlier);
-      if (best != nullptr && best->score().value_or(0) >= options_.goal)
-        return finish(std::move(decision), "the goal was reached");
+      if (best != nullptr && best->score().value_or(0) >= options_.stop_score)
+        return finish(std::move(decision), stop_score_reason(options_.stop_score));
       if (base != nullptr && needs_profile(*base, options_.profiles)) {
         decision.profiles.push_back(base->action.id);
         return decision;

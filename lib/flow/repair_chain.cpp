@@ -6,6 +6,7 @@
 #include <kernelgen/prompt/error_classifier.hpp>
 
 #include "flow/lineage.hpp"
+#include "flow/option_text.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -152,8 +153,12 @@ std::string near_floor_reason(const ActionResult& result) {
   return "no further request is worth its price: " + result.headroom.value_or(Headroom{}).sentence;
 }
 
+std::string stop_score_reason(double stop_score) {
+  return "the best score is at least " + to_text(stop_score) + ", at which the search ends";
+}
+
 bool needs_profile(const ActionResult& result, ProfileUse use) {
-  return use == ProfileUse::BeforeAdvice && result.correct() && !result.profile;
+  return use == ProfileUse::BeforeNextPrompt && result.correct() && !result.profile;
 }
 
 RepairChainStatus advance_repair_chain(const History& history, const Action& root, const RepairOptions& options) {

@@ -54,7 +54,10 @@ struct RepairChainStatus {
 /// A sentence about a kernel near its floor: "its kernel takes 1.04 times the least possible: ...".
 [[nodiscard]] std::string near_floor_reason(const ActionResult& result);
 
-/// True if a policy must wait for the profile of a result before it asks for advice on it.
+/// A sentence about a search that ends because of its stop score.
+[[nodiscard]] std::string stop_score_reason(double stop_score);
+
+/// True if a policy must wait for the profile of a result before the next prompt about it.
 [[nodiscard]] bool needs_profile(const ActionResult& result, ProfileUse use);
 
 }  // namespace v0

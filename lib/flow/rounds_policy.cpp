@@ -66,11 +66,11 @@ class RoundsPolicy final : public Policy {
     return {{"rounds", std::to_string(options_.rounds)},
             {"temperature", to_text(options_.temperature)},
             {"patience", std::to_string(options_.patience)},
-            {"goal", to_text(options_.goal)},
+            {"stop_score", to_text(options_.stop_score)},
             {"strategy", options_.strategy},
             {"escalations", to_text(options_.escalations)},
             {"floor_ratio", to_text(options_.floor_ratio)},
-            {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before advice"}};
+            {"profiles", options_.profiles == ProfileUse::Never ? "never" : "before the next prompt"}};
   }
 
   [[nodiscard]] Decision next(const History& history) const override {
@@ -103,7 +103,8 @@ class RoundsPolicy final : public Policy {
 
   [[nodiscard]] std::optional<std::string> enough(const ActionResult* best) const {
     if (best == nullptr) return std::nullopt;
-    if (options_.goal > 0 && score_or_zero(*best) >= options_.goal) return "the goal was reached";
+    if (options_.stop_score > 0 && score_or_zero(*best) >= options_.stop_score)
+      return stop_score_reason(options_.stop_score);
     if (is_near_floor(*best, options_.floor_ratio)) return near_floor_reason(*best);
     return std::nullopt;
   }

@@ -32,7 +32,18 @@ std::string shrink_text(const EvaluationOptions& options) {
 
 /// The current name of an option from a journal, which an earlier version may have written.
 std::string current_name(const std::string& recorded) {
-  return recorded == "policy.rescues" ? "policy.escalations" : recorded;
+  static const std::map<std::string, std::string> renamed{{"policy.rescues", "policy.escalations"},
+                                                          {"policy.threshold", "policy.skip_stages_score"},
+                                                          {"policy.epsilon", "policy.min_stage_gain"},
+                                                          {"policy.stop_at_score", "policy.stop_score"},
+                                                          {"policy.goal", "policy.stop_score"}};
+  const auto found = renamed.find(recorded);
+  return found == renamed.end() ? recorded : found->second;
+}
+
+/// The current form of an option's value from a journal.
+std::string current_value(const std::string& name, const std::string& recorded) {
+  return name == "policy.profiles" && recorded == "before advice" ? "before the next prompt" : recorded;
 }
 
 /// True for recorded options that are no longer compared: the former limit of compilation had another meaning and
@@ -127,9 +138,10 @@ Result<void> check_same_run(const RunStarted& started, const RunStarted& wanted,
   if (started.model != wanted.model && model_identity(started.model) != wanted.model)
     return differs("model", started.model, wanted.model);
   const std::map<std::string, std::string> now(wanted.options.begin(), wanted.options.end());
-  for (const auto& [recorded, was] : started.options) {
+  for (const auto& [recorded, recorded_value] : started.options) {
     if (is_retired(recorded)) continue;
     const auto name = current_name(recorded);
+    const auto was = current_value(name, recorded_value);
     const auto found = now.find(name);
     const std::string value = found == now.end() ? "(none)" : found->second;
     // Earlier versions recorded the number of cores for "one per core".

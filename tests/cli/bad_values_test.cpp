@@ -62,7 +62,7 @@ const BadValue k_bad_values[] = {
      "hybrid?"},
     {"run", "--profile", "all", "--profile: expected none, timeline or counters, not all"},
     {"run", "--temperature", "NaN", "--temperature: expected a number from 0 to 10, not NaN"},
-    {"run", "--epsilon", "-1", "--epsilon: expected a number from 0 to 1000000, not -1"},
+    {"run", "--min-stage-gain", "-1", "--min-stage-gain: expected a number from 0 to 1000000, not -1"},
     {"run", "--name", "", "--name: expected a value, not an empty one"},
     {"run", "--name", "a/b", "the run name \"a/b\" cannot name a directory"},
     {"run", "--target", "cude", "--target: expected cpp, cuda, torch or triton, not cude; did you mean cuda?"},

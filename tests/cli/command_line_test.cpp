@@ -265,12 +265,28 @@ TEST_CASE("a task's kgen.toml may set these options and no others", "[cli][setti
   for (const auto& command : described.commands)
     for (const auto& option : command.options)
       if (option.task_file == TaskFileRule::Allowed) allowed[command.name].insert(option.name);
-  const std::set<std::string> search{"--build-timeout", "--attempts",      "--early-exit",       "--epsilon",
-                                     "--escalations",   "--floor-ratio",   "--optimize-repairs", "--patience",
-                                     "--policy",        "--rounds",        "--samples",          "--seed-repairs",
-                                     "--seeds",         "--stage-repairs", "--stages",           "--stop-at-score",
-                                     "--threshold",     "--gpu",           "--target",           "--task-timeout",
-                                     "--temperature",   "--timeout"};
+  const std::set<std::string> search{"--build-timeout",
+                                     "--attempts",
+                                     "--early-exit",
+                                     "--min-stage-gain",
+                                     "--escalations",
+                                     "--floor-ratio",
+                                     "--optimize-repairs",
+                                     "--patience",
+                                     "--policy",
+                                     "--rounds",
+                                     "--samples",
+                                     "--seed-repairs",
+                                     "--seeds",
+                                     "--stage-repairs",
+                                     "--stages",
+                                     "--stop-score",
+                                     "--skip-stages-score",
+                                     "--gpu",
+                                     "--target",
+                                     "--task-timeout",
+                                     "--temperature",
+                                     "--timeout"};
   CHECK(
       allowed ==
       std::map<std::string, std::set<std::string>>{

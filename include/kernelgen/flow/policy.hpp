@@ -62,8 +62,9 @@ struct RepairOptions {
   std::vector<std::string> strategies{};
 };
 
-/// Whether kernels are profiled before a model is asked for advice on them. This needs a profiler.
-enum class ProfileUse { Never, BeforeAdvice };
+/// Whether a correct kernel is profiled before the next prompt about it: an analysis, a critique, a stage or another
+/// attempt. This needs a profiler.
+enum class ProfileUse { Never, BeforeNextPrompt };
 
 /// Options of the hybrid policy: seeds -> repairs -> analysis -> optimized kernel -> repairs -> stages.
 struct HybridOptions {
@@ -76,11 +77,11 @@ struct HybridOptions {
   int stage_repairs = 1;
   std::vector<std::string> stages{"grid_and_parallel", "block_tiling", "memory_and_tuning"};
   /// The stages are skipped when the best kernel is persistent and its score is at least this.
-  double threshold = 2.0;
-  /// A stage is kept when it is faster than the best by this fraction.
-  double epsilon = 0.02;
+  double skip_stages_score = 2.0;
+  /// The least gain in score for which a stage is kept, as a fraction of the best score.
+  double min_stage_gain = 0.02;
   /// Seeds are asked for one after the other until a score is at least this; 0: all at once.
-  double stop_at_score = 0;
+  double stop_score = 0;
   std::vector<std::string> escalations = default_escalations();
   /// A kernel that takes at most this many times its floor (ActionResult::headroom) is neither analysed nor tuned; 0:
   /// every kernel is.
@@ -94,7 +95,7 @@ struct HybridOptions {
 /// Makes the hybrid policy. Options out of range are clamped to the nearest sensible value.
 [[nodiscard]] std::unique_ptr<Policy> make_hybrid_policy(HybridOptions options);
 
-/// Options of the one-shot policy: independent samples of the seed prompt, the baseline of every study.
+/// Options of the one-shot policy: independent samples of the seed prompt, the control of every study.
 struct OneShotOptions {
   int samples = 1;
   double temperature = 0.7;
@@ -109,8 +110,8 @@ struct ReflectOptions {
   int samples = 3;
   double temperature = 0.7;
   /// No further attempt is made once a score is at least this.
-  double goal = 1.0;
-  /// Whether a correct sample that did not reach the goal is profiled before the next attempt starts from it.
+  double stop_score = 1.0;
+  /// Whether a correct sample below the stop score is profiled before the next attempt starts from it.
   ProfileUse profiles = ProfileUse::Never;
 };
 /// The policy "reflect".
@@ -125,7 +126,7 @@ struct RoundsOptions {
   /// Number of failures in a row after which the next kernel starts from the best one again.
   int patience = 3;
   /// No further round is made once a score is at least this; 0: all rounds.
-  double goal = 0;
+  double stop_score = 0;
   /// Strategy hint of the first kernel. Empty: none.
   std::string strategy;
   std::vector<std::string> escalations = default_escalations();

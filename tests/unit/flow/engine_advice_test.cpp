@@ -31,7 +31,7 @@ struct AdviceWorld {
     return judge_source(request.candidate.source);
   }};
   FakeDetector detector;
-  std::unique_ptr<Policy> policy = make_hybrid_policy({.seeds = 1, .profiles = ProfileUse::BeforeAdvice});
+  std::unique_ptr<Policy> policy = make_hybrid_policy({.seeds = 1, .profiles = ProfileUse::BeforeNextPrompt});
 };
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }

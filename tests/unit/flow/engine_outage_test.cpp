@@ -8,6 +8,7 @@
 #include <kernelgen/device/cpu.hpp>
 #include <kernelgen/flow/engine.hpp>
 
+#include "flow/steps.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 #include "unit/flow/fake_world.hpp"
@@ -346,6 +347,30 @@ TEST_CASE("options that an earlier version named otherwise, or did not know, are
   // An earlier version recorded the number of cores for "one per core".
   CHECK(resumed(threads(std::to_string(read_cpu_facts().value().usable_cores))));
   CHECK_FALSE(resumed(threads("100000")));
+}
+
+TEST_CASE("options of policies have their current names and values, whatever a journal calls them", "[flow][resume]") {
+  struct Case {
+    const char* recorded;
+    const char* recorded_value;
+    const char* name;
+    const char* value;
+  };
+  const auto [recorded, recorded_value, name, value] =
+      GENERATE(Case{"policy.threshold", "2", "policy.skip_stages_score", "2"},
+               Case{"policy.epsilon", "0.02", "policy.min_stage_gain", "0.02"},
+               Case{"policy.stop_at_score", "1.5", "policy.stop_score", "1.5"},
+               Case{"policy.goal", "1", "policy.stop_score", "1"},
+               Case{"policy.profiles", "before advice", "policy.profiles", "before the next prompt"});
+  RunStarted wanted;
+  wanted.options = {{name, value}};
+  auto started = wanted;
+  started.options = {{recorded, recorded_value}};
+  CHECK(check_same_run(started, wanted, 1));
+  wanted.options = {{name, "another"}};
+  const auto differs = check_same_run(started, wanted, 1);
+  REQUIRE_FALSE(differs);
+  CHECK(differs.error().message.find(std::string(name) + ' ' + value + ", not another") != std::string::npos);
 }
 
 // ---- nothing that came from a model is lost

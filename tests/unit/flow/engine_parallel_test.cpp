@@ -237,7 +237,7 @@ TEST_CASE("nothing is evaluated while something is profiled", "[flow][engine][pa
                                                          {"seed2", code_reply("score 1.3")},
                                                          {"seed2-analysis", analysis_reply(true)},
                                                          {"seed2-optimize", code_reply("score 1.9")}});
-  world.policy = make_hybrid_policy({.seeds = 2, .profiles = ProfileUse::BeforeAdvice});
+  world.policy = make_hybrid_policy({.seeds = 2, .profiles = ProfileUse::BeforeNextPrompt});
   CrowdedBenchmarker benchmarker(1);
   std::atomic<int> most = 0;
   FakeProfiler profiler([&](const ProfileRequest&) -> Result<Profile> {

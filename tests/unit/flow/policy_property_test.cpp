@@ -43,16 +43,16 @@ Profile some_profile(const ActionResult& result) {
 }
 
 std::vector<std::shared_ptr<Policy>> all_policies() {
-  const auto use = ProfileUse::BeforeAdvice;
+  const auto use = ProfileUse::BeforeNextPrompt;
   return {make_hybrid_policy({.seeds = 4}),
-          make_hybrid_policy({.seeds = 3, .stop_at_score = 2}),
+          make_hybrid_policy({.seeds = 3, .stop_score = 2}),
           make_hybrid_policy({.seeds = 3, .strategies = {"a", "b"}, .profiles = use, .early_exit = EarlyExit::Yes}),
           make_hybrid_policy({.seeds = 1, .seed_repairs = 12, .escalations = {}}),
           make_one_shot_policy({.samples = 5}),
-          make_reflect_policy({.goal = 100}),
-          make_reflect_policy({.goal = 100, .profiles = use}),
+          make_reflect_policy({.stop_score = 100}),
+          make_reflect_policy({.stop_score = 100, .profiles = use}),
           make_rounds_policy({}),
-          make_rounds_policy({.rounds = 25, .patience = 2, .goal = 2.5, .profiles = use}),
+          make_rounds_policy({.rounds = 25, .patience = 2, .stop_score = 2.5, .profiles = use}),
           make_rounds_policy({.rounds = 1})};
 }
 

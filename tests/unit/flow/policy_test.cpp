@@ -74,7 +74,7 @@ TEST_CASE("hybrid: the optimized kernel is repaired, too", "[flow][policy]") {
 
 TEST_CASE("hybrid: stages are skipped for a persistent kernel that is fast enough, and for no other",
           "[flow][policy]") {
-  const HybridOptions options{.seeds = 1, .threshold = 2.0};
+  const HybridOptions options{.seeds = 1, .skip_stages_score = 2.0};
   const auto with = [&](const std::string& line) {
     return play(*make_hybrid_policy(options),
                 [&](const Action& action) -> std::string { return action.kind == PromptKind::Analysis ? "no" : line; });
@@ -84,14 +84,15 @@ TEST_CASE("hybrid: stages are skipped for a persistent kernel that is fast enoug
   CHECK(with("score 2.5").history.contains("stage1"));
 }
 
-TEST_CASE("hybrid: a stage is kept only when it is faster by epsilon", "[flow][policy]") {
-  const auto played = play(*make_hybrid_policy({.seeds = 1, .epsilon = 0.02}), [](const Action& action) -> std::string {
-    if (action.kind == PromptKind::Analysis) return "no";
-    if (action.id == "stage1") return "score 2.01";  // not enough
-    if (action.id == "stage2") return "score 2.1";
-    if (action.id == "stage3") return "score 1.0";
-    return "score 2";
-  });
+TEST_CASE("hybrid: a stage is kept only when it is faster by min_stage_gain", "[flow][policy]") {
+  const auto played =
+      play(*make_hybrid_policy({.seeds = 1, .min_stage_gain = 0.02}), [](const Action& action) -> std::string {
+        if (action.kind == PromptKind::Analysis) return "no";
+        if (action.id == "stage1") return "score 2.01";  // not enough
+        if (action.id == "stage2") return "score 2.1";
+        if (action.id == "stage3") return "score 1.0";
+        return "score 2";
+      });
   CHECK(played.history.at("stage2").action.base == "seed1");
   CHECK(played.history.at("stage3").action.base == "stage2");
   CHECK(played.last.best == "stage2");
@@ -109,8 +110,8 @@ TEST_CASE("hybrid: a wrong stage is repaired once, then rolled back", "[flow][po
   CHECK(played.last.best == "seed1");
 }
 
-TEST_CASE("hybrid: with stop_at_score the seeds run one after the other", "[flow][policy]") {
-  const auto policy = make_hybrid_policy({.seeds = 3, .stages = {}, .stop_at_score = 1.4});
+TEST_CASE("hybrid: with stop_score the seeds run one after the other", "[flow][policy]") {
+  const auto policy = make_hybrid_policy({.seeds = 3, .stages = {}, .stop_score = 1.4});
   CHECK(policy->next({}).actions.size() == 1);
   const auto played = play(*policy, [](const Action& action) -> std::string {
     if (action.kind == PromptKind::Analysis) return "no";
@@ -161,7 +162,7 @@ TEST_CASE("reflect: the next attempt starts from the sample that came farthest",
 
 TEST_CASE("reflect: a correct sample is profiled before an attempt starts from it", "[flow][policy]") {
   const auto policy =
-      make_reflect_policy({.attempts = 2, .samples = 2, .goal = 3, .profiles = ProfileUse::BeforeAdvice});
+      make_reflect_policy({.attempts = 2, .samples = 2, .stop_score = 3, .profiles = ProfileUse::BeforeNextPrompt});
   const auto played =
       play(*policy, [](const Action& action) { return action.id == "attempt1/sample1" ? "wrong" : "score 1.2"; });
   CHECK(played.profiled == std::set<std::string>{"attempt1/sample2"});
@@ -169,10 +170,10 @@ TEST_CASE("reflect: a correct sample is profiled before an attempt starts from i
   CHECK(play(*policy, [](const Action&) { return "wrong"; }).profiled.empty());
 }
 
-TEST_CASE("reflect: no further attempt once the goal is reached", "[flow][policy]") {
+TEST_CASE("reflect: no further attempt once the stop score is reached", "[flow][policy]") {
   const auto played = play(*make_reflect_policy({}), [](const Action&) { return "score 1.2"; });
   CHECK(played.history.size() == 3);
-  CHECK(played.last.reason == "the goal was reached");
+  CHECK(played.last.reason == "the best score is at least 1, at which the search ends");
 }
 
 TEST_CASE("the repair policy repairs what the history starts with", "[flow][policy]") {

@@ -89,10 +89,10 @@ TEST_CASE("rounds: a coder without code is asked again from the same critique", 
   CHECK(played.last.best == "round4");
 }
 
-TEST_CASE("rounds: a goal, or the floor, ends them", "[flow][policy][rounds]") {
-  const auto goal = play(*make_rounds_policy({.goal = 1.5}), world_of({{"round2", "score 1.6"}}));
-  CHECK(goal.last.reason == "the goal was reached");
-  CHECK_FALSE(goal.history.contains("round3"));
+TEST_CASE("rounds: the stop score, or the floor, ends them", "[flow][policy][rounds]") {
+  const auto stopped = play(*make_rounds_policy({.stop_score = 1.5}), world_of({{"round2", "score 1.6"}}));
+  CHECK(stopped.last.reason == "the best score is at least 1.5, at which the search ends");
+  CHECK_FALSE(stopped.history.contains("round3"));
   const auto floor = play(*make_rounds_policy({}), world_of({{"round1", "score 1.6 floor 1.05"}}));
   CHECK(floor.last.reason == "no further request is worth its price: near its floor");
   CHECK(floor.history.size() == 1);
@@ -100,7 +100,7 @@ TEST_CASE("rounds: a goal, or the floor, ends them", "[flow][policy][rounds]") {
 }
 
 TEST_CASE("rounds: a correct kernel is profiled before its critic, a wrong one is not", "[flow][policy][rounds]") {
-  const auto played = play(*make_rounds_policy({.rounds = 4, .profiles = ProfileUse::BeforeAdvice}),
+  const auto played = play(*make_rounds_policy({.rounds = 4, .profiles = ProfileUse::BeforeNextPrompt}),
                            world_of({{"round2", "score 1"}, {"round3", "score 0.5"}}));
   CHECK(played.profiled == std::set<std::string>{"round2"});
 }
