@@ -56,8 +56,8 @@ double work(const kernelgen::EvaluationRecord& record) {
   double total = 0;
   if (!record.timing) return total;
   const auto& timing = *record.timing;
-  for (const auto* samples :
-       {&timing.clean_before_ns, &timing.reference_ns, &timing.candidate_ns, &timing.clean_after_ns})
+  for (const auto* samples : {&timing.reference_alone_before_ns, &timing.reference_ns, &timing.candidate_ns,
+                              &timing.reference_alone_after_ns})
     total += std::accumulate(samples->begin(), samples->end(), 0.0) / 1e6;
   return total;
 }

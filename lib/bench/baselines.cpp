@@ -26,13 +26,13 @@ struct KeptBaseline {
 };
 BOOST_DESCRIBE_STRUCT(KeptBaseline, (), (key, samples_ns))
 
-Result<Baseline> ask(JudgeSession& session, const CompiledBaselineRequest& request, std::stop_token stop) {
-  auto& known = session.clean->compiled;
+Result<ReferenceSamples> ask(JudgeSession& session, const CompiledBaselineRequest& request, std::stop_token stop) {
+  auto& known = session.reference_times->compiled;
   if (const auto found = known.find(request.kind); found != known.end()) return found->second;
-  auto measured = session.compiled_baseline(request, std::move(stop));
+  auto measured = session.time_compiled(request, std::move(stop));
   if (!measured && measured.error().code == ErrorCode::Cancelled) return std::move(measured).error();
   // A judge that died while compiling says nothing about the candidate.
-  auto baseline = measured ? *measured : Baseline{{}, measured.error().message};
+  auto baseline = measured ? *measured : ReferenceSamples{{}, measured.error().message};
   // Other failures would happen again; a busy machine may be idle next time.
   if (measured || measured.error().code != ErrorCode::Busy) known.emplace(request.kind, baseline);
   return baseline;
@@ -53,14 +53,14 @@ Result<BaselineReport> compare_with_baseline(JudgeSession& session, const Compil
   return report;
 }
 
-Result<Baseline> time_compiled_reference(Judge& judge, const CompileReferenceRequest& request,
-                                         const BaselineSampling& sampling, std::stop_token stop) {
+Result<ReferenceSamples> time_compiled_reference(Judge& judge, const CompileReferenceRequest& request,
+                                                 const SamplingLimits& sampling, std::stop_token stop) {
   KERNELGEN_TRY(auto reason, judge.compile_reference(request, stop));
-  if (!reason.empty()) return Baseline{{}, std::move(reason)};
+  if (!reason.empty()) return ReferenceSamples{{}, std::move(reason)};
   std::string busy;
   for (int i = 0; i < k_tries; ++i) {
     const auto before = judge.processor_time();
-    KERNELGEN_TRY(auto baseline, judge.compiled_baseline(sampling, stop));
+    KERNELGEN_TRY(auto baseline, judge.time_compiled(sampling, stop));
     const auto after = judge.processor_time();
     busy = before && after ? busy_message(contention(*before, *after)) : "";
     if (busy.empty()) return baseline;
@@ -72,7 +72,7 @@ std::string BaselineStore::file_of(const std::string& key_text) const {
   return (std::filesystem::path(directory_) / (sha256_hex(key_text) + ".json")).string();
 }
 
-std::optional<Baseline> BaselineStore::find(const std::string& key_text) const {
+std::optional<ReferenceSamples> BaselineStore::find(const std::string& key_text) const {
   if (directory_.empty()) return std::nullopt;
   const auto text = read_file(file_of(key_text));
   if (!text) return std::nullopt;
@@ -80,10 +80,10 @@ std::optional<Baseline> BaselineStore::find(const std::string& key_text) const {
   if (!parsed) return std::nullopt;
   auto kept = from_value<KeptBaseline>(*parsed);
   if (!kept || kept->key != key_text || kept->samples_ns.empty()) return std::nullopt;
-  return Baseline{std::move(kept->samples_ns), ""};
+  return ReferenceSamples{std::move(kept->samples_ns), ""};
 }
 
-void BaselineStore::keep(const std::string& key_text, const Baseline& baseline) const {
+void BaselineStore::keep(const std::string& key_text, const ReferenceSamples& baseline) const {
   if (directory_.empty() || baseline.samples_ns.empty() || !make_directories(directory_)) return;
   const auto text = to_pretty_json(to_value(KeptBaseline{key_text, baseline.samples_ns}));
   [[maybe_unused]] const auto written = write_file_atomic(file_of(key_text), text, {.durability = Durability::Rename});

@@ -27,8 +27,8 @@ inline namespace v0 {
 
 /// Makes `judge` compile its reference and time it, with several attempts if other work disturbs the timing; then Busy.
 /// Requires: the judge is used for nothing else.
-[[nodiscard]] Result<Baseline> time_compiled_reference(Judge& judge, const CompileReferenceRequest& request,
-                                                       const BaselineSampling& sampling, std::stop_token stop);
+[[nodiscard]] Result<ReferenceSamples> time_compiled_reference(Judge& judge, const CompileReferenceRequest& request,
+                                                               const SamplingLimits& sampling, std::stop_token stop);
 
 /// Stores times on disk, each in a readable file. Several processes may use a directory.
 class BaselineStore {
@@ -37,10 +37,10 @@ class BaselineStore {
   explicit BaselineStore(std::string directory) : directory_(std::move(directory)) {}
 
   /// The time stored under exactly this text; nothing for a file that keep() did not write.
-  [[nodiscard]] std::optional<Baseline> find(const std::string& key_text) const;
+  [[nodiscard]] std::optional<ReferenceSamples> find(const std::string& key_text) const;
   /// Stores a time. Failures are not stored, because the next attempt may work. Errors of writing are ignored, because
   /// they only cost time.
-  void keep(const std::string& key_text, const Baseline& baseline) const;
+  void keep(const std::string& key_text, const ReferenceSamples& baseline) const;
 
  private:
   [[nodiscard]] std::string file_of(const std::string& key_text) const;

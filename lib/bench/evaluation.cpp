@@ -27,7 +27,7 @@ constexpr int k_own_sets_first_weights = 3;
 constexpr int k_own_sets_second_weights = 2;
 /// Repetitions of a failing call, enough to tell "wrong from now on" from "wrong now and then".
 constexpr int k_repeats_of_failure = 6;
-constexpr BaselineSampling k_baseline_sampling{.min_samples = 10, .max_samples = 12, .budget = 300ms};
+constexpr SamplingLimits k_alone_sampling{.min_samples = 10, .max_samples = 12, .budget = 300ms};
 /// If replays are timed as well, one in this many full comparisons of timed calls is of a replay.
 constexpr int k_replay_share = 2;
 /// A record is labelled if the clocks could hide more than this share of a call.
@@ -220,7 +220,7 @@ class Evaluation {
   Result<Outcome> judge_candidate() {
     using Step = Result<EarlyVerdict> (Evaluation::*)();
     static constexpr std::pair<std::string_view, Step> k_steps[] = {
-        {"baseline", &Evaluation::measure_baseline},
+        {"reference alone", &Evaluation::measure_reference_alone},
         {"load", &Evaluation::load},
         {"weights", &Evaluation::check_state},
         {"correctness", &Evaluation::check_first_weights},
@@ -237,32 +237,32 @@ class Evaluation {
     return verdict_of_cases(record_.cases);
   }
 
-  Result<EarlyVerdict> measure_baseline() {
+  Result<EarlyVerdict> measure_reference_alone() {
     if (!scores_time()) return EarlyVerdict();
     KERNELGEN_TRY([[maybe_unused]] auto seed, judge().use_weights(1));
     auto& timing = record_.timing.emplace();
     timing.options = measure_options_of(options_);
     if (on_device()) timing.memory_floor = memory_floor();
-    auto& clean = *session_->clean;
-    if (clean.calls_ns.empty()) {
-      KERNELGEN_TRY(auto calls, baseline(CallMode::Eager));
-      clean.calls_ns = std::move(calls.samples_ns);
+    auto& times = *session_->reference_times;
+    if (times.calls_ns.empty()) {
+      KERNELGEN_TRY(auto calls, time_reference(CallMode::Eager));
+      times.calls_ns = std::move(calls.samples_ns);
     }
-    record_.timing->clean_before_ns = clean.calls_ns;
+    record_.timing->reference_alone_before_ns = times.calls_ns;
     if (!on_device()) {
       record_.timing->speedup_device_reason = "the CPU has no device clock: use speedup_call";
       return EarlyVerdict();
     }
-    if (!clean.replays) {
-      KERNELGEN_TRY(clean.replays, baseline(CallMode::Graph));
+    if (!times.replays) {
+      KERNELGEN_TRY(times.replays, time_reference(CallMode::Graph));
     }
-    record_.timing->clean_graph_ns = clean.replays->samples_ns;
-    if (clean.replays->samples_ns.empty())
-      record_.timing->speedup_device_reason = "the reference cannot be captured: " + clean.replays->reason;
+    record_.timing->reference_alone_graph_ns = times.replays->samples_ns;
+    if (times.replays->samples_ns.empty())
+      record_.timing->speedup_device_reason = "the reference cannot be captured: " + times.replays->reason;
     return EarlyVerdict();
   }
 
-  Result<Baseline> baseline(CallMode mode) { return judge().baseline(mode, k_baseline_sampling); }
+  Result<ReferenceSamples> time_reference(CallMode mode) { return judge().time_reference(mode, k_alone_sampling); }
 
   Result<EarlyVerdict> load() {
     KERNELGEN_TRY(auto ended, candidate_->load(artifact_, builds_key()));
@@ -363,7 +363,8 @@ class Evaluation {
     record_.timing->first_call_ns = candidate_->first_call_ns();
     auto options = measure_options_of(options_);
     // The other half of the full comparisons are of replays.
-    if (!record_.timing->clean_graph_ns.empty()) options.full_comparisons -= options.full_comparisons / k_replay_share;
+    if (!record_.timing->reference_alone_graph_ns.empty())
+      options.full_comparisons -= options.full_comparisons / k_replay_share;
     KERNELGEN_TRY(auto samples, sample(options, CallMode::Eager, CallMode::Eager));
     report_calls(*record_.timing, samples);
     return std::move(samples.ended);
@@ -371,7 +372,7 @@ class Evaluation {
 
   /// Times the same calls as graphs, which gives device time without the host's.
   Result<EarlyVerdict> measure_replays() {
-    if (!record_.timing || record_.timing->clean_graph_ns.empty()) return EarlyVerdict();
+    if (!record_.timing || record_.timing->reference_alone_graph_ns.empty()) return EarlyVerdict();
     KERNELGEN_TRY(const auto refused, candidate_->try_replay());
     auto mode = CallMode::Graph;
     if (refused) {
@@ -401,14 +402,15 @@ class Evaluation {
 
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
 
-  /// Checks whether clocks and baselines of a correct candidate agree. Requires: the runner is gone.
+  /// Checks whether the clocks and the times of the reference agree, for a correct candidate. Requires: the runner is
+  /// gone.
   Result<Outcome> check_plausibility(Outcome verdict, const ClockAllowance& allowance) {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return verdict;
     auto& timing = *record_.timing;
-    if (is_baseline_disturbed(timing.clean_before_ns, timing.reference_ns)) {
-      KERNELGEN_TRY(auto after, timed("baseline again", [&] { return baseline(CallMode::Eager); }));
-      session_->clean->calls_ns = after.samples_ns;
-      timing.clean_after_ns = std::move(after.samples_ns);
+    if (is_reference_disturbed(timing.reference_alone_before_ns, timing.reference_ns)) {
+      KERNELGEN_TRY(auto after, timed("reference alone again", [&] { return time_reference(CallMode::Eager); }));
+      session_->reference_times->calls_ns = after.samples_ns;
+      timing.reference_alone_after_ns = std::move(after.samples_ns);
     }
     const auto call_ns = median(timing.candidate_ns);
     const auto loose_ns = allowance.total_ns(call_ns) - allowance.exchange_ns;
@@ -436,7 +438,7 @@ class Evaluation {
   Result<EarlyVerdict> check_plausibility_of_device_load() {
     if (!is_busy_device(*record_.timing)) return EarlyVerdict();
     const auto before = use_now();
-    KERNELGEN_TRY([[maybe_unused]] auto calls, timed("device again", [&] { return baseline(CallMode::Eager); }));
+    KERNELGEN_TRY([[maybe_unused]] auto calls, timed("device again", [&] { return time_reference(CallMode::Eager); }));
     const auto after = use_now();
     if (!before || !after || after->delayed_probes > before->delayed_probes) return EarlyVerdict();
     if (auto cheat = check_plausibility_of_device_time(*record_.timing)) return EarlyVerdict(*std::move(cheat));
@@ -446,14 +448,14 @@ class Evaluation {
                 "calls, or the work of another process has just ended"});
   }
 
-  /// Compares a correct candidate with the other baselines, which may take minutes. Requires: the runner is gone.
+  /// Compares a correct candidate with the requested baselines, which may take minutes. Requires: the runner is gone.
   Result<void> compare_with_baselines(const Outcome& verdict) {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return {};
     auto& timing = *record_.timing;
     for (const auto kind : options_.baselines.kinds) {
       const CompiledBaselineRequest asked{.kind = kind,
                                           .timeout = options_.baselines.timeout,
-                                          .sampling = k_baseline_sampling,
+                                          .sampling = k_alone_sampling,
                                           .machine = backends_.machine};
       KERNELGEN_TRY(auto report, timed(fmt::format("baseline {}", to_string(kind)), [&] {
                       return compare_with_baseline(*session_, asked, timing.candidate_median_ns, stop_);

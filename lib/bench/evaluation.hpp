@@ -5,10 +5,10 @@
 /// the decisions between them are tested without Python, compilers or devices.
 ///
 ///     compile ----+
-///                 +--> build ahead -> a judge -> the device -> baseline -> load -> weights -> own inputs
+///                 +--> build ahead -> a judge -> the device -> reference alone -> load -> weights -> own inputs
 ///     admit task -+                               -> transforms -> second weights -> timing -> record
 ///
-/// With EvaluationMode::CorrectnessOnly there is no baseline and no timing, and the device is shared.
+/// With EvaluationMode::CorrectnessOnly nothing is timed, and the device is shared.
 
 #include <chrono>
 #include <functional>
@@ -31,12 +31,12 @@ inline namespace v0 {
 
 /// Times of the reference while no runner is alive. They stay with the judge, and are measured again if a later
 /// evaluation finds the reference slower next to its candidate.
-struct CleanBaselines {
+struct ReferenceTimes {
   std::vector<std::int64_t> calls_ns;
   /// Times of replays; unset until they were tried.
-  std::optional<Baseline> replays;
+  std::optional<ReferenceSamples> replays;
   /// The requested baselines, including failures.
-  std::map<BaselineKind, Baseline> compiled;
+  std::map<BaselineKind, ReferenceSamples> compiled;
 };
 
 /// A request to time the reference as torch.compile builds it.
@@ -44,7 +44,7 @@ struct CompiledBaselineRequest {
   BaselineKind kind = BaselineKind::Compile;
   /// Time limit for compiling and comparing.
   std::chrono::milliseconds timeout{300'000};
-  BaselineSampling sampling;
+  SamplingLimits sampling;
   /// EvaluationBackends::machine.
   std::string machine;
 };
@@ -65,7 +65,7 @@ struct JudgeSession : AdmittedTask {
   std::optional<int> device_fd;
   int threads = 1;
   /// Borrowed like the judge.
-  CleanBaselines* clean = nullptr;
+  ReferenceTimes* reference_times = nullptr;
   /// Bytes of its device that idle judges of other tasks hold.
   std::uint64_t idle_bytes = 0;
   /// False once the judge answered with an error: it is then not used again.
@@ -75,7 +75,7 @@ struct JudgeSession : AdmittedTask {
   /// Times the reference as torch.compile builds it, in a separate judge that ends afterwards, so that torch.compile
   /// cannot affect this session's judge. A cached time of the same machine is used. Busy when other work disturbed the
   /// measurement.
-  virtual Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token stop) = 0;
+  virtual Result<ReferenceSamples> time_compiled(const CompiledBaselineRequest& request, std::stop_token stop) = 0;
 };
 
 /// Opens sessions, one at a time for each device, with a warm judge where there is one.

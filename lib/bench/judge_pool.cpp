@@ -60,7 +60,7 @@ struct WarmJudge {
   std::optional<DeviceArena> device_arena;
   /// Bytes of its device that it keeps while it is idle; known once it is started.
   std::uint64_t kept_bytes = 0;
-  CleanBaselines clean;
+  ReferenceTimes reference_times;
 };
 
 class ProcessJudgePool final : public JudgePool {
@@ -156,8 +156,8 @@ class ProcessJudgePool final : public JudgePool {
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
     ~Session() override { pool_.give_back(warm_, healthy ? Health::Good : Health::Broken); }
-    Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token stop) override {
-      return pool_.compiled_baseline(task_, request, stop);
+    Result<ReferenceSamples> time_compiled(const CompiledBaselineRequest& request, std::stop_token stop) override {
+      return pool_.time_compiled(task_, request, stop);
     }
 
    private:
@@ -257,7 +257,7 @@ class ProcessJudgePool final : public JudgePool {
     session->exchange_fd = judge.exchange->fd();
     if (judge.device_arena) session->device_fd = judge.device_arena->fd;
     session->threads = task.threads;
-    session->clean = &judge.clean;
+    session->reference_times = &judge.reference_times;
     if (task.device) session->idle_bytes = held_idle(task.device->uuid);
     return session;
   }
@@ -335,8 +335,8 @@ class ProcessJudgePool final : public JudgePool {
 
   /// Times a compiled reference in a separate judge, which ends afterwards. Requires: the caller holds the device
   /// exclusively.
-  Result<Baseline> compiled_baseline(const JudgeTask& task, const CompiledBaselineRequest& request,
-                                     const std::stop_token& stop) {
+  Result<ReferenceSamples> time_compiled(const JudgeTask& task, const CompiledBaselineRequest& request,
+                                         const std::stop_token& stop) {
     KERNELGEN_TRY(const auto facts, zygote_->wait_ready(k_import_timeout, stop));
     const auto key = fmt::format("format {}\nbaseline {}\nharness {}\npython {}\ntorch {}\ntriton {}\n{}{}",
                                  k_baseline_format, to_string(request.kind), harness_, facts.python, facts.torch,

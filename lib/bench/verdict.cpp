@@ -63,7 +63,8 @@ std::string with_text(std::string message, const std::string& text) {
   return message;
 }
 
-/// A clean baseline differs from the interleaved one only if their ratio is above this; smaller differences are drift.
+/// The reference alone differs from the interleaved one only if their ratio is above this; smaller differences are
+/// drift.
 constexpr double k_disturbed_ratio = 1.03;
 
 /// Errors of the clock below this share of a call are ignored.
@@ -90,7 +91,9 @@ constexpr double k_python_wakeup_ns = 500e3;
 /// A device adds the flush of its cache, the wake-up of its driver, and launches that wait for it.
 constexpr double k_device_wakeup_ns = 500e3;
 
-constexpr std::string_view k_disturbed = "baseline disturbed";
+constexpr std::string_view k_disturbed = "reference disturbed";
+/// The same in records of earlier versions.
+constexpr std::string_view k_former_disturbed = "baseline disturbed";
 
 }  // namespace
 
@@ -218,7 +221,8 @@ std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& tim
 }
 
 bool is_disturbance(const Outcome& outcome) {
-  return outcome.could_not_be_measured() || (outcome.kind == OutcomeKind::Suspect && outcome.detail == k_disturbed);
+  return outcome.could_not_be_measured() || (outcome.kind == OutcomeKind::Suspect &&
+                                             (outcome.detail == k_disturbed || outcome.detail == k_former_disturbed));
 }
 
 bool is_busy_device(const TimingReport& timing) { return timing.device_contention.value_or(0) > k_max_contention; }
@@ -228,10 +232,11 @@ bool is_disturbance_of_device(const Outcome& outcome, const std::optional<Timing
   return outcome.detail == k_memory_in_use || (outcome.detail == k_busy_machine && timing && is_busy_device(*timing));
 }
 
-bool is_baseline_disturbed(const std::vector<std::int64_t>& clean_ns, const std::vector<std::int64_t>& interleaved_ns) {
-  if (clean_ns.empty() || interleaved_ns.empty()) return false;
-  return median(interleaved_ns) > k_disturbed_ratio * median(clean_ns) &&
-         median_interval(interleaved_ns).low > k_disturbed_ratio * median_interval(clean_ns).high;
+bool is_reference_disturbed(const std::vector<std::int64_t>& alone_ns,
+                            const std::vector<std::int64_t>& interleaved_ns) {
+  if (alone_ns.empty() || interleaved_ns.empty()) return false;
+  return median(interleaved_ns) > k_disturbed_ratio * median(alone_ns) &&
+         median_interval(interleaved_ns).low > k_disturbed_ratio * median_interval(alone_ns).high;
 }
 
 namespace {
@@ -302,11 +307,12 @@ std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing, 
   if (std::any_of(unexplained.begin(), unexplained.end(), [](std::int64_t value) { return value < 0; }))
     return Outcome{OutcomeKind::Suspect, "clock", "the runner reported more time than the worker measured"};
   if (auto doubtful = check_plausibility_of_known_inputs(timing)) return doubtful;
-  if (is_baseline_disturbed(timing.clean_before_ns, timing.reference_ns) &&
-      (timing.clean_after_ns.empty() || is_baseline_disturbed(timing.clean_after_ns, timing.reference_ns)))
+  if (is_reference_disturbed(timing.reference_alone_before_ns, timing.reference_ns) &&
+      (timing.reference_alone_after_ns.empty() ||
+       is_reference_disturbed(timing.reference_alone_after_ns, timing.reference_ns)))
     return Outcome{OutcomeKind::Suspect, std::string(k_disturbed),
                    fmt::format("the reference took {:.3f} ms beside the candidate and {:.3f} ms without it",
-                               median(timing.reference_ns) / 1e6, median(timing.clean_before_ns) / 1e6)};
+                               median(timing.reference_ns) / 1e6, median(timing.reference_alone_before_ns) / 1e6)};
   return std::nullopt;
 }
 

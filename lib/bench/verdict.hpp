@@ -70,7 +70,7 @@ struct ExchangeFacts {
 /// A message for a reference that waited for a processor in this share of its time; empty for a normal share.
 [[nodiscard]] std::string busy_message(std::optional<double> contention);
 
-/// Checks whether the clocks and baselines of a measurement agree; a suspicion with the reason when they do not.
+/// Checks whether the clocks and the times of the reference agree; a suspicion with the reason when they do not.
 [[nodiscard]] std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing,
                                                                   const ClockAllowance& allowance);
 
@@ -85,10 +85,10 @@ struct ExchangeFacts {
 /// True if a suspicion is due to foreign processes on the device, so that another device would avoid it.
 [[nodiscard]] bool is_disturbance_of_device(const Outcome& outcome, const std::optional<TimingReport>& timing);
 
-/// True if the interleaved reference is slower than the clean baseline by 3 % more than noise explains. Then a second
-/// clean baseline distinguishes drift of the machine from disturbance by the candidate.
-[[nodiscard]] bool is_baseline_disturbed(const std::vector<std::int64_t>& clean_ns,
-                                         const std::vector<std::int64_t>& interleaved_ns);
+/// True if the interleaved reference is slower than the reference alone by 3 % more than noise explains. Then a second
+/// time of it alone distinguishes drift of the machine from disturbance by the candidate.
+[[nodiscard]] bool is_reference_disturbed(const std::vector<std::int64_t>& alone_ns,
+                                          const std::vector<std::int64_t>& interleaved_ns);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -132,15 +132,15 @@ struct StageRequest {
   friend bool operator==(const StageRequest&, const StageRequest&) = default;
 };
 
-/// Times of the reference while nothing else runs.
-struct Baseline {
+/// Times of the reference, eager, as a graph or compiled, while nothing else runs.
+struct ReferenceSamples {
   std::vector<std::int64_t> samples_ns;
   /// Why there are no samples: the reference cannot be captured or compiled, or its answers differ then.
   std::string reason;
 };
 
 /// Limits on the number of timed calls and on their total time.
-struct BaselineSampling {
+struct SamplingLimits {
   int min_samples = 1;
   int max_samples = 1000;
   std::chrono::milliseconds budget{0};
@@ -211,12 +211,12 @@ class Judge {
   /// The use of its device by foreign processes; nothing on a processor.
   virtual Result<std::optional<DeviceUse>> device_use() = 0;
   /// Times the reference while nothing else runs.
-  virtual Result<Baseline> baseline(CallMode mode, const BaselineSampling& sampling) = 0;
+  virtual Result<ReferenceSamples> time_reference(CallMode mode, const SamplingLimits& sampling) = 0;
   /// Compiles a copy of the reference and compares it with the eager one. Returns the reason why it cannot be timed, or
-  /// "". Compiling changes the judge's process: afterwards it is good for compiled_baseline and nothing else.
+  /// "". Compiling changes the judge's process: afterwards it is good for time_compiled and nothing else.
   virtual Result<std::string> compile_reference(const CompileReferenceRequest& request, std::stop_token stop) = 0;
-  /// Times the compiled reference like `baseline`, and compares it once more.
-  virtual Result<Baseline> compiled_baseline(const BaselineSampling& sampling, std::stop_token stop) = 0;
+  /// Times the compiled reference like time_reference(), and compares it once more.
+  virtual Result<ReferenceSamples> time_compiled(const SamplingLimits& sampling, std::stop_token stop) = 0;
 };
 
 }  // namespace v0

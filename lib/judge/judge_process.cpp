@@ -215,11 +215,11 @@ class JudgeProcess final : public Judge {
     return std::optional(use);
   }
 
-  Result<Baseline> baseline(CallMode mode, const BaselineSampling& sampling) override {
+  Result<ReferenceSamples> time_reference(CallMode mode, const SamplingLimits& sampling) override {
     auto body = sampling_body(sampling);
     body["graph"] = mode == CallMode::Graph;
-    KERNELGEN_TRY(auto reply, call("baseline", std::move(body)));
-    return read_baseline(reply, "baseline");
+    KERNELGEN_TRY(auto reply, call("time_reference", std::move(body)));
+    return read_samples(reply, "time_reference");
   }
 
   Result<std::string> compile_reference(const CompileReferenceRequest& request, std::stop_token stop) override {
@@ -231,9 +231,9 @@ class JudgeProcess final : public Judge {
     return read<std::string>(reply, "compile", "reason");
   }
 
-  Result<Baseline> compiled_baseline(const BaselineSampling& sampling, std::stop_token stop) override {
-    KERNELGEN_TRY(auto reply, call("compiled_baseline", sampling_body(sampling), k_step_timeout, stop));
-    return read_baseline(reply, "compiled_baseline");
+  Result<ReferenceSamples> time_compiled(const SamplingLimits& sampling, std::stop_token stop) override {
+    KERNELGEN_TRY(auto reply, call("time_compiled", sampling_body(sampling), k_step_timeout, stop));
+    return read_samples(reply, "time_compiled");
   }
 
  private:
@@ -243,14 +243,14 @@ class JudgeProcess final : public Judge {
     std::int64_t id = 0;
   };
 
-  static json::object sampling_body(const BaselineSampling& sampling) {
+  static json::object sampling_body(const SamplingLimits& sampling) {
     return {{"min_samples", sampling.min_samples},
             {"max_samples", sampling.max_samples},
             {"seconds", std::chrono::duration<double>(sampling.budget).count()}};
   }
 
-  static Result<Baseline> read_baseline(const json::object& reply, std::string_view op) {
-    Baseline baseline;
+  static Result<ReferenceSamples> read_samples(const json::object& reply, std::string_view op) {
+    ReferenceSamples baseline;
     KERNELGEN_TRY(baseline.samples_ns, read<std::vector<std::int64_t>>(reply, op, "samples_ns"));
     if (reply.contains("reason")) {
       KERNELGEN_TRY(baseline.reason, read<std::string>(reply, op, "reason"));

@@ -112,7 +112,7 @@ TEST_CASE("what was not timed, or could not be measured now, has words and an ex
   record.outcome = {OutcomeKind::Suspect, "memory in use", ""};
   CHECK(headline(record) == "not measured, try again later: other processes held memory of the device");
   CHECK(exit_code_for(record) == ExitCode::TryLater);
-  for (const char* other : {"clock", "baseline disturbed", "remembers inputs", "keeps the device busy"}) {
+  for (const char* other : {"clock", "reference disturbed", "remembers inputs", "keeps the device busy"}) {
     record.outcome = {OutcomeKind::Suspect, other, ""};
     CHECK(headline(record) == "suspect: no score");
     CHECK(exit_code_for(record) == ExitCode::NotCorrect);

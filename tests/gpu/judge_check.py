@@ -205,9 +205,9 @@ class Check:
             self.must_be(f"the right answer after all that, {request}", "correct")
 
     def baselines(self) -> None:
-        eager = self.session.baseline({"seconds": 1.0, "min_samples": 20, "max_samples": 200})
+        eager = self.session.time_reference({"seconds": 1.0, "min_samples": 20, "max_samples": 200})
         self.times["eager"] = statistics.median(eager["samples_ns"]) * 1e-9
-        graph = self.session.baseline({"seconds": 1.0, "min_samples": 20, "max_samples": 200, "graph": True})
+        graph = self.session.time_reference({"seconds": 1.0, "min_samples": 20, "max_samples": 200, "graph": True})
         reason = graph.get("reason", "")
         if graph["samples_ns"]:
             self.times["graph"] = statistics.median(graph["samples_ns"]) * 1e-9

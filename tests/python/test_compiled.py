@@ -83,20 +83,20 @@ class InProcess(unittest.TestCase):
         self.assertNotEqual(reason, "")
         self.assertNotIn("\n", reason)
         with self.assertRaisesRegex(RequestError, "comes after compile"):
-            judge.compiled_baseline(SAMPLING)
+            judge.time_compiled(SAMPLING)
         return reason
 
     def test_state_that_calls_change_is_no_obstacle(self) -> None:
         judge, reason = self.ask(model("return self.bn(x)", init="self.bn = nn.BatchNorm1d(8)"))
         self.assertEqual(reason, "")
-        self.assertGreaterEqual(len(judge.compiled_baseline(SAMPLING)["samples_ns"]), 5)
+        self.assertGreaterEqual(len(judge.time_compiled(SAMPLING)["samples_ns"]), 5)
 
     def test_other_answers_while_it_is_timed(self) -> None:
         judge, reason = self.ask(model("return x * 11"))
         self.assertEqual(reason, "")
         assert judge._compiled is not None
         judge._compiled.timed.reference.module = lambda x: x * 12
-        reply = judge.compiled_baseline(SAMPLING)
+        reply = judge.time_compiled(SAMPLING)
         self.assertEqual(reply["samples_ns"], [])
         self.assertIn("gives other answers", reply["reason"])
 
@@ -161,7 +161,7 @@ class ProcessTest(unittest.TestCase):
         judge.must("weights", set=1)
         for kind in ("compile", "compile-max-autotune"):
             self.assertEqual(judge.must("compile", **request(kind=kind))["reason"], "")
-            reply = judge.must("compiled_baseline", **SAMPLING)
+            reply = judge.must("time_compiled", **SAMPLING)
             self.assertTrue(5 <= len(reply["samples_ns"]) <= 8 and all(sample > 0 for sample in reply["samples_ns"]))
         self.assertEqual(os.getpgid(judge.pid), judge.pid)
         children = Path(f"/proc/{judge.pid}/task/{judge.pid}/children").read_text().split()

@@ -100,7 +100,7 @@ class ProcessTest(unittest.TestCase):
         found = self.judge.must("check", mode=mode)["outcome"]
         return found["kind"] + (":" + found["detail"] if found["detail"] else "")
 
-    def test_from_load_to_baseline(self) -> None:
+    def test_from_load_to_times(self) -> None:
         self.attach()
         device = device_request()["device"]
         job = self.layout["native_job"].splitlines()
@@ -127,9 +127,9 @@ class ProcessTest(unittest.TestCase):
                 self.tensor("output", "output").copy_(self.answer())
                 self.assertEqual(self.outcome(), "correct")
                 self.assertEqual(self.outcome("canary"), "correct")
-        samples = self.judge.must("baseline", seconds=0.1, min_samples=5, max_samples=20)
+        samples = self.judge.must("time_reference", seconds=0.1, min_samples=5, max_samples=20)
         self.assertTrue(len(samples["samples_ns"]) >= 5 and samples["flushed"])
-        graph = self.judge.must("baseline", seconds=0.1, min_samples=5, max_samples=20, graph=True)
+        graph = self.judge.must("time_reference", seconds=0.1, min_samples=5, max_samples=20, graph=True)
         self.assertEqual((graph["samples_ns"], graph["reason"]), ([], "no graphs on this device"))
 
     def test_a_reference_that_is_called_after_the_candidate(self) -> None:
@@ -225,7 +225,7 @@ class FailureTest(unittest.TestCase):
 
     def test_a_fault_of_the_device_is_the_tasks(self) -> None:
         self.attach()
-        for operation in ("stage", "baseline"):
+        for operation in ("stage", "time_reference"):
             DRIVER.kgen_fake_cuda_fault(700)
             self.fails(self.ask(operation), "invalid_task", r"illegal memory access was encountered \(700\)")
             DRIVER.kgen_fake_cuda_fault(0)

@@ -1,4 +1,4 @@
-"""Tests of the judge process: the protocol from fork to baseline, and invalid requests."""
+"""Tests of the judge process: the protocol from fork to times, and invalid requests."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(ZYGOTE.ready["protocol"], 1)
         self.assertIn("torch", ZYGOTE.ready)
 
-    def test_from_load_to_baseline(self) -> None:
+    def test_from_load_to_times(self) -> None:
         bench = Bench(self.judge, TASK)
         self.assertEqual(bench.description["parameters"][0]["name"], "fc.weight")
         admission = self.judge.must("admit", cached=None)["admission"]
@@ -76,7 +76,7 @@ class ServerTest(unittest.TestCase):
         bench.write("output", "output", self.compute(bench))
         self.assertEqual(bench.check()["kind"], "correct")
         self.assertEqual(len(self.judge.must("output_digest")["digest"]), 64)
-        samples = self.judge.must("baseline", seconds=0.1, min_samples=5, max_samples=20)["samples_ns"]
+        samples = self.judge.must("time_reference", seconds=0.1, min_samples=5, max_samples=20)["samples_ns"]
         self.assertTrue(5 <= len(samples) <= 20 and all(sample > 0 for sample in samples))
         bench.close()
 
@@ -90,7 +90,7 @@ class ServerTest(unittest.TestCase):
         return struct.pack("128f", *[max(0.0, value) for row in rows for value in row])
 
     def test_requests_out_of_order(self) -> None:
-        for operation in ("admit", "layout", "attach", "weights", "state", "stage", "check", "baseline", "output_digest"):
+        for operation in ("admit", "layout", "attach", "weights", "state", "stage", "check", "time_reference", "output_digest"):
             self.fails("protocol", operation)
         self.fails("protocol", "dance")
         self.fails("protocol", "load")

@@ -30,11 +30,11 @@ TaskDescription sample_task() {
 TimingReport sample_timing() {
   TimingReport timing;
   timing.options = MeasureOptions{.max_samples = 4, .warmup_calls = 2};
-  timing.clean_before_ns = {4'000'000, 4'100'000, 4'050'000};
+  timing.reference_alone_before_ns = {4'000'000, 4'100'000, 4'050'000};
   timing.reference_ns = {4'020'000, 4'080'000};
   timing.candidate_ns = {2'000'000, 2'010'000, 1'990'000, 2'005'000};
   timing.host_ns = {2'050'000, 2'060'000, 2'040'000, 2'055'000};
-  timing.clean_after_ns = {4'060'000};
+  timing.reference_alone_after_ns = {4'060'000};
   timing.memory_floor = MemoryFloor{.read_bytes = 1'048'576, .written_bytes = 4096, .bytes_per_second = 4e12};
   timing.reference_median_ns = 4'050'000;
   timing.candidate_median_ns = 2'002'500;

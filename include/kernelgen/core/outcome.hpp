@@ -29,9 +29,10 @@ enum class OutcomeKind {
   Race,             ///< repeated calls with equal inputs disagree
   Timeout,
   OutOfMemory,
-  Crash,    ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
-  Cheat,    ///< detail names what was caught
-  Suspect,  ///< not wrong, but the clocks or the baseline contradict each other, or the machine was disturbed; no score
+  Crash,      ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
+  Cheat,      ///< detail names what was caught
+  Suspect,    ///< not wrong, but the clocks or the times of the reference contradict each other, or the machine was
+              ///< disturbed; no score
   NotScored,  ///< the task cannot tell right from wrong; detail is the task's label
 };
 

@@ -108,7 +108,7 @@ enum class StopReason { Criterion, MaxSamples, Deadline, Cancelled, Failed };
 [[nodiscard]] std::string_view to_string(StopReason reason);
 [[nodiscard]] std::optional<StopReason> parse_stop_reason(std::string_view name);
 
-/// A baseline that a candidate can be compared with besides the eager reference.
+/// A baseline: the reference in another form, with which a candidate can be compared as well.
 enum class BaselineKind {
   Compile,             ///< torch.compile(model)
   CompileMaxAutotune,  ///< torch.compile(model, mode="max-autotune")
@@ -117,8 +117,8 @@ enum class BaselineKind {
 [[nodiscard]] std::string_view to_string(BaselineKind kind);
 [[nodiscard]] std::optional<BaselineKind> parse_baseline_kind(std::string_view name);
 
-/// How a candidate compares with such a baseline, which is timed alone, like the clean baseline of the eager
-/// reference. Not part of the score.
+/// How a candidate compares with such a baseline, which is timed alone, like the eager reference before the candidate
+/// is loaded. Not part of the score.
 struct BaselineReport {
   BaselineKind name = BaselineKind::Compile;
   std::vector<std::int64_t> samples_ns;
@@ -146,12 +146,12 @@ struct MemoryFloor {
 struct TimingReport {
   /// The options of the measurement as they took effect; absent in records of earlier versions.
   std::optional<MeasureOptions> options;
-  std::vector<std::int64_t> clean_before_ns;  ///< the reference, no candidate alive
-  std::vector<std::int64_t> reference_ns;     ///< the reference, interleaved
-  std::vector<std::int64_t> candidate_ns;     ///< the runner's clock; on a device, the device's
-  std::vector<std::int64_t> host_ns;          ///< the worker's clock around the same calls
-  std::vector<std::int64_t> fresh;            ///< 1: all inputs new; 0: known ones with secret lines replaced
-  std::vector<std::int64_t> clean_after_ns;   ///< the reference again, runner gone; empty when not needed
+  std::vector<std::int64_t> reference_alone_before_ns;  ///< the reference alone, no candidate alive
+  std::vector<std::int64_t> reference_ns;               ///< the reference, interleaved
+  std::vector<std::int64_t> candidate_ns;               ///< the runner's clock; on a device, the device's
+  std::vector<std::int64_t> host_ns;                    ///< the worker's clock around the same calls
+  std::vector<std::int64_t> fresh;                      ///< 1: all inputs new; 0: known ones with secret lines replaced
+  std::vector<std::int64_t> reference_alone_after_ns;   ///< the same again, runner gone; empty when not needed
   /// On a device: the time for which it worked on after the candidate's stream was done, on other streams. The two
   /// events do not see this work.
   std::vector<std::int64_t> off_stream_ns;
@@ -159,7 +159,7 @@ struct TimingReport {
   std::vector<std::int64_t> clock_mhz;
   /// On a device: calls replayed as graphs; first those of the reference without a candidate alive. For a candidate
   /// that cannot be captured, candidate_graph_ns has plain calls.
-  std::vector<std::int64_t> clean_graph_ns;
+  std::vector<std::int64_t> reference_alone_graph_ns;
   std::vector<std::int64_t> reference_graph_ns;
   std::vector<std::int64_t> candidate_graph_ns;
   std::vector<std::int64_t> graph_host_ns;

@@ -83,9 +83,9 @@ class Session:
             "check": self.check,
             "output_digest": self.output_digest,
             "device_use": self.device_use,
-            "baseline": self.baseline,
+            "time_reference": self.time_reference,
             "compile": self.compile,
-            "compiled_baseline": self.compiled_baseline,
+            "time_compiled": self.time_compiled,
         }
 
     # -- the task -------------------------------------------------------------------------------------------------
@@ -318,7 +318,7 @@ class Session:
         _, _, checker = self._ready()
         return {"digest": checker.digest()}
 
-    def baseline(self, request: dict[str, Any]) -> dict[str, Any]:
+    def time_reference(self, request: dict[str, Any]) -> dict[str, Any]:
         """Times the reference on inputs of its own, with nothing else running; with "graph", its replay as a graph."""
         weights, stager, _ = self._ready()
         timed = weights.get(weights.current).timed
@@ -332,7 +332,7 @@ class Session:
     def compile(self, request: dict[str, Any]) -> dict[str, Any]:
         """Builds the reference as torch.compile does; the reason why that one cannot be timed, or "".
 
-        Afterwards this judge supports only compiled_baseline.
+        Afterwards this judge supports only time_compiled.
         """
         kind = request["kind"]
         if kind not in MODES:
@@ -345,10 +345,10 @@ class Session:
         self._compiled = compiled
         return {"reason": ""}
 
-    def compiled_baseline(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Times the compiled reference like `baseline`."""
+    def time_compiled(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Times the compiled reference like `time_reference`."""
         if self._compiled is None:
-            raise RequestError("compiled_baseline comes after compile")
+            raise RequestError("time_compiled comes after compile")
         reply = self._sample_exclusively(self._compiled.timed, request)
         try:
             self._compiled.check()

@@ -21,11 +21,11 @@ class CompilingJudge final : public Judge {
   int timings = 0;
 
   Result<std::string> compile_reference(const CompileReferenceRequest&, std::stop_token) override { return reason; }
-  Result<Baseline> compiled_baseline(const BaselineSampling&, std::stop_token) override {
+  Result<ReferenceSamples> time_compiled(const SamplingLimits&, std::stop_token) override {
     const auto waited = waits.at(static_cast<std::size_t>(timings++));
     time_.waiting += waited;
     time_.running += 1s - waited;
-    return Baseline{{1000 * timings}, ""};
+    return ReferenceSamples{{1000 * timings}, ""};
   }
   std::optional<ProcessorTime> processor_time() const override { return time_; }
 
@@ -38,7 +38,7 @@ class CompilingJudge final : public Judge {
   Result<StagedCase> stage(const StageRequest&) override { return Error{}; }
   Result<CheckResult> check(CheckMode, const std::optional<StageRequest>&) override { return Error{}; }
   Result<std::optional<DeviceUse>> device_use() override { return Error{}; }
-  Result<Baseline> baseline(CallMode, const BaselineSampling&) override { return Error{}; }
+  Result<ReferenceSamples> time_reference(CallMode, const SamplingLimits&) override { return Error{}; }
 
  private:
   ProcessorTime time_;

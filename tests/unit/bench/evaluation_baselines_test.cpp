@@ -17,8 +17,8 @@ TEST_CASE("a correct candidate is compared with the baselines that were asked fo
   Scene scene;
   scene.baselines = {{BaselineKind::CompileMaxAutotune, BaselineKind::Compile}, 77s};
   scene.compiled_reference = [](BaselineKind kind) {
-    return kind == BaselineKind::Compile ? Baseline{{1'400'000, 1'600'000, 1'500'000}, ""}
-                                         : Baseline{{}, "torch.compile failed: no\ncompiler"};
+    return kind == BaselineKind::Compile ? ReferenceSamples{{1'400'000, 1'600'000, 1'500'000}, ""}
+                                         : ReferenceSamples{{}, "torch.compile failed: no\ncompiler"};
   };
   const auto record = evaluate(scene);
   REQUIRE(record);
@@ -61,8 +61,8 @@ TEST_CASE("nothing is compiled for a candidate that gets no score", "[bench][eva
 TEST_CASE("a compiled reference is timed once in the life of a judge", "[bench][evaluation][baselines]") {
   Scene scene;
   scene.baselines.kinds = {BaselineKind::Compile, BaselineKind::CompileMaxAutotune};
-  scene.compiled_reference = [](BaselineKind kind) -> Result<Baseline> {
-    if (kind == BaselineKind::Compile) return Baseline{{2'000'000}, ""};
+  scene.compiled_reference = [](BaselineKind kind) -> Result<ReferenceSamples> {
+    if (kind == BaselineKind::Compile) return ReferenceSamples{{2'000'000}, ""};
     return Error{ErrorCode::InvalidTask, "its process ended"};
   };
   REQUIRE(evaluate(scene));
@@ -78,7 +78,7 @@ TEST_CASE("what other work disturbed is tried again with the next candidate", "[
   scene.baselines.kinds = {BaselineKind::Compile};
   scene.compiled_reference = [](BaselineKind) { return Error{ErrorCode::Busy, "other work"}; };
   CHECK(evaluate(scene)->timing->baselines.at(0).reason == "other work");
-  scene.compiled_reference = [](BaselineKind) { return Baseline{{3'000'000}, ""}; };
+  scene.compiled_reference = [](BaselineKind) { return ReferenceSamples{{3'000'000}, ""}; };
   CHECK(*evaluate(scene)->timing->baselines.at(0).speedup == Approx(3.0));
 }
 
@@ -89,5 +89,5 @@ TEST_CASE("an evaluation can be cancelled while a reference is compiled", "[benc
   const auto record = evaluate(scene);
   REQUIRE_FALSE(record);
   CHECK(record.error().code == ErrorCode::Cancelled);
-  CHECK(scene.clean.compiled.empty());
+  CHECK(scene.reference_times.compiled.empty());
 }

@@ -98,7 +98,7 @@ TEST_CASE("Python candidates that compile are built before the device is held", 
 TEST_CASE("a reference that cannot be captured leaves the speedup of calls", "[bench][evaluation][gpu]") {
   Scene scene;
   put_on_gpu(scene, 1'000'000, 500'000);
-  scene.judge.clean_graph = {{}, "it synchronizes"};
+  scene.judge.alone_graph = {{}, "it synchronizes"};
   const auto record = evaluate(scene, Target::Cuda);
   REQUIRE(record);
   CHECK_FALSE(record->timing->speedup_device);

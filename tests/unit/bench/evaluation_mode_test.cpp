@@ -29,7 +29,7 @@ TEST_CASE("correctness only: nothing is timed, the device is shared, and the rec
   CHECK(has_label(*record, "correctness only"));
   CHECK(scene.shared);
   CHECK_FALSE(scene.exclusive);
-  CHECK(std::count(scene.judge.calls.begin(), scene.judge.calls.end(), "baseline") == 0);
+  CHECK(std::count(scene.judge.calls.begin(), scene.judge.calls.end(), "time reference") == 0);
   CHECK(scene.judge.canaries == 0);
   CHECK(scene.compiled_requests.empty());
   // Inputs of its own, and transformed ones, on both sets of weights.
@@ -110,7 +110,7 @@ TEST_CASE("the times of a record have the ratio of its speedup", "[bench][evalua
     const std::int64_t taken = scene.judge.canaries % 4 < 2 ? 2'700'000 : 2'100'000;
     return RunnerReply{.end_ns = taken, .host_ns = taken + 100'000};
   };
-  scene.judge.clean_ns.assign(20, 2'600'000);
+  scene.judge.alone_ns.assign(20, 2'600'000);
   const auto record = evaluate(scene);
   REQUIRE(record);
   REQUIRE(record->timing);

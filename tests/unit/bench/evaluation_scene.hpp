@@ -30,8 +30,8 @@ class FakeJudge final : public Judge {
     return Outcome{};
   };
   std::int64_t reference_ns = 2'000'000;
-  std::vector<std::int64_t> clean_ns = std::vector<std::int64_t>(20, 2'000'000);
-  Baseline clean_graph{std::vector<std::int64_t>(20, 2'000'000), ""};
+  std::vector<std::int64_t> alone_ns = std::vector<std::int64_t>(20, 2'000'000);
+  ReferenceSamples alone_graph{std::vector<std::int64_t>(20, 2'000'000), ""};
   int graphs = 0;
   mutable ProcessorTime got_so_far;
   /// Added at each reading, beside a second of running.
@@ -88,12 +88,12 @@ class FakeJudge final : public Judge {
     }
     return use;
   }
-  Result<Baseline> baseline(CallMode mode, const BaselineSampling&) override {
-    calls.push_back(mode == CallMode::Graph ? "graph baseline" : "baseline");
-    return mode == CallMode::Graph ? clean_graph : Baseline{clean_ns, ""};
+  Result<ReferenceSamples> time_reference(CallMode mode, const SamplingLimits&) override {
+    calls.push_back(mode == CallMode::Graph ? "time graph" : "time reference");
+    return mode == CallMode::Graph ? alone_graph : ReferenceSamples{alone_ns, ""};
   }
   Result<std::string> compile_reference(const CompileReferenceRequest&, std::stop_token) override { return Error{}; }
-  Result<Baseline> compiled_baseline(const BaselineSampling&, std::stop_token) override { return Error{}; }
+  Result<ReferenceSamples> time_compiled(const SamplingLimits&, std::stop_token) override { return Error{}; }
 
   std::function<bool(int canary)> fresh = [](int) { return true; };
   std::function<bool(int canary)> throttled = [](int) { return false; };
@@ -114,7 +114,7 @@ class FakeJudge final : public Judge {
 
 struct Scene {
   FakeJudge judge;
-  CleanBaselines clean;
+  ReferenceTimes reference_times;
   std::vector<std::string> runner_calls;
   /// The limit for building of each of these.
   std::vector<std::chrono::milliseconds> build_limits;
@@ -147,8 +147,8 @@ struct Scene {
   bool shared = false;
   /// The requests for compiled references, and the answer.
   std::vector<CompiledBaselineRequest> compiled_requests;
-  std::function<Result<Baseline>(BaselineKind kind)> compiled_reference = [](BaselineKind) {
-    return Baseline{{1'400'000, 1'600'000, 1'500'000}, ""};
+  std::function<Result<ReferenceSamples>(BaselineKind kind)> compiled_reference = [](BaselineKind) {
+    return ReferenceSamples{{1'400'000, 1'600'000, 1'500'000}, ""};
   };
   int runners_alive = 0;
 };
@@ -156,7 +156,7 @@ struct Scene {
 class FakeSession final : public JudgeSession {
  public:
   explicit FakeSession(Scene& scene) : scene_(scene) {}
-  Result<Baseline> compiled_baseline(const CompiledBaselineRequest& request, std::stop_token) override {
+  Result<ReferenceSamples> time_compiled(const CompiledBaselineRequest& request, std::stop_token) override {
     CHECK(scene_.runners_alive == 0);
     CHECK(scene_.exclusive);
     scene_.compiled_requests.push_back(request);
@@ -216,7 +216,7 @@ class FakeWorld final : public JudgeSource,
     scene_.known = true;
     auto session = std::make_unique<FakeSession>(scene_);
     session->judge = &scene_.judge;
-    session->clean = &scene_.clean;
+    session->reference_times = &scene_.reference_times;
     session->admission = scene_.admission;
     session->layout.output_bytes = scene_.output_bytes;
     return std::unique_ptr<JudgeSession>(std::move(session));

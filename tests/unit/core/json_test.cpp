@@ -68,6 +68,9 @@ TEST_CASE("a record from before candidates had a language and modes is read", "[
   CHECK(record->mode == EvaluationMode::Full);
   CHECK_FALSE(record->timing->options);
   CHECK(record->timing->reference_median_ns == 4'050'000);
+  CHECK(record->timing->reference_alone_before_ns == std::vector<std::int64_t>{4'000'000, 4'100'000, 4'050'000});
+  CHECK(record->timing->reference_alone_after_ns == std::vector<std::int64_t>{4'060'000});
+  CHECK(record->timing->reference_alone_graph_ns == std::vector<std::int64_t>{3'900'000});
   CHECK(record->timing->off_stream_ns == std::vector<std::int64_t>{2100, 2050});
   const auto python = parse_record(R"({"schema":1,"target":"triton"})");
   REQUIRE(python);
