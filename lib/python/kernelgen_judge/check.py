@@ -123,16 +123,16 @@ class Checker:
         """{"outcome": {kind, detail, message}, "outputs": [OutputError...]} for the staged call."""
         full = mode == "full" or self._full
         if full:
-            self._take()
-        corrupted = self._corrupted_memory()
+            self._fetch_outputs()
+        corrupted = self._find_illegal_writes()
         if corrupted is not None:
             return corrupted
-        described = self._described()
+        described = self._check_description()
         if described is not None:
             return described
         return self._compare_in_full() if full else self._compare_sample()
 
-    def _take(self) -> None:
+    def _fetch_outputs(self) -> None:
         """Copies the outputs out of the arena."""
         for segment, private in self._pairs:
             self._copy.copy_in(private, self._arena.raw(segment))
@@ -140,13 +140,13 @@ class Checker:
     def digest(self) -> str:
         """SHA-256 over the raw outputs in the arena."""
         assert isinstance(self._copy, Memory)
-        self._take()
+        self._fetch_outputs()
         found = hashlib.sha256()
         for _, private in self._pairs:
             found.update(self._copy.bytes_of(private))
         return found.hexdigest()
 
-    def _corrupted_memory(self) -> dict[str, Any] | None:
+    def _find_illegal_writes(self) -> dict[str, Any] | None:
         """Finds writes to memory that is not an output."""
         broken = self._stager.padding.broken()
         if broken:
@@ -162,7 +162,7 @@ class Checker:
 
     # -- Python targets -------------------------------------------------------------------------------------------
 
-    def _described(self) -> dict[str, Any] | None:
+    def _check_description(self) -> dict[str, Any] | None:
         """Checks a Python runner's description of its outputs; None if it fits or there is none."""
         data = self._read_report()
         try:
@@ -243,14 +243,14 @@ class Checker:
     def _compare_in_full(self) -> dict[str, Any]:
         assert self._stager.current is not None and self._stager.current.expected is not None
         expected = self._stager.current.expected
-        found = self._no_booleans(expected)
+        found = self._find_invalid_booleans(expected)
         if found is None and expected.prepared is None and not self._wants_float64(expected):
             accepted = self._quick.accept(expected.outputs.tensors, self._views)
             if accepted is not None:
                 return _outcome("correct", "", "", [error.to_json() for error in accepted])
-        return found or self._compare_thoroughly(expected)
+        return found or self._compare_exactly(expected)
 
-    def _no_booleans(self, expected: Expected) -> dict[str, Any] | None:
+    def _find_invalid_booleans(self, expected: Expected) -> dict[str, Any] | None:
         """Finds booleans with bytes other than 0 and 1, which torch must not read as booleans."""
         for name, view in self._views.items():
             if view.dtype == torch.bool and view.numel() and int(view.view(torch.uint8).max()) > 1:
@@ -258,7 +258,7 @@ class Checker:
                 return _outcome("accuracy", "mismatch", f"{name} holds bytes that are no booleans{hint}")
         return None
 
-    def _compare_thoroughly(self, expected: Expected) -> dict[str, Any]:
+    def _compare_exactly(self, expected: Expected) -> dict[str, Any]:
         comparison = self._prepared(expected).compare(self._views)
         reply = comparison.to_json()
         if not comparison.correct:

@@ -58,8 +58,8 @@ class Digest:
         return torch.stack([(wide * key).sum(dim=1) >> 32 for key in self._key], dim=1).contiguous()
 
 
-class LastJudgement:
-    """The result of the last comparison. A failing call is repeated, and the same bytes for the same inputs need no second full
+class ComparisonMemo:
+    """A memo of the last comparison, by the digest of the outputs. A failing call is repeated, and the same bytes for the same inputs need no second full
     comparison: that takes a quarter of a second for gigabytes, and a digest a tenth of it."""
 
     def __init__(self) -> None:
@@ -68,13 +68,13 @@ class LastJudgement:
         self._digest = ""
         self._outcome: dict[str, Any] = {}
 
-    def note(self, expected: Expected, digest: str, outcome: dict[str, Any]) -> None:
+    def store(self, expected: Expected, digest: str, outcome: dict[str, Any]) -> None:
         self._expected, self._digest, self._outcome = weakref.ref(expected), digest, outcome
 
-    def about(self, expected: Expected) -> bool:
+    def is_about(self, expected: Expected) -> bool:
         return self._expected() is expected
 
-    def of(self, digest: str) -> dict[str, Any] | None:
+    def find(self, digest: str) -> dict[str, Any] | None:
         return self._outcome if digest == self._digest else None
 
 
@@ -90,17 +90,17 @@ class GpuChecker(Checker):
         self._views = self._arena_views
         self._gpu_quick = GpuQuickComparer(self._tolerance)
         self._digest = Digest(self._task.device.torch)
-        self._last = LastJudgement()
+        self._memo = ComparisonMemo()
 
     def _make_copy(self, private: Layout) -> Placed:
-        """None is needed until the quick look has failed: see `_settle`."""
+        """None is needed until the quick look has failed: see `_copy_outputs`."""
         self._private = private
         return Placed(private, torch.empty(private.total_bytes, dtype=torch.uint8, device="meta"))
 
-    def _take(self) -> None:
+    def _fetch_outputs(self) -> None:
         self._views = self._arena_views
 
-    def _settle(self) -> None:
+    def _copy_outputs(self) -> None:
         """Copies the outputs to private memory; where there is not enough, they are compared in place."""
         try:
             whole = torch.empty(self._private.total_bytes, dtype=torch.uint8, device=self._task.device.torch)
@@ -117,12 +117,12 @@ class GpuChecker(Checker):
     def digest(self) -> str:
         return self._digest.of([self._arena.raw(segment) for segment in self._segments])
 
-    def _corrupted_memory(self) -> dict[str, Any] | None:
+    def _find_illegal_writes(self) -> dict[str, Any] | None:
         """Checks all protected memory with one wait; names are looked up only when something was overwritten."""
         stager, weights = self._stager, self._weights
         assert isinstance(stager, GpuStager) and isinstance(weights, GpuWeights)
         if any(read_flags([*stager.flags(), *weights.flags()])):
-            return super()._corrupted_memory()
+            return super()._find_illegal_writes()
         stager.unchanged()
         return None
 
@@ -133,17 +133,17 @@ class GpuChecker(Checker):
             accepted = self._gpu_quick.accept(expected, self._arena_views)
             if accepted is not None:
                 return _outcome("correct", "", "", [error.to_json() for error in accepted])
-        known = self._last.of(self.digest()) if self._last.about(expected) else None
+        known = self._memo.find(self.digest()) if self._memo.is_about(expected) else None
         return known or self._compare_unknown(expected)
 
     def _compare_unknown(self, expected: Expected) -> dict[str, Any]:
         try:
-            self._settle()
-            outcome = self._no_booleans(expected) or self._compare_thoroughly(expected)
+            self._copy_outputs()
+            outcome = self._find_invalid_booleans(expected) or self._compare_exactly(expected)
             if self._copy is not self._arena:
                 # Of the copy: the arena may hold something else by now.
                 digest = self._digest.of([self._copy.raw(private) for _, private in self._pairs])
-                self._last.note(expected, digest, outcome)
+                self._memo.store(expected, digest, outcome)
             return outcome
         finally:
             self._copy = self._make_copy(self._private)
@@ -167,7 +167,7 @@ class GpuChecker(Checker):
         places = torch.tensor(starts, device=given.device)[:, None] + torch.arange(count, device=given.device)
         c, r = dtypes.bits(given)[places], dtypes.bits(wanted)[places]
         if given.dtype.is_complex or not given.dtype.is_floating_point:
-            return self._sample_others(given, wanted, places, starts)
+            return self._sample_complex_or_exact(given, wanted, places, starts)
         c, r = c.view(given.dtype).double(), r.view(given.dtype).double()
         tolerance = self._tolerance or compare.default_tolerance(given.dtype)
         scale = r.nan_to_num(0.0, 0.0, 0.0).square().mean(dim=1, keepdim=True).sqrt()
@@ -175,7 +175,7 @@ class GpuChecker(Checker):
         agrees = ((c - r).abs() <= allowed) | (c == r) | (c.isnan() & r.isnan())
         return _first_wrong((~agrees).sum(dim=1).tolist(), starts, count)
 
-    def _sample_others(self, given: torch.Tensor, wanted: torch.Tensor, places: torch.Tensor, starts: list[int]) -> str:
+    def _sample_complex_or_exact(self, given: torch.Tensor, wanted: torch.Tensor, places: torch.Tensor, starts: list[int]) -> str:
         if given.dtype.is_complex:
             c, r = torch.view_as_real(given)[places], torch.view_as_real(wanted)[places]
             reals = [part.reshape(len(starts), -1).double() for part in (c, r)]

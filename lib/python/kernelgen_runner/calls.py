@@ -20,7 +20,7 @@ from kernelgen_common.seeding import make_seeder, seed_everything
 from . import protocol
 from .device import Device
 from .graphs import Captured, make_capture
-from .outputs import Place, make_addresses, make_describer, make_settler, make_writer
+from .outputs import Place, make_addresses, make_describer, make_materializer, make_writer
 from .protocol import Command, Failure, Reply
 from .support import Support
 
@@ -62,7 +62,7 @@ def make_host_run(work: Work, support: Support) -> Run:
     """Calls on the processor. Outputs stay where they are for the worker to fetch, or are copied into the arena."""
     models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
     describe, write = make_describer(work.outputs, work.report), make_writer(work.outputs)
-    settle, addresses, hold, pack = make_settler(), make_addresses(), work.held.extend, struct.pack
+    materialize, addresses, hold, pack = make_materializer(), make_addresses(), work.held.extend, struct.pack
     now, seed, track_gradients = time.monotonic_ns, seed_everything, torch._C._set_grad_enabled
     # The reference's threads have just worked when it is called, but this process was stopped. Waking a sleeping core takes 100
     # us and more, which must not count.
@@ -82,13 +82,13 @@ def make_host_run(work: Work, support: Support) -> Run:
             wake(something)
             started = now()
             value = model(*arguments)
-            settled = settle(value)
+            materialized = materialize(value)
             ended = now()
         finally:
             track_gradients(True)
             support.poison_allocations(0)
-        tensors, data = describe(value, settled), b""
-        hold((value, settled, tensors))
+        tensors, data = describe(value, materialized), b""
+        hold((value, materialized, tensors))
         if not flags & protocol.RUN_IN_PLACE:
             write(tensors)
         elif tensors:
@@ -103,7 +103,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
     """Calls on a device: between two events on the stream, after the cache was flushed. Outputs go to the device arena."""
     outputs = work.outputs
     models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
-    describe, settle = make_describer(outputs, work.report, device.torch), make_settler()
+    describe, materialize = make_describer(outputs, work.report, device.torch), make_materializer()
     addresses, copy_all, check = make_addresses(), device.make_copier(), device.check
     now, seed, track_gradients = time.monotonic_ns, make_seeder(), torch._C._set_grad_enabled
     clock_of, forget, refused_launch = device.clock, device.forget_errors, device.refused_launch
@@ -114,7 +114,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
 
     def call(model: torch.nn.Module) -> tuple[Any, dict[int, torch.Tensor]]:
         value = model(*arguments)
-        return value, settle(value)
+        return value, materialize(value)
 
     def checked_capture(model: torch.nn.Module) -> Captured:
         captured = capture(lambda: call(model))
@@ -151,7 +151,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
             check(clock.begin() if captured is None else clock.begin_replay())
             started = now()
             if captured is None:
-                value, settled = call(model)
+                value, materialized = call(model)
             else:
                 captured.replay()
             status = clock.end()
@@ -164,8 +164,8 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
         if refused:
             raise Failure(protocol.EXCEPTION, f"CUDA error: {refused}: a kernel of this call was not started")
         if captured is not None:
-            value, settled = captured.value
-        tensors = describe(value, settled)
+            value, materialized = captured.value
+        tensors = describe(value, materialized)
         copy_all([(p.address, a, p.nbytes) for p, a in zip(outputs, addresses(tensors))])
         told = (side_work(), max(clock.times.off_stream_ns, 0), 0, max(clock.times.device_ns, 0))
         return Reply(start_ns=started, end_ns=ended, arguments=told)

@@ -43,7 +43,7 @@ class Place:
 def make_describer(
     outputs: list[Place], report: Place | None, device: torch.device = CPU
 ) -> Callable[[Any, dict[int, torch.Tensor]], list[torch.Tensor]]:
-    """A function that takes what ModelNew returned and what settling made of it, and writes the report.
+    """A function that takes what ModelNew returned and what materializing made of it, and writes the report.
 
     It returns the tensors of outputs that are as expected, else nothing, and raises Failure. Everything it needs is bound
     here, before a candidate is imported: patched functions of torch are not asked.
@@ -64,7 +64,7 @@ def make_describer(
         except KeyError:
             return str(tensor.dtype), tuple(tensor.shape)
 
-    def describe(value: Any, settled: dict[int, torch.Tensor]) -> list[torch.Tensor]:
+    def describe(value: Any, materialized: dict[int, torch.Tensor]) -> list[torch.Tensor]:
         if function_modes() or dispatch_modes():
             raise Failure(protocol.STRUCTURE, "forward() left a torch function mode active")
         try:
@@ -79,7 +79,7 @@ def make_describer(
                 raise Failure(protocol.STRUCTURE, "forward() returns too many values")
             data = len(text).to_bytes(4, "little") + text
             memmove(report.address, data, len(data))
-        return [settled.get(id(tensor), tensor) for _, tensor in flat.tensors] if found == expected else []
+        return [materialized.get(id(tensor), tensor) for _, tensor in flat.tensors] if found == expected else []
 
     return describe
 
@@ -96,8 +96,8 @@ def make_writer(outputs: list[Place]) -> Callable[[list[torch.Tensor]], None]:
     return write
 
 
-def make_settler() -> Callable[[Any], dict[int, torch.Tensor]]:
-    """A function for the end of the timed part, which makes results contiguous.
+def make_materializer() -> Callable[[Any], dict[int, torch.Tensor]]:
+    """A function for the end of the timed part, which materializes results: strided and lazy views become contiguous tensors.
 
     Negated, conjugated and expanded views put work off until they are read, and the reference may have done that work.
     It returns what it made, by the id of the tensor that it stands for.
@@ -107,7 +107,7 @@ def make_settler() -> Callable[[Any], dict[int, torch.Tensor]]:
     is_zero, layout_of, strided = base._is_zerotensor, base.layout.__get__, torch.strided
     contiguous, resolve_neg, resolve_conj = torch.contiguous_format, base.resolve_neg, base.resolve_conj
 
-    def settle_into(made: dict[int, torch.Tensor], value: Any) -> None:
+    def materialize_into(made: dict[int, torch.Tensor], value: Any) -> None:
         kind = type(value)
         if kind in _PLAIN_TYPES:
             if layout_of(value) is not strided:
@@ -116,17 +116,17 @@ def make_settler() -> Callable[[Any], dict[int, torch.Tensor]]:
                 made[id(value)] = resolve_neg(resolve_conj(clone(value, memory_format=contiguous)))
         elif isinstance(value, dict):
             for item in value.values():
-                settle_into(made, item)
+                materialize_into(made, item)
         elif isinstance(value, (tuple, list)):
             for item in value:
-                settle_into(made, item)
+                materialize_into(made, item)
 
-    def settle(value: Any) -> dict[int, torch.Tensor]:
+    def materialize(value: Any) -> dict[int, torch.Tensor]:
         made: dict[int, torch.Tensor] = {}
-        settle_into(made, value)
+        materialize_into(made, value)
         return made
 
-    return settle
+    return materialize
 
 
 def make_addresses() -> Callable[[list[torch.Tensor]], list[int]]:
