@@ -46,7 +46,7 @@ Result<std::unique_ptr<LLMClient>> make_mailbox_client(MailboxClientOptions opti
                                                    .request_suffix = ".prompt.md",
                                                    .reply_suffix = ".reply.md",
                                                    .max_bytes = k_max_file,
-                                                   .settle = options.settle,
+                                                   .quiet_period = options.quiet_period,
                                                    .poll = options.poll})
                                    .context("opening the mailbox"));
   return std::unique_ptr<LLMClient>(std::make_unique<MailboxClient>(std::move(options), std::move(exchange)));

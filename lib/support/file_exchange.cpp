@@ -105,7 +105,7 @@ struct FileExchange::Listing {
   }
 };
 
-/// Watches one reply until its file has settled.
+/// Watches one reply until its file has not changed for the quiet period.
 class FileExchange::Watch {
  public:
   Watch(const FileExchange& exchange, std::string name) : exchange_(exchange), name_(std::move(name)) {}
@@ -118,7 +118,7 @@ class FileExchange::Watch {
       last_.reset();
       return std::optional<std::string>{};
     }
-    if (options.settle.count() == 0) return directory.read(name_, options.max_bytes);
+    if (options.quiet_period.count() == 0) return directory.read(name_, options.max_bytes);
     if (last_ != now) {
       last_ = now;
       ++changes_;
@@ -126,25 +126,25 @@ class FileExchange::Watch {
       // A file that is older than that need not be watched. A time from another machine's clock, or in the future,
       // proves nothing, so such a file is watched.
       const auto time = directory.now();
-      settled_ = time && *time - now->modified >= options.settle;
+      was_quiet_ = time && *time - now->modified >= options.quiet_period;
     }
-    if (!settled_ && steady_clock::now() - since_ < options.settle) return std::optional<std::string>{};
-    settled_ = true;
+    if (!was_quiet_ && steady_clock::now() - since_ < options.quiet_period) return std::optional<std::string>{};
+    was_quiet_ = true;
     KERNELGEN_TRY(auto text, directory.read(name_, options.max_bytes));
     KERNELGEN_TRY(const auto afterwards, directory.status(name_));
     if (!text || trim(*text).empty() || afterwards != last_) return std::optional<std::string>{};
     return text;
   }
 
-  /// Whether there is a reply that another look soon may find settled.
-  [[nodiscard]] bool settling() const { return last_ && !settled_ && last_->size > 0 && changes_ <= 1; }
+  /// Whether there is a reply that another look soon may find unchanged.
+  [[nodiscard]] bool may_become_quiet() const { return last_ && !was_quiet_ && last_->size > 0 && changes_ <= 1; }
 
  private:
   const FileExchange& exchange_;
   std::string name_;
   std::optional<FileStatus> last_;
   steady_clock::time_point since_;
-  bool settled_ = false;
+  bool was_quiet_ = false;
   int changes_ = 0;
 };
 
@@ -156,7 +156,7 @@ Result<FileExchange> FileExchange::open(FileExchangeOptions options) {
   if (!suffix(options.request_suffix) || !suffix(options.reply_suffix) ||
       options.request_suffix.ends_with(options.reply_suffix) || options.reply_suffix.ends_with(options.request_suffix))
     return Error{ErrorCode::InvalidArgument, "requests and replies need suffixes that tell them apart"};
-  if (options.poll.count() <= 0 || options.lease.count() <= 0 || options.settle.count() < 0)
+  if (options.poll.count() <= 0 || options.lease.count() <= 0 || options.quiet_period.count() < 0)
     return Error{ErrorCode::InvalidArgument, "poll and lease take at least a millisecond"};
   KERNELGEN_CHECK(make_directories(options.directory));
   return FileExchange(std::move(options));
@@ -238,7 +238,7 @@ Result<std::string> FileExchange::ask(std::string_view id, std::string_view requ
   for (int polls = 0;; ++polls) {
     KERNELGEN_TRY(auto reply, watch.look());
     if (reply) return *std::move(reply);
-    if (options.waiting == Waiting::Return && !watch.settling())
+    if (options.waiting == Waiting::Return && !watch.may_become_quiet())
       return Error{ErrorCode::Pending, "there is no " + reply_path(id).string() + " yet"};
     auto next = steady_clock::now() + options_.poll;
     if (options.deadline) {

@@ -7,7 +7,7 @@
 ///     ID.request      appears by rename. An answered request stays beside its reply: it says what the reply answers
 ///     ID.claim.HOLDER the request, claimed by HOLDER (by rename, so exactly one gets it) and touched meanwhile. One
 ///                     that was not touched for the length of a lease is given back by rename
-///     ID.reply        appears by rename, or, where people write it, counts once it has settled
+///     ID.reply        appears by rename, or, where people write it, counts once it has been quiet
 ///     .ANYTHING       on its way to one of the above, or left by a writer that died; never read
 ///
 /// ".request" and ".reply" stand for suffixes that the owner of the directory chooses.
@@ -38,7 +38,7 @@ struct FileExchangeOptions {
   /// Larger requests and replies are refused.
   std::size_t max_bytes = 64u << 20;
   /// A reply counts once its file is not empty and has not changed for this time. 0 where replies appear by rename.
-  std::chrono::milliseconds settle{0};
+  std::chrono::milliseconds quiet_period{0};
   /// Time between two looks.
   std::chrono::milliseconds poll{200};
   /// A claim that was not touched for this time is given back. Holders touch theirs every quarter of it.
@@ -131,7 +131,7 @@ class FileExchange {
   [[nodiscard]] Result<std::string> ask(std::string_view id, std::string_view request, const AskOptions& options,
                                         const std::stop_token& stop) const;
 
-  /// The reply if there is one that has settled, whichever request it answers.
+  /// The reply if there is one that has been quiet long enough, whichever request it answers.
   [[nodiscard]] Result<std::optional<std::string>> find_reply(std::string_view id) const;
 
   /// Removes a request. A claimant notices when it renews its lease. Fine when there is none.

@@ -75,7 +75,7 @@ struct MailboxClientOptions {
   std::chrono::milliseconds poll{200};
   /// A reply counts once its file is not empty and has not changed for this time, because editors and slow tools save
   /// in steps.
-  std::chrono::milliseconds settle{2'000};
+  std::chrono::milliseconds quiet_period{2'000};
   /// Limit of one request, in place of LLMRequest::timeout, which is too short for a person; unset: no limit.
   std::optional<std::chrono::milliseconds> timeout;
 };

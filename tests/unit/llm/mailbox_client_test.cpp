@@ -18,8 +18,11 @@ class Mailbox {
  public:
   [[nodiscard]] Result<Reply> ask(const std::string& prompt, Waiting waiting, std::stop_token stop = {},
                                   std::optional<std::chrono::milliseconds> timeout = {}) const {
-    auto client = make_mailbox_client(
-                      {.directory = directory(), .waiting = waiting, .poll = 5ms, .settle = settle, .timeout = timeout})
+    auto client = make_mailbox_client({.directory = directory(),
+                                       .waiting = waiting,
+                                       .poll = 5ms,
+                                       .quiet_period = quiet_period,
+                                       .timeout = timeout})
                       .value();
     LLMRequest request;
     request.id = "seed1.repair2";
@@ -32,7 +35,7 @@ class Mailbox {
   [[nodiscard]] fs::path prompt() const { return directory() / "seed1.repair2.prompt.md"; }
   [[nodiscard]] fs::path reply() const { return directory() / "seed1.repair2.reply.md"; }
 
-  std::chrono::milliseconds settle{40};
+  std::chrono::milliseconds quiet_period{40};
 
   void answer(const std::string& text) const { std::ofstream(reply()) << text; }
 
@@ -92,7 +95,7 @@ TEST_CASE("a mailbox waits, longer than a machine may take, until there is an an
 TEST_CASE("a reply that is being written is not taken", "[llm][mailbox]") {
   Mailbox mailbox;
   // Far longer than the pauses of the writer, even on a busy machine.
-  mailbox.settle = 1s;
+  mailbox.quiet_period = 1s;
   std::jthread person([&] {
     while (!fs::exists(mailbox.prompt())) std::this_thread::sleep_for(1ms);
     std::ofstream file(mailbox.reply());
