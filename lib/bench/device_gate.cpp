@@ -34,50 +34,50 @@ Result<UniqueFd> open_lock(const std::string& path) {
 
 class LocalGate final : public DeviceGate {
  public:
-  LocalGate(std::string lock_file, std::chrono::milliseconds build_patience)
-      : lock_file_(std::move(lock_file)), build_patience_(build_patience) {}
+  LocalGate(std::string lock_file, std::chrono::milliseconds build_blocks_for)
+      : lock_file_(std::move(lock_file)), build_blocks_for_(build_blocks_for) {}
 
-  Result<std::unique_ptr<Hold>> acquire_shared(std::stop_token stop) override {
-    return hold(turns_.shared(std::move(stop)));
+  Result<std::unique_ptr<Lock>> acquire_shared(std::stop_token stop) override {
+    return make_lock(mutex_.lock_shared(std::move(stop)));
   }
 
-  Result<std::unique_ptr<Hold>> acquire_for_build(std::stop_token stop) override {
-    return hold(turns_.shared(std::move(stop), Turns::Clock::now() + build_patience_));
+  Result<std::unique_ptr<Lock>> acquire_for_build(std::stop_token stop) override {
+    return make_lock(mutex_.lock_shared(std::move(stop), FairSharedMutex::Clock::now() + build_blocks_for_));
   }
 
-  Result<std::unique_ptr<Hold>> acquire_exclusive(std::stop_token stop) override {
-    auto turn = turns_.exclusive(stop);
-    if (turn == nullptr) return cancelled();
+  Result<std::unique_ptr<Lock>> acquire_exclusive(std::stop_token stop) override {
+    auto lock = mutex_.lock_exclusive(stop);
+    if (lock == nullptr) return cancelled();
     KERNELGEN_TRY(auto file, open_lock(lock_file_));
     const auto never = std::chrono::steady_clock::now() + k_forever;
     KERNELGEN_CHECK(wait_for_lock(file.get(), "the device lock " + lock_file_, never, stop));
-    return hold(std::move(turn), std::move(file));
+    return make_lock(std::move(lock), std::move(file));
   }
 
  private:
-  /// A turn within this process, with the lock against other processes if the turn is exclusive.
-  struct LocalHold final : Hold {
-    std::unique_ptr<Turns::Turn> turn;
+  /// A lock within this process; if it is exclusive, with the lock against other processes.
+  struct LocalLock final : Lock {
+    std::unique_ptr<FairSharedMutex::Lock> lock;
     UniqueFd file;
   };
 
-  static Result<std::unique_ptr<Hold>> hold(std::unique_ptr<Turns::Turn> turn, UniqueFd file = {}) {
-    if (turn == nullptr) return cancelled();
-    auto held = std::make_unique<LocalHold>();
-    held->turn = std::move(turn);
+  static Result<std::unique_ptr<Lock>> make_lock(std::unique_ptr<FairSharedMutex::Lock> lock, UniqueFd file = {}) {
+    if (lock == nullptr) return cancelled();
+    auto held = std::make_unique<LocalLock>();
+    held->lock = std::move(lock);
     held->file = std::move(file);
-    return std::unique_ptr<Hold>(std::move(held));
+    return std::unique_ptr<Lock>(std::move(held));
   }
 
   const std::string lock_file_;
-  const std::chrono::milliseconds build_patience_;
-  Turns turns_;
+  const std::chrono::milliseconds build_blocks_for_;
+  FairSharedMutex mutex_;
 };
 
 }  // namespace
 
-std::unique_ptr<DeviceGate> make_device_gate(std::string lock_file, std::chrono::milliseconds build_patience) {
-  return std::make_unique<LocalGate>(std::move(lock_file), build_patience);
+std::unique_ptr<DeviceGate> make_device_gate(std::string lock_file, std::chrono::milliseconds build_blocks_for) {
+  return std::make_unique<LocalGate>(std::move(lock_file), build_blocks_for);
 }
 
 bool is_measuring(const std::string& lock_file) {

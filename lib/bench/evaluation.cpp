@@ -65,7 +65,7 @@ class Evaluation {
   }
 
   /// Acquires the device: exclusively, or shared if nothing is timed.
-  Result<std::unique_ptr<DeviceGate::Hold>> acquire_device() {
+  Result<std::unique_ptr<DeviceGate::Lock>> acquire_device() {
     return checks_only() ? backends_.gate.acquire_shared(stop_) : backends_.gate.acquire_exclusive(stop_);
   }
 
@@ -143,7 +143,7 @@ class Evaluation {
 
   /// The permission to build now. Its members are released together.
   struct BuildPermit {
-    std::unique_ptr<DeviceGate::Hold> hold;
+    std::unique_ptr<DeviceGate::Lock> lock;
     std::unique_ptr<Slots::Slot> slot;
   };
 
@@ -152,7 +152,7 @@ class Evaluation {
   Result<BuildPermit> permit_build(const std::stop_token& stop) {
     BuildPermit permit;
     if (!on_device()) {
-      KERNELGEN_TRY(permit.hold, backends_.gate.acquire_for_build(stop));
+      KERNELGEN_TRY(permit.lock, backends_.gate.acquire_for_build(stop));
     } else if (permit.slot = backends_.compilers.take(stop); !permit.slot) {
       return Error{ErrorCode::Cancelled, "cancelled while waiting for a compiler"};
     }

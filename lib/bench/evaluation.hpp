@@ -93,19 +93,19 @@ class JudgeSource {
 /// Separates measurements on one device from work that would disturb them.
 class DeviceGate {
  public:
-  /// A hold on the device. The destructor releases it.
-  class Hold {
+  /// A lock of the device. The destructor releases it.
+  class Lock {
    public:
-    virtual ~Hold() = default;
+    virtual ~Lock() = default;
   };
   virtual ~DeviceGate() = default;
   /// Acquires the device for work during which nothing may be measured.
-  virtual Result<std::unique_ptr<Hold>> acquire_shared(std::stop_token stop) = 0;
+  virtual Result<std::unique_ptr<Lock>> acquire_shared(std::stop_token stop) = 0;
   /// Acquires the device for a build. It excludes measurements for a limited time only, because a compiler that hangs
   /// must not block them. A build runs at low priority, so that it hardly disturbs later measurements.
-  virtual Result<std::unique_ptr<Hold>> acquire_for_build(std::stop_token stop) = 0;
+  virtual Result<std::unique_ptr<Lock>> acquire_for_build(std::stop_token stop) = 0;
   /// Acquires the device for a measurement.
-  virtual Result<std::unique_ptr<Hold>> acquire_exclusive(std::stop_token stop) = 0;
+  virtual Result<std::unique_ptr<Lock>> acquire_exclusive(std::stop_token stop) = 0;
 };
 
 /// Makes memory files that a judge can open by path and a runner by descriptor.

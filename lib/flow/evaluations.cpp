@@ -26,13 +26,13 @@ Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const
   while (true) {
     // One worker judges all candidates. A candidate that was being judged when the worker died is judged again
     // exclusively, so that the one that killed the worker affects no other this time.
-    auto turn = failed ? turns_.exclusive(stop) : turns_.shared(stop);
-    if (!turn) return interrupted();
+    auto lock = failed ? device_lock_.lock_exclusive(stop) : device_lock_.lock_shared(stop);
+    if (!lock) return interrupted();
     auto record = guarded<EvaluationRecord>("the benchmarker", [&] {
       return backends_.benchmarker.evaluate({request_.task, candidate, request_.evaluation}, progress, stop);
     });
-    const bool overlapped = turn->overlapped();
-    turn.reset();
+    const bool overlapped = lock->overlapped();
+    lock.reset();
     bool again = false;
     if (!record) {
       failed = true;
@@ -55,8 +55,8 @@ Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const
 
 Result<Profile> Evaluations::profile(const ProfileRequest& request, const std::stop_token& stop) {
   if (backends_.profiler == nullptr) return unavailable_profile("there is no profiler for it here");
-  const auto turn = turns_.exclusive(stop);
-  if (!turn) return interrupted();
+  const auto lock = device_lock_.lock_exclusive(stop);
+  if (!lock) return interrupted();
   return guarded<Profile>("the profiler", [&] { return backends_.profiler->profile(request, stop); });
 }
 

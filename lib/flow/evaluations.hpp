@@ -28,7 +28,7 @@ class Evaluations {
  private:
   const FlowRequest& request_;
   const Backends& backends_;
-  Turns turns_;
+  FairSharedMutex device_lock_;
 };
 
 }  // namespace v0

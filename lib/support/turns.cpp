@@ -5,46 +5,47 @@
 namespace kernelgen {
 inline namespace v0 {
 
-Turns::Turn::Turn(Turns& turns, std::optional<Clock::time_point> patience)
-    : turns_(turns), joined_(!turns.shared_.empty()), number_(++turns.begun_) {
-  if (patience) {
-    place_ = turns.shared_.insert(*patience);
+FairSharedMutex::Lock::Lock(FairSharedMutex& owner, std::optional<Clock::time_point> blocks_until)
+    : owner_(owner), joined_(!owner.shared_.empty()), number_(++owner.begun_) {
+  if (blocks_until) {
+    entry_ = owner.shared_.insert(*blocks_until);
   } else {
-    turns.exclusive_ = true;
+    owner.exclusive_ = true;
   }
 }
 
-Turns::Turn::~Turn() {
-  const std::scoped_lock lock(turns_.mutex_);
-  if (place_) {
-    turns_.shared_.erase(*place_);
+FairSharedMutex::Lock::~Lock() {
+  const std::scoped_lock lock(owner_.mutex_);
+  if (entry_) {
+    owner_.shared_.erase(*entry_);
   } else {
-    turns_.exclusive_ = false;
+    owner_.exclusive_ = false;
   }
-  turns_.notify();
+  owner_.notify();
 }
 
-bool Turns::Turn::overlapped() const {
-  const std::scoped_lock lock(turns_.mutex_);
-  return joined_ || turns_.begun_ != number_;
+bool FairSharedMutex::Lock::overlapped() const {
+  const std::scoped_lock lock(owner_.mutex_);
+  return joined_ || owner_.begun_ != number_;
 }
 
-void Turns::notify() {
+void FairSharedMutex::notify() {
   ++version_;
   changed_.notify_all();
 }
 
-Turns::Clock::time_point Turns::blocked_until() const {
+FairSharedMutex::Clock::time_point FairSharedMutex::blocked_until() const {
   return shared_.empty() ? Clock::time_point::min() : *shared_.rbegin();
 }
 
-std::unique_ptr<Turns::Turn> Turns::shared(std::stop_token stop, Clock::time_point patience) {
+std::unique_ptr<FairSharedMutex::Lock> FairSharedMutex::lock_shared(std::stop_token stop,
+                                                                    Clock::time_point blocks_until) {
   std::unique_lock lock(mutex_);
   if (!changed_.wait(lock, std::move(stop), [&] { return !exclusive_ && waiting_ == 0; })) return nullptr;
-  return std::make_unique<Turn>(*this, patience);
+  return std::make_unique<Lock>(*this, blocks_until);
 }
 
-std::unique_ptr<Turns::Turn> Turns::exclusive(std::stop_token stop) {
+std::unique_ptr<FairSharedMutex::Lock> FairSharedMutex::lock_exclusive(std::stop_token stop) {
   std::unique_lock lock(mutex_);
   ++waiting_;
   bool mine = false;
@@ -58,9 +59,9 @@ std::unique_ptr<Turns::Turn> Turns::exclusive(std::stop_token stop) {
     }
   }
   --waiting_;
-  // Requests for shared turns look at the number of those that wait here, and this one waits no more.
+  // Shared requests look at the number of those that wait here, and this one waits no more.
   notify();
-  return mine ? std::make_unique<Turn>(*this, std::nullopt) : nullptr;
+  return mine ? std::make_unique<Lock>(*this, std::nullopt) : nullptr;
 }
 
 }  // namespace v0

@@ -231,14 +231,14 @@ class FakeWorld final : public JudgeSource,
   Result<std::unique_ptr<Runner>> take(RunnerKind, std::stop_token) override {
     return std::unique_ptr<Runner>(std::make_unique<FakeRunner>(scene_));
   }
-  Result<std::unique_ptr<Hold>> acquire_shared(std::stop_token) override {
+  Result<std::unique_ptr<Lock>> acquire_shared(std::stop_token) override {
     scene_.shared = true;
-    return std::make_unique<Hold>();
+    return std::make_unique<Lock>();
   }
-  Result<std::unique_ptr<Hold>> acquire_for_build(std::stop_token) override { return std::make_unique<Hold>(); }
-  Result<std::unique_ptr<Hold>> acquire_exclusive(std::stop_token) override {
+  Result<std::unique_ptr<Lock>> acquire_for_build(std::stop_token) override { return std::make_unique<Lock>(); }
+  Result<std::unique_ptr<Lock>> acquire_exclusive(std::stop_token) override {
     scene_.exclusive = true;
-    return std::make_unique<Hold>();
+    return std::make_unique<Lock>();
   }
   class FakeBlock final : public Block {
    public:
