@@ -58,9 +58,9 @@ class LocalDevices final : public Devices {
     choices.reserve(gpus.size());
     for (const auto& gpu : gpus)
       choices.push_back({gpu.uuid, request.judge(gpu), external_work_of(gpu), request.tried.contains(gpu.uuid)});
-    auto place = placement_.take(request.task, choices);
-    auto& gpu = device_of(gpus[place->index()]);
-    return PlacedDevice{&gpu.device, gpu.facts.uuid, std::move(place)};
+    auto reservation = placement_.reserve(request.task, choices);
+    auto& gpu = device_of(gpus[reservation->index()]);
+    return PlacedDevice{&gpu.device, gpu.facts.uuid, std::move(reservation)};
   }
 
   Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) override {
@@ -94,7 +94,7 @@ class LocalDevices final : public Devices {
   };
 
   Result<PlacedDevice> on_cpu(const DeviceRequest& request) {
-    return PlacedDevice{&cpu_, "", placement_.take(request.task, {{"", request.judge(std::nullopt)}})};
+    return PlacedDevice{&cpu_, "", placement_.reserve(request.task, {{"", request.judge(std::nullopt)}})};
   }
 
   /// The GPUs. They are looked for again while there is none, because a driver may be loaded late. Requires: the mutex

@@ -43,25 +43,25 @@ struct DeviceRequest {
   /// A key that requests which can share a judge have in common.
   std::string task;
   /// Returns the work until the task has a judge on a device; unset device: the processor.
-  std::function<JudgeNeed(const std::optional<GpuFacts>&)> judge;
+  std::function<JudgeState(const std::optional<GpuFacts>&)> judge;
   /// UUIDs of devices to which any other one is preferred.
   std::set<std::string> tried{};
 };
 
-/// A device, with a place on it for as long as this object lives.
+/// A device, with a reservation of it for as long as this object lives.
 struct PlacedDevice {
   /// The device. Requires before use: set_up().
   Device* device = nullptr;
   /// Its UUID; empty: the processor.
   std::string uuid;
-  std::unique_ptr<Placement::Place> place;
+  std::unique_ptr<Placement::Reservation> reservation;
 };
 
 /// All devices. Thread-safe. It must outlive its places.
 class Devices {
  public:
   virtual ~Devices() = default;
-  /// Chooses a device and takes a place on it. MissingDevice or InvalidArgument when there is none.
+  /// Chooses a device and reserves it. MissingDevice or InvalidArgument when there is none.
   [[nodiscard]] virtual Result<PlacedDevice> place(const DeviceRequest& request, std::stop_token stop) = 0;
   /// Makes the device usable; only the first call for a device takes time.
   virtual Result<void> set_up(const PlacedDevice& placed, std::stop_token stop) = 0;

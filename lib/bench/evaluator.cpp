@@ -217,9 +217,9 @@ class Evaluator final : public LocalBenchmarker {
       limit_compilers();
       auto result = set_up_and_run(*placed, once, stop);
       const bool unusable = !result && !uuid.empty() && is_device_failure(result.error().code);
-      // The device is quarantined before its place is released, or it would look like the best one.
+      // The device is quarantined before its reservation ends, or it would look like the best one.
       if (unusable) devices_->quarantine(uuid);
-      placed->place.reset();
+      placed->reservation.reset();
       limit_compilers();
       if (!unusable) {
         for (const auto& move : moves) label(result, move);
@@ -294,7 +294,7 @@ class Evaluator final : public LocalBenchmarker {
         .target = target,
         .asked = options.device,
         .task = judge_key(judge_task(task, options, std::nullopt)),
-        .judge = [&](const auto& gpu) { return judges_->need(judge_task(task, options, gpu)); },
+        .judge = [&](const auto& gpu) { return judges_->state_of(judge_task(task, options, gpu)); },
     };
   }
 

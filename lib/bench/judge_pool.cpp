@@ -127,16 +127,16 @@ class ProcessJudgePool final : public JudgePool {
     return take(std::move(lock), key, task, gate, std::move(stop));
   }
 
-  JudgeNeed need(const JudgeTask& task) override {
+  JudgeState state_of(const JudgeTask& task) override {
     const auto key = judge_key(task);
     const auto device = device_of(task);
     const std::scoped_lock lock(mutex_);
-    if (find(key) != judges_.end()) return JudgeNeed::Nothing;
+    if (find(key) != judges_.end()) return JudgeState::Warm;
     std::uint64_t kept = 0;
     for (const auto& judge : judges_)
       if (judge->device == device) kept += judge->kept_bytes;
     const bool room = count_on(device) < options_.max_warm && (!task.device || kept <= idle_bytes(*task.device));
-    return room ? JudgeNeed::Start : JudgeNeed::Replace;
+    return room ? JudgeState::Cold : JudgeState::Evicts;
   }
 
   std::optional<AdmittedTask> known(const JudgeTask& task) override {

@@ -27,21 +27,21 @@ constexpr int k_compilers_part = 4;
 
 }  // namespace
 
-int work_of(JudgeNeed need) {
-  switch (need) {
-    case JudgeNeed::Nothing:
+int startup_cost(JudgeState state) {
+  switch (state) {
+    case JudgeState::Warm:
       return 0;
-    case JudgeNeed::Start:
+    case JudgeState::Cold:
       return 1;
-    case JudgeNeed::Replace:
+    case JudgeState::Evicts:
       return 2;
   }
   return 0;
 }
 
-std::size_t least_loaded_device(std::span<const DeviceQueue> devices) {
-  const auto order = [](const DeviceQueue& device) {
-    return std::tuple(device.quarantined, device.tried, device.work + work_of(device.judge), device.work,
+std::size_t least_loaded_device(std::span<const DeviceLoad> devices) {
+  const auto order = [](const DeviceLoad& device) {
+    return std::tuple(device.quarantined, device.tried, device.work + startup_cost(device.judge), device.work,
                       device.last_placed);
   };
   const auto best = std::min_element(devices.begin(), devices.end(),
@@ -54,7 +54,7 @@ int max_parallel_compilers(int gpus, int cores) {
       {k_least_compilers, cores / k_compilers_part, cores - k_reserved_cores - k_spared_cores_per_device * gpus});
 }
 
-Placement::Place::~Place() {
+Placement::Reservation::~Reservation() {
   const std::scoped_lock lock(placement_.mutex_);
   auto& device = placement_.devices_.at(device_);
   device.work -= work_;
@@ -62,29 +62,30 @@ Placement::Place::~Place() {
   if (--task->second == 0) device.tasks.erase(task);
 }
 
-std::unique_ptr<Placement::Place> Placement::take(const std::string& task, const std::vector<Choice>& choices) {
+std::unique_ptr<Placement::Reservation> Placement::reserve(const std::string& task,
+                                                           const std::vector<Choice>& choices) {
   const std::scoped_lock lock(mutex_);
   const auto now = now_();
-  std::vector<DeviceQueue> queues;
+  std::vector<DeviceLoad> loads;
   for (const auto& choice : choices) {
     const auto& device = devices_[choice.device];
     // An evaluation that was placed there before starts the judge.
-    const auto judge = device.tasks.contains(task) ? JudgeNeed::Nothing : choice.judge;
-    const int others = choice.external_work + (now < device.shared_until ? k_shared_work : 0);
-    queues.push_back({.work = device.work + others,
-                      .judge = judge,
-                      .last_placed = device.last_placed,
-                      .quarantined = now < device.quarantined_until,
-                      .tried = choice.tried});
+    const auto judge = device.tasks.contains(task) ? JudgeState::Warm : choice.judge;
+    const int external_work = choice.external_work + (now < device.shared_until ? k_shared_work : 0);
+    loads.push_back({.work = device.work + external_work,
+                     .judge = judge,
+                     .last_placed = device.last_placed,
+                     .quarantined = now < device.quarantined_until,
+                     .tried = choice.tried});
   }
-  const auto index = least_loaded_device(queues);
-  const int work = 1 + work_of(queues[index].judge);
-  auto place = std::make_unique<Place>(*this, index, choices[index].device, task, work);
+  const auto index = least_loaded_device(loads);
+  const int work = 1 + startup_cost(loads[index].judge);
+  auto reservation = std::make_unique<Reservation>(*this, index, choices[index].device, task, work);
   auto& device = devices_[choices[index].device];
   device.work += work;
   device.last_placed = ++placed_;
   ++device.tasks[task];
-  return place;
+  return reservation;
 }
 
 int Placement::active_count(const std::string& device) const {

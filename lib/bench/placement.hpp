@@ -17,22 +17,22 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The work until a task has a judge on a device.
-enum class JudgeNeed {
-  Nothing,  ///< the judge is there
-  Start,    ///< it has to be started
-  Replace,  ///< it has to be started, and another judge ends for it
+/// Whether a device has a judge of a task.
+enum class JudgeState {
+  Warm,    ///< the judge is there
+  Cold,    ///< it has to be started
+  Evicts,  ///< it has to be started, and another judge ends for it
 };
 
-/// The cost of a need, in verdicts like all work here. Starting a judge takes about as long as a verdict, and a judge
-/// that ends for it will have to be started again.
-[[nodiscard]] int work_of(JudgeNeed need);
+/// The cost of starting a judge. All work here is in units of one evaluation: starting a judge takes about as long, and
+/// a judge that ends for it will have to be started again.
+[[nodiscard]] int startup_cost(JudgeState state);
 
-/// The facts about a device when an evaluation is placed.
-struct DeviceQueue {
+/// The load of a device when an evaluation is placed.
+struct DeviceLoad {
   /// Work of the evaluations that were placed there and have not ended.
   int work = 0;
-  JudgeNeed judge = JudgeNeed::Start;
+  JudgeState judge = JudgeState::Cold;
   /// Sequence number of the last placement there; 0: none.
   std::uint64_t last_placed = 0;
   /// True if it could not be used lately.
@@ -44,20 +44,20 @@ struct DeviceQueue {
 /// The index of the device that will finish the work first. Quarantined and tried devices come after all others, unless
 /// all are. Ties go to the shortest queue (starting a judge is better where the device has nothing else to do), then to
 /// the least recently used device, then to the first. Requires: there is a device.
-[[nodiscard]] std::size_t least_loaded_device(std::span<const DeviceQueue> devices);
+[[nodiscard]] std::size_t least_loaded_device(std::span<const DeviceLoad> devices);
 
 /// The number of compilers that may run while `gpus` GPUs are in use, because measurements there need processors, too.
 [[nodiscard]] int max_parallel_compilers(int gpus, int cores);
 
-/// The evaluations on each device. Thread-safe. It must outlive its places.
+/// The evaluations on each device. Thread-safe. It must outlive its reservations.
 class Placement {
  public:
   /// A device to choose from.
   struct Choice {
     /// UUID; empty: the processor.
     std::string device;
-    /// The need, without the judges that evaluations placed there will start.
-    JudgeNeed judge = JudgeNeed::Start;
+    /// The state without the judges that evaluations placed there will start.
+    JudgeState judge = JudgeState::Cold;
     /// Work of evaluations that were not placed by this object.
     int external_work = 0;
     /// True if the same evaluation has failed there before.
@@ -67,14 +67,14 @@ class Placement {
 
   explicit Placement(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)) {}
 
-  /// An evaluation's place on a device, for as long as this object lives.
-  class Place {
+  /// A share of a device for one evaluation, for as long as this object lives.
+  class Reservation {
    public:
-    Place(Placement& placement, std::size_t index, std::string device, std::string task, int work)
+    Reservation(Placement& placement, std::size_t index, std::string device, std::string task, int work)
         : placement_(placement), index_(index), device_(std::move(device)), task_(std::move(task)), work_(work) {}
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
-    ~Place();
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+    ~Reservation();
     /// The index of the choice.
     [[nodiscard]] std::size_t index() const { return index_; }
 
@@ -86,8 +86,9 @@ class Placement {
     const int work_;
   };
 
-  /// Takes a place. Evaluations that share a judge have the same `task`. Requires: `choices` is not empty.
-  [[nodiscard]] std::unique_ptr<Place> take(const std::string& task, const std::vector<Choice>& choices);
+  /// Chooses a device and reserves it. Evaluations that share a judge have the same `task`. Requires: `choices` is not
+  /// empty.
+  [[nodiscard]] std::unique_ptr<Reservation> reserve(const std::string& task, const std::vector<Choice>& choices);
   /// The number of evaluations on a device.
   [[nodiscard]] int active_count(const std::string& device) const;
   /// The number of GPUs with an evaluation.

@@ -10,11 +10,11 @@ using namespace kernelgen;
 
 namespace {
 
-constexpr auto k_warm = JudgeNeed::Nothing;
-constexpr auto k_cold = JudgeNeed::Start;
-constexpr auto k_full = JudgeNeed::Replace;
+constexpr auto k_warm = JudgeState::Warm;
+constexpr auto k_cold = JudgeState::Cold;
+constexpr auto k_full = JudgeState::Evicts;
 
-std::size_t chosen(const std::vector<DeviceQueue>& devices) { return least_loaded_device(devices); }
+std::size_t chosen(const std::vector<DeviceLoad>& devices) { return least_loaded_device(devices); }
 
 /// A node on which evaluations end in the order of their arrival. Each device keeps some judges warm.
 class Node {
@@ -24,8 +24,8 @@ class Node {
   /// The device on which it is placed.
   std::size_t evaluate(char task) {
     std::vector<Placement::Choice> choices;
-    for (std::size_t i = 0; i < warm_.size(); ++i) choices.push_back({std::to_string(i), need(i, task)});
-    places_.push_back(placement_.take(std::string(1, task), choices));
+    for (std::size_t i = 0; i < warm_.size(); ++i) choices.push_back({std::to_string(i), state_of(i, task)});
+    places_.push_back(placement_.reserve(std::string(1, task), choices));
     const auto device = places_.back()->index();
     auto& judges = warm_[device];
     if (std::erase(judges, task) == 0) ++starts;
@@ -41,7 +41,7 @@ class Node {
   int starts = 0;
 
  private:
-  [[nodiscard]] JudgeNeed need(std::size_t device, char task) const {
+  [[nodiscard]] JudgeState state_of(std::size_t device, char task) const {
     const auto& judges = warm_[device];
     if (std::count(judges.begin(), judges.end(), task) > 0) return k_warm;
     return judges.size() < most_judges_ ? k_cold : k_full;
@@ -50,7 +50,7 @@ class Node {
   std::vector<std::deque<char>> warm_;
   std::size_t most_judges_;
   Placement placement_;
-  std::deque<std::unique_ptr<Placement::Place>> places_;
+  std::deque<std::unique_ptr<Placement::Reservation>> places_;
 };
 
 /// The devices of evaluations that are made one at a time.
@@ -135,31 +135,31 @@ TEST_CASE("many tasks at once share the devices, each with few judges", "[bench]
   CHECK(node.starts < 16);
 }
 
-TEST_CASE("a place is given back when it ends", "[bench][placement]") {
+TEST_CASE("a reservation is given back when it ends", "[bench][placement]") {
   Placement placement;
   const std::vector<Placement::Choice> both{{"x", k_cold}, {"y", k_cold}};
-  auto first = placement.take("a", both);
+  auto first = placement.reserve("a", both);
   CHECK(first->index() == 0);
   CHECK(placement.active_count("x") == 1);
   first.reset();
   CHECK(placement.active_count("x") == 0);
   // Both are idle again: y was never used, so it is next, and x after it.
-  CHECK(placement.take("b", both)->index() == 1);
-  CHECK(placement.take("c", both)->index() == 0);
+  CHECK(placement.reserve("b", both)->index() == 1);
+  CHECK(placement.reserve("c", both)->index() == 0);
 }
 
 TEST_CASE("other workers count where they are", "[bench][placement]") {
   Placement placement;
   // A judge is worth waiting for one of them, if one would have to be ended elsewhere.
-  CHECK(placement.take("a", {{"x", k_warm, 1}, {"y", k_full}})->index() == 0);
-  CHECK(placement.take("a", {{"x", k_warm, 1}, {"y", k_cold}})->index() == 1);
-  CHECK(placement.take("b", {{"x", k_cold}, {"y", k_cold, 1}})->index() == 0);
+  CHECK(placement.reserve("a", {{"x", k_warm, 1}, {"y", k_full}})->index() == 0);
+  CHECK(placement.reserve("a", {{"x", k_warm, 1}, {"y", k_cold}})->index() == 1);
+  CHECK(placement.reserve("b", {{"x", k_cold}, {"y", k_cold, 1}})->index() == 0);
 }
 
 TEST_CASE("an evaluation that names a device is counted there", "[bench][placement]") {
   Placement placement;
-  const auto named = placement.take("a", {{"x", k_warm}});
-  CHECK(placement.take("b", {{"x", k_cold}, {"y", k_cold}})->index() == 1);
+  const auto named = placement.reserve("a", {{"x", k_warm}});
+  CHECK(placement.reserve("b", {{"x", k_cold}, {"y", k_cold}})->index() == 1);
 }
 
 TEST_CASE("a device that is quarantined or was tried comes last, whatever waits elsewhere", "[bench][placement]") {
@@ -180,8 +180,8 @@ struct Troubled {
   Placement placement{[this] { return now; }};
 
   /// The place of an evaluation that would prefer the first device.
-  std::size_t placed(JudgeNeed second = k_cold, bool tried = false) {
-    return placement.take("a", {{"x", k_warm, 0, tried}, {"y", second}})->index();
+  std::size_t placed(JudgeState second = k_cold, bool tried = false) {
+    return placement.reserve("a", {{"x", k_warm, 0, tried}, {"y", second}})->index();
   }
 };
 
@@ -213,7 +213,7 @@ TEST_CASE("devices that are all quarantined are equal", "[bench][placement]") {
   node.placement.quarantine("y");
   node.placement.quarantine("x");
   CHECK(node.placed() == 0);
-  CHECK(node.placement.take("a", {{"x", k_cold}})->index() == 0);
+  CHECK(node.placement.reserve("a", {{"x", k_cold}})->index() == 0);
 }
 
 TEST_CASE("a device that others use counts as busier for five minutes", "[bench][placement]") {
@@ -234,8 +234,8 @@ TEST_CASE("a device that others use counts as busier for five minutes", "[bench]
 TEST_CASE("a device that others use is still used where the queue elsewhere is long", "[bench][placement]") {
   Troubled node;
   node.placement.mark_shared("x");
-  std::vector<std::unique_ptr<Placement::Place>> places;
-  for (int i = 0; i < 20; ++i) places.push_back(node.placement.take("a", {{"x", k_warm}, {"y", k_warm}}));
+  std::vector<std::unique_ptr<Placement::Reservation>> places;
+  for (int i = 0; i < 20; ++i) places.push_back(node.placement.reserve("a", {{"x", k_warm}, {"y", k_warm}}));
   CHECK(node.placement.active_count("x") == 8);
   CHECK(node.placement.active_count("y") == 12);
 }
@@ -243,17 +243,17 @@ TEST_CASE("a device that others use is still used where the queue elsewhere is l
 TEST_CASE("another try is elsewhere", "[bench][placement]") {
   Troubled node;
   CHECK(node.placed(k_full, true) == 1);
-  CHECK(node.placement.take("a", {{"x", k_warm, 0, true}})->index() == 0);
+  CHECK(node.placement.reserve("a", {{"x", k_warm, 0, true}})->index() == 0);
 }
 
 TEST_CASE("GPUs with an evaluation are counted", "[bench][placement]") {
   Placement placement;
   CHECK(placement.used_gpus() == 0);
-  const auto on_processor = placement.take("a", {{""}});
-  auto one = placement.take("a", {{"x"}});
-  const auto same = placement.take("b", {{"x"}});
+  const auto on_processor = placement.reserve("a", {{""}});
+  auto one = placement.reserve("a", {{"x"}});
+  const auto same = placement.reserve("b", {{"x"}});
   CHECK(placement.used_gpus() == 1);
-  const auto other = placement.take("b", {{"y"}});
+  const auto other = placement.reserve("b", {{"y"}});
   CHECK(placement.used_gpus() == 2);
   one.reset();
   CHECK(placement.used_gpus() == 2);
