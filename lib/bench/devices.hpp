@@ -42,7 +42,7 @@ struct DeviceRequest {
   std::string asked;
   /// A key that requests which can share a judge have in common.
   std::string task;
-  /// Returns the work until the task has a judge on a device; unset device: the processor.
+  /// Returns the state of the task's judge on a device; unset device: the processor.
   std::function<JudgeState(const std::optional<GpuFacts>&)> judge;
   /// UUIDs of devices to which any other one is preferred.
   std::set<std::string> tried{};

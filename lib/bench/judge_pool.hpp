@@ -40,7 +40,7 @@ class JudgePool {
                                                          std::stop_token stop) = 0;
   /// The results of admitting a task, if a judge of this pool has admitted it.
   virtual std::optional<AdmittedTask> known(const JudgeTask& task) = 0;
-  /// The work until a task has a judge now.
+  /// Whether a task has a judge now.
   virtual JudgeState state_of(const JudgeTask& task) = 0;
   /// Ends every idle judge of a device (its UUID; empty: of all devices, for the host's memory), and waits for one if
   /// all are in use. Returns false if there is no judge but the caller's own, so that no memory can be freed.

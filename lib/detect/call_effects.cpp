@@ -42,9 +42,9 @@ void CallEffects::read(const Call& call) {
   if (arguments.size() < 2) return;
   const bool copies = one_of(call.name, k_copies);
   if (call.name == "memset") {
-    writer_.write(arguments[0], {}, Rank::Additive, false);
+    writer_.write(arguments[0], {}, DependenceKind::Additive, false);
   } else if (copies || (qualified && call.name == "store") || one_of(call.name, k_stores) || starts(call, "__st")) {
-    writer_.write(arguments[0], {arguments[1]}, Rank::Additive, copies);
+    writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, copies);
   } else if (starts(call, "atomic")) {
     accumulate(arguments, call.name != "atomicExch" && call.name != "atomic_xchg");
   } else if (call.name == "swap") {
@@ -58,9 +58,9 @@ void CallEffects::read(const Call& call) {
 
 /// fragment d = a b + c
 void CallEffects::multiply_matrices(const std::vector<Range>& arguments) {
-  auto& fact = writer_.write(arguments[0], {arguments[3]}, Rank::Additive, false);
+  auto& fact = writer_.write(arguments[0], {arguments[3]}, DependenceKind::Additive, false);
   for (const auto factor : {arguments[1], arguments[2]})
-    writer_.expressions().read(factor, {.rank = Rank::Operand}, fact.uses);
+    writer_.expressions().read(factor, {.kind = DependenceKind::Arbitrary}, fact.uses);
 }
 
 /// f(a, &b): an unknown function computes b from all of its arguments.
@@ -71,7 +71,7 @@ void CallEffects::write_through_addresses(const std::vector<Range>& arguments) {
     std::vector<Range> others;
     for (const auto other : arguments)
       if (other.begin != argument.begin) others.push_back(other);
-    writer_.write(argument, others, Rank::Operand, false);
+    writer_.write(argument, others, DependenceKind::Arbitrary, false);
   }
 }
 
@@ -93,7 +93,7 @@ bool CallEffects::host_effect(const Call& call) {
     return true;
   }
   if (call.name.find("Memcpy") == call.name.npos || arguments.size() < 2) return false;
-  writer_.write(arguments[0], {arguments[1]}, Rank::Additive, true);
+  writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, true);
   return true;
 }
 
@@ -120,7 +120,7 @@ void CallEffects::assembly(const Call& call) {
     std::vector<Range> values;  // without further places, such as a barrier's
     for (std::size_t i = 1; i < inputs.size(); ++i)
       if (!has("[%" + std::to_string(i) + "]")) values.push_back(inputs[i]);
-    writer_.write(inputs[0], values, Rank::Additive, false);
+    writer_.write(inputs[0], values, DependenceKind::Additive, false);
     return;
   }
   for (const auto output : outputs) {
@@ -133,19 +133,21 @@ void CallEffects::assembly(const Call& call) {
 void CallEffects::operand(Range input, Range output, bool loads, bool moves, Fact& fact) {
   if (loads) {
     const auto source = writer_.expressions().object(input, fact.uses);
-    if (source.found) fact.uses.push_back({.name = source.name, .memory = source.memory, .access = source.access});
+    if (source.found)
+      fact.uses.push_back({.name = source.name, .memory = source.memory, .location_hash = source.location_hash});
     return;
   }
   const bool same =
       input.end - input.begin == output.end - output.begin &&
       std::equal(tokens_.list.begin() + input.begin, tokens_.list.begin() + input.end,
                  tokens_.list.begin() + output.begin, [](const Token& a, const Token& b) { return a.text == b.text; });
-  writer_.expressions().read(input, {.rank = moves || same ? Rank::Additive : Rank::Operand}, fact.uses);
+  writer_.expressions().read(input, {.kind = moves || same ? DependenceKind::Additive : DependenceKind::Arbitrary},
+                             fact.uses);
 }
 
 void CallEffects::accumulate(const std::vector<Range>& arguments, bool reads) {
-  auto& fact = writer_.write(arguments[0], {arguments[1]}, Rank::Additive, false);
-  if (reads) fact.uses.push_back({.name = fact.target, .memory = fact.memory, .access = fact.access});
+  auto& fact = writer_.write(arguments[0], {arguments[1]}, DependenceKind::Additive, false);
+  if (reads) fact.uses.push_back({.name = fact.target, .memory = fact.memory, .location_hash = fact.location_hash});
 }
 
 /// Adds one fact for each argument that the function writes; the function reads all its arguments before.
@@ -158,7 +160,7 @@ void CallEffects::apply(const Summary& summary, const std::vector<Range>& given)
         const bool mine = !effect.returns && effect.to == to && effect.to_memory == memory;
         if (!mine || effect.from >= arguments.size() || empty(arguments[to]) || empty(arguments[effect.from])) continue;
         if (uses.empty()) {
-          auto& fact = writer_.write(arguments[to], {}, Rank::Additive, false);
+          auto& fact = writer_.write(arguments[to], {}, DependenceKind::Additive, false);
           fact.memory = fact.memory && memory;
           uses = std::move(fact.uses);
         }
@@ -172,10 +174,11 @@ void CallEffects::apply(const Summary& summary, const std::vector<Range>& given)
 }
 
 void CallEffects::argument(Range range, const Effect& effect, std::vector<Use>& uses) {
-  if (!effect.from_memory) return writer_.expressions().read(range, {.rank = effect.rank}, uses);
+  if (!effect.from_memory) return writer_.expressions().read(range, {.kind = effect.kind}, uses);
   const auto source = writer_.expressions().object(range, uses);
   if (source.found)
-    uses.push_back({.name = source.name, .rank = effect.rank, .memory = source.memory, .access = source.access});
+    uses.push_back(
+        {.name = source.name, .kind = effect.kind, .memory = source.memory, .location_hash = source.location_hash});
 }
 
 void CallEffects::append_arguments(const Call& call, Range statement) {
@@ -186,7 +189,7 @@ void CallEffects::append_arguments(const Call& call, Range statement) {
   const auto target = writer_.target_of(object, address);
   auto& fact = writer_.add(target.name);
   fact.appends = true;
-  writer_.expressions().read(call.arguments, {.rank = Rank::Operand}, fact.uses);
+  writer_.expressions().read(call.arguments, {.kind = DependenceKind::Arbitrary}, fact.uses);
 }
 
 }  // namespace detect

@@ -22,7 +22,7 @@ struct CarriedState {
   std::uint32_t loop = 0;  ///< node
   NameId name = 0;
   int line = 0;
-  Rank rank = Rank::Operand;
+  DependenceKind kind = DependenceKind::Arbitrary;
   bool in_memory = false;
   /// Programs write it at their own places, but read it at other programs' places.
   bool shared_by_programs = false;
@@ -65,12 +65,12 @@ class FunctionFlow {
   struct Edge {
     NameId from;
     NameId to;
-    Rank rank;
+    DependenceKind kind;
     bool address;
     bool from_memory;
     std::uint32_t fact;
-    std::uint32_t term;
-    std::uint32_t factor;
+    std::uint32_t product_id;
+    std::uint32_t factor_id;
     bool of_target;
     /// A kernel computes one from the other; `own`: at the same place, as in y[b] = f(y[b]).
     bool launched;
@@ -85,7 +85,7 @@ class FunctionFlow {
   void find_aliases();
   template <class Join>
   void join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const;
-  void find_owners();
+  void find_divergence();
   [[nodiscard]] bool is_disjoint_region(const Fact& fact) const;
   [[nodiscard]] bool overwrites(NameId name) const;
   [[nodiscard]] NameId root(NameId name) const;
@@ -134,8 +134,8 @@ class FunctionFlow {
   std::vector<std::uint32_t> branch_begin_;
   /// For each node: the names in the header of a branch.
   std::vector<std::vector<NameId>> condition_names_;
-  /// For each name: a bit for each way in which it distinguishes programs (low) or threads (bit 31).
-  std::vector<std::uint32_t> owners_;
+  /// For each name: whether its value varies across threads (bit 31) or blocks (a bit for each axis).
+  std::vector<std::uint32_t> divergence_mask_;
 };
 
 }  // namespace detect

@@ -110,9 +110,9 @@ void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
     for (Position at = range.begin; at < range.end; ++at)
       if (tokens_.is_name(at))
         uses.push_back({.name = names_.id(tokens_.list[at].text),
-                        .rank = Rank::Operand,
+                        .kind = DependenceKind::Arbitrary,
                         .address = place.address,
-                        .decides = place.decides});
+                        .is_select_condition = place.is_select_condition});
     return;
   }
   // c ? a : b, and a if c else b: the condition decides, the values flow.
@@ -126,7 +126,7 @@ void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
     const bool colon = tokens_.is(at, ":") && (question != k_nowhere || tokens_.language == Language::Python);
     if (tokens_.is(at, "?")) {
       Place condition = place;
-      condition.decides = true;
+      condition.is_select_condition = true;
       read_sum({start, at}, condition, uses);
       question = at;
       start = at + 1;
@@ -135,7 +135,7 @@ void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
       start = at + 1;
     } else if (python_else) {
       Place condition = place;
-      condition.decides = true;
+      condition.is_select_condition = true;
       read_sum({start, at}, condition, uses);
       start = at + 1;
     } else {
@@ -157,7 +157,7 @@ void ExpressionReader::read_sum(Range range, Place place, std::vector<Use>& uses
       continue;
     }
     if (token.kind == TokenKind::String || !binary(at, range.begin)) continue;
-    if (mixes(token.text)) place.rank = Rank::Operand;
+    if (mixes(token.text)) place.kind = DependenceKind::Arbitrary;
     const bool ends_term = token.text == "+" || token.text == "-" || mixes(token.text) || token.text == "=";
     if (!ends_term) continue;
     terms.push_back({start, at});
@@ -181,12 +181,13 @@ void ExpressionReader::read_product(Range range, Place place, std::vector<Use>& 
     start = at + 1;
   }
   factors.push_back({start, range.end});
-  if (factors.size() > 1 && place.term == 0) place.term = ++terms_;
+  if (factors.size() > 1 && place.product_id == 0) place.product_id = ++terms_;
   for (std::size_t i = 0; i < factors.size(); ++i) {
     Place inner = place;
     divides = i > 0 && tokens_.is(factors[i].begin - 1, "/");
-    if (factors.size() > 1) inner.rank = std::max(inner.rank, divides || contracts ? Rank::Operand : Rank::Scaled);
-    if (factors.size() > 1 && place.factor == 0) inner.factor = static_cast<std::uint32_t>(i + 1);
+    if (factors.size() > 1)
+      inner.kind = std::max(inner.kind, divides || contracts ? DependenceKind::Arbitrary : DependenceKind::Scaled);
+    if (factors.size() > 1 && place.factor_id == 0) inner.factor_id = static_cast<std::uint32_t>(i + 1);
     read_factor(factors[i], inner, uses);
   }
 }
@@ -240,13 +241,13 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     // A method's object takes part like an argument.
     if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) && !method &&
         call.name != "map_shared_rank") {
-      const Rank rank = passes_through(call.name) ? place.rank : Rank::Operand;
+      const DependenceKind kind = passes_through(call.name) ? place.kind : DependenceKind::Arbitrary;
       uses.push_back({.name = name(first),
-                      .rank = rank,
+                      .kind = kind,
                       .address = place.address,
-                      .term = place.term,
-                      .factor = place.factor,
-                      .decides = place.decides});
+                      .product_id = place.product_id,
+                      .factor_id = place.factor_id,
+                      .is_select_condition = place.is_select_condition});
     }
     read_call(call, place, uses);
     return std::max(after, open + 1);
@@ -255,18 +256,18 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   const auto text = tokens.list[first].text;
   const bool index_of = last != first && (text == "blockIdx" || text == "threadIdx");
   Use use{.name = index_of ? names_.member(names_.id(text), tokens.list[last].text) : name(first),
-          .rank = place.rank,
+          .kind = place.kind,
           .memory = dereferenced,
           .address = place.address,
-          .term = place.term,
-          .factor = place.factor,
-          .decides = place.decides};
+          .product_id = place.product_id,
+          .factor_id = place.factor_id,
+          .is_select_condition = place.is_select_condition};
   const Position index = at;
   const std::size_t first_address = uses.size();
   while (at < end && tokens.is(at, "[")) {
     const Position after = tokens.after_group(at, end);
     Place inner = place;
-    inner.rank = Rank::Operand;
+    inner.kind = DependenceKind::Arbitrary;
     inner.address = true;
     if (after > at + 1) read({at + 1, after - 1}, inner, uses);
     at = after;
@@ -274,8 +275,8 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   }
   if (tokens.language == Language::C && at > index) use.memory = true;
   if (use.memory) {
-    use.access = hash({first, at});
-    use.group = group_from(uses, first_address);
+    use.location_hash = hash({first, at});
+    use.memory_use_id = group_from(uses, first_address);
   }
   uses.push_back(use);
   return at;
@@ -284,7 +285,7 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
 std::uint32_t ExpressionReader::group_from(std::vector<Use>& uses, std::size_t first) {
   ++groups_;
   for (std::size_t i = first; i < uses.size(); ++i)
-    if (uses[i].group == 0) uses[i].group = groups_;
+    if (uses[i].memory_use_id == 0) uses[i].memory_use_id = groups_;
   return groups_;
 }
 
@@ -294,22 +295,22 @@ void ExpressionReader::read_memory(Range pointer, Place place, std::vector<Use>&
   if (!found.found) return;
   const auto group = group_from(uses, first_address);
   uses.push_back({.name = found.name,
-                  .rank = place.rank,
+                  .kind = place.kind,
                   .memory = found.memory,
                   .address = place.address,
-                  .access = found.access,
-                  .term = place.term,
-                  .factor = place.factor,
-                  .group = group,
-                  .decides = place.decides});
+                  .location_hash = found.location_hash,
+                  .product_id = place.product_id,
+                  .factor_id = place.factor_id,
+                  .memory_use_id = group,
+                  .is_select_condition = place.is_select_condition});
 }
 
 ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses, int depth) {
   Object result;
   const bool address_of = tokens_.is(range.begin, "&");
   std::vector<Use> inside;
-  read({range.begin + (address_of ? 1U : 0U), range.end}, {.rank = Rank::Operand, .address = true, .depth = depth},
-       inside);
+  read({range.begin + (address_of ? 1U : 0U), range.end},
+       {.kind = DependenceKind::Arbitrary, .address = true, .depth = depth}, inside);
   // Index expressions may precede their object, which is the first name of the text.
   Position at = range.begin;
   while (at < range.end && (!tokens_.is_name(at) || tokens_.is(at + 1, "(") || tokens_.is(at + 1, "<") ||
@@ -320,11 +321,11 @@ ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>&
   result.found = true;
   result.name = name(at);
   result.memory = !(address_of && !tokens_.is(at + 1, "["));
-  result.access = hash(range);
+  result.location_hash = hash(range);
   for (auto use : inside) {
     use.memory = false;
     use.address = true;
-    use.group = 0;  // all of them choose this place
+    use.memory_use_id = 0;  // all of them choose this place
     address_uses.push_back(use);
   }
   return result;
@@ -335,11 +336,11 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
   const bool own = is_own_call(call);
   if (own || lambda(call) != nullptr) {  // its statements are read elsewhere, and its value has a name
     uses.push_back({.name = own ? k_return : names_.id(call.name),
-                    .rank = place.rank,
+                    .kind = place.kind,
                     .address = place.address,
-                    .term = place.term,
-                    .factor = place.factor,
-                    .decides = place.decides});
+                    .product_id = place.product_id,
+                    .factor_id = place.factor_id,
+                    .is_select_condition = place.is_select_condition});
     return;
   }
   const auto known = summaries_.find(call.name);
@@ -347,7 +348,7 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
     return read_summary(known->second, arguments_of(tokens_, call, known->second.method), place, uses);
   const auto arguments = split_tokens(tokens_, call.arguments, ",");
   Place strong = place;
-  strong.rank = Rank::Operand;
+  strong.kind = DependenceKind::Arbitrary;
   if (loads(call.name) || (qualified && (call.name == "load" || call.name.substr(0, 7) == "atomic_"))) {
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       if (i == 0) read_memory(arguments[i], place, uses);
@@ -359,31 +360,31 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
   const bool dot = multiplies_matrices(call.name);
   const bool linear = call.name == "sum" && qualified;
   const std::size_t first_use = uses.size();
-  if ((fused || dot) && place.term == 0) place.term = ++terms_;
+  if ((fused || dot) && place.product_id == 0) place.product_id = ++terms_;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     auto argument = arguments[i];
     const bool named = tokens_.is_name(argument.begin) && tokens_.is(argument.begin + 1, "=");
     const bool sum = (i == 2 && (dot || fused) && !named) || (named && tokens_.is(argument.begin, "acc"));
     if (named) argument.begin += 2;
     Place inner = passes_through(call.name) || sum || linear ? place : strong;
-    if (is_exponent(call.name)) inner.rank = std::max(place.rank, Rank::Exponent);
-    if (call.name == "where" && i == 0) inner.decides = true;
+    if (is_exponent(call.name)) inner.kind = std::max(place.kind, DependenceKind::Exponent);
+    if (call.name == "where" && i == 0) inner.is_select_condition = true;
     if (dot && !sum) {
-      inner.term = place.term;
-      inner.factor = static_cast<std::uint32_t>(i + 1);
+      inner.product_id = place.product_id;
+      inner.factor_id = static_cast<std::uint32_t>(i + 1);
     }
-    if (dot && sum) inner.term = inner.factor = 0;
+    if (dot && sum) inner.product_id = inner.factor_id = 0;
     if (fused) {
       inner = place;
-      inner.rank = std::max(place.rank, sum ? Rank::Additive : Rank::Scaled);
-      inner.factor = static_cast<std::uint32_t>(i + 1);
-      if (sum) inner.term = inner.factor = 0;
+      inner.kind = std::max(place.kind, sum ? DependenceKind::Additive : DependenceKind::Scaled);
+      inner.factor_id = static_cast<std::uint32_t>(i + 1);
+      if (sum) inner.product_id = inner.factor_id = 0;
     }
     read(argument, inner, uses);
   }
   // A sum of products mixes the elements of its factors.
   for (std::size_t i = first_use; linear && i < uses.size(); ++i)
-    if (uses[i].rank == Rank::Scaled && !uses[i].address) uses[i].rank = Rank::Operand;
+    if (uses[i].kind == DependenceKind::Scaled && !uses[i].address) uses[i].kind = DependenceKind::Arbitrary;
 }
 
 void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, Place place,
@@ -396,11 +397,11 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
     for (const auto& effect : summary.effects)
       if (effect.returns && effect.from == i &&
           (strongest == nullptr ||
-           std::pair(effect.from_memory, effect.rank) > std::pair(strongest->from_memory, strongest->rank)))
+           std::pair(effect.from_memory, effect.kind) > std::pair(strongest->from_memory, strongest->kind)))
         strongest = &effect;
     if (strongest == nullptr) continue;
     Place inner = place;
-    inner.rank = std::max(place.rank, strongest->rank);
+    inner.kind = std::max(place.kind, strongest->kind);
     if (strongest->from_memory)
       read_memory(arguments[i], inner, uses);
     else

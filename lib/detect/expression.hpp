@@ -15,12 +15,12 @@ namespace detect {
 
 /// The role of an expression inside a larger one.
 struct Place {
-  Rank rank = Rank::Additive;
+  DependenceKind kind = DependenceKind::Additive;
   bool address = false;
-  std::uint32_t term = 0;
-  std::uint32_t factor = 0;
+  std::uint32_t product_id = 0;
+  std::uint32_t factor_id = 0;
   int depth = 0;
-  bool decides = false;
+  bool is_select_condition = false;
 };
 
 /// Reads expressions of one function.
@@ -36,7 +36,7 @@ class ExpressionReader {
     bool found = false;
     NameId name = 0;
     bool memory = true;
-    std::uint64_t access = 0;
+    std::uint64_t location_hash = 0;
   };
   Object object(Range range, std::vector<Use>& address_uses, int depth = 0);
   /// Makes `name` another name of the place that `range` leads to: float& s = state[j].

@@ -7,9 +7,9 @@ inline namespace v0 {
 namespace detect {
 namespace {
 
-Rank compound_rank(std::string_view operation) {
-  if (operation == "=" || operation == "+=" || operation == "-=") return Rank::Additive;
-  return operation == "*=" ? Rank::Scaled : Rank::Operand;
+DependenceKind compound_kind(std::string_view operation) {
+  if (operation == "=" || operation == "+=" || operation == "-=") return DependenceKind::Additive;
+  return operation == "*=" ? DependenceKind::Scaled : DependenceKind::Arbitrary;
 }
 
 /// now ^ 1, step & 1, step % 2
@@ -36,17 +36,17 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
   for (auto& use : address) use.of_target = true;
   auto& fact = add(target.name);
   fact.memory = target.memory;
-  fact.access = target.access;
+  fact.location_hash = target.location_hash;
   fact.value = right;
   fact.partial = expressions_.names_member(left);
   fact.alternates = fact.memory && is_alternating_place(tokens_, left);
   fact.uses = std::move(address);
-  expressions_.read(right, {.rank = compound_rank(operation)}, fact.uses);
+  expressions_.read(right, {.kind = compound_kind(operation)}, fact.uses);
   if (operation != "=") {
-    Rank own = Rank::Operand;
-    if (operation == "+=" || operation == "-=") own = Rank::Additive;
-    if (operation == "*=" || operation == "/=") own = Rank::Scaled;
-    fact.uses.push_back({.name = fact.target, .rank = own, .memory = fact.memory, .access = fact.access});
+    DependenceKind own = DependenceKind::Arbitrary;
+    if (operation == "+=" || operation == "-=") own = DependenceKind::Additive;
+    if (operation == "*=" || operation == "/=") own = DependenceKind::Scaled;
+    fact.uses.push_back({.name = fact.target, .kind = own, .memory = fact.memory, .location_hash = fact.location_hash});
   }
   return fact;
 }
@@ -82,7 +82,7 @@ ExpressionReader::Object FactWriter::pointed(Range range, std::vector<Use>& addr
   return target;
 }
 
-Fact& FactWriter::write(Range pointer, const std::vector<Range>& values, Rank rank, bool from_memory) {
+Fact& FactWriter::write(Range pointer, const std::vector<Range>& values, DependenceKind kind, bool from_memory) {
   std::vector<Use> uses;
   const auto target = pointed(pointer, uses);
   if (holds_value(pointer)) uses.clear();
@@ -91,14 +91,15 @@ Fact& FactWriter::write(Range pointer, const std::vector<Range>& values, Rank ra
     if (from_memory) {
       const auto source = expressions_.object(value, uses);
       if (source.found)
-        uses.push_back({.name = source.name, .rank = rank, .memory = source.memory, .access = source.access});
+        uses.push_back(
+            {.name = source.name, .kind = kind, .memory = source.memory, .location_hash = source.location_hash});
     } else {
-      expressions_.read(value, {.rank = rank}, uses);
+      expressions_.read(value, {.kind = kind}, uses);
     }
   }
   auto& fact = add(target.name);
   fact.memory = target.memory && !holds_value(pointer);
-  fact.access = target.access;
+  fact.location_hash = target.location_hash;
   fact.uses = std::move(uses);
   return fact;
 }

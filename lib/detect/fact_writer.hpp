@@ -25,7 +25,7 @@ class FactWriter {
   /// Adds `left` operation `right`, with an operation such as = or +=.
   Fact& assign(Range left, std::string_view operation, Range right);
   /// Writes `values` to the target of `pointer`, or, with `from_memory`, the memory that they point to.
-  Fact& write(Range pointer, const std::vector<Range>& values, Rank rank, bool from_memory);
+  Fact& write(Range pointer, const std::vector<Range>& values, DependenceKind kind, bool from_memory);
   /// Exchanges two pointers or values.
   void swap(Range first, Range second);
   /// The target on the left of an assignment, with the uses that choose the place.

@@ -83,7 +83,7 @@ class FactReader {
     for (Position at = header.begin; at < in; ++at) {
       if (!tokens_.is_name(at)) continue;
       auto& fact = writer_.add(writer_.id(at));
-      writer_.expressions().read(shares.next(), {.rank = Rank::Operand}, fact.uses);
+      writer_.expressions().read(shares.next(), {.kind = DependenceKind::Arbitrary}, fact.uses);
     }
   }
 

@@ -16,12 +16,12 @@ namespace kernelgen {
 inline namespace v0 {
 namespace detect {
 
-/// The strength of one value's contribution to another one. Ordered: a path is as strong as its strongest step.
-enum class Rank : std::uint8_t {
-  Additive,  ///< copied, added, selected: acc + x, max(acc, x), dot(a, b, acc)
-  Scaled,    ///< multiplied by something: a * h + b
-  Exponent,  ///< through exp or log, element by element: exp(m - top), log(l)
-  Operand,   ///< any other way: tanh(h), dot(h, w), table[h]
+/// How one value depends on another one. Ordered: along a path of several steps, the largest kind counts.
+enum class DependenceKind : std::uint8_t {
+  Additive,   ///< copied, added, selected: acc + x, max(acc, x), dot(a, b, acc)
+  Scaled,     ///< multiplied by something: a * h + b
+  Exponent,   ///< through exp or log, element by element: exp(m - top), log(l)
+  Arbitrary,  ///< any other way: tanh(h), dot(h, w), table[h]
 };
 
 using NameId = std::uint32_t;
@@ -69,22 +69,22 @@ class Names {
 /// A name in an expression.
 struct Use {
   NameId name = 0;
-  Rank rank = Rank::Additive;
+  DependenceKind kind = DependenceKind::Additive;
   /// The use is of the memory that the name points to.
   bool memory = false;
   /// The use only chooses the place that is read or written.
   bool address = false;
   /// With `address`: it chooses the place that the fact writes, not one that it reads.
   bool of_target = false;
-  /// Identifies the place: equal texts have equal numbers. 0 when not memory.
-  std::uint64_t access = 0;
-  /// Uses in one product share `term` and differ in `factor`; 0: no product.
-  std::uint32_t term = 0;
-  std::uint32_t factor = 0;
+  /// A hash of the place: equal texts have equal numbers. 0 when not memory.
+  std::uint64_t location_hash = 0;
+  /// Uses in one product share `product_id` and differ in `factor_id`; 0: no product.
+  std::uint32_t product_id = 0;
+  std::uint32_t factor_id = 0;
   /// A memory use and the address uses that choose its place share a number; 0: none.
-  std::uint32_t group = 0;
+  std::uint32_t memory_use_id = 0;
   /// The use only decides which of several values is taken: the condition of c ? a : b.
-  bool decides = false;
+  bool is_select_condition = false;
   /// The use goes through a kernel that the host launches here.
   bool launched = false;
 };
@@ -93,9 +93,9 @@ struct Use {
 struct Fact {
   std::uint32_t node = 0;
   NameId target = 0;
-  /// The fact writes the memory that the target points to, at `access`.
+  /// The fact writes the memory that the target points to, at `location_hash`.
   bool memory = false;
-  std::uint64_t access = 0;
+  std::uint64_t location_hash = 0;
   /// The fact declares the target.
   bool declares = false;
   /// The fact exchanges two pointers or values.
@@ -118,7 +118,7 @@ struct Effect {
   bool returns = false;
   std::size_t to = 0;
   bool to_memory = false;
-  Rank rank = Rank::Operand;
+  DependenceKind kind = DependenceKind::Arbitrary;
 };
 
 /// The effects of a function that its callers see.

@@ -90,7 +90,7 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
   find_conditions();
   find_aliases();
   if (side_ == Side::Device) find_places();
-  find_owners();
+  find_divergence();
 }
 
 void FunctionFlow::find_conditions() {
@@ -115,13 +115,14 @@ NameId FunctionFlow::root(NameId name) const {
 /// Joins a pointer with its sources: p = q + n, p = odd ? q : r, and a pointer from a table with the table.
 template <class Join>
 void FunctionFlow::join_sources(const Fact& fact, const std::vector<bool>& pointer, Join join) const {
-  const bool chosen =
-      std::any_of(fact.uses.begin(), fact.uses.end(), [](const Use& use) { return use.decides && !use.address; });
+  const bool chosen = std::any_of(fact.uses.begin(), fact.uses.end(),
+                                  [](const Use& use) { return use.is_select_condition && !use.address; });
   // p += n only moves the pointer.
   bool first =
       std::none_of(fact.uses.begin(), fact.uses.end(), [&](const Use& use) { return use.name == fact.target; });
   for (const auto& use : fact.uses) {
-    if (use.address || use.decides || use.rank != Rank::Additive || use.name == fact.target) continue;
+    if (use.address || use.is_select_condition || use.kind != DependenceKind::Additive || use.name == fact.target)
+      continue;
     if (pointer[use.name] || fact.swaps || chosen || first) join(fact.target, use.name);
     const bool only = first && !pointer[use.name] && !fact.swaps && !chosen;
     first = false;
@@ -167,8 +168,8 @@ bool FunctionFlow::is_disjoint_region(const Fact& fact) const {
                       [&](const Use& use) { return !use.address && given_.count(use.name) != 0; });
 }
 
-void FunctionFlow::find_owners() {
-  owners_.assign(count_, 0);
+void FunctionFlow::find_divergence() {
+  divergence_mask_.assign(count_, 0);
   std::uint32_t next = 1;
   const auto fresh = [&next] {
     const std::uint32_t bit = next;
@@ -179,13 +180,13 @@ void FunctionFlow::find_owners() {
   for (NameId name = 0; name < count_; ++name) {
     const auto text = names_.text(name);
     const auto starts = [&](std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; };
-    if (starts("hipBlockIdx_")) owners_[name] = fresh();
-    if (starts("hipThreadIdx_")) owners_[name] = k_thread_bit;
+    if (starts("hipBlockIdx_")) divergence_mask_[name] = fresh();
+    if (starts("hipThreadIdx_")) divergence_mask_[name] = k_thread_bit;
   }
   if (const auto block = names_.find("blockIdx"))
-    for (const auto axis : names_.parts(*block)) owners_[axis] = fresh();
+    for (const auto axis : names_.parts(*block)) divergence_mask_[axis] = fresh();
   if (const auto thread = names_.find("threadIdx"))
-    for (const auto axis : names_.parts(*thread)) owners_[axis] = k_thread_bit;
+    for (const auto axis : names_.parts(*thread)) divergence_mask_[axis] = k_thread_bit;
   std::unordered_set<std::string_view> grids;
   for (const auto& fact : facts_)
     if (!fact.memory && fact.declares && function_.tokens->language == Language::C &&
@@ -209,13 +210,14 @@ void FunctionFlow::find_owners() {
     if (fact.memory) continue;
     std::uint32_t mask = 0;
     for (const auto& use : fact.uses) {
-      const auto owner = owners_[use.name];
+      const auto divergence = divergence_mask_[use.name];
       // pid // n and pid % n are two ways to distinguish programs.
-      if (!use.memory && owner != 0 && use.name != fact.target)
-        mask |= use.rank == Rank::Operand && !use.address ? (fresh() | (owner & k_thread_bit)) : owner;
+      if (!use.memory && divergence != 0 && use.name != fact.target)
+        mask |= use.kind == DependenceKind::Arbitrary && !use.address ? (fresh() | (divergence & k_thread_bit))
+                                                                      : divergence;
     }
     if (asks_for_program(fact.node)) mask |= fresh();
-    owners_[fact.target] |= mask;
+    divergence_mask_[fact.target] |= mask;
   }
 }
 
@@ -274,12 +276,13 @@ void FunctionFlow::add_edges(std::uint32_t index, const Regions& regions, std::v
     for (const auto name : condition_names_[branch]) decide(name, node(name, false));
   for (const auto& use : fact.uses) {
     const NameId from = node(use.name, use.memory);
-    if (use.decides) {
+    if (use.is_select_condition) {
       decide(use.name, from);
       continue;
     }
-    edges.push_back({from, target, use.rank, use.address, use.memory, index, use.term, use.factor, use.of_target,
-                     use.launched, use.access != 0 && use.access == fact.access, fact.partial && side_ == Side::Host});
+    edges.push_back({from, target, use.kind, use.address, use.memory, index, use.product_id, use.factor_id,
+                     use.of_target, use.launched, use.location_hash != 0 && use.location_hash == fact.location_hash,
+                     fact.partial && side_ == Side::Host});
   }
 }
 
@@ -314,7 +317,7 @@ bool FunctionFlow::has_side_effects() const {
   return std::any_of(facts_.begin(), facts_.end(), [&](const Fact& fact) { return !own[fact.target]; });
 }
 
-/// For each node, how strongly it depends on those in the queue, which may depend on themselves: 1 + rank, or 0.
+/// For each node, how strongly it depends on those in the queue, which may depend on themselves: 1 + kind, or 0.
 /// `edges` are sorted by their sources.
 std::vector<std::uint8_t> FunctionFlow::reached_from(std::vector<NameId> queue, const std::vector<Edge>& edges) const {
   std::vector<std::uint8_t> reached(2 * count_, 0);
@@ -325,9 +328,9 @@ std::vector<std::uint8_t> FunctionFlow::reached_from(std::vector<NameId> queue, 
     auto edge = std::lower_bound(edges.begin(), edges.end(), at, [](const Edge& e, NameId n) { return e.from < n; });
     for (; edge != edges.end() && edge->from == at; ++edge) {
       if (edge->address && edge->to != k_return) continue;
-      const auto rank = std::max<std::uint8_t>(before, static_cast<std::uint8_t>(1 + static_cast<int>(edge->rank)));
-      if (reached[edge->to] >= rank) continue;
-      reached[edge->to] = rank;
+      const auto kind = std::max<std::uint8_t>(before, static_cast<std::uint8_t>(1 + static_cast<int>(edge->kind)));
+      if (reached[edge->to] >= kind) continue;
+      reached[edge->to] = kind;
       queue.push_back(edge->to);
     }
   }
@@ -339,7 +342,7 @@ std::vector<std::uint8_t> FunctionFlow::reached_from(std::vector<NameId> queue, 
 void FunctionFlow::add_object_effects(const std::vector<Edge>& edges, Summary& summary) const {
   constexpr std::size_t k_max_edges = 2000;  // times as many members
   if (edges.size() > k_max_edges) return;
-  std::array<std::uint8_t, 4> ranks{};  // by from_memory, to_memory
+  std::array<std::uint8_t, 4> kinds{};  // by from_memory, to_memory
   std::unordered_set<NameId> changed;
   for (const auto& fact : facts_) changed.insert(node_of(fact.target, fact.memory));
   for (const auto member : parameters_.front()) {
@@ -350,16 +353,16 @@ void FunctionFlow::add_object_effects(const std::vector<Edge>& edges, Summary& s
         for (const bool to_memory : {false, true}) {
           const NameId to = node_of(other, to_memory);
           if (changed.count(to) == 0 || (to != from && reached[from] != 0)) continue;
-          auto& rank = ranks[(from_memory ? 2U : 0U) + (to_memory ? 1U : 0U)];
-          rank = std::max(rank, reached[to]);
+          auto& kind = kinds[(from_memory ? 2U : 0U) + (to_memory ? 1U : 0U)];
+          kind = std::max(kind, reached[to]);
         }
       }
     }
   }
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    if (ranks[i] != 0)
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    if (kinds[i] != 0)
       summary.effects.push_back(
-          {.from_memory = i > 1, .to_memory = i % 2 == 1, .rank = static_cast<Rank>(ranks[i] - 1)});
+          {.from_memory = i > 1, .to_memory = i % 2 == 1, .kind = static_cast<DependenceKind>(kinds[i] - 1)});
 }
 
 Summary FunctionFlow::summarize() const {
@@ -387,7 +390,7 @@ Summary FunctionFlow::summarize() const {
         if (reached[node] == 0 || summary.effects.size() >= k_max_effects) return;
         effect.from = i;
         effect.from_memory = memory;
-        effect.rank = static_cast<Rank>(reached[node] - 1);
+        effect.kind = static_cast<DependenceKind>(reached[node] - 1);
         summary.effects.push_back(effect);
       };
       add(k_return, {.returns = true});

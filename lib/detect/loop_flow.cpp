@@ -67,11 +67,12 @@ class LoopFlow : private LoopGraph {
       carried = true;
     }
     if (!carried) return std::nullopt;
-    state.rank = rank_of(component);
-    if (state.rank == Rank::Scaled && contracts(component)) state.rank = Rank::Operand;
+    state.kind = kind_of(component);
+    if (state.kind == DependenceKind::Scaled && contracts(component)) state.kind = DependenceKind::Arbitrary;
     if (!written_each_step(component)) {
-      const bool recurs =
-          state.rank == Rank::Operand ? !passes_layers(component) : state.rank == Rank::Scaled && decays(component);
+      const bool recurs = state.kind == DependenceKind::Arbitrary
+                              ? !passes_layers(component)
+                              : state.kind == DependenceKind::Scaled && decays(component);
       if (!recurs) return std::nullopt;
     }
     describe(component, state);
@@ -88,23 +89,23 @@ class LoopFlow : private LoopGraph {
     return ids_[value] - static_cast<NameId>(flow_.count_);
   }
 
-  [[nodiscard]] Rank rank_of(std::uint32_t component) const {
-    Rank rank = Rank::Additive;
+  [[nodiscard]] DependenceKind kind_of(std::uint32_t component) const {
+    DependenceKind kind = DependenceKind::Additive;
     std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> products;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
       if (component_[edge.from] != component || edge.of_target) continue;
-      rank = std::max(rank, edge.rank);
-      if (edge.term != 0) products.emplace_back(edge.fact, edge.term, edge.factor);
+      kind = std::max(kind, edge.kind);
+      if (edge.product_id != 0) products.emplace_back(edge.fact, edge.product_id, edge.factor_id);
     }
     // A product of the state with itself is not linear.
     std::sort(products.begin(), products.end());
     for (std::size_t i = 1; i < products.size(); ++i) {
       const auto& [fact, term, factor] = products[i];
       const auto& [fact_before, term_before, factor_before] = products[i - 1];
-      if (fact == fact_before && term == term_before && factor != factor_before) rank = Rank::Operand;
+      if (fact == fact_before && term == term_before && factor != factor_before) kind = DependenceKind::Arbitrary;
     }
-    return rank;
+    return kind;
   }
 
   /// Whether elements are made of products of other elements, as in h = W h: more than a sum that is rescaled in place.
@@ -112,7 +113,8 @@ class LoopFlow : private LoopGraph {
     std::unordered_map<std::uint32_t, bool> known;
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (edge.rank != Rank::Scaled || !is_memory(edge.from) || component_[edge.from] != component) return false;
+      if (edge.kind != DependenceKind::Scaled || !is_memory(edge.from) || component_[edge.from] != component)
+        return false;
       const auto [entry, added] = known.try_emplace(edge.from, false);
       if (added) entry->second = carries_memory(edge.from) && !reads_where_written(edge.from);
       return entry->second;
@@ -123,11 +125,11 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] bool reads_where_written(std::uint32_t value) const {
     const auto& places = places_[value];
     if (places.writers.empty()) return false;
-    const auto place = flow_.facts_[places.writers.front()].access;
+    const auto place = flow_.facts_[places.writers.front()].location_hash;
     return std::all_of(places.reads.begin(), places.reads.end(),
                        [&](const auto& read) { return read.second == place; }) &&
            std::all_of(places.writers.begin(), places.writers.end(),
-                       [&](std::uint32_t i) { return flow_.facts_[i].access == place; });
+                       [&](std::uint32_t i) { return flow_.facts_[i].location_hash == place; });
   }
 
   /// A sum is a scan, not a reduction, when each step stores its value at a place of its own.
@@ -219,8 +221,8 @@ class LoopFlow : private LoopGraph {
       const auto& fact = flow_.facts_[index];
       const auto varying = varying_groups(fact);
       for (const auto& use : fact.uses)
-        if (use.term != 0 && !use.address && !use.decides && wanted(use, varying))
-          products[product(index, use.term)].add(use.factor);
+        if (use.product_id != 0 && !use.address && !use.is_select_condition && wanted(use, varying))
+          products[product(index, use.product_id)].add(use.factor_id);
     }
     return products;
   }
@@ -229,7 +231,7 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] std::unordered_set<std::uint32_t> varying_groups(const Fact& fact) const {
     std::unordered_set<std::uint32_t> groups;
     for (const auto& use : fact.uses)
-      if (use.address && use.group != 0 && induction_[local(node_of(use))]) groups.insert(use.group);
+      if (use.address && use.memory_use_id != 0 && induction_[local(node_of(use))]) groups.insert(use.memory_use_id);
     return groups;
   }
 
@@ -242,10 +244,11 @@ class LoopFlow : private LoopGraph {
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
       if (component_[edge.from] != component) continue;
-      if (edge.term != 0) own.insert(product(edge.fact, edge.term));
-      if (edge.rank != Rank::Scaled) continue;
-      const auto factors = rescaled.find(product(edge.fact, edge.term));
-      if (edge.term == 0 || (factors != rescaled.end() && factors->second.has_other_than(edge.factor))) return false;
+      if (edge.product_id != 0) own.insert(product(edge.fact, edge.product_id));
+      if (edge.kind != DependenceKind::Scaled) continue;
+      const auto factors = rescaled.find(product(edge.fact, edge.product_id));
+      if (edge.product_id == 0 || (factors != rescaled.end() && factors->second.has_other_than(edge.factor_id)))
+        return false;
       scaled = true;
     }
     if (!scaled) return false;
@@ -255,8 +258,8 @@ class LoopFlow : private LoopGraph {
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
       if (component_[edge.from] == component || edge.address || !(edge.from_memory || data_[edge.from])) return false;
-      if (edge.term == 0) return gated;
-      return own.count(product(edge.fact, edge.term)) == 0;
+      if (edge.product_id == 0) return gated;
+      return own.count(product(edge.fact, edge.product_id)) == 0;
     });
   }
 
@@ -264,7 +267,8 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] bool varies(const Use& use, const std::unordered_set<std::uint32_t>& groups) const {
     if (!use.memory) return induction_[local(node_of(use))];
     const auto pointer = node_of(use.name, false);
-    return groups.count(use.group) != 0 || (occurs(pointer) && pointer != node_of(use) && induction_[local(pointer)]);
+    return groups.count(use.memory_use_id) != 0 ||
+           (occurs(pointer) && pointer != node_of(use) && induction_[local(pointer)]);
   }
 
   /// Whether a product of the state has a factor that depends on the iteration.
@@ -274,9 +278,9 @@ class LoopFlow : private LoopGraph {
     });
     return std::any_of(incoming_[component].begin(), incoming_[component].end(), [&](std::uint32_t i) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] != component || edge.term == 0) return false;
-      const auto found = factors.find(product(edge.fact, edge.term));
-      return found != factors.end() && found->second.has_other_than(edge.factor);
+      if (component_[edge.from] != component || edge.product_id == 0) return false;
+      const auto found = factors.find(product(edge.fact, edge.product_id));
+      return found != factors.end() && found->second.has_other_than(edge.factor_id);
     });
   }
 
@@ -290,12 +294,12 @@ class LoopFlow : private LoopGraph {
     bool weights = false;
     for (const auto i : incoming_[component]) {
       const auto& edge = edges_[i];
-      if (component_[edge.from] != component || edge.address || edge.term == 0) continue;
-      const auto key = product(edge.fact, edge.term);
+      if (component_[edge.from] != component || edge.address || edge.product_id == 0) continue;
+      const auto key = product(edge.fact, edge.product_id);
       const auto kept = same.find(key);
-      if (kept != same.end() && kept->second.has_other_than(edge.factor)) return false;
+      if (kept != same.end() && kept->second.has_other_than(edge.factor_id)) return false;
       const auto changed = other.find(key);
-      weights = weights || (changed != other.end() && changed->second.has_other_than(edge.factor));
+      weights = weights || (changed != other.end() && changed->second.has_other_than(edge.factor_id));
     }
     return weights;
   }
@@ -304,7 +308,8 @@ class LoopFlow : private LoopGraph {
   [[nodiscard]] std::unordered_map<std::uint32_t, std::uint32_t> owners_by_group(const Fact& fact) const {
     std::unordered_map<std::uint32_t, std::uint32_t> masks;
     for (const auto& use : fact.uses)
-      if (use.address && !use.memory && use.group != 0) masks[use.group] |= flow_.owners_[use.name];
+      if (use.address && !use.memory && use.memory_use_id != 0)
+        masks[use.memory_use_id] |= flow_.divergence_mask_[use.name];
     return masks;
   }
 
@@ -319,13 +324,13 @@ class LoopFlow : private LoopGraph {
       for (const auto& use : fact.uses) {
         if (use.name == state.name && !use.address && state.line == 0) state.line = line_of(fact);
         if (!use.memory || use.address || component_[local(memory_of(use.name))] != component) continue;
-        const auto mask = masks.find(use.group);
-        always_read &= (mask == masks.end() ? 0 : mask->second) | flow_.owners_[use.name];
+        const auto mask = masks.find(use.memory_use_id);
+        always_read &= (mask == masks.end() ? 0 : mask->second) | flow_.divergence_mask_[use.name];
         reads = true;
       }
       if (!fact.memory || component_[local(memory_of(fact.target))] != component) continue;
       for (const auto& use : fact.uses)
-        if (use.of_target && use.address && !use.memory) written |= flow_.owners_[use.name];
+        if (use.of_target && use.address && !use.memory) written |= flow_.divergence_mask_[use.name];
     }
     if (state.line == 0) state.line = flow_.function_.nodes[loop_].line;
     constexpr std::uint32_t k_programs = 0x7FFFFFFFU;
@@ -353,8 +358,8 @@ class LoopFlow : private LoopGraph {
       if (nodes[fact.node].kind == NodeKind::Loop && !flow_.is_short(fact.node)) {
         if (open.empty() || open.back().node != fact.node) open.push_back({fact.node, false});
         auto& inner = open.back();
-        inner.split = inner.split || flow_.owners_[fact.target] != 0;
-        for (const auto& use : fact.uses) inner.split = inner.split || flow_.owners_[use.name] != 0;
+        inner.split = inner.split || flow_.divergence_mask_[fact.target] != 0;
+        for (const auto& use : fact.uses) inner.split = inner.split || flow_.divergence_mask_[use.name] != 0;
       }
       if (!fact.memory || component_[local(memory_of(fact.target))] != component) continue;
       for (const auto& inner : open) {
@@ -378,10 +383,10 @@ class LoopFlow : private LoopGraph {
       const auto& fact = *at;
       std::unordered_set<std::uint32_t> chosen;
       for (const auto& use : fact.uses)
-        if (use.address && use.group != 0 && counted[local(node_of(use))]) chosen.insert(use.group);
+        if (use.address && use.memory_use_id != 0 && counted[local(node_of(use))]) chosen.insert(use.memory_use_id);
       for (const auto& use : fact.uses) {
         if (!use.memory || use.address || component_[local(node_of(use))] != component) continue;
-        if (chosen.count(use.group) == 0) return false;
+        if (chosen.count(use.memory_use_id) == 0) return false;
         reads = true;
       }
     }

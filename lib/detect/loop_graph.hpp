@@ -58,7 +58,7 @@ class LoopGraph {
     for (auto i = first_; i < end_; ++i) {
       add_value(node_of(flow_.facts_[i]));
       for (const auto& use : flow_.facts_[i].uses)
-        if (use.decides) add_value(node_of(use));  // has no edge, and may have no decision
+        if (use.is_select_condition) add_value(node_of(use));  // has no edge, and may have no decision
     }
     std::sort(ids_.begin(), ids_.end());
     for (NameId i = 0; i < ids_.size(); ++i) flow_.numbers_[ids_[i]] = i;
@@ -102,7 +102,7 @@ class LoopGraph {
       const auto& fact = flow_.facts_[i];
       if (!inside(fact)) continue;
       for (const auto& use : fact.uses) {
-        if (use.decides) continue;
+        if (use.is_select_condition) continue;
         const auto defined = defined_until.find(use.memory ? memory_name(use.name) : use.name);
         if (defined != defined_until.end() && fact.node < defined->second) continue;
         exposed_[local(node_of(use))] = true;
@@ -246,7 +246,7 @@ class LoopGraph {
     const auto& places = places_[value];
     std::vector<std::uint64_t> written;
     for (const auto index : places.writers) {
-      written.push_back(flow_.facts_[index].access);
+      written.push_back(flow_.facts_[index].location_hash);
       if (!chosen_by_iteration(flow_.facts_[index])) return true;
     }
     std::sort(written.begin(), written.end());
@@ -266,7 +266,7 @@ class LoopGraph {
       if (!inside(fact)) continue;
       const auto target = local(node_of(fact));
       for (const auto& use : fact.uses)
-        if (use.memory) places_[local(memory_of(use.name))].reads.emplace_back(target, use.access);
+        if (use.memory) places_[local(memory_of(use.name))].reads.emplace_back(target, use.location_hash);
       if (fact.memory) places_[target].writers.push_back(i);
     }
   }
