@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
   for (const auto& checked : record->cases)
     for (const auto& output : checked.outputs)
       std::cout << "  " << checked.distribution << " call " << checked.call << ' ' << output.output << ": "
-                << output.max_scaled << " of the allowed error\n";
+                << output.max_error_ratio << " of the allowed error\n";
   if (record->timing && !record->timing->candidate_ns.empty()) {
     const auto& samples = record->timing->candidate_ns;
     const auto [fastest, slowest] = std::minmax_element(samples.begin(), samples.end());

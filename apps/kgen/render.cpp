@@ -130,10 +130,10 @@ std::string error_line(const EvaluationRecord& record) {
   const OutputError* worst = nullptr;
   for (const auto& checked : record.cases)
     for (const auto& output : checked.outputs)
-      if (worst == nullptr || output.max_scaled > worst->max_scaled) worst = &output;
+      if (worst == nullptr || output.max_error_ratio > worst->max_error_ratio) worst = &output;
   if (worst == nullptr) return {};
   return fmt::format("{}: {:.3g} absolute, {:.3g} of what is allowed (rtol {:g}, atol {:g})", worst->output,
-                     worst->max_abs, worst->max_scaled, record.tolerance.rtol, record.tolerance.atol);
+                     worst->max_abs, worst->max_error_ratio, record.tolerance.rtol, record.tolerance.atol);
 }
 
 /// The class of the error, if it says more than the verdict; docs/errors.md lists the classes.

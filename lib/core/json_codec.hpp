@@ -39,9 +39,9 @@ BOOST_DESCRIBE_STRUCT(KernelResources, (),
 BOOST_DESCRIBE_STRUCT(CompileReport, (),
                       (command, diagnostics, log, log_truncated, duration, cache, isolation, kernels))
 BOOST_DESCRIBE_STRUCT(Outcome, (), (kind, detail, message))
-BOOST_DESCRIBE_STRUCT(Tolerance, (), (rtol, atol, float64_multiple, standard))
+BOOST_DESCRIBE_STRUCT(Tolerance, (), (rtol, atol, max_rms_error_multiple, standard))
 BOOST_DESCRIBE_STRUCT(OutputError, (),
-                      (output, max_abs, mean_abs, max_scaled, float64_error, reference_float64_error,
+                      (output, max_abs, mean_abs, max_error_ratio, rms_error_vs_float64, reference_rms_error_vs_float64,
                        kernelbench_allclose))
 BOOST_DESCRIBE_STRUCT(CaseResult, (), (distribution, seed, weight_set, call, outcome, outputs))
 BOOST_DESCRIBE_STRUCT(WeightReport, (), (by_content, by_name, by_declaration, unmapped))
@@ -115,6 +115,12 @@ struct FormerName {
 };
 template <class T>
 inline constexpr std::array<FormerName, 0> k_former_names{};
+template <>
+inline constexpr auto k_former_names<Tolerance> = std::array{FormerName{"max_rms_error_multiple", "float64_multiple"}};
+template <>
+inline constexpr auto k_former_names<OutputError> =
+    std::array{FormerName{"max_error_ratio", "max_scaled"}, FormerName{"rms_error_vs_float64", "float64_error"},
+               FormerName{"reference_rms_error_vs_float64", "reference_float64_error"}};
 template <>
 inline constexpr auto k_former_names<TimingReport> = std::array{
     FormerName{"off_stream_ns", "late_ns"}, FormerName{"reference_alone_before_ns", "clean_before_ns"},

@@ -168,8 +168,8 @@ Tolerance standard_tolerance(const TaskDescription& task) {
   const bool half = std::any_of(task.outputs.begin(), task.outputs.end(), [](const TensorSpec& output) {
     return output.dtype == DType::Float16 || output.dtype == DType::BFloat16;
   });
-  if (half) return {.rtol = 1e-2, .atol = 1e-2, .float64_multiple = 8};
-  return {.float64_multiple = 256};
+  if (half) return {.rtol = 1e-2, .atol = 1e-2, .max_rms_error_multiple = 8};
+  return {.max_rms_error_multiple = 256};
 }
 
 std::optional<double> score_of(const EvaluationRecord& record) {

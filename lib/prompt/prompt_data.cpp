@@ -149,8 +149,8 @@ void set_task(TemplateData& data, const PromptRequest& request, VerbatimTexts& v
   data.set("recurrent_weights", weights);
   data.set("rtol", fmt::format("{:g}", request.tolerance.rtol));
   data.set("atol", fmt::format("{:g}", request.tolerance.atol));
-  data.set("has_float64_multiple", request.tolerance.float64_multiple > 0);
-  data.set("float64_multiple", fmt::format("{:g}", request.tolerance.float64_multiple));
+  data.set("has_float64_multiple", request.tolerance.max_rms_error_multiple > 0);
+  data.set("float64_multiple", fmt::format("{:g}", request.tolerance.max_rms_error_multiple));
 }
 
 std::string language_name(Target target, Language language) {

@@ -97,10 +97,11 @@ TemplateData output_row(const OutputError& error, Measured measured) {
   row.set("output_name", measured_text(measured, sanitize_line(error.output, 200)));
   row.set("max_abs", number(error.max_abs));
   row.set("mean_abs", number(error.mean_abs));
-  row.set("max_scaled", number(error.max_scaled));
-  row.set("has_float64_error", measured == Measured::Shown && error.float64_error && error.reference_float64_error);
-  row.set("float64_error", number(error.float64_error.value_or(0)));
-  row.set("reference_float64_error", number(error.reference_float64_error.value_or(0)));
+  row.set("max_scaled", number(error.max_error_ratio));
+  row.set("has_float64_error",
+          measured == Measured::Shown && error.rms_error_vs_float64 && error.reference_rms_error_vs_float64);
+  row.set("float64_error", number(error.rms_error_vs_float64.value_or(0)));
+  row.set("reference_float64_error", number(error.reference_rms_error_vs_float64.value_or(0)));
   return row;
 }
 

@@ -306,7 +306,7 @@ class SummationOrders(unittest.TestCase):
             error = comparison.outputs[0]
             with self.subTest(kind):
                 self.assertTrue(comparison.correct, comparison.message)
-                self.assertLess(error.float64_error / error.reference_float64_error, 128, "half of the multiple")
+                self.assertLess(error.rms_error_vs_float64 / error.reference_rms_error_vs_float64, 128, "half of the multiple")
             product = torch.zeros(32, 4)
             columns = x.t().contiguous()
             for k in range(self.K):
@@ -343,8 +343,8 @@ class Json(unittest.TestCase):
         data = comparison.to_json()
         self.assertEqual(data["outcome"]["kind"], "accuracy")
         self.assertEqual(data["outcome"]["detail"], "nan")
-        self.assertEqual(set(data["outputs"][0]) - {"float64_error", "reference_float64_error"},
-                         {"output", "max_abs", "mean_abs", "max_scaled", "kernelbench_allclose"})
+        self.assertEqual(set(data["outputs"][0]) - {"rms_error_vs_float64", "reference_rms_error_vs_float64"},
+                         {"output", "max_abs", "mean_abs", "max_error_ratio", "kernelbench_allclose"})
         self.assertTrue(all(math.isfinite(v) for v in data["outputs"][0].values() if isinstance(v, float)))
 
 

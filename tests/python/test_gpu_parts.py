@@ -16,7 +16,7 @@ import torch
 from kernelgen_common.gpu import GpuError
 from kernelgen_judge import compare, exchange
 from kernelgen_judge.device import GpuDevice, open_device
-from kernelgen_judge.device_memory import GUARD, DeviceMemory, DevicePadding, Mirror, Secret, differs, read_flags, runs
+from kernelgen_judge.device_memory import GUARD, DeviceMemory, DevicePadding, Mirror, PaddingPattern, differs, read_flags, runs
 from kernelgen_judge.errors import TaskError
 from kernelgen_judge.gpu_check import Digest, _first_wrong
 from kernelgen_judge.gpu_quick import GpuQuickComparer
@@ -33,8 +33,8 @@ def spec(name: str, dtype: str, *shape: int) -> TensorSpec:
     return exchange.contiguous_spec(TensorSpec(name, dtype, shape, shape))
 
 
-def memory(layout: exchange.Layout, secret: Secret | None = None) -> DeviceMemory:
-    return DeviceMemory.private(layout, DEVICE, secret or Secret(DEVICE))
+def memory(layout: exchange.Layout, pattern: PaddingPattern | None = None) -> DeviceMemory:
+    return DeviceMemory.private(layout, DEVICE, pattern or PaddingPattern(DEVICE))
 
 
 class OpenTest(unittest.TestCase):
@@ -109,7 +109,7 @@ class MemoryTest(unittest.TestCase):
     def setUp(self) -> None:
         specs = [spec("a", "float32", 3), spec("b", "uint8", 4096), spec("c", "int64", 0, 5), spec("d", "int8", 70)]
         self.layout = exchange.make_layout([("input", item) for item in specs], False, GUARD)
-        self.secret = Secret(DEVICE)
+        self.pattern = PaddingPattern(DEVICE)
 
     def test_tensors_lie_between_pages_of_padding(self) -> None:
         for segment in self.layout.segments:
@@ -118,7 +118,7 @@ class MemoryTest(unittest.TestCase):
             self.assertGreaterEqual(segment.segment_bytes - segment.offset - segment.nbytes, GUARD)
 
     def test_padding_tells_beside_which_tensor_somebody_wrote(self) -> None:
-        arena = memory(self.layout, self.secret)
+        arena = memory(self.layout, self.pattern)
         padding = DevicePadding(arena)
         self.assertFalse(bool(padding.flag()))
         for segment in self.layout.segments:
@@ -130,11 +130,11 @@ class MemoryTest(unittest.TestCase):
                 padding.fill()
                 self.assertEqual((bool(padding.flag()), padding.broken()), (False, []))
 
-    def test_the_secret_is_another_one_each_time(self) -> None:
-        self.assertFalse(torch.equal(self.secret.bytes, Secret(DEVICE).bytes))
+    def test_the_pattern_is_another_one_each_time(self) -> None:
+        self.assertFalse(torch.equal(self.pattern.bytes, PaddingPattern(DEVICE).bytes))
 
     def test_neighbours_are_written_and_compared_as_one(self) -> None:
-        arena, copy = memory(self.layout, self.secret), memory(self.layout, self.secret)
+        arena, copy = memory(self.layout, self.pattern), memory(self.layout, self.pattern)
         pairs = list(zip(self.layout.segments, self.layout.segments))
         self.assertEqual([len(run) for run in runs(pairs)], [4])
         self.assertEqual([len(run) for run in runs([pairs[0], *pairs[2:]])], [1, 2])
@@ -170,7 +170,7 @@ class MemoryTest(unittest.TestCase):
     def test_memory_that_is_not_there(self) -> None:
         huge = exchange.Layout(self.layout.segments, 1 << 60)
         with self.assertRaisesRegex(TaskError, r"needs another 1.07e\+09 GiB of device memory, [0-9.]+ GiB are free"):
-            memory(huge, self.secret)
+            memory(huge, self.pattern)
 
 
 class PlanTest(unittest.TestCase):
@@ -271,7 +271,7 @@ class QuickTest(unittest.TestCase):
         given = wanted * (1 + 3e-5)
         errors = self.accepted(wanted, given)
         self.assertIsNotNone(errors)
-        self.assertTrue(errors[0].max_scaled <= 1.0 and errors[0].kernelbench_allclose)
+        self.assertTrue(errors[0].max_error_ratio <= 1.0 and errors[0].kernelbench_allclose)
         self.assertIsNone(self.accepted(wanted, wanted * (1 + 3e-3)))
 
     def test_numbers_are_those_of_the_full_comparison_or_above(self) -> None:
@@ -288,7 +288,7 @@ class QuickTest(unittest.TestCase):
             found, known = errors[0], full.outputs[0]
             self.assertAlmostEqual(found.max_abs, known.max_abs, delta=1e-6 * known.max_abs)
             self.assertAlmostEqual(found.mean_abs, known.mean_abs, delta=1e-4 * known.mean_abs)
-            self.assertGreaterEqual(found.max_scaled * 1.001, known.max_scaled)
+            self.assertGreaterEqual(found.max_error_ratio * 1.001, known.max_error_ratio)
             self.assertEqual(found.kernelbench_allclose, known.kernelbench_allclose)
 
 

@@ -87,7 +87,7 @@ PromptRequest sample_prompt_request(PromptKind kind, Target target) {
   request.task.name = "gru_hidden";
   request.task.text = read_source(std::string(KERNELGEN_TEST_DATA) + "/../../examples/tasks/gru_hidden.py");
   request.description = gru_description();
-  request.tolerance.float64_multiple = 256;
+  request.tolerance.max_rms_error_multiple = 256;
   request.threads = 2;
   request.device = {{"model", "Example Processor 9000"}, {"L2 cache", "1 MiB"}};
   if (kind == PromptKind::Seed) {

@@ -23,8 +23,8 @@ inline namespace KERNELGEN_API v0 {
 struct Tolerance {
   double rtol = 1e-4;
   double atol = 1e-4;
-  /// Limit of the candidate's float64 error, in multiples of the reference's own.
-  double float64_multiple = 0;
+  /// Limit of the candidate's rms error against a float64 run, in multiples of the reference's own; 0: no limit.
+  double max_rms_error_multiple = 0;
   /// False if a caller loosened the tolerance: such a run is marked "non-standard".
   bool standard = true;
 };
@@ -38,11 +38,11 @@ struct OutputError {
   /// Largest |candidate - reference|.
   double max_abs = 0;
   double mean_abs = 0;
-  /// Largest error over allowed error; above 1 fails.
-  double max_scaled = 0;
-  /// rms error against float64 over rms of the float64 result; absent where the oracle did not run.
-  std::optional<double> float64_error;
-  std::optional<double> reference_float64_error;
+  /// The largest ratio of error to allowed error; above 1 fails.
+  double max_error_ratio = 0;
+  /// rms error against a float64 run over rms of its result; absent where there was no such run.
+  std::optional<double> rms_error_vs_float64;
+  std::optional<double> reference_rms_error_vs_float64;
   /// The verdict by KernelBench's own tolerance.
   bool kernelbench_allclose = false;
 };

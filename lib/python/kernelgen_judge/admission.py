@@ -291,7 +291,7 @@ def _own_problem(expected: Expected, outputs: Flat, truth: dict[str, torch.Tenso
     """The reason why the reference's own rounding is too large to judge others by, or ""."""
     rounded = {name: truth[name].to(tensor.dtype) for name, tensor in outputs.tensors.items()}
     comparison = expected.compare(rounded)
-    worst = max((error.max_scaled for error in comparison.outputs), default=0.0)
+    worst = max((error.max_error_ratio for error in comparison.outputs), default=0.0)
     if comparison.correct and worst <= share:
         return ""
     if not comparison.correct and comparison.detail != "mismatch":

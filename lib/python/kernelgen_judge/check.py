@@ -360,4 +360,4 @@ def requested_tolerance(task: Task, request: Mapping[str, Any]) -> compare.Toler
     rtol = standard.rtol if rtol is None else float(rtol)
     atol = standard.atol if atol is None else float(atol)
     is_standard = rtol <= standard.rtol and atol <= standard.atol
-    return compare.Tolerance(rtol, atol, standard.float64_multiple, is_standard)
+    return compare.Tolerance(rtol, atol, standard.max_rms_error_multiple, is_standard)

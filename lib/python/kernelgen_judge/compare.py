@@ -18,7 +18,7 @@ and complex128): its own rounding is a thousandth of the smallest tolerance.
 
 The float64 rule, where a float64 result r64 exists, for each output as a whole:
 
-    rms(c - r64) / rms(r64)  <=  max(float64_multiple * rms(r - r64) / rms(r64),  floor)
+    rms(c - r64) / rms(r64)  <=  max(max_rms_error_multiple * rms(r - r64) / rms(r64),  floor)
 
 with a multiple of 256 and a floor of 8 eps for float32, 8 and 1 eps for float16 and bfloat16. Few elements say little about the
 reference's error (a loss is one number, which may be exact by luck): below 64 elements its error counts as at least the average
@@ -60,14 +60,14 @@ class Tolerance:
 
     rtol: float = 1e-4
     atol: float = 1e-4
-    float64_multiple: float = FLOAT64_MULTIPLE
+    max_rms_error_multiple: float = FLOAT64_MULTIPLE
     standard: bool = True
 
     def to_json(self) -> dict[str, Any]:
         return {
             "rtol": self.rtol,
             "atol": self.atol,
-            "float64_multiple": self.float64_multiple,
+            "max_rms_error_multiple": self.max_rms_error_multiple,
             "standard": self.standard,
         }
 
@@ -84,9 +84,9 @@ class OutputError:
     output: str
     max_abs: float = 0.0
     mean_abs: float = 0.0
-    max_scaled: float = 0.0
-    float64_error: float | None = None
-    reference_float64_error: float | None = None
+    max_error_ratio: float = 0.0
+    rms_error_vs_float64: float | None = None
+    reference_rms_error_vs_float64: float | None = None
     kernelbench_allclose: bool = False
     #: True if this output makes the answer wrong. Not in JSON.
     wrong: bool = False
@@ -310,36 +310,36 @@ def _scalar_difference(expected: Any, actual: Any, path: str = "output") -> str:
 def _compare_one(target: _Target, candidate: torch.Tensor) -> tuple[OutputError, tuple[str, str] | None]:
     """The error of one output of right shape and dtype, and (detail, message) if it is wrong."""
     values = _real(candidate).contiguous().reshape(-1)
-    error = OutputError(target.name, reference_float64_error=target.own_error)
+    error = OutputError(target.name, reference_rms_error_vs_float64=target.own_error)
     if values.numel() == 0:
         error.kernelbench_allclose = True
-        error.reference_float64_error = None
+        error.reference_rms_error_vs_float64 = None
         return error, None
     if target.exact:
         return _compare_exact(target, values, error)
     worst, nonfinite = _compare_floats(target, values, error)
     if nonfinite is not None:
-        error.max_scaled = math.inf
+        error.max_error_ratio = math.inf
         return error, ("nan", nonfinite)
-    error.max_scaled = worst.scaled
-    error.float64_error = target.error_against_oracle(values)
+    error.max_error_ratio = worst.scaled
+    error.rms_error_vs_float64 = target.error_against_oracle(values)
     if worst.wrong:
         return error, ("mismatch", _mismatch_message(target, values, worst))
     return error, _float64_verdict(target, error)
 
 
 def _float64_verdict(target: _Target, error: OutputError) -> tuple[str, str] | None:
-    if error.float64_error is None or target.own_error is None:
+    if error.rms_error_vs_float64 is None or target.own_error is None:
         return None
     eps = torch.finfo(target.dtype).eps
     floor = (FLOOR_EPS_HALF if target.dtype in _HALF else FLOOR_EPS) * eps
     own = max(target.own_error, ROUNDING_EPS * eps) if target.values.numel() < FEW_ELEMENTS else target.own_error
-    allowed = max(target.tolerance.float64_multiple * own, floor)
-    if error.float64_error <= allowed:
+    allowed = max(target.tolerance.max_rms_error_multiple * own, floor)
+    if error.rms_error_vs_float64 <= allowed:
         return None
     return (
         "mismatch",
-        f"{target.name}: relative rms error against float64 is {error.float64_error:.3g}, allowed {allowed:.3g} "
+        f"{target.name}: relative rms error against float64 is {error.rms_error_vs_float64:.3g}, allowed {allowed:.3g} "
         f"(the reference's own is {target.own_error:.3g})",
     )
 
@@ -350,7 +350,7 @@ def _compare_exact(target: _Target, values: torch.Tensor, error: OutputError) ->
     if count:
         gap = (values.double() - target.values.double()).abs()
         error.max_abs, error.mean_abs = float(gap.max()), float(gap.mean())
-        error.max_scaled = math.inf
+        error.max_error_ratio = math.inf
         index = int(differing.nonzero()[0])
         worst = _Worst(math.inf, index, count)
         error.kernelbench_allclose = bool((gap <= 1e-4 + 1e-4 * values.double().abs()).all())

@@ -2,7 +2,7 @@
 
 A launch costs microseconds and waiting for a number costs tens of them, whatever the size. So work goes range by range instead of
 tensor by tensor, and comparisons return flags that stay on the device until the judge reads all of them. All memories of a
-session have the same secret in their padding: neighbouring tensors can be copied
+session have the same secret pattern in their padding: neighbouring tensors can be copied
 and compared as one range.
 """
 
@@ -23,7 +23,7 @@ _WORD_BYTES = 8
 _COMPARE_WORDS = 1 << 26
 
 
-class Secret:
+class PaddingPattern:
     """The contents of the padding in one session: the same bytes from the start of every range."""
 
     def __init__(self, device: Device):
@@ -52,19 +52,19 @@ def read_flags(flags: Sequence[torch.Tensor]) -> list[bool]:
 
 
 class DeviceMemory(Placed):
-    """Memory of a device with a secret between its tensors."""
+    """Memory of a device with a secret pattern between its tensors."""
 
-    def __init__(self, layout: Layout, whole: torch.Tensor, secret: Secret):
+    def __init__(self, layout: Layout, whole: torch.Tensor, pattern: PaddingPattern):
         """`whole` spans the memory, and keeps it alive if torch owns it."""
         super().__init__(layout, whole[: layout.total_bytes])
-        self.secret = secret
+        self.pattern = pattern
         self.fill_padding()
 
     @classmethod
-    def private(cls, layout: Layout, device: Device, secret: Secret) -> DeviceMemory:
+    def private(cls, layout: Layout, device: Device, pattern: PaddingPattern) -> DeviceMemory:
         """Private memory. Raises TaskError where there is not enough."""
         try:
-            return cls(layout, torch.empty(layout.total_bytes, dtype=torch.uint8, device=device.torch), secret)
+            return cls(layout, torch.empty(layout.total_bytes, dtype=torch.uint8, device=device.torch), pattern)
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
@@ -74,7 +74,7 @@ class DeviceMemory(Placed):
 
     def fill_padding(self) -> None:
         for _, start, length in self.paddings():
-            self._all[start : start + length] = self.secret.bytes[:length]
+            self._all[start : start + length] = self.pattern.bytes[:length]
 
     def byte_range(self, segments: Sequence[Segment]) -> torch.Tensor:
         """The bytes from the first segment's start to the last one's end; they must be neighbours."""
@@ -136,7 +136,7 @@ class DevicePadding:
         ranges = [torch.arange(start, start + length) for _, start, length in self._places]
         self._index = torch.cat(ranges).to(device)
         within = torch.cat([torch.arange(length) for _, _, length in self._places]).to(device)
-        self._wanted = memory.secret.bytes[within]
+        self._wanted = memory.pattern.bytes[within]
 
     def fill(self) -> None:
         self._memory._all.index_copy_(0, self._index, self._wanted)
@@ -156,8 +156,8 @@ class DevicePadding:
         return list(dict.fromkeys(names))
 
 
-def private_memory(device: Device, layout: Layout, name: str, secret: Secret | None) -> Memory | DeviceMemory:
-    """Private memory of the judge, of the same kind as the arena: on a device if there is a secret."""
-    if secret is None:
+def private_memory(device: Device, layout: Layout, name: str, pattern: PaddingPattern | None) -> Memory | DeviceMemory:
+    """Private memory of the judge, of the same kind as the arena: on a device if there is a pattern."""
+    if pattern is None:
         return Memory.private(layout, name)
-    return DeviceMemory.private(layout, device, secret)
+    return DeviceMemory.private(layout, device, pattern)

@@ -111,8 +111,8 @@ class GpuQuickComparer:
             look.error.max_abs, look.error.mean_abs = largest, total / look.wanted.numel()
             allowance = look.tolerance.atol * look.least
             if largest > 0.0:
-                look.error.max_scaled = largest / allowance if allowance > 0.0 else math.inf
-            if look.error.max_scaled > _SAFE or largest > look.kernelbench:
+                look.error.max_error_ratio = largest / allowance if allowance > 0.0 else math.inf
+            if look.error.max_error_ratio > _SAFE or largest > look.kernelbench:
                 doubtful.append(look)
         return not doubtful or self._decide_doubtful(doubtful)
 
@@ -167,7 +167,7 @@ class GpuQuickComparer:
             share, outside_kernelbench = read[2 * index : 2 * index + 2]
             if not share <= 1.0:
                 return False
-            look.error.max_scaled = share
+            look.error.max_error_ratio = share
             look.error.kernelbench_allclose = outside_kernelbench == 0.0
         return True
 

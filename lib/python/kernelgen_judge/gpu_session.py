@@ -8,7 +8,7 @@ from typing import Any
 from kernelgen_common.gpu import GpuError, tensor_at
 
 from .device import GpuDevice
-from .device_memory import DeviceMemory, Secret
+from .device_memory import DeviceMemory, PaddingPattern
 from .errors import OUT_OF_MEMORY, TaskError, gib
 from .exchange import Layout, Memory
 from .gpu_check import GpuChecker
@@ -40,7 +40,7 @@ class GpuArena:
             text = f"needs {gib(layout.total_bytes)} of device memory for what is exchanged alone, {gib(free)} are free"
             raise TaskError(text, OUT_OF_MEMORY) from None
         device.shared_bytes = layout.total_bytes
-        self.memory = DeviceMemory(layout, tensor_at(address, layout.total_bytes, device.torch), Secret(device))
+        self.memory = DeviceMemory(layout, tensor_at(address, layout.total_bytes, device.torch), PaddingPattern(device))
         self._plan = plan_memory(device, task, layout)
         device.runner_bytes = self._plan.left
         # A runner never waits for memory that the judge keeps: it has a share of its own.

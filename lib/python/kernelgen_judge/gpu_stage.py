@@ -107,7 +107,7 @@ class GpuStager(Stager):
         self._kept = [segment for segment in layout.of("input") if segment.name not in allowed]
         self._mirrors: dict[int, tuple[Mirror, Mirror]] = {}
         self._graphs: dict[tuple[int, int], ReferenceGraph] = {}
-        super().__init__(task, layout, arena, draw, host, arena.secret)
+        super().__init__(task, layout, arena, draw, host, arena.pattern)
 
     def _make_padding(self) -> DevicePadding:
         return DevicePadding(self._device_arena)

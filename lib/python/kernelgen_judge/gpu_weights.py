@@ -26,7 +26,7 @@ class GpuWeights(Weights):
 
     def _make_copy(self) -> DeviceMemory:
         specs = [(segment.role, segment.spec) for segment in self._segments]
-        return DeviceMemory.private(make_layout(specs, False, GUARD), self._task.device, self._device_arena.secret)
+        return DeviceMemory.private(make_layout(specs, False, GUARD), self._task.device, self._device_arena.pattern)
 
     def _time(self, reference: Reference) -> TimedReference:
         assert isinstance(self._task.device, GpuDevice)

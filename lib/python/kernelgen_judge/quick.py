@@ -86,7 +86,7 @@ class QuickComparer:
                 return None
             total += float(gap.sum())
             error.max_abs = max(error.max_abs, largest)
-            error.max_scaled = max(error.max_scaled, scaled)
+            error.max_error_ratio = max(error.max_error_ratio, scaled)
             if largest > kernelbench and error.kernelbench_allclose:
                 torch.abs(c, out=allowed) if c.dtype == torch.float32 else allowed.copy_(c).abs_()
                 allowed.mul_(kernelbench).add_(kernelbench)

@@ -15,7 +15,7 @@ from kernelgen_common import dtypes
 from kernelgen_common.limits import available_memory
 
 from .canary import Canary, CanaryPlan, plan_for
-from .device_memory import GUARD, Secret, private_memory
+from .device_memory import GUARD, PaddingPattern, private_memory
 from .exchange import Layout, Memory, Padding, Placed, Segment, as_signed, make_layout, poison_word, same_bytes
 from .task import CallInputs, Task
 from .timing import TimedReference, memory_range
@@ -63,10 +63,10 @@ class StageReply:
 class InputSet:
     """One set of inputs in private memory of the judge, with the layout of the arena's inputs."""
 
-    def __init__(self, task: Task, layout: Layout, secret: Secret | None = None):
-        """`secret` is the one of an arena on a device."""
+    def __init__(self, task: Task, layout: Layout, pattern: PaddingPattern | None = None):
+        """`pattern` is the one of an arena on a device."""
         self._task = task
-        self.memory = private_memory(task.device, layout, "kernelgen-inputs", secret)
+        self.memory = private_memory(task.device, layout, "kernelgen-inputs", pattern)
         self.tensors = {segment.name: self.memory.view(segment) for segment in layout.segments}
         self.inputs = CallInputs(task.input_structure, self.tensors)
         self.ranges = [memory_range(tensor) for tensor in self.tensors.values()]
@@ -112,11 +112,11 @@ class Stager:
         arena: Placed,
         draw: Callable[[str, int], CallInputs],
         host: Memory | None = None,
-        secret: Secret | None = None,
+        pattern: PaddingPattern | None = None,
     ):
         """`draw` gives the inputs of a distribution under a seed.
 
-        `host` is the arena with the report where that is another one than the tensors'; `secret` as InputSet has it.
+        `host` is the arena with the report where that is another one than the tensors'; `pattern` as InputSet has it.
         """
         self._task = task
         self._arena = arena
@@ -124,8 +124,8 @@ class Stager:
         self._rng = random.Random(os.urandom(32))
         inputs = layout.of("input")
         self._input_segments = inputs
-        self._secret = secret
-        guard = 0 if secret is None else GUARD
+        self._pattern = pattern
+        guard = 0 if pattern is None else GUARD
         self._private_layout = make_layout([("input", segment.spec) for segment in inputs], False, guard)
         self._private_of = {segment.name: segment for segment in self._private_layout.segments}
         self._limit = self._pool_limit()
@@ -216,7 +216,7 @@ class Stager:
     def _slot(self) -> InputSet:
         """A set to overwrite: a new one while the memory lasts, then the least recently used one."""
         if len(self._sets) < self._limit:
-            self._sets.append(InputSet(self._task, self._private_layout, self._secret))
+            self._sets.append(InputSet(self._task, self._private_layout, self._pattern))
             return self._sets[-1]
         oldest = self._sets.pop(0)
         self._sets.append(oldest)

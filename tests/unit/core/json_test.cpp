@@ -23,7 +23,7 @@ TEST_CASE("a record reads back as it was written", "[core][json]") {
   CHECK(to_json(*record) == to_json(full_record()));
   CHECK(record->cases[0].seed == 18'446'744'073'709'551'615U);
   CHECK(std::isinf(record->cases[1].outputs[0].max_abs));
-  CHECK_FALSE(record->cases[1].outputs[0].float64_error);
+  CHECK_FALSE(record->cases[1].outputs[0].rms_error_vs_float64);
   CHECK(record->compile->duration == std::chrono::milliseconds(170));
 }
 
@@ -72,6 +72,11 @@ TEST_CASE("a record from before candidates had a language and modes is read", "[
   CHECK(record->timing->reference_alone_after_ns == std::vector<std::int64_t>{4'060'000});
   CHECK(record->timing->reference_alone_graph_ns == std::vector<std::int64_t>{3'900'000});
   CHECK(record->timing->off_stream_ns == std::vector<std::int64_t>{2100, 2050});
+  CHECK(record->tolerance.max_rms_error_multiple == 4);
+  const auto& error = record->cases.at(0).outputs.at(0);
+  CHECK(error.max_error_ratio == 2e-2);
+  CHECK(error.rms_error_vs_float64 == 2e-7);
+  CHECK(error.reference_rms_error_vs_float64 == 1.5e-7);
   const auto python = parse_record(R"({"schema":1,"target":"triton"})");
   REQUIRE(python);
   CHECK(python->language == Language::Python);
