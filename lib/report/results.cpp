@@ -22,11 +22,11 @@ constexpr std::chrono::seconds k_longest_wait{30};
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-/// Takes the digits at `place`, without leading zeros, and moves `place` past them.
-std::string_view take_number(std::string_view text, std::size_t& place) {
-  const auto begin = place;
-  while (place < text.size() && is_digit(text[place])) ++place;
-  auto digits = text.substr(begin, place - begin);
+/// Takes the digits at `location`, without leading zeros, and moves `location` past them.
+std::string_view take_number(std::string_view text, std::size_t& location) {
+  const auto begin = location;
+  while (location < text.size() && is_digit(text[location])) ++location;
+  auto digits = text.substr(begin, location - begin);
   while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
   return digits;
 }
@@ -68,31 +68,31 @@ Result<std::vector<std::string>> subdirectories(const fs::path& directory) {
   return names;
 }
 
-RunRow damaged_task(const std::string& task, const Error& error) {
-  RunRow row;
-  row.run.task = task;
-  row.run.status = RunStatus::Damaged;
-  row.run.reason = error.to_line();
-  return row;
+CachedRunReport damaged_task(const std::string& task, const Error& error) {
+  CachedRunReport report;
+  report.run.task = task;
+  report.run.status = RunStatus::Damaged;
+  report.run.reason = error.to_line();
+  return report;
 }
 
 Error no_results(const fs::path& directory, const std::string& why) {
   return {ErrorCode::InvalidArgument, directory.string() + " is no results directory: " + why};
 }
 
-/// The runs of a results directory, in natural order of their names, and a row for each task that cannot be listed.
+/// The runs of a results directory, in natural order of their names, and a report for each task that cannot be listed.
 /// Only names were read.
 struct FoundRuns {
-  std::vector<RunPlace> places;
-  std::vector<RunRow> damaged;
+  std::vector<RunLocation> locations;
+  std::vector<CachedRunReport> damaged;
 };
 
 void find_runs_of(const fs::path& directory, const std::string& task, FoundRuns& found) {
-  if (is_run(directory)) found.places.push_back({directory, task, ""});
+  if (is_run(directory)) found.locations.push_back({directory, task, ""});
   const auto names = subdirectories(directory);
   if (!names) return found.damaged.push_back(damaged_task(task, names.error()));
   for (const auto& name : *names)
-    if (is_run(directory / name)) found.places.push_back({directory / name, task, name});
+    if (is_run(directory / name)) found.locations.push_back({directory / name, task, name});
 }
 
 Result<FoundRuns> find_runs(const fs::path& results) {
@@ -103,39 +103,39 @@ Result<FoundRuns> find_runs(const fs::path& results) {
   KERNELGEN_TRY(const auto tasks, subdirectories(results));
   FoundRuns found;
   for (const auto& task : tasks) find_runs_of(results / task, task, found);
-  if (found.places.empty() && found.damaged.empty()) return no_results(results, "it holds no run");
+  if (found.locations.empty() && found.damaged.empty()) return no_results(results, "it holds no run");
   return found;
 }
 
-std::vector<RunRow> read_rows(const FoundRuns& found) {
-  std::vector<RunRow> rows;
-  for (const auto& place : found.places) rows.push_back(read_row(place));
-  rows.insert(rows.end(), found.damaged.begin(), found.damaged.end());
-  return rows;
+std::vector<CachedRunReport> load_or_build_reports(const FoundRuns& found) {
+  std::vector<CachedRunReport> reports;
+  for (const auto& location : found.locations) reports.push_back(load_or_build_report(location));
+  reports.insert(reports.end(), found.damaged.begin(), found.damaged.end());
+  return reports;
 }
 
-std::vector<RunReport> runs_of(std::vector<RunRow> rows) {
+std::vector<RunReport> runs_of(std::vector<CachedRunReport> reports) {
   std::vector<RunReport> runs;
-  runs.reserve(rows.size());
-  for (auto& row : rows) runs.push_back(std::move(row.run));
+  runs.reserve(reports.size());
+  for (auto& report : reports) runs.push_back(std::move(report.run));
   return runs;
 }
 
 /// Writes the figure of a run that has none, or that has changed.
-Result<void> write_figure(const RunRow& row) {
-  if (row.run.status == RunStatus::Damaged) return {};
-  const auto figure = row.place.directory / "figures" / "score.svg";
+Result<void> write_figure(const CachedRunReport& report) {
+  if (report.run.status == RunStatus::Damaged) return {};
+  const auto figure = report.location.directory / "figures" / "score.svg";
   std::error_code ignored;
-  if (row.to_keep.empty() && fs::exists(figure, ignored)) return {};
+  if (report.text_to_store.empty() && fs::exists(figure, ignored)) return {};
   KERNELGEN_CHECK(make_directories(figure.parent_path()));
-  return write_file_atomic(figure, score_figure(row.run), k_derived);
+  return write_file_atomic(figure, score_figure(report.run), k_derived);
 }
 
 }  // namespace
 
 Result<std::vector<RunReport>> read_results(const fs::path& results_directory) {
   KERNELGEN_TRY(const auto found, find_runs(results_directory));
-  return runs_of(read_rows(found));
+  return runs_of(load_or_build_reports(found));
 }
 
 Result<void> write_reports(const fs::path& results_directory) {
@@ -146,13 +146,13 @@ Result<void> write_reports(const fs::path& results_directory) {
                                                     .advice = "they can be written again later",
                                                     .wait = k_longest_wait}));
   KERNELGEN_TRY(const auto found, find_runs(results_directory));
-  auto rows = read_rows(found);
-  for (const auto& row : rows) {
-    KERNELGEN_CHECK(write_figure(row));
-    // The row is kept last, because it means that the figure is up to date.
-    keep_row(row);
+  auto reports = load_or_build_reports(found);
+  for (const auto& report : reports) {
+    KERNELGEN_CHECK(write_figure(report));
+    // The report is stored last, because it means that the figure is up to date.
+    store_report(report);
   }
-  const auto runs = runs_of(std::move(rows));
+  const auto runs = runs_of(std::move(reports));
   const auto write = [&](const char* name, const std::string& text) {
     return write_file_atomic(results_directory / name, text, k_derived);
   };

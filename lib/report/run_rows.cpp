@@ -30,9 +30,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Raised when the computation of a report changes.
-constexpr int k_row_schema = 1;
+constexpr int k_cache_schema = 1;
 
-fs::path row_file(const fs::path& directory) { return directory / ".report.json"; }
+fs::path cache_file(const fs::path& directory) { return directory / ".report.json"; }
 
 /// Identifies the content of the journal and the version that reads it. Nothing for a missing journal.
 std::optional<std::string> state_of(const fs::path& directory) {
@@ -42,12 +42,12 @@ std::optional<std::string> state_of(const fs::path& directory) {
   if (error) return std::nullopt;
   const auto time = fs::last_write_time(journal, error);
   if (error) return std::nullopt;
-  return fmt::format("row {}, kernelgen {}, {} bytes, written {}", k_row_schema, version(), bytes,
+  return fmt::format("row {}, kernelgen {}, {} bytes, written {}", k_cache_schema, version(), bytes,
                      time.time_since_epoch().count());
 }
 
-/// The report in the text of a row; nothing when the row belongs to another state of the journal.
-std::optional<RunReport> parse_row(std::string_view text, const std::string& state) {
+/// The report in the text of a cache file; nothing when the file belongs to another state of the journal.
+std::optional<RunReport> parse_cached_report(std::string_view text, const std::string& state) {
   const auto json = parse_json(text);
   const auto* object = json ? json->if_object() : nullptr;
   const auto* kept_state = object == nullptr ? nullptr : object->if_contains("journal");
@@ -57,10 +57,10 @@ std::optional<RunReport> parse_row(std::string_view text, const std::string& sta
   return report ? std::optional(*std::move(report)) : std::nullopt;
 }
 
-RunReport damaged(const RunPlace& place, const Error& error) {
+RunReport damaged(const RunLocation& location, const Error& error) {
   RunReport run;
-  run.task = place.task;
-  run.name = place.name;
+  run.task = location.task;
+  run.name = location.name;
   run.status = RunStatus::Damaged;
   run.reason = error.to_line();
   return run;
@@ -68,29 +68,30 @@ RunReport damaged(const RunPlace& place, const Error& error) {
 
 }  // namespace
 
-RunRow read_row(const RunPlace& place) {
-  // The state is read first: an event that is appended meanwhile makes the row out of date, not wrong.
-  const auto state = state_of(place.directory).value_or("");
-  const auto text = read_file(row_file(place.directory));
-  auto kept = text ? parse_row(*text, state) : std::nullopt;
+CachedRunReport load_or_build_report(const RunLocation& location) {
+  // The state is read first: an event that is appended meanwhile makes the file out of date, not wrong.
+  const auto state = state_of(location.directory).value_or("");
+  const auto text = read_file(cache_file(location.directory));
+  auto kept = text ? parse_cached_report(*text, state) : std::nullopt;
   if (kept) {
-    kept->task = place.task;
-    kept->name = place.name;
-    return {place, *std::move(kept), ""};
+    kept->task = location.task;
+    kept->name = location.name;
+    return {location, *std::move(kept), ""};
   }
-  const auto events = read_run_events(place.directory);
-  if (!events) return {place, damaged(place, events.error()), ""};
-  auto run = report_run(place.task, place.name, *events);
-  auto to_keep = boost::json::serialize(boost::json::object{{"journal", state}, {"report", to_value(run)}});
-  // Numbers change in their last digit when they are written and read. The report must not depend on whether the row
-  // was kept, so it is read back here, too.
-  if (auto read_back = parse_row(to_keep, state)) run = *std::move(read_back);
-  return {place, std::move(run), std::move(to_keep)};
+  const auto events = read_run_events(location.directory);
+  if (!events) return {location, damaged(location, events.error()), ""};
+  auto run = report_run(location.task, location.name, *events);
+  auto text_to_store = boost::json::serialize(boost::json::object{{"journal", state}, {"report", to_value(run)}});
+  // Numbers change in their last digit when they are written and read. The report must not depend on whether it
+  // was stored, so it is read back here, too.
+  if (auto read_back = parse_cached_report(text_to_store, state)) run = *std::move(read_back);
+  return {location, std::move(run), std::move(text_to_store)};
 }
 
-void keep_row(const RunRow& row) {
-  if (row.to_keep.empty()) return;
-  static_cast<void>(write_file_atomic(row_file(row.place.directory), row.to_keep, {.durability = Durability::Rename}));
+void store_report(const CachedRunReport& report) {
+  if (report.text_to_store.empty()) return;
+  static_cast<void>(write_file_atomic(cache_file(report.location.directory), report.text_to_store,
+                                      {.durability = Durability::Rename}));
 }
 
 }  // namespace v0

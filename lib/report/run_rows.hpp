@@ -14,27 +14,28 @@ namespace kernelgen {
 inline namespace v0 {
 
 /// A run below a results directory.
-struct RunPlace {
+struct RunLocation {
   std::filesystem::path directory;
   std::string task;
   /// Empty for the run in the task's own directory.
   std::string name;
 };
 
-/// The report of a run, with the text to keep.
-struct RunRow {
-  RunPlace place;
+/// The report of a run, with the text of its cache file.
+struct CachedRunReport {
+  RunLocation location;
   RunReport run;
-  /// Text for keep_row(). Empty: nothing to write, because the kept report is up to date, or the journal cannot be
-  /// read.
-  std::string to_keep;
+  /// Text for store_report(). Empty: nothing to write, because the stored report is up to date, or the journal cannot
+  /// be read.
+  std::string text_to_store;
 };
 
-/// Reads the kept report of the run if its journal has not changed since; else the journal. Writes nothing.
-[[nodiscard]] RunRow read_row(const RunPlace& place);
+/// Loads the stored report of the run if its journal has not changed since; else builds it from the journal. Writes
+/// nothing.
+[[nodiscard]] CachedRunReport load_or_build_report(const RunLocation& location);
 
-/// Keeps a report that was read from the journal. If that fails, the journal is read again next time.
-void keep_row(const RunRow& row);
+/// Stores a report that was built from the journal. If that fails, it is built again next time.
+void store_report(const CachedRunReport& report);
 
 }  // namespace v0
 }  // namespace kernelgen
