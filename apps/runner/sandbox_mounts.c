@@ -19,13 +19,13 @@
 #endif
 
 /* The scratch file system is built here and bound to its places afterwards. A fresh /proc covers it in the end. */
-#define STAGE KGEN_SANDBOX_STAGE
+#define NEW_ROOT KGEN_SANDBOX_NEW_ROOT
 
 enum { k_max_covered = 32 };
 
 struct covered {
   char path[PATH_MAX]; /* resolved */
-  char stage[64];
+  char moved[64];
 };
 
 struct view {
@@ -104,25 +104,25 @@ int kgen_sandbox_bind(const char* source, char* target) {
 static int bind_device(const char* path) {
   char target[PATH_MAX];
   if (strncmp(path, "/dev/", 5) != 0) return -1;
-  if (snprintf(target, sizeof target, "%s%s", STAGE, path) >= (int)sizeof target) return -1;
+  if (snprintf(target, sizeof target, "%s%s", NEW_ROOT, path) >= (int)sizeof target) return -1;
   return kgen_sandbox_bind(path, target);
 }
 
 /* Builds a minimal device directory, because root could open a block device of the host. */
 int kgen_sandbox_build_devices(const char* const* extra) {
   static const char* const always[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"};
-  if (mkdir(STAGE "/dev", 0755) != 0 || mkdir(STAGE "/dev/shm", 0755) != 0) return -1;
-  if (chmod(STAGE "/dev/shm", 01777) != 0) return -1;
+  if (mkdir(NEW_ROOT "/dev", 0755) != 0 || mkdir(NEW_ROOT "/dev/shm", 0755) != 0) return -1;
+  if (chmod(NEW_ROOT "/dev/shm", 01777) != 0) return -1;
   for (size_t i = 0; i < sizeof always / sizeof always[0]; ++i) {
     if (access(always[i], F_OK) == 0 && bind_device(always[i]) != 0) return -1;
   }
   for (; extra != NULL && *extra != NULL; ++extra) {
     if (bind_device(*extra) != 0) return -1;
   }
-  if (symlink("/proc/self/fd", STAGE "/dev/fd") != 0) return -1;
-  if (symlink("/proc/self/fd/0", STAGE "/dev/stdin") != 0) return -1;
-  if (symlink("/proc/self/fd/1", STAGE "/dev/stdout") != 0) return -1;
-  return symlink("/proc/self/fd/2", STAGE "/dev/stderr");
+  if (symlink("/proc/self/fd", NEW_ROOT "/dev/fd") != 0) return -1;
+  if (symlink("/proc/self/fd/0", NEW_ROOT "/dev/stdin") != 0) return -1;
+  if (symlink("/proc/self/fd/1", NEW_ROOT "/dev/stdout") != 0) return -1;
+  return symlink("/proc/self/fd/2", NEW_ROOT "/dev/stderr");
 }
 
 int kgen_sandbox_is_below(const char* path, const char* directory) {
@@ -144,9 +144,9 @@ static int cover(struct view* view, const char* path) {
   if (view->count == k_max_covered) return -1;
   struct covered* entry = &view->covered[view->count];
   memcpy(entry->path, resolved, strlen(resolved) + 1);
-  snprintf(entry->stage, sizeof entry->stage, "%s/cover%d", STAGE, view->count);
-  if (mkdir(entry->stage, 0755) != 0) return -1;
-  if (chmod(entry->stage, 01777) != 0) return -1;
+  snprintf(entry->moved, sizeof entry->moved, "%s/cover%d", NEW_ROOT, view->count);
+  if (mkdir(entry->moved, 0755) != 0) return -1;
+  if (chmod(entry->moved, 01777) != 0) return -1;
   ++view->count;
   return 0;
 }
@@ -159,7 +159,7 @@ static int uncover(struct view* view, const char* path) {
   for (int i = 0; i < view->count; ++i) {
     const struct covered* entry = &view->covered[i];
     if (!kgen_sandbox_is_below(resolved, entry->path) || strcmp(resolved, entry->path) == 0) continue;
-    snprintf(target, sizeof target, "%s%s", entry->stage, resolved + strlen(entry->path));
+    snprintf(target, sizeof target, "%s%s", entry->moved, resolved + strlen(entry->path));
     struct stat info;
     /* Already there: a directory above it was made visible before. */
     if (stat(target, &info) == 0 && stat(resolved, &info) == 0 && !S_ISDIR(info.st_mode)) return 0;
@@ -176,7 +176,7 @@ static int bind_kept(const struct view* view, const char* directory) {
   if (directory[0] != '/' || realpath(directory, resolved) == NULL) return -1;
   for (int i = 0; i < view->count; ++i) {
     if (strcmp(view->covered[i].path, "/tmp") != 0) continue;
-    snprintf(target, sizeof target, "%s%s", view->covered[i].stage, &KGEN_SANDBOX_KEPT[strlen("/tmp")]);
+    snprintf(target, sizeof target, "%s%s", view->covered[i].moved, &KGEN_SANDBOX_KEPT[strlen("/tmp")]);
     return kgen_sandbox_bind(resolved, target);
   }
   return -1;
@@ -186,7 +186,7 @@ static int build_scratch(const struct kgen_sandbox_options* options, struct view
   char size[96];
   const unsigned long long bytes = options->scratch_bytes != 0 ? options->scratch_bytes : 256ull << 20;
   snprintf(size, sizeof size, "size=%llu,nr_inodes=65536,mode=755", bytes);
-  if (mount("kgen", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, size) != 0) return -1;
+  if (mount("kgen", NEW_ROOT, "tmpfs", MS_NOSUID | MS_NODEV, size) != 0) return -1;
   if (kgen_sandbox_build_devices(options->devices) != 0) return -1;
   if (cover(view, "/tmp") != 0 || cover(view, "/var/tmp") != 0 || cover(view, getenv("HOME")) != 0) return -1;
   for (const char* const* path = options->hidden_paths; path != NULL && *path != NULL; ++path) {
@@ -197,10 +197,10 @@ static int build_scratch(const struct kgen_sandbox_options* options, struct view
   }
   if (bind_kept(view, options->kept_directory) != 0) return -1;
   for (int i = 0; i < view->count; ++i) {
-    if (mount(view->covered[i].stage, view->covered[i].path, NULL, MS_BIND | MS_REC, NULL) != 0) return -1;
+    if (mount(view->covered[i].moved, view->covered[i].path, NULL, MS_BIND | MS_REC, NULL) != 0) return -1;
   }
   if (options->kept_directory != NULL && kgen_sandbox_make_writable(KGEN_SANDBOX_KEPT) != 0) return -1;
-  return mount(STAGE "/dev", "/dev", NULL, MS_BIND | MS_REC, NULL);
+  return mount(NEW_ROOT "/dev", "/dev", NULL, MS_BIND | MS_REC, NULL);
 }
 
 int kgen_sandbox_mount_proc(const char* path) {
@@ -219,7 +219,7 @@ uint32_t kgen_sandbox_build_mounts(const struct kgen_sandbox_options* options, i
   if (view == NULL) return 0;
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 && kgen_sandbox_make_read_only("/") == 0) {
     if (build_scratch(options, view) == 0) isolation |= KGEN_ISOLATION_MOUNT;
-    umount2(STAGE, MNT_DETACH);
+    umount2(NEW_ROOT, MNT_DETACH);
   }
   free(view);
   if (isolation != 0 && own_pid_namespace && kgen_sandbox_mount_proc("/proc") == 0) isolation |= KGEN_ISOLATION_PROC;

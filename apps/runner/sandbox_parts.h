@@ -11,9 +11,9 @@ uint32_t kgen_sandbox_build_mounts(const struct kgen_sandbox_options* options, i
 uint32_t kgen_sandbox_build_root(const struct kgen_sandbox_options* options, int own_pid_namespace);
 
 /* A file system is built here, away from every path that a candidate may use. */
-#define KGEN_SANDBOX_STAGE "/proc"
+#define KGEN_SANDBOX_NEW_ROOT "/proc"
 
-/* Builds a minimal device directory in the stage. This function and the next ones return 0, or -1 with errno. */
+/* Builds a minimal device directory in the new root. This function and the next ones return 0, or -1 with errno. */
 int kgen_sandbox_build_devices(const char* const* extra);
 /* Makes all mounts below path read-only; before Linux 5.12, all mounts. */
 int kgen_sandbox_make_read_only(const char* path);

@@ -13,13 +13,13 @@
 #include "runner_protocol.h"
 #include "sandbox_parts.h"
 
-#define STAGE KGEN_SANDBOX_STAGE
+#define NEW_ROOT KGEN_SANDBOX_NEW_ROOT
 
 /* The kernel's own limit before ELOOP. */
 enum { k_max_links = 40 };
 
 static int stage_path(const char* path, char out[PATH_MAX]) {
-  return snprintf(out, PATH_MAX, "%s%s", STAGE, path) < PATH_MAX ? 0 : -1;
+  return snprintf(out, PATH_MAX, "%s%s", NEW_ROOT, path) < PATH_MAX ? 0 : -1;
 }
 
 static int is_same_file(const char* one, const char* other) {
@@ -29,7 +29,7 @@ static int is_same_file(const char* one, const char* other) {
          first.st_ino == second.st_ino;
 }
 
-/* Copies a symbolic link to the stage and sets `next` to the path that it leads to. */
+/* Copies a symbolic link to the new root and sets `next` to the path that it leads to. */
 static int repeat_link(const char* link, const char* rest, char next[PATH_MAX]) {
   char target[PATH_MAX];
   char staged[PATH_MAX];
@@ -43,8 +43,8 @@ static int repeat_link(const char* link, const char* rest, char next[PATH_MAX]) 
   return made < PATH_MAX ? 0 : -1;
 }
 
-/* Walks path from the root, creating its directories in the stage. 0: `walked` is the path to bind, without links. 1: a
- * link was found, go on with `next`. 2: there is no such file. -1: it failed. */
+/* Walks path from the root, creating its directories in the new root. 0: `walked` is the path to bind, without links.
+ * 1: a link was found, go on with `next`. 2: there is no such file. -1: it failed. */
 static int walk(const char* path, char walked[PATH_MAX], char next[PATH_MAX]) {
   char staged[PATH_MAX];
   struct stat info;
@@ -89,7 +89,7 @@ static int expose(const char* path) {
       memcpy(now, next, strlen(next) + 1);
       continue;
     }
-    /* The whole file system is no toolchain, and neither are the paths of the stage. */
+    /* The whole file system is no toolchain, and neither are the paths of the new root. */
     if (walked[0] == '\0' || kgen_sandbox_is_below(walked, "/proc") || kgen_sandbox_is_below(walked, "/dev")) return 0;
     if (stage_path(walked, staged) != 0) return -1;
     return is_same_file(walked, staged) ? 0 : kgen_sandbox_bind(walked, staged);
@@ -168,10 +168,10 @@ static int build(const struct kgen_sandbox_options* options) {
   char size[96];
   const unsigned long long bytes = options->scratch_bytes != 0 ? options->scratch_bytes : 256ull << 20;
   snprintf(size, sizeof size, "size=%llu,nr_inodes=65536,mode=1777", bytes);
-  if (mount("kgen", STAGE, "tmpfs", MS_NOSUID, "size=4m,nr_inodes=16384,mode=755") != 0) return -1;
+  if (mount("kgen", NEW_ROOT, "tmpfs", MS_NOSUID, "size=4m,nr_inodes=16384,mode=755") != 0) return -1;
   if (kgen_sandbox_build_devices(options->devices) != 0) return -1;
-  if (mkdir(STAGE "/proc", 0755) != 0 || mkdir(STAGE "/tmp", 0755) != 0) return -1;
-  if (mount("kgen", STAGE "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, size) != 0) return -1;
+  if (mkdir(NEW_ROOT "/proc", 0755) != 0 || mkdir(NEW_ROOT "/tmp", 0755) != 0) return -1;
+  if (mount("kgen", NEW_ROOT "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, size) != 0) return -1;
   if (expose_all(options) != 0) return -1;
   char staged[PATH_MAX] = "";
   if (options->writable_directory != NULL) {
@@ -179,7 +179,7 @@ static int build(const struct kgen_sandbox_options* options) {
     if (realpath(options->writable_directory, resolved) == NULL || stage_path(resolved, staged) != 0) return -1;
     if (kgen_sandbox_bind(resolved, staged) != 0 || expose(options->writable_directory) != 0) return -1;
   }
-  if (kgen_sandbox_make_read_only(STAGE) != 0 || kgen_sandbox_make_writable(STAGE "/tmp") != 0) return -1;
+  if (kgen_sandbox_make_read_only(NEW_ROOT) != 0 || kgen_sandbox_make_writable(NEW_ROOT "/tmp") != 0) return -1;
   return staged[0] == '\0' ? 0 : kgen_sandbox_make_writable(staged);
 }
 
@@ -187,10 +187,11 @@ uint32_t kgen_sandbox_build_root(const struct kgen_sandbox_options* options, int
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return 0;
   uint32_t isolation = KGEN_ISOLATION_MOUNT;
   int built = build(options);
-  if (built == 0 && own_pid_namespace && kgen_sandbox_mount_proc(STAGE "/proc") == 0) isolation |= KGEN_ISOLATION_PROC;
+  if (built == 0 && own_pid_namespace && kgen_sandbox_mount_proc(NEW_ROOT "/proc") == 0)
+    isolation |= KGEN_ISOLATION_PROC;
   /* The old root is then mounted over the new one, and is unmounted. */
-  if (built == 0 && (chdir(STAGE) != 0 || syscall(SYS_pivot_root, ".", ".") != 0)) built = -1;
+  if (built == 0 && (chdir(NEW_ROOT) != 0 || syscall(SYS_pivot_root, ".", ".") != 0)) built = -1;
   if (built == 0) return umount2(".", MNT_DETACH) == 0 && chdir("/") == 0 ? isolation : 0;
-  umount2(STAGE, MNT_DETACH);
+  umount2(NEW_ROOT, MNT_DETACH);
   return 0;
 }

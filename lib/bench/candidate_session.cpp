@@ -14,14 +14,14 @@ namespace {
 /// On a processor, comparing larger outputs in full costs more than the calls themselves; then every second call is
 /// compared in full, chosen at random.
 constexpr std::uint64_t k_always_full_output_bytes = 64u << 20;
-/// Reference calls up to this length are staged ahead: the messages that this saves in a hundred pairs cost more than
+/// Reference calls up to this length are prepared ahead: the messages that this saves in a hundred pairs cost more than
 /// one wasted call.
 constexpr std::int64_t k_short_call_ns = 5'000'000;
 constexpr int k_echoes = 16;
 constexpr int k_tried_replays = 2;
 
 /// The order alternates (ABBA), which cancels the cost of being called second.
-StageRequest timed_call(int number, CallMode mode) {
+CallRequest timed_call(int number, CallMode mode) {
   return {.distribution = std::string(k_own_distribution),
           .freshness = Freshness::Canary,
           .mode = mode,
@@ -111,9 +111,9 @@ Result<EarlyVerdict> CandidateSession::switch_weights(int set) {
 }
 
 Result<CaseResult> CandidateSession::call(const std::string& distribution, Freshness freshness) {
-  KERNELGEN_TRY(auto staged, judge().stage({.distribution = distribution, .freshness = freshness}));
-  const auto answer = run(staged, Allocations::Poisoned, CallMode::Eager);
-  CaseResult result{.distribution = distribution, .seed = staged.seed, .weight_set = weight_set_, .call = ++call_};
+  KERNELGEN_TRY(auto prepared, judge().prepare_call({.distribution = distribution, .freshness = freshness}));
+  const auto answer = run(prepared, Allocations::Poisoned, CallMode::Eager);
+  CaseResult result{.distribution = distribution, .seed = prepared.seed, .weight_set = weight_set_, .call = ++call_};
   KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));
   if (ended) {
     result.outcome = *std::move(ended);
@@ -130,15 +130,15 @@ Result<CaseResult> CandidateSession::call(const std::string& distribution, Fresh
 Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number, CallMode reference,
                                                                       CallMode candidate) {
   using Answer = std::variant<TimedPair, Outcome>;
-  KERNELGEN_TRY(auto staged, judge().stage(timed_call(number, reference)));
-  const auto answer = run(staged, Allocations::Plain, candidate);
+  KERNELGEN_TRY(auto prepared, judge().prepare_call(timed_call(number, reference)));
+  const auto answer = run(prepared, Allocations::Plain, candidate);
   KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));
   if (ended) return Answer(*std::move(ended));
   const auto& reply = std::get<RunnerReply>(answer);
   // This is decided after the answer, so that the candidate cannot know which calls count.
   const bool cheap = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes;
   const bool full = options_.measure.full_comparisons > 0 && (cheap || coin_(entropy_) == 0);
-  // The stage after the last pair is wasted, which costs little where calls are short.
+  // The call prepared after the last pair is wasted, which costs little where calls are short.
   const auto next = reference_ns_ > 0 && reference_ns_ < k_short_call_ns
                         ? std::optional(timed_call(number + 1, reference))
                         : std::nullopt;
@@ -148,15 +148,15 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
     return Answer(std::move(checked.outcome));
   }
   // The reference was called before or after the candidate; the other time is zero.
-  reference_ns_ = staged.reference_ns + checked.reference_ns;
+  reference_ns_ = prepared.reference_ns + checked.reference_ns;
   return Answer(TimedPair{.reference_ns = reference_ns_,
                           .candidate_ns = std::max<std::int64_t>(call_ns(reply), 1),
                           .host_ns = reply.host_ns,
                           .off_stream_ns = on_device() ? reply.off_stream_ns() : 0,
-                          .fresh = staged.fresh,
+                          .fresh = prepared.fresh,
                           .full = full,
-                          .throttled = staged.throttled || checked.throttled,
-                          .clock_mhz = staged.clock_mhz});
+                          .throttled = prepared.throttled || checked.throttled,
+                          .clock_mhz = prepared.clock_mhz});
 }
 
 Result<std::optional<std::string>> CandidateSession::try_replay() {
@@ -170,8 +170,9 @@ Result<std::optional<std::string>> CandidateSession::try_replay() {
 
 Result<std::optional<std::string>> CandidateSession::replay_once() {
   using Refused = std::optional<std::string>;
-  KERNELGEN_TRY(auto staged, judge().stage({.distribution = std::string(k_own_distribution), .mode = CallMode::Graph}));
-  const auto answer = run(staged, Allocations::Plain, CallMode::Graph);
+  KERNELGEN_TRY(auto prepared,
+                judge().prepare_call({.distribution = std::string(k_own_distribution), .mode = CallMode::Graph}));
+  const auto answer = run(prepared, Allocations::Plain, CallMode::Graph);
   if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
   if (const auto* death = std::get_if<RunnerDeath>(&answer)) {
     lost_ = true;
@@ -193,9 +194,9 @@ ExchangeFacts CandidateSession::end() {
   return facts;
 }
 
-RunnerAnswer CandidateSession::run(const StagedCase& staged, Allocations allocations, CallMode mode) {
+RunnerAnswer CandidateSession::run(const PreparedCall& prepared, Allocations allocations, CallMode mode) {
   const bool first = called_sets_.insert(weight_set_).second;
-  return runner_->run(weight_set_, staged.forward_seed, allocations, mode,
+  return runner_->run(weight_set_, prepared.forward_seed, allocations, mode,
                       first ? building_limits() : StepLimits{options_.call_timeout});
 }
 

@@ -67,7 +67,7 @@ class CandidateSession {
  private:
   Result<EarlyVerdict> match_state(int set, std::uint64_t bytes, std::optional<WeightReport>& report);
   Result<std::optional<std::string>> replay_once();
-  RunnerAnswer run(const StagedCase& staged, Allocations allocations, CallMode mode);
+  RunnerAnswer run(const PreparedCall& prepared, Allocations allocations, CallMode mode);
   /// Limits of a step in which a Python candidate may build, within the rest of its build time.
   [[nodiscard]] StepLimits building_limits() const;
   /// The time of a call by the clock that is reported: the device's, or the runner's.

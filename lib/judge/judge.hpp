@@ -96,7 +96,7 @@ enum class Freshness {
 };
 
 /// A call that is ready: inputs are in place, outputs poisoned, and the judge knows the expected answer.
-struct StagedCase {
+struct PreparedCall {
   std::uint64_t seed = 0;
   std::uint64_t forward_seed = 0;
   /// Time of the reference call that gave the expected answer; 0 if the answer was known already or comes after the
@@ -124,12 +124,12 @@ enum class CallMode {
 };
 
 /// A call to be made ready. The reference is called, and timed, in the given mode.
-struct StageRequest {
+struct CallRequest {
   std::string distribution;
   Freshness freshness = Freshness::New;
   CallMode mode = CallMode::Eager;
   ReferenceOrder order = ReferenceOrder::Before;
-  friend bool operator==(const StageRequest&, const StageRequest&) = default;
+  friend bool operator==(const CallRequest&, const CallRequest&) = default;
 };
 
 /// Times of the reference, eager, as a graph or compiled, while nothing else runs.
@@ -202,10 +202,10 @@ class Judge {
   virtual Result<std::uint64_t> use_weights(int set) = 0;
   /// Matches what a ModelNew exported for a weight set. The report is complete after the second set.
   virtual Result<WeightReport> match_state(int set, const SharedMemory& state) = 0;
-  virtual Result<StagedCase> stage(const StageRequest& request) = 0;
-  /// `next` is the request that will most likely be staged next: a judge may begin with it while the caller reads the
+  virtual Result<PreparedCall> prepare_call(const CallRequest& request) = 0;
+  /// `next` is the request that will most likely be prepared next: a judge may begin with it while the caller reads the
   /// result.
-  virtual Result<CheckResult> check(CheckMode mode, const std::optional<StageRequest>& next) = 0;
+  virtual Result<CheckResult> check(CheckMode mode, const std::optional<CallRequest>& next) = 0;
   /// Processor time of its process so far; nothing where it is unknown.
   [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() const = 0;
   /// The use of its device by foreign processes; nothing on a processor.

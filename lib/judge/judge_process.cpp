@@ -170,27 +170,28 @@ class JudgeProcess final : public Judge {
     return read<WeightReport>(reply, "state", "weights");
   }
 
-  Result<StagedCase> stage(const StageRequest& request) override {
-    KERNELGEN_TRY(auto reply, prefetched_ && prefetched_->request == request ? take_prefetched()
-                                                                             : call("stage", stage_body(request)));
-    StagedCase staged;
-    KERNELGEN_TRY(staged.seed, read_u64(reply, "stage", "seed"));
-    KERNELGEN_TRY(staged.forward_seed, read_u64(reply, "stage", "forward_seed"));
-    KERNELGEN_TRY(staged.reference_ns, read<std::int64_t>(reply, "stage", "reference_ns"));
-    KERNELGEN_TRY(staged.fresh, read<bool>(reply, "stage", "fresh"));
+  Result<PreparedCall> prepare_call(const CallRequest& request) override {
+    KERNELGEN_TRY(auto reply, prefetched_ && prefetched_->request == request
+                                  ? take_prefetched()
+                                  : call("prepare_call", call_body(request)));
+    PreparedCall prepared;
+    KERNELGEN_TRY(prepared.seed, read_u64(reply, "prepare_call", "seed"));
+    KERNELGEN_TRY(prepared.forward_seed, read_u64(reply, "prepare_call", "forward_seed"));
+    KERNELGEN_TRY(prepared.reference_ns, read<std::int64_t>(reply, "prepare_call", "reference_ns"));
+    KERNELGEN_TRY(prepared.fresh, read<bool>(reply, "prepare_call", "fresh"));
     if (reply.contains("throttled")) {
-      KERNELGEN_TRY(staged.throttled, read<bool>(reply, "stage", "throttled"));
-      KERNELGEN_TRY(staged.clock_mhz, read<std::int64_t>(reply, "stage", "clock_mhz"));
+      KERNELGEN_TRY(prepared.throttled, read<bool>(reply, "prepare_call", "throttled"));
+      KERNELGEN_TRY(prepared.clock_mhz, read<std::int64_t>(reply, "prepare_call", "clock_mhz"));
     }
-    return staged;
+    return prepared;
   }
 
-  Result<CheckResult> check(CheckMode mode, const std::optional<StageRequest>& next) override {
+  Result<CheckResult> check(CheckMode mode, const std::optional<CallRequest>& next) override {
     KERNELGEN_CHECK(drop_prefetched());
     KERNELGEN_TRY(const auto asked, ask("check", {{"mode", mode == CheckMode::Full ? "full" : "canary"}}));
     if (next) {
-      KERNELGEN_TRY(const auto id, ask("stage", stage_body(*next)));
-      prefetched_ = PrefetchedStage{*next, id};
+      KERNELGEN_TRY(const auto id, ask("prepare_call", call_body(*next)));
+      prefetched_ = PrefetchedCall{*next, id};
     }
     KERNELGEN_TRY(auto reply, answer_to("check", asked));
     CheckResult result;
@@ -237,9 +238,9 @@ class JudgeProcess final : public Judge {
   }
 
  private:
-  /// A stage request that was sent ahead of time, with its reply still to be read.
-  struct PrefetchedStage {
-    StageRequest request;
+  /// A request to prepare a call that was sent ahead of time, with its reply still to be read.
+  struct PrefetchedCall {
+    CallRequest request;
     std::int64_t id = 0;
   };
 
@@ -258,7 +259,7 @@ class JudgeProcess final : public Judge {
     return baseline;
   }
 
-  static json::object stage_body(const StageRequest& request) {
+  static json::object call_body(const CallRequest& request) {
     return {{"distribution", request.distribution},
             {"seed", nullptr},
             {"graph", request.mode == CallMode::Graph},
@@ -269,14 +270,14 @@ class JudgeProcess final : public Judge {
 
   Result<json::object> take_prefetched() {
     const auto id = std::exchange(prefetched_, std::nullopt)->id;
-    return answer_to("stage", id);
+    return answer_to("prepare_call", id);
   }
 
   /// Drops the reply to a prefetched request that is not needed. An error of the task in it will occur again.
   Result<void> drop_prefetched() {
     if (!prefetched_) return {};
     const auto id = std::exchange(prefetched_, std::nullopt)->id;
-    KERNELGEN_CHECK(frame_for("stage", id, k_step_timeout, {}));
+    KERNELGEN_CHECK(frame_for("prepare_call", id, k_step_timeout, {}));
     return {};
   }
 
@@ -369,7 +370,7 @@ class JudgeProcess final : public Judge {
   std::string task_name_;
   milliseconds task_timeout_{0};
   std::int64_t next_id_ = 1;
-  std::optional<PrefetchedStage> prefetched_;
+  std::optional<PrefetchedCall> prefetched_;
 };
 
 }  // namespace

@@ -88,12 +88,12 @@ class Check:
     # -- the candidate --------------------------------------------------------------------------------------------
 
     def arena(self, role: str) -> list[tuple[Any, torch.Tensor]]:
-        stager = self.session._stager
-        return [(segment, stager._arena.view(segment)) for segment in self.session._layout.of(role)]
+        preparer = self.session._preparer
+        return [(segment, preparer._arena.view(segment)) for segment in self.session._layout.of(role)]
 
     def answer(self) -> None:
         """A right candidate: the reference's own outputs, and its writes to inputs."""
-        chosen = self.session._stager.current
+        chosen = self.session._preparer.current
         for segment, view in self.arena("output"):
             view.copy_(chosen.expected.outputs.tensors[segment.name])
 
@@ -121,13 +121,13 @@ class Check:
         self.attach()
         for index in (2, 1):
             self.session.weights({"set": index})
-            self.session.stage({})
+            self.session.prepare_call({})
             self.must_be(f"nothing written under weight set {index}", "accuracy:mismatch", words="not written")
-            self.session.stage({})
+            self.session.prepare_call({})
             self.answer()
             self.must_be(f"the right answer under weight set {index}", "correct")
         for distribution in self.distributions:
-            self.session.stage({"distribution": distribution})
+            self.session.prepare_call({"distribution": distribution})
             self.answer()
             self.must_be(f"the right answer on {distribution}", "correct")
         self.wrong_answers()
@@ -146,14 +146,14 @@ class Check:
         gpu = self.session._device.gpu
         address = gpu.import_shared(descriptors[0], layout["device_bytes"])
         again = tensor_at(address, layout["device_bytes"], self.session._device.torch)
-        self.expect("both mappings show the same", torch.equal(again[:4096], self.session._stager._arena._all[:4096]))
+        self.expect("both mappings show the same", torch.equal(again[:4096], self.session._preparer._arena._all[:4096]))
         del again
         gpu.free_shared(address)
         for descriptor in [*descriptors, host]:
             os.close(descriptor)
 
     def stage_and_answer(self, **request: Any) -> None:
-        self.session.stage(request)
+        self.session.prepare_call(request)
         self.answer()
 
     def wrong_answers(self) -> None:
@@ -177,7 +177,7 @@ class Check:
         self.stage_and_answer()
         before = [view.clone() for _, view in self.arena("output")]
         self.must_be("the answer before", "correct")
-        self.session.stage({})
+        self.session.prepare_call({})
         for (_, view), old in zip(self.arena("output"), before):
             view.copy_(old)
         self.must_be("a stale answer", "accuracy:mismatch", words="stale")
@@ -187,7 +187,7 @@ class Check:
         self.expect("other bytes, another digest", self.session.output_digest({})["digest"] != one_digest)
 
     def spoiled(self) -> None:
-        arena, layout = self.session._stager._arena, self.session._layout
+        arena, layout = self.session._preparer._arena, self.session._layout
         written = set(self.session._task.mutated_inputs)
         for role in ("input", "parameter"):
             names = [segment for segment in layout.of(role) if segment.name not in written and segment.nbytes]
@@ -215,8 +215,8 @@ class Check:
             print(f"  {self.name}: no graph: {reason}")
         if self.options.vendor == "nvidia":
             self.expect("a graph where one can be", bool(reason) == (self.name == "uncapturable"), reason)
-            reply = self.session.stage({"graph": True})
-            self.expect("a staged call has a reference time", reply["reference_ns"] > 0, reply)
+            reply = self.session.prepare_call({"graph": True})
+            self.expect("a prepared call has a reference time", reply["reference_ns"] > 0, reply)
         self.session.weights({"set": 2})
         self.stage_and_answer(graph=True)
         self.must_be("the right answer beside graphs", "correct")
@@ -235,7 +235,7 @@ class Check:
             found.setdefault(what, []).append(time.perf_counter() - started)
 
         for _ in range(20):
-            clocked("stage", lambda: self.session.stage(request))
+            clocked("prepare_call", lambda: self.session.prepare_call(request))
             self.answer()
             self.session._device.synchronize()
             clocked("check", lambda: self.session.check({"mode": "full"}))
@@ -252,7 +252,7 @@ def check_task(name: str, text: str, options: argparse.Namespace) -> int:
     columns = " ".join(f"{what} {seconds * 1e3:.3f}" for what, seconds in check.times.items())
     print(f"{'FAILED' if check.problems else 'ok':6} {name:16} [ms] {columns}")
     if options.vendor == "nvidia" and torch.cuda.is_initialized():
-        sets = check.session._stager._limit if check.session._stager else 0
+        sets = check.session._preparer._limit if check.session._preparer else 0
         most, kept = torch.cuda.max_memory_allocated() >> 20, torch.cuda.memory_reserved() >> 20
         print(f"  memory: allocated at most {most} MiB, reserved {kept} MiB, {sets} input sets")
     for problem in check.problems:

@@ -189,10 +189,10 @@ class Check:
     def call(self, runner: Any, bench: Any, graph: bool, text: str) -> tuple[str, str]:
         protocol, firsts, times, hosts, off_stream = self.protocol, 0.0, [], [], []
         for number in range(12):
-            staged = bench.stage()
+            prepared = bench.prepare_call()
             flags = protocol.RUN_POISON if number < 3 else protocol.RUN_GRAPH if graph else 0
             began = time.monotonic()
-            answer = runner.ask(protocol.OP_RUN, 1 + number % 2 if number < 2 else 1, int(staged["forward_seed"]), flags)
+            answer = runner.ask(protocol.OP_RUN, 1 + number % 2 if number < 2 else 1, int(prepared["forward_seed"]), flags)
             if number == 0:
                 firsts = (time.monotonic() - began) * 1e3
             if answer.status != protocol.OK:
@@ -217,8 +217,8 @@ class Check:
         source = candidate("y = torch.zeros_like(x)\nendless[(1,)](y)\nreturn y", ENDLESS)
         self.harness.load_candidate(runner, bench, source)
         self.harness.exchange_weights(runner, bench)
-        staged = bench.stage()
-        packed = (self.protocol.OP_RUN, 99, 1, int(staged["forward_seed"]), 0, 0, 0, 0)
+        prepared = bench.prepare_call()
+        packed = (self.protocol.OP_RUN, 99, 1, int(prepared["forward_seed"]), 0, 0, 0, 0)
         runner.control.send(self.protocol.COMMAND.pack(self.protocol.COMMAND_MAGIC, self.protocol.VERSION, *packed))
         time.sleep(3)
         began = time.monotonic()

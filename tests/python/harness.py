@@ -198,9 +198,9 @@ class Bench:
         self.device_arena = judge.descriptors[0] if judge.descriptors else None
         self.tensors = self.arena if self.device_arena is None else self.device_arena
 
-    def stage(self, **options: Any) -> dict[str, Any]:
+    def prepare_call(self, **options: Any) -> dict[str, Any]:
         request = {"distribution": "own", "seed": None, "repeat": False, "canary": False, **options}
-        return self.judge.must("stage", **request)
+        return self.judge.must("prepare_call", **request)
 
     def check(self, mode: str = "full") -> dict[str, Any]:
         return dict(self.judge.must("check", mode=mode)["outcome"])

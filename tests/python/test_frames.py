@@ -62,7 +62,7 @@ class FramesTest(unittest.TestCase):
 
     def test_fuzzed_bytes_raise_nothing_else(self) -> None:
         rng = random.Random(7)
-        good = frames.encode({"op": "stage", "id": 3, "list": [1, 2.5, None]})
+        good = frames.encode({"op": "prepare_call", "id": 3, "list": [1, 2.5, None]})
         for _ in range(300):
             data = bytearray(good * rng.randint(1, 2))
             for _ in range(rng.randint(1, 6)):

@@ -120,7 +120,7 @@ class ProcessTest(unittest.TestCase):
         for index in (2, 1):
             self.judge.must("weights", set=index)
             for distribution in admission["distributions"]:
-                reply = self.judge.must("stage", distribution=distribution, graph=index == 1)
+                reply = self.judge.must("prepare_call", distribution=distribution, graph=index == 1)
                 self.assertGreater(reply["reference_ns"], 0)
                 self.assertIs(reply["throttled"], False)
                 self.assertEqual(self.outcome(), "accuracy:mismatch")
@@ -136,7 +136,7 @@ class ProcessTest(unittest.TestCase):
         self.attach()
         self.judge.must("weights", set=1)
         for canary in (False, True, True):
-            reply = self.judge.must("stage", distribution="own", canary=canary, reference_after=True)
+            reply = self.judge.must("prepare_call", distribution="own", canary=canary, reference_after=True)
             self.assertEqual(reply["reference_ns"], 0)
             self.tensor("output", "output").copy_(self.answer())
             found = self.judge.must("check", mode="full")
@@ -149,36 +149,36 @@ class ProcessTest(unittest.TestCase):
         self.attach()
         self.judge.must("weights", set=1)
         for name, role, wanted in (("x", "input", "mutated_input"), ("bn.weight", "parameter", "mutated_input")):
-            self.judge.must("stage", distribution="own")
+            self.judge.must("prepare_call", distribution="own")
             self.tensor("output", "output").copy_(self.answer())
             self.tensor(role, name).view(-1)[3] += 1
             self.assertEqual(self.outcome(), wanted)
-        self.judge.must("stage", distribution="own")
+        self.judge.must("prepare_call", distribution="own")
         self.tensor("output", "output").copy_(self.answer())
         self.arena[-1] ^= 1
         self.assertEqual(self.outcome(), "crash:out_of_bounds")
-        self.judge.must("stage", distribution="own")
+        self.judge.must("prepare_call", distribution="own")
         self.tensor("buffer", "bn.running_mean").fill_(5.0)
         self.tensor("output", "output").copy_(self.answer())
         self.assertEqual(self.outcome(), "correct")
-        self.judge.must("stage", distribution="own")
+        self.judge.must("prepare_call", distribution="own")
         self.assertEqual(float(self.tensor("buffer", "bn.running_mean").sum()), 0.0)
 
     def test_outputs_are_poisoned_in_the_device_and_reports_emptied_in_the_host(self) -> None:
         self.attach()
         self.judge.must("weights", set=1)
-        self.judge.must("stage", distribution="own")
+        self.judge.must("prepare_call", distribution="own")
         first = self.tensor("output", "output").view(torch.int32).clone()
         self.assertTrue(bool(self.tensor("output", "output").isnan().all()))
         os.pwrite(self.host, b"\xff\xff", 0)
-        self.judge.must("stage", distribution="own")
+        self.judge.must("prepare_call", distribution="own")
         self.assertFalse(torch.equal(first, self.tensor("output", "output").view(torch.int32)))
         self.assertEqual(os.pread(self.host, 4, 0), bytes(4))
 
     def test_reports_are_read_from_the_host(self) -> None:
         self.attach()
         self.judge.must("weights", set=1)
-        self.judge.must("stage", distribution="own")
+        self.judge.must("prepare_call", distribution="own")
         self.tensor("output", "output").copy_(self.answer())
         body = b'{"structure": {"tensor": "output"}, "tensors": [{"dtype": "float32", "shape": [60, 17]}]}'
         os.pwrite(self.host, len(body).to_bytes(4, "little") + body, 0)
@@ -225,11 +225,11 @@ class FailureTest(unittest.TestCase):
 
     def test_a_fault_of_the_device_is_the_tasks(self) -> None:
         self.attach()
-        for operation in ("stage", "time_reference"):
+        for operation in ("prepare_call", "time_reference"):
             DRIVER.kgen_fake_cuda_fault(700)
             self.fails(self.ask(operation), "invalid_task", r"illegal memory access was encountered \(700\)")
             DRIVER.kgen_fake_cuda_fault(0)
-        self.assertTrue(self.ask("stage")["ok"])
+        self.assertTrue(self.ask("prepare_call")["ok"])
 
     def test_a_fault_while_the_task_is_loaded(self) -> None:
         self.session.load(load_request())
@@ -242,10 +242,10 @@ class FailureTest(unittest.TestCase):
 
     def test_an_error_of_torch_about_the_device(self) -> None:
         self.attach()
-        with mock.patch.object(self.session, "stage", side_effect=RuntimeError("CUDA error: device-side assert triggered")):
-            self.fails(self.ask("stage"), "invalid_task", "device fault: CUDA error")
-        with mock.patch.object(self.session, "stage", side_effect=GpuError("allocating memory: out of memory (2)", 2)):
-            self.fails(self.ask("stage"), "out_of_memory", "needs more device memory than there is")
+        with mock.patch.object(self.session, "prepare_call", side_effect=RuntimeError("CUDA error: device-side assert triggered")):
+            self.fails(self.ask("prepare_call"), "invalid_task", "device fault: CUDA error")
+        with mock.patch.object(self.session, "prepare_call", side_effect=GpuError("allocating memory: out of memory (2)", 2)):
+            self.fails(self.ask("prepare_call"), "out_of_memory", "needs more device memory than there is")
 
     def test_an_arena_that_does_not_fit(self) -> None:
         self.session.load(load_request())
@@ -271,7 +271,7 @@ class FailureTest(unittest.TestCase):
         self.attach()
         quiet = self.session.device_use({})
         self.assertLess(quiet["foreign_bytes"], quiet["total_bytes"] // 16)
-        self.session.stage({})
+        self.session.prepare_call({})
         self.assertEqual(self.session.device_use({})["probes"], quiet["probes"] + 1)
         with mock.patch.dict(os.environ, {"KGEN_FAKE_CUDA_HELD": str(3 << 30)}):
             more = self.session.device_use({})["foreign_bytes"] - quiet["foreign_bytes"]
@@ -306,15 +306,15 @@ class FailureTest(unittest.TestCase):
                 raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 6.00 GiB.")
             return empty(*sizes, **options)
 
-        self.session.stage({})
+        self.session.prepare_call({})
         with mock.patch.object(torch, "empty", refuses):
             self.assertIn("not written", self.session.check({})["outcome"]["message"])
-        stager = self.session._stager
+        preparer = self.session._preparer
         for segment in self.session._layout.of("output"):
-            stager._arena.view(segment).copy_(stager.current.expected.outputs.tensors[segment.name])
+            preparer._arena.view(segment).copy_(preparer.current.expected.outputs.tensors[segment.name])
         with mock.patch.object(torch, "empty", refuses):
             self.assertEqual(self.session.check({})["outcome"]["kind"], "correct")
-        self.session.stage({})
+        self.session.prepare_call({})
         self.assertIn("not written", self.session.check({})["outcome"]["message"])
 
     def test_a_transform_without_enough_memory_is_dropped(self) -> None:
@@ -342,7 +342,7 @@ class FailureTest(unittest.TestCase):
         self.attach()
         self.session._device._clocks = (0.0, None)
         with mock.patch.object(Gpu, "clocks", lambda self: Clocks(1755, 3201, 61, True)):
-            reply = self.ask("stage")
+            reply = self.ask("prepare_call")
         self.assertEqual((reply["throttled"], reply["clock_mhz"]), (True, 1755))
 
     def test_a_device_that_was_slowed_down_rests_before_it_is_timed(self) -> None:
@@ -372,21 +372,21 @@ class FailureTest(unittest.TestCase):
     def test_long_calls_are_watched(self) -> None:
         self.attach()
         with mock.patch.object(GpuDevice, "watch_speed") as watch:
-            self.ask("stage")
+            self.ask("prepare_call")
             self.assertEqual(watch.call_count, 0)
             with mock.patch("kernelgen_judge.gpu_timing._SHORT_NS", 0):
-                self.ask("stage")
+                self.ask("prepare_call")
         self.assertEqual(watch.call_count, 1)
 
     def test_candidate_and_reference_find_a_recovered_device(self) -> None:
         self.attach()
         with mock.patch.object(GpuDevice, "recover") as recover:
-            self.ask("stage", reference_after=True, canary=True)
-            staged = recover.call_count
+            self.ask("prepare_call", reference_after=True, canary=True)
+            prepared = recover.call_count
             self.ask("check", mode="full")
             checked = recover.call_count
-        self.assertGreaterEqual(staged, 1)
-        self.assertGreater(checked, staged)
+        self.assertGreaterEqual(prepared, 1)
+        self.assertGreater(checked, prepared)
 
     def test_the_same_wrong_bytes_are_looked_at_thoroughly_once(self) -> None:
         self.attach()
@@ -396,14 +396,14 @@ class FailureTest(unittest.TestCase):
         expected_looks = 0
         with mock.patch.object(checker, "_compare_thoroughly", looked):
             for repeat, value, new in ((False, 3.0, 1), (True, 3.0, 0), (True, 3.0, 0), (True, 4.0, 1), (True, 4.0, 0), (False, 4.0, 1)):
-                self.ask("stage", distribution="own", repeat=repeat)
+                self.ask("prepare_call", distribution="own", repeat=repeat)
                 checker._arena_views["output"].fill_(value)
                 found = self.ask("check", mode="full")
                 expected_looks += new
                 self.assertEqual(found["outcome"]["kind"], "accuracy")
                 self.assertEqual(looked.call_count, expected_looks)
-            self.ask("stage", distribution="own", repeat=True)
-            checker._arena_views["output"].copy_(self.session._stager.current.expected.outputs.tensors["output"])
+            self.ask("prepare_call", distribution="own", repeat=True)
+            checker._arena_views["output"].copy_(self.session._preparer.current.expected.outputs.tensors["output"])
             self.assertEqual(self.ask("check", mode="full")["outcome"]["kind"], "correct")
 
     def test_outputs_that_were_looked_at_in_place_are_looked_at_again(self) -> None:
@@ -413,7 +413,7 @@ class FailureTest(unittest.TestCase):
         refuse = torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 6.00 GiB.")
         with mock.patch.object(checker, "_compare_thoroughly", side_effect=checker._compare_thoroughly) as looked:
             for repeat in (False, True):
-                self.ask("stage", distribution="own", repeat=repeat)
+                self.ask("prepare_call", distribution="own", repeat=repeat)
                 checker._arena_views["output"].fill_(3.0)
                 with mock.patch("kernelgen_judge.gpu_check.torch.empty", side_effect=refuse):
                     with mock.patch.object(checker, "_make_copy", return_value=checker._copy):

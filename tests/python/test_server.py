@@ -68,11 +68,11 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(seed, self.judge.must("weights", set=1)["seed"])
         self.assertNotEqual(seed, self.judge.must("weights", set=2)["seed"])
         for distribution in admission["distributions"]:
-            reply = bench.stage(distribution=distribution)
+            reply = bench.prepare_call(distribution=distribution)
             self.assertGreater(reply["reference_ns"], 0)
             self.assertEqual(bench.check()["kind"], "accuracy")
         self.judge.must("weights", set=1)
-        bench.stage()
+        bench.prepare_call()
         bench.write("output", "output", self.compute(bench))
         self.assertEqual(bench.check()["kind"], "correct")
         self.assertEqual(len(self.judge.must("output_digest")["digest"]), 64)
@@ -90,15 +90,15 @@ class ServerTest(unittest.TestCase):
         return struct.pack("128f", *[max(0.0, value) for row in rows for value in row])
 
     def test_requests_out_of_order(self) -> None:
-        for operation in ("admit", "layout", "attach", "weights", "state", "stage", "check", "time_reference", "output_digest"):
+        for operation in ("admit", "layout", "attach", "weights", "state", "prepare_call", "check", "time_reference", "output_digest"):
             self.fails("protocol", operation)
         self.fails("protocol", "dance")
         self.fails("protocol", "load")
         Bench(self.judge, TASK).close()
         self.fails("protocol", "load", task=task(TASK))
         self.fails("protocol", "check")
-        self.fails("invalid_argument", "stage", distribution="nowhere")
-        self.judge.must("stage", distribution="own")
+        self.fails("invalid_argument", "prepare_call", distribution="nowhere")
+        self.judge.must("prepare_call", distribution="own")
         self.fails("protocol", "check", mode="lazily")
         self.fails("io", "state", set=1, path="/nonexistent", bytes=4)
 

@@ -41,9 +41,9 @@ def session(text: str = TASK) -> tuple[Session, int]:
 
 def answer(judge: Session) -> None:
     """Plays a right candidate: copies the expected outputs into the arena."""
-    stager = judge._stager
+    preparer = judge._preparer
     for segment in judge._layout.of("output"):
-        stager._arena.view(segment).copy_(stager.current.expected.outputs.tensors[segment.name])
+        preparer._arena.view(segment).copy_(preparer.current.expected.outputs.tensors[segment.name])
 
 
 class CanaryTest(unittest.TestCase):
@@ -101,42 +101,42 @@ class StagerTest(unittest.TestCase):
         return outcome["kind"] + (":" + outcome["detail"] if outcome["detail"] else "")
 
     def inputs(self) -> torch.Tensor:
-        stager = self.judge._stager
-        return torch.cat([stager._arena.raw(segment) for segment in self.judge._layout.of("input")])
+        preparer = self.judge._preparer
+        return torch.cat([preparer._arena.raw(segment) for segment in self.judge._layout.of("input")])
 
     def test_new_inputs_each_time_and_the_same_when_repeated(self) -> None:
-        first = self.judge.stage({})
+        first = self.judge.prepare_call({})
         one = self.inputs()
-        again = self.judge.stage({"repeat": True})
+        again = self.judge.prepare_call({"repeat": True})
         self.assertEqual((first["seed"], first["forward_seed"]), (again["seed"], again["forward_seed"]))
         self.assertEqual(again["reference_ns"], 0)
         self.assertTrue(torch.equal(one, self.inputs()))
-        self.judge.stage({})
+        self.judge.prepare_call({})
         self.assertFalse(torch.equal(one, self.inputs()))
 
     def test_a_given_seed_gives_given_inputs(self) -> None:
-        self.judge.stage({"seed": "17"})
+        self.judge.prepare_call({"seed": "17"})
         one = self.inputs()
-        self.judge.stage({"seed": "18"})
-        self.judge.stage({"seed": "17"})
+        self.judge.prepare_call({"seed": "18"})
+        self.judge.prepare_call({"seed": "17"})
         self.assertTrue(torch.equal(one, self.inputs()))
 
     def test_right_answers_are_right_in_every_way_of_staging(self) -> None:
         for request in [{}, {"repeat": True}, *[{"canary": True}] * 10, {"repeat": True}, {}, {"canary": True}]:
-            self.judge.stage(request)
+            self.judge.prepare_call(request)
             answer(self.judge)
             self.assertEqual(self.kind(), "correct", request)
         self.judge.weights({"set": 2})
-        self.judge.stage({"repeat": True})
+        self.judge.prepare_call({"repeat": True})
         answer(self.judge)
         self.assertEqual(self.kind(), "correct")
 
     def test_the_reference_may_be_called_after_the_candidate(self) -> None:
         judge = self.judge
         for canary in (False, True, True, True):
-            staged = judge.stage({"distribution": "own", "canary": canary, "reference_after": True})
-            self.assertEqual(staged["reference_ns"], 0)
-            self.assertIsNone(judge._stager.current.expected)
+            prepared = judge.prepare_call({"distribution": "own", "canary": canary, "reference_after": True})
+            self.assertEqual(prepared["reference_ns"], 0)
+            self.assertIsNone(judge._preparer.current.expected)
             checked = judge.check({"mode": "canary"})
             self.assertEqual(checked["outcome"]["kind"], "accuracy")
             self.assertGreater(checked["reference_ns"], 0)
@@ -146,33 +146,33 @@ class StagerTest(unittest.TestCase):
     def test_draws_that_a_candidate_needs_cannot_wait(self) -> None:
         judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
         self.addCleanup(os.close, arena)
-        staged = judge.stage({"distribution": "own", "reference_after": True})
-        self.assertGreater(staged["reference_ns"], 0)
+        prepared = judge.prepare_call({"distribution": "own", "reference_after": True})
+        self.assertGreater(prepared["reference_ns"], 0)
         self.assertNotIn("reference_ns", judge.check({"mode": "full"}))
 
     def test_the_arena_holds_what_the_expected_answer_belongs_to(self) -> None:
         for _ in range(30):
-            self.judge.stage({"canary": True})
-            stager = self.judge._stager
-            held = torch.cat([stager.current.memory.raw(s) for s in stager._private_layout.segments])
+            self.judge.prepare_call({"canary": True})
+            preparer = self.judge._preparer
+            held = torch.cat([preparer.current.memory.raw(s) for s in preparer._private_layout.segments])
             self.assertTrue(torch.equal(held, self.inputs()))
             answer(self.judge)
             self.assertEqual(self.kind(), "correct")
 
     def test_a_canary_makes_the_previous_answer_wrong_and_says_stale(self) -> None:
-        self.judge.stage({})
+        self.judge.prepare_call({})
         answer(self.judge)
         self.assertEqual(self.kind(), "correct")
-        stager = self.judge._stager
-        old = stager.current.expected.outputs.tensors["output"].clone()
-        self.judge.stage({"canary": True})
-        stager._arena.view(self.judge._layout.of("output")[0]).copy_(old)
+        preparer = self.judge._preparer
+        old = preparer.current.expected.outputs.tensors["output"].clone()
+        self.judge.prepare_call({"canary": True})
+        preparer._arena.view(self.judge._layout.of("output")[0]).copy_(old)
         outcome = self.judge.check({})["outcome"]
         self.assertEqual((outcome["kind"], outcome["detail"]), ("accuracy", "mismatch"))
         self.assertIn("stale", outcome["message"])
 
     def test_poisoned_outputs_were_not_written(self) -> None:
-        self.judge.stage({})
+        self.judge.prepare_call({})
         outcome = self.judge.check({})["outcome"]
         self.assertEqual((outcome["kind"], outcome["detail"]), ("accuracy", "mismatch"))
         self.assertIn("was not written", outcome["message"])
@@ -180,80 +180,80 @@ class StagerTest(unittest.TestCase):
     def test_the_answer_of_the_other_weights_is_recognized(self) -> None:
         text = TASK.replace("nn.BatchNorm1d(8)", "nn.Linear(8, 8)")
         self.judge, arena = session(text)
-        self.judge.stage({})
+        self.judge.prepare_call({})
         other = self.judge._weights.get(2).reference
-        chosen = self.judge._stager.current
+        chosen = self.judge._preparer.current
         result = other.run(chosen.inputs, chosen.expected.forward_seed).outputs.tensors["output"]
-        self.judge._stager._arena.view(self.judge._layout.of("output")[0]).copy_(result)
+        self.judge._preparer._arena.view(self.judge._layout.of("output")[0]).copy_(result)
         self.assertIn("other weight set", self.judge.check({})["outcome"]["message"])
         os.close(arena)
 
     def test_writes_where_nothing_may_be_written(self) -> None:
-        stager, layout = self.judge._stager, self.judge._layout
+        preparer, layout = self.judge._preparer, self.judge._layout
         for role, name, expected in (("input", "x", "mutated_input"), ("parameter", "bn.weight", "mutated_input")):
-            self.judge.stage({})
+            self.judge.prepare_call({})
             answer(self.judge)
             segment = next(s for s in layout.of(role) if s.name == name)
-            stager._arena.raw(segment)[5] ^= 1
+            preparer._arena.raw(segment)[5] ^= 1
             outcome = self.judge.check({})["outcome"]
             self.assertEqual(outcome["kind"], expected)
             self.assertIn(name, outcome["message"])
-        self.judge.stage({})
+        self.judge.prepare_call({})
         answer(self.judge)
         segment = layout.of("output")[0]
-        stager._arena._all[segment.begin - 1] ^= 1
+        preparer._arena._all[segment.begin - 1] ^= 1
         outcome = self.judge.check({})["outcome"]
         self.assertEqual((outcome["kind"], outcome["detail"]), ("crash", "out_of_bounds"))
         self.assertIn("output", outcome["message"])
-        self.judge.stage({})
+        self.judge.prepare_call({})
         answer(self.judge)
         self.assertEqual(self.kind(), "correct")
 
     def test_buffers_that_forward_changes_may_change_and_are_restored(self) -> None:
         segment = next(s for s in self.judge._layout.of("buffer") if s.name == "bn.running_mean")
-        view = self.judge._stager._arena.view(segment)
-        self.judge.stage({})
+        view = self.judge._preparer._arena.view(segment)
+        self.judge.prepare_call({})
         view.fill_(7.0)
         answer(self.judge)
         self.assertEqual(self.kind(), "correct")
-        self.judge.stage({})
+        self.judge.prepare_call({})
         self.assertTrue(torch.equal(view, torch.zeros(8)))
 
     def test_booleans_that_are_no_booleans(self) -> None:
         self.judge, arena = session(TASK.replace("self.bn(x) @ y", "(x @ y) > 0"))
-        self.judge.stage({})
+        self.judge.prepare_call({})
         answer(self.judge)
         self.assertEqual(self.kind(), "correct")
-        self.judge.stage({})
+        self.judge.prepare_call({})
         answer(self.judge)
-        self.judge._stager._arena.raw(self.judge._layout.of("output")[0])[3] = 2
+        self.judge._preparer._arena.raw(self.judge._layout.of("output")[0])[3] = 2
         self.assertIn("no booleans", self.judge.check({})["outcome"]["message"])
         os.close(arena)
 
     def test_large_outputs_are_sampled_for_canaries_only(self) -> None:
         self.judge._checker._full = False
-        self.judge.stage({"canary": True})
+        self.judge.prepare_call({"canary": True})
         answer(self.judge)
         self.assertEqual(self.kind("canary"), "correct")
-        self.judge.stage({"canary": True})
+        self.judge.prepare_call({"canary": True})
         self.assertEqual(self.kind("canary"), "accuracy:mismatch")
 
     def test_inputs_that_the_reference_writes(self) -> None:
         self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x.mul_(2) @ y"))
         for _ in range(3):
-            self.judge.stage({"canary": True})
+            self.judge.prepare_call({"canary": True})
             answer(self.judge)
-            self.judge._stager._arena.view(self.judge._layout.of("input")[0]).mul_(2)
+            self.judge._preparer._arena.view(self.judge._layout.of("input")[0]).mul_(2)
             self.assertEqual(self.kind(), "correct")
         os.close(arena)
 
     def test_draws_are_in_the_arena(self) -> None:
         self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
-        self.judge.stage({})
-        stager, layout = self.judge._stager, self.judge._layout
-        x, y = (stager._arena.view(segment) for segment in layout.of("input"))
-        draw = stager._arena.view(layout.of("draw")[0])
-        stager._arena.view(layout.of("output")[0]).copy_(x @ y + draw)
+        self.judge.prepare_call({})
+        preparer, layout = self.judge._preparer, self.judge._layout
+        x, y = (preparer._arena.view(segment) for segment in layout.of("input"))
+        draw = preparer._arena.view(layout.of("draw")[0])
+        preparer._arena.view(layout.of("output")[0]).copy_(x @ y + draw)
         self.assertEqual(self.kind(), "correct")
         os.close(arena)
 

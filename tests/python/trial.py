@@ -64,8 +64,8 @@ class Trial:
         self.loaded = load_candidate(self.runner, self.bench, source, memory)
 
     def call(self, flags: int = protocol.RUN_POISON, **staging: Any) -> tuple[Answer, dict[str, object]]:
-        staged = self.bench.stage(**staging)
-        answer = self.runner.ask(protocol.OP_RUN, 1, int(staged["forward_seed"]), flags)
+        prepared = self.bench.prepare_call(**staging)
+        answer = self.runner.ask(protocol.OP_RUN, 1, int(prepared["forward_seed"]), flags)
         return answer, self.bench.check()
 
     def close(self) -> None:

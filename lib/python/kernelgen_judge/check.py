@@ -20,7 +20,7 @@ from .errors import TaskError, one_line
 from .exchange import REPORT_BYTES, Layout, Memory, Placed, Segment, as_signed, make_layout
 from .oracle import Oracle, OracleBudget, OracleUnavailable
 from .quick import QuickComparer
-from .stage import Expected, Stager
+from .stage import Expected, CallPreparer
 from .task import Task
 from .values import Flat
 from .weights import SETS, Weights
@@ -89,7 +89,7 @@ class Checker:
         task: Task,
         layout: Layout,
         arena: Placed,
-        stager: Stager,
+        preparer: CallPreparer,
         weights: Weights,
         request: Mapping[str, Any],
         host: Memory | None = None,
@@ -97,7 +97,7 @@ class Checker:
         """`host` is the arena with the report, if the tensors are in another one."""
         self._task = task
         self._arena = arena
-        self._stager = stager
+        self._preparer = preparer
         self._weights = weights
         self._tolerance = requested_tolerance(task, request)
         self._segments = layout.of("output")
@@ -120,7 +120,7 @@ class Checker:
     # -- the answer -----------------------------------------------------------------------------------------------
 
     def check(self, mode: str) -> dict[str, Any]:
-        """{"outcome": {kind, detail, message}, "outputs": [OutputError...]} for the staged call."""
+        """{"outcome": {kind, detail, message}, "outputs": [OutputError...]} for the prepared call."""
         full = mode == "full" or self._full
         if full:
             self._fetch_outputs()
@@ -148,11 +148,11 @@ class Checker:
 
     def _find_illegal_writes(self) -> dict[str, Any] | None:
         """Finds writes to memory that is not an output."""
-        broken = self._stager.padding.broken()
+        broken = self._preparer.padding.broken()
         if broken:
-            self._stager.padding.fill()
+            self._preparer.padding.fill()
             return _outcome("crash", "out_of_bounds", f"wrote outside of {_names(broken)}")
-        changed = self._stager.changed_inputs()
+        changed = self._preparer.changed_inputs()
         if changed:
             return _outcome("mutated_input", "", f"input {_names(changed)} was overwritten")
         overwritten = self._weights.overwritten()
@@ -211,7 +211,7 @@ class Checker:
 
     def _float64(self, expected: Expected) -> dict[str, torch.Tensor] | None:
         """The float64 result, for the first call on each distribution under each weight set."""
-        chosen = self._stager.current
+        chosen = self._preparer.current
         if chosen is None or not self._wants_float64(expected):
             return None
         self._seen.add((expected.weight_set, chosen.distribution))
@@ -223,7 +223,7 @@ class Checker:
             return None
 
     def _wants_float64(self, expected: Expected) -> bool:
-        chosen = self._stager.current
+        chosen = self._preparer.current
         if chosen is None or self._task.randomness == "stochastic":
             return False
         return (expected.weight_set, chosen.distribution) not in self._seen
@@ -236,13 +236,13 @@ class Checker:
         return self._oracles[expected.weight_set]
 
     def compare_outputs(self, outputs: Flat) -> compare.Comparison:
-        """Compares outputs of the staged call that did not come from a candidate, by the same rules."""
-        assert self._stager.current is not None and self._stager.current.expected is not None
-        return self._prepared(self._stager.current.expected).compare(outputs.tensors, outputs.structure)
+        """Compares outputs of the prepared call that did not come from a candidate, by the same rules."""
+        assert self._preparer.current is not None and self._preparer.current.expected is not None
+        return self._prepared(self._preparer.current.expected).compare(outputs.tensors, outputs.structure)
 
     def _compare_in_full(self) -> dict[str, Any]:
-        assert self._stager.current is not None and self._stager.current.expected is not None
-        expected = self._stager.current.expected
+        assert self._preparer.current is not None and self._preparer.current.expected is not None
+        expected = self._preparer.current.expected
         found = self._find_invalid_booleans(expected)
         if found is None and expected.prepared is None and not self._wants_float64(expected):
             accepted = self._quick.accept(expected.outputs.tensors, self._views)
@@ -270,8 +270,8 @@ class Checker:
 
     def _compare_sample(self) -> dict[str, Any]:
         """Secret blocks of large outputs, by the elementwise rule."""
-        assert self._stager.current is not None and self._stager.current.expected is not None
-        expected = self._stager.current.expected.outputs
+        assert self._preparer.current is not None and self._preparer.current.expected is not None
+        expected = self._preparer.current.expected.outputs
         for segment in self._segments:
             given = self._arena.view(segment).reshape(-1)
             wanted = expected.tensors[segment.name].reshape(-1)
@@ -306,14 +306,14 @@ class Checker:
         unwritten = self._unwritten()
         if unwritten:
             return "; " + unwritten
-        if self._stager.previous is not None and self._close_to(self._stager.previous):
+        if self._preparer.previous is not None and self._close_to(self._preparer.previous):
             return "; stale: it equals the answer of an earlier call"
         if self._is_other_weights_answer(expected):
             return "; it equals the answer under the other weight set"
         return ""
 
     def _unwritten(self) -> str:
-        for (_, private), (word, size) in zip(self._pairs, self._stager.poison_words):
+        for (_, private), (word, size) in zip(self._pairs, self._preparer.poison_words):
             raw = self._copy.raw(private).view(dtypes.bits_dtype(size))
             poisoned = int((raw == as_signed(word, size)).sum()) if raw.numel() else 0
             if poisoned and poisoned == raw.numel():
@@ -330,7 +330,7 @@ class Checker:
             return False
 
     def _is_other_weights_answer(self, expected: Expected) -> bool:
-        chosen = self._stager.current
+        chosen = self._preparer.current
         others = [index for index in SETS if index != expected.weight_set and self._weights.built(index)]
         if chosen is None or not others or not self._task.parameters:
             return False

@@ -20,7 +20,7 @@ from .compare import Expected
 from .device import GpuDevice
 from .errors import describe_exception, one_line
 from .module_state import state_tensors
-from .stage import Stager
+from .stage import CallPreparer
 from .task import Task
 from .timing import TimedReference
 from .values import Flat
@@ -94,9 +94,9 @@ def _prepare_process(cache_dir: str) -> None:
 class CompiledReference:
     """A weight set's reference, built once more and compiled."""
 
-    def __init__(self, task: Task, weights: Weights, stager: Stager, checker: Checker):
+    def __init__(self, task: Task, weights: Weights, preparer: CallPreparer, checker: Checker):
         self._task = task
-        self._stager = stager
+        self._preparer = preparer
         self._checker = checker
         self._weight_set = weights.current
         self._eager = weights.get(weights.current).timed
@@ -114,7 +114,7 @@ class CompiledReference:
             # No runner is alive, and what autotuning tries needs memory.
             self._task.device.limit_torch(self._task.device.free_bytes())
         # The first answer is computed before anything is compiled.
-        self._stage(repeat=False)
+        self._prepare_call(repeat=False)
         with _within(seconds), self._failing():
             _prepare_process(cache_dir)
             import torch._inductor.config
@@ -124,7 +124,7 @@ class CompiledReference:
             self.timed.reference.module = torch.compile(self._plain, mode=mode)
             for number, repeat in enumerate(_CHECKED_CALLS):
                 if number:
-                    self._stage(repeat)
+                    self._prepare_call(repeat)
                 self._compare()
         # The compiler creates a million objects; scanning them in the garbage collector would add 30 ms to a timed call.
         gc.collect()
@@ -132,7 +132,7 @@ class CompiledReference:
 
     def check(self) -> None:
         """Compares one more call after the timed ones. Raises NoBaseline."""
-        self._stage(repeat=False)
+        self._prepare_call(repeat=False)
         with self._failing():
             self._compare()
 
@@ -146,21 +146,21 @@ class CompiledReference:
             why = describe_exception(error, self._task.filename)
             raise NoBaseline(one_line(f"torch.compile failed: {why}", _MAX_REASON)) from None
 
-    def _stage(self, repeat: bool) -> None:
-        self._stager.stage(self._eager, self._weight_set, "own", None, repeat, False)
+    def _prepare_call(self, repeat: bool) -> None:
+        self._preparer.prepare_call(self._eager, self._weight_set, "own", None, repeat, False)
         if not repeat:
             # This comes first, because every other call of the reference, in float64 as well, restores the state.
             self._left = _state_of(self._eager.reference.module, set(self._task.mutated_state))
 
     def _compare(self) -> None:
-        chosen = self._stager.current
+        chosen = self._preparer.current
         assert chosen is not None and chosen.expected is not None
         value, _ = self.timed.call(chosen.arguments(), chosen.expected.forward_seed, chosen.ranges)
         outputs = self.timed.outputs(value, chosen.storages)
         # A graph's outputs are overwritten by its next call.
         outputs.tensors = {name: tensor.clone() for name, tensor in outputs.tensors.items()}
         self._task.device.synchronize()
-        changed = self._stager.changed_inputs()
+        changed = self._preparer.changed_inputs()
         if changed:
             message = f"input {changed[0]} was overwritten"
         else:

@@ -19,7 +19,7 @@ from .device_memory import read_flags
 from .errors import is_out_of_memory
 from .exchange import Layout, Placed, Segment
 from .gpu_quick import GpuQuickComparer
-from .gpu_stage import GpuStager
+from .gpu_stage import GpuCallPreparer
 from .gpu_weights import GpuWeights
 from .stage import Expected
 
@@ -119,16 +119,16 @@ class GpuChecker(Checker):
 
     def _find_illegal_writes(self) -> dict[str, Any] | None:
         """Checks all protected memory with one wait; names are looked up only when something was overwritten."""
-        stager, weights = self._stager, self._weights
-        assert isinstance(stager, GpuStager) and isinstance(weights, GpuWeights)
-        if any(read_flags([*stager.flags(), *weights.flags()])):
+        preparer, weights = self._preparer, self._weights
+        assert isinstance(preparer, GpuCallPreparer) and isinstance(weights, GpuWeights)
+        if any(read_flags([*preparer.flags(), *weights.flags()])):
             return super()._find_illegal_writes()
-        stager.unchanged()
+        preparer.unchanged()
         return None
 
     def _compare_in_full(self) -> dict[str, Any]:
-        assert self._stager.current is not None and self._stager.current.expected is not None
-        expected = self._stager.current.expected
+        assert self._preparer.current is not None and self._preparer.current.expected is not None
+        expected = self._preparer.current.expected
         if not self._needs_float64(expected):
             accepted = self._gpu_quick.accept(expected, self._arena_views)
             if accepted is not None:

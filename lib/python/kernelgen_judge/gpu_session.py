@@ -12,9 +12,9 @@ from .device_memory import DeviceMemory, PaddingPattern
 from .errors import OUT_OF_MEMORY, TaskError, gib
 from .exchange import Layout, Memory
 from .gpu_check import GpuChecker
-from .gpu_stage import GpuStager, plan_memory
+from .gpu_stage import GpuCallPreparer, plan_memory
 from .gpu_weights import GpuWeights
-from .stage import Stager
+from .stage import CallPreparer
 from .task import CallInputs, Task
 from .weights import Weights
 
@@ -52,8 +52,8 @@ class GpuArena:
     def weights(self) -> GpuWeights:
         return GpuWeights(self._task, self._layout, self.memory)
 
-    def stager(self, draw: Callable[[str, int], CallInputs], host: Memory) -> GpuStager:
-        return GpuStager(self._task, self._layout, self.memory, draw, host, self._plan)
+    def preparer(self, draw: Callable[[str, int], CallInputs], host: Memory) -> GpuCallPreparer:
+        return GpuCallPreparer(self._task, self._layout, self.memory, draw, host, self._plan)
 
-    def checker(self, stager: Stager, weights: Weights, request: Mapping[str, Any], host: Memory) -> GpuChecker:
-        return GpuChecker(self._task, self._layout, self.memory, stager, weights, request, host)
+    def checker(self, preparer: CallPreparer, weights: Weights, request: Mapping[str, Any], host: Memory) -> GpuChecker:
+        return GpuChecker(self._task, self._layout, self.memory, preparer, weights, request, host)

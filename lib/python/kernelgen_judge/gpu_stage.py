@@ -13,7 +13,7 @@ from .device_memory import DeviceMemory, DevicePadding, Mirror
 from .errors import OUT_OF_MEMORY, TaskError, gib
 from .exchange import Layout, Segment
 from .gpu_timing import GpuTimedReference, ReferenceGraph
-from .stage import POOL_SETS, InputSet, Stager, StageReply, _Changes
+from .stage import POOL_SETS, InputSet, CallPreparer, PreparedCall, _Changes
 from .task import Task
 from .device_probe import PROBE_BYTES
 from .timing import TimedReference
@@ -94,8 +94,8 @@ def _free_bytes(device: GpuDevice) -> int:
     return free - PROBE_BYTES if device.torch.type == "cuda" else free
 
 
-class GpuStager(Stager):
-    """A Stager for an arena in memory of a device."""
+class GpuCallPreparer(CallPreparer):
+    """A CallPreparer for an arena in memory of a device."""
 
     #: Drawing up to this time is cheap compared with the other costs of a call on a device.
     cheap_draw_seconds = 2e-3
@@ -159,8 +159,8 @@ class GpuStager(Stager):
 
     # -- graphs ---------------------------------------------------------------------------------------------------
 
-    def stage_graph(self, reference: TimedReference, weight_set: int, reply: StageReply) -> StageReply:
-        """The reply to a staged call with the time of a replay, where the reference can be a graph."""
+    def time_replay(self, reference: TimedReference, weight_set: int, reply: PreparedCall) -> PreparedCall:
+        """The reply to a prepared call with the time of a replay, where the reference can be a graph."""
         chosen = self.current
         known = reply.reference_ns == 0
         if known or not isinstance(reference, GpuTimedReference) or chosen is None or chosen.expected is None:
@@ -171,7 +171,7 @@ class GpuStager(Stager):
             if graph is None:
                 return reply
             self._graphs[key] = graph
-        return StageReply(reply.seed, reply.forward_seed, reference.replay(self._graphs[key]), reply.fresh)
+        return PreparedCall(reply.seed, reply.forward_seed, reference.replay(self._graphs[key]), reply.fresh)
 
     def no_graph(self, reference: TimedReference) -> str:
         return reference.no_graph if isinstance(reference, GpuTimedReference) else super().no_graph(reference)

@@ -1,6 +1,6 @@
 """The judge as the worker sees it: one request, one reply, over a socket; one task per process.
 
-    load -> admit -> layout -> attach -> weights -> (state) -> { stage -> check }* , time_reference , compile -> time_compiled
+    load -> admit -> layout -> attach -> weights -> (state) -> { prepare_call -> check }* , time_reference , compile -> time_compiled
 
 A request that fails is answered with an error and changes nothing; only a broken connection ends the process.
 """

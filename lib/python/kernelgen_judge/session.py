@@ -20,7 +20,7 @@ from .device import Device, GpuDevice, open_device
 from .device_memory import GUARD
 from .exchange import Layout, Memory, contiguous_spec, make_layout, native_job, python_job
 from .gpu_session import GpuArena
-from .stage import Stager, secret_seed
+from .stage import CallPreparer, secret_seed
 from .state_match import StateMatcher
 from .task import CallInputs, Task, TaskSource, load_task
 from .timing import CacheFlusher, TimedReference, sample, use_threads
@@ -49,7 +49,7 @@ def _optional_seed(value: Any) -> int | None:
 
 
 class Session:
-    """The state of one judge: filled from load to attach, then used by stage and check."""
+    """The state of one judge: filled from load to attach, then used by prepare_call and check."""
 
     def __init__(self) -> None:
         self._device: Device | None = None
@@ -60,11 +60,11 @@ class Session:
         self._host_layout: Layout | None = None
         self._descriptors: list[int] = []
         self._weights: Weights | None = None
-        self._stager: Stager | None = None
+        self._preparer: CallPreparer | None = None
         self._checker: Checker | None = None
         self._matcher: StateMatcher | None = None
         self._flusher = CacheFlusher(None)
-        #: Calls the reference for the staged call and returns its nanoseconds, if that call is still pending.
+        #: Calls the reference for the prepared call and returns its nanoseconds, if that call is still pending.
         self._pending_reference: Callable[[], int] | None = None
         #: (address, bytes) of the memory that candidates read and write in every call.
         self._exchanged: list[tuple[int, int]] = []
@@ -79,7 +79,7 @@ class Session:
             "attach": self.attach,
             "weights": self.weights,
             "state": self.state,
-            "stage": self.stage,
+            "prepare_call": self.prepare_call,
             "check": self.check,
             "output_digest": self.output_digest,
             "device_use": self.device_use,
@@ -202,8 +202,8 @@ class Session:
         if isinstance(task.device, GpuDevice):
             return self._attach_device(task, task.device, arena)
         self._weights = Weights(task, self._layout, arena, self._flusher)
-        self._stager = Stager(task, self._layout, arena, self._draw)
-        self._checker = Checker(task, self._layout, arena, self._stager, self._weights, self._request)
+        self._preparer = CallPreparer(task, self._layout, arena, self._draw)
+        self._checker = Checker(task, self._layout, arena, self._preparer, self._weights, self._request)
         self._matcher = StateMatcher(self._weights)
         exchanged = self._layout.of("input", "draw", "output")
         self._exchanged = [(arena.pointer(segment), segment.nbytes) for segment in exchanged]
@@ -216,8 +216,8 @@ class Session:
         made = GpuArena(task, device, self._layout, program)
         self._descriptors.append(made.descriptor)
         self._weights = made.weights()
-        self._stager = made.stager(self._draw, host)
-        self._checker = made.checker(self._stager, self._weights, self._request, host)
+        self._preparer = made.preparer(self._draw, host)
+        self._checker = made.checker(self._preparer, self._weights, self._request, host)
         self._matcher = StateMatcher(self._weights)
         return {"device_fd": True, "device_bytes": made.kept_bytes}
 
@@ -252,19 +252,19 @@ class Session:
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
-    def _ready(self) -> tuple[Weights, Stager, Checker]:
-        if self._weights is None or self._stager is None or self._checker is None:
+    def _ready(self) -> tuple[Weights, CallPreparer, Checker]:
+        if self._weights is None or self._preparer is None or self._checker is None:
             raise RequestError("nothing is attached")
         if not self._weights.current:
             self._weights.use(1)
-        return self._weights, self._stager, self._checker
+        return self._weights, self._preparer, self._checker
 
-    def stage(self, request: dict[str, Any]) -> dict[str, Any]:
+    def prepare_call(self, request: dict[str, Any]) -> dict[str, Any]:
         """Fills the arena for one call."""
-        weights, stager, _ = self._ready()
+        weights, preparer, _ = self._ready()
         weights.restore()
         timed = weights.get(weights.current).timed
-        reply = stager.stage(
+        reply = preparer.prepare_call(
             timed,
             weights.current,
             str(request.get("distribution") or "own"),
@@ -275,11 +275,11 @@ class Session:
         )
         as_graph, weight_set = bool(request.get("graph")), weights.current
         if as_graph and not reply.reference_pending:
-            reply = stager.stage_graph(timed, weight_set, reply)
+            reply = preparer.time_replay(timed, weight_set, reply)
 
         def call_reference() -> int:
-            called = stager.call_reference(timed, weight_set, reply)
-            return (stager.stage_graph(timed, weight_set, called) if as_graph else called).reference_ns
+            called = preparer.call_reference(timed, weight_set, reply)
+            return (preparer.time_replay(timed, weight_set, called) if as_graph else called).reference_ns
 
         self._pending_reference = call_reference if reply.reference_pending else None
         # The caches are flushed here, because extra work in the runner would show in the worker's clock.
@@ -293,9 +293,9 @@ class Session:
 
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compares the candidate's outputs. Calls the reference first if it is pending."""
-        _, stager, checker = self._ready()
-        if stager.current is None:
-            raise RequestError("check comes after stage")
+        _, preparer, checker = self._ready()
+        if preparer.current is None:
+            raise RequestError("check comes after prepare_call")
         mode = request.get("mode") or "full"
         if mode not in _MODES:
             raise RequestError(f"unknown mode: {mode!r:.40}")
@@ -320,11 +320,11 @@ class Session:
 
     def time_reference(self, request: dict[str, Any]) -> dict[str, Any]:
         """Times the reference on inputs of its own, with nothing else running; with "graph", its replay as a graph."""
-        weights, stager, _ = self._ready()
+        weights, preparer, _ = self._ready()
         timed = weights.get(weights.current).timed
         if request.get("graph"):
             self._call_exclusively(timed, 0, True)
-            reason = stager.no_graph(timed)
+            reason = preparer.no_graph(timed)
             if reason:
                 return {"samples_ns": [], "reason": reason}
         return self._sample_exclusively(timed, request)
@@ -357,18 +357,18 @@ class Session:
         return reply
 
     def _call_exclusively(self, timed: TimedReference, turn: int, as_graph: bool) -> int:
-        """The nanoseconds of one call, staged in the same way as calls with a candidate, so that the times are comparable."""
-        weights, stager, _ = self._ready()
+        """The nanoseconds of one call, prepared in the same way as calls with a candidate, so that the times are comparable."""
+        weights, preparer, _ = self._ready()
         sleeps = not self._loaded().device.is_gpu
         weights.restore()
         if sleeps:
             time.sleep(_CANDIDATE_TURN_SECONDS)
         after = sleeps and turn % 2 == 0
-        reply = stager.stage(timed, weights.current, "own", None, False, True, after)
+        reply = preparer.prepare_call(timed, weights.current, "own", None, False, True, after)
         if reply.reference_pending:
             time.sleep(_CANDIDATE_TURN_SECONDS)
-            reply = stager.call_reference(timed, weights.current, reply)
-        return stager.stage_graph(timed, weights.current, reply).reference_ns if as_graph else reply.reference_ns
+            reply = preparer.call_reference(timed, weights.current, reply)
+        return preparer.time_replay(timed, weights.current, reply).reference_ns if as_graph else reply.reference_ns
 
     def _sample_exclusively(self, timed: TimedReference, request: dict[str, Any]) -> dict[str, Any]:
         turns, as_graph = itertools.count(), bool(request.get("graph"))

@@ -48,15 +48,15 @@ class Expected:
 
 
 @dataclass
-class StageReply:
-    """The reply to the worker about a staged call."""
+class PreparedCall:
+    """The reply to the worker about a prepared call."""
 
     seed: int
     forward_seed: int
     reference_ns: int
     #: True if all inputs are new.
     fresh: bool = True
-    #: True if the expected answer has not been computed yet; see `Stager.call_reference`.
+    #: True if the expected answer has not been computed yet; see `CallPreparer.call_reference`.
     reference_pending: bool = False
 
 
@@ -100,7 +100,7 @@ class _Changes:
     ranges: list[tuple[Segment, int, int]] | None = field(default_factory=list)
 
 
-class Stager:
+class CallPreparer:
     """Chooses input sets, computes expected answers, and fills the arena. One thread."""
 
     cheap_draw_seconds = CHEAP_DRAW_SECONDS
@@ -160,7 +160,7 @@ class Stager:
 
     # -- choosing -------------------------------------------------------------------------------------------------
 
-    def stage(
+    def prepare_call(
         self,
         reference: TimedReference,
         weight_set: int,
@@ -169,7 +169,7 @@ class Stager:
         repeat: bool,
         canary: bool,
         later: bool = False,
-    ) -> StageReply:
+    ) -> PreparedCall:
         """Fills the arena for one call. Raises TaskError for what the task's own code does.
 
         `later`: the reference is called after the candidate, if nothing of its answer is needed before.
@@ -199,14 +199,14 @@ class Stager:
         self.poison()
         self.current = chosen
         nanoseconds = 0 if known or chosen.expected is None else chosen.expected.nanoseconds
-        return StageReply(chosen.seed, forward_seed, nanoseconds, changes.ranges is None, reference_pending)
+        return PreparedCall(chosen.seed, forward_seed, nanoseconds, changes.ranges is None, reference_pending)
 
-    def call_reference(self, reference: TimedReference, weight_set: int, reply: StageReply) -> StageReply:
-        """Computes the pending answer of the reference for the staged call; the reply with its time."""
+    def call_reference(self, reference: TimedReference, weight_set: int, reply: PreparedCall) -> PreparedCall:
+        """Computes the pending answer of the reference for the prepared call; the reply with its time."""
         assert self.current is not None
         expected = self._expect(self.current, reference, weight_set, reply.forward_seed)
         self.current.expected = expected
-        return StageReply(reply.seed, reply.forward_seed, expected.nanoseconds, reply.fresh)
+        return PreparedCall(reply.seed, reply.forward_seed, expected.nanoseconds, reply.fresh)
 
     @staticmethod
     def _known(chosen: InputSet, weight_set: int, forward_seed: int) -> bool:
@@ -305,8 +305,8 @@ class Stager:
 
     # -- graphs: on a GPU only ------------------------------------------------------------------------------------
 
-    def stage_graph(self, reference: TimedReference, weight_set: int, reply: StageReply) -> StageReply:
-        """The reply to a staged call with the time of a replay, where the reference can be a graph."""
+    def time_replay(self, reference: TimedReference, weight_set: int, reply: PreparedCall) -> PreparedCall:
+        """The reply to a prepared call with the time of a replay, where the reference can be a graph."""
         return reply
 
     def no_graph(self, reference: TimedReference) -> str:

@@ -302,7 +302,7 @@ def _overlaps_itself(tensor: torch.Tensor) -> bool:
 
 
 def _exchangeable(tensor: torch.Tensor, copied: bool) -> torch.Tensor:
-    """An input in a form that can be staged: no gradient, no self-overlap, no storage shared with another input."""
+    """An input in a form that can be prepared: no gradient, no self-overlap, no storage shared with another input."""
     tensor = tensor.detach()
     if _overlaps_itself(tensor):
         return tensor.clone(memory_format=torch.contiguous_format)

@@ -35,8 +35,8 @@ class CompilingJudge final : public Judge {
   Result<std::optional<DeviceArena>> attach(const SharedMemory&) override { return Error{}; }
   Result<std::uint64_t> use_weights(int) override { return Error{}; }
   Result<WeightReport> match_state(int, const SharedMemory&) override { return Error{}; }
-  Result<StagedCase> stage(const StageRequest&) override { return Error{}; }
-  Result<CheckResult> check(CheckMode, const std::optional<StageRequest>&) override { return Error{}; }
+  Result<PreparedCall> prepare_call(const CallRequest&) override { return Error{}; }
+  Result<CheckResult> check(CheckMode, const std::optional<CallRequest>&) override { return Error{}; }
   Result<std::optional<DeviceUse>> device_use() override { return Error{}; }
   Result<ReferenceSamples> time_reference(CallMode, const SamplingLimits&) override { return Error{}; }
 

@@ -263,7 +263,7 @@ TEST_CASE("a judge that cannot tell of others changes no verdict", "[bench][eval
   CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "correct");
   scene.judge.answer = [](const std::string&, int) { return wrong(); };
   CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "accuracy:mismatch");
-  scene.judge.stage_refuses = Error{ErrorCode::OutOfMemory, "stage: the reference needs more", {}};
+  scene.judge.prepare_refuses = Error{ErrorCode::OutOfMemory, "stage: the reference needs more", {}};
   const auto failed = evaluate(scene, Target::Cuda);
   REQUIRE_FALSE(failed);
   CHECK(failed.error().message == "stage: the reference needs more");
@@ -330,7 +330,7 @@ TEST_CASE("a candidate that takes the judge's memory has run out of memory", "[b
   const auto judged = [](std::uint64_t held_gib, std::uint64_t others_gib = 0) {
     Scene scene;
     put_on_gpu(scene, 1'000'000, 500'000);
-    scene.judge.stage_refuses = Error{ErrorCode::OutOfMemory, "stage: the reference needs more", {}};
+    scene.judge.prepare_refuses = Error{ErrorCode::OutOfMemory, "stage: the reference needs more", {}};
     scene.judge.use->runner_bytes = std::uint64_t{8} << 30;
     scene.judge.foreign_bytes = [&scene, held_gib, others_gib] {
       return (scene.runners_alive != 0 ? held_gib + others_gib : others_gib) << 30;

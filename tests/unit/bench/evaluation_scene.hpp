@@ -37,7 +37,7 @@ class FakeJudge final : public Judge {
   /// Added at each reading, beside a second of running.
   std::chrono::nanoseconds waits{0};
 
-  std::optional<Error> stage_refuses;
+  std::optional<Error> prepare_refuses;
   /// Between two readings there are a hundred probes.
   std::optional<DeviceUse> use = DeviceUse{.total_bytes = std::uint64_t{24} << 30};
   std::int64_t late = 0;
@@ -59,8 +59,8 @@ class FakeJudge final : public Judge {
     return std::uint64_t{100} + static_cast<std::uint64_t>(set);
   }
   Result<WeightReport> match_state(int, const SharedMemory&) override { return weights; }
-  Result<StagedCase> stage(const StageRequest& request) override {
-    if (stage_refuses) return *stage_refuses;
+  Result<PreparedCall> prepare_call(const CallRequest& request) override {
+    if (prepare_refuses) return *prepare_refuses;
     if (request.mode == CallMode::Graph) ++graphs;
     after_ = request.order == ReferenceOrder::After;
     call_order += after_ ? 'a' : 'b';
@@ -68,14 +68,14 @@ class FakeJudge final : public Judge {
     announced.reset();
     distribution_ = request.distribution;
     if (request.freshness == Freshness::Canary) ++canaries;
-    return StagedCase{.seed = ++seed_,
-                      .forward_seed = 1,
-                      .reference_ns = after_ ? 0 : reference_ns,
-                      .fresh = fresh(canaries),
-                      .throttled = throttled(canaries),
-                      .clock_mhz = clock_mhz};
+    return PreparedCall{.seed = ++seed_,
+                        .forward_seed = 1,
+                        .reference_ns = after_ ? 0 : reference_ns,
+                        .fresh = fresh(canaries),
+                        .throttled = throttled(canaries),
+                        .clock_mhz = clock_mhz};
   }
-  Result<CheckResult> check(CheckMode, const std::optional<StageRequest>& next) override {
+  Result<CheckResult> check(CheckMode, const std::optional<CallRequest>& next) override {
     announced = next;
     return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns : 0};
   }
@@ -101,9 +101,9 @@ class FakeJudge final : public Judge {
   int canaries = 0;
   int checks = 0;
   /// The request that the last check announced, and the number of right announcements.
-  std::optional<StageRequest> announced;
+  std::optional<CallRequest> announced;
   int right_guesses = 0;
-  /// When the reference was called for each staged case: 'b'efore the candidate or 'a'fter it.
+  /// When the reference was called for each prepared case: 'b'efore the candidate or 'a'fter it.
   std::string call_order;
 
  private:

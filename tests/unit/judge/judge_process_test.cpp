@@ -64,28 +64,28 @@ json::object right_answer(const std::string& op, const json::object& request) {
           {"fresh", true}, {"throttled", false},  {"clock_mhz", 1755}};
 }
 
-const StageRequest k_before{.distribution = "own", .freshness = Freshness::Canary};
-const StageRequest k_after{.distribution = "own", .freshness = Freshness::Canary, .order = ReferenceOrder::After};
+const CallRequest k_before{.distribution = "own", .freshness = Freshness::Canary};
+const CallRequest k_after{.distribution = "own", .freshness = Freshness::Canary, .order = ReferenceOrder::After};
 
 }  // namespace
 
-TEST_CASE("a call that was announced is staged once", "[judge]") {
+TEST_CASE("a call that was announced is prepared once", "[judge]") {
   ScriptedJudge judge(right_answer);
-  REQUIRE((*judge).stage(k_before));
+  REQUIRE((*judge).prepare_call(k_before));
   REQUIRE((*judge).check(CheckMode::Full, k_after));
-  const auto staged = (*judge).stage(k_after);
-  REQUIRE(staged);
-  CHECK(staged->reference_ns == 0);
-  CHECK(staged->clock_mhz == 1755);
+  const auto prepared = (*judge).prepare_call(k_after);
+  REQUIRE(prepared);
+  CHECK(prepared->reference_ns == 0);
+  CHECK(prepared->clock_mhz == 1755);
   REQUIRE((*judge).check(CheckMode::Full, std::nullopt));
   judge.finish();
-  CHECK(judge.ops == std::vector<std::string>{"stage", "check", "stage", "check"});
+  CHECK(judge.ops == std::vector<std::string>{"prepare_call", "check", "prepare_call", "check"});
 }
 
 TEST_CASE("a call that was announced and did not come changes nothing else", "[judge]") {
   ScriptedJudge judge(right_answer);
   REQUIRE((*judge).check(CheckMode::Full, k_after));
-  const auto other = (*judge).stage(k_before);
+  const auto other = (*judge).prepare_call(k_before);
   REQUIRE(other);
   CHECK(other->reference_ns == 1000);
   REQUIRE((*judge).check(CheckMode::Full, k_after));
@@ -93,20 +93,20 @@ TEST_CASE("a call that was announced and did not come changes nothing else", "[j
   REQUIRE((*judge).check(CheckMode::Full, k_after));
   REQUIRE((*judge).check(CheckMode::Full, std::nullopt));
   judge.finish();
-  CHECK(judge.ops ==
-        std::vector<std::string>{"check", "stage", "stage", "check", "stage", "weights", "check", "stage", "check"});
+  CHECK(judge.ops == std::vector<std::string>{"check", "prepare_call", "prepare_call", "check", "prepare_call",
+                                              "weights", "check", "prepare_call", "check"});
 }
 
-TEST_CASE("a task that fails while it is staged ahead fails when that call comes", "[judge]") {
+TEST_CASE("a task that fails while it is prepared ahead fails when that call comes", "[judge]") {
   ScriptedJudge judge([](const std::string& op, const json::object& request) {
-    if (op != "stage") return right_answer(op, request);
+    if (op != "prepare_call") return right_answer(op, request);
     return json::object{{"ok", false}, {"error", {{"code", "invalid_task"}, {"message", "no more inputs"}}}};
   });
   REQUIRE((*judge).check(CheckMode::Full, k_after));
-  const auto staged = (*judge).stage(k_after);
-  REQUIRE_FALSE(staged);
-  CHECK(staged.error().code == ErrorCode::InvalidTask);
-  CHECK(staged.error().message == "no more inputs");
+  const auto prepared = (*judge).prepare_call(k_after);
+  REQUIRE_FALSE(prepared);
+  CHECK(prepared.error().code == ErrorCode::InvalidTask);
+  CHECK(prepared.error().message == "no more inputs");
   // This request was not the prefetched one.
   REQUIRE((*judge).check(CheckMode::Full, k_after));
   CHECK((*judge).use_weights(1));
