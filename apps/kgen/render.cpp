@@ -120,8 +120,8 @@ std::string compared_line(const EvaluationRecord& record) {
   std::string line = fmt::format("{} checked calls", record.cases.size());
   if (!names.empty()) line += " on inputs " + join(names, ", ");
   if (record.timing)
-    line += fmt::format("; while timing {} in full, {} by canary lines", record.timing->full_comparisons,
-                        record.timing->canary_comparisons);
+    line += fmt::format("; {} timed calls in full, {} by sampling", record.timing->full_comparisons,
+                        record.timing->sampled_comparisons);
   return line;
 }
 

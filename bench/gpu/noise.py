@@ -9,7 +9,7 @@ sensitivity   the kernel, and the same with 2 % more traffic: how often the slow
 failures      from the death of a candidate until it is known, to its record (its process has been taken apart by then, which
               takes the driver a while), and until the next one is loaded: by a signal, by a fault of the device, by a
               kernel that never ends.
-verification  the wall time of a verdict, its timed calls compared in full or in their canary lines alone; the same number of calls
+verification  the wall time of a verdict, its timed calls compared in full or in sampled blocks alone; the same number of calls
               in both.
 
 Everything goes through one warm `kgen worker`, as a search would use it.
@@ -218,7 +218,7 @@ class Bench:
             self.judge(task, "cuda", source)
             walls: dict[str, list[float]] = {}
             for _ in range(max(3, self.repeat // 4)):
-                for what, full in (("compared in full", SAME_CALLS), ("in canary lines", 0)):
+                for what, full in (("compared in full", SAME_CALLS), ("in sampled blocks", 0)):
                     # A negative limit disables the interval criterion, so that both end with the same number of
                     # samples.
                     measure = {"max_relative_interval": -1, "max_samples": SAME_CALLS, "full_comparisons": full}
@@ -226,8 +226,8 @@ class Bench:
                     walls.setdefault(what, []).append(1e3 * answer.seconds)
             for what, samples in walls.items():
                 self.table.add(f"{label}: wall time of a verdict, {what}", samples, "ms")
-            full, canary = (statistics.median(samples) for samples in walls.values())
-            self.table.text(f"{label}: a verdict costs", f"{full / canary:.3f} times as much; goal: 1.1")
+            full, sampled = (statistics.median(samples) for samples in walls.values())
+            self.table.text(f"{label}: a verdict costs", f"{full / sampled:.3f} times as much; goal: 1.1")
             say(f"    {phase_line(answer)}")
 
 

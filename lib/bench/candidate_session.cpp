@@ -142,7 +142,7 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
   const auto next = reference_ns_ > 0 && reference_ns_ < k_short_call_ns
                         ? std::optional(timed_call(number + 1, reference))
                         : std::nullopt;
-  KERNELGEN_TRY(auto checked, judge().check(full ? CheckMode::Full : CheckMode::Canary, next));
+  KERNELGEN_TRY(auto checked, judge().check(full ? CheckMode::Full : CheckMode::Sample, next));
   if (!checked.outcome.correct()) {
     checked.outcome.message = fmt::format("timed call {}: {}", number, checked.outcome.message);
     return Answer(std::move(checked.outcome));

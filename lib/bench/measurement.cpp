@@ -30,7 +30,7 @@ void count_comparisons(TimingReport& timing, const PairSamples& samples) {
   const auto full =
       std::count_if(samples.pairs.begin(), samples.pairs.end(), [](const auto& pair) { return pair.full; });
   timing.full_comparisons += full;
-  timing.canary_comparisons += static_cast<std::int64_t>(samples.pairs.size()) - full;
+  timing.sampled_comparisons += static_cast<std::int64_t>(samples.pairs.size()) - full;
   timing.discarded += samples.discarded;
 }
 

@@ -26,7 +26,7 @@ struct TimedPair {
   /// On a device: how long it kept working after the end of the candidate's stream.
   std::int64_t off_stream_ns = 0;
   bool fresh = true;
-  /// True if the outputs were compared in full, and not only in their canary lines.
+  /// True if the outputs were compared in full, and not only in sampled blocks.
   bool full = true;
   /// True if heat or power slowed the device down; then the pair does not count.
   bool throttled = false;

@@ -54,7 +54,7 @@ BOOST_DESCRIBE_STRUCT(TimingReport, (),
                       (options, reference_alone_before_ns, reference_ns, candidate_ns, host_ns, fresh,
                        reference_alone_after_ns, off_stream_ns, clock_mhz, reference_alone_graph_ns, reference_graph_ns,
                        candidate_graph_ns, graph_host_ns, reference_median_ns, candidate_median_ns, speedup_call,
-                       speedup_device, speedup_device_reason, stop_reason, full_comparisons, canary_comparisons,
+                       speedup_device, speedup_device_reason, stop_reason, full_comparisons, sampled_comparisons,
                        discarded, contention, device_contention, memory_floor, prepare_ns, first_call_ns, baselines))
 BOOST_DESCRIBE_STRUCT(EnvironmentReport, (),
                       (kernelgen_version, device, device_uuid, system, compiler, python, torch, triton, threads,
@@ -124,7 +124,8 @@ inline constexpr auto k_former_names<OutputError> =
 template <>
 inline constexpr auto k_former_names<TimingReport> = std::array{
     FormerName{"off_stream_ns", "late_ns"}, FormerName{"reference_alone_before_ns", "clean_before_ns"},
-    FormerName{"reference_alone_after_ns", "clean_after_ns"}, FormerName{"reference_alone_graph_ns", "clean_graph_ns"}};
+    FormerName{"reference_alone_after_ns", "clean_after_ns"}, FormerName{"reference_alone_graph_ns", "clean_graph_ns"},
+    FormerName{"sampled_comparisons", "canary_comparisons"}};
 
 /// Gives members that the object lacks a value that depends on other members. For most types there are none.
 template <class T>

@@ -155,8 +155,8 @@ struct CompileReferenceRequest {
   std::string cache_dir;
 };
 
-/// The part of the outputs that is compared.
-enum class CheckMode { Full, Canary };
+/// The part of the outputs that is compared: all of it, or secret blocks.
+enum class CheckMode { Full, Sample };
 
 /// The judge's comparison of the outputs in the exchange buffers.
 struct CheckResult {

@@ -188,7 +188,7 @@ class JudgeProcess final : public Judge {
 
   Result<CheckResult> check(CheckMode mode, const std::optional<CallRequest>& next) override {
     KERNELGEN_CHECK(drop_prefetched());
-    KERNELGEN_TRY(const auto asked, ask("check", {{"mode", mode == CheckMode::Full ? "full" : "canary"}}));
+    KERNELGEN_TRY(const auto asked, ask("check", {{"mode", mode == CheckMode::Full ? "full" : "sample"}}));
     if (next) {
       KERNELGEN_TRY(const auto id, ask("prepare_call", call_body(*next)));
       prefetched_ = PrefetchedCall{*next, id};

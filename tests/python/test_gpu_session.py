@@ -126,7 +126,7 @@ class ProcessTest(unittest.TestCase):
                 self.assertEqual(self.outcome(), "accuracy:mismatch")
                 self.tensor("output", "output").copy_(self.answer())
                 self.assertEqual(self.outcome(), "correct")
-                self.assertEqual(self.outcome("canary"), "correct")
+                self.assertEqual(self.outcome("sample"), "correct")
         samples = self.judge.must("time_reference", seconds=0.1, min_samples=5, max_samples=20)
         self.assertTrue(len(samples["samples_ns"]) >= 5 and samples["flushed"])
         graph = self.judge.must("time_reference", seconds=0.1, min_samples=5, max_samples=20, graph=True)

@@ -137,7 +137,7 @@ class StagerTest(unittest.TestCase):
             prepared = judge.prepare_call({"distribution": "own", "canary": canary, "reference_after": True})
             self.assertEqual(prepared["reference_ns"], 0)
             self.assertIsNone(judge._preparer.current.expected)
-            checked = judge.check({"mode": "canary"})
+            checked = judge.check({"mode": "sample"})
             self.assertEqual(checked["outcome"]["kind"], "accuracy")
             self.assertGreater(checked["reference_ns"], 0)
             answer(judge)
@@ -234,9 +234,9 @@ class StagerTest(unittest.TestCase):
         self.judge._checker._full = False
         self.judge.prepare_call({"canary": True})
         answer(self.judge)
-        self.assertEqual(self.kind("canary"), "correct")
+        self.assertEqual(self.kind("sample"), "correct")
         self.judge.prepare_call({"canary": True})
-        self.assertEqual(self.kind("canary"), "accuracy:mismatch")
+        self.assertEqual(self.kind("sample"), "accuracy:mismatch")
 
     def test_inputs_that_the_reference_writes(self) -> None:
         self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x.mul_(2) @ y"))

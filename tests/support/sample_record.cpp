@@ -43,7 +43,7 @@ TimingReport sample_timing() {
   timing.speedup_device_reason = "no device clock";
   timing.stop_reason = StopReason::MaxSamples;
   timing.full_comparisons = 44;
-  timing.canary_comparisons = 356;
+  timing.sampled_comparisons = 356;
   timing.discarded = 3;
   timing.prepare_ns = 1'500'000;
   timing.first_call_ns = 9'000'000;

@@ -92,7 +92,7 @@ struct MeasureOptions {
   /// Stop once the 95 % confidence interval of the ratio is narrower than this fraction of it.
   double max_relative_interval = 0.01;
   /// Timed calls, replays of graphs among them, that are compared in full. Fewer than 44 marks the record "reduced
-  /// verification"; with 0, only canary lines are compared.
+  /// verification"; with 0, only sampled blocks are compared.
   int full_comparisons = 44;
   /// Timed pairs of calls at most.
   int max_samples = 100;
@@ -175,7 +175,7 @@ struct TimingReport {
   std::string speedup_device_reason;
   StopReason stop_reason = StopReason::Criterion;
   std::int64_t full_comparisons = 0;
-  std::int64_t canary_comparisons = 0;
+  std::int64_t sampled_comparisons = 0;
   std::int64_t discarded = 0;
   /// The share of its time that the reference's process waited for a processor while sampling, 0 to 1; absent where
   /// the kernel has no such statistics.

@@ -26,7 +26,7 @@ from .task import CallInputs, Task, TaskSource, load_task
 from .timing import CacheFlusher, TimedReference, sample, use_threads
 from .weights import Weights
 
-_MODES = ("full", "canary")
+_MODES = ("full", "sample")
 #: With a candidate, the judge sleeps while the candidate and the worker run, and wakes up to colder caches: calls of 25 us took a
 #: third longer than back to back.
 _CANDIDATE_TURN_SECONDS = 3e-4

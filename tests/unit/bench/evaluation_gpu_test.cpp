@@ -32,7 +32,7 @@ TEST_CASE("no timed call is compared in full where none is to be", "[bench][eval
     return *record->timing;
   };
   CHECK(timing(true, 0).full_comparisons == 0);
-  CHECK(timing(true, 0).canary_comparisons == 100);
+  CHECK(timing(true, 0).sampled_comparisons == 100);
   CHECK(timing(false, 0).full_comparisons == 0);
   CHECK(timing(false, 44).full_comparisons == 50);
   CHECK(timing(true, 44).full_comparisons == 100);

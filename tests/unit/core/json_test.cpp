@@ -72,6 +72,7 @@ TEST_CASE("a record from before candidates had a language and modes is read", "[
   CHECK(record->timing->reference_alone_after_ns == std::vector<std::int64_t>{4'060'000});
   CHECK(record->timing->reference_alone_graph_ns == std::vector<std::int64_t>{3'900'000});
   CHECK(record->timing->off_stream_ns == std::vector<std::int64_t>{2100, 2050});
+  CHECK(record->timing->sampled_comparisons == 356);
   CHECK(record->tolerance.max_rms_error_multiple == 4);
   const auto& error = record->cases.at(0).outputs.at(0);
   CHECK(error.max_error_ratio == 2e-2);
