@@ -187,7 +187,7 @@ Result<ExitCode> generate(const GenerateOptions& options, Context& context) {
   }
   if (!samples.without_code()) return ExitCode::Success;
   context.err << "kgen: " << *samples.without_code() << '\n';
-  return samples.with_code() > 0 ? ExitCode::NotReached : ExitCode::NotCorrect;
+  return samples.with_code() > 0 ? ExitCode::BelowTarget : ExitCode::NotCorrect;
 }
 
 std::vector<Option> describe_options(GenerateOptions& options, const Environment& environment) {

@@ -139,7 +139,7 @@ Error stopped(Error error) {
 
 ExitCode exit_code_for(const FlowOutcome& outcome) {
   if (outcome.best.empty()) return ExitCode::NotCorrect;
-  return outcome.reached ? ExitCode::Success : ExitCode::NotReached;
+  return outcome.reached ? ExitCode::Success : ExitCode::BelowTarget;
 }
 
 template <class T>

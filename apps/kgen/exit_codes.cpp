@@ -17,12 +17,12 @@ bool has_result_time(const EvaluationRecord& record) {
 
 VerdictClass classify_verdict(const EvaluationRecord& record) {
   const auto& outcome = record.outcome;
-  if (outcome.could_not_be_measured()) return VerdictClass::NotMeasured;
+  if (outcome.could_not_be_measured()) return VerdictClass::TryLater;
   if (outcome.kind == OutcomeKind::Suspect) return VerdictClass::Suspect;
   if (outcome.kind == OutcomeKind::NotScored) return VerdictClass::NotScored;
   if (!outcome.correct()) return VerdictClass::NotCorrect;
-  if (record.mode == EvaluationMode::CorrectnessOnly) return VerdictClass::Checked;
-  if (!has_result_time(record)) return VerdictClass::Untimed;
+  if (record.mode == EvaluationMode::CorrectnessOnly) return VerdictClass::CorrectnessOnly;
+  if (!has_result_time(record)) return VerdictClass::NoValidTime;
   const auto& speedup = record.timing->speedup_call;
   if (speedup.contains_one()) return VerdictClass::NoDifference;
   return speedup.value > 1 ? VerdictClass::Faster : VerdictClass::Slower;
@@ -32,12 +32,12 @@ ExitCode exit_code_for(VerdictClass verdict) {
   switch (verdict) {
     case VerdictClass::Faster:
     case VerdictClass::NoDifference:
-    case VerdictClass::Checked:
+    case VerdictClass::CorrectnessOnly:
       return ExitCode::Success;
     case VerdictClass::Slower:
-    case VerdictClass::Untimed:
-      return ExitCode::NotReached;
-    case VerdictClass::NotMeasured:
+    case VerdictClass::NoValidTime:
+      return ExitCode::BelowTarget;
+    case VerdictClass::TryLater:
       return ExitCode::TryLater;
     case VerdictClass::Suspect:
     case VerdictClass::NotScored:

@@ -50,7 +50,7 @@ std::string heading(const OptionGroup& group) { return fmt::format("\n{}:\n", gr
 const std::vector<ExitCodeMeaning>& exit_code_meanings() {
   static const std::vector<ExitCodeMeaning> meanings{
       {ExitCode::Success, "success (eval: correct, and faster or no different)"},
-      {ExitCode::NotReached, "eval: correct but slower, run: goal not reached"},
+      {ExitCode::BelowTarget, "eval: correct but slower, run: goal not reached"},
       {ExitCode::NotCorrect, "eval: not correct, run: no correct kernel"},
       {ExitCode::Usage, "wrong usage"},
       {ExitCode::MachineLacks, "something this machine lacks"},

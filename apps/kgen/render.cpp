@@ -75,14 +75,14 @@ std::string headline_of(const EvaluationRecord& record, VerdictClass verdict) {
     case VerdictClass::NoDifference:
       return fmt::format("correct, no difference from PyTorch eager ({:.3g} times, between {:.3g} and {:.3g}){}",
                          speedup.value, speedup.low, speedup.high, quick);
-    case VerdictClass::Checked:
+    case VerdictClass::CorrectnessOnly:
       return "correct (correctness only: nothing was timed)";
     case VerdictClass::Slower:
       return fmt::format("correct, but slower: {} times the speed of PyTorch eager{}", ratio_text(speedup.value),
                          quick);
-    case VerdictClass::Untimed:
+    case VerdictClass::NoValidTime:
       return "correct, without a time that counts";
-    case VerdictClass::NotMeasured:
+    case VerdictClass::TryLater:
       return fmt::format("not measured, try again later: {}", record.outcome.is_busy_machine()
                                                                   ? "the machine was busy"
                                                                   : "other processes held memory of the device");

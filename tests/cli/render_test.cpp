@@ -88,8 +88,9 @@ TEST_CASE("the headline, the times and the exit code agree", "[cli][render]") {
   check({1, 1, 1}, "correct, no difference from PyTorch eager (1 times, between 1 and 1)", ExitCode::Success);
   check({2.8, 2.77, 2.82}, "correct, 2.8 times as fast as PyTorch eager", ExitCode::Success);
   check({1.0042, 1.002, 1.006}, "correct, 1.004 times as fast as PyTorch eager", ExitCode::Success);
-  check({0.5512, 0.55, 0.552}, "correct, but slower: 0.551 times the speed of PyTorch eager", ExitCode::NotReached);
-  check({0.9996, 0.9994, 0.9998}, "correct, but slower: 0.9996 times the speed of PyTorch eager", ExitCode::NotReached);
+  check({0.5512, 0.55, 0.552}, "correct, but slower: 0.551 times the speed of PyTorch eager", ExitCode::BelowTarget);
+  check({0.9996, 0.9994, 0.9998}, "correct, but slower: 0.9996 times the speed of PyTorch eager",
+        ExitCode::BelowTarget);
   auto quick = timed_record({2, 1.9, 2.1});
   quick.mode = EvaluationMode::Quick;
   CHECK(headline(quick) == "correct, 2 times as fast as PyTorch eager (quick)");
