@@ -143,14 +143,14 @@ void RunDisplay::note_profile(const ProfileTaken& taken) {
              fmt::format("{} launches of {} kernels", profile.launches(), profile.kernels.size()));
 }
 
-RunStatus RunDisplay::status() const {
+RunProgressView RunDisplay::status() const {
   const auto now = clock_();
   const auto since = progress_time_ ? duration_cast<milliseconds>(now - *progress_time_) : milliseconds{0};
-  RunStatus status{.progress = progress_,
-                   .budget = budget_,
-                   .elapsed = progress_.spent.time + since,
-                   .session = duration_cast<milliseconds>(now - began_),
-                   .session_actions = session_actions_};
+  RunProgressView status{.progress = progress_,
+                         .budget = budget_,
+                         .elapsed = progress_.spent.time + since,
+                         .session = duration_cast<milliseconds>(now - began_),
+                         .session_actions = session_actions_};
   for (const auto& [id, running] : running_) {
     RunningAction action{.id = id, .doing = running.doing};
     if (running.until) action.wait = duration_cast<milliseconds>(*running.until - now);

@@ -52,7 +52,7 @@ class RunDisplay {
   void note_end(const ActionResult& result);
   void note_profile(const ProfileTaken& taken);
   [[nodiscard]] std::string name_of(int number) const;
-  [[nodiscard]] RunStatus status() const;
+  [[nodiscard]] RunProgressView status() const;
 
   /// Writes "id outcome score", colored, and the message after or below it.
   void write_step(const std::string& id, const std::string& outcome, const std::string& score, std::string_view color,

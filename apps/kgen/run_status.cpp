@@ -47,7 +47,7 @@ std::string describe_action(const RunningAction& action) {
   return fmt::format("{} again in {} s ({})", action.id, seconds, doing);
 }
 
-std::vector<std::string> describe_running(const RunStatus& status, std::size_t width) {
+std::vector<std::string> describe_running(const RunProgressView& status, std::size_t width) {
   if (status.running.empty()) return {"deciding"};
   std::vector<std::string> pieces;
   pieces.reserve(status.running.size());
@@ -65,7 +65,7 @@ std::vector<std::string> describe_running(const RunStatus& status, std::size_t w
 }
 
 /// The parts of the progress.
-std::vector<std::string> describe_progress(const RunStatus& status) {
+std::vector<std::string> describe_progress(const RunProgressView& status) {
   const auto& [spent, finished, max_actions, best, best_score] = status.progress;
   const auto& budget = status.budget;
   std::vector<std::string> pieces{format_clock(status.elapsed)};
@@ -107,7 +107,7 @@ std::string format_clock(milliseconds duration) {
   return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
-std::optional<milliseconds> estimate_remaining(const RunStatus& status) {
+std::optional<milliseconds> estimate_remaining(const RunProgressView& status) {
   // With fewer ended actions the pace means nothing, because the first actions are asked for all at once.
   constexpr int k_least_actions = 3;
   std::optional<milliseconds> remaining;
@@ -122,11 +122,11 @@ std::optional<milliseconds> estimate_remaining(const RunStatus& status) {
   return remaining;
 }
 
-std::vector<std::string> render_progress(const RunStatus& status, std::size_t width) {
+std::vector<std::string> render_progress(const RunProgressView& status, std::size_t width) {
   return join_pieces(describe_progress(status), k_separator, width == 0 ? k_unlimited : width);
 }
 
-std::vector<std::string> render_status(const RunStatus& status, std::size_t width) {
+std::vector<std::string> render_status(const RunProgressView& status, std::size_t width) {
   auto pieces = describe_progress(status);
   if (const auto remaining = estimate_remaining(status))
     pieces.push_back("at most " + format_duration(*remaining) + " left");

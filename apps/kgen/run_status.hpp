@@ -23,7 +23,7 @@ struct RunningAction {
 };
 
 /// The contents of the status.
-struct RunStatus {
+struct RunProgressView {
   FlowProgress progress;
   Budget budget;
   /// Time that the run has taken, in all its sessions.
@@ -36,14 +36,14 @@ struct RunStatus {
 
 /// Upper estimate of the remaining time, from the rest of the budget and the time of the remaining actions at the pace
 /// of this session. Nothing before some actions have ended. Pure.
-[[nodiscard]] std::optional<std::chrono::milliseconds> estimate_remaining(const RunStatus& status);
+[[nodiscard]] std::optional<std::chrono::milliseconds> estimate_remaining(const RunProgressView& status);
 
 /// "2:05 of 10:00 | 3 of at most 22 steps | best seed1 1.52x | tokens 45.2k of 100k (45 %)", in lines of at most
 /// `width` characters; one line when `width` is 0. Pure.
-[[nodiscard]] std::vector<std::string> render_progress(const RunStatus& status, std::size_t width);
+[[nodiscard]] std::vector<std::string> render_progress(const RunProgressView& status, std::size_t width);
 
 /// The status in lines of at most `width` characters: progress first, then what runs, in at most two lines. Pure.
-[[nodiscard]] std::vector<std::string> render_status(const RunStatus& status, std::size_t width);
+[[nodiscard]] std::vector<std::string> render_status(const RunProgressView& status, std::size_t width);
 
 /// A score as text: "1.52x", or "-" for none.
 [[nodiscard]] std::string format_score(const std::optional<double>& score);

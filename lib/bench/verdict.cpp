@@ -115,10 +115,11 @@ Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, const Evalua
     return {OutcomeKind::OutOfMemory, "",
             with_text(fmt::format("it ran out of memory in {}", name_of(step)), death.text)};
   if (death.signal == SIGSYS)
-    return {OutcomeKind::Cheat, "process",
-            fmt::format("it started a process in {}; nothing may after a Python candidate's first call on each set of "
-                        "weights, in which torch.compile compiles",
-                        name_of(step))};
+    return {
+        OutcomeKind::Cheat, "process",
+        fmt::format("it started a process in {}; only a Python candidate may, and no later than in its first call on "
+                    "each set of weights, in which torch.compile compiles",
+                    name_of(step))};
   const auto end = death.signal      ? ExitStatus{{}, death.signal}.to_line()
                    : death.exit_code ? fmt::format("exit {}", *death.exit_code)
                                      : std::string("connection closed");
@@ -205,7 +206,7 @@ std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& tim
   const double call_ns = median(timing.candidate_ns);
   if (off_stream_ns > std::max(k_off_stream_ns, k_clock_share * call_ns))
     return Outcome{OutcomeKind::Cheat, "side_stream",
-                   fmt::format("work on other streams went on for {:.0f} us after the stream of the call was done",
+                   fmt::format("work on other streams continued for {:.0f} us after the timed stream had finished",
                                off_stream_ns / 1e3)};
   const auto floor = timing.memory_floor.value_or(MemoryFloor{});
   if (floor.bytes_per_second <= 0) return std::nullopt;
@@ -213,11 +214,11 @@ std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& tim
   const double replay_ns = timing.candidate_graph_ns.empty() ? call_ns : median(timing.candidate_graph_ns);
   const double fastest_ns = std::min(call_ns, replay_ns);
   if (fastest_ns >= least_ns) return std::nullopt;
-  return Outcome{
-      OutcomeKind::Suspect, "faster than memory",
-      fmt::format(
-          "its call takes {:.1f} us, and moving the {:.3g} GB that a right kernel reads and writes takes {:.1f} us",
-          fastest_ns / 1e3, floor.bytes() / 1e9, floor.bytes() / floor.bytes_per_second * 1e6)};
+  return Outcome{OutcomeKind::Suspect, "faster than memory",
+                 fmt::format("its call takes {:.1f} us, less than the {:.1f} us that reading and writing the {:.3g} GB "
+                             "of a right kernel takes "
+                             "at the device's bandwidth",
+                             fastest_ns / 1e3, floor.bytes() / floor.bytes_per_second * 1e6, floor.bytes() / 1e9)};
 }
 
 bool is_disturbance(const Outcome& outcome) {

@@ -50,7 +50,7 @@ class AliasReader {
   /// Functions that return other functions by name.
   void read_returns() {
     for (const auto& function : s_.functions) {
-      if (function.tokens->language != Language::Python || function.name.empty()) continue;
+      if (function.tokens->syntax != Syntax::Python || function.name.empty()) continue;
       const auto& tokens = *function.tokens;
       for (const auto& node : function.nodes) {
         const Position at = node.tokens.begin;
@@ -69,7 +69,7 @@ class AliasReader {
       if (!tokens.is_name(at)) continue;
       if (tokens.is(at + 1, "=")) value(tokens, tokens.list[at].text, at + 2);
       // for cell in cells, for i, cell in enumerate(cells)
-      if (tokens.language == Language::Python && tokens.is(at + 1, "in") && at > 0)
+      if (tokens.syntax == Syntax::Python && tokens.is(at + 1, "in") && at > 0)
         value(tokens, tokens.list[at].text, at + 2);
     }
   }
@@ -94,8 +94,7 @@ class AliasReader {
     for (Position at = begin; at < limit && left_ > 0; ++at, --left_) {
       const auto& token = tokens.list[at];
       if (token.kind == TokenKind::Newline || tokens.is(at, ";") || tokens.is(at, ":=")) return;
-      if (token.kind == TokenKind::String && tokens.language == Language::Python)
-        alias(name, kernels_named(token.text));
+      if (token.kind == TokenKind::String && tokens.syntax == Syntax::Python) alias(name, kernels_named(token.text));
       if (token.kind != TokenKind::Name || token.text == name) continue;
       if (const auto object = classes_.find(token.text); object != classes_.end()) alias(name, object->second);
       const bool member = at > 0 && tokens.is(at - 1, ".") && !(at > 1 && tokens.is(at - 2, "self"));
@@ -113,7 +112,7 @@ class AliasReader {
   [[nodiscard]] Functions kernels_named(std::string_view name) const {
     Functions found;
     for (const auto index : named(name))
-      if (s_.functions[index].tokens->language == Language::C && s_.functions[index].name == name)
+      if (s_.functions[index].tokens->syntax == Syntax::CFamily && s_.functions[index].name == name)
         found.push_back(index);
     return found;
   }

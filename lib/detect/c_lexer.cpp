@@ -180,7 +180,7 @@ class CLexer {
 
   enum class Condition : std::uint8_t { Reading, Waiting, Done };
   Cursor cursor_;
-  Tokens tokens_{.language = Language::C};
+  Tokens tokens_{.syntax = Syntax::CFamily};
   std::vector<Condition> conditions_;
   Macros macros_;
   std::size_t skipped_ = 0;

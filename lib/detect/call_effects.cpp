@@ -51,7 +51,7 @@ void CallEffects::read(const Call& call) {
     writer_.swap(arguments[0], arguments[1]);
   } else if (call.name == "mma_sync" && arguments.size() > 3) {
     multiply_matrices(arguments);
-  } else if (tokens_.language == Language::C) {
+  } else if (tokens_.syntax == Syntax::CFamily) {
     write_through_addresses(arguments);
   }
 }

@@ -31,7 +31,7 @@ std::string_view name_at(const Tokens& tokens, Position at) {
 
 std::vector<Range> by_position(const Tokens& tokens, const std::vector<std::string_view>& names,
                                std::vector<Range> given) {
-  if (tokens.language == Language::C) return given;
+  if (tokens.syntax == Syntax::CFamily) return given;
   std::vector<Range> arguments;
   for (const auto range : given) {
     if (!(tokens.is_name(range.begin) && tokens.is(range.begin + 1, "="))) {
@@ -78,7 +78,7 @@ std::vector<Range> arguments_of(const Tokens& tokens, const Call& call, bool met
 }
 
 Position arguments_at(const Tokens& tokens, Position at, Position end) {
-  if (tokens.language == Language::Python) {
+  if (tokens.syntax == Syntax::Python) {
     const bool launch = tokens.is(at, "[") && at < end;
     return launch ? tokens.after_group(at, end) : at;
   }

@@ -27,7 +27,7 @@ struct Call {
 /// The position where a call's arguments begin, after template arguments or a launch configuration.
 [[nodiscard]] Position arguments_at(const Tokens& tokens, Position at, Position end);
 
-/// Whether the call is an operation of the device language: tl.load, or load after `from triton.language import load`.
+/// Whether the call is an operation of the device language: tl.load, or load after `from triton.syntax import load`.
 [[nodiscard]] bool is_device_operation(const Tokens& tokens, const Call& call);
 
 /// The arguments in the order of the parameters, with keyword arguments moved to their places.

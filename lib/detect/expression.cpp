@@ -19,7 +19,7 @@ constexpr int k_max_parentheses = 48;
 ExpressionReader::ExpressionReader(const Function& function, const Summaries& summaries, Names& names)
     : tokens_(*function.tokens), summaries_(summaries), names_(names), function_(function.name) {
   for (const auto& each : function.lambdas) lambdas_.emplace(each.name, &each);
-  if (tokens_.language == Language::C) find_bundles(function);
+  if (tokens_.syntax == Syntax::CFamily) find_bundles(function);
   members_.insert(function.members.begin(), function.members.end());
   if (!members_.empty()) bundles_.insert("this");
 }
@@ -73,12 +73,12 @@ const Lambda* ExpressionReader::lambda(const Call& call) const {
 }
 
 bool ExpressionReader::is_own_call(const Call& call) const {
-  return call.name == function_ && call.first == call.name && tokens_.language == Language::C &&
+  return call.name == function_ && call.first == call.name && tokens_.syntax == Syntax::CFamily &&
          !tokens_.is(call.at + 1, "<") && summaries_.count(call.name) == 0;
 }
 
 bool ExpressionReader::names_member(Range place) const {
-  if (tokens_.language != Language::C || place.end < place.begin + 3) return false;
+  if (tokens_.syntax != Syntax::CFamily || place.end < place.begin + 3) return false;
   return tokens_.is_name(place.begin) && (tokens_.is(place.begin + 1, ".") || tokens_.is(place.begin + 1, "->")) &&
          bundles_.count(tokens_.list[place.begin].text) == 0;
 }
@@ -121,9 +121,9 @@ void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
   bool parts = false;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
     const bool comma = tokens_.is(at, ",");
-    const bool python_if = tokens_.language == Language::Python && tokens_.is(at, "if");
-    const bool python_else = tokens_.language == Language::Python && tokens_.is(at, "else");
-    const bool colon = tokens_.is(at, ":") && (question != k_nowhere || tokens_.language == Language::Python);
+    const bool python_if = tokens_.syntax == Syntax::Python && tokens_.is(at, "if");
+    const bool python_else = tokens_.syntax == Syntax::Python && tokens_.is(at, "else");
+    const bool colon = tokens_.is(at, ":") && (question != k_nowhere || tokens_.syntax == Syntax::Python);
     if (tokens_.is(at, "?")) {
       Place condition = place;
       condition.is_select_condition = true;
@@ -151,7 +151,7 @@ void ExpressionReader::read_sum(Range range, Place place, std::vector<Use>& uses
   std::vector<Range> terms;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
     const auto& token = tokens_.list[at];
-    if (token.kind == TokenKind::Name && tokens_.is(at + 1, "<") && tokens_.language == Language::C) {
+    if (token.kind == TokenKind::Name && tokens_.is(at + 1, "<") && tokens_.syntax == Syntax::CFamily) {
       const Position after = tokens_.after_template(at + 1, range.end);
       if (after > at + 1 && (tokens_.is(after, "(") || tokens_.is(after, "::"))) at = after - 1;
       continue;
@@ -206,7 +206,7 @@ void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& u
         read_memory({at + 1, after - 1}, place, uses);
       else
         read({at + 1, after - 1}, place, uses);
-    } else if (token.kind == TokenKind::Operator && token.text == "*" && tokens_.language == Language::C) {
+    } else if (token.kind == TokenKind::Operator && token.text == "*" && tokens_.syntax == Syntax::CFamily) {
       dereferenced = true;
     }
     at = after;
@@ -221,7 +221,7 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   if (one_of(tokens.list[at].text, k_constants)) return at + 1;
   const bool of_result = at > 0 && (tokens.is(at - 1, ".") || tokens.is(at - 1, "->"));
   if (of_result && !tokens.is(arguments_at(tokens, at + 1, end), "(")) return at + 1;  // f(x)->data
-  if (tokens.language == Language::C && is_type(tokens.list[at].text) && !tokens.is(at + 1, "(")) return at + 1;
+  if (tokens.syntax == Syntax::CFamily && is_type(tokens.list[at].text) && !tokens.is(at + 1, "(")) return at + 1;
   if (const auto place_of_name = referenced_place(at); place_of_name && !of_result && !tokens.is(at + 1, "("))
     return read_reference(*place_of_name, at, end, place, uses);
   const bool constant = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
@@ -273,7 +273,7 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     at = after;
     while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->")) && tokens.is_name(at + 1)) at += 2;
   }
-  if (tokens.language == Language::C && at > index) use.memory = true;
+  if (tokens.syntax == Syntax::CFamily && at > index) use.memory = true;
   if (use.memory) {
     use.location_hash = hash({first, at});
     use.memory_use_id = group_from(uses, first_address);

@@ -53,7 +53,7 @@ Fact& FactWriter::assign(Range left, std::string_view operation, Range right) {
 
 ExpressionReader::Object FactWriter::target_of(Range left, std::vector<Use>& address) {
   ExpressionReader::Object target;
-  const bool python = tokens_.language == Language::Python;
+  const bool python = tokens_.syntax == Syntax::Python;
   if (python) {
     target.memory = false;
     if (tokens_.is_name(left.begin)) target.name = expressions_.name(left.begin);
@@ -106,7 +106,7 @@ Fact& FactWriter::write(Range pointer, const std::vector<Range>& values, Depende
 
 /// A fragment of a matrix, given by its name, is a value like any other.
 bool FactWriter::holds_value(Range pointer) const {
-  return tokens_.language == Language::C && pointer.end == pointer.begin + 1 &&
+  return tokens_.syntax == Syntax::CFamily && pointer.end == pointer.begin + 1 &&
          fragments_.count(names_.id(tokens_.list[pointer.begin].text)) != 0;
 }
 

@@ -73,7 +73,7 @@ class FactReader {
   }
 
   void for_header(Range header) {
-    if (tokens_.language == Language::C) {
+    if (tokens_.syntax == Syntax::CFamily) {
       for (const auto part : split_tokens(tokens_, header, ";")) statement(part);
       return;
     }
@@ -90,7 +90,7 @@ class FactReader {
   /// Effects of the condition of a branch or a while loop.
   void header(Range range) {
     effects(range);
-    if (tokens_.language == Language::C) embedded(range);
+    if (tokens_.syntax == Syntax::CFamily) embedded(range);
   }
 
   void plain(std::uint32_t index) {
@@ -113,7 +113,7 @@ class FactReader {
       writer_.expressions().read({range.begin + 1, range.end}, {}, writer_.add(returned_).uses);
       return;
     }
-    if (tokens_.language == Language::Python) return python_assignment(range);
+    if (tokens_.syntax == Syntax::Python) return python_assignment(range);
     embedded(range);
     bool declares = false;
     bool first = true;

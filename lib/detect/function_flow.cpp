@@ -42,7 +42,7 @@ std::optional<std::uint64_t> place_of(const Tokens& tokens, Range value) {
 
 std::optional<Function> as_loop(const Function& function) {
   const auto& tokens = *function.tokens;
-  if (tokens.language != Language::C) return std::nullopt;
+  if (tokens.syntax != Syntax::CFamily) return std::nullopt;
   int calls = 0;
   for (const auto& node : function.nodes) {
     for (const auto& call : calls_in(tokens, node.tokens)) {
@@ -189,7 +189,7 @@ void FunctionFlow::find_divergence() {
     for (const auto axis : names_.parts(*thread)) divergence_mask_[axis] = k_thread_bit;
   std::unordered_set<std::string_view> grids;
   for (const auto& fact : facts_)
-    if (!fact.memory && fact.declares && function_.tokens->language == Language::C &&
+    if (!fact.memory && fact.declares && function_.tokens->syntax == Syntax::CFamily &&
         names_group(*function_.tokens, function_.nodes[fact.node].tokens))
       grids.insert(names_.text(fact.target));
   // The facts of a statement are adjacent, so each statement is visited once.
@@ -302,7 +302,7 @@ bool FunctionFlow::overwrites(NameId name) const {
 bool FunctionFlow::has_side_effects() const {
   std::vector<bool> own(count_, false);
   for (const auto parameter : given_) own[parameter] = true;
-  const bool python = function_.tokens->language == Language::Python;
+  const bool python = function_.tokens->syntax == Syntax::Python;
   for (const auto& fact : facts_)
     own[fact.target] = own[fact.target] || fact.declares ||
                        (python && !fact.memory && !fact.appends && names_.text(fact.target).substr(0, 5) != "self.");

@@ -38,7 +38,7 @@ class LaunchLoopFinder {
     for (const auto& [name, functions] : s_.meanings) {
       for (const auto index : functions) {
         const auto& kernel = s_.functions[index];
-        if (s_.roles[index] != Role::Kernel || kernel.name == name) continue;
+        if (s_.function_kinds[index] != FunctionKind::Kernel || kernel.name == name) continue;
         const auto known = summaries_.find(kernel.name);
         if (known == summaries_.end()) continue;
         const auto summary = known->second;  // the table may grow
@@ -61,7 +61,7 @@ class LaunchLoopFinder {
     while (!queue.empty()) {
       const auto at = queue.back();
       queue.pop_back();
-      if (launching_[at] || s_.roles[at] != Role::Host) continue;
+      if (launching_[at] || s_.function_kinds[at] != FunctionKind::Host) continue;
       launching_[at] = true;
       queue.insert(queue.end(), callers[at].begin(), callers[at].end());
     }
@@ -70,7 +70,7 @@ class LaunchLoopFinder {
   /// Members that methods other than the constructor set: data, not layers.
   void find_changing_members() {
     for (const auto& function : s_.functions) {
-      if (function.name == "__init__" || function.tokens->language != Language::Python) continue;
+      if (function.name == "__init__" || function.tokens->syntax != Syntax::Python) continue;
       const auto& tokens = *function.tokens;
       for (const auto& node : function.nodes) {
         if (node.kind != NodeKind::Plain) continue;
@@ -201,7 +201,7 @@ class LaunchLoopFinder {
     }
     // launch = lambda t: kernel[grid](x[t], h) is an expression with effects that are not followed.
     const auto& tokens = *function.tokens;
-    for (std::uint32_t node = 0; tokens.language == Language::Python && node < function.nodes.size(); ++node) {
+    for (std::uint32_t node = 0; tokens.syntax == Syntax::Python && node < function.nodes.size(); ++node) {
       const Position at = function.nodes[node].tokens.begin;
       if (!tokens.is_name(at) || !tokens.is(at + 1, "=") || !tokens.is(at + 2, "lambda")) continue;
       const auto site = site_of(index, node);
@@ -249,7 +249,7 @@ class LaunchLoopFinder {
 
   /// Whether a function calls one of its arguments in a loop.
   [[nodiscard]] bool calls_argument_in_loop(const Call& call, const Tokens& tokens) const {
-    if (tokens.language == Language::Python && (call.name == "reduce" || call.name == "accumulate")) return true;
+    if (tokens.syntax == Syntax::Python && (call.name == "reduce" || call.name == "accumulate")) return true;
     const auto found = s_.meanings.find(call.name);
     if (found == s_.meanings.end()) return false;
     return std::any_of(found->second.begin(), found->second.end(),
@@ -282,7 +282,7 @@ class LaunchLoopFinder {
 
   /// [f(x) for x in y] is a loop without a statement of its own.
   static bool has_comprehension(const Tokens& tokens, Range range) {
-    if (tokens.language != Language::Python) return false;
+    if (tokens.syntax != Syntax::Python) return false;
     for (Position at = range.begin + 1; at < range.end; ++at)
       if (tokens.is(at, "for")) return true;
     return false;
@@ -321,7 +321,7 @@ bool FunctionFlow::iterates_over_members(std::uint32_t loop,
                                          const std::unordered_set<std::string_view>& changing) const {
   const auto& tokens = *function_.tokens;
   const auto& node = function_.nodes[loop];
-  if (tokens.language != Language::Python || node.loop != LoopKind::For) return false;
+  if (tokens.syntax != Syntax::Python || node.loop != LoopKind::For) return false;
   Position in = node.tokens.begin;
   while (in < node.tokens.end && !tokens.is(in, "in")) ++in;
   std::vector<std::string_view> variables;

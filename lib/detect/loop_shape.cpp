@@ -82,7 +82,7 @@ bool FunctionFlow::is_geometric(std::uint32_t loop) const {
     return binary && at >= 3 && tokens.is(at - 2, "=") && tokens.is_name(at - 1) &&
            tokens.is(at - 3, tokens.list[at - 1].text);
   };
-  if (node.loop == LoopKind::For && tokens.language == Language::C) {
+  if (node.loop == LoopKind::For && tokens.syntax == Syntax::CFamily) {
     const auto parts = split_tokens(tokens, node.tokens, ";");
     for (Position at = parts.size() == 3 ? parts[2].begin : node.tokens.end; at < node.tokens.end; ++at)
       if (scales(at)) return true;
@@ -114,7 +114,7 @@ bool FunctionFlow::is_short(std::uint32_t loop) const {
   const auto& node = function_.nodes[loop];
   const auto& tokens = *function_.tokens;
   if (node.loop != LoopKind::For) return false;
-  if (tokens.language == Language::Python) return is_short_range(tokens, node.tokens);
+  if (tokens.syntax == Syntax::Python) return is_short_range(tokens, node.tokens);
   const auto parts = split_tokens(tokens, node.tokens, ";");
   if (parts.size() < 2) return false;
   Range start = parts[0];

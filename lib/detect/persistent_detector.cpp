@@ -86,7 +86,7 @@ class Inspector {
 
   void inspect_device(std::size_t index) {
     const auto& function = s_.functions[index];
-    const bool kernel = s_.roles[index] == Role::Kernel;
+    const bool kernel = s_.function_kinds[index] == FunctionKind::Kernel;
     add(kernel ? EvidenceKind::DeviceKernel : EvidenceKind::DeviceFunction, function.line, function.name,
         kernel ? "Runs on the device." : "Called by code that runs on the device.");
     const auto barriers = find_barriers(function);
@@ -178,7 +178,8 @@ class Inspector {
               (loop.carries ? ", and the next one takes what this one makes." : ", each independent of the others."));
     const auto carried =
         std::find_if(launch_loops.begin(), launch_loops.end(), [](const LaunchLoop& loop) { return loop.carries; });
-    const bool kernels = std::find(s_.roles.begin(), s_.roles.end(), Role::Kernel) != s_.roles.end();
+    const bool kernels =
+        std::find(s_.function_kinds.begin(), s_.function_kinds.end(), FunctionKind::Kernel) != s_.function_kinds.end();
     if (!kernels) {
       report_.reason = target_ == Target::Cpp ? "There is no function kgen_run." : "No device kernel was found.";
       return;

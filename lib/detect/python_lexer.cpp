@@ -112,7 +112,7 @@ class PythonLexer {
   }
 
   Cursor cursor_;
-  Tokens tokens_{.language = Language::Python};
+  Tokens tokens_{.syntax = Syntax::Python};
   std::vector<std::size_t> indents_{0};
   int depth_ = 0;
   bool at_line_start_ = true;

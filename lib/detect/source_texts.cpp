@@ -92,7 +92,7 @@ std::vector<InlineText> inline_texts(const Tokens& tokens, std::string_view sour
       auto literal = literal_of(tokens.list[at], source);
       if (tokens.is(at + 1, ".") && tokens.is(at + 2, "format")) literal.formatted = true;
       if (literal.line > line) text.source.append(static_cast<std::size_t>(literal.line - line), '\n');
-      if (tokens.language == Language::Python)
+      if (tokens.syntax == Syntax::Python)
         decode(literal, text.source);
       else
         text.source += literal.text;

@@ -50,7 +50,7 @@ class StructureReader {
 
   Structure run() && {
     const auto count = s_.functions.size();
-    s_.roles.assign(count, Role::Host);
+    s_.function_kinds.assign(count, FunctionKind::Host);
     s_.calls.resize(count);
     for (std::size_t i = 0; i < count; ++i)
       if (auto& functions = s_.meanings[s_.functions[i].name]; functions.size() < k_max_meanings)
@@ -61,8 +61,8 @@ class StructureReader {
     find_kernels();
     find_reachable();
     for (std::size_t i = 0; i < count; ++i)
-      if (s_.roles[i] == Role::Host) read_launches(i);
-    spread_roles();
+      if (s_.function_kinds[i] == FunctionKind::Host) read_launches(i);
+    spread_kinds();
     return std::move(s_);
   }
 
@@ -84,7 +84,7 @@ class StructureReader {
     find_constants(tokens);
     s_.texts.push_back(std::move(tokens));
     const auto& kept = s_.texts.back();
-    auto functions = kept.language == Language::Python ? parse_python(kept) : parse_c(kept);
+    auto functions = kept.syntax == Syntax::Python ? parse_python(kept) : parse_c(kept);
     const auto room = k_max_functions - std::min(k_max_functions, s_.functions.size());
     if (functions.size() > room) functions.resize(room);
     for (auto& function : functions) clip(function);
@@ -157,13 +157,13 @@ class StructureReader {
   /// kernel = triton.jit(function)
   void read_jit_calls() {
     const auto& tokens = s_.texts.front();
-    if (tokens.language != Language::Python) return;
+    if (tokens.syntax != Syntax::Python) return;
     for (Position at = 1; at + 2 < tokens.size(); ++at) {
       if (!tokens.is(at, "jit") || !tokens.is(at - 1, ".") || !tokens.is(at + 1, "(") || !tokens.is_name(at + 2))
         continue;
       if (!is_jit(tokens, at - 2, at)) continue;
       for (const auto index : named(tokens.list[at + 2].text))
-        if (s_.functions[index].name == tokens.list[at + 2].text) s_.roles[index] = Role::Kernel;
+        if (s_.functions[index].name == tokens.list[at + 2].text) s_.function_kinds[index] = FunctionKind::Kernel;
     }
   }
 
@@ -176,19 +176,20 @@ class StructureReader {
     std::vector<bool> called(s_.functions.size(), false);
     for (std::size_t i = 0; i < s_.functions.size(); ++i) {
       const auto& function = s_.functions[i];
-      const bool python = function.tokens->language == Language::Python;
-      if (s_.roles[i] == Role::Kernel) continue;
+      const bool python = function.tokens->syntax == Syntax::Python;
+      if (s_.function_kinds[i] == FunctionKind::Kernel) continue;
       if (target_ == Target::Cpp)
-        s_.roles[i] = function.name == "kgen_run" ? Role::Kernel : Role::Host;
+        s_.function_kinds[i] = function.name == "kgen_run" ? FunctionKind::Kernel : FunctionKind::Host;
       else if (python ? has_jit(function) : is_device_code(function, "__global__"))
-        s_.roles[i] = Role::Kernel;
+        s_.function_kinds[i] = FunctionKind::Kernel;
       else if (!python && is_device_code(function, "__device__"))
-        s_.roles[i] = Role::DeviceFunction;
-      if (python && s_.roles[i] == Role::Kernel)
+        s_.function_kinds[i] = FunctionKind::DeviceFunction;
+      if (python && s_.function_kinds[i] == FunctionKind::Kernel)
         for (const auto callee : s_.calls[i]) called[callee] = true;
     }
     for (std::size_t i = 0; i < s_.functions.size(); ++i)
-      if (called[i] && s_.roles[i] == Role::Kernel) s_.roles[i] = Role::DeviceFunction;
+      if (called[i] && s_.function_kinds[i] == FunctionKind::Kernel)
+        s_.function_kinds[i] = FunctionKind::DeviceFunction;
   }
 
   /// Follows every named function from the class ModelNew of a Python file, or from the ABI's kgen_run.
@@ -221,7 +222,7 @@ class StructureReader {
   [[nodiscard]] std::size_t kernel_named(std::string_view name) const {
     for (const bool own : {true, false})
       for (const auto index : named(name))
-        if (s_.roles[index] != Role::Host && (!own || s_.functions[index].name == name)) return index;
+        if (s_.function_kinds[index] != FunctionKind::Host && (!own || s_.functions[index].name == name)) return index;
     return s_.functions.size();
   }
 
@@ -234,7 +235,7 @@ class StructureReader {
       const Range range = function.nodes[node].tokens;
       if (skipped[node]) continue;
       for (Position at = range.begin; at < range.end; ++at) {
-        if (tokens.language == Language::Python)
+        if (tokens.syntax == Syntax::Python)
           python_launch(index, node, at, range.end);
         else if (tokens.is(at, "<<<"))
           chevron_launch(index, node, at, range);
@@ -242,7 +243,7 @@ class StructureReader {
       for (const auto& call : calls_in(tokens, range)) {
         if (call.name == "replay" || call.name.find("GraphLaunch") != call.name.npos)
           s_.replays.emplace_back(index, node);
-        if (tokens.language == Language::C) api_launch(index, node, call);
+        if (tokens.syntax == Syntax::CFamily) api_launch(index, node, call);
       }
     }
   }
@@ -268,7 +269,7 @@ class StructureReader {
     if (kernel == s_.functions.size() || s_.functions[kernel].name == name) return;
     const auto after = std::max(tokens.after_group(at + 1, end), at + 3);
     const auto arguments = split_tokens(tokens, {at + 2, after - 1}, ",");
-    const bool loaded = s_.functions[kernel].tokens->language == Language::C && !arguments.empty();
+    const bool loaded = s_.functions[kernel].tokens->syntax == Syntax::CFamily && !arguments.empty();
     launch(index, node, name, tokens.list[at].line, loaded ? arguments[0] : Range{});
   }
 
@@ -349,21 +350,21 @@ class StructureReader {
   }
 
   /// Finds the kernels of the launches, or all kernels when there is no launch; then everything that they call.
-  void spread_roles() {
+  void spread_kinds() {
     if (!s_.launches.empty()) {
       std::vector<bool> mentioned(s_.functions.size(), false);
       for (const auto& launch : s_.launches) mentioned[launch.kernel] = true;
       for (std::size_t i = 0; i < s_.functions.size(); ++i) {
         if (mentioned[i])
-          s_.roles[i] = Role::Kernel;
-        else if (s_.roles[i] == Role::Kernel)
-          s_.roles[i] = Role::DeviceFunction;
+          s_.function_kinds[i] = FunctionKind::Kernel;
+        else if (s_.function_kinds[i] == FunctionKind::Kernel)
+          s_.function_kinds[i] = FunctionKind::DeviceFunction;
       }
     }
     std::vector<std::uint8_t> state(s_.functions.size(), 0);
     std::vector<std::pair<std::size_t, std::size_t>> path;
     for (std::size_t begin = 0; begin < s_.functions.size(); ++begin) {
-      if (s_.roles[begin] != Role::Kernel || state[begin] != 0) continue;
+      if (s_.function_kinds[begin] != FunctionKind::Kernel || state[begin] != 0) continue;
       path.emplace_back(begin, 0);
       state[begin] = 1;
       while (!path.empty()) {
@@ -372,7 +373,7 @@ class StructureReader {
           const auto callee = s_.calls[at][path.back().second++];
           if (state[callee] != 0) continue;
           state[callee] = 1;
-          if (s_.roles[callee] == Role::Host) s_.roles[callee] = Role::DeviceFunction;
+          if (s_.function_kinds[callee] == FunctionKind::Host) s_.function_kinds[callee] = FunctionKind::DeviceFunction;
           path.emplace_back(callee, 0);
           continue;
         }
@@ -395,7 +396,7 @@ Structure read_structure(std::string_view source, Target target) { return Struct
 
 std::vector<bool> find_script_nodes(const Function& function) {
   std::vector<bool> found(function.nodes.size(), false);
-  if (!function.name.empty() || function.tokens->language != Language::Python) return found;
+  if (!function.name.empty() || function.tokens->syntax != Syntax::Python) return found;
   for (std::uint32_t i = 0; i < function.nodes.size(); ++i) {
     const auto& node = function.nodes[i];
     if (node.kind != NodeKind::Branch || !contains(*function.tokens, node.tokens, "__name__")) continue;

@@ -20,7 +20,7 @@ namespace detect {
 /// Limit of the functions that one name may refer to; more are not distinguished.
 inline constexpr std::size_t k_max_meanings = 16;
 
-enum class Role : std::uint8_t { Host, Kernel, DeviceFunction };
+enum class FunctionKind : std::uint8_t { Host, Kernel, DeviceFunction };
 
 struct Launch {
   std::size_t function = 0;  ///< index of the launching function
@@ -45,7 +45,7 @@ struct Structure {
   std::deque<std::string> sources;  ///< texts inside the text
   std::deque<Tokens> texts;
   std::vector<Function> functions;
-  std::vector<Role> roles;                      ///< by function
+  std::vector<FunctionKind> function_kinds;     ///< by function
   std::vector<std::vector<std::size_t>> calls;  ///< by function: indices of functions
   /// The functions that a called name may refer to: functions by name, and objects of a class for its
   /// forward().

@@ -34,7 +34,8 @@ struct Token {
   int line = 0;  ///< 1-based
 };
 
-enum class Language : std::uint8_t { Python, C };
+/// How a text is read: as Python, or as C, C++, CUDA or HIP.
+enum class Syntax : std::uint8_t { Python, CFamily };
 
 /// An index into Tokens::list.
 using Position = std::uint32_t;
@@ -42,7 +43,7 @@ inline constexpr Position k_nowhere = std::numeric_limits<Position>::max();
 
 /// The tokens of one text. Borrows the text.
 struct Tokens {
-  Language language = Language::C;
+  Syntax syntax = Syntax::CFamily;
   std::vector<Token> list{};
   /// Python: names of the modules of device operations, and such operations that are imported by name.
   std::vector<std::string_view> modules{"tl", "gl", "triton"};

@@ -90,7 +90,7 @@ void find_constants(Tokens& tokens) {
   for (Position at = 0; at < tokens.size(); ++at) {
     const auto& token = tokens.list[at];
     depth += token.kind == TokenKind::Indent ? 1 : token.kind == TokenKind::Dedent ? -1 : 0;
-    if (tokens.language == Language::C)
+    if (tokens.syntax == Syntax::CFamily)
       constant = tokens.is(at, "constexpr") || (constant && !tokens.is(at, ";"));
     else
       constant = depth == 0 && (at == 0 || tokens.list[at - 1].kind >= TokenKind::Newline);

@@ -77,14 +77,14 @@ double traffic(const HeadroomRequest& request, const Workload& work) {
   for (const auto& output : task.outputs) written += bytes_of(output);
   const auto cache = static_cast<double>(request.gpu.l2_bytes + request.gpu.memory_cache_bytes);
   double bytes = std::max(written - cache, 0.0);
-  if (work.family == TaskFamily::Recurrent) {
+  if (work.workload_class == WorkloadClass::Recurrent) {
     // Other layers may compute something that is not returned.
     std::vector<TensorSpec> weights;
     std::copy_if(task.parameters.begin(), task.parameters.end(), std::back_inserter(weights), is_recurrent_weight);
     return bytes + used_bytes(task.inputs, work) + used_bytes(weights, work);
   }
   // The strides of a convolution may leave inputs out.
-  if (work.family != TaskFamily::Convolution) bytes += used_bytes(task.inputs, work);
+  if (work.workload_class != WorkloadClass::Convolution) bytes += used_bytes(task.inputs, work);
   return bytes + used_bytes(task.parameters, work);
 }
 
@@ -106,7 +106,7 @@ std::optional<Bound> memory_bound(const HeadroomRequest& request, const Workload
   // A Boolean input may say which parts of the others are used.
   const bool is_masked =
       std::any_of(inputs.begin(), inputs.end(), [](const TensorSpec& input) { return input.dtype == DType::Bool; });
-  if (work.family == TaskFamily::Unknown || is_masked) return std::nullopt;
+  if (work.workload_class == WorkloadClass::Unknown || is_masked) return std::nullopt;
   const auto& gpu = request.gpu;
   const auto bandwidth =
       gpu.measured_bytes_per_second
@@ -189,9 +189,9 @@ std::optional<double> recurrent_operations(const HeadroomRequest& request, const
 std::optional<Bound> operation_bound(const HeadroomRequest& request, const Workload& work) {
   const auto peak = peak_of(request.gpu, request.description.precision);
   std::optional<double> operations;
-  if (work.family == TaskFamily::MatrixProduct && work.single_product)
+  if (work.workload_class == WorkloadClass::MatrixProduct && work.single_product)
     operations = product_operations(request.description);
-  if (work.family == TaskFamily::Recurrent) operations = recurrent_operations(request, work.recurrent_input);
+  if (work.workload_class == WorkloadClass::Recurrent) operations = recurrent_operations(request, work.recurrent_input);
   if (!peak || !operations) return std::nullopt;
   return Bound{"operations", *operations / *peak * k_ns_per_s,
                fmt::format("{} at {}", amount(*operations, "FLOP"), amount(*peak, "FLOP/s"))};

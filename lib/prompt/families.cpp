@@ -12,14 +12,14 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// More families would hide the one that matters most.
-constexpr std::size_t k_max_families = 4;
+/// More topics would hide the one that matters most.
+constexpr std::size_t k_max_topics = 4;
 /// A task with several kinds of layers and this many parameter tensors is a network.
 constexpr std::size_t k_network_parameters = 8;
 
-/// The calls that show a family.
+/// The calls that show a topic.
 struct FamilyCalls {
-  Family family;
+  KnowledgeTopic topic;
   /// Names of the modules and functions.
   std::initializer_list<std::string_view> names;
   /// Names without their dimension: "Conv" for "Conv2d".
@@ -28,30 +28,30 @@ struct FamilyCalls {
 
 const std::array<FamilyCalls, 8>& rows() {
   static const std::array<FamilyCalls, 8> k_rows{{
-      {Family::Attention,
+      {KnowledgeTopic::Attention,
        {"scaled_dot_product_attention", "MultiheadAttention", "TransformerEncoderLayer", "TransformerDecoderLayer",
         "Transformer", "multi_head_attention_forward"},
        {}},
-      {Family::Convolution, {}, {"Conv", "ConvTranspose", "conv", "conv_transpose", "LazyConv"}},
-      {Family::Gemm,
+      {KnowledgeTopic::Convolution, {}, {"Conv", "ConvTranspose", "conv", "conv_transpose", "LazyConv"}},
+      {KnowledgeTopic::Gemm,
        {"Linear", "Bilinear", "LazyLinear", "matmul", "mm", "bmm", "mv", "addmm", "addmv", "baddbmm", "addbmm",
         "linear", "bilinear", "einsum", "tensordot", "chain_matmul", "multi_dot"},
        {}},
-      {Family::Scan, {"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "associative_scan"}, {}},
-      {Family::Normalization,
+      {KnowledgeTopic::Scan, {"cumsum", "cumprod", "cummax", "cummin", "logcumsumexp", "associative_scan"}, {}},
+      {KnowledgeTopic::Normalization,
        {"LayerNorm", "GroupNorm", "RMSNorm", "LocalResponseNorm", "layer_norm", "group_norm", "batch_norm",
         "instance_norm", "rms_norm", "local_response_norm", "normalize"},
        {"BatchNorm", "InstanceNorm"}},
-      {Family::Loss,
+      {KnowledgeTopic::Loss,
        {"cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "cosine_similarity"},
        {}},
-      {Family::Reduction,
+      {KnowledgeTopic::Reduction,
        {"softmax",   "log_softmax", "softmin", "Softmax", "LogSoftmax",    "Softmin",    "Softmax2d",
         "logsumexp", "sum",         "mean",    "max",     "min",           "amax",       "amin",
         "aminmax",   "argmax",      "argmin",  "prod",    "var",           "std",        "var_mean",
         "std_mean",  "median",      "nansum",  "nanmean", "count_nonzero", "vector_norm"},
        {}},
-      {Family::Pooling,
+      {KnowledgeTopic::Pooling,
        {},
        {"MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool", "LPPool", "max_pool", "avg_pool",
         "adaptive_avg_pool", "adaptive_max_pool", "lp_pool"}},
@@ -68,7 +68,7 @@ bool has_stem(std::string_view word, std::string_view stem) {
 
 bool is_call_of(const FamilyCalls& row, std::string_view word) {
   if (std::find(row.names.begin(), row.names.end(), word) != row.names.end()) return true;
-  if (row.family == Family::Loss && (word.ends_with("Loss") || word.ends_with("_loss"))) return true;
+  if (row.topic == KnowledgeTopic::Loss && (word.ends_with("Loss") || word.ends_with("_loss"))) return true;
   return std::any_of(row.stems.begin(), row.stems.end(), [&](auto stem) { return has_stem(word, stem); });
 }
 
@@ -85,7 +85,7 @@ std::array<int, 8> count_calls(const std::vector<Word>& words) {
     for (std::size_t i = 0; i < counts.size() && word.after == '('; ++i) {
       const auto& row = rows()[i];
       const bool called =
-          is_call_of(row, word.text) || (row.family == Family::Reduction && is_norm_function(word, before));
+          is_call_of(row, word.text) || (row.topic == KnowledgeTopic::Reduction && is_norm_function(word, before));
       counts[i] += called ? 1 : 0;
     }
     before = word.text;
@@ -118,15 +118,15 @@ bool has_call(const std::vector<Word>& words, std::initializer_list<std::string_
   });
 }
 
-bool contains(const std::vector<Family>& families, Family family) {
-  return std::find(families.begin(), families.end(), family) != families.end();
+bool contains(const std::vector<KnowledgeTopic>& topics, KnowledgeTopic topic) {
+  return std::find(topics.begin(), topics.end(), topic) != topics.end();
 }
 
 /// Whether a task has layers of at least two kinds, and is a network by its level or its number of weights.
-bool is_network(const std::vector<Family>& found, bool recurrent, const TaskDescription& description) {
-  auto kinds = std::count_if(found.begin(), found.end(), [](Family family) {
-    return family == Family::Attention || family == Family::Convolution || family == Family::Gemm ||
-           family == Family::Normalization;
+bool is_network(const std::vector<KnowledgeTopic>& found, bool recurrent, const TaskDescription& description) {
+  auto kinds = std::count_if(found.begin(), found.end(), [](KnowledgeTopic topic) {
+    return topic == KnowledgeTopic::Attention || topic == KnowledgeTopic::Convolution ||
+           topic == KnowledgeTopic::Gemm || topic == KnowledgeTopic::Normalization;
   });
   if (recurrent) ++kinds;
   return kinds >= 2 &&
@@ -135,34 +135,34 @@ bool is_network(const std::vector<Family>& found, bool recurrent, const TaskDesc
 
 }  // namespace
 
-std::string_view to_string(Family family) {
+std::string_view to_string(KnowledgeTopic topic) {
   static constexpr auto k_names =
       std::to_array<std::string_view>({"network", "attention", "convolution", "gemm", "scan", "normalization", "loss",
                                        "reduction", "pooling", "elementwise"});
-  return k_names[static_cast<std::size_t>(family)];
+  return k_names[static_cast<std::size_t>(topic)];
 }
 
-std::vector<Family> families_of(std::string_view python, const TaskDescription& description) {
+std::vector<KnowledgeTopic> knowledge_topics_of(std::string_view python, const TaskDescription& description) {
   const auto code = code_only(python);
   const auto words = words_of(code);
   auto counts = count_calls(words);
-  const auto count = [&](Family family) -> int& { return counts[static_cast<std::size_t>(family) - 1]; };
-  count(Family::Gemm) += count_products(code);
+  const auto count = [&](KnowledgeTopic topic) -> int& { return counts[static_cast<std::size_t>(topic) - 1]; };
+  count(KnowledgeTopic::Gemm) += count_products(code);
   // softmax(q k) v, written out.
-  if (count(Family::Gemm) >= 2 && has_call(words, {"softmax", "Softmax"}) && looks_like_attention(code, words))
-    ++count(Family::Attention);
+  if (count(KnowledgeTopic::Gemm) >= 2 && has_call(words, {"softmax", "Softmax"}) && looks_like_attention(code, words))
+    ++count(KnowledgeTopic::Attention);
   // A normalization, written out with mean and root.
-  if (has_call(words, {"rsqrt", "sqrt"}) && has_call(words, {"mean", "var"})) ++count(Family::Normalization);
-  std::vector<Family> found;
+  if (has_call(words, {"rsqrt", "sqrt"}) && has_call(words, {"mean", "var"})) ++count(KnowledgeTopic::Normalization);
+  std::vector<KnowledgeTopic> found;
   for (const auto& row : rows())
-    if (count(row.family) > 0) found.push_back(row.family);
+    if (count(row.topic) > 0) found.push_back(row.topic);
   const bool recurrent = is_recurrent(python);
-  if (is_network(found, recurrent, description)) found.insert(found.begin(), Family::Network);
-  // Knowledge of these families includes their parts.
-  if (contains(found, Family::Attention) || contains(found, Family::Loss))
-    found.erase(std::remove(found.begin(), found.end(), Family::Reduction), found.end());
-  if (found.empty() && !recurrent) found.push_back(Family::Elementwise);
-  if (found.size() > k_max_families) found.resize(k_max_families);
+  if (is_network(found, recurrent, description)) found.insert(found.begin(), KnowledgeTopic::Network);
+  // Knowledge of these topics includes their parts.
+  if (contains(found, KnowledgeTopic::Attention) || contains(found, KnowledgeTopic::Loss))
+    found.erase(std::remove(found.begin(), found.end(), KnowledgeTopic::Reduction), found.end());
+  if (found.empty() && !recurrent) found.push_back(KnowledgeTopic::Elementwise);
+  if (found.size() > k_max_topics) found.resize(k_max_topics);
   return found;
 }
 

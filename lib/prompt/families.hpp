@@ -12,7 +12,7 @@ namespace kernelgen {
 inline namespace v0 {
 
 /// A kind of work with a template of its own, knowledge/NAME.
-enum class Family {
+enum class KnowledgeTopic {
   Network,  ///< several layers of different kinds
   Attention,
   Convolution,
@@ -24,11 +24,12 @@ enum class Family {
   Pooling,
   Elementwise,  ///< nothing else was found
 };
-[[nodiscard]] std::string_view to_string(Family family);
+[[nodiscard]] std::string_view to_string(KnowledgeTopic topic);
 
-/// The families of a task, by what usually takes most of the time; four at most. Recurrence is detected by
+/// The topics of a task, by what usually takes most of the time; four at most. Recurrence is detected by
 /// is_recurrent().
-[[nodiscard]] std::vector<Family> families_of(std::string_view python, const TaskDescription& description);
+[[nodiscard]] std::vector<KnowledgeTopic> knowledge_topics_of(std::string_view python,
+                                                              const TaskDescription& description);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -220,13 +220,14 @@ void set_device(TemplateData& data, const PromptRequest& request, const DataOpti
 }
 
 void set_knowledge(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
-  const auto families = families_of(request.task.text, request.description);
-  data.set("has_products", std::any_of(families.begin(), families.end(), [](Family family) {
-             return family == Family::Gemm || family == Family::Convolution || family == Family::Attention;
+  const auto topics = knowledge_topics_of(request.task.text, request.description);
+  data.set("has_products", std::any_of(topics.begin(), topics.end(), [](KnowledgeTopic topic) {
+             return topic == KnowledgeTopic::Gemm || topic == KnowledgeTopic::Convolution ||
+                    topic == KnowledgeTopic::Attention;
            }));
   if (is_dropped(options, Part::Knowledge)) return;
-  for (const auto family : families) data.set("is_" + std::string(to_string(family)), true);
-  data.set("has_knowledge", !families.empty());
+  for (const auto topic : topics) data.set("is_" + std::string(to_string(topic)), true);
+  data.set("has_knowledge", !topics.empty());
 }
 
 void set_history(TemplateData& data, const PromptRequest& request, const DataOptions& options) {

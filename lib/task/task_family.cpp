@@ -189,17 +189,17 @@ bool has_structured_inputs(const std::vector<Line>& lines) {
 
 }  // namespace
 
-std::string_view to_string(TaskFamily family) {
-  switch (family) {
-    case TaskFamily::Unknown:
+std::string_view to_string(WorkloadClass workload) {
+  switch (workload) {
+    case WorkloadClass::Unknown:
       return "unknown";
-    case TaskFamily::Streaming:
-      return "streaming";
-    case TaskFamily::MatrixProduct:
+    case WorkloadClass::MemoryBound:
+      return "memory bound";
+    case WorkloadClass::MatrixProduct:
       return "matrix product";
-    case TaskFamily::Convolution:
+    case WorkloadClass::Convolution:
       return "convolution";
-    case TaskFamily::Recurrent:
+    case WorkloadClass::Recurrent:
       return "recurrent";
   }
   return "";
@@ -223,16 +223,16 @@ Workload classify_workload(std::string_view python) {
   // done.
   if (summary.recurrences == 1 && !summary.loops && !summary.recurrent_input.empty() &&
       !is_assigned(forward, summary.recurrent_input)) {
-    work.family = TaskFamily::Recurrent;
+    work.workload_class = WorkloadClass::Recurrent;
     work.recurrent_input = summary.recurrent_input;
     return work;
   }
   if (summary.unknown || summary.recurrences > 0) return work;
   const int kinds = (summary.products > 0 ? 1 : 0) + (summary.convolutions > 0 ? 1 : 0);
   if (kinds == 2) return work;
-  work.family = summary.products > 0       ? TaskFamily::MatrixProduct
-                : summary.convolutions > 0 ? TaskFamily::Convolution
-                                           : TaskFamily::Streaming;
+  work.workload_class = summary.products > 0       ? WorkloadClass::MatrixProduct
+                        : summary.convolutions > 0 ? WorkloadClass::Convolution
+                                                   : WorkloadClass::MemoryBound;
   work.single_product = summary.products == 1 && !summary.reduces;
   return work;
 }

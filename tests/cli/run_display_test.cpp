@@ -278,7 +278,7 @@ TEST_CASE("a request without an answer is a line, and runs no more", "[cli][run_
 }
 
 TEST_CASE("a remaining time is told only where it can be", "[cli][run_display]") {
-  RunStatus status;
+  RunProgressView status;
   CHECK_FALSE(estimate_remaining(status));
   status.progress.max_actions = 20;
   status.progress.finished_actions = 10;
@@ -297,7 +297,7 @@ TEST_CASE("a remaining time is told only where it can be", "[cli][run_display]")
 }
 
 TEST_CASE("what runs takes two lines at most, and the rest is counted", "[cli][run_display]") {
-  RunStatus status;
+  RunProgressView status;
   for (int i = 0; i < 30; ++i) status.running.push_back({"round" + std::to_string(i), "timing: 40 pairs"});
   status.running.push_back({"late", "HTTP 429", 9s});
   const auto lines = render_status(status, 79);

@@ -35,20 +35,20 @@ struct OutputAnalysis {
 /// cannot be told.
 [[nodiscard]] std::optional<OutputAnalysis> read_output_requirement(std::string_view python);
 
-/// The kind of work of a reference, as needed for a lower bound of its time.
-enum class TaskFamily {
+/// The class of a reference's work, as needed for a lower bound of its time.
+enum class WorkloadClass {
   Unknown,        ///< no lower bound is known
-  Streaming,      ///< every element is read once: elementwise operations, reductions, normalizations, losses, scans
-  MatrixProduct,  ///< matrix products and linear layers, with Streaming around them
-  Convolution,    ///< convolutions, with Streaming around them
+  MemoryBound,    ///< every element is read once: elementwise operations, reductions, normalizations, losses, scans
+  MatrixProduct,  ///< matrix products and linear layers, with memory-bound operations around them
+  Convolution,    ///< convolutions, with memory-bound operations around them
   Recurrent,      ///< recurrent layers of torch.nn
 };
-/// "streaming", ...
-[[nodiscard]] std::string_view to_string(TaskFamily family);
+/// "memory bound", ...
+[[nodiscard]] std::string_view to_string(WorkloadClass workload);
 
 /// A summary of a reference's operations.
 struct Workload {
-  TaskFamily family = TaskFamily::Unknown;
+  WorkloadClass workload_class = WorkloadClass::Unknown;
   /// The work is one matrix product with all results returned, after elementwise operations: nothing in it can be
   /// saved.
   bool single_product = false;

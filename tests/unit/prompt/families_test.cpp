@@ -11,84 +11,84 @@ using namespace kernelgen;
 
 namespace {
 
-std::vector<Family> families(const std::string& code, TaskLevel level = TaskLevel::SingleOperator,
-                             std::size_t parameters = 0) {
+std::vector<KnowledgeTopic> topics(const std::string& code, TaskLevel level = TaskLevel::SingleOperator,
+                                   std::size_t parameters = 0) {
   TaskDescription description;
   description.level = level;
   description.parameters.resize(parameters);
-  return families_of(code, description);
+  return knowledge_topics_of(code, description);
 }
 
-std::vector<Family> families_of_file(const std::string& name) {
-  return families(read_file(KERNELGEN_SOURCE_DIR "/examples/tasks/" + name + ".py").value());
+std::vector<KnowledgeTopic> topics_of_file(const std::string& name) {
+  return topics(read_file(KERNELGEN_SOURCE_DIR "/examples/tasks/" + name + ".py").value());
 }
 
-using Families = std::vector<Family>;
+using Topics = std::vector<KnowledgeTopic>;
 
 }  // namespace
 
-TEST_CASE("the families of the example tasks", "[prompt][families]") {
-  CHECK(families_of_file("relu") == Families{Family::Elementwise});
-  CHECK(families_of_file("softmax") == Families{Family::Reduction});
-  CHECK(families_of_file("matmul_gelu") == Families{Family::Gemm});
-  CHECK(families_of_file("layernorm") == Families{Family::Normalization});
-  CHECK(families_of_file("batchnorm") == Families{Family::Normalization});
-  CHECK(families_of_file("gru") == Families{});
-  CHECK(families_of_file("gru_bidirectional") == Families{});
+TEST_CASE("the topics of the example tasks", "[prompt][topics]") {
+  CHECK(topics_of_file("relu") == Topics{KnowledgeTopic::Elementwise});
+  CHECK(topics_of_file("softmax") == Topics{KnowledgeTopic::Reduction});
+  CHECK(topics_of_file("matmul_gelu") == Topics{KnowledgeTopic::Gemm});
+  CHECK(topics_of_file("layernorm") == Topics{KnowledgeTopic::Normalization});
+  CHECK(topics_of_file("batchnorm") == Topics{KnowledgeTopic::Normalization});
+  CHECK(topics_of_file("gru") == Topics{});
+  CHECK(topics_of_file("gru_bidirectional") == Topics{});
 }
 
-TEST_CASE("operations are told by the names that are called", "[prompt][families]") {
-  CHECK(families("y = a @ b\n") == Families{Family::Gemm});
-  CHECK(families("    @staticmethod\n    def f(x): return x * 2\n") == Families{Family::Elementwise});
-  CHECK(families("@torch.jit.script\ndef f(x): return torch.relu(x)\n") == Families{Family::Elementwise});
-  CHECK(families("self.conv = nn.Conv2d(3, 4, 3)\n") == Families{Family::Convolution});
-  CHECK(families("F.conv_transpose3d(x, w)\n") == Families{Family::Convolution});
-  CHECK(families("self.convert = Converter(3)\n") == Families{Family::Elementwise});
-  CHECK(families("x / torch.norm(x, p=2, dim=1)\n") == Families{Family::Reduction});
-  CHECK(families("y = self.norm(x)\n") == Families{Family::Elementwise});
-  CHECK(families("torch.cumsum(x, dim=1)\n") == Families{Family::Scan});
-  CHECK(families("nn.BatchNorm1d(3)\n") == Families{Family::Normalization});
-  CHECK(families("rms = torch.sqrt(torch.mean(x ** 2, dim=1))\n") ==
-        Families{Family::Normalization, Family::Reduction});
-  CHECK(families("nn.TripletMarginLoss()(a, b, c)\n") == Families{Family::Loss});
-  CHECK(families("torch.mean(torch.clamp(1 - p * t, min=0))\n") == Families{Family::Reduction});
-  CHECK(families("F.smooth_l1_loss(a, torch.mean(b))\n") == Families{Family::Loss});
-  CHECK(families("nn.AdaptiveAvgPool2d(1)\n") == Families{Family::Pooling});
-  CHECK(families("nn.Conv3d(1, 2, 3)\nnn.MaxPool3d(2)\ntorch.sum(x)\n") ==
-        Families{Family::Convolution, Family::Reduction, Family::Pooling});
+TEST_CASE("operations are told by the names that are called", "[prompt][topics]") {
+  CHECK(topics("y = a @ b\n") == Topics{KnowledgeTopic::Gemm});
+  CHECK(topics("    @staticmethod\n    def f(x): return x * 2\n") == Topics{KnowledgeTopic::Elementwise});
+  CHECK(topics("@torch.jit.script\ndef f(x): return torch.relu(x)\n") == Topics{KnowledgeTopic::Elementwise});
+  CHECK(topics("self.conv = nn.Conv2d(3, 4, 3)\n") == Topics{KnowledgeTopic::Convolution});
+  CHECK(topics("F.conv_transpose3d(x, w)\n") == Topics{KnowledgeTopic::Convolution});
+  CHECK(topics("self.convert = Converter(3)\n") == Topics{KnowledgeTopic::Elementwise});
+  CHECK(topics("x / torch.norm(x, p=2, dim=1)\n") == Topics{KnowledgeTopic::Reduction});
+  CHECK(topics("y = self.norm(x)\n") == Topics{KnowledgeTopic::Elementwise});
+  CHECK(topics("torch.cumsum(x, dim=1)\n") == Topics{KnowledgeTopic::Scan});
+  CHECK(topics("nn.BatchNorm1d(3)\n") == Topics{KnowledgeTopic::Normalization});
+  CHECK(topics("rms = torch.sqrt(torch.mean(x ** 2, dim=1))\n") ==
+        Topics{KnowledgeTopic::Normalization, KnowledgeTopic::Reduction});
+  CHECK(topics("nn.TripletMarginLoss()(a, b, c)\n") == Topics{KnowledgeTopic::Loss});
+  CHECK(topics("torch.mean(torch.clamp(1 - p * t, min=0))\n") == Topics{KnowledgeTopic::Reduction});
+  CHECK(topics("F.smooth_l1_loss(a, torch.mean(b))\n") == Topics{KnowledgeTopic::Loss});
+  CHECK(topics("nn.AdaptiveAvgPool2d(1)\n") == Topics{KnowledgeTopic::Pooling});
+  CHECK(topics("nn.Conv3d(1, 2, 3)\nnn.MaxPool3d(2)\ntorch.sum(x)\n") ==
+        Topics{KnowledgeTopic::Convolution, KnowledgeTopic::Reduction, KnowledgeTopic::Pooling});
 }
 
-TEST_CASE("texts and comments name nothing", "[prompt][families]") {
-  CHECK(families("\"\"\"a softmax(x) after a Conv2d(x)\"\"\"\n# matmul(a, b)\nx = 'cumsum(x)'\n") ==
-        Families{Family::Elementwise});
-  CHECK(families("") == Families{Family::Elementwise});
-  CHECK(families("softmax = 3\n") == Families{Family::Elementwise});
+TEST_CASE("texts and comments name nothing", "[prompt][topics]") {
+  CHECK(topics("\"\"\"a softmax(x) after a Conv2d(x)\"\"\"\n# matmul(a, b)\nx = 'cumsum(x)'\n") ==
+        Topics{KnowledgeTopic::Elementwise});
+  CHECK(topics("") == Topics{KnowledgeTopic::Elementwise});
+  CHECK(topics("softmax = 3\n") == Topics{KnowledgeTopic::Elementwise});
 }
 
-TEST_CASE("two products with a softmax between them are attention", "[prompt][families]") {
-  CHECK(families("s = q @ k.transpose(-2, -1)\np = F.softmax(s, dim=-1)\ny = p @ v\n") ==
-        Families{Family::Attention, Family::Gemm});
-  CHECK(families("F.scaled_dot_product_attention(q, k, v)\n") == Families{Family::Attention});
-  CHECK(families("a = F.softmax(x @ w, dim=1)\ny = a.transpose(1, 2) @ x\n") ==
-        Families{Family::Gemm, Family::Reduction});
-  CHECK(families("y = nn.Linear(3, 4)(x)\nF.softmax(y)\nnn.Linear(3, 3)(x)\n") ==
-        Families{Family::Gemm, Family::Reduction});
+TEST_CASE("two products with a softmax between them are attention", "[prompt][topics]") {
+  CHECK(topics("s = q @ k.transpose(-2, -1)\np = F.softmax(s, dim=-1)\ny = p @ v\n") ==
+        Topics{KnowledgeTopic::Attention, KnowledgeTopic::Gemm});
+  CHECK(topics("F.scaled_dot_product_attention(q, k, v)\n") == Topics{KnowledgeTopic::Attention});
+  CHECK(topics("a = F.softmax(x @ w, dim=1)\ny = a.transpose(1, 2) @ x\n") ==
+        Topics{KnowledgeTopic::Gemm, KnowledgeTopic::Reduction});
+  CHECK(topics("y = nn.Linear(3, 4)(x)\nF.softmax(y)\nnn.Linear(3, 3)(x)\n") ==
+        Topics{KnowledgeTopic::Gemm, KnowledgeTopic::Reduction});
 }
 
-TEST_CASE("several kinds of layers with many weights are a network", "[prompt][families]") {
+TEST_CASE("several kinds of layers with many weights are a network", "[prompt][topics]") {
   const std::string layers = "nn.Conv2d(3, 4, 3)\nnn.BatchNorm2d(4)\nnn.Linear(4, 5)\n";
-  CHECK(families(layers, TaskLevel::Network) ==
-        Families{Family::Network, Family::Convolution, Family::Gemm, Family::Normalization});
-  CHECK(families(layers, TaskLevel::Fusion, 8).front() == Family::Network);
-  CHECK(families(layers, TaskLevel::Fusion, 6).front() == Family::Convolution);
-  CHECK(families("nn.Linear(3, 4)\n", TaskLevel::Network) == Families{Family::Gemm});
-  CHECK(families("nn.LSTM(3, 4)\nnn.Linear(3, 4)\n", TaskLevel::Network) == Families{Family::Network, Family::Gemm});
-  CHECK(
-      families(layers + "nn.MultiheadAttention(4, 2)\nnn.MaxPool2d(2)\ntorch.cumsum(x)\n", TaskLevel::Network).size() ==
-      4);
+  CHECK(topics(layers, TaskLevel::Network) == Topics{KnowledgeTopic::Network, KnowledgeTopic::Convolution,
+                                                     KnowledgeTopic::Gemm, KnowledgeTopic::Normalization});
+  CHECK(topics(layers, TaskLevel::Fusion, 8).front() == KnowledgeTopic::Network);
+  CHECK(topics(layers, TaskLevel::Fusion, 6).front() == KnowledgeTopic::Convolution);
+  CHECK(topics("nn.Linear(3, 4)\n", TaskLevel::Network) == Topics{KnowledgeTopic::Gemm});
+  CHECK(topics("nn.LSTM(3, 4)\nnn.Linear(3, 4)\n", TaskLevel::Network) ==
+        Topics{KnowledgeTopic::Network, KnowledgeTopic::Gemm});
+  CHECK(topics(layers + "nn.MultiheadAttention(4, 2)\nnn.MaxPool2d(2)\ntorch.cumsum(x)\n", TaskLevel::Network).size() ==
+        4);
 }
 
-TEST_CASE("words come with what stands around them", "[prompt][families]") {
+TEST_CASE("words come with what stands around them", "[prompt][topics]") {
   const auto words = words_of("a.b(c)");
   REQUIRE(words.size() == 3);
   CHECK(words[1].text == "b");

@@ -21,20 +21,20 @@ std::string model(const std::string& body, const std::string& inputs = "torch.ra
          body + "\ndef get_inputs():\n    return [" + inputs + "]\n";
 }
 
-TaskFamily family(const std::string& body) { return classify_workload(model(body)).family; }
+WorkloadClass class_of(const std::string& body) { return classify_workload(model(body)).workload_class; }
 
 }  // namespace
 
 TEST_CASE("the family of a reference is that of its operations", "[task][family]") {
-  CHECK(family("return torch.relu(x)") == TaskFamily::Streaming);
-  CHECK(family("return x / torch.mean(torch.abs(x), dim=1, keepdim=True)") == TaskFamily::Streaming);
-  CHECK(family("return self.norm(x) * 2 + y") == TaskFamily::Streaming);
-  CHECK(family("return torch.max(x, dim=1)[0]") == TaskFamily::Streaming);
-  CHECK(family("return torch.matmul(x, y)") == TaskFamily::MatrixProduct);
-  CHECK(family("return torch.nn.functional.gelu(self.fc(x))") == TaskFamily::MatrixProduct);
-  CHECK(family("return x @ y") == TaskFamily::MatrixProduct);
-  CHECK(family("return torch.tanh(self.conv(x))") == TaskFamily::Convolution);
-  CHECK(family("out, h_n = self.gru(x, y)\n        return h_n") == TaskFamily::Recurrent);
+  CHECK(class_of("return torch.relu(x)") == WorkloadClass::MemoryBound);
+  CHECK(class_of("return x / torch.mean(torch.abs(x), dim=1, keepdim=True)") == WorkloadClass::MemoryBound);
+  CHECK(class_of("return self.norm(x) * 2 + y") == WorkloadClass::MemoryBound);
+  CHECK(class_of("return torch.max(x, dim=1)[0]") == WorkloadClass::MemoryBound);
+  CHECK(class_of("return torch.matmul(x, y)") == WorkloadClass::MatrixProduct);
+  CHECK(class_of("return torch.nn.functional.gelu(self.fc(x))") == WorkloadClass::MatrixProduct);
+  CHECK(class_of("return x @ y") == WorkloadClass::MatrixProduct);
+  CHECK(class_of("return torch.tanh(self.conv(x))") == WorkloadClass::Convolution);
+  CHECK(class_of("out, h_n = self.gru(x, y)\n        return h_n") == WorkloadClass::Recurrent);
 }
 
 TEST_CASE("a reference that is not understood as a whole has no family", "[task][family]") {
@@ -43,10 +43,10 @@ TEST_CASE("a reference that is not understood as a whole has no family", "[task]
         "return torch.relu(x) if x.sum() > 0 else x", "return self.unknown(x)", "return self.fc(self.conv(x))",
         "for t in range(3):\n            x = self.gru(x)[0]\n        return x", "return self.gru(x[:, :2])[0]",
         "x = x[:2]\n        return self.gru(x)[0]"})
-    CHECK(family(body) == TaskFamily::Unknown);
-  CHECK(classify_workload(model("return torch.matmul(x, y)", "torch.triu(torch.rand(8, 8))")).family ==
-        TaskFamily::Unknown);
-  CHECK(classify_workload("").family == TaskFamily::Unknown);
+    CHECK(class_of(body) == WorkloadClass::Unknown);
+  CHECK(classify_workload(model("return torch.matmul(x, y)", "torch.triu(torch.rand(8, 8))")).workload_class ==
+        WorkloadClass::Unknown);
+  CHECK(classify_workload("").workload_class == WorkloadClass::Unknown);
 }
 
 TEST_CASE("a product is single when nothing of it can be saved", "[task][family]") {
@@ -62,10 +62,10 @@ TEST_CASE("the input of a recurrent layer is known by name", "[task][family]") {
 TEST_CASE("the example tasks have the families that they are examples of", "[task][family]") {
   const std::string tasks = KERNELGEN_SOURCE_DIR "/examples/tasks/";
   const auto of = [&](const std::string& name) {
-    return classify_workload(read_file(tasks + name + ".py").value()).family;
+    return classify_workload(read_file(tasks + name + ".py").value()).workload_class;
   };
-  CHECK(of("relu") == TaskFamily::Streaming);
-  CHECK(of("softmax") == TaskFamily::Streaming);
-  CHECK(of("matmul_gelu") == TaskFamily::MatrixProduct);
-  CHECK(of("gru_hidden") == TaskFamily::Recurrent);
+  CHECK(of("relu") == WorkloadClass::MemoryBound);
+  CHECK(of("softmax") == WorkloadClass::MemoryBound);
+  CHECK(of("matmul_gelu") == WorkloadClass::MatrixProduct);
+  CHECK(of("gru_hidden") == WorkloadClass::Recurrent);
 }
