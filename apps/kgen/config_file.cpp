@@ -98,7 +98,7 @@ Result<ConfigFile> read_config(const std::filesystem::path& path) {
   return parse_config(text, path);
 }
 
-std::string place_of(const ConfigFile& file, const ConfigEntry& entry) {
+std::string location_of(const ConfigFile& file, const ConfigEntry& entry) {
   return fmt::format("{}:{}", file.path.string(), entry.line);
 }
 

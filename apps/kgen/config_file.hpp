@@ -33,6 +33,6 @@ struct ConfigFile {
 [[nodiscard]] Result<ConfigFile> read_config(const std::filesystem::path& path);
 
 /// "PATH:LINE".
-[[nodiscard]] std::string place_of(const ConfigFile& file, const ConfigEntry& entry);
+[[nodiscard]] std::string location_of(const ConfigFile& file, const ConfigEntry& entry);
 
 }  // namespace kernelgen::cli

@@ -32,7 +32,7 @@ std::vector<std::string> keys_of(const Command& command) {
 
 Error error_at(const ConfigFile& file, const ConfigEntry& entry, const std::string& text) {
   return {ErrorCode::InvalidArgument,
-          fmt::format("{}: {}: {}", place_of(file, entry), sanitize_line(entry.key, 80), text)};
+          fmt::format("{}: {}: {}", location_of(file, entry), sanitize_line(entry.key, 80), text)};
 }
 
 std::string_view reason_of(TaskFileRule rule) {
@@ -81,8 +81,8 @@ Result<void> check_section(const ConfigFile& file, const ConfigEntry& entry, con
     if (!command.is_hidden) names.push_back(command.name);
   }
   return Error{ErrorCode::InvalidArgument,
-               fmt::format("{}: [{}] is no command of kgen{}", place_of(file, entry), sanitize_line(entry.section, 80),
-                           did_you_mean(entry.section, names))};
+               fmt::format("{}: [{}] is no command of kgen{}", location_of(file, entry),
+                           sanitize_line(entry.section, 80), did_you_mean(entry.section, names))};
 }
 
 /// The value of one entry, joined where the option is a list with commas.
@@ -111,7 +111,7 @@ Result<void> add_file(const Command& command, const ConfigFile& file, Source sou
       if (option == nullptr || !(in_section || option->is_shared)) continue;
       KERNELGEN_TRY(auto values, values_for(*option, file, entry));
       expand_home(*option, home, values);
-      settings[option->name] = {std::move(values), source, place_of(file, entry)};
+      settings[option->name] = {std::move(values), source, location_of(file, entry)};
     }
   }
   return {};

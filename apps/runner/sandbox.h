@@ -51,13 +51,13 @@ struct kgen_sandbox_options {
   /** 1: sockets stay possible until kgen_sandbox_refuse_sockets(). CUDA's driver does not start without one. */
   uint32_t sockets_at_first;
   /**
-   * Without only_paths: a directory that is writable inside, at the fixed path KGEN_SANDBOX_KEPT, so that builds there
-   * can be kept for the same candidate. Absolute.
+   * Without only_paths: the build cache of the candidate. It is writable inside, at the fixed path
+   * KGEN_SANDBOX_BUILD_CACHE, and outlasts the sandbox. Absolute.
    */
-  const char* kept_directory;
+  const char* build_cache_directory;
 };
 
-#define KGEN_SANDBOX_KEPT "/tmp/builds"
+#define KGEN_SANDBOX_BUILD_CACHE "/tmp/builds"
 
 /**
  * Enters the sandbox. Call once, from a process with one thread; returns in the runner, a grandchild of the caller.

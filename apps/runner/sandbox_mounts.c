@@ -168,15 +168,15 @@ static int uncover(struct view* view, const char* path) {
   return 0;
 }
 
-/* Binds the kept directory into the private /tmp. */
-static int bind_kept(const struct view* view, const char* directory) {
+/* Binds the build cache into the private /tmp. */
+static int bind_build_cache(const struct view* view, const char* directory) {
   char resolved[PATH_MAX];
   char target[PATH_MAX + 64];
   if (directory == NULL) return 0;
   if (directory[0] != '/' || realpath(directory, resolved) == NULL) return -1;
   for (int i = 0; i < view->count; ++i) {
     if (strcmp(view->covered[i].path, "/tmp") != 0) continue;
-    snprintf(target, sizeof target, "%s%s", view->covered[i].moved, &KGEN_SANDBOX_KEPT[strlen("/tmp")]);
+    snprintf(target, sizeof target, "%s%s", view->covered[i].moved, &KGEN_SANDBOX_BUILD_CACHE[strlen("/tmp")]);
     return kgen_sandbox_bind(resolved, target);
   }
   return -1;
@@ -195,11 +195,11 @@ static int build_scratch(const struct kgen_sandbox_options* options, struct view
   for (const char* const* path = options->visible_paths; path != NULL && *path != NULL; ++path) {
     if (uncover(view, *path) != 0) return -1;
   }
-  if (bind_kept(view, options->kept_directory) != 0) return -1;
+  if (bind_build_cache(view, options->build_cache_directory) != 0) return -1;
   for (int i = 0; i < view->count; ++i) {
     if (mount(view->covered[i].moved, view->covered[i].path, NULL, MS_BIND | MS_REC, NULL) != 0) return -1;
   }
-  if (options->kept_directory != NULL && kgen_sandbox_make_writable(KGEN_SANDBOX_KEPT) != 0) return -1;
+  if (options->build_cache_directory != NULL && kgen_sandbox_make_writable(KGEN_SANDBOX_BUILD_CACHE) != 0) return -1;
   return mount(NEW_ROOT "/dev", "/dev", NULL, MS_BIND | MS_REC, NULL);
 }
 

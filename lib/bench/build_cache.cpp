@@ -51,26 +51,26 @@ void evict_oldest(const fs::path& kept) {
 
 /// Opens a runner's directory to lock it for as long as it is in use. On file systems that cannot lock directories
 /// (some network file systems), none counts as abandoned.
-UniqueFd open_place(const fs::path& place) {
-  return UniqueFd(::open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+UniqueFd open_directory(const fs::path& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
 /// Locks the directory; true if no other worker uses it.
-bool lock_place(const UniqueFd& place, const fs::path& path) {
-  const auto locked = try_lock(place.get(), path.string());
+bool lock_directory(const UniqueFd& directory, const fs::path& path) {
+  const auto locked = try_lock(directory.get(), path.string());
   return locked && *locked;
 }
 
-void remove_orphans(const fs::path& places) {
+void remove_orphans(const fs::path& work_directories) {
   std::error_code error;
   const auto now = fs::file_time_type::clock::now();
-  for (const auto& entry : fs::directory_iterator(places, error)) {
+  for (const auto& entry : fs::directory_iterator(work_directories, error)) {
     std::error_code gone;
     const auto time = entry.last_write_time(gone);
     // A directory that was just created may not be locked yet.
     if (gone || now - time < k_new) continue;
-    const auto lock = open_place(entry.path());
-    if (lock.valid() && lock_place(lock, entry.path())) fs::remove_all(entry.path(), gone);
+    const auto lock = open_directory(entry.path());
+    if (lock.valid() && lock_directory(lock, entry.path())) fs::remove_all(entry.path(), gone);
   }
 }
 
@@ -80,8 +80,8 @@ Result<std::unique_ptr<BuildCache>> BuildCache::make(const fs::path& directory) 
   auto path = directory / "places" / random_id();
   KERNELGEN_CHECK(make_directories(path));
   KERNELGEN_CHECK(make_directories(directory / "kept"));
-  auto lock = open_place(path);
-  if (lock.valid()) static_cast<void>(lock_place(lock, path));
+  auto lock = open_directory(path);
+  if (lock.valid()) static_cast<void>(lock_directory(lock, path));
   remove_orphans(directory / "places");
   return std::unique_ptr<BuildCache>(new BuildCache(directory, std::move(path), std::move(lock)));
 }

@@ -4,8 +4,9 @@
 /// Caches the builds of Python candidates (Triton kernels, torch extensions) for the next evaluation of the same
 /// candidate. A runner can write only to its own directory, so a candidate can damage no builds but its own.
 ///
-///     DIR/places/RANDOM/kept    the builds of one runner, mounted into its sandbox; locked by its worker
-///     DIR/kept/KEY              kept builds; moved to a place before LOAD, and back when the runner has ended
+///     DIR/places/RANDOM/kept    the work directory of one runner, mounted into its sandbox; locked by its worker
+///     DIR/kept/KEY              the store; builds move to a work directory before LOAD, and back when the runner has
+///     ended
 
 #include <filesystem>
 #include <memory>
@@ -18,7 +19,7 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The directory of one runner's builds. The destructor removes it with its contents.
+/// The work directory of one runner's builds. The destructor removes it with its contents.
 class BuildCache {
  public:
   /// Creates an empty directory below `directory`, and removes those of workers that were killed.

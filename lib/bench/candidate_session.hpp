@@ -38,7 +38,7 @@ class CandidateSession {
 
   /// Takes a runner, measures the overhead of an exchange with it, and loads the candidate.
   Result<EarlyVerdict> load(const Artifact& artifact, std::string builds_key);
-  /// The walls that the runner's sandbox lacks. Requires: load().
+  /// The isolation of the runner: "full", or "partial: " and the mechanisms that its sandbox lacks. Requires: load().
   [[nodiscard]] std::string isolation() const { return runner_->isolation(); }
 
   /// Constructs both instances of ModelNew, which draws its own weights, and compares these with the reference's.

@@ -221,14 +221,14 @@ class Examination {
     // The sandbox of runners and compilers, entered once to see which protections work.
     const std::string helper = options_.installation->sandbox.string();
     KERNELGEN_TRY(const auto outcome, start({helper, "--report", "-"}, std::chrono::seconds(10)));
-    const auto walls = outcome.success() ? parse_sandbox_report(outcome.standard_output, helper)
-                                         : Error{ErrorCode::Unavailable, last_error_line(outcome), {}};
-    if (walls && *walls == "full")
+    const auto isolation = outcome.success() ? parse_sandbox_report(outcome.standard_output, helper)
+                                             : Error{ErrorCode::Unavailable, last_error_line(outcome), {}};
+    if (isolation && *isolation == "full")
       add("isolation", DoctorStatus::Ok, "full: candidates and compilers run in namespaces of their own");
     else
       add("isolation", DoctorStatus::Limited,
           "candidates and compilers share with this user what is named, and records say so: " +
-              (walls ? *walls : walls.error().message),
+              (isolation ? *isolation : isolation.error().message),
           "sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000");
     return {};
   }

@@ -89,12 +89,13 @@ class RunnerPool final : public RunnerSource {
       KERNELGEN_CHECK(start_native(ends));
       return runner;
     }
-    std::unique_ptr<BuildCache> place;
+    std::unique_ptr<BuildCache> builds;
     if (keeps_builds()) {
-      KERNELGEN_TRY(place, BuildCache::make(options_.builds_dir));
+      KERNELGEN_TRY(builds, BuildCache::make(options_.builds_dir));
     }
-    const ForkOptions fork{.builds = place ? place->path().string() : std::string(), .builder = role == Role::Builder};
-    auto runner = make_runner_process(std::move(ends.ours), std::move(place));
+    const ForkOptions fork{.builds = builds ? builds->path().string() : std::string(),
+                           .builder = role == Role::Builder};
+    auto runner = make_runner_process(std::move(ends.ours), std::move(builds));
     KERNELGEN_CHECK(fork_python(kind, ends, fork, stop));
     return runner;
   }

@@ -388,9 +388,9 @@ def sandboxed(options: argparse.Namespace, connection: socket.socket, directory:
         support = Support(options.support)
         vendor = "fake" if options.fake else "nvidia"
         began = time.monotonic()
-        walls = support.enter_sandbox(writer, [connection.fileno(), directory], [], gpu_devices(vendor))
-        print(f"  isolation bits {walls} after {(time.monotonic() - began) * 1e3:.1f} ms; all walls: 191", flush=True)
-        if walls & 2:
+        isolation = support.enter_sandbox(writer, [connection.fileno(), directory], [], gpu_devices(vendor))
+        print(f"  isolation bits {isolation} after {(time.monotonic() - began) * 1e3:.1f} ms; all mechanisms: 191", flush=True)
+        if isolation & 2:
             os.environ["HOME"] = os.environ["TMPDIR"] = tempfile.tempdir = "/tmp"
         run_all(options, support, connection, directory)
         sys.stdout.flush()
@@ -421,7 +421,7 @@ def main() -> int:
 
     print(f"torch {torch.__version__}, imported in {time.monotonic() - began:.1f} s; Python {sys.version.split()[0]}", flush=True)
     step("import triton", lambda: __import__("triton").__version__)
-    in_child("without any wall", lambda: bool(step("kgen_gpu_open", lambda: Gpu(options.support, options.uuid))) and None)
+    in_child("without any isolation", lambda: bool(step("kgen_gpu_open", lambda: Gpu(options.support, options.uuid))) and None)
     in_child(
         "with sockets refused only",
         lambda: (refuse_sockets(), step("kgen_gpu_open", lambda: Gpu(options.support, options.uuid))) and None,

@@ -201,7 +201,7 @@ class Noise(unittest.TestCase):
         self.assertEqual(lines["5 us native: speedup_call of two processes differ"]["samples"], [0.0])
         self.assertEqual(lines["5 us: 2 % more traffic, by speedup_call"]["text"], "called slower in 2 of 2 pairs")
         self.assertLess(lines["signal: until the record is here"]["p95"], 250)
-        self.assertIn("5 us: wall time of a verdict, in canary lines", lines)
+        self.assertIn("5 us: wall time of a verdict, in sampled blocks", lines)
 
     def test_the_planted_difference_is_one_number(self):
         plain = mixed.edited("scale.cu", [])

@@ -233,12 +233,12 @@ std::string Session::map_tensors(const Command& command) {
     if (options_.device == nullptr)
       kgen_crash_reporter_add(to.data, to.nbytes, (to_string(from.role) + (" '" + from.name + "'")).c_str());
   }
-  blind_tensors_ = tensors_;
+  shape_only_tensors_ = tensors_;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Role role = job_.tensors[i].role;
-    if (hidden_in_prepare(role)) blind_tensors_[i].data = nullptr;
+    if (hidden_in_prepare(role)) shape_only_tensors_[i].data = nullptr;
     lists_.tensors[static_cast<std::size_t>(role)].push_back(&tensors_[i]);
-    blind_lists_.tensors[static_cast<std::size_t>(role)].push_back(&blind_tensors_[i]);
+    shape_only_lists_.tensors[static_cast<std::size_t>(role)].push_back(&shape_only_tensors_[i]);
   }
   for (const JobScalar& from : job_.scalars) {
     scalars_.push_back(
@@ -301,7 +301,7 @@ void Session::prepare(const Command& command, kgen_reply& reply) {
   if (state == nullptr) return;
   if (state->prepared) return refuse(reply, KGEN_STATUS_PROTOCOL, "this set is prepared already");
   kgen_prepare_args args{};
-  fill(args, blind_lists_);
+  fill(args, shape_only_lists_);
   kgen_prepare_result result{};
   result.struct_size = sizeof result;
   call_candidate(reply, [&] { return entries_.prepare(&args, &result); });

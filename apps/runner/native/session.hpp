@@ -91,10 +91,10 @@ class Session {
   std::array<State, 2> states_;
   void* mapping_ = nullptr;
   std::vector<kgen_tensor> tensors_;
-  std::vector<kgen_tensor> blind_tensors_;  ///< without data where kgen_prepare must not see it
+  std::vector<kgen_tensor> shape_only_tensors_;  ///< without data where kgen_prepare must not see it
   std::vector<kgen_scalar> scalars_;
   Lists lists_;
-  Lists blind_lists_;
+  Lists shape_only_lists_;
   std::array<std::vector<const kgen_scalar*>, 2> scalar_lists_;
   std::array<char, 2048> error_text_{};
 };

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-#: KGEN_SANDBOX_KEPT.
-KEPT_PLACE = "/tmp/builds"
+#: KGEN_SANDBOX_BUILD_CACHE.
+BUILD_CACHE = "/tmp/builds"
 #: A directory below the worker's, so that it can be replaced while that one is mounted.
 CONTENTS = "kept"
 _CACHES = {"TRITON_CACHE_DIR": "triton", "TORCH_EXTENSIONS_DIR": "torch", "TORCHINDUCTOR_CACHE_DIR": "inductor"}
@@ -28,7 +28,7 @@ def place(kept: str | None, private: bool) -> str:
     """The directory for builds, as the runner sees it: the worker's, or a temporary one."""
     if kept is None:
         return tempfile.mkdtemp(prefix="builds-")
-    return KEPT_PLACE if private else kept
+    return BUILD_CACHE if private else kept
 
 
 def cuda_home() -> str | None:

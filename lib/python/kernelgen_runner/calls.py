@@ -20,7 +20,7 @@ from kernelgen_common.seeding import make_seeder, seed_everything
 from . import protocol
 from .device import Device
 from .graphs import Captured, make_capture
-from .outputs import Place, make_addresses, make_describer, make_materializer, make_writer
+from .outputs import MappedTensor, make_addresses, make_describer, make_materializer, make_writer
 from .protocol import Command, Failure, Reply
 from .support import Support
 
@@ -36,7 +36,7 @@ Run = Callable[[Command], Reply]
 class Work:
     """The data for the calls of one runner."""
 
-    places: list[Place]
+    places: list[MappedTensor]
     arguments: list[Any]
     #: By weight set, filled as modules are built.
     models: dict[int, torch.nn.Module]
@@ -50,11 +50,11 @@ class Work:
     held: list[Any] = field(default_factory=list)
 
     @property
-    def outputs(self) -> list[Place]:
+    def outputs(self) -> list[MappedTensor]:
         return [place for place in self.places if place.role == "output"]
 
     @property
-    def report(self) -> Place | None:
+    def report(self) -> MappedTensor | None:
         return next((place for place in self.places if place.role == "report"), None)
 
 

@@ -21,7 +21,7 @@ _PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
 
 
 @dataclass(frozen=True)
-class Place:
+class MappedTensor:
     """One tensor of the job, where it is mapped."""
 
     role: str
@@ -41,7 +41,7 @@ class Place:
 
 
 def make_describer(
-    outputs: list[Place], report: Place | None, device: torch.device = CPU
+    outputs: list[MappedTensor], report: MappedTensor | None, device: torch.device = CPU
 ) -> Callable[[Any, dict[int, torch.Tensor]], list[torch.Tensor]]:
     """A function that takes what ModelNew returned and what materializing made of it, and writes the report.
 
@@ -84,7 +84,7 @@ def make_describer(
     return describe
 
 
-def make_writer(outputs: list[Place]) -> Callable[[list[torch.Tensor]], None]:
+def make_writer(outputs: list[MappedTensor]) -> Callable[[list[torch.Tensor]], None]:
     """A function that copies outputs into the exchange memory, for workers that cannot fetch them."""
     copy, views, no_grad = torch._C.TensorBase.copy_, [place.view() for place in outputs], torch.no_grad
 

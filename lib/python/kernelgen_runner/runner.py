@@ -18,7 +18,7 @@ from .builds import Builds
 from .calls import Run, Work, make_device_run, make_host_run
 from .candidate import Candidate, StateExport, failure, prepare_export, read_source, write_export
 from .device import Device
-from .outputs import CPU, Place
+from .outputs import CPU, MappedTensor
 from .protocol import Channel, Command, Failure, Reply
 from .support import Support
 
@@ -74,7 +74,7 @@ class Runner:
         self._device = device
         self._builds = builds
         self._job: dict[str, Any] = {}
-        self._places: list[Place] = []
+        self._mapped: list[MappedTensor] = []
         self._candidate: Candidate | None = None
         self._models: dict[int, torch.nn.Module] = {}
         self._exports: dict[int, StateExport] = {}
@@ -171,7 +171,7 @@ class Runner:
             base = self._device.import_arena(device_arena, self._job["device_arena_bytes"])
         for tensor, away in zip(tensors, on_device):
             segment = base + tensor["segment_offset"] if away else next(mapped)
-            place = Place(
+            mapped_tensor = MappedTensor(
                 tensor["role"],
                 tensor["name"],
                 tensor["dtype"],
@@ -180,9 +180,11 @@ class Runner:
                 segment + tensor["offset"],
                 tensor["nbytes"],
             )
-            self._places.append(place)
-            self._support.name_memory(place.address, place.nbytes, f"{place.role} '{place.name}'")
-        inputs = {place.name: place.view(self._where) for place in self._places if place.role == "input"}
+            self._mapped.append(mapped_tensor)
+            self._support.name_memory(
+                mapped_tensor.address, mapped_tensor.nbytes, f"{mapped_tensor.role} '{mapped_tensor.name}'"
+            )
+        inputs = {place.name: place.view(self._where) for place in self._mapped if place.role == "input"}
         self._arguments = values.decode(self._job["inputs"], inputs)
 
     @property
@@ -191,7 +193,7 @@ class Runner:
 
     def _prepare_run(self) -> Run:
         work = self._work = Work(
-            self._places, self._arguments, self._models, self._restore_buffers, lambda: self._side_work, held=self._held
+            self._mapped, self._arguments, self._models, self._restore_buffers, lambda: self._side_work, held=self._held
         )
         if self._device is None:
             return make_host_run(work, self._support)

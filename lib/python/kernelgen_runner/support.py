@@ -31,7 +31,7 @@ class SandboxOptions(ctypes.Structure):
         ("only_paths", ctypes.POINTER(ctypes.c_char_p)),
         ("writable_directory", ctypes.c_char_p),
         ("sockets_at_first", ctypes.c_uint32),
-        ("kept_directory", ctypes.c_char_p),
+        ("build_cache_directory", ctypes.c_char_p),
     ]
 
 
@@ -126,7 +126,7 @@ class Support:
             options.sockets_at_first = 1
         options.hidden_paths = ctypes.cast(_string_list(hidden), ctypes.POINTER(ctypes.c_char_p))
         options.visible_paths = ctypes.cast(_string_list([*python_paths(), *visible]), ctypes.POINTER(ctypes.c_char_p))
-        options.kept_directory = os.fsencode(kept) if kept is not None else None
+        options.build_cache_directory = os.fsencode(kept) if kept is not None else None
         numbers = (ctypes.c_int * len(keep))(*keep)
         options.keep_fds = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_int))
         options.keep_fd_count = len(keep)

@@ -85,7 +85,7 @@ TEST_CASE("less than everything is limited or missing, with a remedy", "[bench][
   CHECK(machine["KernelBench"].status == DoctorStatus::Limited);
 }
 
-TEST_CASE("the walls that do not stand are named", "[bench][doctor]") {
+TEST_CASE("the isolation mechanisms that are missing are named", "[bench][doctor]") {
   Examined machine;
   machine.processes.says["/libexec/kgen-sandbox"] = "isolation 32\n";
   CHECK(machine["isolation"].status == DoctorStatus::Limited);

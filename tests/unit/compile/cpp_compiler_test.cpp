@@ -204,7 +204,7 @@ TEST_CASE("the compiler runs in the sandbox and sees what it was given", "[compi
   CHECK(std::count(readable.begin(), readable.end(), "/home/me") == 0);
 }
 
-TEST_CASE("walls that could not be had stand in the report", "[compile][cpp_compiler][sandbox]") {
+TEST_CASE("isolation mechanisms that are missing are in the report", "[compile][cpp_compiler][sandbox]") {
   CppBench bench;
   bench.refuse(1, "candidate.cpp:3:5: error: no\n");
   bench.runner.sandbox_says = "isolation 32\n";
