@@ -55,26 +55,28 @@ Result<void> check_output(const std::string& output) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored))
     return Error{ErrorCode::InvalidArgument, "cannot write " + output + ": it is a directory"};
+  if (std::filesystem::exists(directory, ignored) && !std::filesystem::is_directory(directory, ignored))
+    return Error{ErrorCode::InvalidArgument, "cannot write " + output + ": " + directory.string() + " is no directory"};
   if (::access(directory.c_str(), W_OK) != 0) return errno_error(errno, "cannot write " + output);
   return {};
 }
 
 Result<EvaluationRequest> make_request(const EvalOptions& options, const Environment& environment) {
   EvaluationRequest request;
-  KERNELGEN_TRY(auto source, read_file(options.code, k_max_source_bytes));
+  KERNELGEN_TRY(auto source, read_code("--code", options.code));
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
   KERNELGEN_TRY(request.options, evaluation_options(options.evaluation));
   if (options.correctness_only) request.options.mode = EvaluationMode::CorrectnessOnly;
   if (options.quick) request.options.mode = EvaluationMode::Quick;
   request.options.measure.deadline = to_milliseconds(options.measure_seconds);
   request.options.baselines = {options.baselines, to_milliseconds(options.baseline_timeout_seconds)};
-  KERNELGEN_TRY(request.task, load_task_source(options.problem, {.kernelbench_dir = environment.kernelbench_dir}));
+  KERNELGEN_TRY(request.task, read_problem(options.problem, environment));
   request.candidate = make_candidate(target, guess_language(options.code, target), std::move(source));
   return request;
 }
 
 Result<ExitCode> run_eval(const EvalOptions& options, Context& context) {
-  KERNELGEN_CHECK(check_output(options.output));
+  KERNELGEN_CHECK(check_output(options.output).context("--output"));
   KERNELGEN_TRY(const auto request, make_request(options, context.environment));
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   ProgressDisplay progress(context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); });

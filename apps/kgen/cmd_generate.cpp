@@ -35,22 +35,23 @@ struct GenerateOptions {
 
 /// Reads a prompt and appends the reference, because a model cannot solve the task without it.
 Result<Prompt> read_prompt(const std::string& file, const TaskSource& task) {
-  KERNELGEN_TRY(auto text, read_file(file));
+  KERNELGEN_TRY(auto text, read_file(file).context("--prompt"));
   if (text.find(task.text) == text.npos)
     text += "\n\nThe reference, " + task.name + ".py:\n\n````python\n" + task.text + "````\n";
   return Prompt{.kind = PromptKind::Seed, .text = std::move(text)};
 }
 
 Result<Prompt> make_prompt(const GenerateOptions& options, Target target, Context& context) {
-  KERNELGEN_TRY(auto task, load_task_source(options.problem, {.kernelbench_dir = context.environment.kernelbench_dir}));
+  KERNELGEN_TRY(auto task, read_problem(options.problem, context.environment));
   if (!options.prompt.empty()) return read_prompt(options.prompt, task);
   PromptRequest request;
   request.target = target;
   KERNELGEN_TRY(const auto evaluation, evaluation_options(options.evaluation));
   KERNELGEN_TRY(const auto cpu, read_cpu_facts());
   KERNELGEN_TRY(const auto installation, context.find_installation());
-  KERNELGEN_TRY(const auto builder,
-                make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts}));
+  KERNELGEN_TRY(
+      const auto builder,
+      make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts}).context("--prompts"));
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   KERNELGEN_TRY(request.description, benchmarker->describe(task, evaluation, context.stop));
   request.tolerance = standard_tolerance(request.description);
@@ -94,8 +95,8 @@ SampleFiles files_of(const GenerateOptions& options, int sample) {
 Result<void> check_outputs(const GenerateOptions& options) {
   for (int sample = 1; sample <= options.samples; ++sample) {
     const auto files = files_of(options, sample);
-    KERNELGEN_CHECK(check_writable(files.code));
-    if (!files.response.empty()) KERNELGEN_CHECK(check_writable(files.response));
+    KERNELGEN_CHECK(check_writable(files.code).context("--output"));
+    if (!files.response.empty()) KERNELGEN_CHECK(check_writable(files.response).context("--response-file"));
   }
   return {};
 }

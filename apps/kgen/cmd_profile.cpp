@@ -41,7 +41,7 @@ struct ProfileOptions {
 
 Result<std::optional<Candidate>> read_candidate(const ProfileOptions& options) {
   if (options.code.empty()) return std::optional<Candidate>();
-  KERNELGEN_TRY(auto source, read_file(options.code, k_max_source_bytes));
+  KERNELGEN_TRY(auto source, read_code("--code", options.code));
   KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
   return std::optional(make_candidate(target, guess_language(options.code, target), std::move(source)));
 }
@@ -89,8 +89,7 @@ Result<ProfileRequest> make_request(const ProfileOptions& options, Context& cont
   KERNELGEN_TRY(const auto evaluation, evaluation_options(flags));
   request.precision = evaluation.precision;
   request.shrink = evaluation.shrink;
-  KERNELGEN_TRY(request.task,
-                load_task_source(options.problem, {.kernelbench_dir = context.environment.kernelbench_dir}));
+  KERNELGEN_TRY(request.task, read_problem(options.problem, context.environment));
   KERNELGEN_TRY(request.candidate, read_candidate(options));
   request.counters = options.timeline ? Counters::None : Counters::Read;
   request.metric_set = options.set;
@@ -123,7 +122,7 @@ Result<ExitCode> show(const Profile& profile, const std::optional<GpuFacts>& gpu
 Result<ExitCode> read_reports(const ProfileOptions& options, Context& context) {
   std::vector<std::string> texts;
   for (const auto& path : options.reports) {
-    KERNELGEN_TRY(auto text, read_file(path, k_max_report_bytes));
+    KERNELGEN_TRY(auto text, read_file(path, k_max_report_bytes).context("--report"));
     texts.push_back(std::move(text));
   }
   KERNELGEN_TRY(const auto profile, read_profile_reports(texts));

@@ -49,13 +49,13 @@ Result<std::optional<Attempt>> read_attempt(const PromptOptions& options, Target
     return Error{ErrorCode::InvalidArgument, "--result needs --candidate, the kernel that was judged"};
   }
   Attempt attempt{.action_id = std::filesystem::path(options.candidate).stem().string()};
-  KERNELGEN_TRY(attempt.source, read_file(options.candidate, k_max_source_bytes));
+  KERNELGEN_TRY(attempt.source, read_code("--candidate", options.candidate));
   if (options.result.empty()) {
     attempt.message = "it was not judged";
     return std::optional(std::move(attempt));
   }
-  KERNELGEN_TRY(const auto text, read_file(options.result));
-  KERNELGEN_TRY(attempt.record, parse_record(text).context("reading " + options.result));
+  KERNELGEN_TRY(const auto text, read_file(options.result).context("--result"));
+  KERNELGEN_TRY(attempt.record, parse_record(text).context("--result: reading " + options.result));
   if (attempt.record->candidate_id != make_candidate(target, attempt.record->language, attempt.source).id)
     return Error{ErrorCode::InvalidArgument, fmt::format("{} is not the record of {} for target {}", options.result,
                                                          options.candidate, to_string(target))};
@@ -81,7 +81,8 @@ Result<TaskDescription> describe_task(const PromptRequest& request, const Prompt
 
 Result<std::unique_ptr<PromptBuilder>> make_builder(const PromptOptions& options, const Context& context) {
   KERNELGEN_TRY(const auto installation, context.find_installation());
-  return make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts});
+  return make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts})
+      .context("--prompts");
 }
 
 std::string to_json_text(const Prompt& prompt) {
@@ -95,8 +96,8 @@ std::string to_json_text(const Prompt& prompt) {
 /// Reads the profile, if one was given, and adds its findings for this step.
 Result<void> read_profile(const PromptOptions& options, const std::optional<GpuFacts>& gpu, PromptRequest& request) {
   if (options.profile.empty()) return {};
-  KERNELGEN_TRY(const auto text, read_file(options.profile));
-  KERNELGEN_TRY(request.profile, parse_profile(text).context("reading " + options.profile));
+  KERNELGEN_TRY(const auto text, read_file(options.profile).context("--profile"));
+  KERNELGEN_TRY(request.profile, parse_profile(text).context("--profile: reading " + options.profile));
   const auto stage = request.kind == PromptKind::Stage ? options.variant : "";
   for (auto& finding : findings_for_stage(*request.profile, stage, gpu))
     request.findings.push_back(std::move(finding.message));
@@ -111,12 +112,12 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
   KERNELGEN_TRY(request.base, read_attempt(options, request.target));
   request.language = guess_language(options.candidate, request.target);
   if (!options.analysis.empty()) {
-    KERNELGEN_TRY(const auto text, read_file(options.analysis));
-    KERNELGEN_TRY(request.analysis, read_analysis(text).context("reading " + options.analysis));
+    KERNELGEN_TRY(const auto text, read_file(options.analysis).context("--analysis"));
+    KERNELGEN_TRY(request.analysis, read_analysis(text).context("--analysis: reading " + options.analysis));
   }
   if (!options.critique.empty()) {
-    KERNELGEN_TRY(const auto text, read_file(options.critique));
-    KERNELGEN_CHECK(read_critique(text).context("reading " + options.critique));
+    KERNELGEN_TRY(const auto text, read_file(options.critique).context("--critique"));
+    KERNELGEN_CHECK(read_critique(text).context("--critique: reading " + options.critique));
     request.critique = text;
   }
   request.variant = options.variant;

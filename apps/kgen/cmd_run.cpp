@@ -127,7 +127,8 @@ Result<std::unique_ptr<LLMClient>> make_client(const RunOptions& options, Contex
   KERNELGEN_TRY(auto client, context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict));
   if (options.record.empty()) return client;
   return make_recording_client(std::move(client), options.record,
-                               [&unrecorded](const Error& error) { unrecorded = error; });
+                               [&unrecorded](const Error& error) { unrecorded = error; })
+      .context("--record");
 }
 
 /// The error of an unfinished run. Its journal is on disk, so the same command can resume it.
@@ -178,7 +179,7 @@ std::string describe(const FlowOutcome& outcome, const std::string& directory) {
     const auto& best = outcome.history.at(outcome.best);
     text = fmt::format("best kernel: {}, {}, {}\n", outcome.best, format_score(best.score()),
                        outcome.reached ? "goal reached" : "goal not reached");
-    text += outcome.reason + '\n';
+    text += "search ended: " + outcome.reason + '\n';
     if (best.headroom) text += best.headroom->sentence + '\n';
     text += fmt::format("{}/best_code{}\n", directory, file_extension(best.candidate->language));
   }
@@ -193,11 +194,19 @@ std::jthread keep_fresh(RunDisplay& display, const Terminal& terminal) {
   });
 }
 
+/// Opens the run's journal. An error names the option, unless the run is in use: that says enough.
+Result<std::unique_ptr<Journal>> open_journal(const std::filesystem::path& directory) {
+  auto journal = open_run_journal(directory, [] { return std::chrono::system_clock::now(); });
+  if (!journal && journal.error().code == ErrorCode::Busy) return journal;
+  return std::move(journal).context("--results");
+}
+
 Result<ExitCode> run(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(const auto request, make_request(options, context));
   KERNELGEN_TRY(const auto installation, context.find_installation());
-  KERNELGEN_TRY(const auto prompts,
-                make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts}));
+  KERNELGEN_TRY(
+      const auto prompts,
+      make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts}).context("--prompts"));
   KERNELGEN_TRY(const auto policy, make_policy(options.search, *prompts, request.target));
   KERNELGEN_TRY(const auto profiler, choose_profiler(options, request, installation, context));
   std::optional<Error> unrecorded;
@@ -205,7 +214,7 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   const auto detector = make_persistent_detector();
   KERNELGEN_TRY(const auto directory, run_directory(options.results, request.task.name, options.name));
-  KERNELGEN_TRY(const auto journal, open_run_journal(directory, [] { return std::chrono::system_clock::now(); }));
+  KERNELGEN_TRY(const auto journal, open_journal(directory));
 
   RunDisplay display(
       context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); }, request.budget);

@@ -1,10 +1,13 @@
 #include "evaluation_flags.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <kernelgen/bench/spool.hpp>
 
 #include "support/command_text.hpp"
+#include "support/files.hpp"
+#include "support/text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
@@ -237,7 +240,8 @@ Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags) {
 Waiting waiting_of(const EvaluationFlags& flags) { return flags.no_wait ? Waiting::Return : Waiting::Wait; }
 
 Result<std::unique_ptr<Benchmarker>> make_benchmarker(const EvaluationFlags& flags, Context& context) {
-  if (!flags.spool.empty()) return make_spool_benchmarker({.directory = flags.spool, .waiting = waiting_of(flags)});
+  if (!flags.spool.empty())
+    return make_spool_benchmarker({.directory = flags.spool, .waiting = waiting_of(flags)}).context("--spool");
   KERNELGEN_TRY(auto installation, context.find_installation());
   KERNELGEN_TRY(auto cache_dir, choose_cache_dir(flags.cache_dir, context.environment));
   KERNELGEN_TRY(auto prefix, split_command(flags.launch_prefix).context("--launch-prefix"));
@@ -252,6 +256,42 @@ Result<Target> parse_built_target(const std::string& name) {
   if (!target) return unknown_name(name, k_built_targets);
   if (*target != Target::Hip && *target != Target::Hipkittens) return *target;
   return Error{ErrorCode::Unsupported, "target " + name + " is not built yet; cpp, cuda, torch and triton are"};
+}
+
+namespace {
+
+bool has_line_with(std::string_view text, std::string_view beginning) {
+  const auto lines = split(text, '\n');
+  return std::any_of(lines.begin(), lines.end(), [&](auto line) {
+    return line.starts_with(beginning) && (line.size() == beginning.size() || line[beginning.size()] == '(' ||
+                                           line[beginning.size()] == ':' || line[beginning.size()] == ' ');
+  });
+}
+
+bool is_task(std::string_view python) {
+  return has_line_with(python, "class Model") && has_line_with(python, "def get_inputs");
+}
+
+}  // namespace
+
+Result<std::string> read_code(const std::string& option, const std::string& path) {
+  KERNELGEN_TRY(auto source, read_file(path, k_max_source_bytes).context(option));
+  if (!path.ends_with(".py") || !is_task(source) || has_line_with(source, "class ModelNew")) return source;
+  return Error{ErrorCode::InvalidArgument, option + ": " + path +
+                                               " is a task (class Model, get_inputs), and a kernel was expected; "
+                                               "--problem names the task"};
+}
+
+Result<TaskSource> read_problem(const std::string& name, const Environment& environment) {
+  KERNELGEN_TRY(auto task,
+                load_task_source(name, {.kernelbench_dir = environment.kernelbench_dir}).context("--problem"));
+  const auto target = guess_target(task.path, task.text);
+  const bool is_kernel = (target && is_native(*target)) || has_line_with(task.text, "class ModelNew");
+  if (!is_kernel || is_task(task.text)) return task;
+  return Error{ErrorCode::InvalidArgument,
+               "--problem: " + name +
+                   " is a kernel, and a task was expected: a Python file with class Model and get_inputs(); --code "
+                   "names the kernel"};
 }
 
 Result<Target> choose_built_target(const std::string& name, const std::string& path, const std::string& source) {

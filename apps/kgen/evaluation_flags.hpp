@@ -8,6 +8,7 @@
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/core/waiting.hpp>
+#include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
 
@@ -62,6 +63,11 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 
 /// Parses the name of a target. Unsupported for a target that is not implemented yet.
 [[nodiscard]] Result<Target> parse_built_target(const std::string& name);
+
+/// Reads the source of a kernel. Errors name the option; a file that is a task is refused.
+[[nodiscard]] Result<std::string> read_code(const std::string& option, const std::string& path);
+/// Reads the task of --problem. Errors name the option; a file that is a kernel is refused.
+[[nodiscard]] Result<TaskSource> read_problem(const std::string& name, const Environment& environment);
 
 /// The target of --target, else the one of the file's suffix or its source. InvalidArgument says what to pass if there
 /// is none.

@@ -97,7 +97,8 @@ Result<std::optional<ConfigFile>> read_user_config(const GivenOptions& given, co
   if (named == given.end() &&
       (environment.config_file.empty() || !std::filesystem::exists(environment.config_file, ignored)))
     return std::optional<ConfigFile>();
-  KERNELGEN_TRY(auto file, read_config(named == given.end() ? environment.config_file : named->second.back()));
+  KERNELGEN_TRY(auto file, named == given.end() ? read_config(environment.config_file)
+                                                : read_config(named->second.back()).context("--config"));
   KERNELGEN_CHECK(check_user_file(file, commands));
   return std::optional(std::move(file));
 }

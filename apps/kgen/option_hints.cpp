@@ -8,6 +8,7 @@ const std::vector<OptionHint>& option_hints() {
       {"another device", "--device"},
       {"choose by index, UUID or name", "--device"},
       {"smaller inputs", "--shrink NAME=VALUE"},
+      {"raise the time limit of a call", "--timeout S"},
       {"record the replies anew", "--record FILE"},
       {"a cache directory that you may write", "--cache-dir DIR"},
       {"have it judged where one is", "--launch-prefix \"ssh NODE\" or --spool DIR, with --gpu NAME for the prompts"},

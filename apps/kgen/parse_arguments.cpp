@@ -2,6 +2,9 @@
 
 // The only file that includes CLI11, which takes a compiler about ten seconds.
 #include <CLI/CLI.hpp>
+#include <set>
+
+#include <kernelgen/core/candidate.hpp>
 
 #include "support/text.hpp"
 
@@ -28,6 +31,23 @@ CLI::Option* bind(CLI::App& app, const Option& option) {
   else
     bound->expected(0, 1)->default_str(k_no_value);
   return bound;
+}
+
+/// The arguments with the options that they most likely belong to: "--problem a.py --code b.c"; empty where one fits
+/// none. `given` tells which options have a value.
+std::string with_options(const Command& command, const std::vector<std::string>& arguments,
+                         std::set<std::string> given) {
+  std::string text;
+  for (const auto& argument : arguments) {
+    const auto fits = [&](const std::string& name) {
+      return command.find(name) != nullptr && !given.contains(name) && guess_target(argument, "").has_value();
+    };
+    const std::string name = argument.ends_with(".py") && fits("--problem") ? "--problem" : "--code";
+    if (!fits(name)) return "";
+    given.insert(name);
+    text += (text.empty() ? "" : " ") + name + ' ' + argument;
+  }
+  return text;
 }
 
 Error unexpected(const Command& command, const std::string& argument) {
@@ -62,8 +82,16 @@ Result<GivenOptions> parse_arguments(const Command& command, const std::vector<s
   for (const auto& option : command.options) bound.push_back(bind(app, option));
   app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));  // CLI11 takes the last one first
   // CLI11 keeps the -- that ends the options.
-  for (const auto& extra : app.remaining())
-    if (extra != "--") return unexpected(command, extra);
+  auto extras = app.remaining();
+  std::erase(extras, "--");
+  if (!extras.empty()) {
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < bound.size(); ++i)
+      if (bound[i]->count() > 0) names.insert(command.options[i].name);
+    const auto meant = with_options(command, extras, std::move(names));
+    if (!meant.empty()) return Error{ErrorCode::InvalidArgument, "a file needs its option: " + meant};
+    return unexpected(command, extras.front());
+  }
   GivenOptions given;
   for (std::size_t i = 0; i < bound.size(); ++i) {
     if (bound[i]->count() == 0) continue;

@@ -222,7 +222,7 @@ std::string render_record(const EvaluationRecord& record, const RenderOptions& o
   add_baselines(record, block);
   block.fact("compared", compared_line(record));
   block.fact("worst error", error_line(record));
-  block.fact("labels", join(record.labels, "; "));
+  block.fact("labels", add_option_hints(join(record.labels, "; ")));
   if (record.environment.isolation != "full") block.fact("isolation", record.environment.isolation);
   block.fact("record", options.record_path);
   return std::move(block).text();

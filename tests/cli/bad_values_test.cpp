@@ -66,16 +66,16 @@ const BadValue k_bad_values[] = {
     {"run", "--name", "", "--name: expected a value, not an empty one"},
     {"run", "--name", "a/b", "the run name \"a/b\" cannot name a directory"},
     {"run", "--target", "cude", "--target: expected cpp, cuda, torch or triton, not cude; did you mean cuda?"},
-    {"run", "--results", "kernel.cpp", "cannot"},
-    {"run", "--prompts", "/no/such", "cannot read the templates in /no/such"},
+    {"run", "--results", "kernel.cpp", "--results: cannot"},
+    {"run", "--prompts", "/no/such", "--prompts: cannot read the templates in /no/such"},
     {"generate", "--num-samples", "0", "--num-samples: expected a whole number from 1 to 256, not 0"},
-    {"generate", "--prompt", "/no/such", "cannot read /no/such: No such file"},
-    {"eval", "--code", "/no/such.cpp", "cannot read /no/such.cpp: No such file"},
-    {"eval", "--code", "/tmp", "cannot read /tmp: Is a directory"},
-    {"eval", "--problem", "/no/such.py", "cannot find task /no/such.py: no such file"},
-    {"eval", "--problem", "/tmp", "cannot read task /tmp: it is a directory"},
-    {"eval", "--output", "/tmp", "cannot write /tmp: it is a directory"},
-    {"eval", "--output", "/no/such/r.json", "cannot write /no/such/r.json: No such file"},
+    {"generate", "--prompt", "/no/such", "--prompt: cannot read /no/such: No such file"},
+    {"eval", "--code", "/no/such.cpp", "--code: cannot read /no/such.cpp: No such file"},
+    {"eval", "--code", "/tmp", "--code: cannot read /tmp: Is a directory"},
+    {"eval", "--problem", "/no/such.py", "--problem: cannot find task /no/such.py: no such file"},
+    {"eval", "--problem", "/tmp", "--problem: cannot read task /tmp: it is a directory"},
+    {"eval", "--output", "/tmp", "--output: cannot write /tmp: it is a directory"},
+    {"eval", "--output", "/no/such/r.json", "--output: cannot write /no/such/r.json: No such file"},
     {"eval", "--precision", "", "--precision: expected strict, default, tf32, fp16 or bf16, not \"\""},
     {"eval", "--rtol", "nan", "--rtol: expected a number from 0 to 1000000, not nan"},
     {"eval", "--timeout", "0", "--timeout: expected a number from 0.001 to 86400, not 0"},
@@ -93,11 +93,11 @@ const BadValue k_bad_values[] = {
     {"eval", "--baseline", "compile,", "--baseline: expected compile or compile-max-autotune, not \"\""},
     {"eval", "--launch-prefix", "ssh 'node", "--launch-prefix: the command has a quote that stays open: '"},
     {"eval", "--launch-prefix", "", "--launch-prefix: expected a value, not an empty one"},
-    {"eval", "--config", "/no/such.toml", "cannot read /no/such.toml: No such file"},
-    {"eval", "--config", "/tmp", "cannot read /tmp: Is a directory"},
+    {"eval", "--config", "/no/such.toml", "--config: cannot read /no/such.toml: No such file"},
+    {"eval", "--config", "/tmp", "--config: cannot read /tmp: Is a directory"},
     {"prompt", "--phase", "", "--phase: expected seed, repair, analysis, optimize, stage, reflect or critic, not \"\""},
     {"prompt", "--max-tokens", "0", "--max-tokens: expected a whole number of at least 1, not 0"},
-    {"prompt", "--candidate", "/no/such.cpp", "cannot read /no/such.cpp: No such file"},
+    {"prompt", "--candidate", "/no/such.cpp", "--candidate: cannot read /no/such.cpp: No such file"},
     {"profile", "--timeout", "0.5", "--timeout: expected a number from 1 to 86400, not 0.5"},
     {"profile", "--report", "/no/such.csv", "--problem cannot be combined with --report"},
     {"worker", "--jobs", "0", "--jobs needs --spool"},
@@ -169,4 +169,63 @@ TEST_CASE("whatever the value of an option, an error is one line", "[cli][comman
       if (!option.is_argument() && !option.is_flag())
         for (const auto& value : values) check_value(command.name, option, value);
   }
+}
+
+TEST_CASE("an error about a file names the option and the path", "[cli][command_line]") {
+  const std::string path = "/dev/null/x";
+  const DescribedCommands described;
+  for (const auto& command : described.commands) {
+    if (command.name == "worker" || command.name == "doctor" || command.name == "devices") continue;
+    for (const auto& option : command.options) {
+      const auto completes = option.value.completion;
+      if (option.is_argument() || (completes != Completion::Files && completes != Completion::Directories)) continue;
+      Fixture kgen;
+      const InDirectory here(std::filesystem::path(kgen.path("kernel.cpp")).parent_path());
+      auto arguments = complete_command(command.name, kgen);
+      const auto known = std::find(arguments.begin(), arguments.end(), option.name);
+      if (known != arguments.end()) arguments.erase(known, known + 2);
+      arguments.push_back(option.name + '=' + path);
+      INFO(command.name << ' ' << option.name);
+      if (kgen.run(arguments) < 64) continue;
+      const auto error = kgen.err.str();
+      INFO(error);
+      // These are about other options.
+      if (error.find("needs ") != error.npos || error.find("cannot be combined") != error.npos ||
+          error.find("pass --target") != error.npos || error.find("is not installed") != error.npos)
+        continue;
+      CHECK(error.find("kgen: " + option.name + ": ") != error.npos);
+      // A sample is numbered, and a run has a directory of its own.
+      CHECK(error.find("/dev/null") != error.npos);
+    }
+  }
+}
+
+TEST_CASE("a task in place of a kernel, and a kernel in place of a task, are named", "[cli][command_line]") {
+  Fixture kgen;
+  const auto kernel = kgen.path("kernel.cpp");
+  CHECK(kgen.run({"eval", "--code", k_task, "--problem", kernel}) == 64);
+  CHECK(kgen.err.str() == "kgen: --code: " + std::string(k_task) +
+                              " is a task (class Model, get_inputs), and a kernel was expected; --problem names the "
+                              "task\n");
+  Fixture other;
+  CHECK(other.run({"eval", "--code", other.path("kernel.cpp"), "--problem", other.path("kernel.cpp")}) == 64);
+  CHECK(other.err.str() ==
+        "kgen: --problem: " + other.path("kernel.cpp") +
+            " is a kernel, and a task was expected: a Python file with class Model and get_inputs(); --code names the "
+            "kernel\n");
+}
+
+TEST_CASE("a file without its option is told which one it belongs to", "[cli][command_line]") {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string message;
+  };
+  const auto [arguments, message] =
+      GENERATE(Case{{"eval", "a.py", "b.c"}, "a file needs its option: --problem a.py --code b.c"},
+               Case{{"eval", "b.cu", "a.py"}, "a file needs its option: --code b.cu --problem a.py"},
+               Case{{"eval", "--problem", "a.py", "kernel.py"}, "a file needs its option: --code kernel.py"},
+               Case{{"eval", "--problem", "a.py", "--code", "b.c", "c.c"}, "unexpected argument c.c"});
+  Fixture kgen;
+  CHECK(kgen.run(arguments) == 64);
+  CHECK(kgen.err.str().find("kgen: " + message) == 0);
 }
