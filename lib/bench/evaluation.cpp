@@ -92,6 +92,10 @@ class Evaluation {
 
   EvaluationRecord finish(Outcome outcome) {
     record_.outcome = std::move(outcome);
+    if (kind_ == RunnerKind::PythonInterpreter && record_.outcome.kind == OutcomeKind::Timeout)
+      record_.labels.push_back(
+          "interpreter: without a GPU, Triton's interpreter runs the kernel, thousands of times slower; take smaller "
+          "inputs, or raise the time limit of a call");
     if (!record_.tolerance.standard) record_.labels.push_back("non-standard tolerance");
     // A report without a single timed call would have a ratio of zero.
     if (record_.timing && record_.timing->candidate_ns.empty()) record_.timing.reset();

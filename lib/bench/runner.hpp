@@ -49,6 +49,8 @@ struct RunnerReply {
   std::int64_t host_ns = 0;
   /// The part of that time in which the candidate's own compilers worked; see BuildClock.
   std::chrono::nanoseconds build_time{0};
+  /// What a function of a native candidate returned; 0 where none did.
+  int returned = 0;
 
   /// Times of a call on a device: between two events around it, and from the end of its stream to the end of all work
   /// on the device.

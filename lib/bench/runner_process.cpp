@@ -260,7 +260,8 @@ class SandboxedRunner final : public RunnerProcess {
     RunnerReply answer{.status = static_cast<RunnerStatus>(reply.status),
                        .start_ns = reply.start_ns,
                        .end_ns = reply.end_ns,
-                       .text = std::move(text)};
+                       .text = std::move(text),
+                       .returned = static_cast<int>(reply.detail)};
     std::copy(std::begin(reply.arg), std::end(reply.arg), answer.arg.begin());
     return answer;
   }

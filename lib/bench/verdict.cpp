@@ -30,6 +30,23 @@ std::string_view name_of(RunnerStep step) {
   return "a step";
 }
 
+/// The function of a native candidate that a step calls; empty: none.
+std::string_view function_of(RunnerStep step) {
+  switch (step) {
+    case RunnerStep::Prepare:
+      return "kgen_prepare";
+    case RunnerStep::Run:
+      return "kgen_run";
+    case RunnerStep::Destroy:
+      return "kgen_destroy";
+    case RunnerStep::Load:
+    case RunnerStep::Construct:
+    case RunnerStep::Export:
+      break;
+  }
+  return "";
+}
+
 /// The class of a device fault in records, from the driver's message.
 std::string fault_name(std::string_view text) {
   static constexpr std::pair<std::string_view, std::string_view> k_faults[] = {
@@ -141,7 +158,10 @@ Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step) {
     case RunnerStatus::Interface:
       return said(OutcomeKind::Interface);
     case RunnerStatus::Failed:
-      return said(OutcomeKind::Launch, "error");
+      if (reply.returned == 0 || function_of(step).empty()) return said(OutcomeKind::Launch, "error");
+      return {OutcomeKind::Launch, "error",
+              with_text(fmt::format("the candidate's {} returned the error {}", function_of(step), reply.returned),
+                        reply.text)};
     case RunnerStatus::Exception:
       if (const auto resource = lacking_resource(reply.text)) return said(OutcomeKind::Resource, *resource);
       if (reply.text.find("CompilationError") != std::string::npos) return said(OutcomeKind::Compile, "triton");

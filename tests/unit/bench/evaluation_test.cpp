@@ -192,6 +192,41 @@ TEST_CASE("a time under an interpreter is not a result", "[bench][evaluation]") 
   CHECK_THAT(record->labels.at(0), Catch::Contains("interpreter"));
 }
 
+TEST_CASE("a kernel that is too slow for the interpreter is told to take smaller inputs", "[bench][evaluation]") {
+  Scene scene;
+  scene.runner = [](const std::string& op, int) -> RunnerAnswer {
+    if (op == "run") return RunnerDeath{.timed_out = true};
+    return RunnerReply{};
+  };
+  const auto record = evaluate(scene, Target::Triton);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "timeout");
+  CHECK_THAT(record->labels.back(), Catch::StartsWith("interpreter: ") && Catch::Contains("take smaller inputs"));
+  const auto native = evaluate(scene);
+  CHECK(native->outcome.to_class() == "timeout");
+  CHECK(native->labels.empty());
+}
+
+TEST_CASE("the error that a function of the candidate returns is its own", "[bench][evaluation]") {
+  Scene scene;
+  scene.runner = [](const std::string& op, int) -> RunnerAnswer {
+    if (op == "prepare 1") return RunnerReply{.status = RunnerStatus::Failed, .text = "no such shape", .returned = 3};
+    return RunnerReply{};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "launch:error");
+  CHECK(record->outcome.message == "the candidate's kgen_prepare returned the error 3: no such shape");
+}
+
+TEST_CASE("a wrong answer on a busy machine is wrong", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.waits = 100s;
+  CHECK(evaluate(scene)->outcome.is_busy_machine());
+  scene.judge.answer = [](const std::string&, int) { return wrong(); };
+  CHECK(evaluate(scene)->outcome.to_class() == "accuracy:mismatch");
+}
+
 TEST_CASE("a clock that hides time is suspect", "[bench][evaluation]") {
   Scene scene;
   scene.runner = [](const std::string&, int) { return RunnerReply{.end_ns = 1'000, .host_ns = 5'000'000}; };
