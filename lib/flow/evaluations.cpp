@@ -39,10 +39,13 @@ Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const
       // Another candidate may have been the cause where several were judged.
       if (!overlapped) ++failures;
       again = !ends_run(record.error().code) && failures < k_failed_evaluations;
-    } else if (record->outcome.is_busy_machine()) {
-      if (pause == request_.busy_pauses.end())
+    } else if (record->outcome.could_not_be_measured()) {
+      if (pause == request_.busy_pauses.end()) {
+        // Processes that hold memory may stay, and the candidate may need less; other work on the machine will end.
+        if (!record->outcome.is_busy_machine()) return record;
         return Error{ErrorCode::Pending, "the machine is too busy to time a kernel: " + record->outcome.message};
-      if (on_pause) on_pause("busy machine: " + record->outcome.message, *pause);
+      }
+      if (on_pause) on_pause(record->outcome.detail + ": " + record->outcome.message, *pause);
       static_cast<void>(sleep_for(*pause++, stop));
       again = true;
     } else {

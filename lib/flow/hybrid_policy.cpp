@@ -172,8 +172,9 @@ class HybridPolicy final : public Policy {
         decision.best = best->action.id;
       }
     }
-    return finish(std::move(decision),
-                  options_.stages.empty() ? "no stages were asked for" : "all stages are done" + skipped);
+    return finish(std::move(decision), options_.stages.empty()
+                                           ? "the seeds and their optimized kernels are done; no stages follow"
+                                           : "all stages are done" + skipped);
   }
 
   HybridOptions options_;

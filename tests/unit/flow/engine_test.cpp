@@ -360,6 +360,27 @@ TEST_CASE("a machine that stays busy ends the run, which goes on later", "[flow]
   for (const auto& [id, times] : world.model.asked()) CHECK(times == 1);
 }
 
+TEST_CASE("the run pauses while other processes hold the device's memory, and then the verdict counts",
+          "[flow][engine]") {
+  World world;
+  FakeBenchmarker benchmarker(
+      [](const EvaluationRequest&) { return failed_record(OutcomeKind::Suspect, "memory in use", "others hold it"); });
+  auto request = fake_request();
+  request.busy_pauses.assign(2, 1ms);
+  int pauses = 0;
+  const auto observe = [&](const FlowNotice& notice) {
+    const auto* paused = std::get_if<ActionPaused>(&notice);
+    if (paused == nullptr || paused->action_id != "seed1") return;
+    ++pauses;
+    CHECK(paused->reason == "memory in use: others hold it");
+  };
+  const auto outcome = run_flow(request, *world.policy, {world.model, world.prompts, benchmarker, world.detector},
+                                *make_memory_journal(real_time()), observe, {});
+  REQUIRE(outcome);
+  CHECK(pauses == 2);
+  CHECK(outcome->history.at("seed1").record->outcome.to_class() == "suspect:memory in use");
+}
+
 TEST_CASE("a pause for a busy machine ends with the run", "[flow][engine]") {
   World world;
   FakeBenchmarker benchmarker([](const EvaluationRequest&) { return judge_source("busy"); });
