@@ -64,7 +64,11 @@ std::string names_of_origin(const Profile& profile, KernelOrigin origin) {
   return names;
 }
 
+/// False for a timeline of operations on the CPU, where nothing runs on a device.
+bool has_device_time(const Profile& profile) { return profile.span_ns > 0 || profile.source != "timeline"; }
+
 void find_origins(const Profile& profile, Findings& found) {
+  if (!has_device_time(profile)) return;
   const double library = profile.share_of(KernelOrigin::Library);
   const double framework = profile.share_of(KernelOrigin::Framework);
   const bool own = std::any_of(profile.kernels.begin(), profile.kernels.end(), [](const KernelProfile& kernel) {

@@ -64,6 +64,21 @@ std::string fact(std::string_view name, const std::string& text) {
   return lines.replace(0, name.size(), name);
 }
 
+/// In words: where the time loop of a kernel runs.
+std::string describe_recurrence(Recurrence recurrence) {
+  switch (recurrence) {
+    case Recurrence::Persistent:
+      return "time loop on the device";
+    case Recurrence::PerStep:
+      return "a launch for each time step";
+    case Recurrence::NotRecurrent:
+      return "no time loop";
+    case Recurrence::Unknown:
+      return "time loop not understood";
+  }
+  return "";
+}
+
 std::string best_text(const BestReport& best) {
   std::string text = best.id;
   if (best.score)
@@ -72,13 +87,11 @@ std::string best_text(const BestReport& best) {
     text += ", without a time that counts";
   if (best.reference_ms && best.kernel_ms)
     text += fmt::format(", reference {:.4g} ms, kernel {:.4g} ms", *best.reference_ms, *best.kernel_ms);
-  if (best.recurrence) text += ", " + std::string(to_string(*best.recurrence));
+  if (best.recurrence) text += ", " + describe_recurrence(*best.recurrence);
   return text + ", " + best.code_file;
 }
 
-std::string number_text(const std::optional<std::int64_t>& number) {
-  return number ? std::to_string(*number) : "unknown";
-}
+std::string number_text(const std::optional<std::int64_t>& number) { return number ? std::to_string(*number) : "-"; }
 
 std::string spent_text(const RunReport& run) {
   const auto usage = usage_of(run.requests);

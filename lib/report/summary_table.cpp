@@ -85,12 +85,20 @@ std::string statistics_text(const Totals& totals) {
                             *totals.lower_quartile, *totals.upper_quartile);
 }
 
+/// True if the models of a run told less than all of its tokens.
+bool lacks_tokens(const RunReport& run) {
+  const auto usage = usage_of(run.requests);
+  return usage.requests > 0 && (!usage.tokens.input_tokens || !usage.tokens.output_tokens);
+}
+
 }  // namespace
 
 std::string summary_table(const std::vector<RunReport>& runs, std::size_t width) {
   const auto columns = choose_columns(runs, width);
   std::string text = row(columns, "task", "status", "score", "95 %", "tries", "tokens", "minutes", "best");
   for (const auto& run : runs) text += run_row(columns, run);
+  if (std::any_of(runs.begin(), runs.end(), lacks_tokens))
+    text += wrap_text("tokens -: the model did not report them; budgets count an estimate", 0, width);
   text += '\n' + statistics_text(totals_of(runs));
   for (const auto& run : runs)
     if (run.status == RunStatus::Damaged) text += wrap_text("damaged: " + run.reason, 0, width);

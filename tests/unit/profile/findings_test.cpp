@@ -67,6 +67,15 @@ TEST_CASE("a module that only calls libraries has no kernel of its own", "[profi
   CHECK_THAT(found[0].message, Catch::Contains("70 % of the device time is the library's, 30 % torch's own"));
 }
 
+TEST_CASE("on a CPU there is no device time to share", "[profile][findings]") {
+  auto profile = profile_of({kernel("aten::addmm", 70e3, 1), kernel("void at::native::add<4>()", 30e3, 1)});
+  CHECK(find(find_bottlenecks(profile), "no_own_kernel") != nullptr);
+  profile.source = "timeline";
+  CHECK(find(find_bottlenecks(profile), "no_own_kernel") == nullptr);
+  profile.span_ns = 100e3;
+  CHECK(find(find_bottlenecks(profile), "no_own_kernel") != nullptr);
+}
+
 TEST_CASE("the share of library kernels beside own ones is told with their names", "[profile][findings]") {
   const auto found = find_bottlenecks(profile_of({kernel("mine", 40e3, 1), kernel("ampere_sgemm_128x64_tn", 60e3, 1)}));
   CHECK_THAT(message(found, "library_share"),
