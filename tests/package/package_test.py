@@ -42,18 +42,16 @@ class PackageTest:
         self.scratch = arguments.scratch
         self.prefix = self.scratch / "moved" / "kernelgen"
         self.static = arguments.linkage == "static"
-        self.launcher = [f"-DCMAKE_CXX_COMPILER_LAUNCHER={arguments.launcher}",
-                         f"-DCMAKE_C_COMPILER_LAUNCHER={arguments.launcher}"] if arguments.launcher else []
         # A search path left over from the caller's shell must not be what makes it work.
         self.environment = {key: value for key, value in os.environ.items()
                             if key not in ("LD_LIBRARY_PATH", "CMAKE_PREFIX_PATH", "PKG_CONFIG_PATH")}
         # What the main build compiled serves the other linkage too; only the build directory differs.
         self.environment["CCACHE_NOHASHDIR"] = "1"
+        self.environment.setdefault("CCACHE_BASEDIR", str(arguments.source))
 
     def configure(self, source, build, *options):
-        run([self.arguments.cmake, "-G", "Ninja", "-S", source, "-B", build,
-             f"-DCMAKE_CXX_COMPILER={self.arguments.cxx}", "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *self.launcher,
-             *options], env=self.environment)
+        run([self.arguments.cmake, "-G", "Ninja", "-S", source, "-B", build, *self.arguments.option, *options],
+            env=self.environment)
 
     def build(self, directory):
         run([self.arguments.cmake, "--build", directory], env=self.environment)
@@ -64,8 +62,7 @@ class PackageTest:
             # A sibling of the main build, and kept: a compiler cache sees equal relative paths, a second run is quick.
             build = build.with_name(f"{build.name}-{self.arguments.linkage}")
             self.configure(self.arguments.source, build, f"-DBUILD_SHARED_LIBS={'OFF' if self.static else 'ON'}",
-                           "-DKERNELGEN_BUILD_TESTS=OFF", "-DKERNELGEN_BUILD_EXAMPLES=OFF",
-                           f"-DKERNELGEN_DEVELOPER={self.arguments.developer or 'OFF'}")
+                           "-DKERNELGEN_BUILD_TESTS=OFF", "-DKERNELGEN_BUILD_EXAMPLES=OFF")
             self.build(build)
         first = self.scratch / "prefix"
         run([self.arguments.cmake, "--install", build, "--prefix", first], env=self.environment)
@@ -156,8 +153,7 @@ def main():
     parser.add_argument("--main-linkage", choices=["shared", "static"], required=True)
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--cxx", default="c++")
-    parser.add_argument("--launcher", default="")
-    parser.add_argument("--developer", default="OFF")
+    parser.add_argument("--option", action="append", default=[], help="one of the main build's options, as CMake takes it")
     PackageTest(parser.parse_args()).run_all()
 
 
