@@ -138,7 +138,7 @@ Error stopped(Error error) {
   return error;
 }
 
-ExitCode exit_code_for(const FlowOutcome& outcome) {
+ExitCode exit_code_for_search(const FlowOutcome& outcome) {
   if (outcome.best.empty()) return ExitCode::NotCorrect;
   return outcome.reached ? ExitCode::Success : ExitCode::BelowTarget;
 }
@@ -231,11 +231,11 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   if (!outcome) return stopped(std::move(outcome).error());
   context.out << (options.json ? to_json(*outcome, directory.string()) : describe(*outcome, directory.string()));
   if (unrecorded) return *unrecorded;
-  if (reported) return exit_code_for(*outcome);
+  if (reported) return exit_code_for_search(*outcome);
   if (reported.error().code != ErrorCode::Busy) return std::move(reported).error();
   // Failing to write reports does not fail the run, because they cover all runs of the directory.
   context.err << "kgen: " << reported.error().to_line() << '\n';
-  return exit_code_for(*outcome);
+  return exit_code_for_search(*outcome);
 }
 
 void add_budget(std::vector<Option>& options, RunOptions& run) {
