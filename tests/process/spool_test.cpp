@@ -26,7 +26,8 @@ class Spool {
   Spool() {
     request_.task = load_task_source((k_source / "examples/tasks/relu.py").string(), {}).value();
     request_.candidate = make_candidate(Target::Cpp, read_file(k_source / "examples/kernels/relu.cpp").value());
-    request_.options.measure.deadline = 3s;
+    // Without times, a busy machine changes nothing.
+    request_.options.mode = EvaluationMode::CorrectnessOnly;
   }
 
   [[nodiscard]] ChildProcess start_worker(std::vector<std::string> more = {}) const {
@@ -47,14 +48,14 @@ class Spool {
         .value()
         ->evaluate(request_, {}, {});
   }
-  /// Checks the verdict of a real worker; a busy machine may make it suspect, never wrong.
+  /// Checks the verdict of a real worker.
   void check_judged() const {
     const auto record = evaluate();
     if (!record) FAIL(record.error().to_line());
-    UNSCOPED_INFO(record->outcome.to_class() << ": " << record->outcome.message);
-    CHECK((record->outcome.correct() || record->outcome.kind == OutcomeKind::Suspect));
+    UNSCOPED_INFO(record->outcome.message);
+    CHECK(record->outcome.to_class() == "correct");
     CHECK(record->candidate_id == request_.candidate.id);
-    CHECK(record->timing.has_value());
+    CHECK_FALSE(record->cases.empty());
   }
 
   [[nodiscard]] std::optional<fs::path> file(const std::string& part) const {
