@@ -68,19 +68,22 @@ std::string names_of_origin(const Profile& profile, KernelOrigin origin) {
 bool has_device_time(const Profile& profile) { return profile.span_ns > 0 || profile.source != "timeline"; }
 
 void find_origins(const Profile& profile, Findings& found) {
-  if (!has_device_time(profile)) return;
+  const bool on_device = has_device_time(profile);
   const double library = profile.share_of(KernelOrigin::Library);
   const double framework = profile.share_of(KernelOrigin::Framework);
   const bool own = std::any_of(profile.kernels.begin(), profile.kernels.end(), [](const KernelProfile& kernel) {
     return kernel.origin == KernelOrigin::Own && kernel.launches > 0;
   });
   if (!profile.kernels.empty() && !own && library + framework > 0) {
-    found.push_back({"no_own_kernel",
-                     fmt::format("no kernel of its own ran: {:.0f} % of the device time is the library's, {:.0f} % "
-                                 "torch's own",
-                                 percent(library), percent(framework)),
-                     library + framework});
-  } else if (library + framework >= k_library_share) {
+    auto message = on_device ? fmt::format(
+                                   "no kernel of its own ran: {:.0f} % of the device time is the library's, "
+                                   "{:.0f} % torch's own",
+                                   percent(library), percent(framework))
+                             : std::string("no kernel of its own ran, only torch's operations");
+    found.push_back({"no_own_kernel", std::move(message), library + framework});
+  }
+  if (!on_device) return;
+  if (own && library + framework >= k_library_share) {
     auto names = names_of_origin(profile, library >= framework ? KernelOrigin::Library : KernelOrigin::Framework);
     found.push_back({"library_share",
                      fmt::format("{:.0f} % of the device time is in library kernels and {:.0f} % in torch's own ({})",
