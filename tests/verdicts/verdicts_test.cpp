@@ -1,8 +1,8 @@
 // Tests of whole verdicts on honest and hostile candidates, with a real worker, judge and runners. One warm worker
 // serves all of them, so a candidate that damages it fails the next test.
 //
-// Tests with the tag [timed] look at times and have the machine for themselves. The others run beside other tests: what they
-// reject is rejected at any load, and what they accept, they ask for without a time.
+// Tests with the tag [timed] look at times and have the machine for themselves. The others run beside other tests: what
+// they reject is rejected at any load, and what they accept, they ask for without a time.
 
 #include <chrono>
 #include <cstdlib>
@@ -253,7 +253,8 @@ TEST_CASE("accepted: the plain answer, in Python and in C++", "[verdicts][timed]
   check_accepted("relu", "right.py");
   check_accepted("relu", "right.cpp");
 }
-TEST_CASE("accepted: a process of the candidate's that crashes, where the candidate copes with it", "[verdicts][timed]") {
+TEST_CASE("accepted: a process of the candidate's that crashes, where the candidate copes with it",
+          "[verdicts][timed]") {
   check_accepted("relu", "child_crashes.py");
 }
 TEST_CASE("accepted: threads of the candidate's own", "[verdicts][timed]") { check_accepted("relu", "own_threads.py"); }
@@ -307,7 +308,9 @@ TEST_CASE("accepted: torch.compile, and other processes that end with the first 
   }
 }
 TEST_CASE("accepted: Kahan summation", "[verdicts][timed]") { check_accepted("long_sum", "kahan.py"); }
-TEST_CASE("accepted: another order of summation", "[verdicts][timed]") { check_accepted("long_sum", "sequential_sum.py"); }
+TEST_CASE("accepted: another order of summation", "[verdicts][timed]") {
+  check_accepted("long_sum", "sequential_sum.py");
+}
 TEST_CASE("accepted: a dictionary named cache, try/except ImportError, pass, in place on its own buffer",
           "[verdicts][timed]") {
   check_accepted("relu", "honest_words.py");
@@ -325,7 +328,8 @@ TEST_CASE("Triton under its interpreter: right or wrong, and never a time", "[ve
   CHECK(verdict("relu", "triton_wrong.py") == "accuracy:mismatch");
 }
 
-TEST_CASE("a correct candidate is compared with torch.compile, which is timed once for a machine", "[verdicts][timed]") {
+TEST_CASE("a correct candidate is compared with torch.compile, which is timed once for a machine",
+          "[verdicts][timed]") {
   auto request = request_for("big_relu", "right.cpp");
   request.options.baselines.kinds = {BaselineKind::Compile};
   const auto compiled = [](const EvaluationRecord& record) -> std::optional<BaselineReport> {
