@@ -392,9 +392,9 @@ class FailureTest(unittest.TestCase):
         self.attach()
         checker = self.session._checker
         assert isinstance(checker, GpuChecker)
-        looked = mock.Mock(side_effect=checker._compare_thoroughly)
+        looked = mock.Mock(side_effect=checker._compare_exactly)
         expected_looks = 0
-        with mock.patch.object(checker, "_compare_thoroughly", looked):
+        with mock.patch.object(checker, "_compare_exactly", looked):
             for repeat, value, new in ((False, 3.0, 1), (True, 3.0, 0), (True, 3.0, 0), (True, 4.0, 1), (True, 4.0, 0), (False, 4.0, 1)):
                 self.ask("prepare_call", distribution="own", repeat=repeat)
                 checker._arena_views["output"].fill_(value)
@@ -411,7 +411,7 @@ class FailureTest(unittest.TestCase):
         checker = self.session._checker
         assert isinstance(checker, GpuChecker)
         refuse = torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 6.00 GiB.")
-        with mock.patch.object(checker, "_compare_thoroughly", side_effect=checker._compare_thoroughly) as looked:
+        with mock.patch.object(checker, "_compare_exactly", side_effect=checker._compare_exactly) as looked:
             for repeat in (False, True):
                 self.ask("prepare_call", distribution="own", repeat=repeat)
                 checker._arena_views["output"].fill_(3.0)
