@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-EvaluationRequest sample_request(const std::string& source = "// a kernel") {
+EvaluationRequest spool_request(const std::string& source = "// a kernel") {
   EvaluationRequest request;
   request.task.name = "relu";
   request.task.path = "somewhere/relu.py";
@@ -77,7 +77,7 @@ class Spool {
         .value();
   }
   [[nodiscard]] Result<EvaluationRecord> evaluate(Waiting waiting = Waiting::Return) const {
-    return client(waiting)->evaluate(sample_request(), {}, {});
+    return client(waiting)->evaluate(spool_request(), {}, {});
   }
   /// Leaves a request, without waiting for its record.
   [[nodiscard]] std::string leave_request() const {
@@ -162,7 +162,7 @@ TEST_CASE("the same request is never judged twice, not even once the request was
 TEST_CASE("requests that differ have names that differ", "[bench][spool]") {
   Spool spool;
   const auto client = spool.client(Waiting::Return);
-  auto request = sample_request();
+  auto request = spool_request();
   CHECK_FALSE(client->evaluate(request, {}, {}));
   // Members that are not sent make no difference.
   request.task.path = "elsewhere/relu.py";
@@ -170,7 +170,7 @@ TEST_CASE("requests that differ have names that differ", "[bench][spool]") {
   CHECK(spool.names(".request.json").size() == 1);
   request.options.threads = 3;
   CHECK_FALSE(client->evaluate(request, {}, {}));
-  CHECK_FALSE(client->evaluate(sample_request("// another"), {}, {}));
+  CHECK_FALSE(client->evaluate(spool_request("// another"), {}, {}));
   CHECK_FALSE(client->describe(request.task, request.options, {}));
   CHECK(spool.names(".request.json").size() == 4);
 }
@@ -178,7 +178,7 @@ TEST_CASE("requests that differ have names that differ", "[bench][spool]") {
 TEST_CASE("a task is described over a spool", "[bench][spool]") {
   Spool spool;
   const auto client = spool.client(Waiting::Return);
-  const auto task = sample_request().task;
+  const auto task = spool_request().task;
   CHECK(client->describe(task, {}, {}).error().code == ErrorCode::Pending);
   FakeBenchmarker judge(correct);
   CHECK(spool.serve(judge));
@@ -195,7 +195,7 @@ TEST_CASE("a client that waits gets the record from a worker that serves", "[ben
     std::jthread worker([&] { served = spool.serve(judge, SpoolMode::UntilStopped, stop.get_token()); });
     std::vector<std::string> phases;
     const auto progress = [&](const EvaluationProgress& now) { phases.push_back(now.phase); };
-    const auto record = spool.client(Waiting::Wait)->evaluate(sample_request(), progress, {});
+    const auto record = spool.client(Waiting::Wait)->evaluate(spool_request(), progress, {});
     stop.request_stop();
     CHECK(record.has_value());
     REQUIRE_FALSE(phases.empty());
@@ -207,10 +207,10 @@ TEST_CASE("a client that waits gets the record from a worker that serves", "[ben
 TEST_CASE("one request is prepared while another one is measured", "[bench][spool]") {
   Spool spool;
   const auto client = spool.client(Waiting::Return);
-  for (const auto* source : {"// one", "// two"}) CHECK_FALSE(client->evaluate(sample_request(source), {}, {}));
+  for (const auto* source : {"// one", "// two"}) CHECK_FALSE(client->evaluate(spool_request(source), {}, {}));
   Pair pair;
   CHECK(spool.serve(pair));
-  for (const auto* source : {"// one", "// two"}) CHECK(client->evaluate(sample_request(source), {}, {}));
+  for (const auto* source : {"// one", "// two"}) CHECK(client->evaluate(spool_request(source), {}, {}));
 }
 
 TEST_CASE("an empty spool is served at once", "[bench][spool]") {
@@ -320,7 +320,7 @@ TEST_CASE("a client that is cancelled withdraws its request, and the worker stop
     judge.wait_started();
     stop_client.request_stop();
   });
-  const auto record = spool.client(Waiting::Wait)->evaluate(sample_request(), {}, stop_client.get_token());
+  const auto record = spool.client(Waiting::Wait)->evaluate(spool_request(), {}, stop_client.get_token());
   CHECK(record.error().code == ErrorCode::Cancelled);
   CHECK(spool.names("evaluate-").empty());
   // The worker is free again when it answers another request.
@@ -378,7 +378,7 @@ TEST_CASE("a result that answers something else is set aside and asked for again
 
 TEST_CASE("an evaluation that takes too long is a timeout, and its request stays", "[bench][spool]") {
   Spool spool;
-  const auto record = spool.client(Waiting::Wait, 10ms)->evaluate(sample_request(), {}, {});
+  const auto record = spool.client(Waiting::Wait, 10ms)->evaluate(spool_request(), {}, {});
   CHECK(record.error().code == ErrorCode::Timeout);
   CHECK(spool.names(".request.json").size() == 1);
 }
@@ -403,7 +403,7 @@ TEST_CASE("a spool directory that vanishes ends both sides with an error", "[ben
   });
   Result<void> served;
   std::jthread worker([&] { served = spool.serve(judge, SpoolMode::UntilStopped); });
-  CHECK(client->evaluate(sample_request(), {}, {}).error().code == ErrorCode::NotFound);
+  CHECK(client->evaluate(spool_request(), {}, {}).error().code == ErrorCode::NotFound);
   worker.join();
   REQUIRE_FALSE(served);
   CHECK(served.error().code == ErrorCode::NotFound);
