@@ -20,6 +20,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   core/prompt.hpp
   core/record.hpp
   core/result.hpp
+  core/target.hpp
   core/task.hpp
   core/version.hpp
   core/waiting.hpp

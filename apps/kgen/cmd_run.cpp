@@ -181,7 +181,8 @@ std::string describe(const FlowOutcome& outcome, const std::string& directory) {
                        outcome.reached ? "goal reached" : "goal not reached");
     text += "search ended: " + outcome.reason + '\n';
     if (best.headroom) text += best.headroom->sentence + '\n';
-    text += fmt::format("{}/best_code{}\n", directory, file_extension(best.candidate->language));
+    text +=
+        fmt::format("{}/best_code{}\n", directory, file_extension(best.candidate->target, best.candidate->language));
   }
   return text + fmt::format("{}: prompts, replies, kernels, records\n", directory);
 }

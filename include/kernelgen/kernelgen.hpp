@@ -23,6 +23,7 @@
 #include <kernelgen/core/prompt.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
+#include <kernelgen/core/target.hpp>
 #include <kernelgen/core/task.hpp>
 #include <kernelgen/core/version.hpp>
 #include <kernelgen/core/waiting.hpp>

@@ -104,7 +104,7 @@ std::optional<Outcome> refuse_without_compiling(const std::string& source) {
 
 /// Adds the source lines to diagnostics, so that they can be shown without the source.
 void quote_source(std::vector<Diagnostic>& diagnostics, const Candidate& candidate) {
-  const auto name = source_file_name(candidate.language);
+  const auto name = source_file_name(candidate.target, candidate.language);
   const auto lines = split_lines(candidate.source);
   for (auto& one : diagnostics)
     if (one.file == name && one.line > 0 && static_cast<std::size_t>(one.line) <= lines.size())
@@ -195,7 +195,9 @@ Result<CompileOutcome> SandboxedCompiler::compile(const CompileRequest& request,
 
   KERNELGEN_TRY(const auto driver, toolset_->locate());
   KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(fs::path(places_.output_dir) / "builds", "build-"));
-  Job job{.file = source_file_name(request.candidate.language), .text = source, .timeout = request.timeout};
+  Job job{.file = source_file_name(request.candidate.target, request.candidate.language),
+          .text = source,
+          .timeout = request.timeout};
   job.command = toolset_->command_line(driver, toolset_->flags(request), job.file, k_output_name);
   report.command = job.command;
   KERNELGEN_TRY(const auto run, run_in(directory.path(), job, stop));

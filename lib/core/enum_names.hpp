@@ -1,7 +1,8 @@
 #pragma once
 
 /// \file
-/// Every enum of the core and its stored spellings. Names are never reused for another meaning.
+/// Every enum of the core and its stored spellings. A Target is more than an enum: see core/target_registry.hpp. Names
+/// are never reused for another meaning.
 
 #include <kernelgen/core/action.hpp>
 #include <kernelgen/core/candidate.hpp>
@@ -13,6 +14,7 @@
 #include <kernelgen/core/task.hpp>
 
 #include "core/names.hpp"
+#include "core/target_registry.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -91,13 +93,19 @@ inline constexpr auto names_of<PrecisionClass> = make_names<PrecisionClass>({
 });
 
 template <>
-inline constexpr auto names_of<Target> = make_names<Target>({
-    {Target::Cpp, "cpp"},
-    {Target::Cuda, "cuda"},
-    {Target::Hip, "hip"},
-    {Target::Hipkittens, "hipkittens"},
-    {Target::Triton, "triton"},
-    {Target::Torch, "torch"},
+inline constexpr auto names_of<Target> = TargetNames{};
+
+template <>
+inline constexpr auto names_of<ArtifactKind> = make_names<ArtifactKind>({
+    {ArtifactKind::SharedObject, "shared_object"},
+    {ArtifactKind::PythonModule, "python_module"},
+});
+
+template <>
+inline constexpr auto names_of<TargetDevice> = make_names<TargetDevice>({
+    {TargetDevice::Cpu, "cpu"},
+    {TargetDevice::Gpu, "gpu"},
+    {TargetDevice::Any, "any"},
 });
 
 template <>
@@ -107,6 +115,7 @@ inline constexpr auto names_of<Language> = make_names<Language>({
     {Language::Cuda, "cuda"},
     {Language::Hip, "hip"},
     {Language::Python, "python"},
+    {Language::Custom, "custom"},
 });
 
 template <>

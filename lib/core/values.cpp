@@ -2,6 +2,7 @@
 #include <array>
 
 #include "core/enum_names.hpp"
+#include "core/target_registry.hpp"
 #include "support/sha256.hpp"
 
 namespace kernelgen {
@@ -58,44 +59,17 @@ std::string_view to_string(ForwardRandomness randomness) { return names_of<Forwa
 std::string_view to_string(PrecisionClass precision) { return names_of<PrecisionClass>.name(precision); }
 std::optional<PrecisionClass> parse_precision(std::string_view name) { return names_of<PrecisionClass>.find(name); }
 
-std::string_view to_string(Target target) { return names_of<Target>.name(target); }
-std::optional<Target> parse_target(std::string_view name) { return names_of<Target>.find(name); }
-
-bool is_native(Target target) { return target != Target::Triton && target != Target::Torch; }
-
 std::string_view to_string(Language language) { return names_of<Language>.name(language); }
 std::optional<Language> parse_language(std::string_view name) { return names_of<Language>.find(name); }
 
 Language default_language(Target target) {
-  switch (target) {
-    case Target::Cpp:
-      return Language::Cpp;
-    case Target::Cuda:
-      return Language::Cuda;
-    case Target::Hip:
-    case Target::Hipkittens:
-      return Language::Hip;
-    case Target::Triton:
-    case Target::Torch:
-      return Language::Python;
-  }
-  return Language::Cpp;
+  static constexpr Language k_languages[] = {Language::Cpp, Language::Cuda,   Language::Hip,
+                                             Language::Hip, Language::Python, Language::Python};
+  return is_built_in(target) ? k_languages[static_cast<std::size_t>(target)] : Language::Custom;
 }
 
-std::string_view file_extension(Language language) {
-  switch (language) {
-    case Language::Cpp:
-      return ".cpp";
-    case Language::C:
-      return ".c";
-    case Language::Cuda:
-      return ".cu";
-    case Language::Hip:
-      return ".hip";
-    case Language::Python:
-      return ".py";
-  }
-  return "";
+std::string_view file_extension(Target target, Language language) {
+  return language == Language::C ? ".c" : std::string_view(traits_of(target).file_extension);
 }
 
 std::optional<Target> guess_target(std::string_view file_name, std::string_view source) {
@@ -105,7 +79,7 @@ std::optional<Target> guess_target(std::string_view file_name, std::string_view 
   if (extension == ".cu") return Target::Cuda;
   if (extension == ".hip") return source.find("kittens") == source.npos ? Target::Hip : Target::Hipkittens;
   if (extension == ".py") return imports_triton(source) ? Target::Triton : Target::Torch;
-  return std::nullopt;
+  return TargetRegistry::of_process().find_custom(extension);
 }
 
 Language guess_language(std::string_view file_name, Target target) {
@@ -129,7 +103,9 @@ Candidate make_candidate(Target target, Language language, std::string source) {
   return candidate;
 }
 
-std::string source_file_name(Language language) { return "candidate" + std::string(file_extension(language)); }
+std::string source_file_name(Target target, Language language) {
+  return "candidate" + std::string(file_extension(target, language));
+}
 
 std::string_view to_string(OutcomeKind kind) { return names_of<OutcomeKind>.name(kind); }
 std::optional<OutcomeKind> parse_outcome_kind(std::string_view name) { return names_of<OutcomeKind>.find(name); }
@@ -210,7 +186,7 @@ std::string replace_name(std::string_view text, std::string_view name, std::stri
 }  // namespace
 
 void name_source_file(EvaluationRecord& record, std::string_view file) {
-  const auto name = source_file_name(record.language);
+  const auto name = source_file_name(record.target, record.language);
   record.outcome.message = replace_name(record.outcome.message, name, file);
   if (!record.compile) return;
   record.compile->log = replace_name(record.compile->log, name, file);

@@ -221,6 +221,8 @@ class Inspector {
 class StructuralDetector final : public PersistentDetector {
  public:
   [[nodiscard]] PersistenceReport inspect(std::string_view source, Target target) const override {
+    if (!is_built_in(target))
+      return {.reason = "The detector does not read the language of target " + std::string(to_string(target)) + '.'};
     return Inspector(source, target).run();
   }
 };

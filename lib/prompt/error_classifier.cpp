@@ -153,6 +153,7 @@ ClassifiedError classify_import(const EvaluationRecord& record, std::string_view
 
 /// "`thread` is declared in <thread>."
 std::string name_advice(std::string_view reason, Target target) {
+  if (!is_built_in(target)) return "";
   // 'namespace "cooperative_groups" has no member "reduce"' names the scope first, which exists.
   const int named = reason.starts_with("namespace ") ? 1 : 0;
   for (const int i : {named, 1 - named}) {

@@ -100,7 +100,7 @@ std::string refine(std::string_view name, const CompilerFailure& failure) {
 
 /// One family of errors has a class for each side.
 std::string_view on_side_of(Target target, std::string_view name) {
-  const bool host = target == Target::Cpp;
+  const bool host = traits_of(target).device == TargetDevice::Cpu;
   if (name == "device.assembly" && host) return "cxx.assembler";
   if (name == "cxx.assembler" && !host) return "device.assembly";
   if (name == "cxx.target_intrinsic" && !host) return "device.architecture";
@@ -131,8 +131,8 @@ ClassifiedError classify_compiler_log(std::string_view log, Target target) {
     found.reason = std::string(log.substr(0, k_max_fingerprint));
     return found;
   }
-  found.message = {target == Target::Cpp ? ErrorTool::HostCompiler : ErrorTool::GpuCompiler, failure.reason,
-                   failure.code + "\n" + failure.notes + "\n" + failure.others};
+  found.message = {traits_of(target).device == TargetDevice::Cpu ? ErrorTool::HostCompiler : ErrorTool::GpuCompiler,
+                   failure.reason, failure.code + "\n" + failure.notes + "\n" + failure.others};
   const auto name = class_of_message(*found.message);
   // An assembler's message is about an instruction, whatever its words.
   const bool of_assembly = failure.by_assembler && (name.empty() || name.starts_with("cxx."));

@@ -163,7 +163,7 @@ std::string_view header_of(std::string_view name, Target target) {
   const auto is_it = [&](const auto& one) { return one.name == name; };
   if (target != Target::Cpp) {
     const auto device = std::find_if(k_device_headers.begin(), k_device_headers.end(), is_it);
-    const bool hip = target == Target::Hip || target == Target::Hipkittens;
+    const bool hip = traits_of(target).gpu_vendor == "amd";
     if (device != k_device_headers.end()) return hip ? device->hip : device->cuda;
   }
   const auto found = std::find_if(k_headers.begin(), k_headers.end(), is_it);

@@ -24,6 +24,9 @@ constexpr auto k_kinds =
 constexpr auto k_parts =
     std::to_array<Part>({Part::Examples, Part::EarlierAttempts, Part::Knowledge, Part::Profile, Part::Device});
 
+/// Shows the text of a target that has no template of its own.
+constexpr std::string_view k_target_text = "partials/target_text";
+
 std::string template_name(PromptKind kind) { return std::string(to_string(kind)); }
 
 /// Names a kind of prompt in messages: "a seed prompt".
@@ -100,11 +103,20 @@ class MustachePromptBuilder final : public PromptBuilder {
     return verbatim.substitute(verbatim.placeholder(text));
   }
 
+  /// The template with the rules of a target: its own, else one that shows the text of its traits. Empty when there is
+  /// neither.
+  [[nodiscard]] std::string rules_template(Target target) const {
+    auto own = "targets/" + std::string(to_string(target));
+    if (templates_.contains(own)) return own;
+    return trim(traits_of(target).prompt_text).empty() ? "" : std::string(k_target_text);
+  }
+
   Result<void> check(const PromptRequest& request) const {
     if (request.task.text.empty()) return invalid("a prompt needs the source of its task");
-    if (!templates_.contains("targets/" + std::string(to_string(request.target))))
-      return invalid(fmt::format("there are no prompts for target {0}: no template targets/{0}.mustache",
-                                 to_string(request.target)));
+    if (!templates_.contains(rules_template(request.target)))
+      return invalid(fmt::format(
+          "there are no prompts for target {0}: no template targets/{0}.mustache, and no text in its traits",
+          to_string(request.target)));
     if (request.threads < 1)
       return invalid(fmt::format(
           "a prompt needs the number of CPU threads that a candidate may use, at least 1; it is {}", request.threads));
@@ -154,7 +166,7 @@ class MustachePromptBuilder final : public PromptBuilder {
     const std::string target(to_string(request.target));
     VerbatimTexts verbatim;
     auto data = make_prompt_data(request, options, verbatim);
-    templates_.set_alias(data, "target_rules", "targets/" + target);
+    templates_.set_alias(data, "target_rules", rules_template(request.target));
     templates_.set_alias(data, "target_example",
                          "examples/" + (language_of(request) == Language::C ? std::string("c") : target));
     templates_.set_alias(data, "variant_advice", variant);

@@ -154,49 +154,37 @@ void set_task(TemplateData& data, const PromptRequest& request, VerbatimTexts& v
 }
 
 std::string language_name(Target target, Language language) {
-  switch (language) {
-    case Language::Cpp:
-      return "C++";
-    case Language::C:
-      return "C";
-    case Language::Cuda:
-      return "CUDA C++";
-    case Language::Hip:
-      return target == Target::Hipkittens ? "HIP C++ (HipKittens)" : "HIP C++";
-    case Language::Python:
-      return "Python";
-  }
-  return "";
+  return language == Language::C ? "C" : traits_of(target).language;
 }
 
-std::string fence_tag(Language language) {
-  if (language == Language::Python) return "python";
-  return language == Language::C ? "c" : "cpp";
+std::string fence_tag(Target target, Language language) {
+  return language == Language::C ? "c" : traits_of(target).fence_tag;
 }
 
-void set_target(TemplateData& data, Target target, Language language) {
+void set_target(TemplateData& data, Target target, Language language, VerbatimTexts& verbatim) {
   data.set("target", std::string(to_string(target)));
   for (const auto one : {Target::Cpp, Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton, Target::Torch})
     data.set("is_" + std::string(to_string(one)), one == target);
   data.set("is_native", is_native(target));
-  data.set("is_native_gpu", is_native(target) && target != Target::Cpp);
+  data.set("is_native_gpu", is_native(target) && needs_gpu(target));
   data.set("language", language_name(target, language));
   data.set("is_c", language == Language::C);
-  data.set("fence_tag", fence_tag(language));
-  const bool amd = target == Target::Hip || target == Target::Hipkittens;
+  data.set("fence_tag", fence_tag(target, language));
+  const auto& traits = traits_of(target);
+  data.set("target_text", verbatim.placeholder(trim(traits.prompt_text)));
+  const bool amd = traits.gpu_vendor == "amd";
   data.set("is_amd", amd);
   data.set("stream_type", amd ? "hipStream_t" : "cudaStream_t");
   data.set("multiprocessor", amd ? "CU" : "SM");
   data.set("warp", amd ? "wavefront" : "warp");
-  data.set("worker", target == Target::Triton                           ? "program"
-                     : target == Target::Cpp || target == Target::Torch ? "thread"
-                                                                        : "block");
+  data.set("worker", target == Target::Triton ? "program" : needs_gpu(target) ? "block" : "thread");
 }
 
 /// Blank data does not tell where candidates run, unless the target does.
 void set_place(TemplateData& data, const PromptRequest& request, Measured measured) {
-  const bool native_gpu = is_native(request.target) && request.target != Target::Cpp;
-  data.set("is_gpu", native_gpu || (request.on_gpu && request.target != Target::Cpp && measured == Measured::Shown));
+  const auto device = traits_of(request.target).device;
+  data.set("is_gpu", device == TargetDevice::Gpu ||
+                         (request.on_gpu && device == TargetDevice::Any && measured == Measured::Shown));
 }
 
 bool is_dropped(const DataOptions& options, Part part) {
@@ -346,7 +334,7 @@ std::vector<std::string> class_variables(const Outcome& outcome) {
 
 TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, VerbatimTexts& verbatim) {
   TemplateData data;
-  set_target(data, request.target, language_of(request));
+  set_target(data, request.target, language_of(request), verbatim);
   set_place(data, request, options.measured);
   set_task(data, request, verbatim);
   set_device(data, request, options);

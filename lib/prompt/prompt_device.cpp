@@ -10,22 +10,6 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// The vendor of the GPUs that a target runs on; empty: any vendor.
-std::string vendor_of(Target target) {
-  switch (target) {
-    case Target::Cuda:
-      return "nvidia";
-    case Target::Hip:
-    case Target::Hipkittens:
-      return "amd";
-    case Target::Cpp:
-    case Target::Triton:
-    case Target::Torch:
-      return "";
-  }
-  return "";
-}
-
 bool fits(const GpuFacts& gpu, const std::string& vendor) {
   // The tests' device stands for all.
   return vendor.empty() || gpu.vendor == vendor || gpu.vendor == "fake";
@@ -62,7 +46,7 @@ GpuInventory read_fitting(const PromptDeviceOptions& options, const GpuCatalog& 
   auto reading = read_gpus(probe, catalog, runner, stop);
   // If the GPUs of a machine cannot be listed, it counts as having none; the reason is shown where a GPU is needed.
   if (!reading) return {{}, reading.error().message};
-  const auto vendor = vendor_of(options.target);
+  const auto& vendor = traits_of(options.target).gpu_vendor;
   auto& gpus = reading->gpus;
   const auto others = std::remove_if(gpus.begin(), gpus.end(), [&](const auto& gpu) { return !fits(gpu, vendor); });
   if (others != gpus.end() && others == gpus.begin())
@@ -83,8 +67,8 @@ PromptDevice of_recorded_cpu(const std::string& line) {
 
 Result<PromptDevice> find_prompt_device(const PromptDeviceOptions& options, ProcessRunner& runner,
                                         const std::stop_token& stop) {
-  const bool native = is_native(options.target);
-  if (options.target == Target::Cpp || (!native && options.device == "cpu")) return of_cpu();
+  const bool needs = needs_gpu(options.target);
+  if (traits_of(options.target).device == TargetDevice::Cpu || (!needs && options.device == "cpu")) return of_cpu();
   KERNELGEN_TRY(const auto catalog, read_gpu_catalog(options.installation.devices_dir));
   const auto reading = read_fitting(options, catalog, runner, stop);
   const auto& asked = options.gpu.empty() ? options.device : options.gpu;
@@ -95,14 +79,14 @@ Result<PromptDevice> find_prompt_device(const PromptDeviceOptions& options, Proc
       device.gpu_count = static_cast<int>(gpus_like_first(reading).size());
     return device;
   }
-  if (options.is_judged_here && (native || !options.device.empty())) return missing(chosen.error(), options.target);
+  if (options.is_judged_here && (needs || !options.device.empty())) return missing(chosen.error(), options.target);
   // A GPU that is here is not contradicted by a name.
   if (!options.gpu.empty() && !reading.gpus.empty()) return chosen.error();
   if (!options.gpu.empty()) {
-    KERNELGEN_TRY(const auto facts, find_in_catalog(catalog, options.gpu, vendor_of(options.target)));
+    KERNELGEN_TRY(const auto facts, find_in_catalog(catalog, options.gpu, traits_of(options.target).gpu_vendor));
     return of_gpu(facts);
   }
-  return native ? Result<PromptDevice>(PromptDevice{}) : of_cpu();
+  return needs ? Result<PromptDevice>(PromptDevice{}) : of_cpu();
 }
 
 PromptDevice prompt_device_of(const EnvironmentReport& environment, const GpuCatalog& catalog) {

@@ -67,11 +67,16 @@ bool defines_class(std::string_view text, std::string_view name) {
 }
 
 bool holds_entry_point(std::string_view code, Target target) {
+  if (!is_built_in(target)) {
+    const auto& word = traits_of(target).entry_point;
+    return word.empty() || has_word(code, word);
+  }
   return is_native(target) ? defines_function(code, "kgen_run") : defines_class(code, "ModelNew");
 }
 
 /// True for a whole file, false for a single function quoted in an explanation.
 bool is_whole(std::string_view code, Target target) {
+  if (!is_built_in(target)) return true;
   return is_native(target) ? has_word(code, "include") && has_word(code, "kgen_prepare") : has_word(code, "import");
 }
 
@@ -105,13 +110,14 @@ bool starts_with_any(std::string_view text, const std::array<std::string_view, N
   return std::any_of(starts.begin(), starts.end(), [&](auto start) { return text.substr(0, start.size()) == start; });
 }
 
-/// Whether a text without fences begins like a source file.
+/// Whether a text without fences begins like a source file. Nothing is known about those of other targets.
 bool begins_like_code(std::string_view text, Target target) {
   static constexpr auto k_native = std::to_array<std::string_view>(
       {"#include", "#define", "#pragma", "#if", "//", "/*", "using ", "namespace ", "extern ", "static ", "template",
        "constexpr ", "inline ", "struct ", "typedef ", "__global__", "__device__", "__constant__", "KGEN_"});
   static constexpr auto k_python = std::to_array<std::string_view>(
       {"import ", "from ", "#!", "# ", "\"\"\"", "'''", "@", "class ", "def ", "r\"\"\""});
+  if (!is_built_in(target)) return false;
   const auto line = first_line(text);
   return is_native(target) ? starts_with_any(line, k_native) : starts_with_any(line, k_python);
 }
@@ -142,6 +148,7 @@ std::optional<Found> find_code(const std::string& text, Target target) {
 }
 
 std::string entry_point_name(Target target) {
+  if (!is_built_in(target)) return "the word " + traits_of(target).entry_point;
   return is_native(target) ? "a definition of kgen_run" : "a class ModelNew";
 }
 

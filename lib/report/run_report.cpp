@@ -23,7 +23,8 @@ void add(std::optional<std::int64_t>& sum, const std::optional<std::int64_t>& nu
 }
 
 std::string code_file_of(const std::string& stem, const ActionResult& result) {
-  return result.candidate ? stem + std::string(file_extension(result.candidate->language)) : "";
+  return result.candidate ? stem + std::string(file_extension(result.candidate->target, result.candidate->language))
+                          : "";
 }
 
 AttemptReport report_attempt(const ActionResult& result) {

@@ -12,7 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string extension_of(const ActionResult& result) { return std::string(file_extension(result.candidate->language)); }
+std::string extension_of(const ActionResult& result) {
+  return std::string(file_extension(result.candidate->target, result.candidate->language));
+}
 
 /// The file of an action without a record: its status, and the analysis if it was one.
 std::string status_json(const ActionResult& result) {

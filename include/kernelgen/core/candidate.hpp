@@ -11,29 +11,24 @@
 #include <vector>
 
 #include <kernelgen/core/api.hpp>
+#include <kernelgen/core/target.hpp>
 
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// How a candidate is written and where it runs.
-enum class Target { Cpp, Cuda, Hip, Hipkittens, Triton, Torch };
-[[nodiscard]] std::string_view to_string(Target target);
-[[nodiscard]] std::optional<Target> parse_target(std::string_view name);
-/// Native targets export the kernel ABI; the others define a ModelNew class.
-[[nodiscard]] bool is_native(Target target);
-
-/// The programming language of a source text. The target `cpp` takes C++ and C; every other target has one language.
-enum class Language { Cpp, C, Cuda, Hip, Python };
+/// The programming language of a source text. The target `cpp` takes C++ and C; every other target has one language,
+/// which is `Custom` for all targets that are not kernelgen's own: TargetTraits tells its name.
+enum class Language { Cpp, C, Cuda, Hip, Python, Custom };
 [[nodiscard]] std::string_view to_string(Language language);
 [[nodiscard]] std::optional<Language> parse_language(std::string_view name);
 /// The language of a target's sources unless another one is given: C++ for `cpp`.
 [[nodiscard]] Language default_language(Target target);
 
-/// File extension with its dot: ".cpp", ".c", ".cu", ".hip", ".py".
-[[nodiscard]] std::string_view file_extension(Language language);
+/// File extension of a target's sources in this language, with its dot: ".cpp", ".c", ".cu", ".hip", ".py".
+[[nodiscard]] std::string_view file_extension(Target target, Language language);
 
 /// The target that the file's extension names, and for Python its imports: a module that imports triton is `triton`.
-/// Nothing when the extension says nothing.
+/// Registered targets come after kernelgen's own. Nothing when the extension says nothing.
 [[nodiscard]] std::optional<Target> guess_target(std::string_view file_name, std::string_view source);
 /// The language of a file for a target: C for a `cpp` candidate in a ".c" file, else the target's default.
 [[nodiscard]] Language guess_language(std::string_view file_name, Target target);
@@ -54,7 +49,7 @@ struct Candidate {
 
 /// The name under which compilers get a candidate's source, and which stands in their messages: "candidate.cpp". It
 /// is the same for all candidates of a language, so that logs, records and prompts do not depend on a user's files.
-[[nodiscard]] std::string source_file_name(Language language);
+[[nodiscard]] std::string source_file_name(Target target, Language language);
 
 /// One message of a compiler about the source.
 struct Diagnostic {

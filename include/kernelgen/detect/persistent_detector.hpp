@@ -65,7 +65,8 @@ class PersistentDetector {
   [[nodiscard]] virtual PersistenceReport inspect(std::string_view source, Target target) const = 0;
 };
 
-/// Reads Python (triton, torch with inline sources) and the C family (cpp, cuda, hip, hipkittens).
+/// Reads Python (triton, torch with inline sources) and the C family (cpp, cuda, hip, hipkittens). The verdict on a
+/// target that is not kernelgen's own is Unknown.
 [[nodiscard]] std::unique_ptr<PersistentDetector> make_persistent_detector();
 
 }  // namespace v0

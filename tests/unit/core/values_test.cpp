@@ -26,7 +26,8 @@ TEST_CASE("every enum value is found by its name", "[core][values]") {
   check_table<ModuleMode>();
   check_table<ForwardRandomness>();
   check_table<PrecisionClass>();
-  check_table<Target>();
+  check_table<ArtifactKind>();
+  check_table<TargetDevice>();
   check_table<OutcomeKind>();
   check_table<StopReason>();
   check_table<BaselineKind>();
@@ -52,8 +53,8 @@ TEST_CASE("sizes are those of torch", "[core][values]") {
 TEST_CASE("targets know their form", "[core][values]") {
   CHECK(is_native(Target::Hip));
   CHECK_FALSE(is_native(Target::Triton));
-  CHECK(file_extension(default_language(Target::Cuda)) == ".cu");
-  CHECK(file_extension(default_language(Target::Torch)) == ".py");
+  CHECK(file_extension(Target::Cuda, Language::Cuda) == ".cu");
+  CHECK(file_extension(Target::Torch, Language::Python) == ".py");
 }
 
 TEST_CASE("a cpp candidate is written in C++ or C", "[core][values]") {
@@ -62,8 +63,8 @@ TEST_CASE("a cpp candidate is written in C++ or C", "[core][values]") {
     CHECK(guess_language(name, Target::Cpp) == Language::Cpp);
   CHECK(guess_language("relu.c", Target::Cuda) == Language::Cuda);
   CHECK(guess_language("relu.py", Target::Triton) == Language::Python);
-  CHECK(source_file_name(Language::C) == "candidate.c");
-  CHECK(source_file_name(Language::Cuda) == "candidate.cu");
+  CHECK(source_file_name(Target::Cpp, Language::C) == "candidate.c");
+  CHECK(source_file_name(Target::Cuda, Language::Cuda) == "candidate.cu");
   CHECK(parse_language("c") == Language::C);
   CHECK(to_string(Language::Python) == "python");
 }

@@ -468,7 +468,8 @@ TEST_CASE("a target without rules has no prompts", "[prompt][builder][templates]
   CHECK(prompts->build(sample_prompt_request(PromptKind::Repair)));
   const auto refused = prompts->build(sample_prompt_request(PromptKind::Repair, Target::Hip));
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "there are no prompts for target hip: no template targets/hip.mustache");
+  CHECK(refused.error().message ==
+        "there are no prompts for target hip: no template targets/hip.mustache, and no text in its traits");
 }
 
 TEST_CASE("blank lines come out as they were written, whatever is shown", "[prompt][builder][templates]") {

@@ -150,3 +150,15 @@ TEST_CASE("members that a later version adds are ignored", "[store][event]") {
   REQUIRE(read);
   CHECK(std::get<RequestSent>(read->body).number == 3);
 }
+
+TEST_CASE("the journal of a target that this program does not know is read", "[store][event]") {
+  Event event;
+  event.body = RunStarted{"0.1.0", {}, register_target({.name = "journal-a"}).value(), "hybrid", {}, "scripted"};
+  auto line = to_json(event);
+  line.replace(line.find("journal-a"), 9, "journal-b");
+  const auto read = parse_event(line).value();
+  const auto target = std::get<RunStarted>(read.body).target;
+  CHECK(to_string(target) == "journal-b");
+  CHECK_FALSE(is_registered(target));
+  CHECK(to_json(read) == line);
+}
