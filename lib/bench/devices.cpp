@@ -21,8 +21,6 @@ using Compilers = std::vector<std::unique_ptr<KernelCompiler>>;
 
 constexpr std::string_view k_cpu = "cpu";
 
-bool needs_gpu(Target target) { return is_native(target) && target != Target::Cpp; }
-
 class LocalDevices final : public Devices {
  public:
   LocalDevices(const WorkerOptions& options, std::map<std::string, std::string> runner_environment,
@@ -30,7 +28,7 @@ class LocalDevices final : public Devices {
       : options_(options),
         runner_environment_(std::move(runner_environment)),
         processes_(processes),
-        store_((std::filesystem::path(options.cache_dir) / "artifacts").string()) {}
+        store_(artifact_store(options)) {}
 
   Result<void> start() {
     KERNELGEN_TRY(auto facts, read_cpu_facts());
@@ -42,16 +40,19 @@ class LocalDevices final : public Devices {
   }
 
   Result<PlacedDevice> place(const DeviceRequest& request, std::stop_token stop) override {
-    const auto target = request.target;
+    const bool on_cpu_only = request.suitable == TargetDevice::Cpu;
+    const bool on_gpu_only = request.suitable == TargetDevice::Gpu;
     const auto& asked = request.asked;
-    if (target == Target::Cpp && !asked.empty() && asked != k_cpu)
-      return Error{ErrorCode::InvalidArgument, fmt::format("cpp kernels run on the cpu, not on {}", asked)};
-    if (needs_gpu(target) && asked == k_cpu)
-      return Error{ErrorCode::InvalidArgument, fmt::format("{} kernels need a GPU, not the cpu", to_string(target))};
-    if (target == Target::Cpp || asked == k_cpu) return on_cpu(request);
+    if (on_cpu_only && !asked.empty() && asked != k_cpu)
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("{} kernels run on the cpu, not on {}", to_string(request.target), asked)};
+    if (on_gpu_only && asked == k_cpu)
+      return Error{ErrorCode::InvalidArgument,
+                   fmt::format("{} kernels need a GPU, not the cpu", to_string(request.target))};
+    if (on_cpu_only || asked == k_cpu) return on_cpu(request);
     const std::scoped_lock lock(mutex_);
     KERNELGEN_TRY(const auto* reading, read(stop));
-    if (reading->gpus.empty() && asked.empty() && !needs_gpu(target)) return on_cpu(request);
+    if (reading->gpus.empty() && asked.empty() && !on_gpu_only) return on_cpu(request);
     KERNELGEN_TRY(const auto first, choose_gpu(*reading, catalog_, asked));
     const auto gpus = asked.empty() ? gpus_like_first(*reading) : std::vector{first};
     std::vector<Placement::Choice> choices;
@@ -210,6 +211,10 @@ class LocalDevices final : public Devices {
 };
 
 }  // namespace
+
+std::string artifact_store(const WorkerOptions& options) {
+  return (std::filesystem::path(options.cache_dir) / "artifacts").string();
+}
 
 Result<std::unique_ptr<Devices>> make_devices(const WorkerOptions& options,
                                               std::map<std::string, std::string> runner_environment,

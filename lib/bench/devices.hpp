@@ -36,7 +36,10 @@ struct Device {
 
 /// A request for a device.
 struct DeviceRequest {
+  /// The target, for messages.
   Target target = Target::Cpp;
+  /// The devices that its kernels run on.
+  TargetDevice suitable = TargetDevice::Cpu;
   /// "cpu", or a GPU by index, UUID or name. Empty: a GPU if the target can use one and the machine has one; among
   /// those of the same model as the first, the one that will finish the work first.
   std::string asked;
@@ -74,6 +77,9 @@ class Devices {
   /// The number of GPUs that requests without a device are spread over.
   [[nodiscard]] virtual Result<int> count_gpus(std::stop_token stop) = 0;
 };
+
+/// The content store of the worker's artifacts.
+[[nodiscard]] std::string artifact_store(const WorkerOptions& options);
 
 /// Makes the devices of this host. `processes` must outlive them.
 [[nodiscard]] Result<std::unique_ptr<Devices>> make_devices(const WorkerOptions& options,

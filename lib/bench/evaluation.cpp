@@ -42,7 +42,7 @@ class Evaluation {
         backends_(std::move(backends)),
         progress_(progress),
         stop_(std::move(stop)),
-        kind_(runner_kind(request.candidate.target, backends_.gpu)) {}
+        kind_(runner_kind(request.candidate.target, artifact_kind(), backends_.gpu)) {}
 
   Result<EvaluationRecord> run() {
     auto result = evaluate();
@@ -52,6 +52,16 @@ class Evaluation {
   }
 
  private:
+  /// A worker does not know the targets that its clients registered: the form of the artifact comes with it.
+  [[nodiscard]] ArtifactKind artifact_kind() const {
+    return backends_.prebuilt == nullptr ? traits_of(request_.candidate.target).artifact : backends_.prebuilt->artifact;
+  }
+
+  /// The text of a Python candidate as the runner will run it.
+  [[nodiscard]] std::string_view module_text() const {
+    return backends_.prebuilt == nullptr ? request_.candidate.source : backends_.prebuilt->bytes;
+  }
+
   Result<EvaluationRecord> evaluate() {
     KERNELGEN_TRY(auto refused, compile_and_open());
     if (refused) return finish(*std::move(refused));
@@ -183,12 +193,13 @@ class Evaluation {
     record_.task = task.description;
     record_.tolerance = task.admission.tolerance;
     record_.labels = task.admission.labels;
+    if (backends_.prebuilt != nullptr) record_.labels.push_back(label_of(*backends_.prebuilt));
     if (backends_.gpu && backends_.gpu->vendor == "fake") record_.labels.push_back("fake device: a time is no result");
   }
 
   /// Lets a Python candidate compile before it occupies the device. If its compiler hangs, the evaluation ends here.
   Result<EarlyVerdict> build_ahead(const ExchangeLayout& layout) {
-    if (kind_ != RunnerKind::Python || !may_build(request_.candidate.source)) return EarlyVerdict();
+    if (kind_ != RunnerKind::Python || !may_build(module_text())) return EarlyVerdict();
     return timed("build ahead", [&]() -> Result<EarlyVerdict> {
       KERNELGEN_TRY(const auto permit, permit_build(stop_));
       KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact_.path));
@@ -275,12 +286,13 @@ class Evaluation {
   }
 
   /// The key of the builds of this source, with these versions and for this model of device. The next evaluation may be
-  /// on another device of the model.
+  /// on another device of the model. What the client built from the same source may differ from time to time.
   [[nodiscard]] std::string builds_key() const {
     const auto& environment = record_.environment;
-    return sha256_hex(fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python,
-                                  environment.torch, environment.triton, environment.device,
-                                  backends_.gpu ? backends_.gpu->driver_version : 0));
+    auto key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python, environment.torch,
+                           environment.triton, environment.device, backends_.gpu ? backends_.gpu->driver_version : 0);
+    if (backends_.prebuilt != nullptr) key += "prebuilt " + sha256_hex(backends_.prebuilt->bytes) + '\n';
+    return sha256_hex(key);
   }
 
   Result<EarlyVerdict> check_state() { return candidate_->check_weights(record_.weights); }
@@ -494,8 +506,8 @@ class Evaluation {
 
 }  // namespace
 
-RunnerKind runner_kind(Target target, const std::optional<GpuFacts>& gpu) {
-  if (is_native(target)) return RunnerKind::Native;
+RunnerKind runner_kind(Target target, ArtifactKind artifact, const std::optional<GpuFacts>& gpu) {
+  if (artifact == ArtifactKind::SharedObject) return RunnerKind::Native;
   return target == Target::Triton && !gpu ? RunnerKind::PythonInterpreter : RunnerKind::Python;
 }
 

@@ -22,6 +22,7 @@
 #include <kernelgen/compile/kernel_compiler.hpp>
 #include <kernelgen/device/gpu.hpp>
 
+#include "bench/prebuilt.hpp"
 #include "bench/runner.hpp"
 #include "judge/judge.hpp"
 #include "support/slots.hpp"
@@ -139,14 +140,16 @@ struct EvaluationBackends {
   std::function<std::chrono::steady_clock::time_point()> now;
   /// Lines that identify machine and device: a time is valid there only.
   std::string machine{};
+  /// The artifact that the client built; null where `compiler` builds it. Then `compiler` publishes it.
+  const Prebuilt* prebuilt = nullptr;
 };
 
 /// The judge's task for an evaluation with these options. Requires: options.threads is resolved.
 [[nodiscard]] JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options,
                                    const std::optional<GpuFacts>& gpu);
 
-/// The kind of runner for a target. Triton is interpreted if there is no GPU.
-[[nodiscard]] RunnerKind runner_kind(Target target, const std::optional<GpuFacts>& gpu);
+/// The kind of runner for an artifact. Triton is interpreted if there is no GPU.
+[[nodiscard]] RunnerKind runner_kind(Target target, ArtifactKind artifact, const std::optional<GpuFacts>& gpu);
 
 /// Evaluates one candidate. `record` has its id, start and environment filled in. An Error says nothing about the
 /// candidate.

@@ -61,14 +61,29 @@ std::string machine_text(const Device& device) {
                      device.gpu ? device.gpu->driver_version : 0);
 }
 
-/// Whether a candidate's options and language can be evaluated at all.
-Result<void> check_request(const EvaluationRequest& request) {
+/// Whether a candidate's options and language can be evaluated at all. `prebuilt`: null when there is none.
+Result<void> check_request(const EvaluationRequest& request, const Prebuilt* prebuilt) {
   const auto& candidate = request.candidate;
+  if (prebuilt != nullptr) {
+    KERNELGEN_CHECK(check_prebuilt(*prebuilt, candidate.target));
+  } else if (!is_built_in(candidate.target)) {
+    return Error{
+        ErrorCode::Unsupported,
+        fmt::format("target {} is none of kernelgen's: the program that registers it has to build its candidates",
+                    to_string(candidate.target))};
+  }
   const bool is_c = candidate.target == Target::Cpp && candidate.language == Language::C;
   if (candidate.language != default_language(candidate.target) && !is_c)
     return Error{ErrorCode::InvalidArgument, fmt::format("target {} takes no sources in language {}",
                                                          to_string(candidate.target), to_string(candidate.language))};
   return check_options(request.options);
+}
+
+/// Whether kernels of the target can run on the device's make.
+Result<void> check_vendor(Target target, const Device& device) {
+  const auto& vendor = traits_of(target).gpu_vendor;
+  if (vendor.empty() || !device.gpu || device.gpu->vendor == vendor || device.gpu->vendor == "fake") return {};
+  return Error{ErrorCode::Unsupported, fmt::format("{} kernels do not run on {}", to_string(target), device.line)};
 }
 
 /// The judges of one device.
@@ -112,7 +127,18 @@ class Evaluator final : public LocalBenchmarker {
 
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                     std::stop_token stop) override {
-    KERNELGEN_CHECK(check_request(request));
+    return evaluate(request, nullptr, progress, stop);
+  }
+
+  Result<EvaluationRecord> evaluate_prebuilt(const EvaluationRequest& request, const Prebuilt& prebuilt,
+                                             const ProgressCallback& progress, std::stop_token stop) override {
+    return evaluate(request, &prebuilt, progress, stop);
+  }
+
+  /// `prebuilt`: null when there is none.
+  Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const Prebuilt* prebuilt,
+                                    const ProgressCallback& progress, const std::stop_token& stop) {
+    KERNELGEN_CHECK(check_request(request, prebuilt));
     auto resolved = request;
     resolve_threads(resolved.options);
     // Builds and warm judges are looked up by these ids, so the worker computes them itself.
@@ -120,9 +146,10 @@ class Evaluator final : public LocalBenchmarker {
         make_candidate(request.candidate.target, request.candidate.language, request.candidate.source).id;
     resolved.task.content_id = sha256_hex(request.task.text);
     const Work<EvaluationRecord> once = [&](const Device& device) {
-      return evaluate_on(device, resolved, progress, stop);
+      return evaluate_on(device, resolved, prebuilt, progress, stop);
     };
     auto where = device_request(request.candidate.target, resolved.task, resolved.options);
+    if (!is_built_in(request.candidate.target)) where.suitable = prebuilt->device;
     return run_with_retry(std::move(where), once, progress, stop);
   }
 
@@ -262,20 +289,24 @@ class Evaluator final : public LocalBenchmarker {
     return Retry{};
   }
 
-  Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request,
+  Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request, const Prebuilt* prebuilt,
                                        const ProgressCallback& progress, std::stop_token stop) {
+    KERNELGEN_CHECK(check_vendor(request.candidate.target, device));
     KERNELGEN_TRY(auto record, begin_record(request, device, stop));
+    std::unique_ptr<KernelCompiler> publisher;
+    if (prebuilt != nullptr) publisher = make_prebuilt_compiler(*prebuilt, artifact_store(options_));
     DeviceJudges judges(*judges_, *device.gate);
     return evaluate_candidate(request, std::move(record),
                               {.gpu = device.gpu,
                                .judges = judges,
-                               .compiler = *device.compiler,
+                               .compiler = publisher ? *publisher : *device.compiler,
                                .runners = *device.runners,
                                .gate = *device.gate,
                                .memory = *memory_,
                                .compilers = compilers_,
                                .now = std::chrono::steady_clock::now,
-                               .machine = machine_text(device)},
+                               .machine = machine_text(device),
+                               .prebuilt = prebuilt},
                               progress, std::move(stop));
   }
 
@@ -292,6 +323,7 @@ class Evaluator final : public LocalBenchmarker {
   DeviceRequest device_request(Target target, const TaskSource& task, const EvaluationOptions& options) {
     return {
         .target = target,
+        .suitable = traits_of(target).device,
         .asked = options.device,
         .task = judge_key(judge_task(task, options, std::nullopt)),
         .judge = [&](const auto& gpu) { return judges_->state_of(judge_task(task, options, gpu)); },

@@ -5,6 +5,8 @@
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/bench/worker.hpp>
 
+#include "bench/prebuilt.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 
@@ -12,6 +14,10 @@ inline namespace v0 {
 /// this process and its children. Requires: the calling process is a child subreaper.
 class LocalBenchmarker : public Benchmarker {
  public:
+  /// Evaluates a candidate that the client built, in every other respect like evaluate(). Its target need not be known
+  /// here.
+  virtual Result<EvaluationRecord> evaluate_prebuilt(const EvaluationRequest& request, const Prebuilt& prebuilt,
+                                                     const ProgressCallback& progress, std::stop_token stop) = 0;
   /// "cpu: AMD EPYC, 2 cores"
   [[nodiscard]] virtual std::string device() const = 0;
   /// The number of GPUs that requests without a device are spread over.

@@ -11,6 +11,8 @@ BOOST_DESCRIBE_STRUCT(EvaluationOptions, (),
                        threads, device, shrink, baselines))
 BOOST_DESCRIBE_STRUCT(EvaluationRequest, (), (task, candidate, options))
 BOOST_DESCRIBE_STRUCT(EvaluationProgress, (), (phase, detail))
+/// The bytes are base64, which the protocol adds.
+BOOST_DESCRIBE_STRUCT(Prebuilt, (), (artifact, device, key, report, refusal))
 BOOST_DESCRIBE_STRUCT(HelloMessage, (), (protocol, kernelgen_version, device, pid))
 BOOST_DESCRIBE_STRUCT(WireError, (), (code, message, context))
 
@@ -23,6 +25,7 @@ inline constexpr bool json_codec::k_left_out_when_empty<BaselineOptions> = true;
 KERNELGEN_JSON_TYPE_(, EvaluationOptions)
 KERNELGEN_JSON_TYPE_(, EvaluationRequest)
 KERNELGEN_JSON_TYPE_(, EvaluationProgress)
+KERNELGEN_JSON_TYPE_(, Prebuilt)
 KERNELGEN_JSON_TYPE_(, HelloMessage)
 KERNELGEN_JSON_TYPE_(, WireError)
 

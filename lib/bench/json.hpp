@@ -21,6 +21,7 @@ struct WireError {
 KERNELGEN_JSON_TYPE_(extern, EvaluationOptions)
 KERNELGEN_JSON_TYPE_(extern, EvaluationRequest)
 KERNELGEN_JSON_TYPE_(extern, EvaluationProgress)
+KERNELGEN_JSON_TYPE_(extern, Prebuilt)
 KERNELGEN_JSON_TYPE_(extern, HelloMessage)
 KERNELGEN_JSON_TYPE_(extern, WireError)
 

@@ -45,6 +45,7 @@ Result<std::unique_ptr<Benchmarker>> open_local_judge(const LocalJudgeOptions& o
   }
   KERNELGEN_CHECK(make_directories(cache).context("making the cache directory"));
   worker.cache_dir = cache.string();
+  worker.compilers = options.compilers;
   return make_worker_benchmarker(std::move(worker));
 }
 

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "bench/json.hpp"
+#include "support/base64.hpp"
 #include "support/frames.hpp"
 #include "support/try.hpp"
 
@@ -29,13 +30,21 @@ TaskSource without_path(TaskSource task) {
   return task;
 }
 
+json::value write_prebuilt(const Prebuilt& prebuilt) {
+  auto value = to_value(prebuilt);
+  value.as_object().emplace("bytes", to_base64(prebuilt.bytes));
+  return value;
+}
+
 /// The members of a message besides its type.
 json::object write_body(const Message& message) {
   return std::visit(
       Overloaded{
           [](const HelloMessage& m) -> json::object { return to_value(m).as_object(); },
           [](const EvaluateMessage& m) -> json::object {
-            return {{"id", m.id}, {"request", to_value(without_private_parts(m.request))}};
+            json::object members{{"id", m.id}, {"request", to_value(without_private_parts(m.request))}};
+            if (m.prebuilt) members.emplace("prebuilt", write_prebuilt(*m.prebuilt));
+            return members;
           },
           [](const DescribeMessage& m) -> json::object {
             return {{"id", m.id}, {"task", to_value(without_path(m.task))}, {"options", to_value(m.options)}};
@@ -122,6 +131,30 @@ Result<Message> read_hello(const json::object& members) {
   return Message{*std::move(hello)};
 }
 
+Result<Message> read_evaluate(const Reader& reader) {
+  EvaluateMessage evaluate;
+  KERNELGEN_TRY(evaluate.id, reader.id());
+  KERNELGEN_TRY(evaluate.request, reader.member<EvaluationRequest>("request"));
+  return Message{std::move(evaluate)};
+}
+
+Result<Message> read_evaluate_prebuilt(const Reader& reader, const json::object& members) {
+  EvaluateMessage evaluate;
+  KERNELGEN_TRY(evaluate.id, reader.id());
+  KERNELGEN_TRY(evaluate.request, reader.member<EvaluationRequest>("request"));
+  KERNELGEN_TRY(evaluate.prebuilt, reader.member<Prebuilt>("prebuilt"));
+  const auto& sent = members.at("prebuilt").as_object();
+  // A default could make a shared object of a Python module.
+  for (const char* name : {"artifact", "device"})
+    if (!sent.contains(name)) return bad(std::string("evaluate_prebuilt.prebuilt has no member ") + name);
+  if (const auto* bytes = sent.if_contains("bytes"); bytes != nullptr) {
+    auto decoded = bytes->is_string() ? from_base64(bytes->get_string()) : std::nullopt;
+    if (!decoded) return bad("evaluate_prebuilt.prebuilt.bytes: expected base64");
+    evaluate.prebuilt->bytes = *std::move(decoded);
+  }
+  return Message{std::move(evaluate)};
+}
+
 Result<Message> read_describe(const Reader& reader) {
   DescribeMessage describe;
   KERNELGEN_TRY(describe.id, reader.id());
@@ -154,7 +187,8 @@ Result<Message> read_part(const Reader& reader, const char* name) {
 Result<Message> read_message(const std::string& type, const json::object& members, std::string_view text) {
   const Reader reader(type, members);
   if (type == "hello") return read_hello(members);
-  if (type == "evaluate") return read_part<EvaluateMessage, EvaluationRequest>(reader, "request");
+  if (type == "evaluate") return read_evaluate(reader);
+  if (type == "evaluate_prebuilt") return read_evaluate_prebuilt(reader, members);
   if (type == "describe") return read_describe(reader);
   if (type == "cancel") return read_id<CancelMessage>(reader);
   if (type == "ping") return read_id<PingMessage>(reader);
@@ -171,21 +205,22 @@ Result<Message> read_message(const std::string& type, const json::object& member
 }  // namespace
 
 std::string_view type_of(const Message& message) {
-  return std::visit(Overloaded{
-                        [](const HelloMessage&) -> std::string_view { return "hello"; },
-                        [](const EvaluateMessage&) -> std::string_view { return "evaluate"; },
-                        [](const DescribeMessage&) -> std::string_view { return "describe"; },
-                        [](const CancelMessage&) -> std::string_view { return "cancel"; },
-                        [](const PingMessage&) -> std::string_view { return "ping"; },
-                        [](const PongMessage&) -> std::string_view { return "pong"; },
-                        [](const ShutdownMessage&) -> std::string_view { return "shutdown"; },
-                        [](const ProgressMessage&) -> std::string_view { return "progress"; },
-                        [](const RecordMessage&) -> std::string_view { return "record"; },
-                        [](const DescriptionMessage&) -> std::string_view { return "description"; },
-                        [](const ErrorMessage&) -> std::string_view { return "error"; },
-                        [](const UnknownMessage& m) -> std::string_view { return m.type; },
-                    },
-                    message);
+  return std::visit(
+      Overloaded{
+          [](const HelloMessage&) -> std::string_view { return "hello"; },
+          [](const EvaluateMessage& m) -> std::string_view { return m.prebuilt ? "evaluate_prebuilt" : "evaluate"; },
+          [](const DescribeMessage&) -> std::string_view { return "describe"; },
+          [](const CancelMessage&) -> std::string_view { return "cancel"; },
+          [](const PingMessage&) -> std::string_view { return "ping"; },
+          [](const PongMessage&) -> std::string_view { return "pong"; },
+          [](const ShutdownMessage&) -> std::string_view { return "shutdown"; },
+          [](const ProgressMessage&) -> std::string_view { return "progress"; },
+          [](const RecordMessage&) -> std::string_view { return "record"; },
+          [](const DescriptionMessage&) -> std::string_view { return "description"; },
+          [](const ErrorMessage&) -> std::string_view { return "error"; },
+          [](const UnknownMessage& m) -> std::string_view { return m.type; },
+      },
+      message);
 }
 
 std::string to_json(const Message& message) {

@@ -16,6 +16,8 @@
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
 
+#include "bench/prebuilt.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 
@@ -40,6 +42,9 @@ struct HelloMessage {
 struct EvaluateMessage {
   RequestId id = 0;
   EvaluationRequest request;
+  /// Set if the client built the candidate. Then the message has the type "evaluate_prebuilt", which a worker of an
+  /// earlier version refuses: it would ignore a member, and judge a build of its own.
+  std::optional<Prebuilt> prebuilt{};
 };
 
 /// Client to worker: build and run the reference only. Answered by one description or error.

@@ -49,8 +49,8 @@ class LeaseKeeper {
 Result<Message> read_request(const FileClaim& claim) {
   KERNELGEN_TRY(const auto body, claim.read());
   KERNELGEN_TRY(auto message, parse_message(body));
-  if (std::holds_alternative<EvaluateMessage>(message) || std::holds_alternative<DescribeMessage>(message))
-    return message;
+  const auto* evaluate = std::get_if<EvaluateMessage>(&message);
+  if ((evaluate != nullptr && !evaluate->prebuilt) || std::holds_alternative<DescribeMessage>(message)) return message;
   return Error{ErrorCode::Unsupported, fmt::format("\"{}\" is no request for a file", type_of(message))};
 }
 

@@ -141,9 +141,11 @@ class Service {
   void handle(Message message) {
     if (auto* evaluate = std::get_if<EvaluateMessage>(&message)) {
       start(evaluate->id,
-            [this, request = std::move(evaluate->request), id = evaluate->id](const std::stop_token& stop) -> Message {
+            [this, asked = std::move(*evaluate), id = evaluate->id](const std::stop_token& stop) -> Message {
               const auto progress = [&](const EvaluationProgress& now) { send(ProgressMessage{id, now}); };
-              auto record = benchmarker_.evaluate(request, progress, stop);
+              auto record = asked.prebuilt
+                                ? benchmarker_.evaluate_prebuilt(asked.request, *asked.prebuilt, progress, stop)
+                                : benchmarker_.evaluate(asked.request, progress, stop);
               if (record) return RecordMessage{id, *std::move(record)};
               return ErrorMessage{id, std::move(record).error()};
             });

@@ -174,9 +174,11 @@ class WorkerBenchmarker final : public Benchmarker {
 
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                     std::stop_token stop) override {
+    if (progress && !options_.compilers.empty()) progress({"compile", ""});
+    KERNELGEN_TRY(const auto prebuilt, build_on_client(options_.compilers, request, stop));
     KERNELGEN_TRY(auto answer, ask(
                                    [&](RequestId id) {
-                                     return Message(EvaluateMessage{id, request});
+                                     return Message(EvaluateMessage{id, request, prebuilt});
                                    },
                                    progress, stop));
     if (auto* record = std::get_if<RecordMessage>(&answer)) return std::move(record->record);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <kernelgen/compile/kernel_compiler.hpp>
 #include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/installation.hpp>
@@ -111,6 +112,11 @@ struct WorkerBenchmarkerOptions {
   std::string python;
   /// Directory that caches compiled candidates and admitted tasks; created if it does not exist.
   std::string cache_dir;
+  /// Compilers of your own, for targets that you registered or in place of the worker's compilers. The first one that
+  /// supports a candidate's target builds it: in your process, on the thread that calls evaluate(). It is asked to stop
+  /// after EvaluationOptions::build_timeout. The worker gets the artifact, at most 32 MiB, judges it like one of its
+  /// own, and labels the record "custom-compiler: " and the digest of the compiler's key.
+  std::vector<std::shared_ptr<KernelCompiler>> compilers{};
 };
 
 /// Makes a benchmarker that starts a worker when it is first needed, keeps it running, and replaces it if it dies.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
 #include <kernelgen/core/api.hpp>
@@ -25,6 +26,8 @@ struct LocalJudgeOptions {
   std::string python{};
   /// What was built and learned is kept here; made when missing. Empty: default_cache_dir().
   std::filesystem::path cache_dir{};
+  /// The same as WorkerBenchmarkerOptions::compilers.
+  std::vector<std::shared_ptr<KernelCompiler>> compilers{};
 };
 
 /// Makes a benchmarker that judges on this machine. Its worker starts with the first evaluation and ends with it.

@@ -1,5 +1,8 @@
 // Tests of the limits for building, and of their effect.
 
+#include <algorithm>
+
+#include "core/target_registry.hpp"
 #include "evaluation_scene.hpp"
 
 using namespace kernelgen;
@@ -61,6 +64,39 @@ TEST_CASE("a step that is ended while it builds is timeout:build", "[bench][eval
     CHECK(record->outcome.to_class() == "timeout:build");
     CHECK_THAT(record->outcome.message, Catch::Contains("the limit for building is 300.0 s"));
   }
+}
+
+TEST_CASE("a module that the client made builds ahead by its own text, not by that of the source",
+          "[bench][evaluation][build]") {
+  const auto target = TargetRegistry::of_process().find_or_name("scene-dsl").value();
+  Prebuilt prebuilt{.artifact = ArtifactKind::PythonModule, .key = "aa11", .bytes = "import torch"};
+  Scene scene;
+  scene.ahead = BuildAhead::TimedOut;
+  scene.source = k_extension;
+  scene.prebuilt = &prebuilt;
+  auto record = evaluate(scene, target);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK(std::count(record->labels.begin(), record->labels.end(), "custom-compiler: aa11") == 1);
+  CHECK(scene.runner_calls[1] == "construct");
+
+  Scene hides_compiler;
+  hides_compiler.ahead = BuildAhead::TimedOut;
+  hides_compiler.prebuilt = &prebuilt;
+  prebuilt.bytes = k_extension;
+  record = evaluate(hides_compiler, target);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "timeout:build");
+}
+
+TEST_CASE("the form of what the client built decides about the runner, not the target's name",
+          "[bench][evaluation][build]") {
+  const Prebuilt prebuilt{.artifact = ArtifactKind::SharedObject, .bytes = "ELF"};
+  Scene scene;
+  scene.prebuilt = &prebuilt;
+  REQUIRE(evaluate(scene, TargetRegistry::of_process().find_or_name("scene-dsl").value()));
+  CHECK(std::find(scene.runner_calls.begin(), scene.runner_calls.end(), "construct") == scene.runner_calls.end());
+  CHECK(std::find(scene.runner_calls.begin(), scene.runner_calls.end(), "run") != scene.runner_calls.end());
 }
 
 TEST_CASE("a build ahead that reaches its limit ends the evaluation before the device is held",

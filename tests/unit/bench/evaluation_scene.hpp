@@ -125,6 +125,8 @@ struct Scene {
   std::optional<Error> judge_refuses;
   Admission admission{.distributions = {"own", "negate"}};
   std::string source = "code";
+  /// What the client built; null where the compiler does it.
+  const Prebuilt* prebuilt = nullptr;
   bool exclusive = false;
   /// How building ahead ends, and the limits that it had.
   BuildAhead ahead = BuildAhead::Done;
@@ -274,7 +276,8 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
                              .memory = world,
                              .compilers = compilers,
                              .now = std::chrono::steady_clock::now,
-                             .machine = "this machine"},
+                             .machine = "this machine",
+                             .prebuilt = scene.prebuilt},
                             {}, stop);
 }
 

@@ -118,8 +118,8 @@ TEST_CASE("a message that is not one says what is wrong", "[bench][protocol]") {
   CHECK(parse_error(R"({"type":"ping","id":-1})") ==
         "bad message: ping.id: expected a whole number that is not negative");
   CHECK(parse_error(R"({"type":"evaluate","id":1})") == "bad message: evaluate has no member request");
-  CHECK(parse_error(R"({"type":"evaluate","id":1,"request":{"candidate":{"target":"vulkan"}}})") ==
-        R"(bad message: evaluate.request: candidate.target: unknown name "vulkan")");
+  CHECK(parse_error(R"({"type":"evaluate","id":1,"request":{"candidate":{"target":"Vulkan!"}}})") ==
+        R"(bad message: evaluate.request: candidate.target: unknown name "Vulkan!")");
 }
 
 TEST_CASE("an older peer's message is completed with defaults", "[bench][protocol]") {

@@ -36,6 +36,12 @@ class NoBenchmarker final : public LocalBenchmarker {
     if (request.task.name == "large") record.outcome.message.assign(65u << 20, 'x');
     return record;
   }
+  Result<EvaluationRecord> evaluate_prebuilt(const EvaluationRequest&, const Prebuilt& prebuilt,
+                                             const ProgressCallback&, std::stop_token) override {
+    EvaluationRecord record;
+    record.outcome.message = prebuilt.bytes;
+    return record;
+  }
   Result<TaskDescription> describe(const TaskSource&, const EvaluationOptions&, std::stop_token) override {
     return TaskDescription{};
   }
@@ -103,6 +109,12 @@ json::value full_evaluate() {
   message.request.options.atol = 1e-3;
   message.request.options.shrink = {{"rows", 4}};
   message.request.options.baselines.kinds = {BaselineKind::Compile};
+  return parse_json(to_json(Message(message))).value();
+}
+
+json::value full_prebuilt() {
+  EvaluateMessage message{7, {}, Prebuilt{.key = "aa11", .bytes = "bytes of an artifact"}};
+  message.request.candidate = make_candidate(Target::Cpp, "// kernel\n");
   return parse_json(to_json(Message(message))).value();
 }
 
@@ -179,13 +191,53 @@ TEST_CASE("each member of an evaluate message may have a value of a wrong type, 
   }
 }
 
-TEST_CASE("an unknown target loses its message and no other", "[bench][worker]") {
+TEST_CASE("the artifact that a client built arrives byte for byte", "[bench][worker]") {
   Client client;
-  client.send_body(R"({"type":"evaluate","id":3,"request":{"candidate":{"target":"vulkan","source":""}}})");
+  client.send_body(json::serialize(full_prebuilt()));
+  const auto answer = client.receive();
+  REQUIRE(std::holds_alternative<RecordMessage>(answer));
+  CHECK(std::get<RecordMessage>(answer).record.outcome.message == "bytes of an artifact");
+}
+
+TEST_CASE("members of evaluate_prebuilt that are missing or of a wrong type cost that message at most",
+          "[bench][worker]") {
+  Client client;
+  const auto refusal_of = [&](const json::value& message) {
+    client.send_body(json::serialize(message));
+    const auto answer = client.receive();
+    REQUIRE(std::holds_alternative<ErrorMessage>(answer));
+    CHECK(std::get<ErrorMessage>(answer).id == 7U);
+    CHECK(std::get<ErrorMessage>(answer).error.code == ErrorCode::Protocol);
+    client.check_alive();
+    return std::get<ErrorMessage>(answer).error.message;
+  };
+  for (const char* name : {"artifact", "device"}) {
+    auto message = full_prebuilt();
+    message.at_pointer("/prebuilt").as_object().erase(name);
+    CHECK_THAT(refusal_of(message), Catch::Contains(std::string("has no member ") + name));
+  }
+  auto without = full_prebuilt();
+  without.as_object().erase("prebuilt");
+  CHECK_THAT(refusal_of(without), Catch::Contains("has no member prebuilt"));
+  for (const char* pointer : {"/prebuilt", "/prebuilt/artifact", "/prebuilt/device", "/prebuilt/key",
+                              "/prebuilt/report", "/prebuilt/refusal", "/prebuilt/bytes"}) {
+    for (const json::value& wrong : {json::value(7), json::value(json::array{1}), json::value("no base64!")}) {
+      if (std::string_view(pointer) == "/prebuilt/key" && wrong.is_string()) continue;
+      INFO(pointer << " is " << json::serialize(wrong));
+      auto message = full_prebuilt();
+      message.at_pointer(pointer) = wrong;
+      refusal_of(message);
+    }
+  }
+}
+
+TEST_CASE("a malformed target loses its message and no other", "[bench][worker]") {
+  Client client;
+  client.send_body(R"({"type":"evaluate","id":3,"request":{"candidate":{"target":"Vulkan!","source":""}}})");
   const auto answer = client.receive();
   REQUIRE(std::holds_alternative<ErrorMessage>(answer));
   CHECK(std::get<ErrorMessage>(answer).id == 3U);
-  CHECK_THAT(std::get<ErrorMessage>(answer).error.message, Catch::Contains(R"(unknown name "vulkan")"));
+  CHECK_THAT(std::get<ErrorMessage>(answer).error.message, Catch::Contains(R"(unknown name "Vulkan!")"));
   client.check_alive();
   for (const char* body : {"[]", "not JSON", "{\"type\":7,\"id\":9}", "{\"type\":\"telemetry\",\"id\":9}"}) {
     client.send_body(body);
