@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "support/errno_error.hpp"
+#include "support/fair_shared_mutex.hpp"
 #include "support/file_lock.hpp"
 #include "support/sleep.hpp"
 #include "support/try.hpp"
-#include "support/turns.hpp"
 #include "support/unique_fd.hpp"
 
 namespace kernelgen {

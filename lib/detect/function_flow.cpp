@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "detect/calls.hpp"
-#include "detect/carried.hpp"
+#include "detect/function_flow.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "detect/calls.hpp"
-#include "detect/carried.hpp"
+#include "detect/function_flow.hpp"
 #include "detect/structure.hpp"
 
 namespace kernelgen {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "detect/carried.hpp"
+#include "detect/function_flow.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

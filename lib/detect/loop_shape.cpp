@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "detect/calls.hpp"
-#include "detect/carried.hpp"
+#include "detect/function_flow.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

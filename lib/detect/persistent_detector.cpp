@@ -6,7 +6,7 @@
 
 #include "core/names.hpp"
 #include "detect/calls.hpp"
-#include "detect/carried.hpp"
+#include "detect/function_flow.hpp"
 #include "detect/structure.hpp"
 #include "support/json_text.hpp"
 #include "support/text.hpp"

@@ -2,7 +2,7 @@
 
 #include <kernelgen/flow/engine.hpp>
 
-#include "support/turns.hpp"
+#include "support/fair_shared_mutex.hpp"
 
 namespace kernelgen {
 inline namespace v0 {

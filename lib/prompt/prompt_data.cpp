@@ -9,7 +9,7 @@
 
 #include <kernelgen/prompt/reply_reader.hpp>
 
-#include "prompt/families.hpp"
+#include "prompt/knowledge_topics.hpp"
 #include "prompt/verdict_data.hpp"
 #include "support/text.hpp"
 #include "task/recurrence.hpp"

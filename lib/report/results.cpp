@@ -4,7 +4,7 @@
 
 #include <kernelgen/report/report.hpp>
 
-#include "report/run_rows.hpp"
+#include "report/cached_run_report.hpp"
 #include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"

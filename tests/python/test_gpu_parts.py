@@ -20,9 +20,9 @@ from kernelgen_judge.device_memory import GUARD, DeviceMemory, DevicePadding, Mi
 from kernelgen_judge.errors import TaskError
 from kernelgen_judge.gpu_check import Digest, _first_wrong
 from kernelgen_judge.gpu_quick import GpuQuickComparer
-from kernelgen_judge.gpu_stage import MemoryPlan, plan_memory
+from kernelgen_judge.gpu_call_preparer import MemoryPlan, plan_memory
 from kernelgen_judge.gpu_timing import WARM_UP_CALLS, GpuTimedReference
-from kernelgen_judge.stage import Expected
+from kernelgen_judge.call_preparer import Expected
 from kernelgen_judge.values import Flat, TensorSpec
 from support import DEVICE, SUPPORT, model, task_from
 

@@ -20,7 +20,7 @@ from .errors import TaskError, one_line
 from .exchange import REPORT_BYTES, Layout, Memory, Placed, Segment, as_signed, make_layout
 from .oracle import Oracle, OracleBudget, OracleUnavailable
 from .quick import QuickComparer
-from .stage import Expected, CallPreparer
+from .call_preparer import Expected, CallPreparer
 from .task import Task
 from .values import Flat
 from .weights import SETS, Weights

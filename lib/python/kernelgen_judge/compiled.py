@@ -20,7 +20,7 @@ from .compare import Expected
 from .device import GpuDevice
 from .errors import describe_exception, one_line
 from .module_state import state_tensors
-from .stage import CallPreparer
+from .call_preparer import CallPreparer
 from .task import Task
 from .timing import TimedReference
 from .values import Flat

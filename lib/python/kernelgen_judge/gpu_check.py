@@ -19,9 +19,9 @@ from .device_memory import read_flags
 from .errors import is_out_of_memory
 from .exchange import Layout, Placed, Segment
 from .gpu_quick import GpuQuickComparer
-from .gpu_stage import GpuCallPreparer
+from .gpu_call_preparer import GpuCallPreparer
 from .gpu_weights import GpuWeights
-from .stage import Expected
+from .call_preparer import Expected
 
 _HASH_ROW = 4096
 _HASH_ROWS = 4096

@@ -19,7 +19,7 @@ from kernelgen_common import dtypes
 
 from .compare import OutputError, Tolerance, _row_shape, default_tolerance
 from .device_memory import differs
-from .stage import Expected
+from .call_preparer import Expected
 
 CHUNK = 1 << 26
 _HALF = (torch.float16, torch.bfloat16)

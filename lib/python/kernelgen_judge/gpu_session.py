@@ -12,9 +12,9 @@ from .device_memory import DeviceMemory, PaddingPattern
 from .errors import OUT_OF_MEMORY, TaskError, gib
 from .exchange import Layout, Memory
 from .gpu_check import GpuChecker
-from .gpu_stage import GpuCallPreparer, plan_memory
+from .gpu_call_preparer import GpuCallPreparer, plan_memory
 from .gpu_weights import GpuWeights
-from .stage import CallPreparer
+from .call_preparer import CallPreparer
 from .task import CallInputs, Task
 from .weights import Weights
 

@@ -20,7 +20,7 @@ from .device import Device, GpuDevice, open_device
 from .device_memory import GUARD
 from .exchange import Layout, Memory, contiguous_spec, make_layout, native_job, python_job
 from .gpu_session import GpuArena
-from .stage import CallPreparer, secret_seed
+from .call_preparer import CallPreparer, secret_seed
 from .state_match import StateMatcher
 from .task import CallInputs, Task, TaskSource, load_task
 from .timing import CacheFlusher, TimedReference, sample, use_threads

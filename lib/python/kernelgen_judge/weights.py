@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .exchange import Layout, Memory, Placed, Segment, make_layout, same_bytes
-from .stage import secret_seed
+from .call_preparer import secret_seed
 from .task import Reference, Task
 from .timing import CacheFlusher, TimedReference
 from .values import assign

@@ -13,7 +13,7 @@ from .device_memory import DeviceMemory, DevicePadding, Mirror
 from .errors import OUT_OF_MEMORY, TaskError, gib
 from .exchange import Layout, Segment
 from .gpu_timing import GpuTimedReference, ReferenceGraph
-from .stage import POOL_SETS, InputSet, CallPreparer, PreparedCall, _Changes
+from .call_preparer import POOL_SETS, InputSet, CallPreparer, PreparedCall, _Changes
 from .task import Task
 from .device_probe import PROBE_BYTES
 from .timing import TimedReference

@@ -1,4 +1,4 @@
-#include "support/turns.hpp"
+#include "support/fair_shared_mutex.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "report/run_rows.hpp"
+#include "report/cached_run_report.hpp"
 
 #include <boost/json.hpp>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "prompt/families.hpp"
+#include "prompt/knowledge_topics.hpp"
 
 #include <algorithm>
 #include <array>
