@@ -89,6 +89,21 @@ TEST_CASE("a module that the client made builds ahead by its own text, not by th
   CHECK(record->outcome.to_class() == "timeout:build");
 }
 
+TEST_CASE("what different modules of one source build is kept apart", "[bench][evaluation][build]") {
+  const auto key_of = [](const Prebuilt* prebuilt) {
+    Scene scene;
+    scene.source = k_extension;
+    scene.prebuilt = prebuilt;
+    REQUIRE(evaluate(scene, Target::Torch));
+    return scene.built.value().first;
+  };
+  const Prebuilt one{.artifact = ArtifactKind::PythonModule, .bytes = std::string(k_extension) + "  # 1"};
+  const Prebuilt two{.artifact = ArtifactKind::PythonModule, .bytes = std::string(k_extension) + "  # 2"};
+  CHECK(key_of(&one) == key_of(&one));
+  CHECK(key_of(&one) != key_of(&two));
+  CHECK(key_of(&one) != key_of(nullptr));
+}
+
 TEST_CASE("the form of what the client built decides about the runner, not the target's name",
           "[bench][evaluation][build]") {
   const Prebuilt prebuilt{.artifact = ArtifactKind::SharedObject, .bytes = "ELF"};
