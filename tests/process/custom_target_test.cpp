@@ -11,6 +11,10 @@
 #include <kernelgen/bench/local_judge.hpp>
 #include <kernelgen/bench/spool.hpp>
 #include <kernelgen/compile/local_compiler.hpp>
+#include <kernelgen/detect/persistent_detector.hpp>
+#include <kernelgen/flow/repair_loop.hpp>
+#include <kernelgen/llm/scripted_client.hpp>
+#include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/task/task_source.hpp>
 
 #include "core/target_registry.hpp"
@@ -77,7 +81,10 @@ std::string kernel_of(const std::string& expression) {
 }
 
 Target expression_target() {
-  static const auto target = register_target({.name = "expr", .file_extension = ".expr"}).value();
+  static const auto target = register_target({.name = "expr",
+                                              .file_extension = ".expr",
+                                              .prompt_text = "Write one C expression of the element `float x`."})
+                                 .value();
   return target;
 }
 
@@ -136,6 +143,22 @@ TEST_CASE("a correct kernel of a custom target is correct, with all steps of a v
 
 TEST_CASE("a wrong kernel of a custom target is wrong", "[custom_target]") {
   CHECK(record_of(judge(), request_for(expression_target(), "x")).outcome.to_class() == "accuracy:mismatch");
+}
+
+TEST_CASE("a kernel of a custom target is repaired by a model, with verdicts of the worker", "[custom_target]") {
+  const auto& prompts_dir = installation_at(KERNELGEN_BINARY_DIR).value().prompts_dir;
+  const auto prompts = make_prompt_builder({.directory = prompts_dir}).value();
+  const auto detector = make_persistent_detector();
+  ScriptedLLMClient model({ScriptedLLMClient::reply("```expr\nx > 1 ? x : 0\n```"),
+                           ScriptedLLMClient::reply("```expr\nx < 0 ? 0 : x\n```")});
+  const auto request = request_for(expression_target(), "y");
+  RepairLoop loop({model, *prompts, judge(), *detector}, {.max_attempts = 3});
+  const auto outcome =
+      loop.run({.task = request.task, .candidate = request.candidate, .evaluation = request.options}, {}, {});
+  if (outcome.error) FAIL(outcome.error->to_line());
+  CHECK(outcome.history.at("start").record.value().outcome.kind == OutcomeKind::Compile);
+  CHECK(outcome.history.at("start/repair1").record.value().outcome.kind == OutcomeKind::Accuracy);
+  CHECK(outcome.best == "start/repair2");
 }
 
 TEST_CASE("a source that a custom compiler refuses has its outcome and its report", "[custom_target]") {
