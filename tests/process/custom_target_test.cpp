@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -210,6 +211,30 @@ TEST_CASE("a Python target needs no compiler, and its module is judged like any 
   CHECK(record_of(judge(), request).outcome.correct());
   request.candidate = make_candidate(target, module_of("x"));
   CHECK(record_of(judge(), request).outcome.kind == OutcomeKind::Accuracy);
+}
+
+TEST_CASE("a custom target for GPUs is judged on a GPU, and nowhere else", "[custom_target]") {
+  // Kernels of the fake device are host code.
+  const auto target = register_target({.name = "gpu-expr", .device = TargetDevice::Gpu}).value();
+  const char* python = std::getenv("KGEN_PYTHON");
+  const auto judge_with_gpu =
+      make_worker_benchmarker({.installation = installation_at(KERNELGEN_BINARY_DIR).value(),
+                               .launch_prefix = {"env", "LD_LIBRARY_PATH=" KERNELGEN_FAKE_CUDA},
+                               .python = python == nullptr ? "python3" : python,
+                               .cache_dir = k_cache.string(),
+                               .compilers = {std::make_shared<ScriptedCompiler>(target, kernel_of)}})
+          .value();
+  auto request = request_for(target, "x < 0 ? 0 : x");
+  request.task.text.replace(request.task.text.find("columns = 7168"), 14, "columns = 64");
+  const auto record = record_of(*judge_with_gpu, request);
+  CHECK(record.outcome.correct());
+  CHECK_FALSE(record.environment.device_uuid.empty());
+  request.candidate = make_candidate(target, "x");
+  CHECK(record_of(*judge_with_gpu, request).outcome.to_class() == "accuracy:mismatch");
+  request.options.device = "cpu";
+  const auto refused = judge_with_gpu->evaluate(request, {}, {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "gpu-expr kernels need a GPU, not the cpu");
 }
 
 TEST_CASE("a worker answers Unsupported for a target that comes without an artifact", "[custom_target]") {
