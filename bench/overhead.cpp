@@ -15,7 +15,7 @@
 #include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
-#include <kernelgen/bench/statistics.hpp>
+#include "bench/statistics.hpp"
 #include <kernelgen/exec/process.hpp>
 #include <kernelgen/task/task_source.hpp>
 
