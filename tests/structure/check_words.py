@@ -18,15 +18,22 @@ import tree
 
 # Retired name -> its successor.
 RETIRED = {
-    "BuildPlace": "BuildCache", "Elsewhere": "PreferOther, RequireOther", "Ended": "EarlyVerdict",
-    "FileLook": "FileStatus", "GpuReading": "GpuInventory", "HoldFile": "RecordingLock", "HoldSigpipe": "SigpipeBlocker",
-    "OutputReading": "OutputAnalysis", "Seen": "OpSummary", "Standing": "RoundState", "Stretch": "ByteRange",
-    "Useless": "ExhaustedDevices", "WorkReading": "Workload", "alone": "exclusive", "also": "aliases",
-    "at_hand": "active_count", "bar": "quarantine", "beside": "shared", "bring": "restore",
-    "die_as_told": "record_reported_crash", "do_it": "run_with_retry", "excuse": "reattribute_to_machine",
-    "follow_line": "advance_repair_chain", "had_company": "overlapped", "has_company": "left_processes",
-    "in_total": "total_ns", "late_turns": "delayed_probes", "owed": "reference_pending", "park": "defer",
-    "pretended.py": "compile_only_gpu.py", "read_work": "classify_workload", "rescues": "escalations",
+    "BeforeAdvice": "BeforeNextPrompt", "BoundSide": "Comparison", "BuildPlace": "BuildCache",
+    "DeviceQueue": "DeviceLoad", "Elsewhere": "PreferOther, RequireOther", "Ended": "EarlyVerdict",
+    "FileLook": "FileStatus", "GpuReading": "GpuInventory", "GpuSituation": "GpuEnvironment",
+    "Handover": "BlockingQueue", "HoldFile": "RecordingLock", "HoldSigpipe": "SigpipeBlocker",
+    "JudgeNeed": "JudgeState", "LastJudgement": "ComparisonMemo", "NotReached": "BelowTarget",
+    "OutputReading": "OutputAnalysis", "ReferenceTurn": "ReferenceOrder", "RunRow": "CachedRunReport",
+    "Seen": "OpSummary", "SpoolPresence": "SpoolHeartbeat", "StageRequest": "CallRequest",
+    "StagedCase": "PreparedCall", "Stager": "CallPreparer", "Standing": "RoundState", "Stretch": "ByteRange",
+    "Turns": "FairSharedMutex", "Useless": "ExhaustedDevices", "WorkReading": "Workload", "alone": "exclusive",
+    "also": "aliases", "at_hand": "active_count", "bar": "quarantine", "beside": "shared", "bring": "restore",
+    "compare_again": "output_digest", "die_as_told": "record_reported_crash", "do_it": "run_with_retry",
+    "excuse": "reattribute_to_machine", "follow_line": "advance_repair_chain", "had_company": "overlapped",
+    "has_company": "left_processes", "in_total": "total_ns", "late_ns": "off_stream_ns",
+    "late_turns": "delayed_probes", "mid_message": "has_partial_message", "others_bytes": "foreign_bytes",
+    "owed": "reference_pending", "park": "defer", "pretended.py": "compile_only_gpu.py",
+    "read_work": "classify_workload", "rescues": "escalations", "stop_at_score": "stop_score",
     "take_up": "resume_open_actions", "waking_ns": "wakeup_latency_ns",
 }
 RETIRED_NAME = re.compile(r"(?<![\w.-])(?:(" + "|".join(map(re.escape, RETIRED)) + r")|doubt_\w+)(?![\w-])")
