@@ -15,9 +15,9 @@
 #include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
-#include "bench/statistics.hpp"
 #include <kernelgen/exec/process.hpp>
 #include <kernelgen/task/task_source.hpp>
+#include "bench/statistics.hpp"
 
 namespace {
 

@@ -1,6 +1,4 @@
-// A target of your own: a language of one expression, which a compiler of your own turns into a kernel.
-//
-//   09_custom_target TASK.py
+// A target of your own: a language of one expression, and its compiler.     09_custom_target TASK.py
 
 #include <iostream>
 

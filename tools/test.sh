@@ -100,7 +100,7 @@ sanitizer_tests() {
   # Whole evaluations load the runners' library into a Python that has no sanitizer; they run in the ordinary build.
   # So do the tests that compile: kgen-sandbox with a sanitizer in it does not become a compiler.
   tests "tests: address and undefined-behaviour sanitizers" build-asan-ubsan -R '^(unit|process)\.' \
-    -E '^process\.(spool|compile|cuda\.nvcc|hip\..*)$'
+    -E '^process\.(spool|custom_target|compile|cuda\.nvcc|hip\..*)$'
 }
 
 finish() {

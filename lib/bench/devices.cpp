@@ -6,6 +6,7 @@
 #include <list>
 #include <mutex>
 
+#include <kernelgen/compile/local_compiler.hpp>
 #include <kernelgen/device/cpu.hpp>
 
 #include "bench/device_gate.hpp"
@@ -25,17 +26,14 @@ class LocalDevices final : public Devices {
  public:
   LocalDevices(const WorkerOptions& options, std::map<std::string, std::string> runner_environment,
                ProcessRunner& processes)
-      : options_(options),
-        runner_environment_(std::move(runner_environment)),
-        processes_(processes),
-        store_(artifact_store(options)) {}
+      : options_(options), runner_environment_(std::move(runner_environment)), processes_(processes) {}
 
   Result<void> start() {
     KERNELGEN_TRY(auto facts, read_cpu_facts());
     cpu_.line = facts.to_line();
     cpu_.gate = make_device_gate(options_.device_lock);
     cpu_.runners = make_runner_pool(runner_options(std::nullopt));
-    KERNELGEN_TRY(cpu_.compiler, make_compiler(Target::Cpp, {}));
+    KERNELGEN_TRY(cpu_.compiler, make_compiler({}));
     return {};
   }
 
@@ -136,7 +134,7 @@ class LocalDevices final : public Devices {
                     measure_gpu_bandwidth(gpu.facts, probe_options(), processes_, std::move(stop)));
     }
     device.runners = make_runner_pool(runner_options(gpu.facts));
-    KERNELGEN_TRY(device.compiler, make_compiler(Target::Cuda, gpu.facts));
+    KERNELGEN_TRY(device.compiler, make_compiler(gpu.facts));
     gpu.ready = true;
     return {};
   }
@@ -163,44 +161,23 @@ class LocalDevices final : public Devices {
             .gpu = std::move(gpu)};
   }
 
-  /// Makes a caching compiler. Compiler and cache share one store: the cache returns the files that the compiler
-  /// publishes.
-  Result<std::unique_ptr<KernelCompiler>> make_compiler(Target target, const std::optional<GpuFacts>& gpu) const {
+  /// Makes the compiler of a device: of native candidates, and of Python ones, which it only stores.
+  Result<std::unique_ptr<KernelCompiler>> make_compiler(const std::optional<GpuFacts>& gpu) const {
     Compilers compilers;
-    KERNELGEN_TRY(auto native, make_native_compiler(target, gpu));
-    KERNELGEN_TRY(auto cached, make_caching_compiler(std::move(native), {.directory = store_}));
-    compilers.push_back(std::move(cached));
-    compilers.push_back(make_python_publisher(store_));
+    KERNELGEN_TRY(auto native, make_local_compiler({.installation = options_.installation,
+                                                    .cache_dir = options_.cache_dir,
+                                                    .gpu = gpu,
+                                                    .environment = options_.environment,
+                                                    .compiler = options_.compiler},
+                                                   processes_));
+    compilers.push_back(std::move(native));
+    compilers.push_back(make_python_publisher(artifact_store(options_)));
     return make_compiler_table(std::move(compilers));
-  }
-
-  [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_native_compiler(Target target,
-                                                                             const std::optional<GpuFacts>& gpu) const {
-    CppCompilerOptions cpp{.compiler = options_.compiler,
-                           .abi_dir = options_.installation.abi_dir.string(),
-                           .output_dir = store_,
-                           .sandbox = options_.installation.sandbox.string(),
-                           .environment = options_.environment};
-    if (!gpu) return make_cpp_compiler(std::move(cpp), processes_);
-    // On the fake device of the tests, kernels are host code.
-    if (gpu->vendor == "fake") {
-      cpp.target = target;
-      cpp.flags.insert(cpp.flags.end(), {"-x", "c++"});
-      return make_cpp_compiler(std::move(cpp), processes_);
-    }
-    return make_nvcc_compiler({.architecture = gpu->architecture,
-                               .driver_version = gpu->driver_version,
-                               .abi_dir = std::move(cpp.abi_dir),
-                               .output_dir = store_,
-                               .sandbox = std::move(cpp.sandbox),
-                               .environment = options_.environment},
-                              processes_);
   }
 
   const WorkerOptions options_;
   const std::map<std::string, std::string> runner_environment_;
   ProcessRunner& processes_;
-  const std::string store_;
   Device cpu_;
   std::mutex mutex_;
   GpuCatalog catalog_;

@@ -10,17 +10,23 @@ namespace {
 
 Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions& options, const std::string& store,
                                                       ProcessRunner& runner) {
-  const auto abi_dir = options.installation.abi_dir.string();
-  const auto sandbox = options.installation.sandbox.string();
-  if (!options.gpu) {
-    return make_cpp_compiler(
-        {.abi_dir = abi_dir, .output_dir = store, .sandbox = sandbox, .environment = options.environment}, runner);
+  CppCompilerOptions cpp{.compiler = options.compiler,
+                         .abi_dir = options.installation.abi_dir.string(),
+                         .output_dir = store,
+                         .sandbox = options.installation.sandbox.string(),
+                         .environment = options.environment};
+  if (!options.gpu) return make_cpp_compiler(std::move(cpp), runner);
+  // On the fake device of the tests, kernels are host code.
+  if (options.gpu->vendor == "fake") {
+    cpp.target = Target::Cuda;
+    cpp.flags.insert(cpp.flags.end(), {"-x", "c++"});
+    return make_cpp_compiler(std::move(cpp), runner);
   }
   return make_nvcc_compiler({.architecture = options.gpu->architecture,
                              .driver_version = options.gpu->driver_version,
-                             .abi_dir = abi_dir,
+                             .abi_dir = std::move(cpp.abi_dir),
                              .output_dir = store,
-                             .sandbox = sandbox,
+                             .sandbox = std::move(cpp.sandbox),
                              .environment = options.environment},
                             runner);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -33,6 +34,11 @@ inline namespace v0 {
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text, char separator);
 /// Lines without their ends; the last one may lack its end.
 [[nodiscard]] std::vector<std::string_view> split_lines(std::string_view text);
+/// The results are views of the text, so the text must not be a temporary.
+template <std::same_as<std::string> Text>
+void split(Text&& text, char separator) = delete;
+template <std::same_as<std::string> Text>
+void split_lines(Text&& text) = delete;
 
 /// Replaces everything outside [A-Za-z0-9_.\[\]-] by %XX.
 [[nodiscard]] std::string percent_encode(std::string_view text);

@@ -107,7 +107,8 @@ TEST_CASE("two runs of different tasks share a results directory at once", "[pro
   REQUIRE(runs->size() == 2);
   for (const auto& run : *runs) CHECK(run.status == RunStatus::Success);
   // The one that ended last reported both.
-  const auto rows = split_lines(read_file(results.path() / "summary.csv").value());
+  const auto table = read_file(results.path() / "summary.csv").value();
+  const auto rows = split_lines(table);
   CHECK(rows.size() == 3);
 }
 
@@ -143,7 +144,8 @@ TEST_CASE("many runs that end at the same time are all in the reports", "[proces
   for (auto& search : searches) REQUIRE(search->first_words() == "ready\n");
   for (auto& search : searches) search->begin();
   for (auto& search : searches) CHECK(search->wait() == 0);
-  const auto rows = split_lines(read_file(results.path() / "summary.csv").value());
+  const auto table = read_file(results.path() / "summary.csv").value();
+  const auto rows = split_lines(table);
   CHECK(rows.size() == k_runs + 1);
   for (const auto row : rows) CHECK(row.find("damaged") == row.npos);
 }

@@ -422,7 +422,7 @@ TEST_CASE("a compilation that hangs ends at its limit, and others are judged mea
   // A compiler that never ends for sources with this word.
   const std::filesystem::path folder = std::filesystem::path(KERNELGEN_BINARY_DIR) / "hanging-compiler" / "bin";
   std::filesystem::create_directories(folder);
-  std::ofstream(folder / "c++") << "#!/bin/sh\ngrep -qs HANGS candidate.cpp && while :; do :; done\n"
+  std::ofstream(folder / "c++") << "#!/bin/sh\ngrep -qs HANGS candidate.cpp && while :; do sleep 1; done\n"
                                    "exec /usr/bin/c++ \"$@\"\n";
   std::filesystem::permissions(folder / "c++", std::filesystem::perms::owner_all);
   const auto own =

@@ -28,6 +28,8 @@ struct LocalCompilerOptions {
   std::optional<GpuFacts> gpu{};
   /// The same as CppCompilerOptions::environment.
   std::optional<std::map<std::string, std::string>> environment{};
+  /// The same as CppCompilerOptions::compiler.
+  std::string compiler = "c++";
 };
 
 /// Makes a compiler that works in a sandbox and keeps what it built. MissingTool without the compiler that it needs.

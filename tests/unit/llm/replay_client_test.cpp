@@ -182,7 +182,8 @@ TEST_CASE("what was recorded is what is replayed", "[llm][recording_client]") {
   CHECK(replayed.usage == reply.usage);
   CHECK(replayed.model == reply.model);
   CHECK(replayed.latency == reply.latency);
-  CHECK(split_lines(scratch.text()).size() == 1);
+  const auto recorded = scratch.text();
+  CHECK(split_lines(recorded).size() == 1);
   CHECK(scratch.text().rfind(R"({"schema":1,"id":"seed1","fingerprint":"f00","reply":{"text":)", 0) == 0);
 }
 
