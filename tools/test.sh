@@ -52,8 +52,8 @@ run_ctest() {
   local build=$1 log=$2 status=0
   shift 2
   set -- --output-on-failure --timeout "$hung" "$@"
-  # Many tests wait for processes that they started, so one more runs than there are processors.
-  ctest --test-dir "$build" --no-tests=error -j "$((workers + 1))" -LE "timing|serial|$left_out" "$@" | tee "$log" |
+  # Many tests wait for processes that they started, so more run than there are processors.
+  ctest --test-dir "$build" --no-tests=error -j "$((workers * 2))" -LE "timing|serial|$left_out" "$@" | tee "$log" |
     hide_passed || status=1
   cp "$build/Testing/Temporary/LastTest.log" "$log.full"
   ctest --test-dir "$build" --no-tests=ignore -j 1 -L 'timing|serial' -LE "$left_out" "$@" | tee -a "$log" |

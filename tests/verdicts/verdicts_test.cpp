@@ -298,7 +298,7 @@ TEST_CASE("rejected: a build that hangs, at its own limit", "[verdicts][build]")
 TEST_CASE("accepted: packed weights drawn in the same order", "[verdicts][timed]") {
   check_accepted("linear", "packed_weights.py");
 }
-TEST_CASE("accepted: torch.compile, and other processes that end with the first call", "[verdicts][build]") {
+TEST_CASE("accepted: torch.compile, and other processes that end with the first call", "[verdicts][torch_compile]") {
   for (const auto* candidate : {"compiled.py", "compiled_linear.py", "starts_processes_at_first.py"}) {
     const std::string name = candidate;
     auto request = untimed(request_for(name == "compiled_linear.py" ? "linear" : "relu", name));
