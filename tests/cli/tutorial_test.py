@@ -41,7 +41,9 @@ class Tutorial(unittest.TestCase):
         self.assertEqual(taken, re.findall(r"^ \d:\d\d +\d+/\d+  (seed\S*)", shown[2], re.M))
         self.assertEqual([attempt["class"] for attempt in run["attempts"]],
                          ["compile:undeclared_identifier", "correct", "analyzed", "correct"])
-        self.assertEqual(run["best"], "seed1/optimize")
+        # Which of the two is faster is up to the machine.
+        correct = [attempt for attempt in run["attempts"] if attempt["class"] == "correct"]
+        self.assertEqual(run["best"], max(correct, key=lambda attempt: attempt["score"])["id"])
 
 
 if __name__ == "__main__":
