@@ -86,7 +86,7 @@ class GpuTest(unittest.TestCase):
         self.assertGreaterEqual(call.host_ns, 0)
         self.gpu.begin_call()
         DRIVER.kgen_fake_cuda_delay(ctypes.c_int64(3_000_000))
-        self.assertGreater(self.gpu.end_call().off_stream_ns, 1_000_000)
+        self.assertGreaterEqual(self.gpu.end_call().off_stream_ns, 3_000_000)
         self.assertIsNone(self.gpu.clocks())
 
     def test_a_device_fault_has_number_and_words(self) -> None:

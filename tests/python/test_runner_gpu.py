@@ -39,11 +39,13 @@ class GpuRunnerTest(TrialCase):
         trial = self.ready(HONEST)
         answer, outcome = trial.call()
         self.assertEqual((answer.status, outcome["kind"]), (protocol.OK, "correct"), answer.text)
-        side, off_stream, third, device_ns = answer.arguments
+        side, _, third, device_ns = answer.arguments
         self.assertEqual((third, answer.data), (0, b""))
-        self.assertLess(off_stream, 10_000_000)
         self.assertGreater(device_ns, 1000)
-        self.assertLess(device_ns, answer.end_ns - answer.start_ns + 1_000_000)
+        # The least of several calls, because others may run for milliseconds between two readings of a clock.
+        calls = [answer, *(trial.call()[0] for _ in range(9))]
+        self.assertLess(min(call.arguments[1] for call in calls), 10_000_000)
+        self.assertLess(min(call.arguments[3] - (call.end_ns - call.start_ns) for call in calls), 1_000_000)
 
     def test_buffers_are_restored_and_random_numbers_repeat(self) -> None:
         batchnorm = TASK.replace("nn.Linear(n, n)", "nn.BatchNorm1d(n)")
@@ -66,7 +68,7 @@ class GpuRunnerTest(TrialCase):
         forward = f"driver.kgen_fake_cuda_delay(ctypes.c_int64(20_000_000)); return {RIGHT}"
         answer = self.first_call(model(forward, before=DRIVER))
         self.assertEqual(answer.status, protocol.OK, answer.text)
-        self.assertGreater(answer.arguments[1], 10_000_000)
+        self.assertGreaterEqual(answer.arguments[1], 20_000_000)
 
     def test_a_device_fault_in_a_call(self) -> None:
         answer = self.first_call(model(f"driver.kgen_fake_cuda_fault({ILLEGAL_ADDRESS}); return {RIGHT}", before=DRIVER))

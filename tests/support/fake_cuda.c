@@ -3,7 +3,8 @@
  *
  *   kgen_fake_cuda               its presence marks the driver as fake for gpu.h
  *   kgen_fake_cuda_fault(code)   breaks the device: every call that waits for it returns code
- *   kgen_fake_cuda_delay(ns)     makes the next work outside the stream end this much later
+ *   kgen_fake_cuda_delay(ns)     makes the next wait for the device last at least this long, as work beside the stream
+ * does
  *
  * In the environment:
  *
@@ -61,7 +62,7 @@ struct event {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int fault;
-static int64_t late_until_ns;
+static int64_t late_ns;
 static uint64_t allocated;
 static struct graph* capturing;
 
@@ -97,7 +98,7 @@ static uint64_t free_bytes(void) {
 }
 
 API void kgen_fake_cuda_fault(int code) { fault = code; }
-API void kgen_fake_cuda_delay(int64_t nanoseconds) { late_until_ns = now_ns() + nanoseconds; }
+API void kgen_fake_cuda_delay(int64_t nanoseconds) { late_ns = nanoseconds; }
 
 static void perform(const struct operation* operation) {
   if (operation->function != NULL) {
@@ -229,8 +230,10 @@ API int cuCtxSetCurrent(void* given) { return given == &context ? 0 : k_invalid_
 API int cuCtxResetPersistingL2Cache(void) { return 0; }
 
 API int cuCtxSynchronize(void) {
-  const int64_t others_until_ns = now_ns() + (int64_t)value_for_device("KGEN_FAKE_CUDA_BUSY_US", used_device) * 1000;
-  while (now_ns() < late_until_ns || now_ns() < others_until_ns) {
+  const int64_t others_ns = (int64_t)value_for_device("KGEN_FAKE_CUDA_BUSY_US", used_device) * 1000;
+  const int64_t until_ns = now_ns() + (late_ns > others_ns ? late_ns : others_ns);
+  late_ns = 0;
+  while (now_ns() < until_ns) {
   }
   return fault;
 }

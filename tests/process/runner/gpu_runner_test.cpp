@@ -1,8 +1,11 @@
 /// The native runner with the driver of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "apps/runner/gpu/gpu.h"
 #include "driver.hpp"
@@ -77,7 +80,8 @@ TEST_CASE("a candidate works on device memory, and the device's clock is told", 
   const DeviceArena arena;
   Runner runner(on_device());
   make_ready(runner, arena, "correct");
-  for (const std::uint64_t flags : {0, 1}) {
+  std::int64_t least_difference_ns = std::numeric_limits<std::int64_t>::max();
+  for (const std::uint64_t flags : {0, 1, 0, 1, 0, 1}) {
     std::memset(arena.y(), 0xFF, k_count * sizeof(float));
     const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, flags});
     REQUIRE(ran);
@@ -85,8 +89,11 @@ TEST_CASE("a candidate works on device memory, and the device's clock is told", 
     REQUIRE(ran->status == KGEN_STATUS_OK);
     CHECK(arena.holds_answer());
     CHECK(ran->arg[3] > 0);
-    CHECK(static_cast<std::int64_t>(ran->arg[3]) <= ran->end_ns - ran->start_ns + 1'000'000);
+    least_difference_ns =
+        std::min(least_difference_ns, static_cast<std::int64_t>(ran->arg[3]) - (ran->end_ns - ran->start_ns));
   }
+  // The least of several, because others may run for milliseconds between two readings of a clock.
+  CHECK(least_difference_ns <= 1'000'000);
   CHECK(runner.ask(KGEN_OP_DESTROY, {1})->status == KGEN_STATUS_OK);
 }
 
@@ -122,7 +129,7 @@ TEST_CASE("work beside the stream is told", "[gpu][runner]") {
   const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, 0});
   REQUIRE(ran);
   REQUIRE(ran->status == KGEN_STATUS_OK);
-  CHECK(ran->arg[1] > 3'000'000);
+  CHECK(ran->arg[1] >= 5'000'000);
 }
 
 TEST_CASE("a candidate that fails while it is captured can still be called", "[gpu][runner]") {

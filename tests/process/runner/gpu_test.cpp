@@ -3,9 +3,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,6 +17,10 @@
 #include "support/catch.hpp"
 
 namespace {
+
+// Others may run for milliseconds between two readings of a clock, so the least of several differences is looked at.
+constexpr int k_tries = 10;
+constexpr auto k_far = std::numeric_limits<std::int64_t>::max();
 
 struct Close {
   void operator()(kgen_gpu* gpu) const { kgen_gpu_close(gpu); }
@@ -105,16 +112,20 @@ TEST_CASE("more memory than there is gets a reason", "[gpu]") {
 TEST_CASE("a call is timed, and work that is not done by then is seen", "[gpu]") {
   const Gpu gpu = open_gpu();
   kgen_gpu_call call{};
-  REQUIRE(kgen_gpu_begin_call(gpu.get(), nullptr) == 0);
-  usleep(2000);
-  REQUIRE(kgen_gpu_end_call(gpu.get(), nullptr, &call) == 0);
-  CHECK(call.device_ns >= 1'900'000);
-  CHECK(call.host_ns >= 1'900'000);
-  CHECK(call.off_stream_ns < 1'000'000);
+  std::int64_t least_off_stream_ns = k_far;
+  for (int i = 0; i < k_tries; ++i) {
+    REQUIRE(kgen_gpu_begin_call(gpu.get(), nullptr) == 0);
+    usleep(2000);
+    REQUIRE(kgen_gpu_end_call(gpu.get(), nullptr, &call) == 0);
+    CHECK(call.device_ns >= 1'900'000);
+    CHECK(call.host_ns >= 1'900'000);
+    least_off_stream_ns = std::min(least_off_stream_ns, call.off_stream_ns);
+  }
+  CHECK(least_off_stream_ns < 1'000'000);
   REQUIRE(kgen_gpu_begin_call(gpu.get(), nullptr) == 0);
   fake<void (*)(std::int64_t)>("kgen_fake_cuda_delay")(3'000'000);
   REQUIRE(kgen_gpu_end_call(gpu.get(), nullptr, &call) == 0);
-  CHECK(call.off_stream_ns > 2'000'000);
+  CHECK(call.off_stream_ns >= 3'000'000);
 }
 
 TEST_CASE("what is captured runs when it is replayed", "[gpu]") {
@@ -142,12 +153,16 @@ TEST_CASE("a graph's own marks save no more than a launch takes", "[gpu]") {
   REQUIRE(kgen_gpu_begin_capture(gpu.get(), stream) == 0);
   REQUIRE(kgen_gpu_end_capture(gpu.get(), stream, &graph) == 0);
   // Between the start of the clock and the first mark.
-  REQUIRE(kgen_gpu_begin_replay(gpu.get(), stream) == 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(3));
-  REQUIRE(kgen_gpu_replay(gpu.get(), graph, stream) == 0);
-  REQUIRE(kgen_gpu_end_call(gpu.get(), stream, &call) == 0);
-  CHECK(call.device_ns >= 2'990'000);
-  CHECK(call.device_ns - call.host_ns < 1'000'000);
+  std::int64_t least_difference_ns = k_far;
+  for (int i = 0; i < k_tries; ++i) {
+    REQUIRE(kgen_gpu_begin_replay(gpu.get(), stream) == 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    REQUIRE(kgen_gpu_replay(gpu.get(), graph, stream) == 0);
+    REQUIRE(kgen_gpu_end_call(gpu.get(), stream, &call) == 0);
+    CHECK(call.device_ns >= 2'990'000);
+    least_difference_ns = std::min(least_difference_ns, call.device_ns - call.host_ns);
+  }
+  CHECK(least_difference_ns < 1'000'000);
   kgen_gpu_free_graph(gpu.get(), graph);
 }
 
