@@ -40,7 +40,7 @@ class CsvTest(unittest.TestCase):
         self.write("relu/again", events(3, ""))
         self.write("gru", events(1, "all samples are done"))
         done = subprocess.run([str(KGEN), "report", str(self.results)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True, timeout=60)
+                              text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def write(self, name, lines):

@@ -35,7 +35,7 @@ class KgenTest(unittest.TestCase):
     def run_kgen(self, *arguments, environment=None, **options):
         return subprocess.run([str(KGEN), *map(str, arguments)], stdin=subprocess.DEVNULL,
                               stdout=options.pop("stdout", subprocess.PIPE), stderr=subprocess.PIPE, text=True,
-                              timeout=60, cwd=self.path, **options,
+                              timeout=300, cwd=self.path, **options,
                               env={"PATH": os.environ["PATH"], "HOME": str(self.path), **(environment or {})})
 
     def check_error(self, code, text, *arguments, **options):
@@ -187,25 +187,25 @@ class KgenTest(unittest.TestCase):
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={"PATH": os.environ["PATH"], "HOME": str(self.path)})
         try:
-            deadline = time.monotonic() + 20
+            deadline = time.monotonic() + 300
             workers = []
             while not workers and time.monotonic() < deadline:
                 workers = json.loads(self.run_kgen("worker", "--status", spool, "--json").stdout)["workers"]
             self.assertEqual([(one["pid"], one["jobs"]) for one in workers], [(process.pid, 3)])
         finally:
             process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=20)
+            process.communicate(timeout=300)
 
     def test_worker_of_a_spool_is_told_to_stop(self):
         spool = self.path / "spool"
         process = subprocess.Popen([str(KGEN), "worker", "--spool", str(spool), "--create"], cwd=self.path,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env={"PATH": os.environ["PATH"], "HOME": str(self.path)})
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 300
         while not spool.is_dir() and time.monotonic() < deadline:
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.communicate(timeout=20), ("", ""))
+        self.assertEqual(process.communicate(timeout=300), ("", ""))
         self.assertEqual(process.returncode, 0)
 
     def test_full_standard_output(self):
@@ -228,7 +228,7 @@ class KgenTest(unittest.TestCase):
             except subprocess.TimeoutExpired:
                 pass
             process.send_signal(signal_number)
-            _, errors = process.communicate(timeout=20)
+            _, errors = process.communicate(timeout=300)
             self.assertEqual(process.returncode, 130, errors)
 
     def test_prompt_usage(self):

@@ -20,7 +20,7 @@ class Profile(unittest.TestCase):
         command = [KGEN, "profile", "--problem", SOURCE / "examples/tasks/matmul_gelu.py", "--timeline", "--device", "cpu",
                    "--cache-dir", self.path / "cache", *arguments]
         return subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=120, check=False)
+                              timeout=300, check=False)
 
     def kernels(self, *arguments):
         done = self.profile("--json", *arguments)

@@ -253,14 +253,14 @@ class Checked(Node):
             worker = subprocess.Popen([options.kgen, "worker", "--spool", spool, "--cache-dir", self.root / "cache", *jobs],
                                       stderr=subprocess.DEVNULL)
             try:
-                deadline = time.monotonic() + 60
+                deadline = time.monotonic() + 300
                 while len(list(spool.glob("*.claim.*"))) < expected and time.monotonic() < deadline:
                     time.sleep(0.05)
                 time.sleep(1)
                 self.assertEqual(len(list(spool.glob("*.claim.*"))), expected)
             finally:
                 worker.terminate()
-                worker.wait(timeout=60)
+                worker.wait(timeout=300)
             self.assertEqual(len(list(spool.glob("*.request.json"))), 8)
 
     def test_a_search_judges_on_all_of_them(self):

@@ -63,7 +63,7 @@ class SplitTest(unittest.TestCase):
             reply = mail / f"{identifier}.reply.md"
             if not reply.exists():
                 text = subprocess.run([sys.executable, str(self.answer)], input=prompt.read_text(), text=True,
-                                      stdout=subprocess.PIPE, check=True, timeout=60,
+                                      stdout=subprocess.PIPE, check=True, timeout=300,
                                       env={**os.environ, "KGEN_REQUEST_ID": identifier}).stdout
                 reply.with_suffix(".part").write_text(text)
                 reply.with_suffix(".part").rename(reply)

@@ -21,7 +21,7 @@ from kernelgen_runner import protocol  # noqa: E402
 SUPPORT = os.environ.get("KGEN_RUNNER_SUPPORT") or None
 if SUPPORT is not None and not os.path.exists(SUPPORT):
     SUPPORT = None
-TIMEOUT = 120.0
+TIMEOUT = 300.0
 #: "fake": judges and runners work on the device of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
 DEVICE = os.environ.get("KGEN_TEST_DEVICE") or None
 FAKE_UUID = "GPU-fafafafa-fafa-fafa-fafa-fafafafafafa"

@@ -76,7 +76,7 @@ class FakeCompilerTest(unittest.TestCase):
         fake.write_text(f'#!/bin/sh\necho "$*" >> {self.log}\n{kind}\n{script}\n')
         fake.chmod(0o755)
         command = [sys.executable, "-I", "-S", compiler.__file__, str(fake), *(flags or ("-c",)), str(source), "-o", "out"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         return done.returncode, done.stdout + done.stderr, self.log.read_text().splitlines()
 
     def test_light_headers_are_enough(self) -> None:
@@ -203,7 +203,7 @@ class RealCompilerTest(unittest.TestCase):
         attempts = list(compiler.attempts(arguments, cpp_extension.include_paths()))
         self.assertEqual(len(attempts), 2)
         front, defined = attempts[attempt]
-        done = subprocess.run([real, *front, *arguments], capture_output=True, text=True, timeout=240)
+        done = subprocess.run([real, *front, *arguments], capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         return defined is not None and compiler.lacks_methods(arguments, defined)
 

@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
 
 class CppTest(unittest.TestCase):
     def outputs(self, program: Path, steps: int, bumped: int) -> list[bytes]:
-        done = subprocess.run([program, str(steps), str(bumped)], capture_output=True, check=True, timeout=20)
+        done = subprocess.run([program, str(steps), str(bumped)], capture_output=True, check=True, timeout=300)
         size = ROWS * UNITS * 4
         self.assertEqual(len(done.stdout), steps * size)
         return [done.stdout[i : i + size] for i in range(0, len(done.stdout), size)]
@@ -171,7 +171,7 @@ class CppTest(unittest.TestCase):
                 main.write_text(HARNESS)
                 defines = [f'-DCANDIDATE="{CORPUS / name}"', f"-DROWS={ROWS}", f"-DUNITS={UNITS}"]
                 include = f"-I{ROOT / 'include' / 'kernelgen' / 'abi'}"
-                subprocess.run([compiler, "-std=c++17", *defines, include, main, "-o", program], check=True, timeout=60)
+                subprocess.run([compiler, "-std=c++17", *defines, include, main, "-o", program], check=True, timeout=300)
                 base, first, last = (self.outputs(program, 5, bumped) for bumped in (-1, 0, 4))
                 self.assertIsNone(objection(verdict, (1, 1), base[-1] != first[-1], base[0] != last[0]))
 

@@ -45,7 +45,7 @@ class GpuTest(unittest.TestCase):
             "gpu.free_shared(address)\n"
         )
         command = [sys.executable, "-c", program, str(SUPPORT), str(descriptor)]
-        subprocess.run(command, pass_fds=[descriptor], check=True, timeout=120)
+        subprocess.run(command, pass_fds=[descriptor], check=True, timeout=300)
         self.assertEqual(int(view[7]), 9)
         os.close(descriptor)
         self.gpu.free_shared(address)

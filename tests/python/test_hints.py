@@ -118,7 +118,7 @@ class TritonIdioms(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             environment = {**os.environ, "TRITON_INTERPRET": "0", "TRITON_CACHE_DIR": folder, "PYTHONPATH": str(Path(__file__).parent)}
             command = [sys.executable, "-c", "import test_hints; test_hints.compile_idioms()"]
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250, check=False)
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertGreater(len(done.stdout.splitlines()), 20)
 

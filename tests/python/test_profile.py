@@ -210,7 +210,7 @@ class Program(unittest.TestCase):
             path, result = Path(folder) / "job.json", Path(folder) / "timeline.json"
             path.write_text(json.dumps(job(result=str(result), **more)))
             command = [sys.executable, "-s", "-B", "-m", "kernelgen_profile", str(path)]
-            done = subprocess.run(command, env=dict(os.environ), capture_output=True, text=True, timeout=120, check=False)
+            done = subprocess.run(command, env=dict(os.environ), capture_output=True, text=True, timeout=300, check=False)
             self.assertTrue(result.exists(), done.stderr)
             return done.returncode, json.loads(result.read_text())
 

@@ -37,7 +37,7 @@ def compile_one(source):
         file.write_text(source, encoding="utf-8")
         command = [NVCC, "-ptx", "-arch=sm_90", "-std=c++17", f"-I{ROOT / 'include/kernelgen/abi'}", "-o", os.devnull]
         done = subprocess.run([*command, str(file)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              timeout=120, check=False)
+                              timeout=300, check=False)
         return done.stdout
 
 

@@ -232,7 +232,7 @@ class Script(unittest.TestCase):
     def run_it(self, *arguments, python="python"):
         environment = {**os.environ, "KGEN_PYTHON": str(self.root / python)}
         return subprocess.run([str(self.root / "tools" / "gpu_test.sh"), *arguments], env=environment, check=False,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
 
     def test_scripts_and_their_cases_are_counted(self):
         self.script("a.py", "print('7 passed, 0 failed')")

@@ -55,7 +55,7 @@ EvaluationRequest request_for(const std::string& task, const std::string& candid
   request.candidate = make_candidate(target, guess_language(candidate, target), source);
   request.options.call_timeout = 3s;
   request.options.memory_limit = 1ULL << 30;
-  request.options.measure.deadline = 3s;
+  request.options.measure.deadline = 30s;
   return request;
 }
 

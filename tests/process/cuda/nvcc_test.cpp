@@ -29,7 +29,7 @@ struct Bench {
                               .output_dir = (directory.path() / "out").string(),
                               .sandbox = KERNELGEN_SANDBOX};
 
-  CompileOutcome compile(const std::string& source, std::chrono::milliseconds timeout = 120s) {
+  CompileOutcome compile(const std::string& source, std::chrono::milliseconds timeout = 300s) {
     return make_nvcc_compiler(options, *runner)
         .value()
         ->compile({.candidate = make_candidate(Target::Cuda, source), .timeout = timeout}, {})

@@ -38,7 +38,7 @@ class Hip(unittest.TestCase):
             # An architecture by name: hipcc would ask for a device otherwise.
             command = ["hipcc", "-O3", "-std=" + standard, "--offload-arch=gfx90a", "-shared", "-fPIC", "-I",
                        str(ARGUMENTS.source / "include/kernelgen/abi"), str(source), "-o", directory + "/kernel.so"]
-            return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+            return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
     def assert_compiles(self, code, standard="c++17"):
         done = self.compile(code, standard)
