@@ -194,7 +194,7 @@ class KgenTest(unittest.TestCase):
             self.assertEqual([(one["pid"], one["jobs"]) for one in workers], [(process.pid, 3)])
         finally:
             process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=300)
+            process.communicate(timeout=20)
 
     def test_worker_of_a_spool_is_told_to_stop(self):
         spool = self.path / "spool"
@@ -205,7 +205,7 @@ class KgenTest(unittest.TestCase):
         while not spool.is_dir() and time.monotonic() < deadline:
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.communicate(timeout=300), ("", ""))
+        self.assertEqual(process.communicate(timeout=20), ("", ""))
         self.assertEqual(process.returncode, 0)
 
     def test_full_standard_output(self):
@@ -228,7 +228,8 @@ class KgenTest(unittest.TestCase):
             except subprocess.TimeoutExpired:
                 pass
             process.send_signal(signal_number)
-            _, errors = process.communicate(timeout=300)
+            # Less than its Python sleeps.
+            _, errors = process.communicate(timeout=20)
             self.assertEqual(process.returncode, 130, errors)
 
     def test_prompt_usage(self):

@@ -260,7 +260,7 @@ class Checked(Node):
                 self.assertEqual(len(list(spool.glob("*.claim.*"))), expected)
             finally:
                 worker.terminate()
-                worker.wait(timeout=300)
+                worker.wait(timeout=60)
             self.assertEqual(len(list(spool.glob("*.request.json"))), 8)
 
     def test_a_search_judges_on_all_of_them(self):

@@ -3,8 +3,7 @@
  *
  *   kgen_fake_cuda               its presence marks the driver as fake for gpu.h
  *   kgen_fake_cuda_fault(code)   breaks the device: every call that waits for it returns code
- *   kgen_fake_cuda_delay(ns)     makes the next wait for the device last at least this long, as work beside the stream
- * does
+ *   kgen_fake_cuda_delay(ns)     makes the next wait for the device last at least this long: work beside the stream
  *
  * In the environment:
  *
