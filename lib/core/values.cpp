@@ -139,7 +139,7 @@ std::optional<Recurrence> parse_recurrence(std::string_view name) { return names
 std::string_view to_string(ActionStatus status) { return names_of<ActionStatus>.name(status); }
 std::optional<ActionStatus> parse_action_status(std::string_view name) { return names_of<ActionStatus>.find(name); }
 
-// The same numbers as in lib/python/kernelgen_judge/compare.py. The judge's own decide, and the record has them.
+// The same numbers as in lib/python/kernelgen_judge/target.py. The judge's own decide, and the record has them.
 Tolerance standard_tolerance(const TaskDescription& task) {
   const bool half = std::any_of(task.outputs.begin(), task.outputs.end(), [](const TensorSpec& output) {
     return output.dtype == DType::Float16 || output.dtype == DType::BFloat16;

@@ -2,9 +2,10 @@
 
 import json
 import unittest
+from unittest import mock
 
 import torch
-from support import example, model, task_from
+from support import DEVICE, example, model, task_from
 from test_task import SMALL
 
 from kernelgen_judge.admission import Admission, AdmissionBudget, admit
@@ -108,6 +109,24 @@ class Labelled(unittest.TestCase):
         self.assertTrue(label(admission, "nondeterministic:"))
         self.assertFalse(admission.scored)
 
+    def test_a_reference_that_is_far_from_the_truth_is_scored_by_its_own_error(self):
+        task = task_from(model("return (self.f(x) + 2e4) - 2e4", "[torch.randn(64, 96)]", "self.f = nn.Linear(96, 32)"))
+        admission = admit(task, seed=5)
+        self.assertTrue(admission.scored, admission.labels)
+        self.assertRegex(label(admission, "raised tolerance:")[0], r"output is up to 0.00\d+ of its rms, and 8 times that is allowed")
+        self.assertGreaterEqual(len(admission.distributions), 2, "transforms that are no worse stay")
+        inputs, reference = task.make_inputs(3), task.build(1)
+        later = Expected(reference.run(inputs, 1).outputs, None, None, admission.known_allowances()["own"])
+        with torch.no_grad():
+            truth = reference.module.f(inputs.tensors["x"])
+        self.assertTrue(later.compare({"output": truth}).correct)
+        self.assertFalse(later.compare({"output": truth * 1.1}).correct)
+
+    def test_a_reference_that_is_too_far_from_the_truth(self):
+        admission = admitted("return (x + 1e7) - 1e7", "[torch.randn(64, 96)]")
+        self.assertFalse(admission.scored)
+        self.assertTrue(label(admission, "ill-conditioned:"), admission.labels)
+
     def test_a_reference_that_is_nothing_but_rounding(self):
         admission = admitted("return (x - x.mean(1, keepdim=True)).mean(1)")
         self.assertTrue(label(admission, "ill-conditioned:") or label(admission, "trivial:"), admission.labels)
@@ -132,6 +151,47 @@ class Dropped(unittest.TestCase):
         self.assertIn("were over", admission.dropped["negate"])
 
 
+class Allowances(unittest.TestCase):
+    CONVOLUTION = model("return self.f(x)", "[torch.randn(2, 16, 10, 10)]", "self.f = nn.Conv2d(16, 8, 3)")
+    LINEAR = model("return self.f(x)", "[torch.randn(32, 64)]", "self.f = nn.Linear(64, 32)")
+
+    def allowed(self, text, precision):
+        admission = admit(task_from(text, precision=precision), seed=5)
+        self.assertTrue(admission.scored, admission.labels)
+        return admission.known_allowances()["own"]["output"]
+
+    def test_tf32_is_allowed_where_the_class_and_the_device_have_it(self):
+        for text, precision, on_a_gpu in (
+            (self.CONVOLUTION, "strict", False),
+            (self.CONVOLUTION, "default", True),
+            (self.CONVOLUTION, "tf32", True),
+            (self.LINEAR, "default", False),
+            (self.LINEAR, "tf32", True),
+        ):
+            with self.subTest(precision=precision, text=text[:200]):
+                found = self.allowed(text, precision)
+                self.assertEqual(found.least > 5e-4, on_a_gpu and DEVICE.is_gpu)
+                self.assertLess(found.least, 1e-2)
+
+    def test_the_class_strict_knows_what_sequential_sums_cost(self):
+        self.assertEqual(self.allowed(self.LINEAR, "default").rounding, 0.0)
+        self.assertTrue(5e-8 < self.allowed(self.LINEAR, "strict").rounding < 5e-7)
+        admission = admit(task_from(self.LINEAR), seed=5)
+        self.assertTrue(8 <= admission.tolerance["max_rms_error_multiple"] < 64)
+
+    def test_float32_shows_the_error_of_tf32_where_float64_costs_too_much(self):
+        if not DEVICE.is_gpu:
+            self.skipTest("a CPU has no TF32")
+        task = task_from(self.CONVOLUTION, precision="default")
+        with mock.patch("kernelgen_judge.oracle._slowdown", return_value=1e9):
+            admission = admit(task, seed=5)
+            self.assertGreater(admission.known_allowances()["own"]["output"].least, 5e-4)
+            self.assertEqual(admission.float64_distributions, [])
+            self.assertRegex(admission.float64, "^none: ")
+            strict = admit(task_from(self.CONVOLUTION), seed=5)
+            self.assertEqual(strict.known_allowances(), {})
+
+
 class Float64(unittest.TestCase):
     def test_no_memory(self):
         admission = admitted("return torch.exp(x)", budget=AdmissionBudget(float64=OracleBudget(20, 1000)))
@@ -146,8 +206,8 @@ class Float64(unittest.TestCase):
         task = task_from(model("return torch.exp(x)", "[torch.rand(64, 96)]"))
         oracle = Oracle(task.build(1), OracleBudget(5.0), 0.0)
         inputs = task.make_inputs(1)
-        self.assertEqual(oracle.run(inputs, 1, [])["output"].dtype, torch.float64)
-        oracle.spent = 5.0
+        self.assertEqual(oracle.run(inputs, 1, []).outputs["output"].dtype, torch.float64)
+        oracle._copy.spent = 5.0
         with self.assertRaises(OracleUnavailable):
             oracle.run(inputs, 1, [])
 

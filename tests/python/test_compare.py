@@ -7,17 +7,21 @@ import unittest
 import torch
 import support  # noqa: F401  (sets the number of threads)
 
-from kernelgen_judge.compare import Expected, Tolerance
+from kernelgen_judge.compare import Expected
+from kernelgen_judge.target import Allowance, Tolerance, Truth
 from kernelgen_judge.values import Flat, flatten_output
 
 
-def expect(value, oracle=None, tolerance=None):
-    return Expected(flatten_output(value), oracle, tolerance)
+def expect(value, truth=None, tolerance=None, known=None):
+    return Expected(flatten_output(value), truth, tolerance, known)
 
 
-def one(tensor, oracle=None, tolerance=None):
-    """A task with a single output called "output"."""
-    return expect(tensor, None if oracle is None else {"output": oracle}, tolerance)
+def one(tensor, oracle=None, tolerance=None, tf32=None, rounding=0.0, is_float64=True):
+    """A task with a single output called "output"; `oracle` and `tf32` are what it is without rounding, and in TF32."""
+    truth = None
+    if oracle is not None:
+        truth = Truth({"output": oracle}, None if tf32 is None else {"output": tf32}, is_float64)
+    return expect(tensor, truth, tolerance, {"output": Allowance(rounding=rounding)} if rounding else None)
 
 
 def answer(tensor):
@@ -272,12 +276,6 @@ class Accepted(unittest.TestCase):
         self.assertTrue(one(reference.float(), truth).compare(answer(other.float())).correct)
         self.assertFalse(one(reference.float(), truth).compare(answer(torch.zeros(1 << 16))).correct)
 
-    def test_the_allowance_for_noise_is_limited(self):
-        truth = torch.randn(1 << 12, dtype=torch.float64)
-        reference = (truth + torch.randn(1 << 12, dtype=torch.float64) * 0.1).float()
-        other = (truth + torch.randn(1 << 12, dtype=torch.float64) * 0.1).float()
-        self.assertFalse(one(reference, truth).compare(answer(other)).correct)
-
     def test_a_loosened_tolerance_is_marked(self):
         loose = Tolerance(1.0, 1.0, 1e9, standard=False)
         self.assertTrue(one(torch.ones(4), tolerance=loose).compare(answer(torch.zeros(4))).correct)
@@ -286,6 +284,123 @@ class Accepted(unittest.TestCase):
     def test_scalars_are_outputs_too(self):
         self.assertTrue(one(torch.tensor(2.0)).compare(answer(torch.tensor(2.00001))).correct)
         self.assertFalse(one(torch.tensor(2.0)).compare(answer(torch.tensor(2.1))).correct)
+
+
+def off_by(truth, error):
+    """An answer with this relative rms error."""
+    return (truth + torch.randn(truth.shape, dtype=torch.float64) * error * truth.square().mean().sqrt()).float()
+
+
+class TheTruth(unittest.TestCase):
+    """What is compared with is the float64 result, not the reference."""
+
+    def setUp(self):
+        torch.manual_seed(6)
+        self.truth = torch.randn(64, 256, dtype=torch.float64)
+
+    def test_an_answer_that_is_better_than_the_reference(self):
+        for error in (4e-5, 1.8e-3, 2e-2):
+            with self.subTest(error):
+                expected = one(off_by(self.truth, error), self.truth)
+                self.assertTrue(expected.compare(answer(off_by(self.truth, 3e-6))).correct)
+                self.assertTrue(expected.compare(answer(self.truth.float())).correct)
+
+    def test_the_tolerance_follows_from_the_error_of_the_reference(self):
+        reference = off_by(self.truth, 1.8e-3)
+        expected = one(reference, self.truth)
+        self.assertTrue(expected.compare(answer(reference)).correct)
+        self.assertTrue(expected.compare(answer(off_by(self.truth, 4e-3))).correct)
+        comparison = expected.compare(answer(off_by(self.truth, 4e-2)))
+        self.assertFalse(comparison.correct)
+        self.assertIn("(the reference gives", comparison.message)
+
+    def test_what_is_far_from_the_truth_is_wrong_near_the_reference_too(self):
+        """The reference is off in one element only, which allows no more in any other row."""
+        truth = self.truth * torch.logspace(0, -3, 64, dtype=torch.float64)[:, None]
+        reference = truth.float()
+        reference[0, 0] += 0.01
+        wrong = reference.clone()
+        wrong[9, 9] += 0.01
+        expected = one(reference, truth)
+        self.assertTrue(expected.compare(answer(reference)).correct)
+        self.assertFalse(expected.compare(answer(wrong)).correct)
+
+    def test_trivial_answers_are_wrong_whatever_the_reference_does(self):
+        for error in (0.03, 0.1, 1.0, 100.0):
+            expected = one(off_by(self.truth, error), self.truth)
+            self.assertFalse(expected.compare(answer(torch.zeros(64, 256))).correct, error)
+            self.assertFalse(expected.compare(answer(off_by(self.truth, 0.5))).correct, error)
+
+    def test_messages_name_what_is_allowed_and_why(self):
+        comparison = one(off_by(self.truth, 1e-7), self.truth).compare(answer(off_by(self.truth, 2e-4)))
+        self.assertRegex(comparison.message, r"expected \S+ \(the reference gives \S+\), \S+ times the allowed error")
+        truth = self.truth + 10
+        comparison = one(truth.float(), truth, rounding=2e-7).compare(answer(off_by(truth, 5e-6)))
+        self.assertRegex(comparison.message, r"float64 is 5e-06, allowed 9.54e-07 \(what few roundings to float32 cost\)")
+        comparison = one(off_by(truth, 1e-7), truth, rounding=1e-6).compare(answer(off_by(truth, 5e-6)))
+        self.assertRegex(comparison.message, r"allowed 3e-06 \(3 times the 1e-06 of plain sequential float32 sums\)")
+        comparison = one(off_by(truth, 1e-6), truth, rounding=1e-6).compare(answer(off_by(truth, 1e-5)))
+        self.assertRegex(comparison.message, r"allowed \S+e-06 \(8 times the reference's own")
+
+
+class AnotherAlgorithm(unittest.TestCase):
+    """Where TF32 is the class's own precision, its error is allowed, whatever the reference got."""
+
+    def setUp(self):
+        torch.manual_seed(7)
+        self.image, self.weight = torch.randn(2, 32, 12, 12), torch.randn(16, 32, 3, 3)
+        self.truth = torch.conv2d(self.image.double(), self.weight.double())
+        cut = [tensor.contiguous().view(torch.int32).bitwise_and(-8192).view(torch.float32) for tensor in (self.image, self.weight)]
+        self.tf32 = torch.conv2d(cut[0].double(), cut[1].double())
+        self.in_float32 = torch.conv2d(self.image, self.weight)
+        self.in_tf32 = torch.conv2d(to_tf32(self.image), to_tf32(self.weight))
+        self.in_bfloat16 = torch.conv2d(self.image.bfloat16().float(), self.weight.bfloat16().float())
+
+    def test_float32_beside_tf32_and_the_reverse(self):
+        for reference in (self.in_float32, self.in_tf32):
+            expected = one(reference, self.truth, tf32=self.tf32)
+            for candidate in (self.in_float32, self.in_tf32, self.tf32.float()):
+                comparison = expected.compare(answer(candidate))
+                self.assertTrue(comparison.correct, comparison.message)
+            self.assertFalse(expected.compare(answer(self.in_bfloat16)).correct)
+
+    def test_neither_in_the_class_strict(self):
+        self.assertFalse(one(self.in_float32, self.truth).compare(answer(self.in_tf32)).correct)
+
+    def test_less_precision_that_is_not_the_classs_is_refused(self):
+        """Fewer bits than TF32, spread evenly so that no single element shows it."""
+        expected = one(self.in_float32, self.truth, tf32=self.tf32)
+        error = float((self.tf32 - self.truth).square().mean().sqrt() / self.truth.square().mean().sqrt())
+        signs = (torch.rand(self.truth.shape) < 0.5).double() * 2 - 1
+        wrong = (self.truth + 2.2 * error * signs * self.truth.square().mean().sqrt()).float()
+        comparison = expected.compare(answer(wrong))
+        self.assertFalse(comparison.correct)
+        self.assertIn("of TF32)", comparison.message)
+
+    def test_calls_without_a_float64_result(self):
+        for reference, candidate in ((self.in_float32, self.in_tf32), (self.in_tf32, self.in_float32)):
+            learned = one(reference, self.truth, tf32=self.tf32).learned()
+            self.assertFalse(one(reference).compare(answer(candidate)).correct)
+            later = expect(reference, None, None, learned)
+            self.assertTrue(later.compare(answer(candidate)).correct)
+            for wrong in (self.in_bfloat16, torch.zeros_like(candidate), candidate.roll(1, 2)):
+                self.assertFalse(later.compare(answer(wrong)).correct)
+
+    def test_float32_takes_the_place_of_a_float64_that_costs_too_much(self):
+        """Then only the elementwise rule holds."""
+        tf32 = self.tf32.float()
+        for reference in (self.in_float32, self.in_tf32):
+            expected = one(reference, self.in_float32, tf32=tf32, is_float64=False)
+            for candidate in (self.in_float32, self.in_tf32):
+                comparison = expected.compare(answer(candidate))
+                self.assertTrue(comparison.correct, comparison.message)
+                self.assertIsNone(comparison.outputs[0].rms_error_vs_float64)
+            self.assertFalse(expected.compare(answer(self.in_bfloat16)).correct)
+
+    def test_an_output_without_tf32_operations_keeps_its_tolerance(self):
+        truth = self.truth
+        expected = one(truth.float(), truth, tf32=truth.clone())
+        self.assertFalse(expected.compare(answer(self.in_tf32)).correct)
 
 
 class SummationOrders(unittest.TestCase):
@@ -335,6 +450,22 @@ class SummationOrders(unittest.TestCase):
             self.assertFalse(one(x @ w).compare(answer(product)).correct, "already without float64")
             self.assertFalse(one(x @ w, x.double() @ w.double()).compare(answer(product)).correct)
             self.assertFalse(one(x.sum(1)).compare(answer(sequential_sum(to_tf32(x)))).correct)
+
+
+    def test_fewer_bits_than_float32_has_are_refused_where_sequential_sums_pass(self):
+        """Admission knows what sequential sums cost; 256 times the reference's own error lets 14 bits pass."""
+        torch.manual_seed(8)
+        x, w = torch.randn(64, 4096), torch.randn(4096, 64)
+        truth = x.double() @ w.double()
+        total = torch.zeros(64, 64)
+        for k in range(4096):
+            total.addcmul_(x[:, k : k + 1], w[k : k + 1])
+        bits = (w.view(torch.int32) + 128) & -256
+        coarse = x @ bits.view(torch.float32)
+        for rounding, refused in ((0.0, False), (1.2e-6, True)):
+            expected = one(x @ w, truth, rounding=rounding)
+            self.assertTrue(expected.compare(answer(total)).correct)
+            self.assertEqual(expected.compare(answer(coarse)).correct, not refused)
 
 
 class Json(unittest.TestCase):

@@ -18,6 +18,7 @@ from kernelgen_judge.device import CPU, GpuDevice
 from kernelgen_judge.exchange import Layout
 from kernelgen_judge.gpu_check import GpuChecker
 from kernelgen_judge.gpu_session import GpuArena
+from kernelgen_judge.rounding import to_tf32
 from kernelgen_judge.session import Session
 from kernelgen_judge.errors import TaskError
 from kernelgen_judge.device_probe import DeviceProbe
@@ -197,6 +198,60 @@ class ProcessTest(unittest.TestCase):
         request["device"]["uuid"] = "GPU-none"
         self.assertEqual(self.judge.ask("load", **request)["error"]["code"], "missing_device")
         self.judge.must("load", **load_request())
+
+
+CONVOLUTION = """
+import torch, torch.nn as nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Conv2d(16, 8, 3)
+    def forward(self, x):
+        return self.f(x)
+def get_inputs():
+    return [torch.randn(2, 16, 10, 10)]
+"""
+LINEAR = CONVOLUTION.replace("nn.Conv2d(16, 8, 3)", "nn.Linear(10, 8)")
+
+
+class TruthTest(unittest.TestCase):
+    """What is compared with, from admission to the check of a call."""
+
+    def outcomes(self, text: str, precision: str, dtype: str, full_bytes: int | None = None) -> list[str]:
+        """Of calls whose outputs were computed from operands of that dtype."""
+        session = Session()
+        session.load({**load_request(text), "precision": precision})
+        session.admit({})
+        arena = harness.memory_file(size=session.layout({})["bytes"])
+        self.addCleanup(os.close, arena)
+        session.attach({"path": f"/proc/self/fd/{arena}", "bytes": 1 << 20})
+        for descriptor in session.take_descriptors():
+            os.close(descriptor)
+        found = []
+        for weights, distribution, mode in ((1, "own", "full"), (1, "own", "full"), (2, "negate", "full"), (2, "own", "sample")):
+            session.weights({"set": weights})
+            session.prepare_call({"distribution": distribution})
+            if mode == "sample":
+                session._checker._full = False
+            module = session._weights.get(weights).reference.module.f
+            views = {segment.name: session._preparer._arena.view(segment) for segment in session._layout.of("input", "output")}
+            cut = {"tf32": to_tf32, "bfloat16": lambda x: x.bfloat16().float(), "float32": lambda x: x}[dtype]
+            function = torch.nn.functional.conv2d if isinstance(module, torch.nn.Conv2d) else torch.nn.functional.linear
+            views["output"].copy_(function(cut(views["x"]), cut(module.weight.detach()), module.bias.detach()))
+            found.append(session.check({"mode": mode})["outcome"]["kind"])
+        return found
+
+    def test_tf32_is_right_where_the_class_has_it(self) -> None:
+        for text, precision, right in (
+            (CONVOLUTION, "default", True),
+            (CONVOLUTION, "strict", False),
+            (LINEAR, "default", False),
+            (LINEAR, "tf32", True),
+        ):
+            for dtype, expected in (("tf32", right), ("float32", True), ("bfloat16", False)):
+                with self.subTest(text=text, precision=precision, dtype=dtype):
+                    kind = "correct" if expected else "accuracy"
+                    self.assertEqual(self.outcomes(text, precision, dtype), [kind] * 4)
 
 
 class FailureTest(unittest.TestCase):

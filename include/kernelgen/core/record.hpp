@@ -19,11 +19,14 @@
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
 
-/// The meaning of "equal": |candidate - reference| <= rtol * |reference| + atol * rms(reference).
+/// The meaning of "right": |candidate - truth| <= rtol * |truth| + atol * rms(truth), the truth being the reference in
+/// float64 where that could be had. Where the reference itself, or TF32 of its precision class, is further off, its own
+/// error decides.
 struct Tolerance {
   double rtol = 1e-4;
   double atol = 1e-4;
-  /// Limit of the candidate's rms error against a float64 run, in multiples of the reference's own; 0: no limit.
+  /// Limit of the candidate's rms error against a float64 run, in multiples of the reference's own, on the task's own
+  /// inputs; 0: no limit.
   double max_rms_error_multiple = 0;
   /// False if a caller loosened the tolerance: such a run is marked "non-standard".
   bool standard = true;
@@ -35,7 +38,7 @@ struct Tolerance {
 /// The error of one output.
 struct OutputError {
   std::string output;
-  /// Largest |candidate - reference|.
+  /// Largest |candidate - truth|, as in Tolerance.
   double max_abs = 0;
   double mean_abs = 0;
   /// The largest ratio of error to allowed error; above 1 fails.

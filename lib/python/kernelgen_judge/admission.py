@@ -12,31 +12,32 @@ import hashlib
 import math
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
 from .arithmetic import all_finite, one_thread
-from .compare import Expected, Tolerance, default_tolerance
+from .compare import Expected
 from .distributions import OWN, TensorFacts, applicable, inspect_inputs
 from .distributions import make_inputs as make_distribution
 from .errors import is_out_of_memory, one_line
 from .guarded import guarding
 from .oracle import Oracle, OracleBudget, OracleUnavailable
 from .sensitivity import sensitive_bytes
+from .target import FEW_ELEMENTS, NOISE_MULTIPLE, ROUNDING_MARGIN, Allowance, Tolerance, Truth, default_tolerance
 from .task import CallInputs, CallResult, Reference, Task, TaskError
 from .trivial import TrivialCheck
 from .values import Flat, same_bits
 
-VERSION = 2
+VERSION = 3
 #: Time for finding out which bytes of its inputs the reference needs.
 _SENSITIVITY_SECONDS = 2.0
 #: Members of a cached admission that must match the task.
 _IDENTITY = ("content_id", "precision", "shrink", "torch", "device")
-#: If the reference's own rounding takes more than this share of the allowed error, a correct kernel that rounds differently might
-#: fail. Then a transform is dropped, and a task is labelled if it happens on its own distribution.
-_TRANSFORM_SHARE, _OWN_SHARE = 0.6, 0.8
+#: The largest error of the reference itself on a transform, as a multiple of the tolerance. On the task's own distribution a larger
+#: error is allowed for, and then on its transforms twice that one.
+_TRANSFORM_LIMIT = 5.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class Admission:
     float64_distributions: list[str] = field(default_factory=list)
     #: The reference's own error against float64: {"own": {"output": 5e-8}}.
     float64_errors: dict[str, dict[str, float]] = field(default_factory=dict)
+    #: What these calls showed for others: {"own": {"output": {"share": .., "level": .., "rounding": ..}}}; see compare.Allowance.
+    allowances: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
     trivial: dict[str, str] = field(default_factory=dict)
     #: Reasons why the task is not scored, then notes for a reader.
     labels: list[str] = field(default_factory=list)
@@ -94,8 +97,12 @@ class Admission:
         """Inputs of an admitted distribution."""
         return make_distribution(task, self.facts, distribution, seed)
 
-    def tolerance_value(self) -> Tolerance:
-        return Tolerance(**self.tolerance)
+    def known_allowances(self) -> dict[str, dict[str, Allowance]]:
+        """By distribution and output."""
+        return {
+            distribution: {output: Allowance(**values) for output, values in found.items()}
+            for distribution, found in self.allowances.items()
+        }
 
     def to_json(self) -> dict[str, Any]:
         data = dict(self.__dict__)
@@ -112,6 +119,7 @@ class Admission:
             known["facts"] = [TensorFacts.from_json(item) for item in data["facts"]]
             admission = Admission(**known)
             Tolerance(**admission.tolerance)
+            admission.known_allowances()
         except (KeyError, TypeError, AttributeError):
             return None
         fresh = _empty(task)
@@ -144,6 +152,7 @@ class _Admitter:
         self.reference: Reference = task.build(self.seed("weights"))
         self.oracle: Oracle | None = None
         self.times: list[float] = []
+        self.transform_limit = _TRANSFORM_LIMIT
 
     def seed(self, purpose: str) -> int:
         digest = hashlib.sha256(f"{self.secret}/{purpose}".encode()).digest()
@@ -176,6 +185,7 @@ class _Admitter:
             self._judge(OWN, inputs, first, forward)
             self._transforms(forward, finite)
             self._finish_trivial()
+            self._state_multiple()
         result.labels = task.labels + result.labels
         result.reference_seconds = sorted(self.times)[len(self.times) // 2]
         result.seconds = time.monotonic() - self.started
@@ -203,34 +213,70 @@ class _Admitter:
         except OracleUnavailable as error:
             self.result.float64 = one_line(f"none: {error}", 240)
 
-    def _oracle_outputs(self, distribution: str, inputs: CallInputs, call: CallResult, forward: int) -> Any:
-        """float64 outputs, or None with the reason kept."""
+    def _truth(self, inputs: CallInputs, call: CallResult, forward: int) -> Truth | None:
+        """The truth about a call, or None with the reason kept."""
         if self.oracle is None:
             return None
         try:
-            outputs = self.oracle.run(inputs, forward, call.draws)
+            return self.oracle.run(inputs, forward, call.draws)
         except OracleUnavailable as error:
-            done = len(self.result.float64_distributions)
-            self.result.float64 = one_line(f"partial: {done} distributions: {error}" if done else f"none: {error}", 240)
+            self._note_end_of_float64(str(error))
             self.oracle = None
             return None
-        return outputs
+
+    def _note_end_of_float64(self, why: str) -> None:
+        done = len(self.result.float64_distributions)
+        self.result.float64 = one_line(f"partial: {done} distributions: {why}" if done else f"none: {why}", 240)
 
     def _judge(self, name: str, inputs: CallInputs, call: CallResult, forward: int) -> str:
         """Float64 error and trivial answers on one distribution. Returns why it must be dropped, or ""."""
-        truth = self._oracle_outputs(name, inputs, call, forward)
+        truth = self._truth(inputs, call, forward)
         expected = Expected(call.outputs, truth)
         if truth is not None:
-            problem = _own_problem(expected, call.outputs, truth, _OWN_SHARE if name == OWN else _TRANSFORM_SHARE)
+            problem = _own_problem(expected, call.outputs, truth, math.inf if name == OWN else self.transform_limit)
             if problem and name != OWN:
                 return problem
             if problem:
                 self.result.labels.append(f"ill-conditioned: {problem}")
-            errors = {target.name: target.own_error for target in expected.targets.values() if target.own_error is not None}
+            self._note_errors(name, expected, truth, self._rounding(inputs, call, forward, expected))
+        self.trivial.add(name, inputs, expected, call.outputs)
+        if name == OWN and truth is not None:
+            self._label_raised(expected)
+        return ""
+
+    def _note_errors(self, name: str, expected: Expected, truth: Truth, rounding: dict[str, float]) -> None:
+        errors = {target.name: target.own_error for target in expected.targets.values() if target.own_error is not None}
+        learned = expected.learned()
+        self.result.allowances[name] = {
+            output: replace(found, rounding=rounding.get(output, 0.0)).__dict__ for output, found in learned.items()
+        }
+        if truth.is_float64:
             self.result.float64_errors[name] = errors
             self.result.float64_distributions.append(name)
-        self.trivial.add(name, inputs, expected, call.outputs)
-        return ""
+
+    def _rounding(self, inputs: CallInputs, call: CallResult, forward: int, expected: Expected) -> dict[str, float]:
+        """The error that plain sequential float32 sums would have, by output; only the class strict asks for it."""
+        if self.task.precision != "strict" or self.oracle is None:
+            return {}
+        rounded = self.oracle.run_rounded(inputs, forward, call.draws)
+        if rounded is None:
+            return {}
+        # One number says little about an error.
+        usable = [t for t in expected.targets.values() if t.has_float64 and t.values.numel() >= FEW_ELEMENTS]
+        return {target.name: target.error_of(rounded[target.name]) or 0.0 for target in usable}
+
+    def _label_raised(self, expected: Expected) -> None:
+        """Labels a task whose reference is further from the truth than the tolerance; its own error is what is allowed then."""
+        worst = max(expected.targets.values(), key=lambda target: target.unexplained_multiple, default=None)
+        if worst is None or worst.unexplained_multiple <= 1.0 or self.result.blocking():
+            return
+        self.transform_limit = max(_TRANSFORM_LIMIT, 2 * worst.unexplained_multiple)
+        error = f"the reference's own error in {worst.name} is up to {worst.unexplained:.2g} of its rms"
+        passing = self.trivial.passing()
+        if passing:
+            self.result.labels.append(f"ill-conditioned: {error}, so that {', '.join(passing[:4])} cannot be told from right")
+        else:
+            self.result.labels.append(f"raised tolerance: {error}, and {NOISE_MULTIPLE:g} times that is allowed")
 
     def _transforms(self, forward: int, finite: bool) -> None:
         result = self.result
@@ -244,8 +290,21 @@ class _Admitter:
                 result.dropped[name] = why
             else:
                 result.distributions.append(name)
-        if self.oracle is not None:
+        if self.oracle is not None and self.oracle.without_float64:
+            self._note_end_of_float64(f"{self.oracle.without_float64}; TF32 was compared with float32")
+        elif self.oracle is not None:
             result.float64 = "full"
+
+    def _state_multiple(self) -> None:
+        """Puts into the tolerance what the float64 rule allows on the task's own distribution, as a multiple of the reference's
+        error."""
+        own, found = self.result.float64_errors.get(OWN, {}), self.result.allowances.get(OWN, {})
+        multiples = [
+            max(NOISE_MULTIPLE, ROUNDING_MARGIN * found[output]["rounding"] / error) for output, error in own.items() if error > 0
+        ]
+        if multiples and all(found[output]["rounding"] > 0 for output in own):
+            most = float(self.result.tolerance["max_rms_error_multiple"])
+            self.result.tolerance["max_rms_error_multiple"] = min(most, float(f"{max(multiples):.2g}"))
 
     def _transform(self, name: str, forward: int, finite: bool) -> str:
         """Tries one transform; returns why it is dropped, or ""."""
@@ -287,20 +346,20 @@ def _all_finite(outputs: Flat) -> bool:
         return all(all_finite(tensor) for tensor in outputs.tensors.values())
 
 
-def _own_problem(expected: Expected, outputs: Flat, truth: dict[str, torch.Tensor], share: float) -> str:
-    """The reason why the reference's own rounding is too large to judge others by, or ""."""
-    rounded = {name: truth[name].to(tensor.dtype) for name, tensor in outputs.tensors.items()}
+def _own_problem(expected: Expected, outputs: Flat, truth: Truth, limit: float) -> str:
+    """The reason why the reference is too far from the truth to judge others by, or "". `limit`: its largest error as a
+    multiple of the tolerance."""
+    rounded = {name: truth.outputs[name].to(tensor.dtype) for name, tensor in outputs.tensors.items()}
     comparison = expected.compare(rounded)
-    worst = max((error.max_error_ratio for error in comparison.outputs), default=0.0)
-    if comparison.correct and worst <= share:
-        return ""
     if not comparison.correct and comparison.detail != "mismatch":
         return f"the reference differs in kind from its float64 form: {comparison.message}"
-    if not math.isfinite(worst):
-        return "the reference's own rounding decides an output that is compared exactly"
-    if worst <= share:
-        return f"the reference in float64 fails against it: {comparison.message}"
-    return f"the reference's own rounding is {worst:.2g} times the allowed error"
+    if not comparison.correct:
+        return f"the reference's own rounding decides an output that is compared exactly: {comparison.message}"
+    worst = max((target.unexplained_multiple for target in expected.targets.values()), default=0.0)
+    comparison = expected.compare(outputs.tensors)
+    if not comparison.correct or worst > limit:
+        return f"the reference's own rounding is up to {worst:.2g} times the allowed error"
+    return ""
 
 
 def admit(
@@ -316,6 +375,8 @@ def admit(
     if cached is not None:
         known = Admission.from_json(cached, task)
         if known is not None:
-            task.randomness = known.randomness
+            task.randomness, task.allowances = known.randomness, known.known_allowances()
             return known
-    return _Admitter(task, budget, seed).run()
+    admission = _Admitter(task, budget, seed).run()
+    task.allowances = admission.known_allowances()
+    return admission

@@ -39,6 +39,9 @@ _RECOVERY_SECONDS = 0.05
 #: Architectures that compute float64 at half or more of float32's rate; others at 1/32 or 1/64.
 _FULL_RATE_FLOAT64 = frozenset({"sm_60", "sm_70", "sm_80", "sm_90", "sm_100"})
 
+#: The first architecture of NVIDIA with TF32.
+_FIRST_TF32 = 80
+
 
 class Device:
     """The CPU, on which nothing has to be moved or waited for."""
@@ -72,6 +75,10 @@ class Device:
     def apply_flags(self, precision: str) -> None:
         """Sets the flags of a precision class."""
         precision_class.apply_flags(precision)
+
+    def tf32_products(self, precision: str) -> bool | None:
+        """What runs in TF32 on this device: see precision.tf32_products. A CPU has none."""
+        return None
 
     @contextlib.contextmanager
     def watching_memory(self) -> Iterator[list[int]]:
@@ -143,6 +150,11 @@ class GpuDevice(Device):
 
     def apply_flags(self, precision: str) -> None:
         precision_class.apply_device_flags(precision)
+
+    def tf32_products(self, precision: str) -> bool | None:
+        vendor, architecture = self.gpu.facts.vendor, self.gpu.facts.architecture.removeprefix("sm_")
+        has_tf32 = vendor == "fake" or (vendor == "nvidia" and architecture.isdigit() and int(architecture) >= _FIRST_TF32)
+        return precision_class.tf32_products(precision) if has_tf32 else None
 
     def stream(self) -> int:
         """The stream that torch queues on now; 0 is the legacy default stream."""

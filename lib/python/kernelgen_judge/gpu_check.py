@@ -13,7 +13,6 @@ import torch
 
 from kernelgen_common import dtypes
 
-from . import compare
 from .check import SAMPLE_BLOCKS, SAMPLE_ELEMENTS, SAMPLE_SLACK, Checker, _outcome
 from .device_memory import read_flags
 from .errors import is_out_of_memory
@@ -22,6 +21,7 @@ from .gpu_quick import GpuQuickComparer
 from .gpu_call_preparer import GpuCallPreparer
 from .gpu_weights import GpuWeights
 from .call_preparer import Expected
+from .target import default_tolerance
 
 _HASH_ROW = 4096
 _HASH_ROWS = 4096
@@ -129,8 +129,8 @@ class GpuChecker(Checker):
     def _compare_in_full(self) -> dict[str, Any]:
         assert self._preparer.current is not None and self._preparer.current.expected is not None
         expected = self._preparer.current.expected
-        if not self._needs_float64(expected):
-            accepted = self._gpu_quick.accept(expected, self._arena_views)
+        if not self._needs_truth(expected):
+            accepted = self._gpu_quick.accept(expected, self._arena_views, self._least_allowed(expected))
             if accepted is not None:
                 return _outcome("correct", "", "", [error.to_json() for error in accepted])
         known = self._memo.find(self.digest()) if self._memo.is_about(expected) else None
@@ -150,15 +150,13 @@ class GpuChecker(Checker):
             self._pairs = list(zip(self._segments, self._private.segments))
             self._views = self._arena_views
 
-    def _needs_float64(self, expected: Expected) -> bool:
-        """True if the float64 rule applies, which the quick comparison does not check."""
-        if expected.prepared is None:
-            return self._wants_float64(expected)
-        return any(target.oracle is not None for target in expected.prepared.targets.values())
+    def _needs_truth(self, expected: Expected) -> bool:
+        """True if the truth decides, which the quick comparison does not know."""
+        return self._wants_truth(expected) if expected.prepared is None else expected.prepared.has_truth
 
     # -- samples --------------------------------------------------------------------------------------------------
 
-    def _sample_one(self, segment: Segment, given: torch.Tensor, wanted: torch.Tensor) -> str:
+    def _sample_one(self, given: torch.Tensor, wanted: torch.Tensor, more: float) -> str:
         """All blocks at once."""
         count = min(SAMPLE_ELEMENTS, given.numel())
         if count == 0:
@@ -167,21 +165,23 @@ class GpuChecker(Checker):
         places = torch.tensor(starts, device=given.device)[:, None] + torch.arange(count, device=given.device)
         c, r = dtypes.bits(given)[places], dtypes.bits(wanted)[places]
         if given.dtype.is_complex or not given.dtype.is_floating_point:
-            return self._sample_complex_or_exact(given, wanted, places, starts)
+            return self._sample_complex_or_exact(given, wanted, places, starts, more)
         c, r = c.view(given.dtype).double(), r.view(given.dtype).double()
-        tolerance = self._tolerance or compare.default_tolerance(given.dtype)
+        tolerance = self._tolerance or default_tolerance(given.dtype)
         scale = r.nan_to_num(0.0, 0.0, 0.0).square().mean(dim=1, keepdim=True).sqrt()
-        allowed = SAMPLE_SLACK * (tolerance.rtol * r.abs() + tolerance.atol * scale)
+        allowed = SAMPLE_SLACK * (tolerance.rtol * r.abs() + tolerance.atol * scale) + more * scale
         agrees = ((c - r).abs() <= allowed) | (c == r) | (c.isnan() & r.isnan())
         return _first_wrong((~agrees).sum(dim=1).tolist(), starts, count)
 
-    def _sample_complex_or_exact(self, given: torch.Tensor, wanted: torch.Tensor, places: torch.Tensor, starts: list[int]) -> str:
+    def _sample_complex_or_exact(
+        self, given: torch.Tensor, wanted: torch.Tensor, places: torch.Tensor, starts: list[int], more: float
+    ) -> str:
         if given.dtype.is_complex:
             c, r = torch.view_as_real(given)[places], torch.view_as_real(wanted)[places]
             reals = [part.reshape(len(starts), -1).double() for part in (c, r)]
-            tolerance = self._tolerance or compare.default_tolerance(given.dtype)
+            tolerance = self._tolerance or default_tolerance(given.dtype)
             scale = reals[1].nan_to_num(0.0, 0.0, 0.0).square().mean(dim=1, keepdim=True).sqrt()
-            allowed = SAMPLE_SLACK * (tolerance.rtol * reals[1].abs() + tolerance.atol * scale)
+            allowed = SAMPLE_SLACK * (tolerance.rtol * reals[1].abs() + tolerance.atol * scale) + more * scale
             agrees = ((reals[0] - reals[1]).abs() <= allowed) | (reals[0] == reals[1])
             agrees |= reals[0].isnan() & reals[1].isnan()
             return _first_wrong((~agrees).sum(dim=1).tolist(), starts, places.shape[1])

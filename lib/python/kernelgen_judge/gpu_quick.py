@@ -11,19 +11,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import torch
 
 from kernelgen_common import dtypes
 
-from .compare import OutputError, Tolerance, _row_shape, default_tolerance
+from .compare import OutputError
+from .target import HALF, Tolerance, default_tolerance, row_shape
 from .device_memory import differs
 from .call_preparer import Expected
 
 CHUNK = 1 << 26
-_HALF = (torch.float16, torch.bfloat16)
-_WORKABLE = (torch.float32, *_HALF)
+_WORKABLE = (torch.float32, *HALF)
 #: The first pass accepts up to this share of the absolute tolerance; its own rounding is far below the rest.
 _SAFE = 0.999
 
@@ -42,7 +43,7 @@ class _Look:
 
     @property
     def kernelbench(self) -> float:
-        return 1e-2 if self.wanted.dtype in _HALF else 1e-4
+        return 1e-2 if self.wanted.dtype in HALF else 1e-4
 
 
 class GpuQuickComparer:
@@ -56,14 +57,17 @@ class GpuQuickComparer:
         self._equal = torch.empty(0, dtype=torch.bool)
         self._was_equal = False
 
-    def accept(self, expected: Expected, candidate: Mapping[str, torch.Tensor]) -> list[OutputError] | None:
+    def accept(
+        self, expected: Expected, candidate: Mapping[str, torch.Tensor], more: Mapping[str, float] = MappingProxyType({})
+    ) -> list[OutputError] | None:
         """The errors of outputs that are right beyond doubt; None where the full comparison must decide.
 
-        Shapes and dtypes are the expected ones; candidate tensors are contiguous.
+        Shapes and dtypes are the expected ones; candidate tensors are contiguous. `more` is added to the absolute tolerance of
+        an output.
         """
         if self._was_equal and self._is_equal(expected, candidate):
             return [OutputError(name, kernelbench_allclose=True) for name in expected.outputs.tensors]
-        errors = self._measure(expected, candidate)
+        errors = self._measure(expected, candidate, more)
         self._was_equal = bool(errors) and all(error.max_abs == 0.0 for error in errors)
         return errors
 
@@ -77,7 +81,9 @@ class GpuQuickComparer:
                 found.append(torch.eq(c, r, out=self._equal[: c.numel()]).all())
         return bool(torch.stack(found).all())
 
-    def _measure(self, expected: Expected, candidate: Mapping[str, torch.Tensor]) -> list[OutputError] | None:
+    def _measure(
+        self, expected: Expected, candidate: Mapping[str, torch.Tensor], more: Mapping[str, float]
+    ) -> list[OutputError] | None:
         errors: list[OutputError] = []
         looks: list[_Look] = []
         different: list[torch.Tensor] = []
@@ -88,7 +94,7 @@ class GpuQuickComparer:
                 continue
             wanted, given = wanted.contiguous().reshape(-1), candidate[name].reshape(-1)
             if wanted.dtype in _WORKABLE:
-                looks.append(self._look(expected, error, wanted, given))
+                looks.append(self._look(expected, error, wanted, given, more.get(name, 0.0)))
             elif wanted.is_floating_point() or wanted.is_complex():
                 return None
             else:
@@ -118,7 +124,9 @@ class GpuQuickComparer:
 
     # -- the first look -------------------------------------------------------------------------------------------
 
-    def _look(self, expected: Expected, error: OutputError, wanted: torch.Tensor, given: torch.Tensor) -> _Look:
+    def _look(
+        self, expected: Expected, error: OutputError, wanted: torch.Tensor, given: torch.Tensor, more: float
+    ) -> _Look:
         tops, sums = [], []
         for r, c in zip(wanted.split(self._chunk), given.split(self._chunk)):
             gap = self._gap_of(c, r)
@@ -127,9 +135,10 @@ class GpuQuickComparer:
         least = expected.least_rms.get(error.output)
         if least is None:
             shape = tuple(expected.outputs.tensors[error.output].shape)
-            least = expected.least_rms[error.output] = self._least_rms(wanted.view(_row_shape(shape)))
+            least = expected.least_rms[error.output] = self._least_rms(wanted.view(row_shape(shape)))
         numbers = [_only(tops, torch.amax), _only(sums, torch.sum), least]
-        return _Look(error, wanted, given, self._tolerance or default_tolerance(wanted.dtype), numbers)
+        tolerance = self._tolerance or default_tolerance(wanted.dtype)
+        return _Look(error, wanted, given, replace(tolerance, atol=tolerance.atol + more), numbers)
 
     def _gap_of(self, c: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
         """c - r in float32, in memory that the next chunk uses again."""

@@ -1,4 +1,8 @@
-"""The reference in float64, within a budget of time and memory."""
+"""The truth about a call: the reference in float64, within a budget of time and memory.
+
+Where the precision class allows TF32 for some operations, their operands are also cut to TF32, which gives the error of the
+class. If float64 costs too much then, both are computed in float32 without TF32.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,9 @@ from .device import Device
 from .errors import describe_exception, is_out_of_memory, one_line
 from .module_state import state_tensors
 from .randomness import replaying
+from .rounding import NotSimulated, SequentialRounding, Tf32Operands
 from .source import quiet
+from .target import Truth
 from .task import CallInputs, Reference
 from .values import flatten_output, unflatten
 
@@ -29,6 +35,8 @@ _SLOWDOWN_GPU, _SLOWDOWN_GPU_CONVOLUTION, _SLOWDOWN_GPU_WITHOUT = 4.0, 40.0, 80.
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 #: Approximate ratio of the peak bytes of a float64 call to the bytes of its inputs, outputs and weights in their own dtype.
 _MEMORY_FACTOR = 6.0
+#: Approximate cost of a simulation of rounding in plain float64 calls, and the share of the budget that may be spent before one.
+_ROUNDED_COST, _ROUNDED_SHARE = 4.0, 0.5
 
 
 class OracleUnavailable(Exception):
@@ -57,20 +65,13 @@ class _Deadline(TorchFunctionMode):
 
 
 @contextlib.contextmanager
-def _default_float64() -> Iterator[None]:
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
     before = torch.get_default_dtype()
-    torch.set_default_dtype(torch.float64)
+    torch.set_default_dtype(dtype)
     try:
         yield
     finally:
         torch.set_default_dtype(before)
-
-
-def _widen(tensor: torch.Tensor) -> torch.Tensor:
-    """A float64 copy. It is always a copy, because the reference may write to its inputs."""
-    if tensor.is_complex():
-        return tensor.to(torch.complex128, copy=True)
-    return tensor.to(torch.float64, copy=True) if tensor.is_floating_point() else tensor.clone()
 
 
 def _slowdown(device: Device, convolution: bool) -> float:
@@ -82,29 +83,91 @@ def _slowdown(device: Device, convolution: bool) -> float:
 
 
 class Oracle:
-    """A float64 copy of a reference. `run` gives outputs by name or raises OracleUnavailable."""
+    """What the reference would compute without rounding. `run` gives the Truth of a call or raises OracleUnavailable."""
 
     def __init__(self, reference: Reference, budget: OracleBudget, reference_seconds: float):
+        self._reference = reference
+        self._budget = budget
+        self._seconds = reference_seconds
+        task = reference.task
+        self._products = task.device.tf32_products(task.precision)
+        #: Why there is no float64 any more; "" while there is.
+        self.without_float64 = ""
+        try:
+            self._copy = _WiderCopy(reference, budget, reference_seconds, torch.float64)
+        except OracleUnavailable as error:
+            self._copy = self._float32_copy(error)
+
+    @property
+    def spent(self) -> float:
+        """Seconds of all calls."""
+        return self._copy.spent
+
+    def _float32_copy(self, error: OracleUnavailable) -> "_WiderCopy":
+        """A copy in float32, which shows the error of TF32 alone. Raises `error` where the class has no TF32."""
+        if self._products is None or self.without_float64:
+            raise error
+        self.without_float64 = str(error)
+        return _WiderCopy(self._reference, self._budget, self._seconds, torch.float32)
+
+    def run(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor]) -> Truth:
+        """The truth for the same inputs and the same random draws; integer outputs as they are."""
+        try:
+            return self._run(self._copy, inputs, forward_seed, draws)
+        except OracleUnavailable as error:
+            self._copy = self._float32_copy(error)
+            return self._run(self._copy, inputs, forward_seed, draws)
+
+    def _run(self, copied: "_WiderCopy", inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor]) -> Truth:
+        outputs = copied.run(inputs, forward_seed, draws)
+        coarse = None
+        if self._products is not None:
+            operands = Tf32Operands(self._products)
+            coarse = copied.run(inputs, forward_seed, draws, operands.active())
+            coarse = coarse if operands.found else None
+        if copied.dtype != torch.float64 and coarse is None:
+            raise OracleUnavailable(self.without_float64)
+        return Truth(outputs, coarse, copied.dtype == torch.float64)
+
+    def run_rounded(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:
+        """Outputs with the rounding of plain sequential float32 sums, if there is time for them; its time is not counted."""
+        if self._copy.dtype != torch.float64:
+            return None
+        return self._copy.run_rounded(inputs, forward_seed, draws)
+
+
+class _WiderCopy:
+    """A copy of a reference in a wider dtype, float64 as a rule."""
+
+    def __init__(self, reference: Reference, budget: OracleBudget, reference_seconds: float, dtype: torch.dtype):
+        self.dtype = dtype
         self._task = reference.task
         self._budget = budget
         self.spent = 0.0
         convolution = any(isinstance(part, _CONVOLUTIONS) for part in reference.module.modules())
-        self._estimate = reference_seconds * _slowdown(self._task.device, convolution)
+        slowdown = _slowdown(self._task.device, convolution) if dtype == torch.float64 else 1.0
+        self._estimate = reference_seconds * slowdown
         sizes = [*self._task.inputs, *self._task.outputs, *self._task.parameters, *self._task.buffers]
-        needed = int(_MEMORY_FACTOR * sum(spec.elements * spec.itemsize for spec in sizes))
+        needed = int(_MEMORY_FACTOR * dtype.itemsize / 8 * sum(spec.elements * spec.itemsize for spec in sizes))
         if needed > budget.bytes:
             raise OracleUnavailable(f"needs about {needed >> 20} MiB of {budget.bytes >> 20}")
         self._check_time()
         reference.restore()
         try:
-            self._module = copy.deepcopy(reference.module).double()
+            self._module = copy.deepcopy(reference.module).to(dtype)
             with torch.no_grad():
                 for entry in state_tensors(self._module)[0]:
                     if entry.role == "attribute":
-                        entry.put(_widen(entry.tensor))
+                        entry.put(self._widen(entry.tensor))
         except Exception as error:
-            raise OracleUnavailable(f"the module cannot be copied to float64: {one_line(error, 120)}") from error
+            raise OracleUnavailable(f"the module cannot be copied to {_name(dtype)}: {one_line(error, 120)}") from error
         self._state = [(entry, entry.tensor.detach().clone()) for entry in state_tensors(self._module)[0]]
+
+    def _widen(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A copy in the dtype. It is always a copy, because the reference may write to its inputs."""
+        if tensor.is_complex():
+            return tensor.to(self.dtype.to_complex(), copy=True)
+        return tensor.to(self.dtype, copy=True) if tensor.is_floating_point() else tensor.clone()
 
     def _check_time(self) -> None:
         if self.spent + self._estimate > self._budget.seconds:
@@ -117,30 +180,56 @@ class Oracle:
                 entry.tensor.data.copy_(value)
                 entry.put(entry.tensor)
 
-    def run(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Outputs in float64 (integer outputs as they are), for the same inputs and the same random draws."""
+    def run(
+        self,
+        inputs: CallInputs,
+        forward_seed: int,
+        draws: list[torch.Tensor],
+        within: contextlib.AbstractContextManager[Any] | None = None,
+    ) -> dict[str, torch.Tensor]:
+        """Outputs by name, for the same inputs and the same random draws. forward() runs `within` a mode, if one is given."""
         self._check_time()
         self._restore()
         task = self._task
-        arguments = unflatten(inputs.structure, {name: _widen(tensor) for name, tensor in inputs.tensors.items()})
+        arguments = unflatten(inputs.structure, {name: self._widen(tensor) for name, tensor in inputs.tensors.items()})
         started = time.monotonic()
         deadline = _Deadline(self._budget.seconds - self.spent)
         try:
-            with quiet(task.sink), torch.no_grad(), _default_float64(), deadline:
+            task.device.apply_flags("strict")
+            with quiet(task.sink), torch.no_grad(), _default_dtype(self.dtype), deadline:
                 seed_everything(forward_seed)
-                with replaying([_widen(draw) for draw in draws]) if draws else contextlib.nullcontext():
-                    outputs = flatten_output(self._module(*arguments))
+                with replaying([self._widen(draw) for draw in draws]) if draws else contextlib.nullcontext():
+                    with within if within is not None else contextlib.nullcontext():
+                        outputs = flatten_output(self._module(*arguments))
                 task.device.synchronize()
-        except OracleUnavailable:
+        except (OracleUnavailable, NotSimulated):
             raise
         except Exception as error:
             why = "memory ran out" if is_out_of_memory(error) else describe_exception(error, task.filename)
-            raise OracleUnavailable(f"forward() in float64: {one_line(why, 160)}") from error
+            raise OracleUnavailable(f"forward() in {_name(self.dtype)}: {one_line(why, 160)}") from error
         finally:
+            task.device.apply_flags(task.precision)
             took = time.monotonic() - started
             self.spent += took
-            self._estimate = took
+            if within is None:
+                self._estimate = took
         expected = [(spec.name, spec.shape) for spec in task.outputs]
         if [(name, tuple(tensor.shape)) for name, tensor in outputs.tensors.items()] != expected:
-            raise OracleUnavailable("forward() in float64 gives other outputs")
+            raise OracleUnavailable(f"forward() in {_name(self.dtype)} gives other outputs")
         return {name: task.device.move(tensor).clone() for name, tensor in outputs.tensors.items()}
+
+    def run_rounded(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:
+        """See Oracle.run_rounded."""
+        spent = self.spent
+        if spent + _ROUNDED_COST * self._estimate > _ROUNDED_SHARE * self._budget.seconds:
+            return None
+        try:
+            return self.run(inputs, forward_seed, draws, SequentialRounding(forward_seed).active())
+        except (OracleUnavailable, NotSimulated):
+            return None
+        finally:
+            self.spent = spent
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -19,6 +19,12 @@ def cast_dtype(precision: str) -> torch.dtype | None:
     return _CAST.get(precision)
 
 
+def tf32_products(precision: str) -> bool | None:
+    """On a device with TF32: None if nothing runs in it, True if products of matrices do as well, False if only convolutions
+    and recurrent layers do."""
+    return {"default": False, "tf32": True}.get(precision)
+
+
 def apply_flags(precision: str) -> None:
     """Sets TF32 for the class. Cheap; called before every reference call, since task code may have changed it."""
     with warnings.catch_warnings():

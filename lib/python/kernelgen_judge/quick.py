@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from types import MappingProxyType
 
 import torch
 
 from kernelgen_common import dtypes
 
-from .compare import OutputError, Tolerance, _row_shape, default_tolerance
+from .compare import OutputError
+from .target import HALF, Tolerance, default_tolerance, row_shape
 from .exchange import same_bytes
 
 #: Chunk size below which torch uses one thread, because barriers between threads cost more than they save here.
 CHUNK = 32704
-_HALF = (torch.float16, torch.bfloat16)
-_WORKABLE = (torch.float32, *_HALF)
+_WORKABLE = (torch.float32, *HALF)
 
 
 class QuickComparer:
@@ -32,21 +33,25 @@ class QuickComparer:
         self._within = torch.empty(CHUNK, dtype=torch.bool)
 
     def accept(
-        self, expected: Mapping[str, torch.Tensor], candidate: Mapping[str, torch.Tensor]
+        self,
+        expected: Mapping[str, torch.Tensor],
+        candidate: Mapping[str, torch.Tensor],
+        more: Mapping[str, float] = MappingProxyType({}),
     ) -> list[OutputError] | None:
         """The errors of outputs that are right beyond doubt; None where the full comparison must decide.
 
-        Shapes and dtypes are the expected ones; candidate tensors are contiguous.
+        Shapes and dtypes are the expected ones; candidate tensors are contiguous. `more` is added to the absolute tolerance of
+        an output.
         """
         errors = []
         for name, wanted in expected.items():
-            error = self._accept_one(name, wanted, candidate[name])
+            error = self._accept_one(name, wanted, candidate[name], more.get(name, 0.0))
             if error is None:
                 return None
             errors.append(error)
         return errors
 
-    def _accept_one(self, name: str, wanted: torch.Tensor, given: torch.Tensor) -> OutputError | None:
+    def _accept_one(self, name: str, wanted: torch.Tensor, given: torch.Tensor, more: float) -> OutputError | None:
         error = OutputError(name, kernelbench_allclose=True)
         if not wanted.is_contiguous():
             wanted = wanted.contiguous()
@@ -57,13 +62,13 @@ class QuickComparer:
             return error if same and not (wanted.is_floating_point() or wanted.is_complex()) else None
         if _are_same_numbers(wanted, given):
             return error
-        return self._pass(error, wanted.reshape(-1), given.reshape(-1), _row_shape(tuple(wanted.shape)))
+        return self._pass(error, wanted.reshape(-1), given.reshape(-1), row_shape(tuple(wanted.shape)), more)
 
     def _pass(
-        self, error: OutputError, wanted: torch.Tensor, given: torch.Tensor, grid: tuple[int, int]
+        self, error: OutputError, wanted: torch.Tensor, given: torch.Tensor, grid: tuple[int, int], more: float
     ) -> OutputError | None:
         tolerance = self._tolerance or default_tolerance(wanted.dtype)
-        kernelbench = 1e-2 if wanted.dtype in _HALF else 1e-4
+        kernelbench = 1e-2 if wanted.dtype in HALF else 1e-4
         total, scale = 0.0, -1.0
         for r, c in zip(wanted.split(CHUNK), given.split(CHUNK)):
             gap, allowed, within = self._gap, self._allowed, self._within
@@ -80,7 +85,7 @@ class QuickComparer:
             if scale < 0.0:
                 scale = _least_rms(wanted.view(grid))
             torch.abs(r if r.dtype == torch.float32 else allowed, out=allowed)
-            allowed.mul_(tolerance.rtol).add_(tolerance.atol * scale)
+            allowed.mul_(tolerance.rtol).add_((tolerance.atol + more) * scale)
             scaled = float(torch.div(gap, allowed, out=allowed).max())
             if not scaled <= 1.0:
                 return None

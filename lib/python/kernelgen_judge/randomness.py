@@ -88,7 +88,7 @@ class _Tracer(TorchFunctionMode):
 
 
 class _Replayer(TorchFunctionMode):
-    """Returns recorded draws in place of new ones, as float64 where they are floating."""
+    """Returns recorded draws in place of new ones."""
 
     def __init__(self, draws: list[torch.Tensor]):
         super().__init__()
@@ -105,7 +105,7 @@ class _Replayer(TorchFunctionMode):
         self._next += 1
         if name.endswith("_") and args and isinstance(args[0], torch.Tensor):
             return args[0].copy_(draw)
-        return draw.double() if draw.is_floating_point() else draw.clone()
+        return draw.clone()
 
 
 def tracing() -> _Tracer:

@@ -140,7 +140,10 @@ class Session:
         task.device.release_cache()
         answer = self._admission.to_json()
         asked = requested_tolerance(task, self._request)
-        return {"admission": answer, "tolerance": asked.to_json() if asked is not None else answer["tolerance"]}
+        if asked is None:
+            return {"admission": answer, "tolerance": answer["tolerance"]}
+        multiple = answer["tolerance"]["max_rms_error_multiple"]
+        return {"admission": answer, "tolerance": {**asked.to_json(), "max_rms_error_multiple": multiple}}
 
     # -- the arena ------------------------------------------------------------------------------------------------
 

@@ -200,6 +200,8 @@ class Task:
     #: Further names of shared tensors: {"decoder.weight": "encoder.weight"}.
     aliases: dict[str, str] = field(default_factory=dict)
     labels: list[str] = field(default_factory=list)
+    #: How far from the truth honest answers may be, by distribution and output: compare.Allowance. Admission fills it.
+    allowances: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: Seconds of the first call of the reference, which is rather slow.
     probe_seconds: float = 0.0
 

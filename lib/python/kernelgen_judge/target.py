@@ -1,0 +1,280 @@
+"""What a candidate's output is compared with: the truth about it, and how far from that an honest answer may be. See compare."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .arithmetic import all_finite, chunk_of, rms
+from .values import DTYPE_NAMES
+
+ROW_ELEMENTS = 64
+ROW_RATIO = 8.0
+SCALE_FLOOR = 2.0**-20
+NOISE_MULTIPLE, TF32_MULTIPLE = 8.0, 2.0
+#: The largest noise, as a share of the rms of the whole output, or of the truth about it if that is smaller.
+NOISE_LIMIT = 0.25
+FLOAT64_MULTIPLE, FLOAT64_MULTIPLEHALF = 256.0, 8.0
+#: Allowed multiple of the simulated error of plain sequential sums.
+ROUNDING_MARGIN = 3.0
+FLOOR_EPS, FLOOR_EPSHALF = 8.0, 1.0
+FEW_ELEMENTS, ROUNDING_EPS = ROW_ELEMENTS, 0.2
+TF32_EPS = 2.0**-10
+HALF = (torch.float16, torch.bfloat16)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """JSON as `Tolerance` in include/kernelgen/core/record.hpp."""
+
+    rtol: float = 1e-4
+    atol: float = 1e-4
+    max_rms_error_multiple: float = FLOAT64_MULTIPLE
+    standard: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rtol": self.rtol,
+            "atol": self.atol,
+            "max_rms_error_multiple": self.max_rms_error_multiple,
+            "standard": self.standard,
+        }
+
+
+def default_tolerance(dtype: torch.dtype) -> Tolerance:
+    """The defaults by dtype: 1e-4, and 1e-2 for float16 and bfloat16."""
+    return Tolerance(1e-2, 1e-2, FLOAT64_MULTIPLEHALF) if dtype in HALF else Tolerance()
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """What is known of an output from other calls on the same distribution: how far an honest answer may be from the reference
+    beyond the tolerance, and what the rounding of float32 alone may cost."""
+
+    #: As a share of the scale of the row, and of the rms of the whole output; the smaller amount counts.
+    share: float = 0.0
+    level: float = 0.0
+    #: The relative rms error of plain sequential float32 sums; 0 where it is not known or does not count.
+    rounding: float = 0.0
+
+    @property
+    def least(self) -> float:
+        """The share of any scale that is allowed for certain."""
+        return min(self.share, self.level)
+
+    def merged(self, other: "Allowance") -> "Allowance":
+        """The larger of both."""
+        return Allowance(max(self.share, other.share), max(self.level, other.level), max(self.rounding, other.rounding))
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The outputs of the reference's computation without its rounding, by name.
+
+    `tf32` has the same with TF32 operands, where the class allows them and the task has such operations. `is_float64` is
+    False where float64 was not to be had: then both were computed in float32, and only the elementwise rule holds.
+    """
+
+    outputs: Mapping[str, torch.Tensor]
+    tf32: Mapping[str, torch.Tensor] | None = None
+    is_float64: bool = True
+
+
+def real_numbers(tensor: torch.Tensor) -> torch.Tensor:
+    """Complex numbers as pairs of reals, in a last dimension of their own."""
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
+def chunks(left: torch.Tensor, right: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Equal parts of two flat tensors."""
+    size = chunk_of(left)
+    return zip(left.split(size), right.split(size))
+
+
+class Target:
+    """One expected output, with everything about it that does not depend on the candidate."""
+
+    def __init__(
+        self, name: str, tensor: torch.Tensor, truth: Truth | None, tolerance: Tolerance | None, known: Allowance | None
+    ):
+        self.name = name
+        self.shape = tuple(tensor.shape)
+        self.dtype = tensor.dtype
+        self.exact = not (tensor.is_floating_point() or tensor.is_complex())
+        self.tolerance = tolerance or default_tolerance(tensor.dtype)
+        self.known = known or Allowance()
+        flat = real_numbers(tensor.detach()).contiguous()
+        self.rows, self.columns = row_shape(flat.shape)
+        self.values = flat.reshape(-1)
+        self.oracle = None if truth is None or self.exact else _wide(truth.outputs.get(name))
+        self.has_float64 = self.oracle is not None and truth is not None and truth.is_float64
+        self.work = torch.float64 if flat.dtype == torch.float64 else torch.float32
+        self.finite = self.exact or all_finite(flat)
+        self.own_error: float | None = None
+        self.tf32_error = 0.0
+        self.oracle_rms = 0.0
+        self.scale: float | torch.Tensor = 0.0
+        #: Largest error of the reference over the rms of the whole output; 0 where TF32 explains it.
+        self.unexplained = 0.0
+        self.learned = Allowance()
+        if not self.exact:
+            self._prepare(None if truth is None or truth.tf32 is None else _wide(truth.tf32.get(name)))
+
+    def _prepare(self, tf32: torch.Tensor | None) -> None:
+        whole = rms(self.values)
+        if self.oracle is not None:
+            self.oracle_rms = rms(self.oracle)
+            own = self.error_against_oracle(self.values)
+            self.own_error = own if self.has_float64 else None
+            if tf32 is not None:
+                error = self.error_against_oracle(tf32)
+                self.tf32_error = self._at_least(error, TF32_EPS) if error else 0.0
+        row_scale = self._row_scale(whole)
+        if row_scale is None:
+            scale, rows = torch.tensor([whole], dtype=torch.float64), 1
+        else:
+            scale, rows = row_scale, self.rows
+        if self.oracle is None:
+            raised = scale + (self.known.share * scale).clamp(max=self.known.level * whole) / self._atol
+        else:
+            raised = self._raised(scale, whole, self._largest_errors(self.values, rows), self._largest_errors(tf32, rows))
+        self.scale = float(raised) if row_scale is None else raised
+
+    @property
+    def unexplained_multiple(self) -> float:
+        """`unexplained` as a multiple of the tolerance."""
+        return self.unexplained / self._atol
+
+    @property
+    def _atol(self) -> float:
+        return max(self.tolerance.atol, 1e-30)
+
+    def _raised(self, scale: torch.Tensor, whole: float, own: torch.Tensor, tf32: torch.Tensor) -> torch.Tensor:
+        """The scale of each row, raised until its noise is allowed."""
+        tf32 = torch.where(tf32 > 0, torch.clamp(tf32, min=self._at_least(0.0, TF32_EPS) * whole), tf32)
+        unexplained = torch.where(own > TF32_MULTIPLE * tf32, own, torch.zeros_like(own))
+        noise = torch.maximum(TF32_MULTIPLE * tf32, NOISE_MULTIPLE * unexplained).clamp(max=NOISE_LIMIT * min(whole, self.oracle_rms))
+        raised = torch.maximum(scale, noise / self._atol)
+        beyond = (raised - scale) * self._atol + own
+        if whole > 0:
+            self.unexplained = float(unexplained.max()) / whole
+            share = float((beyond / scale.clamp(min=SCALE_FLOOR * whole)).max())
+            self.learned = Allowance(share, float(beyond.max()) / whole, self.known.rounding)
+        return raised
+
+    def _at_least(self, error: float, eps: float) -> float:
+        """A relative error; no less than what rounding to `eps` costs on average if there are few elements."""
+        return max(error, ROUNDING_EPS * eps) if self.values.numel() < FEW_ELEMENTS else error
+
+    def _row_scale(self, whole: float) -> torch.Tensor | None:
+        """The scale of each row; None where one scale serves the whole output."""
+        if self.rows < 2 or self.columns < ROW_ELEMENTS or not self.finite:
+            return None
+        grid = self.values.view(self.rows, self.columns)
+        row_rms = torch.empty(self.rows, dtype=torch.float64, device=grid.device)
+        dense = torch.empty(self.rows, dtype=torch.bool, device=grid.device)
+        step = max(1, chunk_of(grid) // self.columns)
+        for start in range(0, self.rows, step):
+            part = grid[start : start + step].double()
+            row_rms[start : start + step] = part.square().mean(dim=1).sqrt()
+            dense[start : start + step] = (part != 0).double().mean(dim=1) >= 0.5
+        some = row_rms[dense]
+        if some.numel() < 2 or float(some.max()) <= ROW_RATIO * float(some.min()):
+            return None
+        return torch.where(dense, row_rms, row_rms.clamp(min=whole)).clamp(min=SCALE_FLOOR * whole)
+
+    def _largest_errors(self, values: torch.Tensor | None, rows: int) -> torch.Tensor:
+        """Largest |values - truth| over the finite elements of each row, in float64; zeros without values."""
+        assert self.oracle is not None
+        device = self.values.device if rows > 1 else torch.device("cpu")
+        largest = torch.zeros(rows, dtype=torch.float64, device=device)
+        if values is None or values.numel() == 0:
+            return largest
+        if rows == 1:
+            for part, truth in chunks(values, self.oracle):
+                top = (part.double() - truth).abs_().nan_to_num_(0.0, 0.0, 0.0).max()
+                largest = torch.maximum(largest, top.cpu())
+            return largest
+        step = max(1, chunk_of(self.values) // self.columns)
+        grid, truths = values.view(rows, self.columns), self.oracle.view(rows, self.columns)
+        for start in range(0, rows, step):
+            gap = (grid[start : start + step].double() - truths[start : start + step]).abs_()
+            largest[start : start + step] = gap.nan_to_num_(0.0, 0.0, 0.0).amax(dim=1)
+        return largest
+
+    def error_of(self, tensor: torch.Tensor) -> float | None:
+        """error_against_oracle of a tensor like the output, of any floating dtype."""
+        return self.error_against_oracle(_wide(tensor))
+
+    def error_against_oracle(self, values: torch.Tensor) -> float | None:
+        """rms(values - truth) / rms(truth) over the elements finite in both; None where the truth is all zero or absent."""
+        if self.oracle is None or self.oracle_rms == 0.0:
+            return None
+        total, count = 0.0, 0
+        for part, truth in chunks(values, self.oracle):
+            difference = part.double() - truth
+            square = difference.square_()
+            partial = float(square.sum())
+            if not math.isfinite(partial):
+                square = square[truth.isfinite() & part.isfinite()]
+                partial = float(square.sum())
+            total += partial
+            count += square.numel()
+        return math.sqrt(total / count) / self.oracle_rms if count else None
+
+    def expected_part(self, start: int, reference: torch.Tensor) -> torch.Tensor:
+        """What is compared with from element `start` on: the truth, but the reference's own where either is not finite."""
+        if self.oracle is None:
+            return reference
+        truth = self.oracle[start : start + reference.numel()].to(self.work)
+        return torch.where(truth.isfinite() & reference.isfinite(), truth, reference)
+
+    def allowed_error(self) -> tuple[float, str]:
+        """The limit of the float64 rule, and where it comes from."""
+        assert self.own_error is not None
+        eps, half = torch.finfo(self.dtype).eps, self.dtype in HALF
+        own = self._at_least(self.own_error, eps)
+        multiple = self.tolerance.max_rms_error_multiple
+        reordered = (multiple * own, f"{multiple:g} times the reference's own {own:.3g}")
+        if self.known.rounding > 0 and not half:
+            rounding = f"{ROUNDING_MARGIN:g} times the {self.known.rounding:.3g} of plain sequential float32 sums"
+            reordered = min(reordered, (ROUNDING_MARGIN * self.known.rounding, rounding))
+        limits = [
+            ((FLOOR_EPSHALF if half else FLOOR_EPS) * eps, f"what few roundings to {DTYPE_NAMES[self.dtype]} cost"),
+            min(reordered, (self.tolerance.rtol + self.tolerance.atol, "the tolerance")),
+        ]
+        if self.own_error <= TF32_MULTIPLE * self.tf32_error:
+            limits.append((TF32_MULTIPLE * self.tf32_error, f"twice the {self.tf32_error:.3g} of TF32"))
+        else:
+            limits.append((NOISE_MULTIPLE * own, f"{NOISE_MULTIPLE:g} times the reference's own {own:.3g}"))
+        return max(limits)
+
+    def scale_of(self, start: int, count: int) -> float | torch.Tensor:
+        """The scale of elements start .. start + count."""
+        if isinstance(self.scale, float):
+            return self.scale
+        first, last = start // self.columns, (start + count - 1) // self.columns
+        spread = self.scale[first : last + 1].to(self.work).repeat_interleave(self.columns)
+        skip = start - first * self.columns
+        return spread[skip : skip + count]
+
+
+def _wide(tensor: torch.Tensor | None) -> torch.Tensor | None:
+    """The elements in float64, one after the other; complex ones as pairs."""
+    return None if tensor is None else real_numbers(tensor.detach()).contiguous().reshape(-1).double()
+
+
+def row_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """(rows, elements per row): trailing dimensions until a row has ROW_ELEMENTS."""
+    columns, dim = 1, len(shape)
+    while dim > 0 and columns < ROW_ELEMENTS:
+        dim -= 1
+        columns *= shape[dim]
+    rows = 1
+    for size in shape[:dim]:
+        rows *= size
+    return rows, columns
