@@ -218,7 +218,7 @@ class TruthTest(unittest.TestCase):
     """What is compared with, from admission to the check of a call."""
 
     def outcomes(self, text: str, precision: str, dtype: str, full_bytes: int | None = None) -> list[str]:
-        """Of calls whose outputs were computed from operands of that dtype."""
+        """Of calls with outputs that were computed from operands of that dtype."""
         session = Session()
         session.load({**load_request(text), "precision": precision})
         session.admit({})

@@ -266,7 +266,7 @@ class _Admitter:
         return {target.name: target.error_of(rounded[target.name]) or 0.0 for target in usable}
 
     def _label_raised(self, expected: Expected) -> None:
-        """Labels a task whose reference is further from the truth than the tolerance; its own error is what is allowed then."""
+        """Labels a task with a reference that is further from the truth than the tolerance; its own error is what is allowed then."""
         worst = max(expected.targets.values(), key=lambda target: target.unexplained_multiple, default=None)
         if worst is None or worst.unexplained_multiple <= 1.0 or self.result.blocking():
             return

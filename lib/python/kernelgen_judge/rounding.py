@@ -17,7 +17,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-#: Bits that TF32 drops of the mantissa. They are cut, as tensor cores cut those of a float32 that nobody rounded before.
+#: Bits that TF32 drops of the mantissa. They are cut, as tensor cores cut those of a plain float32.
 _DROPPED = {torch.float32: (torch.int32, 23 - 10), torch.float64: (torch.int64, 52 - 10)}
 _RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})
 _CONVOLUTIONS = frozenset({"convolution", "_convolution", "convolution_overrideable"})
@@ -36,7 +36,7 @@ def to_tf32(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class _Mode(TorchDispatchMode):
-    """A mode of torch that does without torch.compile, whose import takes seconds."""
+    """A mode of torch that does without torch.compile, because its import takes seconds."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -44,7 +44,7 @@ class _Mode(TorchDispatchMode):
 
 
 class _InsideRecurrentLayer(TorchFunctionMode):
-    """Notes that a recurrent layer runs, whose products are not those of a linear layer."""
+    """Notes that a recurrent layer runs: its products are not those of a linear layer."""
 
     def __init__(self, operands: "Tf32Operands"):
         super().__init__()
@@ -104,12 +104,12 @@ _FUNCTION = 0.5
 #: Functions that are often computed as a difference of numbers near one.
 _NEAR_ONE = frozenset("tanh erf erfc expm1 log1p log softplus elu selu mish log_sigmoid_forward _log_softmax sin cos".split())
 _SUMS = frozenset({"sum", "mean", "avg_pool1d", "avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "cumsum"})
-#: Operations whose sums cannot be seen.
+#: Operations that hide their sums.
 _OPAQUE = ("rnn", "attention", "fft", "linalg_", "_cdist", "_pdist", "grid_sampler", "_trilinear", "embedding_bag")
 
 
 class NotSimulated(Exception):
-    """An operation whose rounding cannot be simulated."""
+    """The rounding of an operation cannot be simulated."""
 
 
 def _softmax(x: torch.Tensor, dim: int, half_to_float: bool) -> torch.Tensor:
