@@ -35,8 +35,8 @@ _SLOWDOWN_GPU, _SLOWDOWN_GPU_CONVOLUTION, _SLOWDOWN_GPU_WITHOUT = 4.0, 40.0, 80.
 _CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
 #: Approximate ratio of the peak bytes of a float64 call to the bytes of its inputs, outputs and weights in their own dtype.
 _MEMORY_FACTOR = 6.0
-#: Approximate cost of a simulation of rounding in plain float64 calls, and the share of the budget that may be spent before one.
-_ROUNDED_COST, _ROUNDED_SHARE = 4.0, 0.5
+#: Approximate cost of a simulation of rounding in plain float64 calls, and the time for all of them as a share of the budget.
+_ROUNDED_COST, _ROUNDED_SHARE = 4.0, 0.25
 
 
 class OracleUnavailable(Exception):
@@ -130,7 +130,7 @@ class Oracle:
         return Truth(outputs, coarse, copied.dtype == torch.float64)
 
     def run_rounded(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:
-        """Outputs with the rounding of plain sequential float32 sums, if there is time for them; its time is not counted."""
+        """Outputs with the rounding of plain sequential float32 sums, if there is time for them besides that for float64."""
         if self._copy.dtype != torch.float64:
             return None
         return self._copy.run_rounded(inputs, forward_seed, draws)
@@ -143,7 +143,7 @@ class _WiderCopy:
         self.dtype = dtype
         self._task = reference.task
         self._budget = budget
-        self.spent = 0.0
+        self.spent = self._rounded_spent = 0.0
         convolution = any(isinstance(part, _CONVOLUTIONS) for part in reference.module.modules())
         slowdown = _slowdown(self._task.device, convolution) if dtype == torch.float64 else 1.0
         self._estimate = reference_seconds * slowdown
@@ -221,13 +221,14 @@ class _WiderCopy:
     def run_rounded(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:
         """See Oracle.run_rounded."""
         spent = self.spent
-        if spent + _ROUNDED_COST * self._estimate > _ROUNDED_SHARE * self._budget.seconds:
+        if self._rounded_spent + _ROUNDED_COST * self._estimate > _ROUNDED_SHARE * self._budget.seconds:
             return None
         try:
             return self.run(inputs, forward_seed, draws, SequentialRounding(forward_seed).active())
         except (OracleUnavailable, NotSimulated):
             return None
         finally:
+            self._rounded_spent += self.spent - spent
             self.spent = spent
 
 
