@@ -124,7 +124,9 @@ class Oracle:
         if self._products is not None:
             operands = Tf32Operands(self._products)
             coarse = copied.run(inputs, forward_seed, draws, operands.active())
-            coarse = coarse if operands.found else None
+            if not operands.found:
+                # The next calls have none either.
+                coarse = self._products = None
         if copied.dtype != torch.float64 and coarse is None:
             raise OracleUnavailable(self.without_float64)
         return Truth(outputs, coarse, copied.dtype == torch.float64)
