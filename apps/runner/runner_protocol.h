@@ -22,6 +22,7 @@ extern "C" {
 #define KGEN_STATUS_MAGIC 0x5352474Bu  /* "KGRS" */
 #define KGEN_RUNNER_PROTOCOL_VERSION 1u
 #define KGEN_COMMAND_BYTES 64u
+#define KGEN_MAX_WEIGHT_SETS 16u
 #define KGEN_REPLY_BYTES 4096u
 #define KGEN_REPLY_TEXT_BYTES (4096u - 80u)
 
@@ -31,7 +32,8 @@ enum {
                               arg[3] = address of KGEN_PROBE_WORD in its memory, 0 for a native runner */
   KGEN_OP_LOAD = 2,      /**< fds: job, arena, code, and on a device the device arena; arg[0] = KGEN_CODE_*.
                               start_ns..end_ns is the loading itself */
-  KGEN_OP_CONSTRUCT = 3, /**< Python: arg[0] = set (1 or 2), arg[1] = construction seed. reply arg[0] = state bytes */
+  KGEN_OP_CONSTRUCT = 3, /**< Python: arg[0] = set, arg[1] = construction seed, arg[2] = weight transform, arg[3] = 1:
+                              constants are weights in all buffers and attributes. reply arg[0] = state bytes */
   KGEN_OP_EXPORT_STATE = 4, /**< Python: fd: memfd; arg[0] = set, arg[1] = capacity in bytes */
   KGEN_OP_PREPARE = 5, /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
   KGEN_OP_RUN = 6,     /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags. See below */

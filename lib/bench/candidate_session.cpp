@@ -1,7 +1,6 @@
 #include "bench/candidate_session.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -19,6 +18,8 @@ constexpr std::uint64_t k_always_full_output_bytes = 64u << 20;
 constexpr std::int64_t k_short_call_ns = 5'000'000;
 constexpr int k_echoes = 16;
 constexpr int k_tried_replays = 2;
+/// Instances of ModelNew for these weight sets are made at the beginning, and matched with the reference.
+constexpr int k_kept_sets = 2;
 
 /// The order alternates (ABBA), which cancels the cost of being called second.
 CallRequest timed_call(int number, CallMode mode) {
@@ -61,51 +62,66 @@ Result<EarlyVerdict> CandidateSession::load(const Artifact& artifact, std::strin
                            RunnerStep::Load);
 }
 
-Result<EarlyVerdict> CandidateSession::check_weights(std::optional<WeightReport>& report) {
+Result<EarlyVerdict> CandidateSession::match_weights(std::optional<WeightReport>& report) {
   if (is_native()) return EarlyVerdict();
-  for (int set : {1, 2}) {
-    KERNELGEN_TRY(auto seed, judge().use_weights(set));
-    const auto constructed = runner_->construct(set, seed, building_limits());
-    KERNELGEN_TRY(auto ended, verdict_of_answer(constructed, RunnerStep::Construct));
-    if (ended) return ended;
-    const auto& reply = std::get<RunnerReply>(constructed);
-    note_prepare_time(reply);
-    KERNELGEN_TRY(ended, match_state(set, reply.arg[0], report));
+  WeightMatch match;
+  for (int set = 1; set <= k_kept_sets; ++set) {
+    KERNELGEN_TRY(auto ended, construct_and_match(set, match));
     if (ended) return ended;
   }
-  if (report->unmapped.empty()) return EarlyVerdict();
-  return EarlyVerdict(Outcome{OutcomeKind::WeightSync, "",
-                              fmt::format("{} of the reference's tensors are not in ModelNew under the same seed: {}",
-                                          report->unmapped.size(), fmt::join(report->unmapped, ", "))});
+  if (match.missed_constants) {
+    constants_ = ConstantWeights::Everywhere;
+    KERNELGEN_TRY(auto ended, construct_and_match(k_kept_sets, match));
+    if (ended) return ended;
+  }
+  report = std::move(match.report);
+  return EarlyVerdict();
 }
 
-Result<EarlyVerdict> CandidateSession::match_state(int set, std::uint64_t bytes, std::optional<WeightReport>& report) {
+Result<EarlyVerdict> CandidateSession::construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes) {
+  const auto constructed = runner_->construct(set, draw, constants_, building_limits());
+  KERNELGEN_TRY(auto ended, verdict_of_answer(constructed, RunnerStep::Construct));
+  if (ended) return ended;
+  const auto& reply = std::get<RunnerReply>(constructed);
+  note_prepare_time(reply);
+  state_bytes = reply.arg[0];
+  return EarlyVerdict();
+}
+
+Result<EarlyVerdict> CandidateSession::construct_and_match(int set, WeightMatch& match) {
+  KERNELGEN_TRY(const auto draw, judge().use_weights(set));
+  std::uint64_t bytes = 0;
+  KERNELGEN_TRY(auto ended, construct(set, draw, bytes));
+  if (ended) return ended;
   const auto limit = options_.memory_limit;
   if (bytes > limit)
     return EarlyVerdict(Outcome{OutcomeKind::OutOfMemory, "",
                                 fmt::format("its weights take {} bytes, more than the limit of {}", bytes, limit)});
   KERNELGEN_TRY(auto state, backends_.memory.allocate("kernelgen-state", bytes));
-  KERNELGEN_TRY(auto ended, verdict_of_answer(runner_->export_state(set, state->fd(), bytes, options_.call_timeout),
-                                              RunnerStep::Export));
+  KERNELGEN_TRY(ended, verdict_of_answer(runner_->export_state(set, state->fd(), bytes, options_.call_timeout),
+                                         RunnerStep::Export));
   if (ended) return ended;
-  KERNELGEN_TRY(report, judge().match_state(set, state->memory()));
+  KERNELGEN_TRY(match, judge().match_state(set, state->memory()));
   return EarlyVerdict();
 }
 
 Result<EarlyVerdict> CandidateSession::switch_weights(int set) {
-  if (is_native() && prepared_set_ != 0) {
+  if (prepared_set_ != 0) {
     KERNELGEN_TRY(auto ended,
                   verdict_of_answer(runner_->destroy(prepared_set_, options_.call_timeout), RunnerStep::Destroy));
     if (ended) return ended;
   }
-  KERNELGEN_TRY([[maybe_unused]] auto seed, judge().use_weights(set));
-  weight_set_ = set;
+  KERNELGEN_TRY(const auto draw, judge().use_weights(set));
+  weight_set_ = prepared_set_ = set;
   call_ = 0;
-  if (!is_native()) return EarlyVerdict();
+  if (!is_native()) {
+    if (set <= k_kept_sets) return EarlyVerdict();
+    std::uint64_t bytes = 0;
+    return construct(set, draw, bytes);
+  }
   const auto prepared = runner_->prepare(set, options_.call_timeout);
   KERNELGEN_TRY(auto ended, verdict_of_answer(prepared, RunnerStep::Prepare));
   if (ended) return ended;
-  prepared_set_ = set;
   note_prepare_time(std::get<RunnerReply>(prepared));
   return EarlyVerdict();
 }

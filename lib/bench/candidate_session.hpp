@@ -41,10 +41,10 @@ class CandidateSession {
   /// The isolation of the runner: "full", or "partial: " and the mechanisms that its sandbox lacks. Requires: load().
   [[nodiscard]] std::string isolation() const { return runner_->isolation(); }
 
-  /// Constructs both instances of ModelNew, which draws its own weights, and compares these with the reference's.
-  Result<EarlyVerdict> check_weights(std::optional<WeightReport>& report);
-  /// Makes a weight set current in judge and runner. A native candidate sees one set at a time, because it may keep
-  /// pointers into the exchange buffers that hold the set.
+  /// Constructs two instances of ModelNew, which draws its own weights, and looks for the reference's in them.
+  Result<EarlyVerdict> match_weights(std::optional<WeightReport>& report);
+  /// Makes a weight set current in judge and runner, and ends the one before. A native candidate sees one set at a
+  /// time, because it may keep pointers into the exchange buffers that hold the set.
   Result<EarlyVerdict> switch_weights(int set);
 
   /// Makes one call that is compared in full.
@@ -65,7 +65,8 @@ class CandidateSession {
   ExchangeFacts end();
 
  private:
-  Result<EarlyVerdict> match_state(int set, std::uint64_t bytes, std::optional<WeightReport>& report);
+  Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);
+  Result<EarlyVerdict> construct_and_match(int set, WeightMatch& match);
   Result<std::optional<std::string>> replay_once();
   RunnerAnswer run(const PreparedCall& prepared, Allocations allocations, CallMode mode);
   /// Limits of a step in which a Python candidate may build, within the rest of its build time.
@@ -85,7 +86,9 @@ class CandidateSession {
   const std::stop_token stop_;
 
   std::unique_ptr<Runner> runner_;
+  /// The weight set that was current last; 0: none.
   int prepared_set_ = 0;
+  ConstantWeights constants_ = ConstantWeights::Parameters;
   int weight_set_ = 1;
   int call_ = 0;
   bool lost_ = false;

@@ -68,7 +68,7 @@ class Evaluation {
     KERNELGEN_TRY(auto hold, timed("wait for the device", [&] { return acquire_device(); }));
     KERNELGEN_TRY(auto verdict, judge_within_memory());
     const auto exchanges = timed("end", [&] { return candidate_->end(); });
-    verdict = reattribute_to_machine(std::move(verdict));
+    verdict = explain_by_weights(reattribute_to_machine(std::move(verdict)), record_.weights);
     KERNELGEN_TRY(auto checked, check_plausibility(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
     KERNELGEN_CHECK(compare_with_baselines(checked));
     return finish(std::move(checked));
@@ -106,6 +106,11 @@ class Evaluation {
       record_.labels.push_back(
           "interpreter: without a GPU, Triton's interpreter runs the kernel, thousands of times slower; take smaller "
           "inputs, or raise the time limit of a call");
+    if (record_.outcome.correct() && record_.weights && !record_.weights->unmapped.empty())
+      record_.labels.push_back(
+          fmt::format("prepared weights: {} of the reference's tensors are not in ModelNew, whose outputs are right "
+                      "under {} weight sets",
+                      record_.weights->unmapped.size(), session_->admission.weight_sets));
     if (!record_.tolerance.standard) record_.labels.push_back("non-standard tolerance");
     // A report without a single timed call would have a ratio of zero.
     if (record_.timing && record_.timing->candidate_ns.empty()) record_.timing.reset();
@@ -240,6 +245,8 @@ class Evaluation {
         {"weights", &Evaluation::check_state},
         {"correctness", &Evaluation::check_first_weights},
         {"transforms", &Evaluation::check_transforms},
+        {"special values", &Evaluation::check_special_values},
+        {"other weights", &Evaluation::check_other_weights},
         {"second weights", &Evaluation::check_second_weights},
         {"timing", &Evaluation::measure},
         {"device timing", &Evaluation::measure_replays},
@@ -295,7 +302,7 @@ class Evaluation {
     return sha256_hex(key);
   }
 
-  Result<EarlyVerdict> check_state() { return candidate_->check_weights(record_.weights); }
+  Result<EarlyVerdict> check_state() { return candidate_->match_weights(record_.weights); }
 
   Result<EarlyVerdict> check_first_weights() {
     KERNELGEN_TRY(auto ended, candidate_->switch_weights(1));
@@ -319,6 +326,28 @@ class Evaluation {
     }
     const auto verdict = verdict_of_cases(record_.cases);
     return verdict.correct() ? EarlyVerdict() : EarlyVerdict(verdict);
+  }
+
+  /// Calls the candidate on values that the task's own inputs never hold. A difference there is a label.
+  Result<EarlyVerdict> check_special_values() {
+    if (session_->admission.probe.empty()) return EarlyVerdict();
+    KERNELGEN_TRY(auto result, candidate_->call(session_->admission.probe, Freshness::New));
+    if (result.outcome.correct()) return EarlyVerdict();
+    if (result.outcome.kind != OutcomeKind::Accuracy) return EarlyVerdict(std::move(result.outcome));
+    record_.labels.push_back("differs on special values (NaN, infinities, subnormals, the largest numbers): " +
+                             result.outcome.message);
+    return EarlyVerdict();
+  }
+
+  /// Checks one call under each weight set after the second, which comes last, because it is timed.
+  Result<EarlyVerdict> check_other_weights() {
+    for (int set = 3; set <= session_->admission.weight_sets; ++set) {
+      KERNELGEN_TRY(auto ended, candidate_->switch_weights(set));
+      if (ended) return ended;
+      KERNELGEN_TRY(ended, check_own(Freshness::New));
+      if (ended) return ended;
+    }
+    return EarlyVerdict();
   }
 
   Result<EarlyVerdict> check_second_weights() {

@@ -99,6 +99,12 @@ struct RunnerJob {
 /// Whether new allocations of the candidate are filled with garbage, which takes time within the call.
 enum class Allocations { Plain, Poisoned };
 
+/// Where a ModelNew may hold weights that a constructor fills with a constant.
+enum class ConstantWeights {
+  Parameters,  ///< in parameters and running statistics only, as modules usually do
+  Everywhere,  ///< in other buffers and attributes as well
+};
+
 /// Limits of one step of a runner.
 struct StepLimits {
   /// Wall-clock limit, without the time in which the candidate's own compilers work.
@@ -115,8 +121,9 @@ class Runner {
   /// is flushed, and the clock started and stopped, as around a call.
   virtual RunnerAnswer echo(std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer load(const RunnerJob& job, const StepLimits& limits) = 0;
-  /// Constructs the module under a seed (ModelNew only); arg[0] is the size of its state.
-  virtual RunnerAnswer construct(int set, std::uint64_t seed, const StepLimits& limits) = 0;
+  /// Constructs the module (ModelNew only); arg[0] is the size of its state.
+  virtual RunnerAnswer construct(int set, const WeightDraw& draw, ConstantWeights constants,
+                                 const StepLimits& limits) = 0;
   virtual RunnerAnswer export_state(int set, int state_fd, std::uint64_t capacity,
                                     std::chrono::milliseconds timeout) = 0;
   /// Calls kgen_prepare with the weights that are now in the exchange buffers (native candidates only).

@@ -108,8 +108,12 @@ class SandboxedRunner final : public RunnerProcess {
     if (builds_) builds_->start(job.builds_key);
     return ask(KGEN_OP_BUILD, {job.memory_limit}, limits, std::array<int, 2>{job.description_fd, job.code_fd});
   }
-  RunnerAnswer construct(int set, std::uint64_t seed, const StepLimits& limits) override {
-    return ask(KGEN_OP_CONSTRUCT, {static_cast<std::uint64_t>(set), seed}, limits);
+  RunnerAnswer construct(int set, const WeightDraw& draw, ConstantWeights constants,
+                         const StepLimits& limits) override {
+    return ask(KGEN_OP_CONSTRUCT,
+               {static_cast<std::uint64_t>(set), draw.seed, draw.transform,
+                std::uint64_t{constants == ConstantWeights::Everywhere}},
+               limits);
   }
   RunnerAnswer export_state(int set, int state_fd, std::uint64_t capacity, milliseconds timeout) override {
     return ask(KGEN_OP_EXPORT_STATE, {static_cast<std::uint64_t>(set), capacity}, {timeout},

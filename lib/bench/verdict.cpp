@@ -1,6 +1,7 @@
 #include "bench/verdict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -206,6 +207,15 @@ Outcome classify_repeats(Outcome failure, const std::vector<bool>& right) {
   return {OutcomeKind::Race, "",
           fmt::format("{} of {} calls with the same inputs were wrong, in no order: {}", wrong, right.size(),
                       failure.message)};
+}
+
+Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& weights) {
+  const bool differs =
+      verdict.kind == OutcomeKind::Accuracy && (verdict.detail == "mismatch" || verdict.detail == "nan");
+  if (!differs || !weights || weights->unmapped.empty()) return verdict;
+  return {OutcomeKind::WeightSync, "",
+          fmt::format("{} of the reference's tensors are not in ModelNew under the same seed: {}; and {}",
+                      weights->unmapped.size(), fmt::join(weights->unmapped, ", "), verdict.message)};
 }
 
 Outcome verdict_of_cases(const std::vector<CaseResult>& cases) {

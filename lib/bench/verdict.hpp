@@ -36,6 +36,9 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 /// are a race.
 [[nodiscard]] Outcome classify_repeats(Outcome failure, const std::vector<bool>& right);
 
+/// Explains wrong outputs of a ModelNew by the reference's tensors that are not in it, if there are any.
+[[nodiscard]] Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& weights);
+
 /// The verdict over all checked calls: the first failure on the task's own distribution, else OffDistribution if a
 /// transformed input failed by accuracy, else Correct.
 [[nodiscard]] Outcome verdict_of_cases(const std::vector<CaseResult>& cases);

@@ -54,6 +54,10 @@ struct Admission {
   bool scored = true;
   /// Input distributions to test: "own" first.
   std::vector<std::string> distributions;
+  /// A distribution that candidates are called on, but not judged by; "" if there is none.
+  std::string probe;
+  /// Number of weight sets to test. Calls are timed under the second one.
+  int weight_sets = 2;
   Tolerance tolerance;
   /// "full", "partial: why" or "none: why".
   std::string float64;
@@ -189,6 +193,21 @@ struct DeviceUse {
   std::int64_t delayed_probes = 0;
 };
 
+/// How a ModelNew gets the weights of a set.
+struct WeightDraw {
+  /// The seed for its construction.
+  std::uint64_t seed = 0;
+  /// Number of the weight transform, which the worker hands on to the runner; 0: the initial distribution.
+  std::uint64_t transform = 0;
+};
+
+/// The reference's tensors in a ModelNew.
+struct WeightMatch {
+  WeightReport report;
+  /// True if the weight transform missed a constant, which the ModelNew holds elsewhere than in a parameter.
+  bool missed_constants = false;
+};
+
 /// The judge of one task on one device. One thread at a time. Errors mean that the task or the machinery failed.
 class Judge {
  public:
@@ -198,10 +217,10 @@ class Judge {
   virtual Result<ExchangeLayout> layout() = 0;
   /// Maps the exchange buffers; on a device, makes those in its memory. Nothing on a processor.
   virtual Result<std::optional<DeviceArena>> attach(const SharedMemory& exchange) = 0;
-  /// Makes a weight set (1 or 2) the current one and writes it into the exchange buffers; gives its construction seed.
-  virtual Result<std::uint64_t> use_weights(int set) = 0;
-  /// Matches what a ModelNew exported for a weight set. The report is complete after the second set.
-  virtual Result<WeightReport> match_state(int set, const SharedMemory& state) = 0;
+  /// Makes a weight set, counted from 1, the current one and writes it into the exchange buffers.
+  virtual Result<WeightDraw> use_weights(int set) = 0;
+  /// Matches what a ModelNew exported for a weight set (1 or 2). The report is complete after the second set.
+  virtual Result<WeightMatch> match_state(int set, const SharedMemory& state) = 0;
   virtual Result<PreparedCall> prepare_call(const CallRequest& request) = 0;
   /// `next` is the request that will most likely be prepared next: a judge may begin with it while the caller reads the
   /// result.

@@ -123,6 +123,9 @@ class JudgeProcess final : public Judge {
     KERNELGEN_TRY(admission.labels, read<std::vector<std::string>>(found, "admit", "labels"));
     KERNELGEN_TRY(admission.scored, read<bool>(found, "admit", "scored"));
     KERNELGEN_TRY(admission.distributions, read<std::vector<std::string>>(found, "admit", "distributions"));
+    KERNELGEN_TRY(admission.probe, read<std::string>(found, "admit", "probe"));
+    KERNELGEN_TRY(const auto sets, read<std::vector<std::string>>(found, "admit", "weight_sets"));
+    admission.weight_sets = static_cast<int>(sets.size());
     KERNELGEN_TRY(admission.float64, read<std::string>(found, "admit", "float64"));
     if (const auto* bytes = found.if_contains("sensitive_bytes"); bytes != nullptr && !bytes->is_null()) {
       KERNELGEN_TRY(admission.sensitive_bytes, read_u64(found, "admit", "sensitive_bytes"));
@@ -160,14 +163,20 @@ class JudgeProcess final : public Judge {
     return std::optional(arena);
   }
 
-  Result<std::uint64_t> use_weights(int set) override {
+  Result<WeightDraw> use_weights(int set) override {
     KERNELGEN_TRY(auto reply, call("weights", {{"set", set}}));
-    return read_u64(reply, "weights", "seed");
+    WeightDraw draw;
+    KERNELGEN_TRY(draw.seed, read_u64(reply, "weights", "seed"));
+    KERNELGEN_TRY(draw.transform, read_u64(reply, "weights", "transform"));
+    return draw;
   }
 
-  Result<WeightReport> match_state(int set, const SharedMemory& state) override {
+  Result<WeightMatch> match_state(int set, const SharedMemory& state) override {
     KERNELGEN_TRY(auto reply, call("state", {{"set", set}, {"path", state.path}, {"bytes", state.bytes}}));
-    return read<WeightReport>(reply, "state", "weights");
+    WeightMatch match;
+    KERNELGEN_TRY(match.report, read<WeightReport>(reply, "state", "weights"));
+    KERNELGEN_TRY(match.missed_constants, read<bool>(reply, "state", "missed"));
+    return match;
   }
 
   Result<PreparedCall> prepare_call(const CallRequest& request) override {

@@ -253,8 +253,8 @@ def exchange_weights(runner: Runner, bench: Bench) -> tuple[dict[str, Any], Answ
     """Builds ModelNew twice and has its state matched: (weights reply, the failed reply if there was one)."""
     reply: dict[str, Any] = {}
     for index in (1, 2):
-        seed = int(bench.judge.must("weights", set=index)["seed"])
-        built = runner.ask(protocol.OP_CONSTRUCT, index, seed)
+        draw = bench.judge.must("weights", set=index)
+        built = runner.ask(protocol.OP_CONSTRUCT, index, int(draw["seed"]), int(draw["transform"]))
         if built.status != protocol.OK:
             return reply, built
         size = built.arguments[0]

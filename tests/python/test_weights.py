@@ -105,6 +105,27 @@ class MatchTest(unittest.TestCase):
         self.assertEqual(packed.by_content[:2], ["weight", "bias"])
         self.assertEqual(match(build, lambda s: {"bias": s["bias"]}).unmapped, ["weight"])
 
+    def test_constants_that_a_transform_has_changed(self) -> None:
+        def matcher(derive: Callable[[Tensors], Tensors]) -> _Matcher:
+            state = {"weight": torch.ones(16), "bias": torch.zeros(16)}
+            changed = {name: torch.rand(16) for name in state}
+            wanted = [_Wanted(name, "parameter", (state[name], changed[name])) for name in state]
+            return _Matcher(wanted, (candidate(derive(state), {}), candidate(derive(changed), {})))
+
+        for derive in (
+            lambda s: {"g": s["weight"], "b": s["bias"]},
+            lambda s: {"packed": torch.stack([s["weight"], s["bias"]])},
+            lambda s: {"g": s["weight"].double(), "b": s["bias"], "scratch": torch.zeros(99)},
+        ):
+            report = matcher(derive).match()
+            self.assertEqual((report.by_content, report.unmapped), (["weight", "bias"], []))
+        missing = matcher(lambda s: {"b": s["bias"]})
+        self.assertEqual(missing.match().unmapped, ["weight"])
+        self.assertFalse(missing.holds_initial("weight"))
+        elsewhere = matcher(lambda s: {"g": torch.ones(16), "b": s["bias"]})
+        self.assertEqual(elsewhere.match().unmapped, ["weight"])
+        self.assertTrue(elsewhere.holds_initial("weight"))
+
     def test_declared(self) -> None:
         scaled = lambda s: {"scaled": s["weight"] * 0.5, "b": s["bias"]}  # noqa: E731
         report = match(lambda: nn.Linear(8, 8), scaled, {"weight": "scaled"})

@@ -4,6 +4,7 @@
 // Tests with the tag [timed] look at times and have the machine for themselves. The others run beside other tests: what
 // they reject is rejected at any load, and what they accept, they ask for without a time.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -161,6 +162,42 @@ TEST_CASE("rejected: random weights of its own", "[verdicts]") {
   const auto record = record_of("linear", "own_weights.py");
   CHECK(record.outcome.to_class() == "weight_sync");
   CHECK_THAT(record.outcome.message, Catch::Contains("first.weight") && Catch::Contains("second.bias"));
+}
+TEST_CASE("rejected: what initial weights do not show", "[verdicts]") {
+  CHECK(verdict("norm", "ignores_affine.py") == "accuracy:mismatch");
+  CHECK(verdict("norm", "ignores_affine.cpp") == "accuracy:mismatch");
+  CHECK_THAT(verdict("recurrent", "forgets_first_half.py"), Catch::EndsWith(":mismatch"));
+  CHECK_THAT(verdict("recurrent", "ignores_first_state.py"), Catch::EndsWith(":mismatch"));
+}
+TEST_CASE("rejected: a softmax that overflows, and values that are clamped, every time", "[verdicts]") {
+  for (int i = 0; i < 3; ++i) {
+    CHECK_THAT(verdict("softmax", "softmax_without_maximum.py"), Catch::StartsWith("off_distribution:"));
+    CHECK(verdict("relu", "clamps.py") == "off_distribution:mismatch");
+  }
+}
+TEST_CASE("accepted with a label: NaN that is turned into 0", "[verdicts]") {
+  const auto record = record_of(untimed(request_for("relu", "nan_to_zero.py")));
+  CHECK(record.outcome.to_class() == "correct");
+  const auto is_label = [](const std::string& label) { return label.rfind("differs on special values", 0) == 0; };
+  CHECK(std::count_if(record.labels.begin(), record.labels.end(), is_label) == 1);
+  const auto honest = record_of(untimed(request_for("relu", "right.py")));
+  CHECK(honest.outcome.to_class() == "correct");
+  CHECK(std::none_of(honest.labels.begin(), honest.labels.end(), is_label));
+}
+TEST_CASE("rejected: tensors that are missing, and make outputs wrong", "[verdicts]") {
+  const auto record = record_of("norm", "lacks_affine.py");
+  CHECK(record.outcome.to_class() == "weight_sync");
+  CHECK_THAT(record.outcome.message, Catch::Contains("norm.weight, norm.bias"));
+  CHECK(verdict("summed_linear", "prepared_otherwise.py") == "weight_sync");
+}
+TEST_CASE("accepted: tensors that are not parameters, or were summed up by the constructor", "[verdicts]") {
+  CHECK(record_of(untimed(request_for("norm", "affine_in_buffers.py"))).outcome.to_class() == "correct");
+  const auto record = record_of(untimed(request_for("summed_linear", "prepared_sum.py")));
+  CHECK(record.outcome.to_class() == "correct");
+  REQUIRE(record.weights);
+  CHECK(record.weights->unmapped == std::vector<std::string>{"linear.weight", "linear.bias"});
+  CHECK(std::any_of(record.labels.begin(), record.labels.end(),
+                    [](const std::string& label) { return label.rfind("prepared weights", 0) == 0; }));
 }
 TEST_CASE("rejected: the reference by Python's garbage collector", "[verdicts]") {
   CHECK(verdict("relu", "gc.py") == "launch:exception");

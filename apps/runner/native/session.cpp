@@ -286,7 +286,7 @@ void Session::fill(Args& args, const Lists& lists) {
 Session::State* Session::state_of(const Command& command, kgen_reply& reply) {
   const std::uint64_t set = command.record.arg[0];
   if (set < 1 || set > states_.size()) {
-    refuse(reply, KGEN_STATUS_PROTOCOL, "there are sets 1 and 2 only");
+    refuse(reply, KGEN_STATUS_PROTOCOL, "there is no such weight set");
     return nullptr;
   }
   if (entries_.run == nullptr) {

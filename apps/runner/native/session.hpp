@@ -88,7 +88,7 @@ class Session {
   /// libgomp's entry for a parallel region; NULL when the candidate does not use it.
   using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
   Parallel parallel_ = nullptr;
-  std::array<State, 2> states_;
+  std::array<State, KGEN_MAX_WEIGHT_SETS> states_;
   void* mapping_ = nullptr;
   std::vector<kgen_tensor> tensors_;
   std::vector<kgen_tensor> shape_only_tensors_;  ///< without data where kgen_prepare must not see it

@@ -17,9 +17,11 @@ from typing import Any
 
 import torch
 
+from kernelgen_common.weight_transforms import number_of
+
 from .arithmetic import all_finite, one_thread
 from .compare import Expected
-from .distributions import OWN, TensorFacts, applicable, inspect_inputs
+from .distributions import OWN, SPECIAL, TensorFacts, applicable, family_of, has_special_probe, inspect_inputs
 from .distributions import make_inputs as make_distribution
 from .errors import is_out_of_memory, one_line
 from .guarded import guarding
@@ -30,7 +32,9 @@ from .task import CallInputs, CallResult, Reference, Task, TaskError
 from .trivial import TrivialCheck
 from .values import Flat, same_bits
 
-VERSION = 3
+VERSION = 4
+#: If its Model is built and called in this time, a task gets two more weight sets.
+_CHEAP_SET_SECONDS = 0.03
 #: Time for finding out which bytes of its inputs the reference needs.
 _SENSITIVITY_SECONDS = 2.0
 #: Members of a cached admission that must match the task.
@@ -38,6 +42,8 @@ _IDENTITY = ("content_id", "precision", "shrink", "torch", "device")
 #: The largest error of the reference itself on a transform, as a multiple of the tolerance. On the task's own distribution a larger
 #: error is allowed for, and then on its transforms twice that one.
 _TRANSFORM_LIMIT = 5.0
+#: The same for extremes, on which algorithms that are equally good differ more.
+_EXTREME_LIMIT = 0.1
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,11 @@ class Admission:
     mode: str = ""
     randomness: str = "none"
     distributions: list[str] = field(default_factory=lambda: [OWN])
-    #: Transforms that were left out: {"negate": "the reference gives NaN or infinity"}.
+    #: The weight transform of each weight set, "" for the initial distribution. Calls are timed under the second set.
+    weight_sets: list[str] = field(default_factory=lambda: ["", ""])
+    #: A distribution on which differences are a label and no more, "" if there is none.
+    probe: str = ""
+    #: Transforms that were left out: {"negate": "the reference gives NaN or infinity", "weights spread": ...}.
     dropped: dict[str, str] = field(default_factory=dict)
     facts: list[TensorFacts] = field(default_factory=list)
     tolerance: dict[str, Any] = field(default_factory=dict)
@@ -184,6 +194,8 @@ class _Admitter:
             self._start_oracle()
             self._judge(OWN, inputs, first, forward)
             self._transforms(forward, finite)
+            self._plan_probe(forward)
+            self._plan_weight_sets(inputs, forward, finite)
             self._finish_trivial()
             self._state_multiple()
         result.labels = task.labels + result.labels
@@ -232,8 +244,10 @@ class _Admitter:
         """Float64 error and trivial answers on one distribution. Returns why it must be dropped, or ""."""
         truth = self._truth(inputs, call, forward)
         expected = Expected(call.outputs, truth)
+        if truth is None and family_of(name):
+            return "there is no float64 result to judge the reference by"
         if truth is not None:
-            problem = _own_problem(expected, call.outputs, truth, math.inf if name == OWN else self.transform_limit)
+            problem = _own_problem(expected, call.outputs, truth, self._limit_of(name))
             if problem and name != OWN:
                 return problem
             if problem:
@@ -243,6 +257,12 @@ class _Admitter:
         if name == OWN and truth is not None:
             self._label_raised(expected)
         return ""
+
+    def _limit_of(self, distribution: str) -> float:
+        """The largest error of the reference itself, as a multiple of the tolerance."""
+        if distribution == OWN:
+            return math.inf
+        return _EXTREME_LIMIT if family_of(distribution) else self.transform_limit
 
     def _note_errors(self, name: str, expected: Expected, truth: Truth, rounding: dict[str, float]) -> None:
         errors = {target.name: target.own_error for target in expected.targets.values() if target.own_error is not None}
@@ -281,6 +301,10 @@ class _Admitter:
     def _transforms(self, forward: int, finite: bool) -> None:
         result = self.result
         for name in applicable(self.task, result.facts):
+            families = set(map(family_of, result.distributions))
+            # Wide values are scaled up far more.
+            if family_of(name) and family_of(name) in families or name == "scale_up" and "wide" in families:
+                continue
             spent = time.monotonic() - self.started
             if spent > self.budget.seconds and len(result.distributions) > 1:
                 result.dropped[name] = f"the {self.budget.seconds:.0f} s for admission were over"
@@ -328,6 +352,80 @@ class _Admitter:
         if call.outputs.specs() != self.task.outputs:
             return "the reference gives outputs of other shapes"
         return self._judge(name, inputs, call, forward)
+
+    def _plan_probe(self, forward: int) -> None:
+        """Decides whether candidates are called on special values, and whether these decide."""
+        result = self.result
+        if not has_special_probe(self.task, result.facts):
+            return
+        inputs = make_distribution(self.task, result.facts, SPECIAL, self.seed(f"inputs {SPECIAL}"))
+        try:
+            with guarding(self.task.device):
+                outputs = self.call(inputs, forward).outputs
+        except TaskError as error:
+            result.dropped[SPECIAL] = one_line(f"the reference raises: {error.message}", 240)
+            return
+        if outputs.specs() != self.task.outputs:
+            result.dropped[SPECIAL] = "the reference gives outputs of other shapes"
+        elif any(item.nonfinite for item in result.facts):
+            result.distributions.append(SPECIAL)
+        else:
+            result.probe = SPECIAL
+
+    def _plan_weight_sets(self, inputs: CallInputs, forward: int, finite: bool) -> None:
+        """Chooses the weight transforms under which the reference still means something."""
+        if not any(entry.tensor.is_floating_point() for entry in self.reference.state):
+            return
+        started = time.monotonic()
+        others = self.task.make_inputs(self.seed("own 2"))
+        spread = self._first_weights(("spread", "mild"), inputs, others, forward, finite)
+        saturated = self._first_weights(("saturated", spread), inputs, others, forward, finite)
+        tried = max(1, len([name for name in self.result.dropped if name.startswith("weights ")]) + 2)
+        sets = ["", spread, saturated]
+        # The float64 calls are part of the time, and a verdict makes them, too.
+        if (time.monotonic() - started) / tried < _CHEAP_SET_SECONDS:
+            sets += [spread, saturated]
+        self.result.weight_sets = sets
+
+    def _first_weights(
+        self, names: tuple[str, ...], inputs: CallInputs, others: CallInputs, forward: int, finite: bool
+    ) -> str:
+        """The first of these weight transforms that the reference can be judged under; "" if there is none."""
+        for name in names:
+            if f"weights {name}" in self.result.dropped:
+                continue
+            why = self._try_weights(name, inputs, others, forward, finite) if name else ""
+            if not why:
+                return name
+            self.result.dropped[f"weights {name}"] = why
+        return ""
+
+    def _try_weights(self, name: str, inputs: CallInputs, others: CallInputs, forward: int, finite: bool) -> str:
+        """Tries one weight transform; returns why it is dropped, or ""."""
+        try:
+            reference = self.task.build(self.seed(f"weights {name}"), number_of(name))
+            call, other = reference.run(inputs, forward), reference.run(others, forward)
+        except TaskError as error:
+            return one_line(f"the reference raises: {error.message}", 240)
+        if finite and not _all_finite(call.outputs):
+            return "the reference gives NaN or infinity"
+        if call.outputs.specs() != self.task.outputs:
+            return "the reference gives outputs of other shapes"
+        truth = self._weights_truth(reference, inputs, call, forward)
+        expected = Expected(call.outputs, truth)
+        if expected.compare(other.outputs.tensors).correct:
+            return "the reference's outputs no longer depend on its inputs"
+        return "" if truth is None else _own_problem(expected, call.outputs, truth, self.transform_limit)
+
+    def _weights_truth(self, reference: Reference, inputs: CallInputs, call: CallResult, forward: int) -> Any:
+        """float64 outputs under other weights, or None where there are none within the budget."""
+        if self.oracle is None:
+            return None
+        left = replace(self.budget.float64, seconds=self.budget.float64.seconds - self.oracle.spent)
+        try:
+            return Oracle(reference, left, min(self.times)).run(inputs, forward, call.draws)
+        except OracleUnavailable:
+            return None
 
     def _finish_trivial(self) -> None:
         result = self.result

@@ -16,6 +16,7 @@ from kernelgen_common import dtypes
 
 from . import compare
 from .device import Device, GpuDevice
+from .distributions import SPECIAL
 from .errors import TaskError, one_line
 from .exchange import REPORT_BYTES, Layout, Memory, Placed, Segment, as_signed, make_layout
 from .oracle import Oracle, OracleBudget, OracleUnavailable
@@ -232,7 +233,7 @@ class Checker:
     def _wants_truth(self, expected: Expected) -> bool:
         """True for the first call on each distribution under each weight set."""
         chosen = self._preparer.current
-        if chosen is None or self._task.randomness == "stochastic":
+        if chosen is None or chosen.distribution == SPECIAL or self._task.randomness == "stochastic":
             return False
         return (expected.weight_set, chosen.distribution) not in self._seen
 
@@ -259,6 +260,7 @@ class Checker:
     def _oracle(self, expected: Expected) -> Oracle | None:
         """What knows the truth under a weight set; None where admission found that it costs too much."""
         if expected.weight_set not in self._oracles:
+            self._oracles = {kept: oracle for kept, oracle in self._oracles.items() if kept in SETS}
             reference = self._weights.get(expected.weight_set).reference
             self._oracles[expected.weight_set] = Oracle(reference, self._budget, expected.nanoseconds * 1e-9)
         return self._oracles[expected.weight_set]

@@ -9,6 +9,7 @@ on the range (log, a loss on probabilities), it raises or gives NaN, and admissi
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Callable
 
@@ -21,6 +22,9 @@ from .values import assign, clone_with_strides, empty_like_spec, same_bits, spec
 OWN = "own"
 _FEW = 16
 _SAMPLE = 1 << 22
+#: An offset at which the difference of two means of squares has lost its digits, and a mean has not; and one at which exp()
+#: overflows in float32.
+_FAR_DEVIATIONS, _FAR = 60.0, 100.0
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,57 @@ def _sharpen(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) ->
     return (powered * (sums / powered.sum(dim=-1, keepdim=True))).to(x.dtype)
 
 
+def _offset_by(deviations: float, least: float = 0.0) -> _Transform:
+    """A transform that adds a number much larger than the values' differences."""
+
+    def transform(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+        return x + max(deviations * facts.deviation, least)
+
+    return transform
+
+
+def _widen_to(size: float) -> _Transform:
+    """A transform to values of both signs, most of which are about as large as `size`."""
+
+    def transform(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+        return (x - facts.mean) * (size * max(1.0, 1.0 / facts.deviation))
+
+    return transform
+
+
+def _places(x: torch.Tensor, share: int, least: int, generator: torch.Generator) -> torch.Tensor:
+    """Places in a tensor, one in `share`, at least so many where there are so many."""
+    count = min(x.numel(), max(least, x.numel() // share))
+    if x.numel() > _SAMPLE:
+        # Two in one place are rare, and all are not worth a permutation of everything.
+        return torch.randint(x.numel(), (count,), generator=generator, device=generator.device)
+    return torch.randperm(x.numel(), generator=generator, device=generator.device)[:count]
+
+
+def _spikes_of(size: float) -> _Transform:
+    """A transform that puts a few values as large as `size` at random places: the sign alternates, so that there are always both."""
+
+    def transform(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+        flat = x.clone(memory_format=torch.contiguous_format).reshape(-1)
+        where = _places(x, 4096, 2, generator)
+        values = torch.rand(where.numel(), generator=generator, device=generator.device).add_(1.0) * size * max(1.0, facts.deviation)
+        values[1::2] *= -1
+        flat[where] = values.to(x.dtype)
+        return flat.view(x.shape)
+
+    return transform
+
+
+def _special(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    """NaN, infinities, zeros, subnormals and the largest numbers at random places."""
+    flat = x.clone(memory_format=torch.contiguous_format).reshape(-1)
+    info = torch.finfo(x.dtype)
+    some = [math.nan, math.inf, -math.inf, info.max, -info.max, info.tiny / 8, -info.tiny / 8, -0.0]
+    where = _places(x, 1024, len(some), generator)
+    flat[where] = torch.tensor(some, dtype=x.dtype, device=x.device).repeat(-(-where.numel() // len(some)))[: where.numel()]
+    return flat.view(x.shape)
+
+
 @dataclass(frozen=True)
 class _Rule:
     transform: _Transform
@@ -195,6 +250,14 @@ class _Rule:
 
 def _always(shape: torch.Size, facts: TensorFacts) -> bool:
     return True
+
+
+def _varies(shape: torch.Size, facts: TensorFacts) -> bool:
+    return facts.deviation > 0
+
+
+def _varies_little(shape: torch.Size, facts: TensorFacts) -> bool:
+    return 0 < _FAR_DEVIATIONS * facts.deviation < _FAR
 
 
 def _shifted(shape: torch.Size, facts: TensorFacts) -> bool:
@@ -209,6 +272,15 @@ _ROWS = frozenset({"rows"})
 _RULES: dict[str, list[_Rule]] = {
     "zero_mean": [_Rule(_zero_mean, _ELEMENTWISE, _shifted), _Rule(_sharpen, _ROWS, _always)],
     "negate": [_Rule(_negate, _ELEMENTWISE, _always)],
+    # Extremes. The first of each family that the reference can be judged on is enough.
+    "spikes_1e8": [_Rule(_spikes_of(1e8), _FREE, _varies)],
+    "spikes_1e4": [_Rule(_spikes_of(1e4), _FREE, _varies)],
+    "spikes_100": [_Rule(_spikes_of(100.0), _FREE, _varies)],
+    "offset_far": [_Rule(_offset_by(_FAR_DEVIATIONS, _FAR), _ELEMENTWISE, _varies_little)],
+    "offset": [_Rule(_offset_by(_FAR_DEVIATIONS), _ELEMENTWISE, _varies)],
+    "offset_near": [_Rule(_offset_by(20.0), _ELEMENTWISE, _varies)],
+    "wide_1e4": [_Rule(_widen_to(1e4), _ELEMENTWISE, _varies)],
+    "wide_100": [_Rule(_widen_to(100.0), _ELEMENTWISE, _varies)],
     "heavy_tails": [
         _Rule(_heavy_tails, _FREE, lambda shape, facts: shape.numel() >= 128),
         _Rule(_sharpen, _ROWS, _always),
@@ -219,6 +291,22 @@ _RULES: dict[str, list[_Rule]] = {
     "sharpen": [_Rule(_sharpen, _ROWS, _always)],
 }
 TRANSFORMS = tuple(_RULES)
+#: Values that a task's own inputs seldom hold. Only where they do, a difference on them makes a candidate wrong.
+SPECIAL = "special"
+_RULES[SPECIAL] = [_Rule(_special, _FREE, _always)]
+_FAMILIES = ("spikes", "offset", "wide")
+
+
+def family_of(name: str) -> str:
+    """The family of extremes that a transform belongs to; "" for the others."""
+    family = name.partition("_")[0]
+    return family if family in _FAMILIES else ""
+
+
+def has_special_probe(task: Task, facts: list[TensorFacts]) -> bool:
+    """True if special values can be put into an input."""
+    shapes = {spec.name: torch.Size(spec.shape) for spec in task.inputs}
+    return any(_rule_for(SPECIAL, shapes[item.name], item) for item in facts)
 
 
 def _rule_for(name: str, shape: torch.Size, facts: TensorFacts) -> _Rule | None:
@@ -246,7 +334,10 @@ def transform_tensor(name: str, tensor: torch.Tensor, facts: TensorFacts, seed: 
         return tensor
     work = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
     generator = _generator(seed, name, facts.same_as or facts.name, tensor.device)
-    value = rule.transform(work, facts, generator).to(tensor.dtype)
+    value = rule.transform(work, facts, generator)
+    if family_of(name) and work.dtype != tensor.dtype:
+        value = value.clamp(-torch.finfo(tensor.dtype).max / 16, torch.finfo(tensor.dtype).max / 16)
+    value = value.to(tensor.dtype)
     if facts.zeros:
         value = torch.where(tensor == 0, tensor, value)
     if facts.nonfinite:

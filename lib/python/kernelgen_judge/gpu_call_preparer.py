@@ -80,8 +80,8 @@ def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
     # A weight set with what restores it, and the copy that the arena's is compared with; fresh inputs on their way into a
     # set; a call of the reference; the answer before the current one; working memory of the comparison.
     least = 3 * weights + inputs + call + outputs + _COMPARISON_BYTES * min(largest, DEVICE_CHUNK)
-    # The other weight set; a transform of inputs; a call inside of graphs; outputs that must be looked at twice.
-    ample = least + 2 * weights + inputs + call + outputs
+    # Two other weight sets; a transform of inputs; a call inside of graphs; outputs that must be looked at twice.
+    ample = least + 4 * weights + inputs + call + outputs
     # A ModelNew has weights of its own, and may keep another form of them.
     runner = int(outputs * _RUNNER_OUTPUTS) + 2 * weights + (PROCESS_BYTES if device.torch.type == "cuda" else 0)
     more = runner + 2 * (inputs + call)

@@ -49,8 +49,8 @@ class GpuArena:
         #: Bytes of device memory that this judge keeps while it is idle.
         self.kept_bytes = layout.total_bytes + self._plan.kept
 
-    def weights(self) -> GpuWeights:
-        return GpuWeights(self._task, self._layout, self.memory)
+    def weights(self, transform_of: Callable[[int], int]) -> GpuWeights:
+        return GpuWeights(self._task, self._layout, self.memory, transform_of)
 
     def preparer(self, draw: Callable[[str, int], CallInputs], host: Memory) -> GpuCallPreparer:
         return GpuCallPreparer(self._task, self._layout, self.memory, draw, host, self._plan)

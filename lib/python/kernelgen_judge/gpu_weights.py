@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 from .device import GpuDevice
@@ -16,9 +18,9 @@ from .weights import Weights
 class GpuWeights(Weights):
     """Weights for an arena in memory of a device."""
 
-    def __init__(self, task: Task, layout: Layout, arena: DeviceMemory):
+    def __init__(self, task: Task, layout: Layout, arena: DeviceMemory, transform_of: Callable[[int], int]):
         self._device_arena = arena
-        super().__init__(task, layout, arena, CacheFlusher(None))
+        super().__init__(task, layout, arena, CacheFlusher(None), transform_of)
         assert isinstance(self._copy, DeviceMemory)
         self._mirrors = {
             id(pairs): Mirror(arena, self._copy, pairs) for pairs in (self._pairs, self._restored, self._kept)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from kernelgen_common.limits import limit_memory
+from kernelgen_common.weight_transforms import number_of
 
 from .admission import Admission, AdmissionBudget, admit
 from .check import Checker, oracle_budget, requested_tolerance
@@ -204,7 +205,7 @@ class Session:
             os.close(descriptor)
         if isinstance(task.device, GpuDevice):
             return self._attach_device(task, task.device, arena)
-        self._weights = Weights(task, self._layout, arena, self._flusher)
+        self._weights = Weights(task, self._layout, arena, self._flusher, self._transform_of)
         self._preparer = CallPreparer(task, self._layout, arena, self._draw)
         self._checker = Checker(task, self._layout, arena, self._preparer, self._weights, self._request)
         self._matcher = StateMatcher(self._weights)
@@ -218,7 +219,7 @@ class Session:
         program = os.path.join(os.path.dirname(str(self._request["support_library"])), "kgen-gpu")
         made = GpuArena(task, device, self._layout, program)
         self._descriptors.append(made.descriptor)
-        self._weights = made.weights()
+        self._weights = made.weights(self._transform_of)
         self._preparer = made.preparer(self._draw, host)
         self._checker = made.checker(self._preparer, self._weights, self._request, host)
         self._matcher = StateMatcher(self._weights)
@@ -232,15 +233,21 @@ class Session:
     def _draw(self, distribution: str, seed: int) -> CallInputs:
         if distribution == "own":
             return self._loaded().make_inputs(seed)
-        if self._admission is None or distribution not in self._admission.distributions:
+        if self._admission is None or distribution not in [*self._admission.distributions, self._admission.probe]:
             raise RequestError(f"distribution {distribution!r:.40} is not admitted", "invalid_argument")
         return self._admission.make_inputs(self._loaded(), distribution, seed)
 
     def weights(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Makes a weight set the current one."""
+        """Makes a weight set the current one. The reply is what a ModelNew is constructed under."""
         if self._weights is None:
             raise RequestError("weights comes after attach")
-        return {"seed": str(self._weights.use(int(request["set"])).seed)}
+        chosen = self._weights.use(int(request["set"]))
+        return {"seed": str(chosen.seed), "transform": chosen.transform}
+
+    def _transform_of(self, index: int) -> int:
+        """The number of the weight transform of a set."""
+        planned = [] if self._admission is None else self._admission.weight_sets
+        return number_of(planned[index - 1]) if index <= len(planned) else 0
 
     def state(self, request: dict[str, Any]) -> dict[str, Any]:
         """Reads what a ModelNew exported for a weight set; the answer comes with the second set."""

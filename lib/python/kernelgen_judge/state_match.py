@@ -1,7 +1,8 @@
 """Checks whether a ModelNew holds the weights of the reference.
 
-Both were built under the same seed, twice. A tensor of the reference that depends on the seed is matched when its
-contents are found in the candidate both times:
+Both were built under the same seed, twice: once from the initial distribution, and once under a weight transform, which
+changes constants as well. What is not found makes no candidate wrong: it explains why its outputs are. A tensor of the
+reference that depends on the seed is matched when its contents are found in the candidate both times:
 
   - bit for bit, under any name and shape, dimensions permuted or not, or cast to another floating type;
   - packed (concatenated, split, stacked, interleaved): every element, and every run of neighbours where elements are
@@ -45,7 +46,7 @@ class _Wanted:
     values: tuple[torch.Tensor, torch.Tensor]
 
     @property
-    def constant(self) -> bool:
+    def is_constant(self) -> bool:
         return _same(self.values[0], self.values[1])
 
 
@@ -177,7 +178,7 @@ class _Matcher:
         for tensor in self._wanted:
             if tensor.values[0].numel() == 0:
                 report.by_name.append(tensor.name)
-            elif tensor.constant:
+            elif tensor.is_constant:
                 self._match_constant(tensor, report)
             elif self._has_exactly(tensor) or self._has_packed(tensor):
                 report.by_content.append(tensor.name)
@@ -186,6 +187,15 @@ class _Matcher:
             else:
                 report.unmapped.append(tensor.name)
         return report
+
+    def holds_initial(self, name: str) -> bool:
+        """True if a constant stands in the candidate under the first seed, which changes no constants."""
+        tensor = next(tensor for tensor in self._wanted if tensor.name == name)
+        first = tensor.values[0]
+        if first.numel() == 0 or bool((first != first.reshape(-1)[0]).any()):
+            return False
+        found = self._exact_names(self._candidates[0], first)
+        return bool(found) or self._contains(self._candidates[0], first)
 
     def _match_constant(self, tensor: _Wanted, report: MatchReport) -> None:
         if self._same_name(tensor):
@@ -233,17 +243,23 @@ class _Matcher:
             return False
         for dtype in [tensor.values[0].dtype, *[d for d in _FLOATS if d != tensor.values[0].dtype]]:
             pairs = list(zip(self._candidates, tensor.values))
-            if all(self._contains(candidate, values.to(dtype)) for candidate, values in pairs):
+            if self._identified_by(tensor, dtype) and all(self._contains(c, values.to(dtype)) for c, values in pairs):
                 return True
         return False
+
+    @staticmethod
+    def _identified_by(tensor: _Wanted, dtype: torch.dtype) -> bool:
+        """True if the contents under one of the seeds have enough different values."""
+        least = min(_MIN_DISTINCT_VALUES, tensor.values[0].numel())
+        return any(torch.unique(values.to(dtype)).numel() >= least for values in tensor.values)
 
     def _contains(self, candidate: _Candidate, values: torch.Tensor) -> bool:
         keys = dtypes.bits(values.contiguous().reshape(-1)).to(torch.int64)
         distinct, counts = torch.unique(keys, return_counts=True)
         pool = candidate.pool(values.dtype)
-        if distinct.numel() < min(_MIN_DISTINCT_VALUES, keys.numel()) or not pool.contains_counted(distinct, counts):
+        if not pool.contains_counted(distinct, counts):
             return False
-        if values.element_size() > 2 or keys.numel() < 16:
+        if values.element_size() > 2 or keys.numel() < 16 or distinct.numel() == 1:
             return True
         return self._contains_runs(candidate, values)
 
@@ -279,7 +295,7 @@ class _Matcher:
             return True
         if target not in first.contents or target not in second.contents:
             return False
-        return tensor.constant or not _same(first.contents[target], second.contents[target])
+        return tensor.is_constant or not _same(first.contents[target], second.contents[target])
 
 
 class StateMatcher:
@@ -305,12 +321,12 @@ class StateMatcher:
     def reply(self) -> dict[str, Any]:
         """The report, once both sets are there."""
         if any(index not in self._states for index in SETS):
-            return {"weights": _as_json(MatchReport()), "done": False}
-        report = self._match()
-        self._states = {}
-        return {"weights": _as_json(report), "done": True, "message": self._error or _message(report)}
+            return {"weights": _as_json(MatchReport()), "done": False, "missed": False}
+        report, missed = self._match()
+        return {"weights": _as_json(report), "done": True, "missed": missed, "message": self._error or _message(report)}
 
-    def _match(self) -> MatchReport:
+    def _match(self) -> tuple[MatchReport, bool]:
+        """The report, and whether the second set's transform missed a constant that the candidate holds."""
         states = [{e.name: e for e in self._weights.get(index).reference.state} for index in SETS]
         for index in SETS:
             self._weights.get(index).reference.restore()
@@ -320,7 +336,12 @@ class StateMatcher:
             for name, entry in states[0].items()
         ]
         first, second = (_Candidate(self._states[index]) for index in SETS)
-        return _Matcher(wanted, (first, second)).match()
+        matcher = _Matcher(wanted, (first, second))
+        report = matcher.match()
+        missed = any(matcher.holds_initial(name) for name in report.unmapped)
+        if not missed:
+            self._states = {}
+        return report, missed
 
 
 def _as_json(report: MatchReport) -> dict[str, list[str]]:

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from kernelgen_common.seeding import seed_everything
+from kernelgen_common.weight_transforms import transformed
 
 from . import precision as precision_class
 from .device import CPU, Device
@@ -213,9 +214,10 @@ class Task:
     def absent_inputs(self) -> list[str]:
         return [scalar.name for scalar in self.input_scalars if scalar.type == "none"]
 
-    def build(self, seed: int) -> Reference:
+    def build(self, seed: int, transform: int = 0) -> Reference:
         """A fresh Model under a construction seed, cast to the precision class, in the mode that the task leaves it.
 
+        `transform`: number of the weight transform under which it is constructed.
         Always built on the CPU: a device has another random stream, and a ModelNew is built there too.
         """
         constructing = task_errors(f"{self.source.name}: constructing Model failed", self.filename)
@@ -223,7 +225,9 @@ class Task:
             arguments = unflatten(self.init.structure, {k: v.clone() for k, v in self.init.tensors.items()})
             self.device.apply_flags(self.precision)
             seed_everything(seed)
-            module = self.module.Model(*arguments)
+            with transformed(transform, seed) as finish:
+                module = self.module.Model(*arguments)
+                finish([])
             dtype = precision_class.cast_dtype(self.precision)
             if dtype is not None:
                 module = module.to(dtype)

@@ -1,7 +1,10 @@
-"""The two weight sets of a task: references built under secret seeds, and their tensors in the arena."""
+"""The weight sets of a task: references built under secret seeds, and their tensors in the arena.
+
+Sets 1 and 2 stay; of the others, the latest does."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .exchange import Layout, Memory, Placed, Segment, make_layout, same_bytes
@@ -11,7 +14,15 @@ from .timing import CacheFlusher, TimedReference
 from .values import assign
 
 ROLES = ("parameter", "buffer", "attribute")
+#: The sets that are kept, and matched with a ModelNew.
 SETS = (1, 2)
+#: kernelgen_runner.runner has the same number.
+MAX_WEIGHT_SETS = 16
+
+
+def _initial(index: int) -> int:
+    """The weight transform of a set, where every set is drawn from the initial distribution."""
+    return 0
 
 
 @dataclass
@@ -19,6 +30,8 @@ class WeightSet:
     """A reference, and the seed for the construction of its ModelNew."""
 
     seed: int
+    #: Number of the weight transform; see kernelgen_common.weight_transforms.
+    transform: int
     reference: Reference
     timed: TimedReference
 
@@ -26,8 +39,17 @@ class WeightSet:
 class Weights:
     """Builds weight sets when first asked for, and keeps the arena's copy of the current one."""
 
-    def __init__(self, task: Task, layout: Layout, arena: Placed, flusher: CacheFlusher):
+    def __init__(
+        self,
+        task: Task,
+        layout: Layout,
+        arena: Placed,
+        flusher: CacheFlusher,
+        transform_of: Callable[[int], int] = _initial,
+    ):
+        """`transform_of` gives the weight transform of a set."""
         self._task = task
+        self._transform_of = transform_of
         self._arena = arena
         self._flusher = flusher
         self._segments = layout.of(*ROLES)
@@ -52,18 +74,21 @@ class Weights:
             self._arena.copy_in(segment, self._copy.raw(private))
 
     def get(self, index: int) -> WeightSet:
-        """The weight set 1 or 2. Raises TaskError when the reference cannot be built."""
-        if index not in SETS:
+        """A weight set, counted from 1. Raises TaskError when the reference cannot be built."""
+        if not 1 <= index <= MAX_WEIGHT_SETS:
             raise ValueError(f"there is no weight set {index}")
         if index not in self._sets:
-            seed = secret_seed()
-            reference = self._task.build(seed)
-            self._sets[index] = WeightSet(seed, reference, self._time(reference))
+            if index not in SETS:
+                self._sets = {kept: chosen for kept, chosen in self._sets.items() if kept in SETS}
+            seed, transform = secret_seed(), self._transform_of(index)
+            reference = self._task.build(seed, transform)
+            self._sets[index] = WeightSet(seed, transform, reference, self._time(reference))
         return self._sets[index]
 
     def rebuilt(self, index: int) -> TimedReference:
         """The reference of a weight set once more, with tensors of its own."""
-        return self._time(self._task.build(self.get(index).seed))
+        chosen = self.get(index)
+        return self._time(self._task.build(chosen.seed, chosen.transform))
 
     def built(self, index: int) -> bool:
         return index in self._sets

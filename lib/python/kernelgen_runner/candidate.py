@@ -19,6 +19,7 @@ import torch
 from kernelgen_common import dtypes
 from kernelgen_common.seeding import seed_everything
 from kernelgen_common.values import child_name
+from kernelgen_common.weight_transforms import transformed
 
 from . import protocol
 from .protocol import Failure
@@ -148,12 +149,19 @@ class Candidate:
             raise failure(error, protocol.IMPORT, self.path) from None
         return module
 
-    def construct(self, arguments: list[Any], seed: int, cast: torch.dtype | None) -> torch.nn.Module:
-        """ModelNew under a seed. Raises Failure."""
+    def construct(
+        self, arguments: list[Any], seed: int, cast: torch.dtype | None, transform: int = 0, everywhere: bool = False
+    ) -> torch.nn.Module:
+        """ModelNew under a seed and a weight transform. Raises Failure.
+
+        `everywhere`: constants are weights also where they are no parameters.
+        """
         try:
             seed_everything(seed)
             with torch.no_grad():
-                model = self._model(*arguments)
+                with transformed(transform, seed) as finish:
+                    model = self._model(*arguments)
+                    finish([tensor for _, tensor in _own_tensors(model)] if everywhere else [])
                 return model if cast is None else model.to(cast)
         except BaseException as error:  # noqa: BLE001
             raise failure(error, protocol.EXCEPTION, self.path) from None
@@ -206,7 +214,7 @@ class _Collector:
     def _keep(self, tensor: torch.Tensor, name: str) -> None:
         plain = tensor.layout == torch.strided and tensor.device.type in _READABLE and dtypes.is_supported(tensor.dtype)
         if plain and not torch.nn.parameter.is_lazy(tensor) and self._first(tensor):
-            self.found.append((name, tensor.detach().cpu()))
+            self.found.append((name, tensor.detach()))
 
     def _module(self, module: torch.nn.Module, prefix: str, depth: int) -> None:
         if not self._first(module):
@@ -224,11 +232,16 @@ class _Collector:
                 self.walk(value, start + key, depth + 1)
 
 
-def tensors_of(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
-    """(name, tensor) of everything that a module holds. Raises whatever a hostile module raises."""
+def _own_tensors(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
+    """(name, tensor) of everything that a module holds, where it is. Raises whatever a hostile module raises."""
     collector = _Collector()
     collector._module(model, "", 0)
     return collector.found
+
+
+def tensors_of(model: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
+    """The same, on the processor."""
+    return [(name, tensor.cpu()) for name, tensor in _own_tensors(model)]
 
 
 @dataclass

@@ -12,6 +12,7 @@ import torch
 
 from kernelgen_common import dtypes, values
 from kernelgen_common.limits import limit_memory
+from kernelgen_common.weight_transforms import TRANSFORMS
 
 from . import protocol
 from .builds import Builds
@@ -24,6 +25,8 @@ from .support import Support
 
 MAX_JOB = 64 << 20
 _copy_each = torch._foreach_copy_
+#: Weight sets of a task; kernelgen_judge.weights has the same number.
+MAX_WEIGHT_SETS = 16
 CASTS = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
@@ -202,7 +205,7 @@ class Runner:
     # -- the model ------------------------------------------------------------------------------------------------
 
     def _set_of(self, command: Command) -> int:
-        if self._candidate is None or command.arguments[0] not in (1, 2):
+        if self._candidate is None or not 0 < command.arguments[0] <= MAX_WEIGHT_SETS:
             raise Failure(protocol.PROTOCOL, "there is no such weight set, or nothing is loaded")
         return command.arguments[0]
 
@@ -211,7 +214,10 @@ class Runner:
         assert self._candidate is not None
         started = time.monotonic_ns()
         cast = CASTS.get(self._job["precision"])
-        model = self._candidate.construct(init_arguments(self._job), command.arguments[1], cast)
+        seed, transform, everywhere = command.arguments[1:4]
+        if transform >= len(TRANSFORMS):
+            raise Failure(protocol.PROTOCOL, "there is no such weight transform")
+        model = self._candidate.construct(init_arguments(self._job), seed, cast, transform, bool(everywhere))
         # The state is exported before the module is moved, as it was drawn on the processor.
         export = self._exports[index] = prepare_export(model, self._candidate.declared())
         if self._device is not None:

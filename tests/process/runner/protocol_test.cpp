@@ -22,7 +22,7 @@ TEST_CASE("commands out of order are answered, not obeyed", "[runner][protocol]"
   REQUIRE(runner.load("correct")->status == KGEN_STATUS_OK);
   CHECK(runner.load("correct")->status == KGEN_STATUS_PROTOCOL);
   CHECK(runner.ask(KGEN_OP_RUN, {1})->status == KGEN_STATUS_PROTOCOL);
-  CHECK(runner.ask(KGEN_OP_PREPARE, {3})->status == KGEN_STATUS_PROTOCOL);
+  CHECK(runner.ask(KGEN_OP_PREPARE, {KGEN_MAX_WEIGHT_SETS + 1})->status == KGEN_STATUS_PROTOCOL);
   CHECK(runner.ask(KGEN_OP_PREPARE, {0})->status == KGEN_STATUS_PROTOCOL);
   REQUIRE(runner.ask(KGEN_OP_PREPARE, {1})->status == KGEN_STATUS_OK);
   CHECK(runner.ask(KGEN_OP_PREPARE, {1})->status == KGEN_STATUS_PROTOCOL);

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 class FakeJudge final : public Judge {
  public:
   std::vector<std::string> calls;
-  WeightReport weights;
+  WeightMatch weights;
   /// Decides each check; by default everything is right.
   std::function<Outcome(const std::string& distribution, int check)> answer = [](const std::string&, int) {
     return Outcome{};
@@ -54,11 +54,11 @@ class FakeJudge final : public Judge {
   Result<Admission> admit(const std::optional<std::string>&, std::stop_token) override { return Admission{}; }
   Result<ExchangeLayout> layout() override { return ExchangeLayout{}; }
   Result<std::optional<DeviceArena>> attach(const SharedMemory&) override { return std::optional<DeviceArena>(); }
-  Result<std::uint64_t> use_weights(int set) override {
+  Result<WeightDraw> use_weights(int set) override {
     calls.push_back("weights " + std::to_string(set));
-    return std::uint64_t{100} + static_cast<std::uint64_t>(set);
+    return WeightDraw{.seed = std::uint64_t{100} + static_cast<std::uint64_t>(set), .transform = set == 2 ? 1u : 0u};
   }
-  Result<WeightReport> match_state(int, const SharedMemory&) override { return weights; }
+  Result<WeightMatch> match_state(int, const SharedMemory&) override { return weights; }
   Result<PreparedCall> prepare_call(const CallRequest& request) override {
     if (prepare_refuses) return *prepare_refuses;
     if (request.mode == CallMode::Graph) ++graphs;
@@ -116,6 +116,8 @@ struct Scene {
   FakeJudge judge;
   ReferenceTimes reference_times;
   std::vector<std::string> runner_calls;
+  /// The weight transform of each construction, and where constants were changed.
+  std::vector<std::pair<std::uint64_t, ConstantWeights>> constructions;
   /// The limit for building of each of these.
   std::vector<std::chrono::milliseconds> build_limits;
   std::function<RunnerAnswer(const std::string& op, int count)> runner = [](const std::string&, int) {
@@ -177,7 +179,10 @@ class FakeRunner final : public Runner {
   ~FakeRunner() override { --scene_.runners_alive; }
   RunnerAnswer echo(std::chrono::milliseconds) override { return RunnerReply{.host_ns = 100'000}; }
   RunnerAnswer load(const RunnerJob&, const StepLimits& limits) override { return answer("load", limits); }
-  RunnerAnswer construct(int, std::uint64_t, const StepLimits& limits) override { return answer("construct", limits); }
+  RunnerAnswer construct(int, const WeightDraw& draw, ConstantWeights constants, const StepLimits& limits) override {
+    scene_.constructions.emplace_back(draw.transform, constants);
+    return answer("construct", limits);
+  }
   RunnerAnswer export_state(int, int, std::uint64_t, std::chrono::milliseconds) override { return answer("export"); }
   RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
   RunnerAnswer run(int, std::uint64_t, Allocations, CallMode mode, const StepLimits& limits) override {

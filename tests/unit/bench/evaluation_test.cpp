@@ -161,14 +161,83 @@ TEST_CASE("what a runner reports becomes an outcome", "[bench][evaluation]") {
   CHECK(verdict(RunnerStatus::Protocol, "run") == "cheat:protocol");
 }
 
-TEST_CASE("weights that ModelNew does not have are named", "[bench][evaluation]") {
+TEST_CASE("weights that ModelNew does not have explain wrong outputs", "[bench][evaluation]") {
   Scene scene;
-  scene.judge.weights.unmapped = {"gru.weight_ih_l0", "gru.bias_ih_l0"};
+  scene.judge.weights.report.unmapped = {"gru.weight_ih_l0", "gru.bias_ih_l0"};
+  scene.judge.answer = [](const std::string&, int) { return wrong(); };
   const auto record = evaluate(scene, Target::Torch);
   REQUIRE(record);
   CHECK(record->outcome.to_class() == "weight_sync");
   CHECK_THAT(record->outcome.message, Catch::Contains("gru.weight_ih_l0, gru.bias_ih_l0"));
-  CHECK(scene.judge.checks == 0);
+}
+
+TEST_CASE("weights that ModelNew does not have are no reason against right outputs", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.weights.report.unmapped = {"linear.weight"};
+  scene.admission.weight_sets = 3;
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK_THAT(record->labels, Catch::VectorContains(std::string(
+                                 "prepared weights: 1 of the reference's tensors are not in ModelNew, whose outputs "
+                                 "are right under 3 weight sets")));
+}
+
+TEST_CASE("weights explain neither other failures nor wrong outputs on other inputs", "[bench][evaluation]") {
+  const WeightReport weights{{}, {}, {}, {"linear.weight"}};
+  const auto kept = [&](const Outcome& outcome) { return explain_by_weights(outcome, weights).kind == outcome.kind; };
+  CHECK(kept({OutcomeKind::Accuracy, "shape", "output has shape [2]"}));
+  CHECK(kept({OutcomeKind::OffDistribution, "mismatch", "wrong"}));
+  CHECK(kept({OutcomeKind::Timeout, "", "30 s"}));
+  CHECK(explain_by_weights({OutcomeKind::Accuracy, "nan", "NaN"}, weights).kind == OutcomeKind::WeightSync);
+  CHECK(explain_by_weights({OutcomeKind::Accuracy, "nan", "NaN"}, std::nullopt).kind == OutcomeKind::Accuracy);
+}
+
+TEST_CASE("a difference on special values is a label, and a crash is none", "[bench][evaluation]") {
+  Scene scene;
+  scene.admission.probe = "special";
+  scene.judge.answer = [](const std::string& distribution, int) {
+    return distribution == "special" ? wrong() : Outcome{};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  const auto is_label = [](const std::string& label) { return label.rfind("differs on special values", 0) == 0; };
+  CHECK(std::count_if(record->labels.begin(), record->labels.end(), is_label) == 1);
+  CHECK(std::none_of(record->cases.begin(), record->cases.end(),
+                     [](const CaseResult& result) { return result.distribution == "special"; }));
+  scene.judge.answer = [](const std::string& distribution, int) {
+    return distribution == "special" ? Outcome{OutcomeKind::Crash, "out_of_bounds", "wrote outside of x"} : Outcome{};
+  };
+  const auto crashed = evaluate(scene);
+  REQUIRE(crashed);
+  CHECK(crashed->outcome.kind == OutcomeKind::Crash);
+}
+
+TEST_CASE("further weight sets are called once, and the second set comes last", "[bench][evaluation]") {
+  Scene scene;
+  scene.admission.weight_sets = 4;
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  std::vector<std::pair<int, int>> last_calls;
+  for (const auto& result : record->cases)
+    if (last_calls.empty() || last_calls.back().first != result.weight_set)
+      last_calls.emplace_back(result.weight_set, 1);
+    else
+      ++last_calls.back().second;
+  CHECK(last_calls == std::vector<std::pair<int, int>>{{1, 5}, {3, 1}, {4, 1}, {2, 2}});
+  CHECK(std::count(scene.runner_calls.begin(), scene.runner_calls.end(), "construct") == 4);
+  CHECK(std::count(scene.runner_calls.begin(), scene.runner_calls.end(), "destroy 3") == 1);
+  CHECK(std::count(scene.runner_calls.begin(), scene.runner_calls.end(), "destroy 2") == 0);
+}
+
+TEST_CASE("constants that a weight transform missed are changed wherever they are", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.weights.missed_constants = true;
+  REQUIRE(evaluate(scene, Target::Torch));
+  using enum ConstantWeights;
+  CHECK(scene.constructions ==
+        std::vector<std::pair<std::uint64_t, ConstantWeights>>{{0, Parameters}, {1, Parameters}, {1, Everywhere}});
 }
 
 TEST_CASE("a task that cannot tell is judged for errors but not scored", "[bench][evaluation]") {

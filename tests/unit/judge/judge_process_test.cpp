@@ -58,7 +58,7 @@ class ScriptedJudge {
 json::object right_answer(const std::string& op, const json::object& request) {
   if (op == "check")
     return {{"outcome", {{"kind", "correct"}, {"detail", ""}, {"message", ""}}}, {"outputs", json::array()}};
-  if (op == "weights") return {{"seed", "7"}};
+  if (op == "weights") return {{"seed", "7"}, {"transform", 1}};
   const bool after = request.contains("reference_after") && request.at("reference_after").as_bool();
   return {{"seed", "1"},   {"forward_seed", "2"}, {"reference_ns", after ? 0 : 1000},
           {"fresh", true}, {"throttled", false},  {"clock_mhz", 1755}};
@@ -89,7 +89,7 @@ TEST_CASE("a call that was announced and did not come changes nothing else", "[j
   REQUIRE(other);
   CHECK(other->reference_ns == 1000);
   REQUIRE((*judge).check(CheckMode::Full, k_after));
-  CHECK((*judge).use_weights(2).value() == 7);
+  CHECK((*judge).use_weights(2).value().transform == 1);
   REQUIRE((*judge).check(CheckMode::Full, k_after));
   REQUIRE((*judge).check(CheckMode::Full, std::nullopt));
   judge.finish();

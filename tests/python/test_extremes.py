@@ -1,0 +1,183 @@
+"""Extremes that are always there: kernels that overflow, cancel or clamp are wrong under every seed, and careful ones right."""
+
+from __future__ import annotations
+
+import math
+import unittest
+from collections.abc import Callable
+
+import torch
+from support import model, task_from
+
+from kernelgen_judge.admission import Admission, admit
+from kernelgen_judge.compare import Expected
+from kernelgen_judge.distributions import SPECIAL, family_of, inspect_inputs, make_inputs
+from kernelgen_judge.oracle import Oracle, OracleBudget
+from kernelgen_judge.task import Task
+
+Function = Callable[[torch.Tensor], torch.Tensor]
+SEEDS = range(40, 46)
+
+
+def failures(task: Task, admission: Admission, kernel: Function, seed: int) -> list[str]:
+    """The admitted distributions on which a kernel is wrong."""
+    reference = task.build(seed)
+    oracle = Oracle(reference, OracleBudget(), 0.0)
+    found = []
+    for name in admission.distributions:
+        inputs = admission.make_inputs(task, name, seed)
+        expected = Expected(reference.run(inputs, 1).outputs, oracle.run(inputs, 1, []))
+        if not expected.compare({"output": kernel(inputs.tensors["x"])}).correct:
+            found.append(name)
+    return found
+
+
+def fast_exp(x: torch.Tensor) -> torch.Tensor:
+    """2^(x log2 e) by writing the exponent's bits: right to 1e-6 where the result is a normal number."""
+    scaled = x * math.log2(math.e)
+    whole = scaled.floor()
+    bits = (((whole.to(torch.int64) + 127) << 23) & 0xFFFFFFFF).to(torch.int64)
+    power = torch.where(bits >= 1 << 31, bits - (1 << 32), bits).to(torch.int32).view(torch.float32)
+    return torch.exp2(scaled - whole) * power
+
+
+def exp_softmax(x: torch.Tensor) -> torch.Tensor:
+    powers = torch.exp(x)
+    return powers / powers.sum(-1, keepdim=True)
+
+
+def fast_softmax(x: torch.Tensor) -> torch.Tensor:
+    powers = fast_exp(x - x.amax(-1, keepdim=True))
+    return powers / powers.sum(-1, keepdim=True)
+
+
+def clamped_softmax(x: torch.Tensor) -> torch.Tensor:
+    powers = fast_exp((x - x.amax(-1, keepdim=True)).clamp_min(-87.0))
+    return powers / powers.sum(-1, keepdim=True)
+
+
+def online_softmax(x: torch.Tensor) -> torch.Tensor:
+    most, total = x[..., :1].clone(), torch.ones_like(x[..., :1])
+    for part in x[..., 1:].split(1, -1):
+        larger = torch.maximum(most, part)
+        total, most = total * torch.exp(most - larger) + torch.exp(part - larger), larger
+    return torch.exp(x - most) / total
+
+
+def one_pass_norm(x: torch.Tensor) -> torch.Tensor:
+    mean, squares = x.mean(-1, keepdim=True), x.square().mean(-1, keepdim=True)
+    return (x - mean) * torch.rsqrt((squares - mean.square()).clamp_min(0) + 1e-5)
+
+
+def two_pass_norm(x: torch.Tensor) -> torch.Tensor:
+    """Sums one after the other, in float32."""
+    mean = x.cumsum(-1)[..., -1:] / x.shape[-1]
+    centered = x - mean
+    return centered * torch.rsqrt(centered.square().cumsum(-1)[..., -1:] / x.shape[-1] + 1e-5)
+
+
+SOFTMAX, NORM = "return torch.softmax(x, -1)", "return F.layer_norm(x, x.shape[-1:])"
+DRAWS = ("torch.randn", "torch.rand")
+
+
+class Ranges(unittest.TestCase):
+    def check(self, forward: str, wrong: list[Function], right: list[Function], shape: str = "(32, 512)") -> None:
+        for draw in DRAWS:
+            task = task_from(model(forward, f"[{draw}{shape}]"))
+            admission = admit(task, seed=5)
+            for seed in SEEDS:
+                for kernel in wrong:
+                    with self.subTest(wrong=kernel.__name__, draw=draw, seed=seed):
+                        self.assertTrue(failures(task, admission, kernel, seed), admission.distributions)
+                for kernel in right:
+                    with self.subTest(right=kernel.__name__, draw=draw, seed=seed):
+                        self.assertEqual(failures(task, admission, kernel, seed), [])
+
+    def test_softmax(self) -> None:
+        self.check(SOFTMAX, [exp_softmax, fast_softmax], [clamped_softmax, online_softmax])
+
+    def test_layer_norm(self) -> None:
+        self.check(NORM, [one_pass_norm], [two_pass_norm], "(64, 1024)")
+
+    def test_clamped_values(self) -> None:
+        def clamped(x: torch.Tensor) -> torch.Tensor:
+            return x.clamp(-1e6, 1e6).relu()
+
+        self.check("return torch.relu(x)", [clamped], [lambda x: torch.maximum(x, torch.zeros_like(x))])
+
+    def test_sigmoid_without_a_clamp(self) -> None:
+        def quotient(x: torch.Tensor) -> torch.Tensor:
+            return torch.exp(x) / (1 + torch.exp(x))
+
+        def naive_tanh(x: torch.Tensor) -> torch.Tensor:
+            return 1 - 2 / (1 + fast_exp(2 * x))
+
+        self.check("return torch.sigmoid(x)", [quotient], [lambda x: 1 / (1 + torch.exp(-x))])
+        self.check("return torch.tanh(x)", [naive_tanh], [lambda x: 1 - 2 / (1 + torch.exp(2 * x))])
+
+
+class Admitted(unittest.TestCase):
+    def families(self, forward: str, inputs: str = "[torch.rand(64, 96)]") -> Admission:
+        return admit(task_from(model(forward, inputs)), seed=5)
+
+    def test_one_of_each_family(self) -> None:
+        admission = self.families("return torch.relu(x)")
+        found = [family_of(name) for name in admission.distributions]
+        self.assertEqual({family: found.count(family) for family in ("spikes", "offset", "wide")}, {"spikes": 1, "offset": 1, "wide": 1})
+
+    def test_extremes_on_which_the_reference_overflows_are_dropped(self) -> None:
+        admission = self.families("return torch.exp(x)")
+        self.assertIn("NaN or infinity", admission.dropped["spikes_1e8"])
+        self.assertIn("NaN or infinity", admission.dropped["offset_far"])
+        self.assertIn("offset", admission.distributions)
+
+    def test_extremes_on_which_the_reference_is_inexact_are_dropped(self) -> None:
+        admission = self.families("return x.square().mean(1) - x.mean(1).square()")
+        self.assertTrue(any("rounding" in why for name, why in admission.dropped.items() if family_of(name)), admission.dropped)
+
+    def test_half_precision_stays_finite(self) -> None:
+        task = task_from(model("return x", "[torch.rand(32, 32)]"), precision="fp16")
+        facts = inspect_inputs(task.make_inputs(1), task.make_inputs(2))
+        for name in ("spikes_1e8", "wide_1e4", "offset"):
+            self.assertTrue(bool(make_inputs(task, facts, name, 3).tensors["x"].isfinite().all()), name)
+
+    def test_spikes_are_there_under_every_seed_at_other_places(self) -> None:
+        task = task_from(model("return x", "[torch.randn(16, 16)]"))
+        facts = inspect_inputs(task.make_inputs(1), task.make_inputs(2))
+        places = []
+        for seed in SEEDS:
+            x = make_inputs(task, facts, "spikes_1e8", seed).tensors["x"]
+            self.assertEqual(int((x > 1e7).sum()), 1)
+            self.assertEqual(int((x < -1e7).sum()), 1)
+            places.append(tuple((x.abs() > 1e7).nonzero().reshape(-1).tolist()))
+        self.assertGreater(len(set(places)), 1)
+
+
+class Special(unittest.TestCase):
+    def probed(self, kernel: Function) -> bool:
+        task = task_from(model("return torch.relu(x)", "[torch.randn(64, 96)]"))
+        admission = admit(task, seed=5)
+        self.assertEqual((admission.probe, SPECIAL in admission.distributions), (SPECIAL, False))
+        inputs = admission.make_inputs(task, SPECIAL, 7)
+        x = inputs.tensors["x"]
+        self.assertEqual((bool(x.isnan().any()), bool((x == math.inf).any()), bool((x == -math.inf).any())), (True, True, True))
+        return Expected(task.build(1).run(inputs, 1).outputs).compare({"output": kernel(x)}).correct
+
+    def test_what_differs(self) -> None:
+        self.assertTrue(self.probed(torch.relu))
+        self.assertTrue(self.probed(lambda x: torch.where(x.abs() < torch.finfo(x.dtype).tiny, 0.0, x.relu())))
+        self.assertFalse(self.probed(lambda x: torch.relu(x.nan_to_num(0.0, math.inf, -math.inf))))
+        self.assertFalse(self.probed(lambda x: torch.relu(x).clamp_max(1e30)))
+
+    def test_it_decides_where_the_tasks_own_inputs_hold_such_values(self) -> None:
+        draw = "[torch.where(torch.rand(64, 96) < 0.01, float('inf'), torch.randn(64, 96))]"
+        admission = admit(task_from(model("return torch.relu(x)", draw)), seed=5)
+        self.assertEqual((admission.probe, SPECIAL in admission.distributions), ("", True))
+
+    def test_integers_alone_have_no_special_values(self) -> None:
+        admission = admit(task_from(model("return x * 2.0", "[torch.randint(9, (64, 96))]")), seed=5)
+        self.assertEqual(admission.probe, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
