@@ -163,6 +163,12 @@ class Honest(Test):
         )
         self.accepted(task, folded, "return F.conv2d(x, self.w, self.c)")
 
+    def test_folding_with_a_function_of_torch(self) -> None:
+        init = "self.conv = nn.Conv2d(3, 8, 3)\nself.bn = nn.BatchNorm2d(8)\nself.eval()"
+        task = task_of(init, "return self.bn(self.conv(x))", "[torch.randn(2, 3, 8, 8)]")
+        fold = "\nself.conv = nn.utils.fuse_conv_bn_eval(self.conv, self.bn)\ndel self.bn"
+        self.accepted(task, init + fold, "return self.conv(x)")
+
     def test_raw_parameters_in_place_of_layers(self) -> None:
         task = task_of("self.fc = nn.Linear(32, 64)\nself.norm = nn.LayerNorm(64)", "return self.norm(self.fc(x))")
         raw = (
@@ -202,6 +208,10 @@ class Honest(Test):
 class Admitted(unittest.TestCase):
     def test_a_task_without_weights_has_no_further_sets(self) -> None:
         self.assertEqual(admit(task_of("pass", "return torch.relu(x)"), seed=5).weight_sets, ["", ""])
+
+    def test_integers_alone_are_drawn_three_times(self) -> None:
+        task = task_of("self.register_buffer('order', torch.randperm(32))", "return x[:, self.order]")
+        self.assertEqual(admit(task, seed=5).weight_sets, ["", "", ""])
 
     def test_a_transform_that_leads_too_far_gives_way_to_a_milder_one(self) -> None:
         admission = admit(task_of("self.e = nn.Parameter(torch.full((32,), 75.0))", "return torch.exp(x - x + self.e) * x"), seed=5)

@@ -26,6 +26,7 @@ import torch
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn.modules import module as _module_hooks
+from torch.nn.utils import fusion
 from torch.overrides import TorchFunctionMode
 
 
@@ -152,6 +153,8 @@ class _Construction(TorchFunctionMode):
 
     def __init__(self, transform: WeightTransform, seed: int):
         super().__init__()
+        #: True while copies are made that take the place of the original.
+        self.keeps_copies = False
         self._values = _Values(transform, seed)
         #: By address: storages with contents that were seen being made, and whether these depend on changed weights.
         self._known: dict[int, tuple[StorageWeakRef, bool]] = {}
@@ -312,13 +315,34 @@ def _deepcopy(parameter: nn.Parameter, memo: dict[int, Any]) -> Any:
     is_new = id(parameter) not in memo
     copied = _plain_deepcopy(parameter, memo)
     construction = _Construction.current
-    if construction is not None and is_new:
+    if construction is not None and is_new and not construction.keeps_copies:
         with torch._C.DisableTorchFunction():
             construction.change_copy(copied)
     return copied
 
 
+def _keeping_copies(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function of torch.nn.utils, with copies that are equal to the original."""
+
+    def keep(*args: Any, **kwargs: Any) -> Any:
+        construction = _Construction.current
+        if construction is None:
+            return function(*args, **kwargs)
+        construction.keeps_copies = True
+        try:
+            return function(*args, **kwargs)
+        finally:
+            construction.keeps_copies = False
+
+    keep.__name__, keep.__doc__ = function.__name__, function.__doc__
+    return keep
+
+
 _plain_deepcopy = nn.Parameter.__deepcopy__
+for _name in ("fuse_conv_bn_eval", "fuse_linear_bn_eval"):
+    _kept = _keeping_copies(getattr(fusion, _name))
+    setattr(fusion, _name, _kept)
+    setattr(nn.utils, _name, _kept)
 nn.Parameter.__deepcopy__ = _deepcopy  # type: ignore[method-assign]
 for _name in _INITS:
     setattr(nn.init, _name, _as_one(getattr(nn.init, _name)))

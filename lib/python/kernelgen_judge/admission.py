@@ -375,6 +375,7 @@ class _Admitter:
     def _plan_weight_sets(self, inputs: CallInputs, forward: int, finite: bool) -> None:
         """Chooses the weight transforms under which the reference still means something."""
         if not any(entry.tensor.is_floating_point() for entry in self.reference.state):
+            self.result.weight_sets = ["", "", ""] if self.reference.state else ["", ""]
             return
         started = time.monotonic()
         others = self.task.make_inputs(self.seed("own 2"))
