@@ -103,7 +103,8 @@ enum {
   KGEN_ISOLATION_IPC = 16,
   KGEN_ISOLATION_SECCOMP = 32,
   KGEN_ISOLATION_LANDLOCK = 64, /**< not used yet */
-  KGEN_ISOLATION_PROC = 128     /**< /proc shows the runner's own processes only */
+  KGEN_ISOLATION_PROC = 128,    /**< /proc shows the runner's own processes only */
+  KGEN_ISOLATION_SEAL = 256     /**< the supervisor watches the start of processes */
 };
 
 /** struct.Struct("<IHHQ6Q") */
@@ -131,6 +132,10 @@ struct kgen_reply {
   char text[KGEN_REPLY_TEXT_BYTES];
 };
 
+/** The worker sends this signal to the supervisor, which answers with KGEN_SUPERVISOR_SEALED: see watch_processes in
+ * sandbox.h. */
+#define KGEN_SEAL_SIGNAL SIGUSR1
+
 /** Records of the supervisor on the status pipe. struct.Struct("<Iiq") */
 struct kgen_status_record {
   uint32_t magic;
@@ -141,7 +146,8 @@ struct kgen_status_record {
 enum {
   KGEN_SUPERVISOR_STARTED =
       0, /**< value = pid of the supervisor as seen by the worker; killing it ends all of its processes */
-  KGEN_SUPERVISOR_ENDED = 1 /**< value = wait status of the runner, as waitpid gives it. The last record */
+  KGEN_SUPERVISOR_ENDED = 1, /**< value = wait status of the runner, as waitpid gives it. The last record */
+  KGEN_SUPERVISOR_SEALED = 2 /**< no process can be started any more */
 };
 
 #ifdef __cplusplus

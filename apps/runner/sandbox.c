@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -103,7 +104,8 @@ static uint64_t mapped_bytes(void) {
   return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static int is_kept(int fd, const struct kgen_sandbox_options* options) {
+static int is_kept(int fd, const struct kgen_sandbox_options* options, int besides) {
+  if (fd == besides) return 1;
   for (size_t i = 0; i < options->keep_fd_count; ++i) {
     if (options->keep_fds[i] == fd) return 1;
   }
@@ -111,18 +113,18 @@ static int is_kept(int fd, const struct kgen_sandbox_options* options) {
 }
 
 /* An inherited directory descriptor would lead past every covered path. */
-static void close_others(const struct kgen_sandbox_options* options) {
+static void close_others(const struct kgen_sandbox_options* options, int besides) {
   if (options->keep_fds == NULL) return;
   DIR* directory = opendir("/proc/self/fd");
   if (directory == NULL) {
     for (int fd = 3; fd < 65536; ++fd) {
-      if (!is_kept(fd, options)) close(fd);
+      if (!is_kept(fd, options, besides)) close(fd);
     }
     return;
   }
   for (const struct dirent* entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
     const int fd = atoi(entry->d_name);
-    if (fd != dirfd(directory) && !is_kept(fd, options)) close(fd);
+    if (fd != dirfd(directory) && !is_kept(fd, options, besides)) close(fd);
   }
   closedir(directory);
 }
@@ -154,28 +156,81 @@ static void kill_survivors(pid_t runner) {
   }
 }
 
-static _Noreturn void supervise(pid_t runner, int status_fd, int signal_fd) {
+/* Sends a descriptor over a socket pair. */
+static void hand_over(int socket, int fd) {
+  char byte = 0;
+  struct iovec data = {&byte, 1};
+  union {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+  } control;
+  struct msghdr message = {
+      .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  memset(&control, 0, sizeof control);
+  control.header.cmsg_level = SOL_SOCKET;
+  control.header.cmsg_type = SCM_RIGHTS;
+  control.header.cmsg_len = CMSG_LEN(sizeof(int));
+  memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+  const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  (void)sent;
+}
+
+/* The descriptor that the other end hands over; -1 if it closes instead. */
+static int take_over(int socket) {
+  char byte;
+  struct iovec data = {&byte, 1};
+  union {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(sizeof(int))];
+  } control;
+  struct msghdr message = {
+      .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+  int fd = -1;
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) != 1) return -1;
+  const struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header != NULL && header->cmsg_type == SCM_RIGHTS) memcpy(&fd, CMSG_DATA(header), sizeof fd);
+  return fd;
+}
+
+static _Noreturn void end_all(pid_t runner, int status_fd, int wait_status) {
+  kill_survivors(runner);
+  report(status_fd, KGEN_SUPERVISOR_ENDED, wait_status);
+  _exit(0);
+}
+
+/* Reads the signals that have arrived. Returns 1 if the worker's seal is among them. */
+static int read_signals(int signal_fd) {
+  struct signalfd_siginfo info;
+  int seals = 0;
+  while (read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+    if (info.ssi_signo == KGEN_SEAL_SIGNAL) seals = 1;
+  }
+  return seals;
+}
+
+/* listener: the kernel asks on it before a process starts; -1: it does not. */
+static _Noreturn void supervise(pid_t runner, int status_fd, int signal_fd, int listener) {
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   /* This process must not keep the control socket, the arena or the caller's pipes open. */
   for (int fd = 0; fd < 3; ++fd) close(fd);
   const int kept[] = {status_fd, signal_fd};
   const struct kgen_sandbox_options only_ours = {.struct_size = sizeof only_ours, .keep_fds = kept, .keep_fd_count = 2};
-  close_others(&only_ours);
-  struct pollfd watched[2] = {{signal_fd, POLLIN, 0}, {status_fd, 0, 0}};
+  close_others(&only_ours, listener);
+  /* poll() skips descriptors below 0. */
+  struct pollfd watched[3] = {{signal_fd, POLLIN, 0}, {status_fd, 0, 0}, {listener, POLLIN, 0}};
+  int sealed = 0;
   for (;;) {
     int status;
     pid_t ended;
     while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
-      if (ended != runner) continue;
-      kill_survivors(runner);
-      report(status_fd, KGEN_SUPERVISOR_ENDED, status);
-      _exit(0);
+      if (ended == runner) end_all(runner, status_fd, status);
     }
-    if (poll(watched, status_fd >= 0 ? 2 : 1, -1) < 0 && errno != EINTR) break;
-    if (watched[0].revents != 0) {
-      struct signalfd_siginfo info;
-      const ssize_t got = read(signal_fd, &info, sizeof info);
-      (void)got;
+    if (poll(watched, 3, -1) < 0 && errno != EINTR) break;
+    if ((watched[2].revents & POLLIN) != 0 && kgen_sandbox_answer(listener, sealed)) end_all(runner, status_fd, SIGSYS);
+    if ((watched[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) watched[2].fd = -1;
+    if (watched[0].revents != 0 && read_signals(signal_fd)) {
+      sealed = 1;
+      report(status_fd, KGEN_SUPERVISOR_SEALED, listener >= 0);
     }
     if (status_fd >= 0 && (watched[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) break;
   }
@@ -191,13 +246,13 @@ static void open_own_threads(void) {
 }
 
 static void become_runner(pid_t supervisor, int status_fd, const struct kgen_sandbox_options* options,
-                          uint32_t* isolation) {
+                          uint32_t* isolation, int watch_socket) {
   const int own_pids = (*isolation & KGEN_ISOLATION_PID) != 0;
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
   if (getppid() != supervisor) _exit(1); /* the supervisor ended before the death signal was set */
   setpgid(0, 0);
   if (status_fd >= 0) close(status_fd);
-  close_others(options);
+  close_others(options, watch_socket);
   const int own_files = (*isolation & KGEN_ISOLATION_MOUNT) != 0;
   const char* scratch = options->writable_directory;
   if (scratch == NULL) scratch = own_files ? "/tmp" : NULL;
@@ -216,7 +271,16 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
   /* Dropping capabilities in a user namespace may have cleared it; /proc/self would then belong to the overflow user.
    */
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  const int filtered = kgen_sandbox_install_filter(own_pids) == 0;
+  const int filtered = kgen_sandbox_install_filter(own_pids, options->sockets_at_first != 0) == 0;
+  if (watch_socket >= 0) {
+    const int listener = filtered ? kgen_sandbox_watch_processes() : -1;
+    if (listener >= 0) {
+      hand_over(watch_socket, listener);
+      close(listener);
+      *isolation |= KGEN_ISOLATION_SEAL;
+    }
+    close(watch_socket);
+  }
   const int walled = options->sockets_at_first != 0 || kgen_sandbox_refuse_sockets() == 0;
   if (filtered && walled) *isolation |= KGEN_ISOLATION_SECCOMP;
 }
@@ -232,6 +296,7 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   sigset_t before;
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
+  sigaddset(&child, KGEN_SEAL_SIGNAL);
   sigprocmask(SIG_BLOCK, &child, &before);
   signal(SIGCHLD, SIG_DFL);
 
@@ -253,14 +318,20 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
                                                 : kgen_sandbox_build_mounts(&chosen, own_pids);
   }
   const int signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  int watch[2] = {-1, -1};
+  if (chosen.watch_processes != 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, watch) != 0) _exit(1);
   const pid_t self = getpid();
   const pid_t runner = signal_fd < 0 ? -1 : fork();
   if (runner < 0) _exit(1);
-  if (runner > 0) supervise(runner, status_fd, signal_fd);
+  if (runner > 0) {
+    close(watch[1]);
+    supervise(runner, status_fd, signal_fd, watch[0] < 0 ? -1 : take_over(watch[0]));
+  }
   close(signal_fd);
+  if (watch[0] >= 0) close(watch[0]);
   signal(SIGPIPE, SIG_DFL);
   sigprocmask(SIG_SETMASK, &before, NULL);
-  become_runner(self, status_fd, &chosen, &isolation_bits);
+  become_runner(self, status_fd, &chosen, &isolation_bits, watch[1]);
   if (isolation != NULL) *isolation = isolation_bits;
   return 0;
 }

@@ -55,6 +55,12 @@ struct kgen_sandbox_options {
    * KGEN_SANDBOX_BUILD_CACHE, and outlasts the sandbox. Absolute.
    */
   const char* build_cache_directory;
+  /**
+   * 1: the supervisor is asked whenever a process starts, and consents until it gets KGEN_SEAL_SIGNAL
+   * (runner_protocol.h). From then on it ends everything, as if SIGSYS had, and nothing that a candidate does to its
+   * own process changes that. Needs Linux 5.5; *isolation has KGEN_ISOLATION_SEAL where it is in force.
+   */
+  uint32_t watch_processes;
 };
 
 #define KGEN_SANDBOX_BUILD_CACHE "/tmp/builds"
@@ -64,7 +70,7 @@ struct kgen_sandbox_options {
  * The caller itself never returns.
  *
  * Isolation: namespaces (user, mount, pid, net, ipc, uts), a read-only file system with private scratch, few device
- * nodes, a /proc of its own, no capabilities, no_new_privs, no sockets, a deny list of system calls, no core dumps. A
+ * nodes, a /proc of its own, no capabilities, no_new_privs, no sockets, an allow list of system calls, no core dumps. A
  * part that the machine refuses is left out; *isolation (may be NULL) gets the KGEN_ISOLATION_* bits of the active
  * parts.
  * Sets HOME and TMPDIR to /tmp in the C environment and the working directory to /tmp, if /tmp is private. TMPDIR and
@@ -75,8 +81,9 @@ struct kgen_sandbox_options {
  */
 int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options, uint32_t* isolation);
 
-/** Refuses sockets from now on; see kgen_sandbox_options.sockets_at_first. Holds for all threads. Cannot be undone.
- * \return 0 or a negative errno. */
+/** Refuses sockets and memory files from now on; see kgen_sandbox_options.sockets_at_first. Where processes are
+ * watched, refuses filters of system calls, too. Holds for all threads. Cannot be undone. \return 0 or a negative
+ * errno. */
 int kgen_sandbox_refuse_sockets(void);
 
 /**

@@ -26,8 +26,21 @@ int kgen_sandbox_mount_proc(const char* path);
 /* Whether path is directory or lies in it. */
 int kgen_sandbox_is_below(const char* path, const char* directory);
 
-/* Installs the deny list in the calling process. own_pid_namespace 0: signals to other processes are refused as well.
- * Returns 0 or a negative errno. */
-int kgen_sandbox_install_filter(int own_pid_namespace);
+/* Installs the allow list in the calling process. own_pid_namespace 0: signals to other processes are refused as well.
+ * device 1: for a runner that starts a GPU's driver. Returns 0 or a negative errno. */
+int kgen_sandbox_install_filter(int own_pid_namespace, int device);
+
+/* Makes the kernel ask before a process starts. Requires: one thread. Returns the descriptor that it asks on, or a
+ * negative errno. */
+int kgen_sandbox_watch_processes(void);
+
+/* Answers one question of the kernel's. Returns 1 if the process must not start, 0 otherwise. */
+int kgen_sandbox_answer(int listener, int sealed);
+
+/* The system calls of the allow list, and more for a device. */
+extern const unsigned short kgen_sandbox_calls[];
+extern const size_t kgen_sandbox_call_count;
+extern const unsigned short kgen_sandbox_device_calls[];
+extern const size_t kgen_sandbox_device_call_count;
 
 #endif

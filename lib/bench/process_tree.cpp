@@ -27,8 +27,8 @@ struct ProcessStatus {
   [[nodiscard]] bool running() const { return state != 'Z' && state != 'X'; }
 };
 
-std::optional<ProcessStatus> read_status(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
+std::optional<ProcessStatus> read_status_in(const std::filesystem::path& directory) {
+  std::ifstream file(directory / "stat");
   std::string line;
   if (!std::getline(file, line)) return std::nullopt;
   // The name comes before, in parentheses, and may itself hold any character.
@@ -45,6 +45,17 @@ std::optional<ProcessStatus> read_status(pid_t process) {
   if (!fields) return std::nullopt;
   status.own_ticks = user + system;
   status.reaped_ticks = reaped_user + reaped_system;
+  return status;
+}
+
+/// The status of a process. One whose first thread has ended shows as a zombie while its other threads live and work,
+/// so it runs as long as any thread does.
+std::optional<ProcessStatus> read_status(pid_t process) {
+  auto status = read_status_in(fmt::format("/proc/{}", process));
+  if (!status || status->state != 'Z') return status;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), error))
+    if (const auto one = read_status_in(thread.path()); one && one->running()) status->state = one->state;
   return status;
 }
 

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -79,6 +80,7 @@ class SandboxedRunner final : public RunnerProcess {
     if (hello.status != RunnerStatus::Ok)
       return Error{ErrorCode::MissingDevice, fmt::format("a runner cannot use its device: {}", hello.text)};
     isolation_ = describe_isolation(hello.arg[1]);
+    is_watched_ = (hello.arg[1] & KGEN_ISOLATION_SEAL) != 0;
     open_runner(Clock::now() + timeout);
     readable_ = runner_.valid() && hello.arg[3] != 0 && holds_probe_word(hello.arg[3]);
     return {};
@@ -110,10 +112,13 @@ class SandboxedRunner final : public RunnerProcess {
   }
   RunnerAnswer construct(int set, const WeightDraw& draw, ConstantWeights constants,
                          const StepLimits& limits) override {
-    return ask(KGEN_OP_CONSTRUCT,
-               {static_cast<std::uint64_t>(set), draw.seed, draw.transform,
-                std::uint64_t{constants == ConstantWeights::Everywhere}},
-               limits);
+    auto answer = ask(KGEN_OP_CONSTRUCT,
+                      {static_cast<std::uint64_t>(set), draw.seed, draw.transform,
+                       std::uint64_t{constants == ConstantWeights::Everywhere}},
+                      limits);
+    const auto* reply = std::get_if<RunnerReply>(&answer);
+    if (reply != nullptr && reply->status == RunnerStatus::Ok) uncalled_sets_.insert(set);
+    return answer;
   }
   RunnerAnswer export_state(int set, int state_fd, std::uint64_t capacity, milliseconds timeout) override {
     return ask(KGEN_OP_EXPORT_STATE, {static_cast<std::uint64_t>(set), capacity}, {timeout},
@@ -129,6 +134,7 @@ class SandboxedRunner final : public RunnerProcess {
     auto answer = ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, flags}, limits);
     const auto* reply = std::get_if<RunnerReply>(&answer);
     if (reply == nullptr) return answer;
+    if (reply->status == RunnerStatus::Ok && !seal_after_call_of(set)) return end_with({});
     // Stopping the runner does not stop processes that the candidate started.
     if (runner_pid_ > 0 && has_helpers(supervisor_, runner_pid_)) return end_with({.left_processes = true});
     if (!reader_ || reply->status != RunnerStatus::Ok || reply->arg[2] == 0) return answer;
@@ -163,6 +169,20 @@ class SandboxedRunner final : public RunnerProcess {
       freeze();
     }
     return answer;
+  }
+
+  /// A Python candidate may start processes until each weight set has been called once, because compilers run there.
+  /// The supervisor ends that, since what the runner itself would do for it is in the candidate's hands. False if the
+  /// supervisor is gone.
+  bool seal_after_call_of(int set) {
+    if (uncalled_sets_.erase(set) == 0 || !uncalled_sets_.empty() || !is_watched_ || is_sealed_) return true;
+    ::kill(supervisor_, KGEN_SEAL_SIGNAL);
+    const auto deadline = Clock::now() + k_death_patience;
+    while (!is_sealed_ && Clock::now() < deadline) {
+      pollfd watched{connection_.status.get(), POLLIN, 0};
+      if (::poll(&watched, 1, 100) > 0 && !read_status()) return false;
+    }
+    return is_sealed_;
   }
 
   /// Copies the outputs of a call from the stopped runner. Returns `answer` on success.
@@ -280,6 +300,7 @@ class SandboxedRunner final : public RunnerProcess {
     kgen_status_record record{};
     const auto count = ::read(connection_.status.get(), &record, sizeof record);
     if (count != sizeof record || record.magic != KGEN_STATUS_MAGIC) return false;
+    if (record.what == KGEN_SUPERVISOR_SEALED) is_sealed_ = true;
     if (record.what == KGEN_SUPERVISOR_STARTED) supervisor_ = static_cast<pid_t>(record.value);
     if (record.what != KGEN_SUPERVISOR_ENDED) return true;
     wait_status_ = static_cast<int>(record.value);
@@ -350,6 +371,11 @@ class SandboxedRunner final : public RunnerProcess {
   pid_t runner_pid_ = 0;
   bool readable_ = false;
   bool frozen_ = false;
+  /// Weight sets of a Python candidate that were constructed and not called yet.
+  std::set<int> uncalled_sets_;
+  /// True if the supervisor decides about the processes that it starts.
+  bool is_watched_ = false;
+  bool is_sealed_ = false;
   std::optional<OutputReader> reader_;
   std::vector<std::uint64_t> addresses_;
   std::uint64_t sequence_ = 0;

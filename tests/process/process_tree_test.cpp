@@ -74,6 +74,20 @@ TEST_CASE("the work of helpers that have ended is not lost", "[bench][process_tr
   CHECK(helpers_of(supervisor.pid(), runner).processor_time >= 50ms);
 }
 
+TEST_CASE("a process whose first thread has ended runs while another one does", "[bench][process_tree]") {
+  ChildRequest request;
+  request.command = {KERNELGEN_MISBEHAVE, "outlive"};
+  const auto process = ChildProcess::spawn(request).value();
+  const auto shows_zombie = [&] {
+    std::ifstream file("/proc/" + std::to_string(process.pid()) + "/stat");
+    std::string number, name, state;
+    file >> number >> name >> state;
+    return state == "Z";
+  };
+  REQUIRE(becomes_true(shows_zombie));
+  CHECK(is_running(process.pid()));
+}
+
 TEST_CASE("a process that is gone has no children and does not run", "[bench][process_tree]") {
   constexpr pid_t k_no_process = 0x7FFFFFF0;
   CHECK(children_of(k_no_process).empty());

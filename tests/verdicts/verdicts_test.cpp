@@ -233,6 +233,9 @@ TEST_CASE("rejected: a process started after the first calls", "[verdicts]") {
   CHECK(record.outcome.to_class() == "cheat:process");
   CHECK_THAT(record.outcome.message, Catch::Contains("torch.compile"));
 }
+TEST_CASE("rejected: a process started by a candidate that took the seal out of its own process", "[verdicts]") {
+  CHECK(verdict("relu", "escapes_seal.py") == "cheat:process");
+}
 TEST_CASE("rejected: a forged clock of Python, of native code, and on the runner's stack", "[verdicts][timed]") {
   check_suspect("big_relu", "forges_clock.py", "clock");
   check_gains_nothing("big_relu", "forges_clock.cpp", "right.cpp");

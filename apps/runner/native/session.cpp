@@ -9,6 +9,7 @@
 #include <new>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -101,7 +102,7 @@ kgen_tensor_list Session::Lists::list(Role role) const {
   return {items.size(), items.data()};
 }
 
-kgen_reply Session::handle(const Command& command) {
+kgen_reply Session::handle(Command& command) {
   kgen_reply reply = make_reply(command.record.op, command.record.sequence);
   if (command.record.op == KGEN_OP_ECHO) {
     if (command.record.arg[0] != 0 && options_.device != nullptr && options_.device->begin(reply))
@@ -131,7 +132,7 @@ kgen_reply Session::handle(const Command& command) {
   return reply;
 }
 
-void Session::load(const Command& command, kgen_reply& reply) {
+void Session::load(Command& command, kgen_reply& reply) {
   if (loaded_) return refuse(reply, KGEN_STATUS_PROTOCOL, "a candidate is loaded already");
   const bool on_device = options_.device != nullptr;
   if (command.fds.size() != (on_device ? 4U : 3U)) {
@@ -153,8 +154,11 @@ void Session::load(const Command& command, kgen_reply& reply) {
   // Sealed before the candidate's first instruction, because its static constructors are as untrusted as the rest.
   kgen_sandbox_seal_processes();
   loaded_ = true;
+  // A static constructor must not find the arena's descriptors.
+  const Fd code = std::move(command.fds[2]);
+  command.fds.clear();
 
-  const std::string path = "/proc/self/fd/" + std::to_string(command.fds[2].get());
+  const std::string path = "/proc/self/fd/" + std::to_string(code.get());
   void* library = nullptr;
   std::string error;
   call_candidate(reply, [&] {

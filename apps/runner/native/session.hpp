@@ -34,7 +34,7 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  [[nodiscard]] kgen_reply handle(const Command& command);
+  [[nodiscard]] kgen_reply handle(Command& command);
 
  private:
   struct State {
@@ -57,7 +57,7 @@ class Session {
     [[nodiscard]] kgen_tensor_list list(Role role) const;
   };
 
-  void load(const Command& command, kgen_reply& reply);
+  void load(Command& command, kgen_reply& reply);
   void prepare(const Command& command, kgen_reply& reply);
   void run(const Command& command, kgen_reply& reply);
   void destroy(const Command& command, kgen_reply& reply);

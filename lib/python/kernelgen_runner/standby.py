@@ -20,6 +20,7 @@ from .runner import Runner
 from .support import Support, gpu_devices, library_paths
 
 ISOLATION_MOUNT = 2
+ISOLATION_SEAL = 256
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def build_ahead(control: int, status: int, settings: Settings, kept: str) -> int
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
     # Compilers need as many files and as much scratch space as a candidate with a device.
-    channel, isolation = _enter_sandbox(control, status, settings, [], kept)
+    channel, isolation = _enter_sandbox(control, status, settings, [], kept, watched=False)
     settings.support.refuse_sockets()
     directory = builds.place(kept, private=bool(isolation & ISOLATION_MOUNT))
     facts = settings.gpu_facts if settings.gpu is not None else {}
@@ -56,12 +57,12 @@ def build_ahead(control: int, status: int, settings: Settings, kept: str) -> int
 
 
 def _enter_sandbox(
-    control: int, status: int, settings: Settings, devices: Sequence[str] | None, kept: str | None
+    control: int, status: int, settings: Settings, devices: Sequence[str] | None, kept: str | None, watched: bool
 ) -> tuple[Channel, int]:
     """The worker's channel, and the isolation bits of the sandbox."""
     _redirect_output(settings.log)
     visible = [*library_paths(), *builds.toolchains()] if settings.gpu is not None else []
-    isolation = settings.support.enter_sandbox(status, [control], settings.hidden, devices, visible, kept)
+    isolation = settings.support.enter_sandbox(status, [control], settings.hidden, devices, visible, kept, watched)
     if isolation & ISOLATION_MOUNT:
         os.environ["HOME"] = os.environ["TMPDIR"] = "/tmp"
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -75,7 +76,7 @@ def main(control: int, status: int, settings: Settings, kept: str | None = None)
     """
     on_gpu = settings.gpu is not None
     devices = gpu_devices(settings.gpu_vendor, settings.gpu or "") if on_gpu else None
-    channel, isolation = _enter_sandbox(control, status, settings, devices, kept)
+    channel, isolation = _enter_sandbox(control, status, settings, devices, kept, watched=True)
     try:
         device = _start_device(settings) if on_gpu else None
     except GpuError as error:
@@ -86,7 +87,8 @@ def main(control: int, status: int, settings: Settings, kept: str | None = None)
         directory = builds.place(kept, private=bool(isolation & ISOLATION_MOUNT))
         architecture = device.architecture if device is not None else ""
         made = builds.Builds(directory, architecture, settings.prewarmed.triton_files)
-    return Runner(channel, settings.support, device, made).serve(isolation)
+    seals_itself = not isolation & ISOLATION_SEAL
+    return Runner(channel, settings.support, device, made, seals_itself).serve(isolation)
 
 
 def _start_device(settings: Settings) -> Device:

@@ -32,6 +32,7 @@ class SandboxOptions(ctypes.Structure):
         ("writable_directory", ctypes.c_char_p),
         ("sockets_at_first", ctypes.c_uint32),
         ("build_cache_directory", ctypes.c_char_p),
+        ("watch_processes", ctypes.c_uint32),
     ]
 
 
@@ -110,11 +111,13 @@ class Support:
         devices: Sequence[str] | None = None,
         visible: Sequence[str] = (),
         kept: str | None = None,
+        watched: bool = False,
     ) -> int:
         """Enters the sandbox and returns the isolation bits; the calling process itself ends. Raises OSError.
 
         devices: the nodes of a GPU, in a runner for one. visible: directories that stay readable besides Python's.
-        kept: a directory that is writable inside, as /tmp/builds.
+        kept: a directory that is writable inside, as /tmp/builds. watched: the supervisor is asked before a process starts, so
+        that the worker can end that.
         """
         if self._library is None:
             return 0
@@ -126,6 +129,7 @@ class Support:
             options.sockets_at_first = 1
         options.hidden_paths = ctypes.cast(_string_list(hidden), ctypes.POINTER(ctypes.c_char_p))
         options.visible_paths = ctypes.cast(_string_list([*python_paths(), *visible]), ctypes.POINTER(ctypes.c_char_p))
+        options.watch_processes = int(watched)
         options.build_cache_directory = os.fsencode(kept) if kept is not None else None
         numbers = (ctypes.c_int * len(keep))(*keep)
         options.keep_fds = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_int))
@@ -142,7 +146,7 @@ class Support:
             self._library.kgen_sandbox_refuse_sockets()
 
     def seal_processes(self) -> None:
-        """Makes starting a process fatal for this one."""
+        """Makes starting a process fatal for this one. Runners that are watched from outside do not need it."""
         if self._library is not None:
             self._library.kgen_sandbox_seal_processes()
 

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 extern char** environ;
@@ -69,6 +71,12 @@ int child_pid() {
   if (::read(ready[0], &byte, 1) != 1) return 9;
   write_text(1, std::to_string(child) + "\n");
   return 0;
+}
+
+/// Ends the first thread only.
+int outlive() {
+  std::thread(sleep_for_ever).detach();
+  ::pthread_exit(nullptr);
 }
 
 int echo() {
@@ -130,6 +138,7 @@ int main(int argc, char** argv) {
   if (mode == "leave-child") return leave_child(false);
   if (mode == "leave-daemon") return leave_child(true);
   if (mode == "child-pid") return child_pid();
+  if (mode == "outlive") return outlive();
   if (mode == "echo") return echo();
   if (mode == "close-stdin") return ::close(0), ::usleep(100'000), 0;
   if (mode == "kill-self") return std::raise(static_cast<int>(number)), 0;

@@ -127,6 +127,23 @@ TEST_CASE("other processes can be neither seen nor touched", "[runner][sandbox]"
   CHECK(runner.ask(KGEN_OP_RUN, {1}));  // and the supervisor survived too
 }
 
+TEST_CASE("calls that outlast a stop, or give memory a second address, are refused", "[runner][sandbox]") {
+  LaunchOptions options;
+  SECTION("in namespaces") {}
+  SECTION("where namespaces are refused") { options.refuse_namespaces = true; }
+  Runner runner(options);
+  const auto reply = runner.evaluate("probes_calls");
+  REQUIRE(reply);
+  REQUIRE(reply->status == KGEN_STATUS_OK);
+  constexpr int k_refused = 29;
+  for (int i = 0; i < k_refused; ++i) {
+    INFO("call " << i);
+    CHECK(runner.y()[i] != 0);
+  }
+  CHECK(runner.y()[k_refused] == 0);
+  CHECK(runner.y()[k_refused + 1] == 0);
+}
+
 TEST_CASE("refused namespaces are reported, and what is left still holds", "[runner][sandbox]") {
   Runner runner({.refuse_namespaces = true});
   CHECK(runner.hello().arg[1] == KGEN_ISOLATION_SECCOMP);
