@@ -30,11 +30,32 @@ std::string measured_text(Measured measured, std::string text) {
   return measured == Measured::Blank ? "" : std::move(text);
 }
 
+/// A line of a tool's or a candidate's text. Marks of fences in it would begin or end a block of the prompt.
+std::string quoted_line(std::string_view text, std::size_t max_bytes) {
+  auto line = sanitize_line(text, max_bytes);
+  for (const std::string_view mark : {"```", "~~~"})
+    for (auto at = line.find(mark); at != line.npos; at = line.find(mark, at)) line.replace(at, mark.size(), "'''");
+  return line;
+}
+
+/// Sets lines of a tool's or a candidate's text, and a fence that they do not contain.
+void set_lines(TemplateData& data, const std::string& name, std::string_view text, VerbatimTexts& verbatim) {
+  constexpr std::size_t k_shortest_fence = 4;
+  std::size_t longest = 0;
+  std::size_t run = 0;
+  for (const char c : text) {
+    run = c == '~' ? run + 1 : 0;
+    longest = std::max(longest, run);
+  }
+  data.set(name, verbatim.placeholder(text));
+  data.set(name + "_fence", std::string(std::max(k_shortest_fence, longest + 1), '~'));
+}
+
 /// The line of the candidate that a diagnostic refers to.
 std::string quote_line(std::string_view source, int number) {
   const auto lines = split_lines(source);
   if (number < 1 || static_cast<std::size_t>(number) > lines.size()) return "";
-  return sanitize_line(lines[static_cast<std::size_t>(number) - 1], k_max_diagnostic);
+  return quoted_line(lines[static_cast<std::size_t>(number) - 1], k_max_diagnostic);
 }
 
 TemplateData diagnostic_row(const Diagnostic& diagnostic, std::string_view source, VerbatimTexts& verbatim) {
@@ -42,7 +63,7 @@ TemplateData diagnostic_row(const Diagnostic& diagnostic, std::string_view sourc
   row.set("severity", diagnostic.severity);
   row.set("has_line", diagnostic.line > 0);
   row.set("line", std::to_string(diagnostic.line));
-  row.set("text", verbatim.placeholder(sanitize_line(diagnostic.message, k_max_diagnostic)));
+  row.set("text", verbatim.placeholder(quoted_line(diagnostic.message, k_max_diagnostic)));
   const auto quoted = quote_line(source, diagnostic.line);
   row.set("has_quote", !quoted.empty());
   row.set("quote", verbatim.placeholder(quoted));
@@ -69,7 +90,7 @@ void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measur
   if (log_only) {
     std::string_view log = record->compile->log;
     if (log.size() > k_max_log) log.remove_prefix(log.size() - k_max_log);
-    data.set("log", verbatim.placeholder(trim(sanitize_text(log, k_max_log))));
+    set_lines(data, "log", trim(sanitize_text(log, k_max_log)), verbatim);
   }
 }
 
@@ -188,8 +209,7 @@ void set_error(TemplateData& data, const EvaluationRecord& record, std::string_v
   // A single line is the message itself; a compiler's errors are in the list of diagnostics.
   const bool has_lines = shown && error.lines.size() > 1 && !(record.compile && !record.compile->diagnostics.empty());
   data.set("has_error_lines", has_lines);
-  data.set("error_lines",
-           verbatim.placeholder(sanitize_text(fmt::format("{}", fmt::join(error.lines, "\n")), k_max_log)));
+  set_lines(data, "error_lines", sanitize_text(fmt::format("{}", fmt::join(error.lines, "\n")), k_max_log), verbatim);
   data.set("has_advice", shown && !error.advice.empty());
   data.set("advice", verbatim.placeholder(sanitize_text(trim(error.advice), k_max_log)));
 }
@@ -198,15 +218,14 @@ void set_error(TemplateData& data, const EvaluationRecord& record, std::string_v
 
 std::string describe_attempt(const Attempt& attempt, Measured measured) {
   const bool blank = measured == Measured::Blank;
-  if (!attempt.record)
-    return "no verdict" + (blank ? "" : ": " + sanitize_line(attempt.message, k_max_history_message));
+  if (!attempt.record) return "no verdict" + (blank ? "" : ": " + quoted_line(attempt.message, k_max_history_message));
   const auto& outcome = attempt.record->outcome;
   if (!outcome.correct()) {
     if (blank) return outcome.to_class();
     const auto error = classify_error(*attempt.record, attempt.source);
     const auto name =
         is_more_specific(error.error_class, outcome.to_class()) ? fmt::format(" ({})", error.error_class) : "";
-    return outcome.to_class() + name + ": " + sanitize_line(outcome.message, k_max_history_message);
+    return outcome.to_class() + name + ": " + quoted_line(outcome.message, k_max_history_message);
   }
   const auto score = score_of(*attempt.record);
   return "correct" + (blank || !score ? "" : fmt::format(", {:.3g} times as fast as the reference", *score));
@@ -220,7 +239,7 @@ void set_verdict(TemplateData& data, const Attempt& attempt, Measured measured, 
   const auto message = attempt.record ? outcome.message : attempt.message;
   data.set("outcome_class", attempt.record ? outcome.to_class() : "no verdict");
   data.set("has_message", measured == Measured::Blank || !message.empty());
-  data.set("message", verbatim.placeholder(measured_text(measured, sanitize_line(message, k_max_message))));
+  data.set("message", verbatim.placeholder(measured_text(measured, quoted_line(message, k_max_message))));
   data.set("is_failed", !attempt.record || !outcome.correct());
   if (!attempt.record) return;
   for (const auto& name : class_variables(outcome)) data.set(name, true);
