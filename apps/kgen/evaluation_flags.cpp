@@ -60,6 +60,10 @@ void add_limits(std::vector<Option>& options, EvaluationFlags& flags) {
                                .help = "Limit of importing and admitting the task",
                                .value = values::seconds(flags.task_timeout_seconds)},
                               TaskFileRule::Allowed));
+  options.push_back(with_rule({.name = "--allow-weak-isolation",
+                               .help = "Judge where candidates can reach other processes; labelled",
+                               .value = values::flag(flags.options.allow_weak_isolation)},
+                              TaskFileRule::WeakensVerdict));
   options.push_back(with_rule({.name = "--threads",
                                .value_name = "N",
                                .help = "Threads for kernel and reference; 0: one per core",

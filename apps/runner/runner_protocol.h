@@ -97,12 +97,12 @@ enum {
  */
 enum {
   KGEN_ISOLATION_USER = 1,
-  KGEN_ISOLATION_MOUNT = 2, /**< the whole file system read-only, private scratch */
+  KGEN_ISOLATION_MOUNT = 2, /**< a file system of what is needed, read-only, with private scratch */
   KGEN_ISOLATION_PID = 4,
   KGEN_ISOLATION_NET = 8,
   KGEN_ISOLATION_IPC = 16,
   KGEN_ISOLATION_SECCOMP = 32,
-  KGEN_ISOLATION_LANDLOCK = 64, /**< not used yet */
+  KGEN_ISOLATION_LANDLOCK = 64, /**< files and other processes are closed, where there is no mount or pid namespace */
   KGEN_ISOLATION_PROC = 128,    /**< /proc shows the runner's own processes only */
   KGEN_ISOLATION_SEAL = 256     /**< the supervisor watches the start of processes */
 };

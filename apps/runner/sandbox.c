@@ -268,6 +268,8 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
     open_own_threads();
   drop_capabilities();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if ((!own_files || !own_pids) && kgen_sandbox_restrict_access(options, own_files) == 0)
+    *isolation |= KGEN_ISOLATION_LANDLOCK;
   /* Dropping capabilities in a user namespace may have cleared it; /proc/self would then belong to the overflow user.
    */
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -289,6 +291,8 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   struct kgen_sandbox_options chosen;
   memset(&chosen, 0, sizeof chosen);
   memcpy(&chosen, options, options->struct_size < sizeof chosen ? options->struct_size : sizeof chosen);
+  /* A zygote's child is closed to others, and its /proc/self/uid_map to itself then. */
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   /* Set before /proc becomes read-only. When memory runs out, the kernel kills the candidate first. */
   write_file("/proc/self/oom_score_adj", "1000");
   uint32_t isolation_bits = enter_namespaces();
@@ -314,8 +318,7 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   if ((isolation_bits & KGEN_ISOLATION_MOUNT) != 0) {
     isolation_bits &= ~(uint32_t)KGEN_ISOLATION_MOUNT;
     const int own_pids = (isolation_bits & KGEN_ISOLATION_PID) != 0;
-    isolation_bits |= chosen.only_paths != NULL ? kgen_sandbox_build_root(&chosen, own_pids)
-                                                : kgen_sandbox_build_mounts(&chosen, own_pids);
+    isolation_bits |= kgen_sandbox_build_root(&chosen, own_pids);
   }
   const int signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   int watch[2] = {-1, -1};

@@ -25,12 +25,11 @@ struct kgen_sandbox_options {
   uint32_t struct_size;
   /** Limit of the runner's open files. 0: 1024. */
   uint32_t max_files;
-  /** Bytes in /tmp, /var/tmp, /dev/shm, $HOME and the hidden paths together. They are memory. 0: 256 MiB. */
+  /** Bytes in /tmp, /var/tmp and /dev/shm together. They are memory. 0: 256 MiB. */
   uint64_t scratch_bytes;
-  /** Directories to cover with an empty private one, besides /tmp, /var/tmp, /dev/shm and $HOME. Absolute. */
+  /** Directories to cover with an empty one, besides $HOME, where they lie below a path that can be seen. Absolute. */
   const char* const* hidden_paths;
-  /** Directories and files below a covered one that stay visible, read-only, such as those of Python and torch.
-   * Absolute. */
+  /** Directories and files that can be seen, read-only, besides those of the system: Python's and torch's. Absolute. */
   const char* const* visible_paths;
   /** Device nodes besides null, zero, full, random and urandom: "/dev/nvidia0". Absolute. */
   const char* const* devices;
@@ -40,10 +39,10 @@ struct kgen_sandbox_options {
   /** Bytes of address space beyond the current mappings. 0: no limit. */
   uint64_t address_space_bytes;
   /**
-   * NULL: everything that is not covered stays visible. Otherwise the file system consists of these files and
-   * directories, read-only, of scratch in /tmp and of the devices; missing paths are skipped, symbolic links on the way
-   * to them stay links. Hidden paths and $HOME are covered where they lie below one of these, except below /usr;
-   * visible_paths is ignored. Absolute.
+   * NULL: the file system consists of the system's programs and libraries, the visible paths, scratch and the devices.
+   * Otherwise it consists of these files and directories, read-only, of scratch in /tmp and of the devices, and
+   * visible_paths is ignored. Missing paths are skipped, symbolic links on the way to them stay links. Hidden paths and
+   * $HOME are covered where they lie below one of these, except below /usr. Absolute.
    */
   const char* const* only_paths;
   /** With only_paths: the only writable directory. Becomes the working directory and TMPDIR. Absolute. */

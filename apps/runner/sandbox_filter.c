@@ -96,7 +96,7 @@ static void append_allowed(struct assembly* filter, const unsigned short* calls,
   }
 }
 
-/* The filter of one call whose argument must have one of some values; `otherwise` is the error for all other ones. */
+/* The filter of one call with an argument that must have one of some values; `otherwise` is the error for all other ones. */
 static void append_argument(struct assembly* filter, unsigned call, unsigned index, const unsigned* values,
                             size_t count, unsigned otherwise) {
   const struct sock_filter head[] = {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, (unsigned char)(2 + 2 * count)),
@@ -144,7 +144,7 @@ static void append_ioctl(struct assembly* filter, int device) {
     APPEND_ARGUMENT(filter, __NR_ioctl, 1, k_ioctl_requests, ENOTTY);
     return;
   }
-  /* A driver has requests of its own, whose numbers are not known here. */
+  /* A driver has requests of its own, with numbers that are not known here. */
   const struct sock_filter steps[] = {
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_ioctl, 0, 6),
       LOAD_ARG(1),
@@ -288,6 +288,8 @@ int kgen_sandbox_seal_processes(void) {
       CHECK_X32,
       /* A filter of the candidate's own could answer calls that the runner makes. */
       REFUSE_CALL(seccomp),
+      /* The worker chose the processors. */
+      REFUSE_CALL(sched_setaffinity),
 #ifdef __NR_fork
       KILL_CALL(fork),
       KILL_CALL(vfork),

@@ -26,25 +26,7 @@
 #include <unistd.h>
 
 #include "runner_protocol.h"
-#include "sandbox.h"
-
-/* Paths of toolchains, and files that a program needs to start. Missing paths are skipped. */
-static const char* const k_system_paths[] = {"/usr",
-                                             "/bin",
-                                             "/sbin",
-                                             "/lib",
-                                             "/lib32",
-                                             "/lib64",
-                                             "/libx32",
-                                             "/opt",
-                                             "/nix/store",
-                                             "/gnu/store",
-                                             "/etc/alternatives",
-                                             "/etc/ld.so.cache",
-                                             "/etc/ld.so.conf",
-                                             "/etc/ld.so.conf.d"};
-
-enum { k_system_count = sizeof k_system_paths / sizeof k_system_paths[0] };
+#include "sandbox_parts.h"
 
 /* The report of the sandboxed side before it turns into the program. */
 struct fact {
@@ -60,11 +42,12 @@ struct command {
 
 static int parse(int argc, char** argv, struct command* command) {
   /* One entry for each argument is more than enough; the lists end with NULL. */
-  const char** only = calloc((size_t)argc + k_system_count + 1, sizeof *only);
+  size_t only_count = 0;
+  while (kgen_sandbox_system_paths[only_count] != NULL) ++only_count;
+  const char** only = calloc((size_t)argc + only_count + 1, sizeof *only);
   const char** hidden = calloc((size_t)argc + 1, sizeof *hidden);
   if (only == NULL || hidden == NULL) return -1;
-  memcpy(only, k_system_paths, sizeof k_system_paths);
-  size_t only_count = k_system_count;
+  memcpy(only, kgen_sandbox_system_paths, only_count * sizeof *only);
   size_t hidden_count = 0;
   memset(command, 0, sizeof *command);
   command->options.struct_size = sizeof command->options;

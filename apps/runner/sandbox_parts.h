@@ -4,10 +4,17 @@
 
 #include "sandbox.h"
 
-/* Builds the file system view. Needs a mount namespace of its own. Returns KGEN_ISOLATION_MOUNT and _PROC bits. */
-uint32_t kgen_sandbox_build_mounts(const struct kgen_sandbox_options* options, int own_pid_namespace);
+/* Paths of toolchains, and files that a program needs to start; and what a runner needs besides. They end with NULL. */
+extern const char* const kgen_sandbox_system_paths[];
+extern const char* const kgen_sandbox_runner_paths[];
 
-/* Builds a file system of options->only_paths and makes it the root. The requirement and result are the same. */
+/* Where there is no mount or pid namespace: restricts the calling process with Landlock. Other files than those of the
+ * view stay closed, and so do processes outside of the sandbox. own_files 1: the view is in force, and files are left
+ * alone. Requires no_new_privs. Returns 0, or -1 where the kernel has no Landlock. */
+int kgen_sandbox_restrict_access(const struct kgen_sandbox_options* options, int own_files);
+
+/* Builds a file system of the paths that the options name and makes it the root. Needs a mount namespace of its own.
+ * Returns KGEN_ISOLATION_MOUNT and _PROC bits. */
 uint32_t kgen_sandbox_build_root(const struct kgen_sandbox_options* options, int own_pid_namespace);
 
 /* A file system is built here, away from every path that a candidate may use. */

@@ -15,6 +15,27 @@
 
 #define NEW_ROOT KGEN_SANDBOX_NEW_ROOT
 
+const char* const kgen_sandbox_system_paths[] = {"/usr",
+                                                 "/bin",
+                                                 "/sbin",
+                                                 "/lib",
+                                                 "/lib32",
+                                                 "/lib64",
+                                                 "/libx32",
+                                                 "/opt",
+                                                 "/nix/store",
+                                                 "/gnu/store",
+                                                 "/etc/alternatives",
+                                                 "/etc/ld.so.cache",
+                                                 "/etc/ld.so.conf",
+                                                 "/etc/ld.so.conf.d",
+                                                 NULL};
+
+/* Libraries count processors in /sys, ask for the user's name, and look for drivers in the last ones. */
+const char* const kgen_sandbox_runner_paths[] = {
+    "/sys",           "/etc/passwd",        "/etc/group",  "/etc/nsswitch.conf",
+    "/etc/localtime", "/run/opengl-driver", "/etc/OpenCL", NULL};
+
 /* The kernel's own limit before ELOOP. */
 enum { k_max_links = 40 };
 
@@ -157,11 +178,27 @@ int kgen_sandbox_make_writable(const char* path) {
   return mount(NULL, path, NULL, flags, NULL);
 }
 
-static int expose_all(const struct kgen_sandbox_options* options) {
-  for (const char* const* path = options->only_paths; *path != NULL; ++path) {
-    if (expose(*path) != 0) return -1;
+static int expose_list(const char* const* paths) {
+  for (; paths != NULL && *paths != NULL; ++paths) {
+    if (expose(*paths) != 0) return -1;
   }
-  return cover_all(options->hidden_paths, options->only_paths);
+  return 0;
+}
+
+static int expose_all(const struct kgen_sandbox_options* options) {
+  if (options->only_paths != NULL) {
+    return expose_list(options->only_paths) != 0 ? -1 : cover_all(options->hidden_paths, options->only_paths);
+  }
+  if (expose_list(kgen_sandbox_system_paths) != 0 || expose_list(kgen_sandbox_runner_paths) != 0) return -1;
+  static const char* const k_nothing[] = {NULL};
+  const char* const* visible = options->visible_paths != NULL ? options->visible_paths : k_nothing;
+  return expose_list(visible) != 0 ? -1 : cover_all(options->hidden_paths, visible);
+}
+
+/* Gives another place a part of the scratch space in /tmp. */
+static int share_scratch(const char* part, char* place) {
+  if (mkdir(part, 0755) != 0 || chmod(part, 01777) != 0) return -1;
+  return kgen_sandbox_bind(part, place);
 }
 
 static int build(const struct kgen_sandbox_options* options) {
@@ -172,14 +209,25 @@ static int build(const struct kgen_sandbox_options* options) {
   if (kgen_sandbox_build_devices(options->devices) != 0) return -1;
   if (mkdir(NEW_ROOT "/proc", 0755) != 0 || mkdir(NEW_ROOT "/tmp", 0755) != 0) return -1;
   if (mount("kgen", NEW_ROOT "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, size) != 0) return -1;
+  char shared_memory[] = NEW_ROOT "/dev/shm";
+  char more_scratch[] = NEW_ROOT "/var/tmp";
+  const int runner = options->only_paths == NULL;
+  if (runner && share_scratch(NEW_ROOT "/tmp/.shm", shared_memory) != 0) return -1;
+  if (runner && share_scratch(NEW_ROOT "/tmp/.var", more_scratch) != 0) return -1;
   if (expose_all(options) != 0) return -1;
   char staged[PATH_MAX] = "";
+  char builds[] = NEW_ROOT KGEN_SANDBOX_BUILD_CACHE;
+  if (options->build_cache_directory != NULL && kgen_sandbox_bind(options->build_cache_directory, builds) != 0)
+    return -1;
   if (options->writable_directory != NULL) {
     char resolved[PATH_MAX];
     if (realpath(options->writable_directory, resolved) == NULL || stage_path(resolved, staged) != 0) return -1;
     if (kgen_sandbox_bind(resolved, staged) != 0 || expose(options->writable_directory) != 0) return -1;
   }
   if (kgen_sandbox_make_read_only(NEW_ROOT) != 0 || kgen_sandbox_make_writable(NEW_ROOT "/tmp") != 0) return -1;
+  if (runner && (kgen_sandbox_make_writable(shared_memory) != 0 || kgen_sandbox_make_writable(more_scratch) != 0))
+    return -1;
+  if (options->build_cache_directory != NULL && kgen_sandbox_make_writable(builds) != 0) return -1;
   return staged[0] == '\0' ? 0 : kgen_sandbox_make_writable(staged);
 }
 

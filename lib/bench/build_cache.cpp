@@ -21,6 +21,8 @@ namespace fs = std::filesystem;
 
 /// A torch extension takes about 1 MB, a Triton kernel 100 kB.
 constexpr std::uintmax_t k_max_bytes = 256u << 20;
+/// While a candidate builds, compilers write temporary files as well.
+constexpr std::uintmax_t k_most_growth = std::uintmax_t{2} << 30;
 constexpr std::size_t k_max_keys = 512;
 constexpr std::chrono::minutes k_new{1};
 
@@ -101,6 +103,8 @@ void BuildCache::restore(std::string key) {
   std::error_code error;
   fs::rename(directory_ / "kept" / key_, path_ / "kept", error);
 }
+
+bool BuildCache::is_too_large() const { return bytes_below(path_ / "kept") > k_most_growth; }
 
 void BuildCache::keep() noexcept try {
   if (key_.empty() || bytes_below(path_ / "kept") > k_max_bytes) return;

@@ -36,6 +36,8 @@ class BuildCache {
   void restore(std::string key);
   /// Starts new builds for this key; the cached ones stay for other evaluations.
   void start(std::string key) { key_ = std::move(key); }
+  /// True if the builds have grown beyond what a candidate may write; see also keep().
+  [[nodiscard]] bool is_too_large() const;
   /// Moves the builds to the cache, unless they are too large or the key has some; the oldest keys are evicted.
   /// Requires: the runner has ended.
   void keep() noexcept;

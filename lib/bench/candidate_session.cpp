@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device/processors.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -56,6 +57,7 @@ Result<EarlyVerdict> CandidateSession::load(const Artifact& artifact, std::strin
                                           .device_fd = task_.device_fd,
                                           .builds_key = std::move(builds_key),
                                           .memory_limit = options_.memory_limit,
+                                          .processors = on_device() ? 0 : processors_for(options_.threads),
                                           .exchange_bytes = task_.layout.bytes,
                                           .outputs = task_.layout.outputs},
                                          building_limits()),
@@ -101,7 +103,9 @@ Result<EarlyVerdict> CandidateSession::construct_and_match(int set, WeightMatch&
   KERNELGEN_TRY(ended, verdict_of_answer(runner_->export_state(set, state->fd(), bytes, options_.call_timeout),
                                          RunnerStep::Export));
   if (ended) return ended;
-  KERNELGEN_TRY(match, judge().match_state(set, state->memory()));
+  KERNELGEN_TRY(auto found, judge().match_state(set, state->memory()));
+  if (auto* forged = std::get_if<Outcome>(&found)) return EarlyVerdict(std::move(*forged));
+  match = std::get<WeightMatch>(std::move(found));
   return EarlyVerdict();
 }
 

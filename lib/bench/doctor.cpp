@@ -225,6 +225,11 @@ class Examination {
                                              : Error{ErrorCode::Unavailable, last_error_line(outcome), {}};
     if (isolation && *isolation == "full")
       add("isolation", DoctorStatus::Ok, "full: candidates and compilers run in namespaces of their own");
+    else if (isolation && isolation->starts_with(k_weak_isolation))
+      add("isolation", DoctorStatus::Limited,
+          "a candidate could reach other processes, so there is no verdict unless weak isolation is allowed: " +
+              *isolation,
+          "sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000");
     else
       add("isolation", DoctorStatus::Limited,
           "candidates and compilers share with this user what is named, and records say so: " +

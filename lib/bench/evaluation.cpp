@@ -13,6 +13,7 @@
 #include "bench/measurement.hpp"
 #include "bench/statistics.hpp"
 #include "bench/verdict.hpp"
+#include "exec/sandbox.hpp"
 #include "support/sha256.hpp"
 #include "support/try.hpp"
 
@@ -289,6 +290,13 @@ class Evaluation {
   Result<EarlyVerdict> load() {
     KERNELGEN_TRY(auto ended, candidate_->load(artifact_, builds_key()));
     record_.environment.isolation = candidate_->isolation();
+    if (!record_.environment.isolation.starts_with(k_weak_isolation)) return ended;
+    if (!options_.allow_weak_isolation)
+      return Error{ErrorCode::PermissionDenied,
+                   fmt::format("candidates cannot be kept away from other processes on this machine ({}): allow user "
+                               "namespaces, use Linux 5.13 or newer with Landlock, or allow weak isolation",
+                               record_.environment.isolation)};
+    record_.labels.push_back("weak isolation: a candidate could reach other processes of its user");
     return ended;
   }
 

@@ -109,7 +109,7 @@ class DeviceGate {
   virtual Result<std::unique_ptr<Lock>> acquire_exclusive(std::stop_token stop) = 0;
 };
 
-/// Makes memory files that a judge can open by path and a runner by descriptor.
+/// Makes memory files that a judge and a runner get as descriptors.
 class SharedMemorySource {
  public:
   class Block {

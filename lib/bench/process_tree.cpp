@@ -48,8 +48,8 @@ std::optional<ProcessStatus> read_status_in(const std::filesystem::path& directo
   return status;
 }
 
-/// The status of a process. One whose first thread has ended shows as a zombie while its other threads live and work,
-/// so it runs as long as any thread does.
+/// The status of a process. After the end of its first thread, it shows as a zombie while its other threads live and
+/// work, so it runs as long as any thread does.
 std::optional<ProcessStatus> read_status(pid_t process) {
   auto status = read_status_in(fmt::format("/proc/{}", process));
   if (!status || status->state != 'Z') return status;

@@ -91,6 +91,8 @@ struct RunnerJob {
   /// The key of the candidate's cached builds: a Python candidate finds its earlier builds with the same key.
   std::string builds_key;
   std::uint64_t memory_limit = 0;
+  /// Number of processors that the candidate's calls may use; 0: all. On a device, its host code is not bound.
+  int processors = 0;
   /// The size of the exchange buffers, and the places of the outputs in them.
   std::uint64_t exchange_bytes = 0;
   std::vector<ByteRange> outputs;

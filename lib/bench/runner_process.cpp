@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -20,6 +21,7 @@
 #include "bench/build_clock.hpp"
 #include "bench/output_reader.hpp"
 #include "bench/process_tree.hpp"
+#include "device/processors.hpp"
 #include "exec/sandbox.hpp"
 #include "runner/runner_protocol.h"
 #include "support/errno_error.hpp"
@@ -81,6 +83,8 @@ class SandboxedRunner final : public RunnerProcess {
       return Error{ErrorCode::MissingDevice, fmt::format("a runner cannot use its device: {}", hello.text)};
     isolation_ = describe_isolation(hello.arg[1]);
     is_watched_ = (hello.arg[1] & KGEN_ISOLATION_SEAL) != 0;
+    // The candidate could find this process otherwise. The judge and the zygotes are closed to others in any case.
+    if ((hello.arg[1] & KGEN_ISOLATION_PID) == 0) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     open_runner(Clock::now() + timeout);
     readable_ = runner_.valid() && hello.arg[3] != 0 && holds_probe_word(hello.arg[3]);
     return {};
@@ -104,6 +108,9 @@ class SandboxedRunner final : public RunnerProcess {
     if (!job.device_fd && readable_ && job.outputs.size() <= KGEN_MAX_OUTPUTS_IN_PLACE)
       if (auto reader = OutputReader::map(job.exchange_fd, job.exchange_bytes, job.outputs))
         reader_ = *std::move(reader);
+    // Compilers of a Python candidate use all processors; see seal_after_call_of().
+    processors_ = job.processors;
+    if (job.code == CodeKind::SharedObject) bind();
     return ask(KGEN_OP_LOAD, {code, job.memory_limit}, limits, fds);
   }
   RunnerAnswer build(const BuildJob& job, const StepLimits& limits) override {
@@ -175,7 +182,9 @@ class SandboxedRunner final : public RunnerProcess {
   /// The supervisor ends that, since what the runner itself would do for it is in the candidate's hands. False if the
   /// supervisor is gone.
   bool seal_after_call_of(int set) {
-    if (uncalled_sets_.erase(set) == 0 || !uncalled_sets_.empty() || !is_watched_ || is_sealed_) return true;
+    if (uncalled_sets_.erase(set) == 0 || !uncalled_sets_.empty()) return true;
+    bind();
+    if (!is_watched_ || is_sealed_) return true;
     ::kill(supervisor_, KGEN_SEAL_SIGNAL);
     const auto deadline = Clock::now() + k_death_patience;
     while (!is_sealed_ && Clock::now() < deadline) {
@@ -183,6 +192,11 @@ class SandboxedRunner final : public RunnerProcess {
       if (::poll(&watched, 1, 100) > 0 && !read_status()) return false;
     }
     return is_sealed_;
+  }
+
+  /// The system call filter lets no candidate undo this.
+  void bind() const {
+    if (processors_ > 0 && runner_pid_ > 0) bind_to_processors(runner_pid_, processors_);
   }
 
   /// Copies the outputs of a call from the stopped runner. Returns `answer` on success.
@@ -248,6 +262,8 @@ class SandboxedRunner final : public RunnerProcess {
       const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
       // Cancellation is polled every 50 ms, which avoids a wake-up descriptor.
       const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<long>(left, 0, 50)));
+      if (ready == 0 && builds_ && builds_->is_too_large())
+        return end_with({.text = "its builds take more than 2 GiB", .allocation_failed = true});
       if (ready < 0 && errno != EINTR) return end_with({});
       if (watched[0].revents != 0) {
         if (auto answer = read_reply(op, sequence)) return *std::move(answer);
@@ -277,6 +293,8 @@ class SandboxedRunner final : public RunnerProcess {
           {.signal = static_cast<int>(reply.detail), .text = std::move(text), .allocation_failed = reply.arg[1] != 0});
     }
     if (reply.op != op || reply.sequence != sequence || reply.status > KGEN_STATUS_DEVICE_FAULT) return forged();
+    // Differences of times that a runner names must be numbers.
+    if (reply.start_ns < 0 || reply.end_ns < 0) return forged();
     if (op == KGEN_OP_RUN && reply.status == KGEN_STATUS_OK) {
       addresses_ = addresses_in(reply);
       text.clear();
@@ -371,6 +389,7 @@ class SandboxedRunner final : public RunnerProcess {
   pid_t runner_pid_ = 0;
   bool readable_ = false;
   bool frozen_ = false;
+  int processors_ = 0;
   /// Weight sets of a Python candidate that were constructed and not called yet.
   std::set<int> uncalled_sets_;
   /// True if the supervisor decides about the processes that it starts.

@@ -20,7 +20,7 @@ class FdBlock final : public SharedMemorySource::Block {
  public:
   FdBlock(UniqueFd fd, std::uint64_t bytes) : fd_(std::move(fd)), bytes_(bytes) {}
   int fd() const override { return fd_.get(); }
-  SharedMemory memory() const override { return {fmt::format("/proc/{}/fd/{}", ::getpid(), fd_.get()), bytes_}; }
+  SharedMemory memory() const override { return {fd_.get(), bytes_}; }
 
  private:
   UniqueFd fd_;
@@ -54,9 +54,9 @@ class MemoryFiles final : public SharedMemorySource {
   }
 
   Result<std::unique_ptr<Block>> open_file(const std::string& path) override {
-    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd.valid()) return errno_error(errno, "cannot open " + path);
-    return std::unique_ptr<Block>(std::make_unique<FdBlock>(std::move(fd), 0));
+    // A copy, because a runner opens its descriptor again, which a file that it may not see would not allow.
+    KERNELGEN_TRY(const auto content, read_file(path));
+    return publish("kernelgen-code", content);
   }
 };
 

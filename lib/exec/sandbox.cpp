@@ -43,7 +43,10 @@ std::string describe_isolation(std::uint64_t bits) {
   std::string missing;
   for (const auto& [bit, name] : k_layers)
     if ((bits & bit) == 0) missing += fmt::format("{}no {}", missing.empty() ? "" : ", ", name);
-  return "partial: " + missing;
+  const bool landlock = (bits & KGEN_ISOLATION_LANDLOCK) != 0;
+  // Without both, a candidate could reach other processes of the user: the judge, and the runner of the next candidate.
+  const bool closed = (bits & KGEN_ISOLATION_SECCOMP) != 0 && (landlock || (bits & KGEN_ISOLATION_PID) != 0);
+  return std::string(closed ? "partial: " : k_weak_isolation) + missing + (landlock ? ", but Landlock" : "");
 }
 
 Result<std::string> parse_sandbox_report(const std::string& line, const std::string& program) {

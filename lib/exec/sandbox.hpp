@@ -11,7 +11,11 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// Names the isolation that KGEN_ISOLATION_* bits stand for: "full", or "partial: " and what the machine refused.
+/// How the description of an isolation begins that is too weak for a verdict: processes outside can be reached.
+inline constexpr std::string_view k_weak_isolation = "weak: ";
+
+/// Names the isolation that KGEN_ISOLATION_* bits stand for: "full", or "partial: " or k_weak_isolation, and what the
+/// machine refused.
 [[nodiscard]] std::string describe_isolation(std::uint64_t bits);
 
 /// The part of the file system that a sandboxed program sees besides the system's own toolchain folders.

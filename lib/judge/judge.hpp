@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <kernelgen/core/outcome.hpp>
@@ -86,9 +87,9 @@ struct ExchangeLayout {
   std::string python_job;
 };
 
-/// A memory file that the judge opens by path; see docs/protocol.md.
+/// A memory file that is handed to the judge; see docs/protocol.md. Borrowed.
 struct SharedMemory {
-  std::string path;
+  int fd = -1;
   std::uint64_t bytes = 0;
 };
 
@@ -208,6 +209,9 @@ struct WeightMatch {
   bool missed_constants = false;
 };
 
+/// How the weights of a ModelNew match; or the outcome of an export that no runner would have written.
+using StateMatch = std::variant<WeightMatch, Outcome>;
+
 /// The judge of one task on one device. One thread at a time. Errors mean that the task or the machinery failed.
 class Judge {
  public:
@@ -220,7 +224,7 @@ class Judge {
   /// Makes a weight set, counted from 1, the current one and writes it into the exchange buffers.
   virtual Result<WeightDraw> use_weights(int set) = 0;
   /// Matches what a ModelNew exported for a weight set (1 or 2). The report is complete after the second set.
-  virtual Result<WeightMatch> match_state(int set, const SharedMemory& state) = 0;
+  virtual Result<StateMatch> match_state(int set, const SharedMemory& state) = 0;
   virtual Result<PreparedCall> prepare_call(const CallRequest& request) = 0;
   /// `next` is the request that will most likely be prepared next: a judge may begin with it while the caller reads the
   /// result.

@@ -9,9 +9,11 @@
 #include <cerrno>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/json_codec.hpp"
+#include "device/processors.hpp"
 #include "exec/exit_status.hpp"
 #include "support/frame_channel.hpp"
 #include "support/text.hpp"
@@ -98,6 +100,7 @@ class JudgeProcess final : public Judge {
     json::object request{{"task", to_value(task.source)},
                          {"precision", to_string(task.precision)},
                          {"threads", task.threads},
+                         {"processors", task.device ? 0 : processors_for(task.threads)},
                          {"shrink", std::move(shrink)},
                          {"rtol", task.rtol ? json::value(*task.rtol) : json::value(nullptr)},
                          {"atol", task.atol ? json::value(*task.atol) : json::value(nullptr)},
@@ -152,7 +155,7 @@ class JudgeProcess final : public Judge {
   }
 
   Result<std::optional<DeviceArena>> attach(const SharedMemory& exchange) override {
-    KERNELGEN_TRY(auto reply, call("attach", {{"path", exchange.path}, {"bytes", exchange.bytes}}));
+    KERNELGEN_TRY(auto reply, call_with("attach", {{"bytes", exchange.bytes}}, exchange.fd));
     auto fds = channel_.take_fds();
     const auto* announced = reply.if_contains("device_fd");
     if (announced == nullptr || announced->is_null()) return std::optional<DeviceArena>();
@@ -171,12 +174,16 @@ class JudgeProcess final : public Judge {
     return draw;
   }
 
-  Result<WeightMatch> match_state(int set, const SharedMemory& state) override {
-    KERNELGEN_TRY(auto reply, call("state", {{"set", set}, {"path", state.path}, {"bytes", state.bytes}}));
+  Result<StateMatch> match_state(int set, const SharedMemory& state) override {
+    KERNELGEN_TRY(auto reply, call_with("state", {{"set", set}, {"bytes", state.bytes}}, state.fd));
+    if (reply.contains("outcome")) {
+      KERNELGEN_TRY(auto forged, read<Outcome>(reply, "state", "outcome"));
+      return StateMatch(std::move(forged));
+    }
     WeightMatch match;
     KERNELGEN_TRY(match.report, read<WeightReport>(reply, "state", "weights"));
     KERNELGEN_TRY(match.missed_constants, read<bool>(reply, "state", "missed"));
-    return match;
+    return StateMatch(std::move(match));
   }
 
   Result<PreparedCall> prepare_call(const CallRequest& request) override {
@@ -297,12 +304,19 @@ class JudgeProcess final : public Judge {
     return answer_to(op, id, timeout, stop);
   }
 
+  /// A request that hands over a descriptor: the judge cannot open this process's files by their paths.
+  Result<json::object> call_with(std::string_view op, json::object request, int fd) {
+    KERNELGEN_CHECK(drop_prefetched());
+    KERNELGEN_TRY(const auto id, ask(op, std::move(request), std::span(&fd, 1)));
+    return answer_to(op, id);
+  }
+
   /// Sends a request and returns its id.
-  Result<std::int64_t> ask(std::string_view op, json::object request) {
+  Result<std::int64_t> ask(std::string_view op, json::object request, std::span<const int> fds = {}) {
     const auto id = next_id_++;
     request["op"] = op;
     request["id"] = id;
-    if (auto sent = channel_.send(json::serialize(request)); !sent)
+    if (auto sent = channel_.send(json::serialize(request), fds); !sent)
       return diagnose_failure(op, std::move(sent).error(), k_step_timeout);
     return id;
   }

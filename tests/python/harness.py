@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -145,14 +146,25 @@ class Runner:
             raise RunnerDied from None
         return answer
 
+    def seal(self) -> None:
+        """Has the supervisor end the start of processes, as the worker does after the first calls."""
+        assert (told := self._read_status()) is not None and told[0] == 0
+        os.kill(told[1], signal.SIGUSR1)
+        assert self._read_status() == (2, 1)
+
+    def _read_status(self) -> tuple[int, int] | None:
+        if not select.select([self.status], [], [], TIMEOUT)[0]:
+            return None
+        record = os.read(self.status, 16)
+        if len(record) < 16:
+            return None
+        return int.from_bytes(record[4:8], "little"), int.from_bytes(record[8:16], "little", signed=True)
+
     def statuses(self) -> list[tuple[int, int]]:
         """Every (what, value) record of the supervisor, read until the pipe ends."""
         found = []
-        while select.select([self.status], [], [], TIMEOUT)[0]:
-            record = os.read(self.status, 16)
-            if len(record) < 16:
-                break
-            found.append((int.from_bytes(record[4:8], "little"), int.from_bytes(record[8:16], "little", signed=True)))
+        while (record := self._read_status()) is not None:
+            found.append(record)
         return found
 
     def close(self) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import socket
 import struct
 import time
 import unittest
+from typing import Any
 
 import harness
 from harness import Bench, Judge, Zygote
@@ -124,9 +127,43 @@ class ServerTest(unittest.TestCase):
             reply = self.judge.must("state", set=index, path=harness.path_of(state), bytes=500)
             os.close(state)
         self.assertTrue(reply["done"])
-        self.assertEqual(reply["weights"]["unmapped"], ["fc.weight", "fc.bias"])
-        self.assertIn("cannot be used", reply["message"])
+        self.assertEqual(reply["outcome"]["kind"], "cheat")
+        self.assertEqual(reply["outcome"]["detail"], "protocol")
         bench.close()
+
+    def test_hostile_descriptions_of_outputs_are_the_candidates_outcome(self) -> None:
+        bench = Bench(self.judge, TASK.replace("return torch.relu(self.fc(x))", "return torch.relu(self.fc(x)), 0.5"))
+        tensors = [{"dtype": "float32", "shape": [16, 8]}]
+        good = {"structure": {"tuple": [{"tensor": "output[0]"}, {"float": "0x1p-1"}]}, "tensors": tensors}
+        self.assertEqual(self.described(bench, json.dumps(good).encode())["kind"], "accuracy")  # nothing was computed
+        for scale in ("half", "", "0x" + "f" * 5000, [], {}, 7, None, 1e300, True):
+            hostile = {"structure": {"tuple": [{"tensor": "output[0]"}, {"float": scale}]}, "tensors": tensors}
+            self.assertEqual(self.described(bench, json.dumps(hostile).encode())["detail"], "protocol", scale)
+        for body in (b"[]", b"{", b"[" * 50000, b'{"tensors":[{"dtype":3,"shape":[]}]}', b"\xff", b"9" * 6000):
+            self.assertEqual(self.described(bench, body)["detail"], "protocol", body[:20])
+        bench.close()
+
+    def test_fuzzed_descriptions_of_outputs_end_no_request(self) -> None:
+        bench = Bench(self.judge, TASK.replace("return torch.relu(self.fc(x))", "return torch.relu(self.fc(x)), 0.5"))
+        rng = random.Random(5)
+        structure = {"tuple": [{"tensor": "output[0]"}, {"float": "0x1p-1"}]}
+        good = json.dumps({"structure": structure, "tensors": [{"dtype": "float32", "shape": [16, 8]}]}).encode()
+        pieces = [b"{", b"}", b"[", b"]", b'"', b"null", b"-1", b"1e999", b'"float"', b'"\\ud800"', b'"fields"', b":", b","]
+        for _ in range(300):
+            data = bytearray(good)
+            for _ in range(rng.randint(1, 6)):
+                at = rng.randrange(len(data))
+                data[at : at + rng.randint(0, 8)] = rng.choice([*pieces, bytes([rng.randrange(256)])])
+            self.assertIn(self.described(bench, bytes(data))["kind"], ("cheat", "accuracy"))
+        bench.close()
+
+    @staticmethod
+    def described(bench: Bench, body: bytes) -> dict[str, Any]:
+        """The outcome of a call after which these bytes describe the outputs."""
+        bench.prepare_call()
+        (place,) = (tensor for tensor in bench.layout["python_job"]["tensors"] if tensor["role"] == "report")
+        os.pwrite(bench.arena, len(body).to_bytes(4, "little") + body, place["segment_offset"] + place["offset"])
+        return bench.check()
 
     def test_a_child_ends_with_its_socket_and_leaves_no_zombie(self) -> None:
         judge = Judge(ZYGOTE)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Callable
+from unittest import mock
 
 import harness  # noqa: F401 - finds the packages
 import torch
+from kernelgen_judge import state_match
 from kernelgen_judge.exported_state import ExportedState, ExportedTensor
 from kernelgen_judge.state_match import MatchReport, _Candidate, _Matcher, _Wanted
 from torch import nn
@@ -69,6 +71,15 @@ class MatchTest(unittest.TestCase):
         self.assertEqual(columns.unmapped, [])
         split = match(gru, lambda s: {f"{n}{i}": p for n, t in s.items() for i, p in enumerate(t.chunk(3))})
         self.assertEqual(split.unmapped, [])
+
+    def test_more_than_can_be_searched_in_bounded_memory_is_found_whole_only(self) -> None:
+        def packed(state: Tensors) -> Tensors:
+            return {"packed": torch.cat([state["weight"].flatten(), state["bias"]])}
+
+        self.assertEqual(match(lambda: nn.Linear(8, 8), packed).unmapped, [])
+        with mock.patch.object(state_match, "MAX_SEARCHED", 71):
+            self.assertEqual(match(lambda: nn.Linear(8, 8), packed).unmapped, ["weight", "bias"])
+            self.assertEqual(match(lambda: nn.Linear(8, 8), lambda state: state).unmapped, [])
 
     def test_cast_to_half(self) -> None:
         for dtype in (torch.float16, torch.bfloat16):

@@ -57,7 +57,7 @@ std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   return result;
 }
 
-/// Folders of drivers besides the system's; a driver is loaded in the sandbox.
+/// Folders of libraries besides the system's: those of drivers, and what candidates are linked with.
 std::vector<std::string> library_folders() {
   std::vector<std::string> folders;
   const char* list = std::getenv("LD_LIBRARY_PATH");
@@ -71,9 +71,7 @@ std::vector<std::string> library_folders() {
 std::uint32_t enter_sandbox(const Options& options) {
   const std::vector<const char*> hidden = pointers(options.hidden);
   std::vector<std::string> shown = options.visible;
-  if (options.gpu) {
-    for (std::string& folder : library_folders()) shown.push_back(std::move(folder));
-  }
+  for (std::string& folder : library_folders()) shown.push_back(std::move(folder));
   const std::vector<const char*> visible = pointers(shown);
   const std::array<int, 1> kept{options.control};
   kgen_sandbox_options sandbox{};

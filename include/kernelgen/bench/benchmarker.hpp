@@ -61,6 +61,9 @@ struct EvaluationOptions {
   /// Integer constants at the top of the task file to replace before it is loaded, to make it fit a small machine.
   /// A shrunk task is labelled.
   std::vector<std::pair<std::string, std::int64_t>> shrink;
+  /// Judges even where a candidate could reach other processes, because the machine has neither pid namespaces nor
+  /// Landlock. The record is labelled.
+  bool allow_weak_isolation = false;
   /// Further baselines; none by default. EvaluationMode::CorrectnessOnly ignores them.
   BaselineOptions baselines;
 };

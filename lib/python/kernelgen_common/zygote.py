@@ -5,6 +5,7 @@ Children are forked twice, so that they become children of the worker (a subreap
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import random
@@ -19,6 +20,8 @@ from kernelgen_common import frames
 
 _RESTORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD)
 
+_PR_SET_DUMPABLE = 4
+
 ChildMain = Callable[[dict[str, Any], list[int]], int]
 
 
@@ -32,6 +35,7 @@ def serve(
     Returns the exit status of the zygote. It is tied to the connection and not to the thread of the worker's that started it,
     which may end long before.
     """
+    close_to_others()
     # The garbage collectors of children skip the objects that exist now, so that their pages stay shared.
     gc.collect()
     gc.freeze()
@@ -108,6 +112,12 @@ def _run_child(frame: frames.Frame, child_main: ChildMain) -> None:
             sys.stderr.flush()
         finally:
             os._exit(status)
+
+
+def close_to_others() -> None:
+    """Closes the memory and the descriptors of this process and its children to other processes of the user: candidates are such
+    processes where a machine has no namespaces. A runner opens itself again, for the worker."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _reseed() -> None:

@@ -49,6 +49,11 @@ def _outcome(kind: str, detail: str, message: str, outputs: list[Any] | None = N
     return {"outcome": found, "outputs": outputs or []}
 
 
+def forged(message: str) -> dict[str, Any]:
+    """The outcome for anything that a runner's own code would not have written."""
+    return _outcome("cheat", "protocol", message)
+
+
 def _names(names: list[str]) -> str:
     more = len(names) - _MAX_NAMES
     return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
@@ -166,14 +171,17 @@ class Checker:
     # -- Python targets -------------------------------------------------------------------------------------------
 
     def _check_description(self) -> dict[str, Any] | None:
-        """Checks a Python runner's description of its outputs; None if it fits or there is none."""
-        data = self._read_report()
+        """Checks a Python runner's description of its outputs; None if it fits or there is none.
+
+        Whatever goes wrong here is the candidate's doing: the runner's own code writes what can be read.
+        """
         try:
-            report = parse_report(data)
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
-            return _outcome("accuracy", "structure", f"the outputs are not described as they should be: {error}")
-        if report is None:
-            return None
+            report = parse_report(self._read_report())
+            return None if report is None else self._compare_description(report)
+        except Exception as error:  # noqa: BLE001 - see above
+            return forged(f"the outputs are not described as a runner describes them: {error}")
+
+    def _compare_description(self, report: _Report) -> dict[str, Any] | None:
         difference = compare.common_values.difference(self._task.output_structure, report.structure)
         if not difference:
             difference = compare._scalar_difference(self._task.output_structure, report.structure)

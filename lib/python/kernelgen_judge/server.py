@@ -93,8 +93,11 @@ def serve(connection: socket.socket) -> int:
             return 1
         if frame is None:
             return 0
-        frame.close()
+        # The worker's memory files: only this process and the worker can open them.
+        if frame.descriptors:
+            frame.body["path"] = f"/proc/self/fd/{frame.descriptors[0]}"
         reply = answer(session, frame.body)
+        frame.close()
         reply["id"] = frame.body.get("id")
         descriptors = session.take_descriptors()
         try:

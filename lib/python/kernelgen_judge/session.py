@@ -24,7 +24,7 @@ from .gpu_session import GpuArena
 from .call_preparer import CallPreparer, secret_seed
 from .state_match import StateMatcher
 from .task import CallInputs, Task, TaskSource, load_task
-from .timing import CacheFlusher, TimedReference, sample, use_threads
+from .timing import CacheFlusher, TimedReference, bind_to_processors, sample, use_threads
 from .weights import Weights
 
 _MODES = ("full", "sample")
@@ -102,6 +102,8 @@ class Session:
             # The limit is set here, so that a task which needs too much gives an error and not a dead process. A GPU's driver
             # reserves more addresses than any machine has memory.
             limit_memory(int(request["memory_bytes"]))
+        if request.get("processors"):
+            bind_to_processors(int(request["processors"]))
         use_threads(int(request.get("threads") or 1))
         seed = request.get("seed")
         self._task = load_task(

@@ -26,7 +26,8 @@ import torch
 from kernelgen_common import dtypes
 
 from .exchange import same_bytes
-from .exported_state import ExportedState, StateFormatError, read_state
+from .check import forged
+from .exported_state import ExportedState, read_state
 from .weights import SETS, Weights
 
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -35,6 +36,8 @@ _WINDOW_BYTES = 8
 #: Minimal number of different values that identifies a tensor by its contents.
 _MIN_DISTINCT_VALUES = 8
 _MAX_NAMED = 40
+#: Maximal number of elements of one type that are searched for packed tensors: sorting takes 40 bytes for each.
+MAX_SEARCHED = 1 << 25
 
 
 @dataclass
@@ -90,6 +93,11 @@ class _Pool:
     def __init__(self, tensors: list[torch.Tensor]):
         self._tensors = tensors
         self._sorted: dict[int, torch.Tensor] = {}
+
+    @property
+    def is_too_large(self) -> bool:
+        """True if it is not searched: the candidate decides how much it holds, and the judge's memory must not depend on that."""
+        return sum(tensor.numel() for tensor in self._tensors) > MAX_SEARCHED
 
     def _keys(self, step: int) -> torch.Tensor:
         """Sorted windows of elements that lie `step` apart (0: single elements)."""
@@ -254,9 +262,11 @@ class _Matcher:
         return any(torch.unique(values.to(dtype)).numel() >= least for values in tensor.values)
 
     def _contains(self, candidate: _Candidate, values: torch.Tensor) -> bool:
+        pool = candidate.pool(values.dtype)
+        if pool.is_too_large:
+            return False
         keys = dtypes.bits(values.contiguous().reshape(-1)).to(torch.int64)
         distinct, counts = torch.unique(keys, return_counts=True)
-        pool = candidate.pool(values.dtype)
         if not pool.contains_counted(distinct, counts):
             return False
         if values.element_size() > 2 or keys.numel() < 16 or distinct.numel() == 1:
@@ -277,6 +287,8 @@ class _Matcher:
 
     def _has_counted(self, tensor: _Wanted) -> bool:
         """A constant as part of something packed: each value stands there as often as here."""
+        if any(candidate.pool(tensor.values[0].dtype).is_too_large for candidate in self._candidates):
+            return False
         for dtype in [tensor.values[0].dtype]:
             keys = dtypes.bits(tensor.values[0].to(dtype).contiguous().reshape(-1)).to(torch.int64).reshape(-1)
             distinct, counts = torch.unique(keys, return_counts=True)
@@ -314,16 +326,18 @@ class StateMatcher:
             self._states, self._error = {}, ""
         try:
             self._states[index] = read_state(descriptor, size)
-        except StateFormatError as error:
+        except Exception as error:  # noqa: BLE001 - whatever a runner wrote, it is not the judge's failure
             self._states[index] = ExportedState()
-            self._error = f"the exported state cannot be used: {error}"
+            self._error = f"the exported state is not what a runner writes: {error}"
 
     def reply(self) -> dict[str, Any]:
-        """The report, once both sets are there."""
+        """The report, once both sets are there; and the outcome of an export that no runner wrote."""
+        if self._error:
+            return {"weights": _as_json(MatchReport()), "done": True, "missed": False, **forged(self._error)}
         if any(index not in self._states for index in SETS):
             return {"weights": _as_json(MatchReport()), "done": False, "missed": False}
         report, missed = self._match()
-        return {"weights": _as_json(report), "done": True, "missed": missed, "message": self._error or _message(report)}
+        return {"weights": _as_json(report), "done": True, "missed": missed, "message": _message(report)}
 
     def _match(self) -> tuple[MatchReport, bool]:
         """The report, and whether the second set's transform missed a constant that the candidate holds."""

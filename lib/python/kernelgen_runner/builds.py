@@ -43,9 +43,15 @@ def cuda_home() -> str | None:
 
 
 def toolchains() -> list[str]:
-    """Directories that compilers need and that the sandbox might hide."""
-    home = cuda_home()
-    return [home] if home else []
+    """Directories that compilers need and that the sandbox would hide: their own, and all of PATH."""
+    found = [path for path in [cuda_home(), *os.environ.get("PATH", "").split(":")] if path and path.startswith("/")]
+    for name in (os.environ.get("CXX", "c++"), os.environ.get("CC", "cc"), "nvcc", "ninja"):
+        program = shutil.which(name)
+        folder = os.path.dirname(os.path.realpath(program)) if program else ""
+        # A home directory as a prefix would show everything in it.
+        if os.path.basename(folder) == "bin" and os.path.dirname(folder) != os.environ.get("HOME"):
+            found.append(os.path.dirname(folder))
+    return [path for path in dict.fromkeys(found) if path != "/"]
 
 
 class Builds:

@@ -61,7 +61,9 @@ def _enter_sandbox(
 ) -> tuple[Channel, int]:
     """The worker's channel, and the isolation bits of the sandbox."""
     _redirect_output(settings.log)
-    visible = [*library_paths(), *builds.toolchains()] if settings.gpu is not None else []
+    # The library is loaded again in the sandbox, for a device.
+    ours = [os.path.realpath(settings.support.path)] if settings.support.path else []
+    visible = [*ours, *library_paths(), *builds.toolchains()]
     isolation = settings.support.enter_sandbox(status, [control], settings.hidden, devices, visible, kept, watched)
     if isolation & ISOLATION_MOUNT:
         os.environ["HOME"] = os.environ["TMPDIR"] = "/tmp"

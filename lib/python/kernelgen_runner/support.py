@@ -55,7 +55,7 @@ def python_paths() -> list[str]:
 
 
 def library_paths() -> list[str]:
-    """Directories of a driver besides the system's; it is loaded in the sandbox."""
+    """Directories of libraries besides the system's: a driver is loaded in the sandbox."""
     return [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path.startswith("/")]
 
 

@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -24,6 +26,24 @@ static float count_processes(void) {
   if (directory == NULL) return -1;
   for (const struct dirent* entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
     if (atoi(entry->d_name) > 0) ++count;
+  }
+  closedir(directory);
+  return count;
+}
+
+/* The number of other processes whose memory can be opened. */
+static float count_open_memory(void) {
+  DIR* directory = opendir("/proc");
+  float count = 0;
+  if (directory == NULL) return -1;
+  for (const struct dirent* entry = readdir(directory); entry != NULL; entry = readdir(directory)) {
+    char path[300];
+    if (atoi(entry->d_name) <= 0 || atoi(entry->d_name) == getpid()) continue;
+    snprintf(path, sizeof path, "/proc/%s/mem", entry->d_name);
+    const int fd = open(path, O_RDONLY);
+    if (fd < 0) continue;
+    close(fd);
+    ++count;
   }
   closedir(directory);
   return count;
@@ -52,5 +72,6 @@ RUN {
   getrlimit(RLIMIT_CORE, &core);
   y[12] = (float)core.rlim_max;
   y[13] = answer(kill(-1, 0) == 0 ? 0 : -1);
+  y[14] = count_open_memory();
   return 0;
 }

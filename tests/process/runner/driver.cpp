@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -190,13 +192,13 @@ std::optional<kgen_reply> Runner::load(const std::string& candidate, const std::
                                        const std::vector<int>& more_fds) {
   const SharedMemory job{std::string_view(text)};
   const std::string path = std::string(KGEN_TEST_CANDIDATES) + "/" + candidate + ".so";
-  const int code = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (code < 0) die(path.c_str());
-  std::vector<int> fds{job.fd(), arena_.fd(), code};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) die(path.c_str());
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  const SharedMemory code{std::string_view(content)};
+  std::vector<int> fds{job.fd(), arena_.fd(), code.fd()};
   fds.insert(fds.end(), more_fds.begin(), more_fds.end());
-  auto reply = ask(KGEN_OP_LOAD, {KGEN_CODE_SHARED_OBJECT}, fds);
-  close(code);
-  return reply;
+  return ask(KGEN_OP_LOAD, {KGEN_CODE_SHARED_OBJECT}, fds);
 }
 
 std::optional<kgen_reply> Runner::evaluate(const std::string& candidate, std::uint64_t flags) {

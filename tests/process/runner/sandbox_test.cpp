@@ -87,13 +87,33 @@ TEST_CASE("the file system is read-only, with capped private scratch", "[runner]
   CHECK(access("/tmp/mine", F_OK) != 0);
 }
 
+TEST_CASE("only files that a runner needs can be seen, with Landlock where there is no mount namespace",
+          "[runner][sandbox]") {
+  LaunchOptions options;
+  SECTION("in namespaces") {}
+  SECTION("where namespaces are refused") { options.refuse_namespaces = true; }
+  Runner runner(options);
+  if (!runner.has(KGEN_ISOLATION_MOUNT) && !runner.has(KGEN_ISOLATION_LANDLOCK)) return;
+  const auto reply = runner.evaluate("probes_secrets");
+  REQUIRE(reply);
+  REQUIRE(reply->status == KGEN_STATUS_OK);
+  for (int i = 0; i < 7; ++i) {
+    INFO("file " << i);
+    CHECK(refused(runner.y()[i]));
+  }
+  for (int i = 7; i < 10; ++i) {
+    INFO("file " << i);
+    CHECK(runner.y()[i] == 0);
+  }
+}
+
 TEST_CASE("hidden paths are covered, visible ones below them stay", "[runner][sandbox]") {
-  Runner runner({.arguments = {"--hide", "/etc", "--show", "/etc/passwd"}});
+  Runner runner({.arguments = {"--hide", "/etc", "--show", "/etc/passwd", "--show", "/etc/hostname"}});
   if (!runner.has(KGEN_ISOLATION_MOUNT)) return;
   const auto reply = runner.evaluate("probes_files");
   REQUIRE(reply);
   CHECK(runner.y()[0] == 0);
-  CHECK(runner.y()[1] == 0);  // /etc is private scratch now
+  CHECK(refused(runner.y()[1]));
   CHECK(refused(runner.y()[2]));
   CHECK(access("/etc/kernelgen-was-here", F_OK) != 0);
 }
@@ -123,6 +143,7 @@ TEST_CASE("other processes can be neither seen nor touched", "[runner][sandbox]"
   CHECK(y[11] != 0);
   CHECK(y[12] == 0);
   CHECK(refused(y[13]));
+  if (runner.has(KGEN_ISOLATION_PID) || runner.has(KGEN_ISOLATION_LANDLOCK)) CHECK(y[14] == 0);
   CHECK(bystander.alive());
   CHECK(runner.ask(KGEN_OP_RUN, {1}));  // and the supervisor survived too
 }
@@ -146,7 +167,7 @@ TEST_CASE("calls that outlast a stop, or give memory a second address, are refus
 
 TEST_CASE("refused namespaces are reported, and what is left still holds", "[runner][sandbox]") {
   Runner runner({.refuse_namespaces = true});
-  CHECK(runner.hello().arg[1] == KGEN_ISOLATION_SECCOMP);
+  CHECK((runner.hello().arg[1] | KGEN_ISOLATION_LANDLOCK) == (KGEN_ISOLATION_SECCOMP | KGEN_ISOLATION_LANDLOCK));
   SECTION("an honest candidate runs") { CHECK(runner.evaluate("correct")->status == KGEN_STATUS_OK); }
   SECTION("a fork kills") {
     CHECK_FALSE(runner.evaluate("forks_in_run"));

@@ -34,7 +34,7 @@ class CompilingJudge final : public Judge {
   Result<ExchangeLayout> layout() override { return Error{}; }
   Result<std::optional<DeviceArena>> attach(const SharedMemory&) override { return Error{}; }
   Result<WeightDraw> use_weights(int) override { return Error{}; }
-  Result<WeightMatch> match_state(int, const SharedMemory&) override { return Error{}; }
+  Result<StateMatch> match_state(int, const SharedMemory&) override { return Error{}; }
   Result<PreparedCall> prepare_call(const CallRequest&) override { return Error{}; }
   Result<CheckResult> check(CheckMode, const std::optional<CallRequest>&) override { return Error{}; }
   Result<std::optional<DeviceUse>> device_use() override { return Error{}; }

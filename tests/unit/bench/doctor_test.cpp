@@ -89,6 +89,9 @@ TEST_CASE("the isolation mechanisms that are missing are named", "[bench][doctor
   Examined machine;
   machine.processes.says["/libexec/kgen-sandbox"] = "isolation 32\n";
   CHECK(machine["isolation"].status == DoctorStatus::Limited);
+  CHECK(machine["isolation"].detail.find("weak: no user namespace, no private file system") != std::string::npos);
+  CHECK(machine["isolation"].detail.find("unless weak isolation is allowed") != std::string::npos);
+  machine.processes.says["/libexec/kgen-sandbox"] = "isolation 96\n";
   CHECK(machine["isolation"].detail.find("partial: no user namespace, no private file system") != std::string::npos);
   machine.processes.says["/libexec/kgen-sandbox"] = "failed sandbox 11\n";
   CHECK(machine["isolation"].detail.find("Resource temporarily unavailable") != std::string::npos);

@@ -58,7 +58,7 @@ class FakeJudge final : public Judge {
     calls.push_back("weights " + std::to_string(set));
     return WeightDraw{.seed = std::uint64_t{100} + static_cast<std::uint64_t>(set), .transform = set == 2 ? 1u : 0u};
   }
-  Result<WeightMatch> match_state(int, const SharedMemory&) override { return weights; }
+  Result<StateMatch> match_state(int, const SharedMemory&) override { return StateMatch(weights); }
   Result<PreparedCall> prepare_call(const CallRequest& request) override {
     if (prepare_refuses) return *prepare_refuses;
     if (request.mode == CallMode::Graph) ++graphs;
@@ -155,6 +155,8 @@ struct Scene {
     return ReferenceSamples{{1'400'000, 1'600'000, 1'500'000}, ""};
   };
   int runners_alive = 0;
+  std::string isolation = "full";
+  bool allow_weak_isolation = false;
 };
 
 class FakeSession final : public JudgeSession {
@@ -190,7 +192,7 @@ class FakeRunner final : public Runner {
   }
   RunnerAnswer destroy(int set, std::chrono::milliseconds) override { return answer("destroy " + std::to_string(set)); }
   bool fetches_outputs() const override { return scene_.fetches_outputs; }
-  std::string isolation() const override { return "full"; }
+  std::string isolation() const override { return scene_.isolation; }
 
  private:
   RunnerAnswer answer(const std::string& op, const StepLimits& limits = {}) {
@@ -272,6 +274,7 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
   request.options.baselines = scene.baselines;
   request.options.measure = scene.measure;
   request.options.mode = scene.mode;
+  request.options.allow_weak_isolation = scene.allow_weak_isolation;
   return evaluate_candidate(request, {},
                             {.gpu = scene.gpu,
                              .judges = world,

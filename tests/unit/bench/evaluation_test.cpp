@@ -54,6 +54,22 @@ TEST_CASE("a task that cannot be used is an error, not a verdict", "[bench][eval
   CHECK(record.error().code == ErrorCode::InvalidTask);
 }
 
+TEST_CASE("where candidates can reach other processes, there is a verdict only if that is accepted",
+          "[bench][evaluation]") {
+  Scene scene;
+  scene.isolation = "weak: no pid namespace";
+  const auto refused = evaluate(scene);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::PermissionDenied);
+  CHECK_THAT(refused.error().message, Catch::Contains("or allow weak isolation"));
+  scene.allow_weak_isolation = true;
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK(std::any_of(record->labels.begin(), record->labels.end(),
+                    [](const std::string& label) { return label.starts_with("weak isolation"); }));
+}
+
 TEST_CASE("wrong on its own inputs", "[bench][evaluation]") {
   Scene scene;
   scene.judge.answer = [](const std::string&, int) { return wrong(); };
