@@ -208,7 +208,7 @@ TEST_CASE("isolation mechanisms that are missing are in the report", "[compile][
   CppBench bench;
   bench.refuse(1, "candidate.cpp:3:5: error: no\n");
   bench.runner.sandbox_says = "isolation 32\n";
-  CHECK(bench.failed().report.isolation.find("partial: no user namespace") == 0);
+  CHECK(bench.failed().report.isolation.find("weak: no user namespace") == 0);
 }
 
 TEST_CASE("no sandbox is an error, never a compilation without", "[compile][cpp_compiler][sandbox]") {
