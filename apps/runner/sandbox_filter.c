@@ -96,7 +96,8 @@ static void append_allowed(struct assembly* filter, const unsigned short* calls,
   }
 }
 
-/* The filter of one call with an argument that must have one of some values; `otherwise` is the error for all other ones. */
+/* The filter of one call with an argument that must have one of some values; `otherwise` is the error for all other
+ * ones. */
 static void append_argument(struct assembly* filter, unsigned call, unsigned index, const unsigned* values,
                             size_t count, unsigned otherwise) {
   const struct sock_filter head[] = {BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, (unsigned char)(2 + 2 * count)),

@@ -1,11 +1,14 @@
 #include "bench/process_tree.hpp"
 
+#include <sched.h>
+
 #include <chrono>
 #include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
 
+#include "device/processors.hpp"
 #include "exec/child.hpp"
 #include "support/catch.hpp"
 
@@ -86,6 +89,17 @@ TEST_CASE("a process whose first thread has ended runs while another one does", 
   };
   REQUIRE(becomes_true(shows_zombie));
   CHECK(is_running(process.pid()));
+}
+
+TEST_CASE("a process is bound to as many processors as it may have threads", "[bench][process_tree]") {
+  ChildRequest request;
+  request.command = {KERNELGEN_MISBEHAVE, "sleep"};
+  const auto process = ChildProcess::spawn(request).value();
+  bind_to_processors(process.pid(), 1);
+  cpu_set_t bound;
+  REQUIRE(sched_getaffinity(process.pid(), sizeof bound, &bound) == 0);
+  CHECK(CPU_COUNT(&bound) == 1);
+  CHECK(processors_for(100'000) == 0);
 }
 
 TEST_CASE("a process that is gone has no children and does not run", "[bench][process_tree]") {
