@@ -50,6 +50,7 @@ struct Context {
 [[nodiscard]] Command make_report_command(Context& context);
 [[nodiscard]] Command make_devices_command(Context& context);
 [[nodiscard]] Command make_doctor_command(Context& context);
+[[nodiscard]] Command make_selftest_command(Context& context);
 [[nodiscard]] Command make_worker_command(Context& context);
 /// Commands that print completion scripts and the manual page, which cover all commands.
 [[nodiscard]] Command make_completion_command(Context& context);

@@ -39,8 +39,9 @@ Result<Installation> installation_at(const fs::path& prefix) {
   const fs::path share = prefix / "share" / "kernelgen";
   Installation found{prefix / "bin" / "kgen",  libexec / "kgen-runner", libexec / "libkgen_runner_support.so",
                      libexec / "kgen-sandbox", libexec / "kgen-gpu",    share / "python",
-                     share / "prompts",        share / "abi",           share / "devices"};
-  const std::array<fs::path, 10> parts{found.worker,
+                     share / "prompts",        share / "abi",           share / "devices",
+                     share / "selftest"};
+  const std::array<fs::path, 11> parts{found.worker,
                                        found.native_runner,
                                        found.runner_support,
                                        found.sandbox,
@@ -49,7 +50,8 @@ Result<Installation> installation_at(const fs::path& prefix) {
                                        found.python_dir / "kernelgen_runner",
                                        found.prompts_dir / "seed.mustache",
                                        found.abi_dir / "kernelgen" / "abi.h",
-                                       found.devices_dir / "gpus.json"};
+                                       found.devices_dir / "gpus.json",
+                                       found.selftest_dir / "attacks"};
   for (const auto& part : parts) {
     if (!is_there(part)) {
       return Error{ErrorCode::MissingTool, "the kernelgen installation at " + prefix.string() + " lacks " +

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The CUDA candidates of tests/gpu and bench/gpu compile, but for those that must not.
+"""The CUDA candidates of tests/gpu, of the corpus and of bench/gpu compile, but for those that must not.
 
 Usage: cuda_sources_test.py NVCC
 """
@@ -22,7 +22,7 @@ BROKEN = {"syntax.cu", "relu-undeclared"}
 
 
 def sources():
-    for folder in ("tests/gpu/candidates", "bench/gpu/candidates"):
+    for folder in ("tests/gpu/candidates", "bench/gpu/candidates", "tests/attacks", "tests/honest"):
         for path in sorted((ROOT / folder).glob("*.cu")):
             yield path.name, path.read_text(encoding="utf-8")
     for candidate in mixed.candidates():

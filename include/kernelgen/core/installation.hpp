@@ -17,8 +17,9 @@ struct Installation {
   std::filesystem::path gpu_probe;       ///< libexec/kernelgen/kgen-gpu: asks which GPUs there are
   std::filesystem::path python_dir;      ///< share/kernelgen/python: judge and Python runner
   std::filesystem::path prompts_dir;     ///< share/kernelgen/prompts: templates
-  std::filesystem::path abi_dir;      ///< share/kernelgen/abi: the directory to put on the include path of candidates
-  std::filesystem::path devices_dir;  ///< share/kernelgen/devices: data about GPUs
+  std::filesystem::path abi_dir;       ///< share/kernelgen/abi: the directory to put on the include path of candidates
+  std::filesystem::path devices_dir;   ///< share/kernelgen/devices: data about GPUs
+  std::filesystem::path selftest_dir;  ///< share/kernelgen/selftest: kernels for `kgen selftest`
 };
 
 /// The layout below a prefix: bin/, libexec/kernelgen/, share/kernelgen/. Fails naming the first part that is missing.

@@ -1,0 +1,15 @@
+# attack: C12 tells torch to use four threads where one is allowed
+# task: big_gelu
+# twin: gelu_torch.py
+# threads: 1
+# open: more threads than are allowed are told and ignored
+# varies: yes
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        torch.set_num_threads(4)
+        return nn.functional.gelu(x)

@@ -1,0 +1,15 @@
+# attack: H04 leaves out a branch that has a small weight at first
+# task: residual
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+        self.scale = nn.Parameter(torch.full((width,), 1e-5))
+
+    def forward(self, x):
+        return x.clone()

@@ -1,0 +1,17 @@
+# attack: H61 C15 torch.compile of the reference as the candidate
+# task: gelu
+# device: gpu
+# timeout: 120
+# expect: label:*library*
+
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.compute = torch.compile(nn.functional.gelu)
+
+    def forward(self, x):
+        return self.compute(x)

@@ -1,0 +1,212 @@
+#include <atomic>
+
+#include "cli/fixture.hpp"
+#include "corpus.hpp"
+#include "support/catch.hpp"
+
+using namespace kernelgen;
+using namespace kernelgen::cli;
+using kernelgen::testing::correct_record;
+using kernelgen::testing::Fixture;
+
+namespace {
+
+EvaluationRecord record_of(OutcomeKind kind, std::string detail = "") {
+  EvaluationRecord record;
+  record.outcome = {kind, std::move(detail), "why"};
+  return record;
+}
+
+CorpusCase case_of(const std::string& lines) { return parse_corpus_case("attacks/a.py", lines).value(); }
+
+const std::string k_attack = "# attack: H13 what it tries\n# task: relu\n";
+const std::string k_honest = "# honest: what it is\n# task: relu\n";
+
+CorpusAnswer answer(const std::string& lines, const EvaluationRecord& record, const EvaluationRecord* twin = nullptr) {
+  return judge_corpus_case(case_of(lines), record, twin).answer;
+}
+
+/// A corpus of one attack and one honest kernel.
+void write_corpus(Fixture& kgen, const std::string& more = "") {
+  for (const char* folder : {"attacks", "honest", "tasks"}) std::filesystem::create_directories(kgen.path(folder));
+  std::ofstream(kgen.path("attacks/a.py")) << k_attack << more << "\nclass ModelNew: pass\n";
+  std::ofstream(kgen.path("honest/h.py")) << k_honest << "\nclass ModelNew: pass  # honest\n";
+  std::filesystem::copy(kernelgen::testing::k_task, kgen.path("tasks/relu.py"));
+}
+
+bool is_honest(const EvaluationRequest& request) { return request.candidate.source.starts_with("# honest"); }
+
+}  // namespace
+
+TEST_CASE("the first lines of a kernel of a corpus are read") {
+  const auto which =
+      parse_corpus_case("attacks/a.cpp",
+                        "// attack: H30 C01 moves the start\n// task: relu\n// expect: suspect:*, cheat:*\n"
+                        "// twin: relu_plain.cpp\n// open: not seen\n// threads: 1\n// timeout: 20\n"
+                        "// precision: tf32\n// installed: yes\n\n#include <x.h>\n// no: key\n")
+          .value();
+  CHECK(which.is_attack);
+  CHECK(which.first_class() == "H30");
+  CHECK(which.expected == std::vector<std::string>{"suspect:*", "cheat:*"});
+  CHECK(which.is_timed);
+  CHECK(which.open == "not seen");
+  CHECK(which.threads == 1);
+  CHECK(which.precision == PrecisionClass::Tf32);
+  CHECK(which.on_cpu);
+  CHECK_FALSE(which.on_gpu);
+  CHECK(case_of(k_attack).on_gpu);
+  CHECK_FALSE(case_of(k_attack + "# device: gpu\n").on_cpu);
+  CHECK_FALSE(parse_corpus_case("attacks/a.cu", "// attack: H01 x\n// task: relu\n").value().on_cpu);
+}
+
+TEST_CASE("first lines that say nothing useful are refused with their place") {
+  for (const auto& [lines, why] : {std::pair<std::string, std::string>{"# attack: H01 x\n", "which task"},
+                                   {"# task: relu\n", "which task"},
+                                   {k_attack + "# twins: a\n", "attacks/a.py:3: there is no key twins"},
+                                   {k_attack + "# device: tpu\n", "device cannot be tpu"},
+                                   {k_attack + "# threads: none\n", "attacks/a.py:3"},
+                                   {k_attack + "# a comment\n", "expected KEY: VALUE"}}) {
+    const auto refused = parse_corpus_case("attacks/a.py", lines);
+    REQUIRE_FALSE(refused);
+    CHECK_THAT(refused.error().to_line(), Catch::Contains(why));
+  }
+}
+
+TEST_CASE("patterns with a star fit any text") {
+  CHECK(fits_pattern("accuracy:mismatch", "accuracy:*"));
+  CHECK(fits_pattern("label:a library call", "label:*library*"));
+  CHECK(fits_pattern("timeout", "timeout"));
+  CHECK_FALSE(fits_pattern("timeout:build", "timeout"));
+  CHECK_FALSE(fits_pattern("accuracy", "accuracy:*"));
+}
+
+TEST_CASE("an attack is answered rightly by a refusal that names it") {
+  CHECK(answer(k_attack, record_of(OutcomeKind::Accuracy, "mismatch")) == CorpusAnswer::Right);
+  CHECK(answer(k_attack, record_of(OutcomeKind::Correct)) == CorpusAnswer::Wrong);
+  // A mistake in the attack itself is no proof of anything.
+  CHECK(answer(k_attack, record_of(OutcomeKind::Import)) == CorpusAnswer::Wrong);
+  CHECK(answer(k_attack, record_of(OutcomeKind::NotScored)) == CorpusAnswer::Wrong);
+  CHECK(answer(k_attack + "# expect: crash:*\n", record_of(OutcomeKind::Crash, "exit 0")) == CorpusAnswer::Right);
+  CHECK(answer(k_attack + "# expect: crash:*\n", record_of(OutcomeKind::Accuracy, "nan")) == CorpusAnswer::Wrong);
+  CHECK(answer(k_attack, record_of(OutcomeKind::Suspect, "busy machine")) == CorpusAnswer::Unmeasured);
+}
+
+TEST_CASE("an attack on the clock may be accepted where it gains nothing over its twin") {
+  const auto timed = k_attack + "# twin: relu.py\n";
+  const auto twin = correct_record(1);
+  CHECK(answer(timed, correct_record(1.2), &twin) == CorpusAnswer::Right);
+  CHECK(answer(timed, correct_record(1.3), &twin) == CorpusAnswer::Wrong);
+  CHECK(answer(timed, record_of(OutcomeKind::Suspect, "clock"), &twin) == CorpusAnswer::Right);
+  const auto untimed = record_of(OutcomeKind::Suspect, "clock");
+  CHECK(answer(timed, correct_record(1.2), &untimed) == CorpusAnswer::Unmeasured);
+  auto graph = correct_record(1);
+  auto replayed = correct_record(1);
+  graph.timing->speedup_device = Ratio{1, 1, 1};
+  replayed.timing->speedup_device = Ratio{3, 3, 3};
+  CHECK(answer(timed, replayed, &graph) == CorpusAnswer::Wrong);
+}
+
+TEST_CASE("an attack may be answered by a label") {
+  auto record = correct_record(1);
+  const auto lines = k_attack + "# expect: label:*library*\n";
+  CHECK(answer(lines, record) == CorpusAnswer::Wrong);
+  record.labels.push_back("library: 98 % of the device time");
+  CHECK(answer(lines, record) == CorpusAnswer::Right);
+}
+
+TEST_CASE("a case that is open is told when it closes") {
+  const auto open = k_attack + "# open: nothing sees it\n";
+  CHECK(answer(open, correct_record(1)) == CorpusAnswer::Open);
+  CHECK(answer(open, record_of(OutcomeKind::Accuracy)) == CorpusAnswer::Closed);
+  CHECK(answer(open + "# varies: yes\n", record_of(OutcomeKind::Accuracy)) == CorpusAnswer::Right);
+  CHECK(judge_corpus_failure(case_of(open), Error{ErrorCode::Internal, "it ended"}).answer == CorpusAnswer::Open);
+  CHECK(judge_corpus_failure(case_of(k_attack), Error{ErrorCode::Internal, "it ended"}).answer == CorpusAnswer::Wrong);
+}
+
+TEST_CASE("an honest kernel is answered rightly when it is accepted") {
+  CHECK(answer(k_honest, correct_record(1)) == CorpusAnswer::Right);
+  CHECK(answer(k_honest, record_of(OutcomeKind::Suspect, "clock")) == CorpusAnswer::Wrong);
+  CHECK(answer(k_honest + "# open: too strict\n", record_of(OutcomeKind::WeightSync)) == CorpusAnswer::Open);
+}
+
+TEST_CASE("selftest judges honest kernels, and with --attacks attacks too") {
+  Fixture kgen;
+  write_corpus(kgen);
+  // Several are judged at once.
+  std::atomic<bool> as_asked = true;
+  kgen.judge = [&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    const auto& options = request.options;
+    if (options.mode != EvaluationMode::CorrectnessOnly || options.device != "cpu") as_asked = false;
+    return is_honest(request) ? EvaluationRecord{} : record_of(OutcomeKind::Accuracy, "mismatch");
+  };
+  CHECK(kgen.run({"selftest", kgen.path(".")}) == 0);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("honest/h.py") && !Catch::Contains("attacks/a.py"));
+  kgen.out.str("");
+  CHECK(kgen.run({"selftest", "--attacks", kgen.path(".")}) == 0);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("accuracy:mismatch") && Catch::Contains("1 attacks: 1 answered rightly") &&
+                                 Catch::Contains("1 honest kernels: 1 answered rightly"));
+  CHECK(as_asked);
+}
+
+TEST_CASE("selftest fails where an attack is accepted, or is no longer open") {
+  Fixture kgen;
+  write_corpus(kgen);
+  CHECK(kgen.run({"selftest", "--attacks", kgen.path(".")}) == 1);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("WRONG") && Catch::Contains("it was accepted"));
+  Fixture open;
+  write_corpus(open, "# open: nothing sees it\n");
+  CHECK(open.run({"selftest", "--attacks", open.path(".")}) == 0);
+  CHECK_THAT(open.out.str(), Catch::Contains("known to be open") && Catch::Contains("nothing sees it"));
+  open.answer = record_of(OutcomeKind::Accuracy);
+  open.judge = [&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    return is_honest(request) ? EvaluationRecord{} : *open.answer;
+  };
+  CHECK(open.run({"selftest", "--attacks", open.path(".")}) == 1);
+  CHECK_THAT(open.out.str(), Catch::Contains("CLOSED"));
+}
+
+TEST_CASE("selftest times what needs a time, and compares it with its twin") {
+  Fixture kgen;
+  write_corpus(kgen, "# twin: h.py\n");
+  kgen.judge = [](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    if (request.options.mode == EvaluationMode::CorrectnessOnly) return EvaluationRecord{};
+    return correct_record(is_honest(request) ? 1 : 40);
+  };
+  CHECK(kgen.run({"selftest", "--attacks", kgen.path("."), "--only-timed"}) == 1);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("correct, 40.00x (twin 1.00x)"));
+  CHECK(kgen.run({"selftest", "--attacks", kgen.path("."), "--skip-timed"}) == 0);
+  kgen.judge = [](const EvaluationRequest&) { return record_of(OutcomeKind::Suspect, "busy machine"); };
+  CHECK(kgen.run({"selftest", "--attacks", kgen.path("."), "--only-timed"}) == 75);
+}
+
+TEST_CASE("a worker that ends with an attack is the attack's answer, and a missing task is an error") {
+  Fixture kgen;
+  write_corpus(kgen);
+  kgen.judge = [](const EvaluationRequest&) -> Result<EvaluationRecord> {
+    return Error{ErrorCode::Internal, "it ended"};
+  };
+  CHECK(kgen.run({"selftest", "--attacks", kgen.path(".")}) == 1);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("it ended"));
+  std::filesystem::remove(kgen.path("tasks/relu.py"));
+  CHECK(kgen.run({"selftest", "--attacks", kgen.path(".")}) == 64);
+  CHECK(kgen.run({"selftest", kgen.path("nowhere")}) == 64);
+  CHECK(kgen.run({"selftest", kgen.path("."), "--only", "nothing"}) == 64);
+}
+
+TEST_CASE("every kernel of the corpus says what it is, its task and its twin are there") {
+  const std::filesystem::path tests = std::filesystem::path(KERNELGEN_SOURCE_DIR) / "tests";
+  const auto cases = read_corpus(tests).value();
+  std::size_t attacks = 0;
+  for (const auto& which : cases) {
+    INFO(which.name);
+    attacks += which.is_attack ? 1 : 0;
+    CHECK(which.is_attack == which.name.starts_with("attacks/"));
+    CHECK(std::filesystem::exists(tests / "tasks" / (which.task + ".py")));
+    if (!which.twin.empty()) CHECK(std::filesystem::exists(tests / "honest" / which.twin));
+    if (!which.is_attack) continue;
+    CHECK((which.title.front() == 'H' || which.title.front() == 'C'));
+    CHECK(which.first_class().size() == 3);
+  }
+  CHECK(attacks >= 120);
+  CHECK(cases.size() - attacks >= 100);
+}

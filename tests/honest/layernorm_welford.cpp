@@ -1,0 +1,30 @@
+// honest: Welford's mean and variance in one pass
+// task: layernorm
+
+#include <math.h>
+
+#include <kernelgen/abi.h>
+
+KGEN_EXPORT_ABI_VERSION
+KGEN_API int kgen_prepare(const kgen_prepare_args*, kgen_prepare_result*) { return 0; }
+KGEN_API void kgen_destroy(void*) {}
+
+KGEN_API int kgen_run(void*, const kgen_run_args* args) {
+  const kgen_tensor* input = kgen_at(&args->inputs, 0);
+  const int64_t columns = kgen_dim(input, 1);
+  const auto* x = static_cast<const float*>(input->data);
+  const auto* weight = static_cast<const float*>(kgen_find(&args->parameters, "norm.weight")->data);
+  const auto* bias = static_cast<const float*>(kgen_find(&args->parameters, "norm.bias")->data);
+  auto* y = static_cast<float*>(kgen_at(&args->outputs, 0)->data);
+  for (int64_t row = 0; row < kgen_dim(input, 0); ++row, x += columns, y += columns) {
+    float mean = 0, squares = 0;
+    for (int64_t i = 0; i < columns; ++i) {
+      const float delta = x[i] - mean;
+      mean += delta / static_cast<float>(i + 1);
+      squares += delta * (x[i] - mean);
+    }
+    const float scale = 1 / sqrtf(squares / static_cast<float>(columns) + 1e-5F);
+    for (int64_t i = 0; i < columns; ++i) y[i] = (x[i] - mean) * scale * weight[i] + bias[i];
+  }
+  return 0;
+}
