@@ -50,7 +50,7 @@ Benchmarker& benchmarker() {
 
 EvaluationRequest request_for(const std::string& task, const std::string& candidate) {
   EvaluationRequest request;
-  request.task = load_task_source((k_here / "tasks" / (task + ".py")).string(), {}).value();
+  request.task = load_task_source((k_here.parent_path() / "tasks" / (task + ".py")).string(), {}).value();
   const auto source = read(k_here / "candidates" / candidate);
   const auto target = guess_target(candidate, source).value();
   request.candidate = make_candidate(target, guess_language(candidate, target), source);
@@ -88,75 +88,12 @@ void check_accepted(const std::string& task, const std::string& candidate) {
   CHECK(record.timing->full_comparisons >= 44);
 }
 
-/// Checks that an attack on the clock or the judge's memory gains nothing: it is detected, or has at most twice the
-/// speedup of a candidate that does the same work honestly.
-void check_gains_nothing(const std::string& task, const std::string& attack, const std::string& honest) {
-  const auto record = record_of(task, attack);
-  if (!record.outcome.correct()) return;
-  const auto fair = record_of(task, honest);
-  REQUIRE(record.timing);
-  REQUIRE(fair.timing);
-  CHECK(record.timing->speedup_call.value <= 2 * fair.timing->speedup_call.value);
-}
-
-/// Suspect for this reason, or because the machine was too busy to say more.
-void check_suspect(const std::string& task, const std::string& attack, const std::string& why) {
-  const auto found = verdict(task, attack);
-  CHECK((found == "suspect:" + why || found == "suspect:busy machine"));
-}
-
 }  // namespace
 
-TEST_CASE("rejected: empty_like", "[verdicts]") {
-  CHECK_THAT(verdict("relu", "empty_like.py"), Catch::StartsWith("accuracy:"));
-}
-TEST_CASE("rejected: zeros", "[verdicts]") { CHECK(verdict("relu", "zeros.py") == "accuracy:mismatch"); }
-TEST_CASE("rejected: a constant", "[verdicts]") { CHECK(verdict("relu", "constant.py") == "accuracy:mismatch"); }
-TEST_CASE("rejected: an echo of the input", "[verdicts]") { CHECK(verdict("relu", "echo.py") == "accuracy:mismatch"); }
-TEST_CASE("rejected: an echo that the task's own inputs cannot tell", "[verdicts]") {
-  CHECK(verdict("relu_of_rand", "echo.py") == "off_distribution:mismatch");
-}
-TEST_CASE("rejected: 314 times the answer", "[verdicts]") {
-  CHECK(verdict("relu", "times_314.py") == "accuracy:mismatch");
-}
-TEST_CASE("rejected: 1e30", "[verdicts]") { CHECK(verdict("relu", "huge.py") == "accuracy:mismatch"); }
-TEST_CASE("rejected: NaN", "[verdicts]") { CHECK(verdict("relu", "nan.py") == "accuracy:nan"); }
-TEST_CASE("rejected: a broadcastable shape", "[verdicts]") {
-  CHECK(verdict("relu", "broadcastable.py") == "accuracy:shape");
-}
-TEST_CASE("rejected: another dtype", "[verdicts]") { CHECK(verdict("relu", "half.py") == "accuracy:dtype"); }
-TEST_CASE("rejected: only the first of two outputs right", "[verdicts]") {
-  CHECK(verdict("two_outputs", "first_output_only.py") == "accuracy:mismatch");
-}
-TEST_CASE("rejected: one output instead of two", "[verdicts]") {
-  CHECK(verdict("two_outputs", "one_output.py") == "accuracy:structure");
-}
-TEST_CASE("rejected: an input is overwritten", "[verdicts]") {
-  CHECK(verdict("relu", "overwrites_input.py") == "mutated_input");
-}
-TEST_CASE("rejected: wrong on the second call only", "[verdicts]") {
-  CHECK(verdict("relu", "wrong_once.py") == "accuracy:mismatch");
-}
 TEST_CASE("rejected: right on the first call only", "[verdicts]") {
   const auto record = record_of("relu", "right_once.py");
   CHECK(record.outcome.to_class() == "accuracy:mismatch");
   CHECK_THAT(record.outcome.message, Catch::Contains("right on the first call"));
-}
-TEST_CASE("rejected: honest until the timed calls", "[verdicts][timed]") {
-  CHECK_THAT(record_of("relu", "honest_at_first.py").outcome.message, Catch::Contains("timed call"));
-}
-TEST_CASE("rejected: answers cached by pointer", "[verdicts]") {
-  CHECK(verdict("relu", "cached_by_pointer.py") == "accuracy:mismatch");
-  CHECK(verdict("relu", "cached.cpp") == "accuracy:mismatch");
-}
-TEST_CASE("rejected: answers cached by shape", "[verdicts]") {
-  CHECK(verdict("relu", "cached_by_shape.py") == "accuracy:mismatch");
-}
-TEST_CASE("rejected: a tensor that computes when it is read", "[verdicts]") {
-  CHECK_FALSE(record_of("relu", "lazy.py").outcome.correct());
-}
-TEST_CASE("rejected: a thread that works after the return", "[verdicts]") {
-  CHECK_FALSE(record_of("relu", "writes_later.py").outcome.correct());
 }
 TEST_CASE("rejected: random weights of its own", "[verdicts]") {
   const auto record = record_of("linear", "own_weights.py");
@@ -199,34 +136,13 @@ TEST_CASE("accepted: tensors that are not parameters, or were summed up by the c
   CHECK(std::any_of(record.labels.begin(), record.labels.end(),
                     [](const std::string& label) { return label.rfind("prepared weights", 0) == 0; }));
 }
-TEST_CASE("rejected: the reference by Python's garbage collector", "[verdicts]") {
-  CHECK(verdict("relu", "gc.py") == "launch:exception");
-}
-TEST_CASE("rejected: patched comparisons and clocks", "[verdicts]") {
-  CHECK(verdict("relu", "patches.py") == "accuracy:mismatch");
-}
-TEST_CASE("rejected: a printed verdict", "[verdicts]") {
-  CHECK(verdict("relu", "prints_verdict.py") == "accuracy:mismatch");
-}
-TEST_CASE("rejected: os._exit(0)", "[verdicts]") {
-  CHECK(verdict("relu", "exits.py") == "crash:exit 0");
-  CHECK(verdict("relu", "exits.cpp") == "crash:exit 0");
-}
 TEST_CASE("rejected: abort", "[verdicts]") {
   CHECK(verdict("relu", "aborts.py") == "crash:signal 6 (SIGABRT)");
   CHECK(verdict("relu", "aborts.cpp") == "crash:signal 6 (SIGABRT)");
 }
-TEST_CASE("rejected: an endless loop", "[verdicts]") {
-  CHECK(verdict("relu", "loops.py") == "timeout");
-  CHECK(verdict("relu", "loops.cpp") == "timeout");
-}
 TEST_CASE("rejected: forks and leaves", "[verdicts]") {
   CHECK(verdict("relu", "forks.py") == "crash:exit 0");
   CHECK(verdict("relu", "forks_and_leaves.cpp") == "cheat:process");
-}
-TEST_CASE("rejected: a process left behind in the import or in the first call", "[verdicts]") {
-  CHECK(verdict("relu", "leaves_process_on_import.py") == "cheat:process");
-  CHECK(verdict("relu", "leaves_process_in_call.py") == "cheat:process");
 }
 TEST_CASE("rejected: a process started after the first calls", "[verdicts]") {
   const auto record = record_of("relu", "starts_process_later.py");
@@ -235,11 +151,6 @@ TEST_CASE("rejected: a process started after the first calls", "[verdicts]") {
 }
 TEST_CASE("rejected: a process started by a candidate that took the seal out of its own process", "[verdicts]") {
   CHECK(verdict("relu", "escapes_seal.py") == "cheat:process");
-}
-TEST_CASE("rejected: a forged clock of Python, of native code, and on the runner's stack", "[verdicts][timed]") {
-  check_suspect("big_relu", "forges_clock.py", "clock");
-  check_gains_nothing("big_relu", "forges_clock.cpp", "right.cpp");
-  check_suspect("big_relu", "moves_start.cpp", "clock");
 }
 TEST_CASE("rejected: a crash that is only told, at once", "[verdicts]") {
   const auto record = record_of("relu", "claims_crash.py");
@@ -252,20 +163,6 @@ TEST_CASE("rejected: a crash that is only told, at once", "[verdicts]") {
   impossible.candidate =
       make_candidate(Target::Torch, impossible.candidate.source.replace(place, told.size(), "SIGNAL = 1 << 31"));
   CHECK(record_of(impossible).outcome.to_class() == "cheat:protocol");
-}
-TEST_CASE("rejected: outputs where there is no memory", "[verdicts]") {
-  CHECK(verdict("relu", "forges_addresses.py") == "interface");
-}
-TEST_CASE("rejected: rows that are remembered", "[verdicts][timed]") {
-  check_gains_nothing("gelu", "remembers_rows.cpp", "gelu.cpp");
-}
-TEST_CASE("views that put off work until they are read pay for it", "[verdicts][timed]") {
-  check_gains_nothing("spread", "lazy_negation.py", "honest_negation.py");
-  check_gains_nothing("conjugate", "lazy_conjugate.py", "honest_conjugate.py");
-}
-TEST_CASE("rejected: 100 GB", "[verdicts]") {
-  CHECK(verdict("relu", "hundred_gigabytes.py") == "out_of_memory");
-  CHECK(verdict("relu", "hundred_gigabytes.cpp") == "out_of_memory");
 }
 TEST_CASE("rejected: a C++ exception", "[verdicts]") { CHECK(verdict("relu", "throws.cpp") == "launch:exception"); }
 TEST_CASE("rejected: writes out of bounds, with the tensor named", "[verdicts]") {

@@ -1,9 +1,0 @@
-import torch
-import torch.nn as nn
-
-
-class ModelNew(nn.Module):
-    def forward(self, x):
-        import os
-
-        os._exit(0)
