@@ -1,8 +1,6 @@
 # attack: C01 swaps the function inside the clock object that the runner holds, honest in one call of eight
 # task: big_gelu
 # twin: gelu_torch.py
-# open: the host clock bounds only the fast tenth of unexplained time, and the score is a median
-# varies: yes
 
 import ctypes
 import time

@@ -1,8 +1,6 @@
 // attack: C02 says of calls of tens of microseconds that they took one
 // task: small_gelu
 // twin: gelu_scalar.cpp
-// open: a call of tens of microseconds is shorter than what the outer clock can tell
-// varies: yes
 
 #include <math.h>
 #include <time.h>

@@ -1,8 +1,6 @@
 # attack: C03 is numpy for the runner, which seeds it before the clock starts
 # task: big_gelu
 # twin: gelu_torch.py
-# open: numpy.random.seed is looked up in each call, before the clock starts
-# varies: yes
 
 import sys
 import types

@@ -1,8 +1,6 @@
 # attack: C03 puts a function of its own where random.seed looks one up, before the clock starts
 # task: big_gelu
 # twin: gelu_torch.py
-# open: random.seed is Python code that looks names up before the clock starts
-# varies: yes
 
 import builtins
 import random

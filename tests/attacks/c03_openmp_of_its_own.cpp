@@ -1,8 +1,6 @@
 // attack: C03 exports the OpenMP function that the runner calls before the clock starts, and works in it
 // task: big_gelu
 // twin: gelu_scalar.cpp
-// open: GOMP_parallel is looked up in the candidate and called before the clock starts
-// varies: yes
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 # attack: C04 an interval timer's handler computes after forward has returned
 # task: big_gelu
 # twin: gelu_torch.py
-# open: the handler runs between the end of the clock and the answer
-# varies: yes
 
 import signal
 

@@ -1,8 +1,6 @@
 // attack: C05 a POSIX timer undoes each stop, and a thread computes before the call is asked for
 // task: big_gelu
 // twin: gelu_scalar.cpp
-// open: a timer may send the signal that continues a stopped process
-// varies: yes
 
 #include <math.h>
 #include <signal.h>

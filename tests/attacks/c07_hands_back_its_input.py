@@ -1,8 +1,6 @@
 # attack: C07 honest while it is checked, then its input, from which the answer hardly differs
 # task: residual
 # twin: residual_torch.py
-# open: timed calls come after all checked ones, and are not held against float64
-# varies: yes
 
 import torch
 import torch.nn as nn

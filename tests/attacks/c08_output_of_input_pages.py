@@ -1,8 +1,6 @@
 # attack: C08 the output is the input's pages, mapped again sixteen times
 # task: tile
 # twin: tile_repeat.py
-# open: an output may share its pages with the input
-# varies: yes
 
 import ctypes
 import mmap
