@@ -1,7 +1,7 @@
 # attack: H35 turns threads and libraries off, which a reference in the same process would feel
 # task: matmul
 # twin: matmul_torch.py
-# expect: timeout
+# timeout: 60
 
 import torch
 import torch.nn as nn
