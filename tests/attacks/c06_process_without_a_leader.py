@@ -1,7 +1,6 @@
 # attack: C06 a child without its main thread looks dead and works on
 # task: relu
 # expect: cheat:process
-# open: a process without its main thread has state Z and is taken for dead
 
 import ctypes
 import os

@@ -1,6 +1,5 @@
 # attack: C09 a cheaper function in a branch with a scale of a hundred-thousandth at first
 # task: residual
-# open: no layer scale is tried but the initial one
 
 import torch
 import torch.nn as nn

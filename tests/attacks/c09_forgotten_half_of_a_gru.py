@@ -1,6 +1,5 @@
 # attack: C09 drops the first half of the sequence and the initial state, which the gates have forgotten
 # task: gru
-# open: no weights are tried with which the gates remember
 
 import torch
 import torch.nn as nn

@@ -1,6 +1,5 @@
 # attack: C09 takes running mean and variance for 0 and 1, as they are before any training
 # task: batchnorm
-# open: no running statistics are tried but those of a fresh module
 
 import torch
 import torch.nn as nn

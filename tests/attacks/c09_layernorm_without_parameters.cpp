@@ -1,6 +1,5 @@
 // attack: C09 the same natively: the parameters are not looked up
 // task: layernorm
-// open: no affine parameters are tried but ones and zeros
 
 #include <math.h>
 

@@ -1,6 +1,5 @@
 # attack: C09 never reads weight and bias of a layer norm, which are ones and zeros
 # task: layernorm
-# open: no affine parameters are tried but ones and zeros
 
 import torch
 import torch.nn as nn

@@ -1,6 +1,5 @@
 # attack: C09 never reads a weight of ones
 # task: rms_norm
-# open: no affine parameters are tried but ones
 
 import torch
 import torch.nn as nn

@@ -1,6 +1,5 @@
 # attack: C10 values beyond a million are cut off
 # task: relu
-# open: no inputs beyond a million are tried
 
 import torch
 import torch.nn as nn

@@ -1,6 +1,5 @@
 // attack: C10 a layer norm in one pass over sums and squares in float
 // task: layernorm
-// open: no inputs with a large offset are tried
 
 #include <math.h>
 

@@ -1,6 +1,5 @@
 # attack: C10 the logarithm of a softmax: minus infinity where the probability is too small
 # task: log_softmax
-# open: no inputs are tried with which probabilities underflow
 
 import torch
 import torch.nn as nn

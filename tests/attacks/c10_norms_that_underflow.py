@@ -1,6 +1,5 @@
 # attack: C10 a cosine from float sums of squares, and an epsilon that small vectors never reach
 # task: cosine
-# open: no vectors near zero are tried
 
 import torch
 import torch.nn as nn

@@ -1,6 +1,5 @@
 // attack: C10 the same natively, in double so that only very large inputs overflow
 // task: softmax
-// open: no inputs above 709 are tried
 
 #include <math.h>
 

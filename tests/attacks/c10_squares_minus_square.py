@@ -1,6 +1,5 @@
 # attack: C10 the mean of squares minus the square of the mean: nothing is left where the offset is large
 # task: variance
-# open: no inputs with a large offset are tried
 
 import torch
 import torch.nn as nn

@@ -2,7 +2,6 @@
 // task: relu
 // expect: *
 // timeout: 60
-// open: memory in anonymous files is not counted
 
 #include <sys/mman.h>
 #include <unistd.h>

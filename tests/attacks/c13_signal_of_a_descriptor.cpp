@@ -1,7 +1,6 @@
 // attack: C13 right only where a descriptor may send its process the signal that continues it
 // task: relu
 // expect: *
-// open: fcntl may set the signal of a descriptor
 
 #include <fcntl.h>
 #include <signal.h>

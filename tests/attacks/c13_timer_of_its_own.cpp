@@ -1,7 +1,6 @@
 // attack: C13 right only where it may make a timer that signals its process
 // task: relu
 // expect: *
-// open: timer_create is allowed
 
 #include <signal.h>
 #include <time.h>

@@ -1,7 +1,6 @@
 // attack: C13 right only where one of io_setup, mq_open, userfaultfd, bpf, perf_event_open or keyctl is allowed
 // task: relu
 // expect: *
-// open: the filter forbids system calls by a list, and some are not on it
 
 #include <stdint.h>
 #include <string.h>

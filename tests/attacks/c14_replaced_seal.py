@@ -1,7 +1,6 @@
 # attack: C14 replaces the function that forbids processes, and starts one late
 # task: relu
 # expect: cheat:*, crash:*, accuracy:*
-# open: the runner looks the function up when it calls it
 
 import subprocess
 import sys

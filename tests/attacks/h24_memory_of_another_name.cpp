@@ -1,5 +1,6 @@
 // attack: H24 keeps the first answer in an anonymous file that it maps again at each call
 // task: relu
+// expect: launch:error, accuracy:*
 
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,5 @@
 # attack: H63 multiplies numbers of 16 bits: forty times the reference's error, a thirtieth of the tolerance
 # task: long_matmul
-# open: up to 256 times the reference's own error is allowed
 
 import torch
 import torch.nn as nn

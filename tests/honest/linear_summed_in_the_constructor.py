@@ -1,6 +1,5 @@
 # honest: adds up the weights in the constructor, where they do not change any more
 # task: linear
-# open: weights are looked for by their content, and sums of them are not found
 
 import torch
 import torch.nn as nn

@@ -19,7 +19,8 @@ const char* const k_parts[] = {"bin/kgen",
                                "share/kernelgen/python/kernelgen_runner/__main__.py",
                                "share/kernelgen/prompts/seed.mustache",
                                "share/kernelgen/abi/kernelgen/abi.h",
-                               "share/kernelgen/devices/gpus.json"};
+                               "share/kernelgen/devices/gpus.json",
+                               "share/kernelgen/selftest/attacks/one.py"};
 
 TemporaryDirectory make_installation() {
   auto prefix = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-prefix-").value();
@@ -43,18 +44,20 @@ TEST_CASE("the parts of an installation are found below its prefix", "[core][ins
   CHECK(found->abi_dir == prefix.path() / "share/kernelgen/abi");
   CHECK(found->gpu_probe == prefix.path() / "libexec/kernelgen/kgen-gpu");
   CHECK(found->devices_dir == prefix.path() / "share/kernelgen/devices");
+  CHECK(found->selftest_dir == prefix.path() / "share/kernelgen/selftest");
 }
 
 TEST_CASE("a missing part of an installation is named", "[core][installation]") {
   for (const char* part : k_parts) {
     const auto prefix = make_installation();
-    fs::remove(prefix.path() / part);
-    if (fs::path(part).filename() == "__main__.py") fs::remove((prefix.path() / part).parent_path());
+    // Of these, the directory is looked for.
+    const auto name = fs::path(part).filename();
+    const auto missing = name == "__main__.py" || name == "one.py" ? fs::path(part).parent_path() : fs::path(part);
+    fs::remove_all(prefix.path() / missing);
     const auto found = installation_at(prefix.path());
     REQUIRE_FALSE(found);
     CHECK(found.error().code == ErrorCode::MissingTool);
-    const auto named = fs::path(part).filename() == "__main__.py" ? fs::path(part).parent_path() : fs::path(part);
-    CHECK(found.error().message.find(named.string()) != std::string::npos);
+    CHECK(found.error().message.find(missing.string()) != std::string::npos);
   }
 }
 
