@@ -276,7 +276,12 @@ int kgen_sandbox_answer(int listener, int sealed) {
 
 /* Sockets reach beyond a network namespace (unix paths such as docker.sock, vsock). socketpair stays. */
 int kgen_sandbox_refuse_sockets(void) {
-  static const struct sock_filter filter[] = {CHECK_ARCH, CHECK_X32, REFUSE_CALL(socket), REFUSE_CALL(memfd_create),
+  static const struct sock_filter filter[] = {CHECK_ARCH,
+                                              CHECK_X32,
+                                              REFUSE_CALL(socket),
+                                              REFUSE_CALL(memfd_create),
+                                              /* The worker chooses the processors. */
+                                              REFUSE_CALL(sched_setaffinity),
                                               ALLOW};
   static const struct sock_filter last[] = {CHECK_ARCH, CHECK_X32, REFUSE_CALL(seccomp), ALLOW};
   const int answer = INSTALL(filter);
@@ -289,8 +294,6 @@ int kgen_sandbox_seal_processes(void) {
       CHECK_X32,
       /* A filter of the candidate's own could answer calls that the runner makes. */
       REFUSE_CALL(seccomp),
-      /* The worker chose the processors. */
-      REFUSE_CALL(sched_setaffinity),
 #ifdef __NR_fork
       KILL_CALL(fork),
       KILL_CALL(vfork),

@@ -41,12 +41,16 @@ CandidateSession::CandidateSession(RunnerKind kind, const EvaluationOptions& opt
       stop_(std::move(stop)),
       build_time_left_(options.build_timeout) {}
 
-Result<EarlyVerdict> CandidateSession::load(const Artifact& artifact, std::string builds_key) {
+Result<std::string> CandidateSession::start() {
   KERNELGEN_TRY(runner_, backends_.runners.take(kind_, stop_));
   for (int i = 0; i < k_echoes; ++i) {
     const auto echo = runner_->echo(options_.call_timeout);
     if (const auto* reply = std::get_if<RunnerReply>(&echo)) echoes_ns_.push_back(reply->host_ns);
   }
+  return runner_->isolation();
+}
+
+Result<EarlyVerdict> CandidateSession::load(const Artifact& artifact, std::string builds_key) {
   KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact.path));
   const auto& description = is_native() ? task_.layout.native_job : task_.layout.python_job;
   KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", description));

@@ -36,10 +36,11 @@ class CandidateSession {
   CandidateSession(RunnerKind kind, const EvaluationOptions& options, const EvaluationBackends& backends,
                    JudgeSession& task, std::stop_token stop);
 
-  /// Takes a runner, measures the overhead of an exchange with it, and loads the candidate.
+  /// Takes a runner and measures the overhead of an exchange with it. Returns the runner's isolation: "full", or
+  /// "partial: " and the mechanisms that its sandbox lacks.
+  Result<std::string> start();
+  /// Loads the candidate. Requires: start().
   Result<EarlyVerdict> load(const Artifact& artifact, std::string builds_key);
-  /// The isolation of the runner: "full", or "partial: " and the mechanisms that its sandbox lacks. Requires: load().
-  [[nodiscard]] std::string isolation() const { return runner_->isolation(); }
 
   /// Constructs two instances of ModelNew, which draws its own weights, and looks for the reference's in them.
   Result<EarlyVerdict> match_weights(std::optional<WeightReport>& report);

@@ -288,16 +288,16 @@ class Evaluation {
   Result<ReferenceSamples> time_reference(CallMode mode) { return judge().time_reference(mode, k_alone_sampling); }
 
   Result<EarlyVerdict> load() {
-    KERNELGEN_TRY(auto ended, candidate_->load(artifact_, builds_key()));
-    record_.environment.isolation = candidate_->isolation();
-    if (!record_.environment.isolation.starts_with(k_weak_isolation)) return ended;
-    if (!options_.allow_weak_isolation)
-      return Error{ErrorCode::PermissionDenied,
-                   fmt::format("candidates cannot be kept away from other processes on this machine ({}): allow user "
-                               "namespaces, use Linux 5.13 or newer with Landlock, or allow weak isolation",
-                               record_.environment.isolation)};
-    record_.labels.push_back("weak isolation: a candidate could reach other processes of its user");
-    return ended;
+    KERNELGEN_TRY(record_.environment.isolation, candidate_->start());
+    if (record_.environment.isolation.starts_with(k_weak_isolation)) {
+      if (!options_.allow_weak_isolation)
+        return Error{ErrorCode::PermissionDenied,
+                     fmt::format("candidates cannot be kept away from other processes on this machine ({}): allow user "
+                                 "namespaces, use Linux 5.13 or newer with Landlock, or allow weak isolation",
+                                 record_.environment.isolation)};
+      record_.labels.push_back("weak isolation: a candidate could reach other processes of its user");
+    }
+    return candidate_->load(artifact_, builds_key());
   }
 
   /// The key of the builds of this source, with these versions and for this model of device. The next evaluation may be

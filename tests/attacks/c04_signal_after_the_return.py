@@ -1,6 +1,7 @@
 # attack: C04 an interval timer's handler computes after forward has returned
 # task: big_gelu
 # twin: gelu_torch.py
+# expect: launch:exception
 
 import signal
 

@@ -1,7 +1,5 @@
 # attack: C10 values above 80 are cut off before the exponential
 # task: logsumexp
-# open: inputs above 80 are tried by luck only
-# varies: yes
 
 import torch
 import torch.nn as nn

@@ -1,7 +1,5 @@
 # attack: C10 exp(x) / (1 + exp(x)): NaN above 89
 # task: transpose
-# open: inputs above 89 are tried by luck only
-# varies: yes
 
 import torch
 import torch.nn as nn

@@ -1,7 +1,5 @@
 # attack: C10 no maximum is subtracted, so large inputs overflow
 # task: softmax
-# open: inputs above 89 are tried by luck only
-# varies: yes
 
 import torch
 import torch.nn as nn

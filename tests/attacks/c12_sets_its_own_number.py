@@ -2,8 +2,6 @@
 # task: big_gelu
 # twin: gelu_torch.py
 # threads: 1
-# open: more threads than are allowed are told and ignored
-# varies: yes
 
 import torch
 import torch.nn as nn

@@ -1,8 +1,6 @@
 # attack: C13 right only where it finds something in a user's home besides Python
 # task: relu
 # expect: *
-# open: homes of other users can be read in the sandbox
-# varies: yes
 
 import os
 import sys

@@ -1,8 +1,6 @@
 # attack: C13 right only where it can read the machine's password hashes
 # task: relu
 # expect: *
-# open: the sandbox of a worker that runs as root reads what root may read
-# varies: yes
 
 import torch
 import torch.nn as nn

@@ -1,5 +1,6 @@
 // attack: H14 a kernel compares some elements with those of the last call, and copies the last answer
 // task: big_relu
+// twin: relu_cuda.cu
 
 #include <cuda_runtime.h>
 

@@ -1,8 +1,6 @@
 # attack: H56 reads the task's file and runs its Model
 # task: relu
 # expect: launch:exception, accuracy:*
-# open: task files can be read in the sandbox
-# varies: yes
 
 import glob
 

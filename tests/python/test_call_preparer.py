@@ -13,6 +13,7 @@ import torch
 from kernelgen_judge.canary import Canary, plan_for
 from kernelgen_judge.quick import QuickComparer
 from kernelgen_judge.session import Session
+from kernelgen_judge.target import Allowance
 
 TASK = """
 import torch, torch.nn as nn
@@ -238,6 +239,19 @@ class StagerTest(unittest.TestCase):
         self.judge.prepare_call({"canary": True})
         self.assertEqual(self.kind("sample"), "accuracy:mismatch")
 
+    def test_every_full_comparison_follows_the_float64_rule(self) -> None:
+        """Only the first call has a float64 result of its own. A judge keeps what it learned for the next candidate."""
+        for _ in range(3):
+            self.judge.prepare_call({})
+            answer(self.judge)
+            self.assertEqual(self.kind(), "correct")
+            output = self.judge._preparer._arena.view(self.judge._layout.of("output")[0])
+            for scale, expected in ((1 + 1e-6, "correct"), (1 + 5e-5, "accuracy:mismatch")):
+                self.judge.prepare_call({"canary": True})
+                answer(self.judge)
+                output.mul_(scale)
+                self.assertEqual(self.kind(), expected)
+
     def test_inputs_that_the_reference_writes(self) -> None:
         self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x.mul_(2) @ y"))
         for _ in range(3):
@@ -259,8 +273,16 @@ class StagerTest(unittest.TestCase):
 
 
 class QuickTest(unittest.TestCase):
-    def accepted(self, wanted: torch.Tensor, given: torch.Tensor) -> Any:
-        return QuickComparer(None).accept({"o": wanted}, {"o": given})
+    def accepted(self, wanted: torch.Tensor, given: torch.Tensor, distance: float | None = None) -> Any:
+        return QuickComparer(None).accept({"o": wanted}, {"o": given}, {"o": Allowance(distance=distance)})
+
+    def test_what_is_far_from_the_reference_is_left_to_the_truth(self) -> None:
+        wanted = torch.randn(128, 128)
+        given = wanted * (1 + 1e-5)
+        self.assertIsNotNone(self.accepted(wanted, given))
+        self.assertIsNotNone(self.accepted(wanted, given, 3e-5))
+        self.assertIsNone(self.accepted(wanted, given, 0.9e-5))
+        self.assertIsNotNone(self.accepted(wanted, wanted.clone(), 0.0))
 
     def test_accepts_only_what_is_right(self) -> None:
         wanted = torch.randn(128, 128) * 100

@@ -386,6 +386,13 @@ class AnotherAlgorithm(unittest.TestCase):
             for wrong in (self.in_bfloat16, torch.zeros_like(candidate), candidate.roll(1, 2)):
                 self.assertFalse(later.compare(answer(wrong)).correct)
 
+    def test_what_is_far_from_the_reference_needs_the_truth(self):
+        reference = self.truth.float()
+        later = expect(reference, None, None, one(reference, self.truth).learned())
+        for candidate, far in ((reference, False), (reference * (1 + 1e-6), False), (reference * (1 + 5e-5), True)):
+            comparison = later.compare(answer(candidate))
+            self.assertEqual((comparison.correct, comparison.needs_truth), (True, far))
+
     def test_float32_takes_the_place_of_a_float64_that_costs_too_much(self):
         """Then only the elementwise rule holds."""
         tf32 = self.tf32.float()

@@ -23,6 +23,7 @@ from kernelgen_judge.gpu_quick import GpuQuickComparer
 from kernelgen_judge.gpu_call_preparer import MemoryPlan, plan_memory
 from kernelgen_judge.gpu_timing import WARM_UP_CALLS, GpuTimedReference
 from kernelgen_judge.call_preparer import Expected
+from kernelgen_judge.target import Allowance
 from kernelgen_judge.values import Flat, TensorSpec
 from support import DEVICE, SUPPORT, model, task_from
 
@@ -208,9 +209,17 @@ class PlanTest(unittest.TestCase):
         self.assertEqual((scarce.sets, scarce.judge), (1, 30))
 
 class QuickTest(unittest.TestCase):
-    def accepted(self, wanted: torch.Tensor, given: torch.Tensor, chunk: int = 1000) -> Any:
+    def accepted(self, wanted: torch.Tensor, given: torch.Tensor, chunk: int = 1000, distance: float | None = None) -> Any:
         expected = Expected(1, 1, Flat({"tensor": "o"}, {"o": wanted}), [], 0)
-        return GpuQuickComparer(None, chunk).accept(expected, {"o": given})
+        return GpuQuickComparer(None, chunk).accept(expected, {"o": given}, {"o": Allowance(distance=distance)})
+
+    def test_what_is_far_from_the_reference_is_left_to_the_truth(self) -> None:
+        wanted = torch.randn(128, 128)
+        given = wanted * (1 + 1e-5)
+        self.assertIsNotNone(self.accepted(wanted, given))
+        self.assertIsNotNone(self.accepted(wanted, given, distance=3e-5))
+        self.assertIsNone(self.accepted(wanted, given, distance=0.9e-5))
+        self.assertIsNotNone(self.accepted(wanted, wanted.clone(), distance=0.0))
 
     def test_accepts_only_what_is_right(self) -> None:
         wanted = torch.randn(128, 128) * 100

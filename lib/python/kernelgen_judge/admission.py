@@ -271,7 +271,7 @@ class _Admitter:
         errors = {target.name: target.own_error for target in expected.targets.values() if target.own_error is not None}
         learned = expected.learned()
         self.result.allowances[name] = {
-            output: replace(found, rounding=rounding.get(output, 0.0)).__dict__ for output, found in learned.items()
+            output: replace(found, rounding=rounding.get(output, 0.0), distance=None).__dict__ for output, found in learned.items()
         }
         if truth.is_float64:
             self.result.float64_errors[name] = errors

@@ -261,9 +261,6 @@ class Checker:
                 name: before.get(name, Allowance()).merged(found) for name, found in prepared.learned().items()
             }
 
-    def _least_allowed(self, expected: Expected) -> dict[str, float]:
-        """What is allowed for certain beyond the tolerance, as a share of any scale, by output."""
-        return {name: known.least for name, known in self._known(expected).items()}
 
     def _oracle(self, expected: Expected) -> Oracle | None:
         """What knows the truth under a weight set; None where admission found that it costs too much."""
@@ -283,7 +280,7 @@ class Checker:
         expected = self._preparer.current.expected
         found = self._find_invalid_booleans(expected)
         if found is None and expected.prepared is None and not self._wants_truth(expected):
-            accepted = self._quick.accept(expected.outputs.tensors, self._views, self._least_allowed(expected))
+            accepted = self._quick.accept(expected.outputs.tensors, self._views, self._known(expected))
             if accepted is not None:
                 return _outcome("correct", "", "", [error.to_json() for error in accepted])
         return found or self._compare_exactly(expected)
@@ -299,7 +296,7 @@ class Checker:
     def _compare_exactly(self, expected: Expected) -> dict[str, Any]:
         prepared = self._prepared(expected)
         comparison = prepared.compare(self._views)
-        if comparison.detail == "mismatch" and not prepared.has_truth:
+        if not prepared.has_truth and (comparison.detail == "mismatch" or comparison.needs_truth):
             # The reference's own answer does not decide where the truth can be had.
             comparison = self._prepared(expected, at_any_cost=True).compare(self._views)
         reply = comparison.to_json()
@@ -314,11 +311,11 @@ class Checker:
         """Secret blocks of large outputs, by the elementwise rule."""
         assert self._preparer.current is not None and self._preparer.current.expected is not None
         expected = self._preparer.current.expected
-        more = self._least_allowed(expected)
+        known = self._known(expected)
         for segment in self._segments:
             given = self._arena.view(segment).reshape(-1)
             wanted = expected.outputs.tensors[segment.name].reshape(-1)
-            message = self._sample_one(given, wanted, more.get(segment.name, 0.0))
+            message = self._sample_one(given, wanted, known.get(segment.name, Allowance()).least)
             if message:
                 return _outcome("accuracy", "mismatch", f"{segment.name}: {message}")
         return _outcome("correct", "", "")

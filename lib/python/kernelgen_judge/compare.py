@@ -62,9 +62,12 @@ class OutputError:
     kernelbench_allclose: bool = False
     #: True if this output makes the answer wrong. Not in JSON.
     wrong: bool = False
+    #: The sum of the squared errors. Not in JSON.
+    squares: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
-        return {key: _finite(value) for key, value in self.__dict__.items() if value is not None and key != "wrong"}
+        hidden = ("wrong", "squares")
+        return {key: _finite(value) for key, value in self.__dict__.items() if value is not None and key not in hidden}
 
 
 def _finite(value: Any) -> Any:
@@ -83,6 +86,8 @@ class Comparison:
     detail: str = ""
     message: str = ""
     outputs: list[OutputError] = field(default_factory=list)
+    #: True if nothing is wrong, but an answer as far from the reference may have too little precision.
+    needs_truth: bool = False
 
     @property
     def correct(self) -> bool:
@@ -146,15 +151,16 @@ class Expected:
                 return _wrong("dtype", f"{name} has dtype {got}, expected {DTYPE_NAMES[target.dtype]}")
             if tuple(given.shape) != target.shape:
                 return _wrong("shape", f"{name} has shape {list(given.shape)}, expected {list(target.shape)}")
-        errors, verdict = [], None
+        errors, verdict, is_far = [], None, False
         with one_thread():
             for name, target in self.targets.items():
                 error, wrong = _compare_one(target, candidate[name].detach())
                 error.wrong = wrong is not None
                 errors.append(error)
                 verdict = verdict or wrong
+                is_far = is_far or target.is_far_from_reference(error.squares)
         if verdict is None:
-            return Comparison(outputs=errors)
+            return Comparison(outputs=errors, needs_truth=is_far)
         return _wrong(verdict[0], verdict[1], errors)
 
 
@@ -245,6 +251,7 @@ def _compare_floats(target: Target, values: torch.Tensor, error: OutputError) ->
             c = torch.where(c.isfinite(), c, torch.zeros_like(c))
             summed = float(gap.sum(dtype=torch.float64))
         total += summed
+        error.squares += float(torch.linalg.vector_norm(gap, dtype=torch.float64)) ** 2
         largest = float(gap.max())
         error.max_abs = max(error.max_abs, largest)
         if largest > kernelbench and target.oracle is None:

@@ -19,7 +19,8 @@ import torch
 from kernelgen_common import dtypes
 
 from .compare import OutputError
-from .target import HALF, Tolerance, default_tolerance, row_shape
+from .quick import is_far
+from .target import HALF, Allowance, Tolerance, default_tolerance, row_shape
 from .device_memory import differs
 from .call_preparer import Expected
 
@@ -39,11 +40,17 @@ class _Look:
     tolerance: Tolerance
     #: Largest gap, sum of the gaps, least rms of a row.
     numbers: list[torch.Tensor]
+    #: See Allowance.
+    distance: float | None = None
     least: float = 0.0
 
     @property
     def kernelbench(self) -> float:
         return 1e-2 if self.wanted.dtype in HALF else 1e-4
+
+    def rms(self) -> float:
+        """Of what is expected."""
+        return float(torch.linalg.vector_norm(self.wanted, dtype=torch.float32)) / math.sqrt(self.wanted.numel())
 
 
 class GpuQuickComparer:
@@ -58,16 +65,15 @@ class GpuQuickComparer:
         self._was_equal = False
 
     def accept(
-        self, expected: Expected, candidate: Mapping[str, torch.Tensor], more: Mapping[str, float] = MappingProxyType({})
+        self, expected: Expected, candidate: Mapping[str, torch.Tensor], known: Mapping[str, Allowance] = MappingProxyType({})
     ) -> list[OutputError] | None:
         """The errors of outputs that are right beyond doubt; None where the full comparison must decide.
 
-        Shapes and dtypes are the expected ones; candidate tensors are contiguous. `more` is added to the absolute tolerance of
-        an output.
+        Shapes and dtypes are the expected ones; candidate tensors are contiguous. `known` is what other calls showed, by output.
         """
         if self._was_equal and self._is_equal(expected, candidate):
             return [OutputError(name, kernelbench_allclose=True) for name in expected.outputs.tensors]
-        errors = self._measure(expected, candidate, more)
+        errors = self._measure(expected, candidate, known)
         self._was_equal = bool(errors) and all(error.max_abs == 0.0 for error in errors)
         return errors
 
@@ -82,7 +88,7 @@ class GpuQuickComparer:
         return bool(torch.stack(found).all())
 
     def _measure(
-        self, expected: Expected, candidate: Mapping[str, torch.Tensor], more: Mapping[str, float]
+        self, expected: Expected, candidate: Mapping[str, torch.Tensor], known: Mapping[str, Allowance]
     ) -> list[OutputError] | None:
         errors: list[OutputError] = []
         looks: list[_Look] = []
@@ -94,7 +100,7 @@ class GpuQuickComparer:
                 continue
             wanted, given = wanted.contiguous().reshape(-1), candidate[name].reshape(-1)
             if wanted.dtype in _WORKABLE:
-                looks.append(self._look(expected, error, wanted, given, more.get(name, 0.0)))
+                looks.append(self._look(expected, error, wanted, given, known.get(name, Allowance())))
             elif wanted.is_floating_point() or wanted.is_complex():
                 return None
             else:
@@ -115,6 +121,8 @@ class GpuQuickComparer:
             if not math.isfinite(total) or not math.isfinite(look.least):
                 return False
             look.error.max_abs, look.error.mean_abs = largest, total / look.wanted.numel()
+            if is_far(look.error, look.distance, lambda: look.least) and is_far(look.error, look.distance, look.rms):
+                return False
             allowance = look.tolerance.atol * look.least
             if largest > 0.0:
                 look.error.max_error_ratio = largest / allowance if allowance > 0.0 else math.inf
@@ -125,7 +133,7 @@ class GpuQuickComparer:
     # -- the first look -------------------------------------------------------------------------------------------
 
     def _look(
-        self, expected: Expected, error: OutputError, wanted: torch.Tensor, given: torch.Tensor, more: float
+        self, expected: Expected, error: OutputError, wanted: torch.Tensor, given: torch.Tensor, known: Allowance
     ) -> _Look:
         tops, sums = [], []
         for r, c in zip(wanted.split(self._chunk), given.split(self._chunk)):
@@ -138,7 +146,7 @@ class GpuQuickComparer:
             least = expected.least_rms[error.output] = self._least_rms(wanted.view(row_shape(shape)))
         numbers = [_only(tops, torch.amax), _only(sums, torch.sum), least]
         tolerance = self._tolerance or default_tolerance(wanted.dtype)
-        return _Look(error, wanted, given, replace(tolerance, atol=tolerance.atol + more), numbers)
+        return _Look(error, wanted, given, replace(tolerance, atol=tolerance.atol + known.least), numbers, known.distance)
 
     def _gap_of(self, c: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
         """c - r in float32, in memory that the next chunk uses again."""

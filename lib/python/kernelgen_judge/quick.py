@@ -7,7 +7,7 @@ pass over cache-sized chunks decides; compare decides about outputs that it does
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import torch
@@ -15,7 +15,7 @@ import torch
 from kernelgen_common import dtypes
 
 from .compare import OutputError
-from .target import HALF, Tolerance, default_tolerance, row_shape
+from .target import HALF, Allowance, Tolerance, default_tolerance, row_shape
 from .exchange import same_bytes
 
 #: Chunk size below which torch uses one thread, because barriers between threads cost more than they save here.
@@ -36,22 +36,21 @@ class QuickComparer:
         self,
         expected: Mapping[str, torch.Tensor],
         candidate: Mapping[str, torch.Tensor],
-        more: Mapping[str, float] = MappingProxyType({}),
+        known: Mapping[str, Allowance] = MappingProxyType({}),
     ) -> list[OutputError] | None:
         """The errors of outputs that are right beyond doubt; None where the full comparison must decide.
 
-        Shapes and dtypes are the expected ones; candidate tensors are contiguous. `more` is added to the absolute tolerance of
-        an output.
+        Shapes and dtypes are the expected ones; candidate tensors are contiguous. `known` is what other calls showed, by output.
         """
         errors = []
         for name, wanted in expected.items():
-            error = self._accept_one(name, wanted, candidate[name], more.get(name, 0.0))
+            error = self._accept_one(name, wanted, candidate[name], known.get(name, Allowance()))
             if error is None:
                 return None
             errors.append(error)
         return errors
 
-    def _accept_one(self, name: str, wanted: torch.Tensor, given: torch.Tensor, more: float) -> OutputError | None:
+    def _accept_one(self, name: str, wanted: torch.Tensor, given: torch.Tensor, known: Allowance) -> OutputError | None:
         error = OutputError(name, kernelbench_allclose=True)
         if not wanted.is_contiguous():
             wanted = wanted.contiguous()
@@ -62,7 +61,8 @@ class QuickComparer:
             return error if same and not (wanted.is_floating_point() or wanted.is_complex()) else None
         if _are_same_numbers(wanted, given):
             return error
-        return self._pass(error, wanted.reshape(-1), given.reshape(-1), row_shape(tuple(wanted.shape)), more)
+        found = self._pass(error, wanted.reshape(-1), given.reshape(-1), row_shape(tuple(wanted.shape)), known.least)
+        return None if found is None or is_far(found, known.distance, lambda: _rms(wanted)) else found
 
     def _pass(
         self, error: OutputError, wanted: torch.Tensor, given: torch.Tensor, grid: tuple[int, int], more: float
@@ -98,6 +98,20 @@ class QuickComparer:
                 error.kernelbench_allclose = bool(torch.le(gap, allowed, out=within).all())
         error.mean_abs = total / wanted.numel()
         return error
+
+
+def is_far(error: OutputError, distance: float | None, rms_of_wanted: Callable[[], float]) -> bool:
+    """True unless the answer is certainly within this relative rms distance from the reference; None is any distance.
+
+    No error exceeds the largest one, so the rms is at most the root of the largest times the mean.
+    """
+    if distance is None or error.max_abs == 0.0:
+        return False
+    return math.sqrt(error.max_abs * error.mean_abs) > distance * rms_of_wanted()
+
+
+def _rms(tensor: torch.Tensor) -> float:
+    return float(torch.linalg.vector_norm(tensor, dtype=torch.float32)) / math.sqrt(tensor.numel())
 
 
 def _are_same_numbers(wanted: torch.Tensor, given: torch.Tensor) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -60,6 +60,8 @@ class Allowance:
     level: float = 0.0
     #: The relative rms error of plain sequential float32 sums; 0 where it is not known or does not count.
     rounding: float = 0.0
+    #: The relative rms distance from the reference up to which the float64 rule holds for certain; None where it is not known.
+    distance: float | None = None
 
     @property
     def least(self) -> float:
@@ -67,8 +69,14 @@ class Allowance:
         return min(self.share, self.level)
 
     def merged(self, other: "Allowance") -> "Allowance":
-        """The larger of both."""
-        return Allowance(max(self.share, other.share), max(self.level, other.level), max(self.rounding, other.rounding))
+        """The larger of both, but the smaller distance."""
+        distances = [one for one in (self.distance, other.distance) if one is not None]
+        return Allowance(
+            max(self.share, other.share),
+            max(self.level, other.level),
+            max(self.rounding, other.rounding),
+            min(distances, default=None),
+        )
 
 
 @dataclass(frozen=True)
@@ -143,6 +151,9 @@ class Target:
         else:
             raised = self._raised(scale, whole, self._largest_errors(self.values, rows), self._largest_errors(tf32, rows))
         self.scale = float(raised) if row_scale is None else raised
+        if self.own_error is not None:
+            # What is this close to the reference is close enough to the truth, by the triangle inequality.
+            self.learned = replace(self.learned, distance=max(0.0, self.allowed_error()[0] - self.own_error))
 
     @property
     def unexplained_multiple(self) -> float:
@@ -252,6 +263,12 @@ class Target:
         else:
             limits.append((NOISE_MULTIPLE * own, f"{NOISE_MULTIPLE:g} times the reference's own {own:.3g}"))
         return max(limits)
+
+    def is_far_from_reference(self, squares: float) -> bool:
+        """True if only the truth can tell whether the float64 rule holds; `squares` is the sum of squares of candidate - reference."""
+        if self.has_float64 or self.known.distance is None or self.exact:
+            return False
+        return squares > (self.known.distance * rms(self.values)) ** 2 * self.values.numel()
 
     def scale_of(self, start: int, count: int) -> float | torch.Tensor:
         """The scale of elements start .. start + count."""
