@@ -276,13 +276,9 @@ int kgen_sandbox_answer(int listener, int sealed) {
 
 /* Sockets reach beyond a network namespace (unix paths such as docker.sock, vsock). socketpair stays. */
 int kgen_sandbox_refuse_sockets(void) {
-  static const struct sock_filter filter[] = {CHECK_ARCH,
-                                              CHECK_X32,
-                                              REFUSE_CALL(socket),
-                                              REFUSE_CALL(memfd_create),
+  static const struct sock_filter filter[] = {CHECK_ARCH, CHECK_X32, REFUSE_CALL(socket), REFUSE_CALL(memfd_create),
                                               /* The worker chooses the processors. */
-                                              REFUSE_CALL(sched_setaffinity),
-                                              ALLOW};
+                                              REFUSE_CALL(sched_setaffinity), ALLOW};
   static const struct sock_filter last[] = {CHECK_ARCH, CHECK_X32, REFUSE_CALL(seccomp), ALLOW};
   const int answer = INSTALL(filter);
   return answer != 0 || !processes_are_watched ? answer : INSTALL(last);

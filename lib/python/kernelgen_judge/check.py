@@ -16,7 +16,7 @@ from kernelgen_common import dtypes
 
 from . import compare
 from .device import Device, GpuDevice
-from .distributions import SPECIAL
+from .distributions import OWN, SPECIAL, slack_of
 from .errors import TaskError, one_line
 from .exchange import REPORT_BYTES, Layout, Memory, Placed, Segment, as_signed, make_layout
 from .oracle import Oracle, OracleBudget, OracleUnavailable
@@ -220,7 +220,8 @@ class Checker:
             truth = self._truth(expected) if at_any_cost or self._wants_truth(expected) else None
             if found is not None and truth is None:
                 return found
-            found = compare.Expected(expected.outputs, truth, self._tolerance, self._known(expected))
+            distribution = OWN if self._preparer.current is None else self._preparer.current.distribution
+            found = compare.Expected(expected.outputs, truth, self._tolerance, self._known(expected), slack_of(distribution))
             self._learn(expected, found)
             expected.prepared = found
         return found

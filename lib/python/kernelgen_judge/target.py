@@ -36,6 +36,9 @@ class Tolerance:
     max_rms_error_multiple: float = FLOAT64_MULTIPLE
     standard: bool = True
 
+    def times(self, slack: float) -> "Tolerance":
+        return self if slack == 1.0 else replace(self, rtol=slack * self.rtol, atol=slack * self.atol)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "rtol": self.rtol,
@@ -107,13 +110,21 @@ class Target:
     """One expected output, with everything about it that does not depend on the candidate."""
 
     def __init__(
-        self, name: str, tensor: torch.Tensor, truth: Truth | None, tolerance: Tolerance | None, known: Allowance | None
+        self,
+        name: str,
+        tensor: torch.Tensor,
+        truth: Truth | None,
+        tolerance: Tolerance | None,
+        known: Allowance | None,
+        slack: float = 1.0,
     ):
         self.name = name
         self.shape = tuple(tensor.shape)
         self.dtype = tensor.dtype
         self.exact = not (tensor.is_floating_point() or tensor.is_complex())
-        self.tolerance = tolerance or default_tolerance(tensor.dtype)
+        self.tolerance = (tolerance or default_tolerance(tensor.dtype)).times(slack)
+        #: True if the error of the whole output has a limit.
+        self.limits_error = slack == 1.0
         self.known = known or Allowance()
         flat = real_numbers(tensor.detach()).contiguous()
         self.rows, self.columns = row_shape(flat.shape)
@@ -151,7 +162,7 @@ class Target:
         else:
             raised = self._raised(scale, whole, self._largest_errors(self.values, rows), self._largest_errors(tf32, rows))
         self.scale = float(raised) if row_scale is None else raised
-        if self.own_error is not None:
+        if self.own_error is not None and self.limits_error:
             # What is this close to the reference is close enough to the truth, by the triangle inequality.
             self.learned = replace(self.learned, distance=max(0.0, self.allowed_error()[0] - self.own_error))
 
