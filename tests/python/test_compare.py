@@ -364,6 +364,17 @@ class AnotherAlgorithm(unittest.TestCase):
                 self.assertTrue(comparison.correct, comparison.message)
             self.assertFalse(expected.compare(answer(self.in_bfloat16)).correct)
 
+    def test_many_short_rows(self):
+        """The largest error of all rows is a multiple of what a row of its own has."""
+        torch.manual_seed(11)
+        truth = torch.randn(1 << 15, 64, dtype=torch.float64) * torch.logspace(-2, 2, 1 << 15).view(-1, 1)
+        scale = truth.square().mean(1, keepdim=True).sqrt() * 2.0**-10
+        noise = [scale * torch.randn_like(truth) for _ in range(3)]
+        expected = one((truth + noise[0]).float(), truth, tf32=truth + noise[1])
+        comparison = expected.compare(answer((truth + noise[2]).float()))
+        self.assertTrue(comparison.correct, comparison.message)
+        self.assertFalse(expected.compare(answer((truth + 4 * noise[2]).float())).correct)
+
     def test_neither_in_the_class_strict(self):
         self.assertFalse(one(self.in_float32, self.truth).compare(answer(self.in_tf32)).correct)
 

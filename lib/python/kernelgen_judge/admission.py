@@ -45,6 +45,8 @@ _TRANSFORM_LIMIT = 5.0
 #: The same for extremes, on which algorithms that are equally good differ more; and for the offset that is there to make exp()
 #: overflow, not to take digits from a mean.
 _EXTREME_LIMIT, _FAR_LIMIT = 0.25, 0.05
+#: Distributions on which what sequential sums cost limits the error.
+_NOT_LARGER = frozenset({OWN, "zero_mean", "negate", "scale_down"})
 
 
 @dataclass(frozen=True)
@@ -264,7 +266,7 @@ class _Admitter:
         if distribution == OWN:
             return math.inf
         if family_of(distribution):
-            return _FAR_LIMIT if distribution == "offset_far" else _EXTREME_LIMIT
+            return _FAR_LIMIT if family_of(distribution) == "far" else _EXTREME_LIMIT
         return self.transform_limit
 
     def _note_errors(self, name: str, expected: Expected, truth: Truth, rounding: dict[str, float]) -> None:
@@ -279,8 +281,8 @@ class _Admitter:
 
     def _rounding(self, name: str, inputs: CallInputs, call: CallResult, forward: int, expected: Expected) -> dict[str, float]:
         """The error that plain sequential float32 sums would have, by output; only the class strict asks for it."""
-        # On transformed inputs, algorithms with equally good sums differ more than sums do.
-        if self.task.precision != "strict" or self.oracle is None or name != OWN:
+        # On larger inputs, algorithms with equally good sums differ more than sums do.
+        if self.task.precision != "strict" or self.oracle is None or name not in _NOT_LARGER:
             return {}
         rounded = self.oracle.run_rounded(inputs, forward, call.draws)
         if rounded is None:

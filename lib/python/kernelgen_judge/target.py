@@ -179,7 +179,7 @@ class Target:
         """The scale of each row, raised until its noise is allowed."""
         tf32 = torch.where(tf32 > 0, torch.clamp(tf32, min=self._at_least(0.0, TF32_EPS) * whole), tf32)
         unexplained = torch.where(own > TF32_MULTIPLE * tf32, own, torch.zeros_like(own))
-        noise = torch.maximum(TF32_MULTIPLE * tf32, NOISE_MULTIPLE * unexplained).clamp(max=NOISE_LIMIT * min(whole, self.oracle_rms))
+        noise = torch.maximum(TF32_MULTIPLE * self._spread_of_rows(len(scale)) * tf32, NOISE_MULTIPLE * unexplained).clamp(max=NOISE_LIMIT * min(whole, self.oracle_rms))
         raised = torch.maximum(scale, noise / self._atol)
         beyond = (raised - scale) * self._atol + own
         if whole > 0:
@@ -187,6 +187,13 @@ class Target:
             share = float((beyond / scale.clamp(min=SCALE_FLOOR * whole)).max())
             self.learned = Allowance(share, float(beyond.max()) / whole, self.known.rounding)
         return raised
+
+    def _spread_of_rows(self, rows: int) -> float:
+        """How much larger the largest error of all rows is than that of one row, by chance: the largest of n normal numbers grows like
+        sqrt(log n), and an honest answer has its largest error in another row than the simulation."""
+        if rows < 2:
+            return 1.0
+        return math.sqrt(math.log(self.values.numel()) / math.log(self.columns))
 
     def _at_least(self, error: float, eps: float) -> float:
         """A relative error; no less than what rounding to `eps` costs on average if there are few elements."""
