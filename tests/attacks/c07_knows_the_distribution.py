@@ -1,5 +1,7 @@
 # attack: C07 reads three quarters of the inputs where they look like the task's own
 # task: long_row_max
+# open: inputs of the transforms look unlike the task's own, so that it can be honest on them alone
+# varies: yes
 
 import torch
 import torch.nn as nn
