@@ -45,6 +45,8 @@ enum { k_first_new_call = 424 };
 #define REFUSE(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 #define KILL BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 #define REFUSE_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), REFUSE(EPERM)
+/* It seems to work and does nothing. */
+#define IGNORE_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), REFUSE(0)
 #define ASK BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF)
 #define ASK_ABOUT(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), ASK
 #define KILL_CALL(name) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##name, 0, 1), KILL
@@ -277,8 +279,9 @@ int kgen_sandbox_answer(int listener, int sealed) {
 /* Sockets reach beyond a network namespace (unix paths such as docker.sock, vsock). socketpair stays. */
 int kgen_sandbox_refuse_sockets(void) {
   static const struct sock_filter filter[] = {CHECK_ARCH, CHECK_X32, REFUSE_CALL(socket), REFUSE_CALL(memfd_create),
-                                              /* The worker chooses the processors. */
-                                              REFUSE_CALL(sched_setaffinity), ALLOW};
+                                              /* The worker chooses the processors. An error would end OpenMP's runtime
+                                               * where OMP_PROC_BIND tells it to bind its threads. */
+                                              IGNORE_CALL(sched_setaffinity), ALLOW};
   static const struct sock_filter last[] = {CHECK_ARCH, CHECK_X32, REFUSE_CALL(seccomp), ALLOW};
   const int answer = INSTALL(filter);
   return answer != 0 || !processes_are_watched ? answer : INSTALL(last);

@@ -163,6 +163,7 @@ TEST_CASE("calls that outlast a stop, or give memory a second address, are refus
   }
   CHECK(runner.y()[k_refused] == 0);
   CHECK(runner.y()[k_refused + 1] == 0);
+  CHECK(runner.y()[k_refused + 2] == 0);
 }
 
 TEST_CASE("refused namespaces are reported, and what is left still holds", "[runner][sandbox]") {
