@@ -35,14 +35,15 @@ enum {
   KGEN_OP_CONSTRUCT = 3, /**< Python: arg[0] = set, arg[1] = construction seed, arg[2] = weight transform, arg[3] = 1:
                               constants are weights in all buffers and attributes. reply arg[0] = state bytes */
   KGEN_OP_EXPORT_STATE = 4, /**< Python: fd: memfd; arg[0] = set, arg[1] = capacity in bytes */
-  KGEN_OP_PREPARE = 5, /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
-  KGEN_OP_RUN = 6,     /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags. See below */
-  KGEN_OP_DESTROY = 7, /**< native: arg[0] = set */
-  KGEN_OP_ECHO = 9,    /**< answered at once; tells the worker what an exchange costs before a candidate is loaded.
-                              arg[0] = 1: on a device with everything that stands around a call, but without one */
-  KGEN_OP_BUILD = 10,  /**< a builder: compiles what LOAD, CONSTRUCT and the first RUN would; fds: job, code; arg[0] =
-                              memory limit in bytes, where there is no device */
-  KGEN_OP_CRASH = 8    /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
+  KGEN_OP_PREPARE = 5,  /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
+  KGEN_OP_RUN = 6,      /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags. See below */
+  KGEN_OP_DESTROY = 7,  /**< native: arg[0] = set */
+  KGEN_OP_ECHO = 9,     /**< answered at once; tells the worker what an exchange costs before a candidate is loaded.
+                               arg[0] = 1: on a device with everything that stands around a call, but without one */
+  KGEN_OP_BUILD = 10,   /**< a builder: compiles what LOAD, CONSTRUCT and the first RUN would; fds: job, code; arg[0] =
+                               memory limit in bytes, where there is no device */
+  KGEN_OP_EXAMINE = 11, /**< arg[0] = set, arg[1] = forward seed, arg[2] = nanoseconds. See below */
+  KGEN_OP_CRASH = 8     /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
 };
 
 /** arg[0] of LOAD. */
@@ -75,6 +76,14 @@ enum {
  * done until the whole device was: work outside the events.
  */
 #define KGEN_MAX_OUTPUTS_IN_PLACE (KGEN_REPLY_TEXT_BYTES / 8u)
+
+/**
+ * EXAMINE calls the candidate on the inputs of the last RUN, without a score, to show what runs in a call. On the
+ * processor it repeats the call for arg[2] nanoseconds, at least once, while the worker watches from outside: reply
+ * arg[0] = number of calls, start_ns and end_ns around all of them. On a device it calls once, and `text` has the lines
+ * of kgen_gpu_end_activities(), arg[3] = nanoseconds from the first activity to the last one's end. Status FAILED with
+ * a reason where nothing could be collected.
+ */
 
 /** Status of a reply. */
 enum {

@@ -121,6 +121,20 @@ struct kgen_gpu_clocks {
 /** \return 0, or -1 where there is no such library. */
 int kgen_gpu_read_clocks(struct kgen_gpu* gpu, struct kgen_gpu_clocks* clocks);
 
+/**
+ * Collects the kernels, copies and fills that this process runs on its devices, through CUPTI, from here to
+ * kgen_gpu_end_activities(). It may take tens of milliseconds, and slows launches down: not for calls that are timed.
+ * \return 0, or -1 with a reason in error; nothing is collected then.
+ */
+int kgen_gpu_begin_activities(char* error, size_t capacity);
+/**
+ * Ends that, after the device has done its work. Writes a line for each activity, longest first:
+ * "NANOSECONDS COUNT<tab>NAME<tab>OBJECT". OBJECT is the shared object that launched it, empty where unknown; in
+ * folders of Python's packages it begins with "-packages/". What does not fit is added up by object, as "(others)
+ * NAME". \return nanoseconds from the first start to the last end.
+ */
+uint64_t kgen_gpu_end_activities(char* text, size_t capacity);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

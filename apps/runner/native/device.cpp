@@ -61,6 +61,21 @@ bool Device::finish(kgen_reply& reply) {
 
 bool Device::replay(void* graph, kgen_reply& reply) { return ok(kgen_gpu_replay(gpu_.get(), graph, stream()), reply); }
 
+bool Device::begin_activities(kgen_reply& reply) {
+  std::array<char, 256> reason{};
+  if (kgen_gpu_begin_activities(reason.data(), reason.size()) == 0) return true;
+  reply.status = KGEN_STATUS_FAILED;
+  set_text(reply, reason.data());
+  return false;
+}
+
+void Device::end_activities(kgen_reply& reply) {
+  const bool is_done = finish(reply);
+  std::array<char, KGEN_REPLY_TEXT_BYTES> text{};
+  reply.arg[3] = kgen_gpu_end_activities(text.data(), text.size());
+  if (is_done && reply.status == KGEN_STATUS_OK) set_text(reply, text.data());
+}
+
 /// The driver's fault is more precise than the candidate's message.
 bool Device::ok(int status, kgen_reply& reply) {
   if (status == 0) return true;

@@ -51,6 +51,15 @@ class Device {
   }
   [[nodiscard]] bool replay(void* graph, kgen_reply& reply);
 
+  /// Runs `call` and puts what the device did into the reply; see KGEN_OP_EXAMINE.
+  template <class Call>
+  void examine(kgen_reply& reply, Call&& call) {
+    // The clock is not needed, but the flush that comes with it.
+    if (!begin(reply) || !finish(reply) || !begin_activities(reply)) return;
+    call();
+    end_activities(reply);
+  }
+
  private:
   struct Close {
     void operator()(kgen_gpu* gpu) const { kgen_gpu_close(gpu); }
@@ -58,6 +67,8 @@ class Device {
   explicit Device(kgen_gpu* gpu) : gpu_(gpu) {}
   bool ok(int status, kgen_reply& reply);
   void refuse_capture(kgen_reply& reply) const;
+  [[nodiscard]] bool begin_activities(kgen_reply& reply);
+  void end_activities(kgen_reply& reply);
 
   std::unique_ptr<kgen_gpu, Close> gpu_;
 };

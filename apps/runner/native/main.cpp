@@ -71,6 +71,7 @@ std::vector<std::string> library_folders() {
 std::uint32_t enter_sandbox(const Options& options) {
   const std::vector<const char*> hidden = pointers(options.hidden);
   std::vector<std::string> shown = options.visible;
+  if (options.cupti) shown.push_back(options.cupti->substr(0, options.cupti->rfind('/')));
   for (std::string& folder : library_folders()) shown.push_back(std::move(folder));
   const std::vector<const char*> visible = pointers(shown);
   const std::array<int, 1> kept{options.control};
@@ -101,6 +102,7 @@ int serve(const Options& options, std::uint32_t isolation) {
     std::string error;
     // Restricts the candidate's CUDA runtime to this device.
     setenv("CUDA_VISIBLE_DEVICES", options.gpu->c_str(), 1);
+    if (options.cupti) setenv("KGEN_CUPTI", options.cupti->c_str(), 1);
     device = Device::open(*options.gpu, error);
     kgen_sandbox_refuse_sockets();
     if (!device) {

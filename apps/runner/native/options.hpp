@@ -16,6 +16,7 @@ struct Options {
   std::uint64_t memory_bytes = 0;    ///< --memory-bytes N: address space of the candidate
   std::uint64_t scratch_bytes = 0;   ///< --scratch-bytes N: private /tmp and friends
   std::optional<std::string> gpu;    ///< --gpu UUID: the device that the candidate works on
+  std::optional<std::string> cupti;  ///< --cupti PATH: the library that reports what the device does
   std::vector<std::string> hidden;   ///< --hide PATH, may be repeated
   std::vector<std::string> visible;  ///< --show PATH, may be repeated
 };

@@ -123,6 +123,9 @@ kgen_reply Session::handle(Command& command) {
     case KGEN_OP_RUN:
       run(command, reply);
       break;
+    case KGEN_OP_EXAMINE:
+      examine(command, reply);
+      break;
     case KGEN_OP_DESTROY:
       destroy(command, reply);
       break;
@@ -395,6 +398,31 @@ void Session::replay_on_device(State& state, const kgen_run_args& args, kgen_rep
   if (!options_.device->begin_replay(reply)) return;
   reply.start_ns = kgen_now_ns();
   if (options_.device->replay(state.graph, reply)) options_.device->end(reply);
+}
+
+/// Calls without a score, which show what runs in a call.
+void Session::examine(const Command& command, kgen_reply& reply) {
+  State* state = state_of(command, reply);
+  if (state == nullptr) return;
+  if (!state->prepared) return refuse(reply, KGEN_STATUS_PROTOCOL, "this set is not prepared");
+  kgen_run_args args{};
+  fill(args, lists_);
+  args.workspace = state->workspace;
+  args.workspace_bytes = state->workspace_bytes;
+  const auto call = [&] { return entries_.run(state->state, &args); };
+  if (options_.device != nullptr) {
+    options_.device->examine(reply, [&] { call_candidate(reply, call); });
+    reply.arg[0] = 1;
+    return;
+  }
+  const auto nanoseconds = static_cast<std::int64_t>(command.record.arg[2]);
+  const std::int64_t started = kgen_now_ns();
+  do {
+    call_candidate(reply, call);
+    reply.arg[0] += 1;
+  } while (reply.status == KGEN_STATUS_OK && reply.end_ns - started < nanoseconds);
+  reply.start_ns = started;
+  if (reply.status != KGEN_STATUS_OK) explain(reply);
 }
 
 void Session::destroy(const Command& command, kgen_reply& reply) {

@@ -60,6 +60,7 @@ class Session {
   void load(Command& command, kgen_reply& reply);
   void prepare(const Command& command, kgen_reply& reply);
   void run(const Command& command, kgen_reply& reply);
+  void examine(const Command& command, kgen_reply& reply);
   void destroy(const Command& command, kgen_reply& reply);
   /// Maps the arena and builds the tables for the candidate. Returns an error text.
   [[nodiscard]] std::string map_tensors(const Command& command);

@@ -119,6 +119,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "kgen_gpu_mark_end": (ctypes.c_int, [_POINTER, _POINTER]),
     "kgen_gpu_replay": (ctypes.c_int, [_POINTER, _POINTER, _POINTER]),
     "kgen_gpu_free_graph": (None, [_POINTER, _POINTER]),
+    "kgen_gpu_begin_activities": (ctypes.c_int, [_TEXT, ctypes.c_size_t]),
+    "kgen_gpu_end_activities": (_U64, [_TEXT, ctypes.c_size_t]),
     "kgen_gpu_read_clocks": (ctypes.c_int, [_POINTER, ctypes.POINTER(_Clocks)]),
 }
 
@@ -251,6 +253,19 @@ class Gpu:
         begin = functools.partial(self._begin_call, gpu, on)
         begin_replay = functools.partial(self._library.kgen_gpu_begin_replay, gpu, on)
         return TimedCall(begin, begin_replay, functools.partial(self._end_call, gpu, on, ctypes.byref(call)), call)
+
+    def activities(self, capacity: int) -> tuple[Callable[[], str], Callable[[], tuple[int, bytes]]]:
+        """Functions that begin and end the collection of what runs on the device; see kgen_gpu_begin_activities.
+
+        The first returns "" or the reason why nothing is collected, the second (nanoseconds, lines).
+        """
+        begin, end = self._library.kgen_gpu_begin_activities, self._library.kgen_gpu_end_activities
+        reason, text = ctypes.create_string_buffer(_ERROR_BYTES), ctypes.create_string_buffer(capacity)
+
+        def start() -> str:
+            return reason.value.decode("utf-8", "replace") if begin(reason, _ERROR_BYTES) else ""
+
+        return start, lambda: (int(end(text, capacity)), text.value)
 
     def clocks(self) -> Clocks | None:
         """The current clocks; None if the vendor's management library does not report them."""

@@ -19,6 +19,7 @@ from .builds import Builds
 from .calls import Run, Work, make_device_run, make_host_run
 from .candidate import Candidate, StateExport, failure, prepare_export, read_source, write_export
 from .device import Device
+from .examine import make_device_examine, make_host_examine
 from .outputs import CPU, MappedTensor
 from .protocol import Channel, Command, Failure, Reply
 from .support import Support
@@ -94,6 +95,7 @@ class Runner:
         self._arguments: list[Any] = []
         self._held: list[Any] = []
         self._run: Run | None = None
+        self._examine: Run | None = None
         self._work: Work | None = None
         #: Weight sets that have been called. Candidates may compile in the first call of each, and not later.
         self._called: set[int] = set()
@@ -104,6 +106,7 @@ class Runner:
             protocol.OP_EXPORT_STATE: self._export_state,
             protocol.OP_DESTROY: self._destroy,
             protocol.OP_RUN: self._call,
+            protocol.OP_EXAMINE: self._examine_call,
             protocol.OP_ECHO: self._echo,
         }
 
@@ -208,7 +211,9 @@ class Runner:
             self._mapped, self._arguments, self._models, self._restore_buffers, lambda: self._side_work, held=self._held
         )
         if self._device is None:
+            self._examine = make_host_examine(work)
             return make_host_run(work, self._support)
+        self._examine = make_device_examine(work, self._device)
         return make_device_run(work, self._support, self._device)
 
     # -- the model ------------------------------------------------------------------------------------------------
@@ -270,6 +275,11 @@ class Runner:
         if self._called >= set(self._models):
             self._seal()
         return reply
+
+    def _examine_call(self, command: Command) -> Reply:
+        if self._set_of(command) not in self._called or self._examine is None:
+            raise Failure(protocol.PROTOCOL, "EXAMINE comes after RUN")
+        return self._examine(command)
 
     def _restore_buffers(self, index: int) -> None:
         """Restores state that the reference's forward() changes, too, such as BatchNorm's running statistics."""

@@ -61,6 +61,33 @@ TEST_CASE("an honest candidate is loaded, prepared for two sets, run and destroy
   CHECK(runner.ask(KGEN_OP_RUN, {1})->status == KGEN_STATUS_PROTOCOL);
 }
 
+TEST_CASE("a call is repeated to be examined", "[runner][candidate]") {
+  Runner runner;
+  REQUIRE(runner.load("correct"));
+  REQUIRE(runner.ask(KGEN_OP_PREPARE, {1}));
+  CHECK(runner.ask(KGEN_OP_EXAMINE, {2, 0, 0})->status == KGEN_STATUS_PROTOCOL);
+  const auto once = runner.ask(KGEN_OP_EXAMINE, {1, 0, 0});
+  REQUIRE(once);
+  CHECK(once->status == KGEN_STATUS_OK);
+  CHECK(once->arg[0] == 1);
+  constexpr std::uint64_t k_wanted_ns = 5'000'000;
+  const auto often = runner.ask(KGEN_OP_EXAMINE, {1, 0, k_wanted_ns});
+  REQUIRE(often);
+  CHECK(often->arg[0] > 1);
+  CHECK(often->end_ns - often->start_ns >= static_cast<std::int64_t>(k_wanted_ns));
+  for (std::size_t i = 0; i < k_count; ++i) REQUIRE(runner.y()[i] == 2.0f * static_cast<float>(i));
+}
+
+TEST_CASE("a call that fails is not repeated to be examined", "[runner][candidate]") {
+  Runner runner;
+  REQUIRE(runner.load("fails_with_text"));
+  REQUIRE(runner.ask(KGEN_OP_PREPARE, {1}));
+  const auto failed = runner.ask(KGEN_OP_EXAMINE, {1, 0, 1'000'000'000});
+  REQUIRE(failed);
+  CHECK(failed->status != KGEN_STATUS_OK);
+  CHECK(failed->arg[0] <= 1);
+}
+
 #if defined(KGEN_TEST_HAS_OPENMP)
 TEST_CASE("the job's number of threads reaches OpenMP", "[runner][candidate]") {
   for (int threads : {1, 2}) {

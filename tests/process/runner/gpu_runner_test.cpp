@@ -111,6 +111,18 @@ TEST_CASE("what a candidate queues is replayed as a graph", "[gpu][runner]") {
   }
 }
 
+TEST_CASE("the activities of a call on a device are collected", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "device_queued");
+  const auto examined = runner.ask(KGEN_OP_EXAMINE, {1, 0, 0});
+  REQUIRE(examined);
+  // The fake CUPTI does not start without activities; a verdict sets them: tests/cli/fake_gpu_test.py.
+  CHECK(examined->status == KGEN_STATUS_FAILED);
+  CHECK(text_of(*examined) == "CUPTI does not start (error 15)");
+  CHECK(runner.ask(KGEN_OP_RUN, {1, 0, 0})->status == KGEN_STATUS_OK);
+}
+
 TEST_CASE("a device fault is told in the driver's words", "[gpu][runner]") {
   const DeviceArena arena;
   Runner runner(on_device());
