@@ -210,6 +210,8 @@ Result<std::optional<std::string>> CandidateSession::replay_once() {
   return Refused("its replay gives other outputs than its calls; what it starts on the default stream is not captured");
 }
 
+ExaminedCall CandidateSession::examine() { return runner_->examine(weight_set_, entropy_(), options_.call_timeout); }
+
 ExchangeFacts CandidateSession::end() {
   ExchangeFacts facts{.native = is_native(), .echoes_ns = echoes_ns_};
   // A Python runner may have to copy its outputs itself, after the call; a native candidate wrote them in place.

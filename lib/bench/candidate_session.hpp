@@ -56,6 +56,10 @@ class CandidateSession {
   /// replayed; it is still correct, because its eager calls were.
   Result<std::optional<std::string>> try_replay();
 
+  /// Calls the candidate once more, without a score, to see what runs in a call. Requires: a call under the current
+  /// weights.
+  [[nodiscard]] ExaminedCall examine();
+
   /// True if the runner cannot be used any more for a reason that says nothing about the candidate.
   [[nodiscard]] bool is_lost() const { return lost_; }
   /// Times of the first preparation and of the first call, by the runner's clock; 0 until then.

@@ -10,6 +10,7 @@
 #include "bench/build_ahead.hpp"
 #include "bench/candidate_session.hpp"
 #include "bench/device_sharing.hpp"
+#include "bench/library_use.hpp"
 #include "bench/measurement.hpp"
 #include "bench/statistics.hpp"
 #include "bench/verdict.hpp"
@@ -71,6 +72,10 @@ class Evaluation {
     const auto exchanges = timed("end", [&] { return candidate_->end(); });
     verdict = explain_by_weights(reattribute_to_machine(std::move(verdict)), record_.weights);
     KERNELGEN_TRY(auto checked, check_plausibility(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
+    if (checked.correct()) {
+      const auto work = record_.work ? *record_.work : report_no_work("Triton's interpreter ran it");
+      if (auto refused = check_library_use(work, options_.library_use)) checked = *std::move(refused);
+    }
     KERNELGEN_CHECK(compare_with_baselines(checked));
     return finish(std::move(checked));
   }
@@ -251,6 +256,7 @@ class Evaluation {
         {"second weights", &Evaluation::check_second_weights},
         {"timing", &Evaluation::measure},
         {"device timing", &Evaluation::measure_replays},
+        {"work", &Evaluation::examine_work},
     };
     for (const auto& [name, step] : k_steps) {
       if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
@@ -438,6 +444,28 @@ class Evaluation {
     KERNELGEN_TRY(auto samples, sample(options, CallMode::Graph, mode));
     report_replays(*record_.timing, samples);
     return std::move(samples.ended);
+  }
+
+  /// Looks at what does the work of the calls. This comes after everything that is timed, so it can change no time.
+  Result<EarlyVerdict> examine_work() {
+    if (kind_ == RunnerKind::PythonInterpreter) return EarlyVerdict();
+    record_.work = candidate_->is_lost() ? report_no_work("its device cannot be used after its replay has failed")
+                                         : report_of(candidate_->examine());
+    record_.labels.push_back(label_of_work(*record_.work));
+    return EarlyVerdict();
+  }
+
+  [[nodiscard]] WorkReport report_of(ExaminedCall call) const {
+    if (!call.unavailable.empty()) return report_no_work(std::move(call.unavailable));
+    const bool was_timed = record_.timing && !record_.timing->candidate_ns.empty();
+    WorkTimes times{.examined_ns = call.call_ns, .timed_ns = was_timed ? median(record_.timing->candidate_ns) : 0};
+    if (!on_device()) return report_processor_work(std::move(call.activities), times);
+    // In a replay, the device does not wait for the host between activities.
+    if (was_timed && !record_.timing->candidate_graph_ns.empty() && record_.timing->speedup_device_reason.empty()) {
+      times = {.timed_ns = median(record_.timing->candidate_graph_ns)};
+      for (const auto& one : call.activities) times.examined_ns += 1e3 * one.microseconds;
+    }
+    return report_device_work(std::move(call.activities), times);
   }
 
   Result<PairSamples> sample(const MeasureOptions& options, CallMode reference, CallMode candidate) {

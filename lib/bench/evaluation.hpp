@@ -6,7 +6,7 @@
 ///
 ///     compile ----+
 ///                 +--> build ahead -> a judge -> the device -> reference alone -> load -> weights -> own inputs
-///     admit task -+                               -> transforms -> second weights -> timing -> record
+///     admit task -+                               -> transforms -> second weights -> timing -> work -> record
 ///
 /// With EvaluationMode::CorrectnessOnly nothing is timed, and the device is shared.
 

@@ -8,7 +8,7 @@ inline namespace v0 {
 BOOST_DESCRIBE_STRUCT(BaselineOptions, (), (kinds, timeout))
 BOOST_DESCRIBE_STRUCT(EvaluationOptions, (),
                       (mode, precision, rtol, atol, measure, call_timeout, build_timeout, task_timeout, memory_limit,
-                       threads, device, shrink, allow_weak_isolation, baselines))
+                       threads, device, shrink, allow_weak_isolation, library_use, baselines))
 BOOST_DESCRIBE_STRUCT(EvaluationRequest, (), (task, candidate, options))
 BOOST_DESCRIBE_STRUCT(EvaluationProgress, (), (phase, detail))
 /// The bytes are base64, which the protocol adds.

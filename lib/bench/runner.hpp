@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <kernelgen/core/candidate.hpp>
+#include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
 
 #include "judge/judge.hpp"
@@ -115,6 +116,16 @@ struct StepLimits {
   std::chrono::milliseconds build{0};
 };
 
+/// What was seen of a call without a score.
+struct ExaminedCall {
+  /// Kernels on a device, or samples of the processor, in no order.
+  std::vector<WorkActivity> activities;
+  /// The time of one call; on a device, from the first activity to the last one's end.
+  double call_ns = 0;
+  /// Why nothing was seen.
+  std::string unavailable;
+};
+
 /// A process that runs one candidate. One thread at a time.
 class Runner {
  public:
@@ -132,6 +143,9 @@ class Runner {
   virtual RunnerAnswer prepare(int set, std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations, CallMode mode,
                            const StepLimits& limits) = 0;
+  /// Calls the candidate again on the inputs of the last run, to see what its calls execute. What it answers is no
+  /// failure of the candidate. Requires: a run.
+  virtual ExaminedCall examine(int set, std::uint64_t forward_seed, std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer destroy(int set, std::chrono::milliseconds timeout) = 0;
   /// True if the worker reads a Python candidate's outputs itself, after it has received the reply. If not, the runner
   /// copies them before it replies, and the clock has to allow for that.

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <optional>
 
+#include "bench/cupti.hpp"
 #include "bench/runner_process.hpp"
 #include "device/gpu_json.hpp"
 #include "exec/child.hpp"
@@ -105,6 +106,9 @@ class RunnerPool final : public RunnerSource {
     request.command = {options_.installation.native_runner.string(), "--control", std::to_string(k_control_in_child),
                        "--status", std::to_string(k_status_in_child)};
     if (options_.gpu) request.command.insert(request.command.end(), {"--gpu", options_.gpu->uuid});
+    if (options_.gpu && options_.gpu->vendor == "nvidia")
+      if (const auto cupti = find_cupti(options_.python, options_.environment); !cupti.empty())
+        request.command.insert(request.command.end(), {"--cupti", cupti.string()});
     request.environment = options_.environment;
     request.working_directory = "/";
     request.parent_death = ParentDeath::Ignore;

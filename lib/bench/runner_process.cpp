@@ -19,8 +19,10 @@
 #include <vector>
 
 #include "bench/build_clock.hpp"
+#include "bench/library_use.hpp"
 #include "bench/output_reader.hpp"
 #include "bench/process_tree.hpp"
+#include "bench/processor_sampler.hpp"
 #include "device/processors.hpp"
 #include "exec/sandbox.hpp"
 #include "runner/runner_protocol.h"
@@ -43,6 +45,11 @@ constexpr milliseconds k_destroy_patience{5000};
 constexpr std::uint64_t k_min_freed_bytes = 16u << 20;
 /// Interval for polling the processes of a candidate that may be building.
 constexpr milliseconds k_helper_interval{200};
+/// The time in which calls are repeated while the worker samples the processor: some 200 samples. On a busy machine it
+/// is repeated, for longer.
+constexpr std::chrono::nanoseconds k_first_examined_time = milliseconds(50);
+constexpr std::chrono::nanoseconds k_last_examined_time = milliseconds(800);
+constexpr std::size_t k_enough_activities = 20;
 
 std::int64_t nanoseconds_since(Clock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
@@ -55,6 +62,12 @@ std::vector<std::uint64_t> addresses_in(const kgen_reply& reply) {
   std::vector<std::uint64_t> addresses(count);
   if (count > 0) std::memcpy(addresses.data(), reply.text, count * sizeof(std::uint64_t));
   return addresses;
+}
+
+ExaminedCall unseen(std::string reason) {
+  ExaminedCall call;
+  call.unavailable = std::move(reason);
+  return call;
 }
 
 class SandboxedRunner final : public RunnerProcess {
@@ -110,6 +123,7 @@ class SandboxedRunner final : public RunnerProcess {
         reader_ = *std::move(reader);
     // Compilers of a Python candidate use all processors; see seal_after_call_of().
     processors_ = job.processors;
+    on_device_ = job.device_fd.has_value();
     if (job.code == CodeKind::SharedObject) bind();
     return ask(KGEN_OP_LOAD, {code, job.memory_limit}, limits, fds);
   }
@@ -147,6 +161,17 @@ class SandboxedRunner final : public RunnerProcess {
     if (!reader_ || reply->status != RunnerStatus::Ok || reply->arg[2] == 0) return answer;
     return fetch(std::move(answer), limits.call);
   }
+  ExaminedCall examine(int set, std::uint64_t forward_seed, milliseconds timeout) override {
+    ExaminedCall seen;
+    for (auto time = k_first_examined_time; time <= k_last_examined_time; time *= 4) {
+      auto now = examine_for(time, set, forward_seed, timeout);
+      // Samples are few on a busy machine; all of them count.
+      std::move(seen.activities.begin(), seen.activities.end(), std::back_inserter(now.activities));
+      seen = std::move(now);
+      if (on_device_ || !seen.unavailable.empty() || seen.activities.size() >= k_enough_activities) break;
+    }
+    return seen;
+  }
   RunnerAnswer destroy(int set, milliseconds timeout) override {
     return ask(KGEN_OP_DESTROY, {static_cast<std::uint64_t>(set)}, {std::min(timeout, k_destroy_patience)});
   }
@@ -176,6 +201,32 @@ class SandboxedRunner final : public RunnerProcess {
       freeze();
     }
     return answer;
+  }
+
+  ExaminedCall examine_for(std::chrono::nanoseconds time, int set, std::uint64_t forward_seed, milliseconds timeout) {
+    if (!on_device_ && runner_pid_ > 0) {
+      thaw();
+      sampler_ = std::make_unique<ProcessorSampler>(runner_pid_);
+    }
+    const auto answer =
+        ask(KGEN_OP_EXAMINE, {static_cast<std::uint64_t>(set), forward_seed, static_cast<std::uint64_t>(time.count())},
+            {timeout});
+    const auto sampler = std::move(sampler_);
+    if (sampler) sampler->stop();
+    const auto* reply = std::get_if<RunnerReply>(&answer);
+    if (reply == nullptr) return unseen("its process ended, or did not answer in time");
+    if (reply->status != RunnerStatus::Ok)
+      return unseen(reply->text.empty() ? "the call failed" : sanitize_line(reply->text, 200));
+    if (on_device_)
+      return {.activities = parse_activities(reply->text),
+              .call_ns = static_cast<double>(reply->arg[3]),
+              .unavailable = ""};
+    if (!sampler || !sampler->could_trace()) return unseen("the system does not let the worker trace");
+    const auto calls = static_cast<double>(std::max<std::uint64_t>(reply->arg[0], 1));
+    return {.activities =
+                activities_of(sampler->samples(), read_code_mappings(runner_pid_), reply->start_ns, reply->end_ns),
+            .call_ns = static_cast<double>(reply->end_ns - reply->start_ns) / calls,
+            .unavailable = ""};
   }
 
   /// A Python candidate may start processes until each weight set has been called once, because compilers run there.
@@ -354,7 +405,11 @@ class SandboxedRunner final : public RunnerProcess {
   }
 
   /// Stops the candidate while the judge looks at its answer or times the reference.
-  void freeze() { frozen_ = runner_.valid() && signal_runner(SIGSTOP); }
+  void freeze() {
+    // A traced process would not stay stopped.
+    if (sampler_) sampler_->stop();
+    frozen_ = runner_.valid() && signal_runner(SIGSTOP);
+  }
 
   void thaw() {
     if (std::exchange(frozen_, false)) signal_runner(SIGCONT);
@@ -390,6 +445,9 @@ class SandboxedRunner final : public RunnerProcess {
   bool readable_ = false;
   bool frozen_ = false;
   int processors_ = 0;
+  bool on_device_ = false;
+  /// Samples the calls of examine(); null otherwise.
+  std::unique_ptr<ProcessorSampler> sampler_;
   /// Weight sets of a Python candidate that were constructed and not called yet.
   std::set<int> uncalled_sets_;
   /// True if the supervisor decides about the processes that it starts.

@@ -126,6 +126,13 @@ inline constexpr auto names_of<EvaluationMode> = make_names<EvaluationMode>({
 });
 
 template <>
+inline constexpr auto names_of<LibraryUse> = make_names<LibraryUse>({
+    {LibraryUse::OwnKernels, "own-kernels"},
+    {LibraryUse::Assisted, "assisted"},
+    {LibraryUse::Anything, "anything"},
+});
+
+template <>
 inline constexpr auto names_of<OutcomeKind> = make_names<OutcomeKind>({
     {OutcomeKind::Correct, "correct"},
     {OutcomeKind::Syntax, "syntax"},
@@ -145,6 +152,7 @@ inline constexpr auto names_of<OutcomeKind> = make_names<OutcomeKind>({
     {OutcomeKind::Crash, "crash"},
     {OutcomeKind::Cheat, "cheat"},
     {OutcomeKind::Suspect, "suspect"},
+    {OutcomeKind::LibraryUse, "library_use"},
     {OutcomeKind::NotScored, "not_scored"},
 });
 

@@ -56,13 +56,16 @@ BOOST_DESCRIBE_STRUCT(TimingReport, (),
                        candidate_graph_ns, graph_host_ns, reference_median_ns, candidate_median_ns, speedup_call,
                        speedup_device, speedup_device_reason, stop_reason, full_comparisons, sampled_comparisons,
                        discarded, contention, device_contention, memory_floor, prepare_ns, first_call_ns, baselines))
+BOOST_DESCRIBE_STRUCT(WorkActivity, (), (name, origin, microseconds))
+BOOST_DESCRIBE_STRUCT(WorkReport, (),
+                      (source, own, library, framework, copies, examined_ns, timed_ns, activities, unavailable))
 BOOST_DESCRIBE_STRUCT(EnvironmentReport, (),
                       (kernelgen_version, device, device_uuid, system, compiler, python, torch, triton, threads,
                        isolation))
 BOOST_DESCRIBE_STRUCT(Phase, (), (name, milliseconds))
 BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
                       (schema, id, started, task_name, task_content_id, candidate_id, target, language, precision, mode,
-                       outcome, labels, task, compile, tolerance, cases, weights, timing, environment, phases))
+                       outcome, labels, task, compile, tolerance, cases, weights, timing, work, environment, phases))
 BOOST_DESCRIBE_STRUCT(Prompt, (), (kind, text, estimated_tokens, dropped, fingerprint))
 BOOST_DESCRIBE_STRUCT(TokenUsage, (), (input_tokens, output_tokens, cached_tokens, reasoning_tokens))
 BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency))

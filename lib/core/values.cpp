@@ -119,6 +119,9 @@ std::string Outcome::to_class() const {
 std::string_view to_string(StopReason reason) { return names_of<StopReason>.name(reason); }
 std::optional<StopReason> parse_stop_reason(std::string_view name) { return names_of<StopReason>.find(name); }
 
+std::string_view to_string(LibraryUse use) { return names_of<LibraryUse>.name(use); }
+std::optional<LibraryUse> parse_library_use(std::string_view name) { return names_of<LibraryUse>.find(name); }
+
 std::string_view to_string(EvaluationMode mode) { return names_of<EvaluationMode>.name(mode); }
 std::optional<EvaluationMode> parse_evaluation_mode(std::string_view name) {
   return names_of<EvaluationMode>.find(name);

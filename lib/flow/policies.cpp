@@ -56,6 +56,7 @@ int progress_of(const ActionResult& result) {
       return 6;
     case OutcomeKind::Suspect:
     case OutcomeKind::OffDistribution:
+    case OutcomeKind::LibraryUse:
       return 5;
     case OutcomeKind::Accuracy:
     case OutcomeKind::Race:

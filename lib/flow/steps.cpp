@@ -108,6 +108,7 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
       {"evaluation_mode", std::string(to_string(evaluation.mode))},
       {"full_comparisons", std::to_string(evaluation.measure.full_comparisons)},
       {"goal", to_text(request.goal)},
+      {"library_use", std::string(to_string(evaluation.library_use))},
       {"max_output_tokens", optional_text(request.max_output_tokens)},
       {"max_prompt_tokens", optional_text(request.max_prompt_tokens)},
       {"max_relative_interval", to_text(evaluation.measure.max_relative_interval)},

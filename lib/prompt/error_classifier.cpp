@@ -39,6 +39,7 @@ constexpr auto k_own_classes = std::to_array<std::string_view>({
     "device.other",
     "interface",
     "launch.not_capturable",
+    "library_use",
     "mutated_input",
     "native.error",
     "native.exception",

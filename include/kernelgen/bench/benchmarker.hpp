@@ -64,6 +64,8 @@ struct EvaluationOptions {
   /// Judges even where a candidate could reach other processes, because the machine has neither pid namespaces nor
   /// Landlock. The record is labelled.
   bool allow_weak_isolation = false;
+  /// What may do the work of a right candidate. One that is right and breaks this has OutcomeKind::LibraryUse.
+  LibraryUse library_use = LibraryUse::Anything;
   /// Further baselines; none by default. EvaluationMode::CorrectnessOnly ignores them.
   BaselineOptions baselines;
 };

@@ -29,11 +29,13 @@ enum class OutcomeKind {
   Race,             ///< repeated calls with equal inputs disagree
   Timeout,
   OutOfMemory,
-  Crash,      ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
-  Cheat,      ///< detail names what was caught
-  Suspect,    ///< not wrong, but the clocks or the times of the reference contradict each other, or the machine was
-              ///< disturbed; no score
-  NotScored,  ///< the task cannot tell right from wrong; detail is the task's label
+  Crash,       ///< detail: "signal 11 (SIGSEGV)", "exit 0", ...
+  Cheat,       ///< detail names what was caught
+  Suspect,     ///< not wrong, but the clocks or the times of the reference contradict each other, or the machine was
+               ///< disturbed; no score
+  LibraryUse,  ///< right, but not its own work, which LibraryUse asked for; detail: "library", "framework",
+               ///< "unknown"
+  NotScored,   ///< the task cannot tell right from wrong; detail is the task's label
 };
 
 /// The name in records: "weight_sync", "off_distribution", ...

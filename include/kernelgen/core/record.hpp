@@ -13,6 +13,7 @@
 #include <kernelgen/core/api.hpp>
 #include <kernelgen/core/candidate.hpp>
 #include <kernelgen/core/outcome.hpp>
+#include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
 
@@ -195,6 +196,44 @@ struct TimingReport {
   std::vector<BaselineReport> baselines;
 };
 
+/// The kernels and libraries that may do the work of a candidate's calls.
+enum class LibraryUse {
+  OwnKernels,  ///< its own kernels, beside copies, fills and a twentieth of the time
+  Assisted,    ///< libraries may help, but its own kernels take half of the time or more
+  Anything,    ///< every right kernel; the record says what does its work
+};
+/// "own-kernels", "assisted", "anything".
+[[nodiscard]] std::string_view to_string(LibraryUse use);
+[[nodiscard]] std::optional<LibraryUse> parse_library_use(std::string_view name);
+
+/// What ran in a call: a kernel on a device, or a shared object on the processor.
+struct WorkActivity {
+  std::string name;
+  KernelOrigin origin = KernelOrigin::Own;
+  double microseconds = 0;
+};
+
+/// What does the work of a candidate's calls, seen in one that was not timed, after all that were.
+struct WorkReport {
+  /// "device activities", or "processor samples".
+  std::string source;
+  /// Shares of the time of all activities, 0 to 1: the candidate's own kernels, vendors' libraries, the framework, and
+  /// copies and fills.
+  double own = 0;
+  double library = 0;
+  double framework = 0;
+  double copies = 0;
+  /// The time of the examined call: of all activities of a device, or by the runner's clock. Far from timed_ns, it
+  /// explains little of what was timed.
+  double examined_ns = 0;
+  /// The median time of the calls that were timed, as replays where there are any; 0 where nothing was timed.
+  double timed_ns = 0;
+  /// Longest first, at most eight.
+  std::vector<WorkActivity> activities;
+  /// Why nothing is known; the shares are 0 then.
+  std::string unavailable;
+};
+
 /// Versions, device and isolation of an evaluation.
 struct EnvironmentReport {
   std::string kernelgen_version;
@@ -240,6 +279,8 @@ struct EvaluationRecord {
   std::vector<CaseResult> cases;
   std::optional<WeightReport> weights;
   std::optional<TimingReport> timing;
+  /// Absent where no call was examined.
+  std::optional<WorkReport> work;
   EnvironmentReport environment;
   std::vector<Phase> phases;
 };

@@ -157,6 +157,9 @@ struct Scene {
   int runners_alive = 0;
   std::string isolation = "full";
   bool allow_weak_isolation = false;
+  LibraryUse library_use = LibraryUse::Anything;
+  /// What is seen when a call is examined; samples of the processor by default.
+  ExaminedCall examined{std::vector<WorkActivity>(100, {"own code", KernelOrigin::Own, 1}), 1'000'000, ""};
 };
 
 class FakeSession final : public JudgeSession {
@@ -189,6 +192,11 @@ class FakeRunner final : public Runner {
   RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
   RunnerAnswer run(int, std::uint64_t, Allocations, CallMode mode, const StepLimits& limits) override {
     return answer(mode == CallMode::Graph ? "replay" : "run", limits);
+  }
+  ExaminedCall examine(int, std::uint64_t, std::chrono::milliseconds) override {
+    scene_.runner_calls.emplace_back("examine");
+    scene_.build_limits.emplace_back();
+    return scene_.examined;
   }
   RunnerAnswer destroy(int set, std::chrono::milliseconds) override { return answer("destroy " + std::to_string(set)); }
   bool fetches_outputs() const override { return scene_.fetches_outputs; }
@@ -275,6 +283,7 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
   request.options.measure = scene.measure;
   request.options.mode = scene.mode;
   request.options.allow_weak_isolation = scene.allow_weak_isolation;
+  request.options.library_use = scene.library_use;
   return evaluate_candidate(request, {},
                             {.gpu = scene.gpu,
                              .judges = world,
