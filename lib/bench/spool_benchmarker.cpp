@@ -2,6 +2,7 @@
 
 #include <kernelgen/bench/spool.hpp>
 
+#include "bench/library_use.hpp"
 #include "bench/protocol.hpp"
 #include "bench/spool.hpp"
 #include "support/sha256.hpp"
@@ -20,32 +21,42 @@ class SpoolBenchmarker final : public Benchmarker {
 
   Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                     std::stop_token stop) override {
-    const auto is_ours = [&](const RecordMessage& answer) {
-      return answer.record.candidate_id == request.candidate.id && answer.record.task_name == request.task.name;
+    const auto check = [&](const RecordMessage& answer) -> Result<void> {
+      if (answer.record.candidate_id != request.candidate.id || answer.record.task_name != request.task.name)
+        return Error{ErrorCode::Protocol, "a \"record\" of something else"};
+      return require_work(answer.record, request.options.library_use);
     };
-    KERNELGEN_TRY(auto answer, ask<RecordMessage>(EvaluateMessage{.request = request}, is_ours, progress, stop));
+    KERNELGEN_TRY(auto answer, ask<RecordMessage>(EvaluateMessage{.request = request}, check, progress, stop));
     return std::move(answer.record);
   }
 
   Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
                                    std::stop_token stop) override {
-    const auto is_ours = [&](const DescriptionMessage& answer) { return answer.description.name == task.name; };
+    const auto check = [&](const DescriptionMessage& answer) -> Result<void> {
+      if (answer.description.name != task.name)
+        return Error{ErrorCode::Protocol, "a \"description\" of something else"};
+      return {};
+    };
     KERNELGEN_TRY(auto answer,
-                  ask<DescriptionMessage>(DescribeMessage{.task = task, .options = options}, is_ours, {}, stop));
+                  ask<DescriptionMessage>(DescribeMessage{.task = task, .options = options}, check, {}, stop));
     return std::move(answer.description);
   }
 
  private:
-  template <class Answer, class IsOurs>
-  Result<Answer> ask(const Message& question, IsOurs is_ours, const ProgressCallback& progress,
+  template <class Answer, class Check>
+  Result<Answer> ask(const Message& question, Check check, const ProgressCallback& progress,
                      const std::stop_token& stop) {
     const auto request = to_json(question);
     const auto id = fmt::format("{}-{}", type_of(question), sha256_hex(request).substr(0, 32));
     KERNELGEN_TRY(const auto reply, await(id, request, progress, stop));
     auto message = parse_message(reply);
+    auto mistake = message ? Error{ErrorCode::Protocol, fmt::format("a \"{}\"", type_of(*message))} : message.error();
     if (message) {
-      if (auto* answer = std::get_if<Answer>(&*message); answer != nullptr && is_ours(*answer))
-        return std::move(*answer);
+      if (auto* answer = std::get_if<Answer>(&*message)) {
+        auto checked = check(*answer);
+        if (checked) return std::move(*answer);
+        mistake = std::move(checked).error();
+      }
       if (auto* error = std::get_if<ErrorMessage>(&*message)) {
         // An error is not kept, so asking again is another attempt. The request goes first, or a worker would take it
         // again.
@@ -55,9 +66,8 @@ class SpoolBenchmarker final : public Benchmarker {
       }
     }
     KERNELGEN_CHECK(exchange_.set_reply_aside(id));
-    return Error{ErrorCode::Protocol,
-                 fmt::format("{} is no answer to its request ({}); it was set aside", exchange_.reply_path(id).string(),
-                             message ? fmt::format("a \"{}\"", type_of(*message)) : message.error().message)};
+    return Error{ErrorCode::Protocol, fmt::format("{} is no answer to its request ({}); it was set aside",
+                                                  exchange_.reply_path(id).string(), mistake.message)};
   }
 
   Result<std::string> await(const std::string& id, const std::string& request, const ProgressCallback& progress,

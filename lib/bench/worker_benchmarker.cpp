@@ -12,6 +12,7 @@
 
 #include <kernelgen/bench/benchmarker.hpp>
 
+#include "bench/library_use.hpp"
 #include "bench/protocol.hpp"
 #include "exec/child.hpp"
 #include "support/memory_log.hpp"
@@ -181,7 +182,10 @@ class WorkerBenchmarker final : public Benchmarker {
                                      return Message(EvaluateMessage{id, request, prebuilt});
                                    },
                                    progress, stop));
-    if (auto* record = std::get_if<RecordMessage>(&answer)) return std::move(record->record);
+    if (auto* record = std::get_if<RecordMessage>(&answer)) {
+      KERNELGEN_CHECK(require_work(record->record, request.options.library_use));
+      return std::move(record->record);
+    }
     return unexpected(std::move(answer));
   }
 

@@ -376,6 +376,28 @@ TEST_CASE("a result that answers something else is set aside and asked for again
   }
 }
 
+TEST_CASE("a record of a worker that does not know the policy for libraries is asked for again",
+          "[bench][spool][library_use]") {
+  Spool spool;
+  auto request = spool_request();
+  request.options.library_use = LibraryUse::OwnKernels;
+  const auto evaluate = [&] { return spool.client(Waiting::Return)->evaluate(request, {}, {}); };
+  CHECK(evaluate().error().code == ErrorCode::Pending);
+  FakeBenchmarker old(correct);
+  CHECK(spool.serve(old));
+  const auto silent = evaluate();
+  REQUIRE_FALSE(silent);
+  CHECK_THAT(silent.error().message, Catch::Contains("own-kernels") && Catch::Contains("set aside"));
+  CHECK(evaluate().error().code == ErrorCode::Pending);
+  FakeBenchmarker knowing([](const EvaluationRequest&) {
+    EvaluationRecord record;
+    record.work.emplace();
+    return Result<EvaluationRecord>(record);
+  });
+  CHECK(spool.serve(knowing));
+  CHECK(evaluate());
+}
+
 TEST_CASE("an evaluation that takes too long is a timeout, and its request stays", "[bench][spool]") {
   Spool spool;
   const auto record = spool.client(Waiting::Wait, 10ms)->evaluate(spool_request(), {}, {});
