@@ -263,7 +263,7 @@ std::vector<Option> evaluation_options_of(EvaluationFlags& flags, const Environm
   std::vector<Option> options;
   add_evaluation_options(options, flags, environment);
   std::erase_if(options, [](const auto& option) {
-    static const std::vector<std::string> meaningless{"--precision", "--rtol", "--atol", "--shrink"};
+    static const std::vector<std::string> meaningless{"--precision", "--rtol", "--atol", "--shrink", "--library-use"};
     return std::find(meaningless.begin(), meaningless.end(), option.name) != meaningless.end();
   });
   for (auto& option : options) {

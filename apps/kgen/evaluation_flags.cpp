@@ -60,6 +60,13 @@ void add_limits(std::vector<Option>& options, EvaluationFlags& flags) {
                                .help = "Limit of importing and admitting the task",
                                .value = values::seconds(flags.task_timeout_seconds)},
                               TaskFileRule::Allowed));
+  options.push_back(with_rule(
+      {.name = "--library-use",
+       .value_name = "POLICY",
+       .help = "What may do its work: own-kernels, assisted, anything",
+       .value =
+           values::enumeration(flags.options.library_use, {"own-kernels", "assisted", "anything"}, parse_library_use)},
+      TaskFileRule::WeakensVerdict));
   options.push_back(with_rule({.name = "--allow-weak-isolation",
                                .help = "Judge where candidates can reach other processes; labelled",
                                .value = values::flag(flags.options.allow_weak_isolation)},

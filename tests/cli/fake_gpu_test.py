@@ -113,6 +113,20 @@ class Checked(FakeGpu):
         record = self.evaluate(NATIVE.replace("x[i] > 0 ? x[i] : 0", "x[i]"), "echo.cu", "cuda")
         self.assertEqual((record["outcome"]["kind"], record["outcome"]["detail"]), ("accuracy", "mismatch"))
 
+    def test_whose_work_a_call_is(self):
+        # The names are mangled, as CUPTI has them.
+        ran = {"KGEN_FAKE_CUPTI": "9000 _ZN2at6native21some_reduction_kernelEPf;1000 _Z4minePf"}
+        torch = BUILT_AHEAD.replace("assert BUILT", "BUILT")
+        for code, name, target in ((NATIVE, "relu.cu", "cuda"), (torch, "relu_torch.py", "torch")):
+            record = self.evaluate(code, name, target, **ran)
+            self.assertEqual(record["outcome"]["kind"], "correct", record["outcome"])
+            self.assertIn("library work: own 10 %, vendor 0 %, torch 90 %", record["labels"])
+            names = [(one["name"], one["origin"], one["microseconds"]) for one in record["work"]["activities"]]
+            self.assertEqual(names, [("at::native::some_reduction_kernel(float*)", "framework", 9), ("mine(float*)", "own", 1)])
+        unseen = self.evaluate(NATIVE, "relu.cu", "cuda")
+        self.assertEqual(unseen["outcome"]["kind"], "correct", unseen["outcome"])
+        self.assertIn("work unknown: CUPTI does not start (error 15)", unseen["labels"])
+
     def test_a_task_that_does_not_fit_beside_others(self):
         (self.root / "large.py").write_text(TASK.replace("64, 256", "4096, 4096"))
         held = {"KGEN_FAKE_CUDA_HELD": str((4 << 30) - (100 << 20))}
