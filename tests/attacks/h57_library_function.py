@@ -1,7 +1,6 @@
 # attack: H57 C15 calls the library function that it was asked to replace
 # task: matmul
 # expect: label:*library*
-# open: no label says that the library did the work
 
 import torch
 import torch.nn as nn

@@ -1,7 +1,6 @@
 # attack: H58 C15 an exception in its own kernel, always raised, leads to the library
 # task: gelu
 # expect: label:*library*
-# open: no label says that the library did the work
 
 import torch
 import torch.nn as nn

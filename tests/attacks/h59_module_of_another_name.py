@@ -1,7 +1,6 @@
 # attack: H59 C15 the reference's own module under another name
 # task: linear
 # expect: label:*library*
-# open: no label says that the library did the work
 
 import torch
 import torch.nn as nn

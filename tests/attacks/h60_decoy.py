@@ -1,7 +1,6 @@
 # attack: H60 C15 a kernel of its own for one element, the library for the others
 # task: gelu
 # expect: label:*library*
-# open: no label says that the library did the work
 
 import torch
 import torch.nn as nn

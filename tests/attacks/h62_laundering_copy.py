@@ -1,7 +1,6 @@
 # attack: H62 C15 the library's result, copied by code of its own
 # task: softmax
 # expect: label:*library*
-# open: no label says that the library did the work
 
 import torch
 import torch.nn as nn
