@@ -39,4 +39,4 @@ add_custom_target(bundle
     --output ${PROJECT_BINARY_DIR}/${bundle_name}.tar.gz
   DEPENDS ${PROJECT_SOURCE_DIR}/tools/make_bundle.py
   USES_TERMINAL VERBATIM)
-add_dependencies(bundle kgen_portable kgen_manual kgen-runner kgen_runner_support kgen-sandbox kgen-gpu)
+add_dependencies(bundle kgen_portable kgen_manual kgen-runner kgen_runner_support kgen_openmp_order kgen-sandbox kgen-gpu)

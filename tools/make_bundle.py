@@ -27,7 +27,7 @@ OF_THE_MACHINE = re.compile(r"^(linux-vdso|ld-linux[\w-]*|lib(c|m|dl|rt|pthread|
 # Versions of symbols that the oldest machines have: glibc 2.34 and the libstdc++ of GCC 11 came out together.
 NEWEST = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13), "GCC": (11, 0, 0)}
 VERSION = re.compile(r"\b(GLIBC|GLIBCXX|CXXABI|GCC)_(\d+(?:\.\d+)+)\b")
-LIBEXEC = ["kgen-runner", "kgen-sandbox", "kgen-gpu", "libkgen_runner_support.so"]
+LIBEXEC = ["kgen-runner", "kgen-sandbox", "kgen-gpu", "libkgen_runner_support.so", "libkgen_openmp_order.so"]
 
 
 def output_of(*command):

@@ -29,6 +29,7 @@ struct EvalOptions {
   bool correctness_only = false;
   bool quick = false;
   double measure_seconds = 20;
+  double sanitize_timeout_seconds = 180;
   EvaluationFlags evaluation;
 };
 
@@ -70,6 +71,7 @@ Result<EvaluationRequest> make_request(const EvalOptions& options, const Environ
   if (options.quick) request.options.mode = EvaluationMode::Quick;
   request.options.measure.deadline = to_milliseconds(options.measure_seconds);
   request.options.baselines = {options.baselines, to_milliseconds(options.baseline_timeout_seconds)};
+  request.options.sanitizers.timeout = to_milliseconds(options.sanitize_timeout_seconds);
   KERNELGEN_TRY(request.task, read_problem(options.problem, environment));
   request.candidate = make_candidate(target, guess_language(options.code, target), std::move(source));
   return request;
@@ -163,6 +165,15 @@ std::vector<Option> describe_options(EvalOptions& options, const Environment& en
        .value_name = "S",
        .help = "Limit of compiling and checking a baseline",
        .value = values::seconds(options.baseline_timeout_seconds),
+       .task_file = TaskFileRule::Allowed},
+      {.name = "--sanitize",
+       .help = "Watch further calls of a correct kernel for races and wrong accesses",
+       .value = values::flag(options.evaluation.options.sanitizers.enabled),
+       .task_file = TaskFileRule::Allowed},
+      {.name = "--sanitize-timeout",
+       .value_name = "S",
+       .help = "Limit of each tool that watches it",
+       .value = values::seconds(options.sanitize_timeout_seconds, 1),
        .task_file = TaskFileRule::Allowed},
       no_wait_option(options.evaluation, "Leave the request there; ask again later for the record")};
   described[0].is_required = true;

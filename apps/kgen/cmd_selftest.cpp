@@ -113,6 +113,7 @@ class Evaluations {
     if (which.threads != 0) request.options.threads = which.threads;
     if (which.timeout_seconds != 0) request.options.call_timeout = to_milliseconds(which.timeout_seconds);
     if (!which.is_timed && !options_.full) request.options.mode = EvaluationMode::CorrectnessOnly;
+    request.options.sanitizers.enabled = which.is_sanitized;
     KERNELGEN_TRY(request.task, load_task_source((corpus_ / "tasks" / (which.task + ".py")).string()));
     KERNELGEN_TRY(const auto target, choose_built_target("", which.name, which.source));
     request.candidate = make_candidate(target, guess_language(which.name, target), which.source);

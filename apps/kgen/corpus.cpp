@@ -18,9 +18,9 @@ constexpr double k_noise = 1.25;
 
 /// Refusals that name what an attack does. Others, such as a failed import, could be a mistake in the attack itself,
 /// and count only where the case names them.
-constexpr std::array k_refusals{OutcomeKind::Accuracy,  OutcomeKind::OffDistribution, OutcomeKind::Race,
-                                OutcomeKind::Suspect,   OutcomeKind::Cheat,           OutcomeKind::MutatedInput,
-                                OutcomeKind::WeightSync};
+constexpr std::array k_refusals{OutcomeKind::Accuracy,   OutcomeKind::OffDistribution, OutcomeKind::Race,
+                                OutcomeKind::Suspect,    OutcomeKind::Cheat,           OutcomeKind::MutatedInput,
+                                OutcomeKind::WeightSync, OutcomeKind::Sanitizer};
 
 /// The text of a comment line; nothing for a line of code.
 std::optional<std::string_view> comment_of(std::string_view line) {
@@ -64,10 +64,11 @@ Result<void> set(CorpusCase& which, std::string_view key, std::string_view value
     which.is_timed = true;
   } else if (key == "open") {
     which.open = text;
-  } else if (key == "varies" || key == "timed" || key == "installed") {
+  } else if (key == "varies" || key == "timed" || key == "installed" || key == "sanitize") {
     if (value != "yes") return wrong_value(key, value);
     if (key == "varies") which.varies = true;
     if (key == "timed") which.is_timed = true;
+    if (key == "sanitize") which.is_sanitized = true;
   } else if (key == "threads") {
     KERNELGEN_TRY(const auto number, parse_whole_number(text, {1, 4096}));
     which.threads = static_cast<int>(number);

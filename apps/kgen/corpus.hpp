@@ -36,6 +36,8 @@ struct CorpusCase {
   /// True if one evaluation, or one machine, can tell otherwise than another.
   bool varies = false;
   bool is_timed = false;
+  /// True if sanitizers watch it once its outputs were right.
+  bool is_sanitized = false;
   /// Threads that it may use; 0: as many as others.
   int threads = 0;
   /// The limit of a call; 0: that of others.

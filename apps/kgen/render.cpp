@@ -200,6 +200,18 @@ std::string_view status_color(DoctorStatus status) {
   return status == DoctorStatus::Limited ? k_yellow : k_red;
 }
 
+/// "thread clean, address not finished: it was not done within 180 s".
+std::string sanitizers_line(const EvaluationRecord& record) {
+  std::vector<std::string> parts;
+  for (const auto& report : record.sanitizers) {
+    std::string status(to_string(report.status));
+    std::replace(status.begin(), status.end(), '_', ' ');
+    parts.push_back(fmt::format("{}{}{}{}", report.tool, report.tool == "none" ? ": " : " " + status,
+                                report.reason.empty() || report.tool == "none" ? "" : ": ", report.reason));
+  }
+  return join(parts, "; ");
+}
+
 }  // namespace
 
 std::string format_nanoseconds(double nanoseconds) {
@@ -222,6 +234,7 @@ std::string render_record(const EvaluationRecord& record, const RenderOptions& o
   add_baselines(record, block);
   block.fact("compared", compared_line(record));
   block.fact("worst error", error_line(record));
+  block.fact("sanitizers", sanitizers_line(record));
   block.fact("labels", add_option_hints(join(record.labels, "; ")));
   if (record.environment.isolation != "full") block.fact("isolation", record.environment.isolation);
   block.fact("record", options.record_path);

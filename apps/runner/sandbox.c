@@ -7,12 +7,14 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
+#include <net/if.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -73,6 +75,18 @@ static uint32_t enter_namespaces(void) {
     if (unshare(others[i].flag) == 0) isolation |= others[i].bit;
   }
   return isolation;
+}
+
+/* A new network namespace has a loopback device that is switched off. Without it, programs in the sandbox cannot talk
+ * to each other by address. */
+static void start_loopback(void) {
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return;
+  struct ifreq device = {.ifr_name = "lo"};
+  device.ifr_flags = IFF_UP | IFF_RUNNING;
+  const int refused = ioctl(fd, SIOCSIFFLAGS, &device);
+  (void)refused; /* the program says then what it misses */
+  close(fd);
 }
 
 static void drop_capabilities(void) {
@@ -296,6 +310,7 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   /* Set before /proc becomes read-only. When memory runs out, the kernel kills the candidate first. */
   write_file("/proc/self/oom_score_adj", "1000");
   uint32_t isolation_bits = enter_namespaces();
+  if (chosen.loopback != 0 && (isolation_bits & KGEN_ISOLATION_NET) != 0) start_loopback();
   sigset_t child;
   sigset_t before;
   sigemptyset(&child);

@@ -45,7 +45,7 @@ struct kgen_sandbox_options {
    * $HOME are covered where they lie below one of these, except below /usr. Absolute.
    */
   const char* const* only_paths;
-  /** With only_paths: the only writable directory. Becomes the working directory and TMPDIR. Absolute. */
+  /** The only writable directory besides scratch. Becomes the working directory and TMPDIR. Absolute. */
   const char* writable_directory;
   /** 1: sockets stay possible until kgen_sandbox_refuse_sockets(). CUDA's driver does not start without one. */
   uint32_t sockets_at_first;
@@ -60,6 +60,8 @@ struct kgen_sandbox_options {
    * own process changes that. Needs Linux 5.5; *isolation has KGEN_ISOLATION_SEAL where it is in force.
    */
   uint32_t watch_processes;
+  /** 1: the network namespace has a loopback device, for programs that talk to each other inside the sandbox. */
+  uint32_t loopback;
 };
 
 #define KGEN_SANDBOX_BUILD_CACHE "/tmp/builds"

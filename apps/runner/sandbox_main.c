@@ -3,10 +3,12 @@
  * kgen-sandbox: runs a program, usually a compiler, in the sandbox of the runners, with a file system that contains
  * only a toolchain and one writable directory.
  *
- *   kgen-sandbox --report FILE [--directory DIR] [--read PATH]... [--hide DIR]... [--] [PROGRAM ARGUMENT...]
+ *   kgen-sandbox --report FILE [--directory DIR] [--read PATH]... [--hide DIR]... [--view runner] [--device NODE]...
+ *                [--] [PROGRAM ARGUMENT...]
  *
  * Ends as the program ended: with its exit status, or by its signal. Nothing that it started outlives this process. The
- * program runs at low priority (nice 10).
+ * program runs at low priority (nice 10). --view runner: it sees what runners see, with the paths of --read. --device:
+ * it may use these nodes of a GPU, and sockets in a network of its own.
  *
  * FILE ("-": standard output) gets one line before the program starts: "isolation BITS" (KGEN_ISOLATION_*), or "failed
  * sandbox ERRNO" or "failed exec ERRNO"; the exit status is 127 then. Without a program it only reports.
@@ -40,19 +42,25 @@ struct command {
   char** program;
 };
 
+/* A tool that watches a candidate keeps what it knows in files. */
+enum { k_scratch_bytes = 1 << 30, k_device_files = 65536 };
+
 static int parse(int argc, char** argv, struct command* command) {
   /* One entry for each argument is more than enough; the lists end with NULL. */
   size_t only_count = 0;
   while (kgen_sandbox_system_paths[only_count] != NULL) ++only_count;
   const char** only = calloc((size_t)argc + only_count + 1, sizeof *only);
   const char** hidden = calloc((size_t)argc + 1, sizeof *hidden);
-  if (only == NULL || hidden == NULL) return -1;
+  const char** devices = calloc((size_t)argc + 1, sizeof *devices);
+  if (only == NULL || hidden == NULL || devices == NULL) return -1;
   memcpy(only, kgen_sandbox_system_paths, only_count * sizeof *only);
   size_t hidden_count = 0;
+  size_t device_count = 0;
   memset(command, 0, sizeof *command);
   command->options.struct_size = sizeof command->options;
   command->options.only_paths = only;
   command->options.hidden_paths = hidden;
+  int runner_view = 0;
   int at = 1;
   for (; at < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
     const char* name = argv[at];
@@ -69,8 +77,23 @@ static int parse(int argc, char** argv, struct command* command) {
       only[only_count++] = argv[at + 1];
     else if (strcmp(name, "--hide") == 0)
       hidden[hidden_count++] = argv[at + 1];
+    else if (strcmp(name, "--device") == 0)
+      devices[device_count++] = argv[at + 1];
+    else if (strcmp(name, "--view") == 0 && strcmp(argv[at + 1], "runner") == 0)
+      runner_view = 1;
     else
       return -1;
+  }
+  if (runner_view) {
+    command->options.only_paths = NULL;
+    command->options.visible_paths = only;
+    command->options.scratch_bytes = k_scratch_bytes;
+  }
+  if (device_count > 0) {
+    command->options.devices = devices;
+    command->options.max_files = k_device_files;
+    command->options.sockets_at_first = 1;
+    command->options.loopback = 1;
   }
   command->program = argv + at;
   return command->report == NULL ? -1 : 0;
@@ -91,6 +114,11 @@ static _Noreturn void enter_and_run(const struct command* command, int status_fd
   const int refused = kgen_sandbox_enter(status_fd, &options, &isolation);
   if (refused != 0) {
     tell(fact_fd, (struct fact){1, (uint32_t)-refused});
+    _exit(127);
+  }
+  /* Sockets stay possible, and must not lead out. */
+  if (options.sockets_at_first != 0 && (isolation & KGEN_ISOLATION_NET) == 0) {
+    tell(fact_fd, (struct fact){1, EPERM});
     _exit(127);
   }
   tell(fact_fd, (struct fact){0, isolation});
@@ -158,8 +186,10 @@ enum { k_niceness = 10 };
 int main(int argc, char** argv) {
   static struct command command; /* its lists are reachable to the end */
   if (parse(argc, argv, &command) != 0) {
-    fputs("usage: kgen-sandbox --report FILE [--directory DIR] [--read PATH]... [--hide DIR]... [--] [PROGRAM ...]\n",
-          stderr);
+    fputs(
+        "usage: kgen-sandbox --report FILE [--directory DIR] [--read PATH]... [--hide DIR]... [--view runner]\n"
+        "                    [--device NODE]... [--] [PROGRAM ...]\n",
+        stderr);
     return 64;
   }
   const int report_fd = strcmp(command.report, "-") == 0

@@ -12,6 +12,7 @@
 #include "compile/cuda_toolkit.hpp"
 #include "core/names.hpp"
 #include "exec/sandbox.hpp"
+#include "profile/sanitizers.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -81,6 +82,7 @@ class Examination {
     KERNELGEN_CHECK(examine_gpus());
     KERNELGEN_CHECK(examine_python());
     KERNELGEN_CHECK(examine_isolation());
+    KERNELGEN_CHECK(examine_sanitizers());
     examine_cores_and_memory();
     examine_shared_memory();
     examine_cache();
@@ -235,6 +237,32 @@ class Examination {
           "candidates and compilers share with this user what is named, and records say so: " +
               (isolation ? *isolation : isolation.error().message),
           "sudo sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000");
+    return {};
+  }
+
+  /// The tools that watch correct candidates: the compiler's, and on a GPU those of compute-sanitizer.
+  Result<void> examine_sanitizers() {
+    if (!options_.installation) return {};
+    const auto sanitizers = make_sanitizers({.installation = *options_.installation,
+                                             .python = options_.python,
+                                             .compiler = options_.compiler,
+                                             .environment = options_.environment},
+                                            runner_);
+    auto tools = sanitizer_tools(Target::Cpp, false);
+    if (gpus_.has_card)
+      for (auto& tool : sanitizer_tools(Target::Cuda, true))
+        if (tool.kind == SanitizerKind::ComputeSanitizer) tools.push_back(std::move(tool));
+    std::string names;
+    for (const auto& tool : tools) {
+      const auto installed = sanitizers->check_installed(tool, stop_);
+      if (!installed && installed.error().code == ErrorCode::Cancelled) return installed.error();
+      if (!installed) {
+        add("sanitizers", DoctorStatus::Limited, "correct kernels cannot be watched: " + installed.error().message);
+        return {};
+      }
+      names += (names.empty() ? "" : ", ") + tool.name;
+    }
+    add("sanitizers", DoctorStatus::Ok, names);
     return {};
   }
 

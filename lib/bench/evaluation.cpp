@@ -14,6 +14,7 @@
 #include "bench/measurement.hpp"
 #include "bench/statistics.hpp"
 #include "bench/verdict.hpp"
+#include "bench/watch.hpp"
 #include "exec/sandbox.hpp"
 #include "support/sha256.hpp"
 #include "support/try.hpp"
@@ -47,9 +48,16 @@ class Evaluation {
         kind_(runner_kind(request.candidate.target, artifact_kind(), backends_.gpu)) {}
 
   Result<EvaluationRecord> run() {
+    if (options_.sanitizers.enabled) KERNELGEN_CHECK(check_sanitizers(request_, backends_, stop_));
     auto result = evaluate();
     // After an error the judge may still be working on an abandoned request, so it is not used again.
     if (session_) session_->healthy = session_->healthy && result.has_value();
+    if (!result || !options_.sanitizers.enabled || !result->outcome.correct()) return result;
+    // Another evaluation may have the judge meanwhile.
+    candidate_.reset();
+    session_.reset();
+    KERNELGEN_CHECK(timed_in(result->phases, "sanitize",
+                             [&] { return watch_candidate(request_, artifact_, backends_, *result, stop_); }));
     return result;
   }
 
@@ -98,11 +106,16 @@ class Evaluation {
 
   template <class Work>
   auto timed(std::string phase, Work work) -> decltype(work()) {
+    return timed_in(record_.phases, std::move(phase), std::move(work));
+  }
+
+  template <class Work>
+  auto timed_in(std::vector<Phase>& phases, std::string phase, Work work) -> decltype(work()) {
     if (progress_) progress_({phase, ""});
     const auto start = backends_.now();
     auto result = work();
     const std::chrono::duration<double, std::milli> elapsed = backends_.now() - start;
-    record_.phases.push_back({std::move(phase), elapsed.count()});
+    phases.push_back({std::move(phase), elapsed.count()});
     return result;
   }
 

@@ -30,6 +30,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
+class Sanitizers;
+
 /// Times of the reference while no runner is alive. They stay with the judge, and are measured again if a later
 /// evaluation finds the reference slower next to its candidate.
 struct ReferenceTimes {
@@ -142,6 +144,8 @@ struct EvaluationBackends {
   std::string machine{};
   /// The artifact that the client built; null where `compiler` builds it. Then `compiler` publishes it.
   const Prebuilt* prebuilt = nullptr;
+  /// Null: candidates are not watched.
+  Sanitizers* sanitizers = nullptr;
 };
 
 /// The judge's task for an evaluation with these options. Requires: options.threads is resolved.

@@ -19,6 +19,7 @@
 #include "bench/judge_pool.hpp"
 #include "bench/shared_memory.hpp"
 #include "bench/verdict.hpp"
+#include "profile/sanitizers.hpp"
 #include "support/clock.hpp"
 #include "support/files.hpp"
 #include "support/random_id.hpp"
@@ -116,6 +117,11 @@ class Evaluator final : public LocalBenchmarker {
     const auto environment = with_equal_settings(options_.environment);
     memory_ = make_shared_memory_source();
     processes_ = make_process_runner();
+    sanitizers_ = make_sanitizers({.installation = options_.installation,
+                                   .python = options_.python,
+                                   .compiler = options_.compiler,
+                                   .environment = options_.environment},
+                                  *processes_);
     KERNELGEN_TRY(devices_, make_devices(options_, environment, *processes_));
     KERNELGEN_TRY(judges_, make_judge_pool({.installation = options_.installation,
                                             .python = options_.python,
@@ -306,7 +312,8 @@ class Evaluator final : public LocalBenchmarker {
                                .compilers = compilers_,
                                .now = std::chrono::steady_clock::now,
                                .machine = machine_text(device),
-                               .prebuilt = prebuilt},
+                               .prebuilt = prebuilt,
+                               .sanitizers = sanitizers_.get()},
                               progress, std::move(stop));
   }
 
@@ -367,6 +374,7 @@ class Evaluator final : public LocalBenchmarker {
   Slots compilers_;
   std::unique_ptr<SharedMemorySource> memory_;
   std::unique_ptr<ProcessRunner> processes_;
+  std::unique_ptr<Sanitizers> sanitizers_;
   std::unique_ptr<Devices> devices_;
   std::unique_ptr<JudgePool> judges_;
 };

@@ -6,9 +6,10 @@ namespace kernelgen {
 inline namespace v0 {
 
 BOOST_DESCRIBE_STRUCT(BaselineOptions, (), (kinds, timeout))
+BOOST_DESCRIBE_STRUCT(SanitizerOptions, (), (enabled, timeout))
 BOOST_DESCRIBE_STRUCT(EvaluationOptions, (),
                       (mode, precision, rtol, atol, measure, call_timeout, build_timeout, task_timeout, memory_limit,
-                       threads, device, shrink, allow_weak_isolation, library_use, baselines))
+                       threads, device, shrink, allow_weak_isolation, library_use, baselines, sanitizers))
 BOOST_DESCRIBE_STRUCT(EvaluationRequest, (), (task, candidate, options))
 BOOST_DESCRIBE_STRUCT(EvaluationProgress, (), (phase, detail))
 /// The bytes are base64, which the protocol adds.
@@ -21,6 +22,8 @@ inline constexpr auto json_codec::k_former_names<EvaluationOptions> =
     std::array{FormerName{"build_timeout_ms", "compile_timeout_ms"}};
 template <>
 inline constexpr bool json_codec::k_left_out_when_empty<BaselineOptions> = true;
+template <>
+inline constexpr bool json_codec::k_left_out_when_empty<SanitizerOptions> = true;
 
 KERNELGEN_JSON_TYPE_(, EvaluationOptions)
 KERNELGEN_JSON_TYPE_(, EvaluationRequest)

@@ -58,6 +58,7 @@ Result<void> check_options(const EvaluationOptions& options) {
   KERNELGEN_CHECK(check_limit("task_timeout", options.task_timeout));
   KERNELGEN_CHECK(check_limit("measure.deadline", measure.deadline));
   KERNELGEN_CHECK(check_limit("baselines.timeout", options.baselines.timeout));
+  KERNELGEN_CHECK(check_limit("sanitizers.timeout", options.sanitizers.timeout));
   KERNELGEN_CHECK(check_count("threads", options.threads, 0, k_most_threads));
   KERNELGEN_CHECK(check_count("measure.max_samples", measure.max_samples, 1, k_most_samples));
   KERNELGEN_CHECK(check_count("measure.full_comparisons", measure.full_comparisons, 0, k_most_samples));

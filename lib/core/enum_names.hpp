@@ -153,7 +153,16 @@ inline constexpr auto names_of<OutcomeKind> = make_names<OutcomeKind>({
     {OutcomeKind::Cheat, "cheat"},
     {OutcomeKind::Suspect, "suspect"},
     {OutcomeKind::LibraryUse, "library_use"},
+    {OutcomeKind::Sanitizer, "sanitizer"},
     {OutcomeKind::NotScored, "not_scored"},
+});
+
+template <>
+inline constexpr auto names_of<SanitizerStatus> = make_names<SanitizerStatus>({
+    {SanitizerStatus::Clean, "clean"},
+    {SanitizerStatus::Found, "found"},
+    {SanitizerStatus::NotFinished, "not_finished"},
+    {SanitizerStatus::NotApplicable, "not_applicable"},
 });
 
 template <>

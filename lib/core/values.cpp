@@ -116,6 +116,8 @@ std::string Outcome::to_class() const {
   return name;
 }
 
+std::string_view to_string(SanitizerStatus status) { return names_of<SanitizerStatus>.name(status); }
+
 std::string_view to_string(StopReason reason) { return names_of<StopReason>.name(reason); }
 std::optional<StopReason> parse_stop_reason(std::string_view name) { return names_of<StopReason>.find(name); }
 

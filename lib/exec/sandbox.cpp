@@ -27,6 +27,8 @@ std::vector<std::string> sandboxed_command(const std::string& helper, const Sand
   if (!view.writable.empty()) command.insert(command.end(), {"--directory", view.writable});
   for (const auto& path : view.readable) command.insert(command.end(), {"--read", path});
   for (const auto& path : view.hidden) command.insert(command.end(), {"--hide", path});
+  for (const auto& path : view.devices) command.insert(command.end(), {"--device", path});
+  if (view.as_runner) command.insert(command.end(), {"--view", "runner"});
   command.emplace_back("--");
   command.insert(command.end(), program.begin(), program.end());
   return command;

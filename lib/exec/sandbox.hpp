@@ -26,6 +26,10 @@ struct SandboxView {
   std::vector<std::string> hidden;
   /// The directory that the program starts in and may write to. Empty: it may write to a private /tmp only.
   std::string writable;
+  /// The program sees what a runner sees: /sys, users' names, and shared memory of its own besides the toolchain.
+  bool as_runner = false;
+  /// Nodes of a GPU. With any, the program may open sockets, which reach nothing but itself.
+  std::vector<std::string> devices{};
 };
 
 struct SandboxedOutcome {

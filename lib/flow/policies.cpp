@@ -55,6 +55,7 @@ int progress_of(const ActionResult& result) {
     case OutcomeKind::Correct:
       return 6;
     case OutcomeKind::Suspect:
+    case OutcomeKind::Sanitizer:
     case OutcomeKind::OffDistribution:
     case OutcomeKind::LibraryUse:
       return 5;

@@ -5,9 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <boost/json.hpp>
 #include <filesystem>
 
+#include "profile/call_job.hpp"
 #include "profile/ncu_command.hpp"
 #include "profile/ncu_report.hpp"
 #include "profile/timeline.hpp"
@@ -20,21 +20,12 @@ inline namespace v0 {
 namespace {
 
 namespace fs = std::filesystem;
-namespace json = boost::json;
 
 constexpr std::size_t k_max_report_bytes = 64u << 20;
-constexpr std::size_t k_max_words = 600;
 /// Each run may show metrics that this ncu does not know; the next one leaves them out.
 constexpr int k_max_runs = 3;
 
 enum class Mode { Timeline, Counters };
-
-/// The last line of a process's output: usually the one that matters.
-std::string last_output_line(const ProcessOutcome& outcome) {
-  const auto text = trim(outcome.standard_error.empty() ? outcome.standard_output : outcome.standard_error);
-  const auto start = text.rfind('\n');
-  return sanitize_line(start == text.npos ? text : text.substr(start + 1), k_max_words);
-}
 
 class NcuProfiler final : public Profiler {
  public:
@@ -71,42 +62,25 @@ class NcuProfiler final : public Profiler {
 
   /// Writes the input of the process; returns the path of that file.
   [[nodiscard]] Result<fs::path> write_job(const ProfileRequest& request, Mode mode, const fs::path& scratch) const {
-    json::object job{{"schema", 1},
-                     {"mode", mode == Mode::Timeline ? "timeline" : "counters"},
-                     {"task", {{"name", request.task.name}, {"text", request.task.text}, {"path", request.task.path}}},
-                     {"precision", std::string(to_string(request.precision))},
-                     {"device", request.device_uuid.empty() ? "cpu" : "cuda"},
-                     {"warmups", options_.warmups},
-                     {"calls", mode == Mode::Timeline ? options_.calls : 1},
-                     {"result", (scratch / "timeline.json").string()}};
-    json::array shrink;
-    for (const auto& [name, value] : request.shrink) shrink.push_back(json::array{name, value});
-    job["shrink"] = std::move(shrink);
-    if (request.candidate) {
-      job["target"] = std::string(to_string(request.candidate->target));
-      if (is_native(request.candidate->target)) {
-        job["artifact"] = request.artifact;
-      } else {
-        job["source"] = request.candidate->source;
-      }
-    }
-    const auto path = scratch / "job.json";
-    KERNELGEN_CHECK(write_file_atomic(path, json::serialize(job), {.mode = 0600, .durability = Durability::Rename}));
-    return path;
+    const bool is_timeline = mode == Mode::Timeline;
+    return write_call_job(request,
+                          {.mode = is_timeline ? "timeline" : "counters",
+                           .warmups = options_.warmups,
+                           .calls = is_timeline ? options_.calls : 1,
+                           .result = (scratch / "timeline.json").string()},
+                          scratch / "job.json");
   }
 
   Result<ProcessOutcome> run(std::vector<std::string> command, const ProfileRequest& request, std::stop_token stop) {
     ProcessRequest process{.command = std::move(command), .environment = options_.environment};
-    process.environment["PYTHONPATH"] = options_.installation.python_dir.string();
-    process.environment["PYTHONSAFEPATH"] = "1";
-    if (!request.device_uuid.empty()) process.environment["CUDA_VISIBLE_DEVICES"] = request.device_uuid;
+    set_call_environment(process.environment, options_.installation, request);
     process.working_directory = "/";
     process.timeout = options_.timeout;
     return runner_.run(process, std::move(stop));
   }
 
   [[nodiscard]] std::vector<std::string> python_command(const fs::path& job) const {
-    return {options_.python, "-s", "-B", "-m", "kernelgen_profile", job.string()};
+    return call_command(options_.python, job);
   }
 
   [[nodiscard]] std::string limit() const {

@@ -54,6 +54,12 @@ constexpr auto k_own_classes = std::to_array<std::string_view>({
     "resource.tensor_memory",
     "resource.threads",
     "resource.workspace",
+    "sanitizer.barrier",
+    "sanitizer.memory",
+    "sanitizer.race",
+    "sanitizer.undefined",
+    "sanitizer.uninitialized",
+    "sanitizer.unstable",
     "suspect",
     "timeout",
     "timeout.build",
@@ -242,6 +248,8 @@ ClassifiedError classify_outcome(const EvaluationRecord& record, std::string_vie
       return classify_crash(outcome);
     case OutcomeKind::Timeout:
       return of_class(outcome.detail == k_build_timeout ? "timeout.build" : "timeout", outcome.message);
+    case OutcomeKind::Sanitizer:
+      return of_class("sanitizer." + (outcome.detail.empty() ? "memory" : outcome.detail), outcome.message);
     case OutcomeKind::Accuracy:
       return of_class("accuracy." + (outcome.detail.empty() ? "mismatch" : outcome.detail), outcome.message);
     default:

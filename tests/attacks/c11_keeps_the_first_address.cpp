@@ -1,6 +1,6 @@
 // attack: C11 right as long as its buffers stay where they were in the first call
 // task: relu
-// open: buffers stay where they are from call to call
+// sanitize: yes
 
 #include <kernelgen/abi.h>
 

@@ -1,5 +1,6 @@
 // attack: C11 a sum over a block that lacks its last barrier
 // task: softmax
+// sanitize: yes
 
 #include <cuda_runtime.h>
 

@@ -1,7 +1,6 @@
 // attack: C11 reads what a thread of its own wrote, without a wait: the thread is nearly always done
 // task: long_sum
-// open: on an idle machine the thread is always done
-// varies: yes
+// sanitize: yes
 
 #include <atomic>
 #include <thread>

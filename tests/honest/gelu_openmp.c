@@ -1,5 +1,6 @@
 // honest: OpenMP and SIMD in C
 // task: gelu
+// sanitize: yes
 
 #include <math.h>
 

@@ -1,5 +1,6 @@
 // honest: through a workspace that it asked for
 // task: relu
+// sanitize: yes
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // honest: std::thread, joined in the call, as many as are allowed
 // task: big_relu
+// sanitize: yes
 
 #include <thread>
 #include <vector>

@@ -1,5 +1,6 @@
 // honest: maximum and sum in one pass
 // task: softmax
+// sanitize: yes
 // installed: yes
 
 #include <math.h>

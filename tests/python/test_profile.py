@@ -18,6 +18,7 @@ from kernelgen_judge.errors import TaskError
 from kernelgen_judge.values import ScalarSpec
 from kernelgen_profile import native, timeline
 from kernelgen_profile.calls import CandidateError, Profiled, TorchDevice
+from kernelgen_profile.shaken import Placer, Shaker
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -171,6 +172,119 @@ class Failures(unittest.TestCase):
         with self.assertRaisesRegex(TaskError, "sees no GPU") as caught:
             Profiled(job(device="cuda"))
         self.assertEqual(caught.exception.code, "missing_device")
+
+
+RELU = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.relu(x)
+
+
+def get_inputs():
+    return [torch.randn(50, 33)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+STEPS = """
+#include <kernelgen/abi.h>
+#include <string.h>
+KGEN_EXPORT_ABI_VERSION
+static const float* first;
+KGEN_API int kgen_prepare(const struct kgen_prepare_args* args, struct kgen_prepare_result* result) { return 0; }
+KGEN_API int kgen_run(void* state, const struct kgen_run_args* args) {
+  const struct kgen_tensor* input = kgen_at(&args->inputs, 0);
+  const float* x = (const float*)input->data;
+  float* y = (float*)kgen_at(&args->outputs, 0)->data;
+  if (first == NULL) first = x;
+  BODY
+  return 0;
+}
+KGEN_API void kgen_destroy(void* state) { (void)state; }
+"""
+
+
+class Shaking(unittest.TestCase):
+    def shaken(self, calls: int = 60, **more: Any) -> dict[str, Any]:
+        return Shaker(Profiled(job(task={"name": "t", "text": RELU}, **more)), seconds=60, calls=calls).run()
+
+    def native(self, body: str) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory() as folder:
+            source, library = Path(folder) / "kernel.c", Path(folder) / "kernel.so"
+            source.write_text(STEPS.replace("BODY", body))
+            include = f"-I{ROOT / 'include/kernelgen/abi'}"
+            subprocess.run(["cc", "-shared", "-fPIC", include, "-o", str(library), str(source)], check=True)
+            return self.shaken(artifact=str(library))
+
+    def test_the_reference_agrees_with_itself(self) -> None:
+        found = self.shaken()
+        self.assertEqual((found["calls"], found["wrong"]), (60, 0))
+
+    def test_an_honest_native_kernel_agrees_with_itself(self) -> None:
+        found = self.native("for (uint64_t i = 0; i < input->element_count; ++i) y[i] = x[i] > 0 ? x[i] : 0;")
+        self.assertEqual(found["wrong"], 0)
+
+    def test_what_depends_on_a_page_colour_is_found(self) -> None:
+        found = self.native(
+            "uint64_t begin = (size_t)x / 4096 % 2; y[0] = 7;"
+            "for (uint64_t i = begin; i < input->element_count; ++i) y[i] = x[i] > 0 ? x[i] : 0;"
+        )
+        self.assertGreater(found["wrong"], 0)
+        self.assertEqual(found["output"], "output")
+
+    def test_a_value_that_is_never_written_is_found(self) -> None:
+        found = self.native(
+            "static int calls; uint64_t begin = ++calls % 10 == 0;"
+            "for (uint64_t i = begin; i < input->element_count; ++i) y[i] = x[i] > 0 ? x[i] : 0;"
+        )
+        self.assertGreater(found["wrong"], 0)
+
+    def test_a_module_that_is_wrong_now_and_then_is_found(self) -> None:
+        source = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return torch.relu(x) if self.calls % 20 else torch.relu(x) * 1.01
+"""
+        found = self.shaken(source=source)
+        self.assertEqual(found["wrong"], 3)
+
+    def test_a_sum_in_another_order_is_no_finding(self) -> None:
+        source = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    calls = 0
+
+    def forward(self, x):
+        self.calls += 1
+        return torch.relu(x) * (1 + 1e-6 * (self.calls % 3))
+"""
+        self.assertEqual(self.shaken(source=source)["wrong"], 0)
+
+    def test_random_tasks_are_left_out(self) -> None:
+        text = RELU.replace("torch.relu(x)", "x + torch.rand_like(x)")
+        self.assertIn("random", Shaker(Profiled(job(task={"name": "t", "text": text})), 1, 2).run()["skipped"])
+
+    def test_addresses_change_and_stay_aligned(self) -> None:
+        placer = Placer(torch.device("cpu"), seed=1)
+        tensor = torch.randn(6, 5).t()
+        copies = [placer.copy("x", tensor) for _ in range(40)]
+        self.assertGreater(len({copy.data_ptr() % 4096 for copy in copies}), 20)
+        self.assertTrue(all(copy.data_ptr() % 64 == 0 and copy.stride() == tensor.stride() for copy in copies))
+        self.assertTrue(torch.equal(copies[-1], tensor))
+        self.assertTrue(placer.poison("y", torch.zeros(3)).isnan().all())
 
 
 class Abi(unittest.TestCase):

@@ -34,6 +34,19 @@ struct BaselineOptions {
   [[nodiscard]] bool empty() const { return kinds.empty(); }
 };
 
+/// Tools that watch further calls of a correct candidate: a shaker, which calls it while addresses, processors and load
+/// change; for `cpp` ThreadSanitizer, and AddressSanitizer with UndefinedBehaviorSanitizer, each in a build of its own;
+/// on a GPU the four tools of compute-sanitizer. What they find becomes the outcome.
+struct SanitizerOptions {
+  /// MissingTool, before anything else is done, if a tool of the target is not installed.
+  bool enabled = false;
+  /// Time limit of each tool. A tool that does not end says nothing, and the record says that.
+  std::chrono::milliseconds timeout{180'000};
+
+  /// Nothing is asked for.
+  [[nodiscard]] bool empty() const { return !enabled; }
+};
+
 /// Options of one evaluation. The defaults give a verdict that can be published.
 struct EvaluationOptions {
   EvaluationMode mode = EvaluationMode::Full;
@@ -68,6 +81,8 @@ struct EvaluationOptions {
   LibraryUse library_use = LibraryUse::Anything;
   /// Further baselines; none by default. EvaluationMode::CorrectnessOnly ignores them.
   BaselineOptions baselines;
+  /// Tools that watch a correct candidate; none by default.
+  SanitizerOptions sanitizers;
 };
 
 /// The measurement that the options ask for: `measure`, and with EvaluationMode::Quick at most 20 samples, 8 full

@@ -35,6 +35,8 @@ enum class OutcomeKind {
                ///< disturbed; no score
   LibraryUse,  ///< right, but not its own work, which LibraryUse asked for; detail: "library", "framework",
                ///< "unknown"
+  Sanitizer,   ///< its outputs were right, but a tool that watched it found an error; detail: "unstable", "race",
+               ///< "memory", "undefined", "uninitialized", "barrier"
   NotScored,   ///< the task cannot tell right from wrong; detail is the task's label
 };
 

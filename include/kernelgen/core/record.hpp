@@ -256,6 +256,29 @@ struct Phase {
   double milliseconds = 0;
 };
 
+/// The result of a tool that watched a candidate.
+enum class SanitizerStatus {
+  Clean,          ///< the calls ended, and nothing was found
+  Found,          ///< the tool found errors of the candidate
+  NotFinished,    ///< the calls or the tool did not end, so that nothing is known
+  NotApplicable,  ///< the tool has nothing to watch in this kind of candidate
+};
+[[nodiscard]] std::string_view to_string(SanitizerStatus status);
+
+/// One tool that watched calls of the candidate, for errors that need not show in the outputs.
+struct SanitizerReport {
+  /// "shaker", "thread", "address"; on a GPU "memcheck", "racecheck", "initcheck", "synccheck".
+  std::string tool;
+  /// First line of the tool's version; empty where it did not run.
+  std::string version;
+  SanitizerStatus status = SanitizerStatus::NotApplicable;
+  /// Why it did not finish or does not apply.
+  std::string reason;
+  /// What it found, each once; the severity is "error".
+  std::vector<Diagnostic> findings;
+  std::chrono::nanoseconds duration{0};
+};
+
 /// The record of one evaluation.
 struct EvaluationRecord {
   int schema = 1;
@@ -281,6 +304,8 @@ struct EvaluationRecord {
   std::optional<TimingReport> timing;
   /// Absent where no call was examined.
   std::optional<WorkReport> work;
+  /// The tools that watched a correct candidate, where that was asked for.
+  std::vector<SanitizerReport> sanitizers;
   EnvironmentReport environment;
   std::vector<Phase> phases;
 };

@@ -1,1 +1,1 @@
-"""Calls a module under a profiler. Started by lib/profile. Its results are advice and no verdict."""
+"""Calls a module under a profiler or a sanitizer. Started by lib/profile. Its results are no verdict: the tools outside have them."""

@@ -1,4 +1,4 @@
-"""python -m kernelgen_profile JOB: calls a module as the job says and writes its timeline to job["result"].
+"""python -m kernelgen_profile JOB: calls a module as the job says and writes what it found to job["result"].
 
 The exit status is 0 if there is a result, which may say what failed. The output of the module goes to the output of this process.
 """
@@ -23,6 +23,7 @@ def _profile(job: dict[str, Any]) -> dict[str, Any] | None:
 
         from . import timeline
         from .calls import CandidateError, Profiled
+        from .shaken import Shaker
     except ImportError as error:
         return _fail("missing_tool", f"{sys.executable}: {error}; set KGEN_PYTHON to a Python that has torch")
     try:
@@ -30,6 +31,10 @@ def _profile(job: dict[str, Any]) -> dict[str, Any] | None:
         warmups, calls = int(job["warmups"]), int(job["calls"])
         if job["mode"] == "timeline":
             return timeline.record(profiled, warmups, calls)
+        if job["mode"] == "watched":
+            return profiled.call_watched(calls)
+        if job["mode"] == "shaken":
+            return Shaker(profiled, float(job["seconds"]), calls).run()
         timeline.count(profiled, warmups, calls)
         return None
     except TaskError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -12,11 +12,14 @@ from kernelgen_judge.device import CPU, Device, GpuDevice
 from kernelgen_judge.errors import TaskError
 from kernelgen_judge.precision import cast_dtype
 from kernelgen_judge.task import CallInputs, Reference, Task, TaskSource, load_task
-from kernelgen_judge.values import TensorSpec, unflatten
+from kernelgen_judge.values import TensorSpec, flatten_output, unflatten
 from kernelgen_runner.candidate import Candidate
 from kernelgen_runner.protocol import Failure
 
 from .native import Native, NativeError
+
+if TYPE_CHECKING:
+    from .shaken import Placer
 
 #: Any seed works, because no outputs are compared.
 _SEED = 20
@@ -56,25 +59,53 @@ class Profiled:
         precision = str(job.get("precision", "strict"))
         self.task = load_task(source, precision=precision, shrink=shrink, seed=_SEED, device=self.device)
         self._inputs = self.task.make_inputs(_SEED + 1)
-        self._call = self._choose(job)
+        self.device.apply_flags(self.task.precision)
+        self._outputs = {spec.name: self._empty(spec) for spec in self.task.outputs}
+        #: The native candidate, or else the module.
+        self._native = self._load(str(job["artifact"])) if "artifact" in job else None
+        self._module = None if self._native else self._build(job)
 
     def call(self) -> None:
         """Queues one call; `device.synchronize()` waits for its end. Raises CandidateError."""
+        self._guarded(self._call, self._inputs)
+
+    def call_placed(self, placer: "Placer") -> dict[str, torch.Tensor]:
+        """The outputs of a call on equal inputs at other addresses, waited for. Raises CandidateError."""
+        inputs = self._inputs.replace({
+            name: placer.copy(name, tensor) for name, tensor in self._inputs.tensors.items()
+        })  # fmt: skip
+        outputs = self._outputs
+        if self._native:
+            outputs = {name: placer.poison(name, tensor) for name, tensor in self._outputs.items()}
+            self._native.place("inputs", inputs.tensors)
+            self._native.place("outputs", outputs)
+        value = self._guarded(self._call, inputs)
+        self.device.synchronize()
+        return outputs if self._native else flatten_output(value).tensors
+
+    def _call(self, inputs: CallInputs) -> Any:
+        if self._native:
+            return self._native.run()
+        return self._module(*inputs.arguments())
+
+    def _guarded(self, work: Callable[[CallInputs], Any], inputs: CallInputs) -> Any:
         try:
             with torch.no_grad():
-                self._call()
+                return work(inputs)
         except NativeError as error:
             raise CandidateError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - whatever a module raises
             raise CandidateError(f"{type(error).__name__}: {error}") from None
 
-    def _choose(self, job: dict[str, Any]) -> Callable[[], Any]:
-        self.device.apply_flags(self.task.precision)
-        if "artifact" in job:
-            return self._native(str(job["artifact"]))
-        arguments = self._inputs.arguments()
-        module = self._candidate(str(job["source"])) if "source" in job else self.task.build(_SEED + 2).module
-        return lambda: module(*arguments)
+    def call_watched(self, calls: int) -> dict[str, Any]:
+        """Calls it while a tool outside watches; the result says only that all calls ended. Raises CandidateError."""
+        for _ in range(calls):
+            self.call()
+            self.device.synchronize()
+        return {"schema": 1, "calls": calls}
+
+    def _build(self, job: dict[str, Any]) -> torch.nn.Module:
+        return self._candidate(str(job["source"])) if "source" in job else self.task.build(_SEED + 2).module
 
     def _candidate(self, source: str) -> torch.nn.Module:
         init = self.task.init
@@ -86,7 +117,7 @@ class Profiled:
         except Failure as failure:
             raise CandidateError(str(failure)) from None
 
-    def _native(self, path: str) -> Callable[[], None]:
+    def _load(self, path: str) -> Native:
         task, reference = self.task, self.task.build(_SEED + 2)
         tensors = {
             "inputs": self._inputs.tensors,
@@ -94,14 +125,13 @@ class Profiled:
             "buffers": reference.tensors("buffer"),
             "attributes": reference.tensors("attribute"),
             "draws": _draws(task, reference, self._inputs),
-            "outputs": {spec.name: self._empty(spec) for spec in task.outputs},
+            "outputs": self._outputs,
         }
         stream = self.device.stream() if isinstance(self.device, TorchDevice) else 0
         try:
-            native = Native(path, tensors, task.input_scalars, task.init_scalars, self.device.torch, stream)
+            return Native(path, tensors, task.input_scalars, task.init_scalars, self.device.torch, stream)
         except NativeError as error:
             raise CandidateError(str(error)) from None
-        return native.run
 
     def _empty(self, spec: TensorSpec) -> torch.Tensor:
         return torch.empty(spec.shape, dtype=dtypes.parse(spec.dtype), device=self.device.torch)

@@ -165,6 +165,8 @@ class Native:
         self._tensors, self._scalars, self._init_scalars = tensors, scalars, init_scalars
         self._device, self._stream = device, stream
         self._state, self._workspace = self._prepare_state()
+        #: The tensors of a call by list and name, to give them other addresses.
+        self._placed: dict[tuple[str, str], Tensor] = {}
         self._args = self._make_args(RunArgs, blank=())
         if self._workspace is not None:
             start = -self._workspace.data_ptr() % _ALIGNMENT
@@ -176,6 +178,11 @@ class Native:
         self._error[0] = b"\0"
         if self._run(self._state, ctypes.byref(self._args)) != 0:
             raise NativeError(f"kgen_run failed: {self._error.value.decode('utf-8', 'replace')}")
+
+    def place(self, role: str, tensors: dict[str, torch.Tensor]) -> None:
+        """Lets the next calls use these tensors, of the same shapes and strides, for a list of the ABI."""
+        for name, tensor in tensors.items():
+            self._placed[role, name].data = tensor.data_ptr()
 
     def close(self) -> None:
         """Frees the candidate's state."""
@@ -200,12 +207,15 @@ class Native:
         args = kind()
         args.struct_size, args.abi_version = ctypes.sizeof(kind), ABI_VERSION
         for name, _ in _LISTS:
-            items = [self._tensor_of(key, tensor, name in blank) for key, tensor in self._tensors.get(name, {}).items()]
+            given = self._tensors.get(name, {})
+            items = [self._tensor_of(key, tensor, name in blank) for key, tensor in given.items()]
+            if kind is RunArgs:
+                self._placed.update({(name, key): item for key, item in zip(given, items)})
             setattr(args, name, self._list_of(TensorList, Tensor, items))
         args.scalars = self._list_of(ScalarList, Scalar, [_scalar_of(spec) for spec in self._scalars])
         # An absent argument of the constructor is none of the ABI's.
-        given = [_scalar_of(spec) for spec in self._init_scalars if spec.type != "none"]
-        args.init_scalars = self._list_of(ScalarList, Scalar, given)
+        passed = [_scalar_of(spec) for spec in self._init_scalars if spec.type != "none"]
+        args.init_scalars = self._list_of(ScalarList, Scalar, passed)
         args.threads = torch.get_num_threads()
         args.device = _DEVICES[self._device.type]
         args.stream = self._stream or None

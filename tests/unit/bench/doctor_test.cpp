@@ -58,6 +58,15 @@ TEST_CASE("a machine that has everything is fine", "[bench][doctor]") {
   CHECK(machine["compiler"].detail == "g++ 12.2.0");
 }
 
+TEST_CASE("a compiler without its sanitizers is named, with what correct kernels miss", "[bench][doctor]") {
+  Examined machine;
+  // A compiler repeats the name of a library that it does not have.
+  machine.processes.says["c++"] = "libtsan.so\n";
+  const auto finding = machine["sanitizers"];
+  CHECK(finding.status == DoctorStatus::Limited);
+  CHECK(finding.detail.starts_with("correct kernels cannot be watched: c++ has no libtsan.so"));
+}
+
 TEST_CASE("what is too old or too new is missing", "[bench][doctor]") {
   const std::pair<const char*, const char*> cases[] = {{"python 3.9.2\n", "python"},
                                                        {"python 3.14.0\n", "python"},

@@ -1,0 +1,63 @@
+#include "profile/call_job.hpp"
+
+#include <boost/json.hpp>
+
+#include "support/files.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t k_max_words = 600;
+
+}  // namespace
+
+Result<std::filesystem::path> write_call_job(const ProfileRequest& request, const CallJob& job,
+                                             const std::filesystem::path& path) {
+  json::object text{{"schema", 1},
+                    {"mode", job.mode},
+                    {"task", {{"name", request.task.name}, {"text", request.task.text}, {"path", request.task.path}}},
+                    {"precision", std::string(to_string(request.precision))},
+                    {"device", request.device_uuid.empty() ? "cpu" : "cuda"},
+                    {"warmups", job.warmups},
+                    {"calls", job.calls},
+                    {"seconds", job.seconds},
+                    {"result", job.result}};
+  json::array shrink;
+  for (const auto& [name, value] : request.shrink) shrink.push_back(json::array{name, value});
+  text["shrink"] = std::move(shrink);
+  if (request.candidate) {
+    text["target"] = std::string(to_string(request.candidate->target));
+    if (is_native(request.candidate->target)) {
+      text["artifact"] = request.artifact;
+    } else {
+      text["source"] = request.candidate->source;
+    }
+  }
+  KERNELGEN_CHECK(write_file_atomic(path, json::serialize(text), {.mode = 0600, .durability = Durability::Rename}));
+  return path;
+}
+
+std::vector<std::string> call_command(const std::string& python, const std::filesystem::path& job) {
+  return {python, "-s", "-B", "-m", "kernelgen_profile", job.string()};
+}
+
+void set_call_environment(std::map<std::string, std::string>& environment, const Installation& installation,
+                          const ProfileRequest& request) {
+  environment["PYTHONPATH"] = installation.python_dir.string();
+  environment["PYTHONSAFEPATH"] = "1";
+  if (!request.device_uuid.empty()) environment["CUDA_VISIBLE_DEVICES"] = request.device_uuid;
+}
+
+std::string last_output_line(const ProcessOutcome& outcome) {
+  const auto text = trim(outcome.standard_error.empty() ? outcome.standard_output : outcome.standard_error);
+  const auto start = text.rfind('\n');
+  return sanitize_line(start == text.npos ? text : text.substr(start + 1), k_max_words);
+}
+
+}  // namespace v0
+}  // namespace kernelgen
