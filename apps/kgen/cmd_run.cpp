@@ -50,6 +50,7 @@ struct RunOptions {
   int parallel = 4;
   std::optional<int> parallel_evaluations;
   bool json = false;
+  bool no_sanitize = false;
   EvaluationFlags evaluation;
 };
 
@@ -118,6 +119,7 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   request.max_output_tokens = options.max_output_tokens;
   request.request_timeout = to_seconds(options.request_timeout_seconds);
   request.parallel_requests = options.parallel;
+  request.sanitize_winner = !options.no_sanitize;
   return request;
 }
 
@@ -302,6 +304,10 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
        .task_file = TaskFileRule::WritesFiles},
       gpu_option(options.gpu, "The GPU behind --launch-prefix or --spool, for the prompts"),
       prompts_option(options.prompts),
+      {.name = "--no-sanitize",
+       .help = "Do not watch the winner for races and wrong accesses at the end",
+       .value = values::flag(options.no_sanitize),
+       .task_file = TaskFileRule::WeakensVerdict},
       {.name = "--json",
        .help = "Print the outcome as JSON, and nothing else, to standard output",
        .value = values::flag(options.json)},

@@ -78,6 +78,7 @@ class Engine {
       if (busy_ == 0) return stopped();
       note_failure(handle(completions_.take()));
     }
+    if (request_.sanitize_winner) KERNELGEN_CHECK(settle_winner());
     return FlowOutcome{state_.history, state_.best, state_.finished->reached, state_.finished->reason};
   }
 
@@ -254,10 +255,56 @@ class Engine {
     return busy_ == 0 ? finish(exhausted.message) : Result<void>{};
   }
 
-  Result<void> finish(const std::string& reason) {
+  Result<void> finish(const std::string& reason) { return record(RunFinished{reason, is_reached()}); }
+
+  [[nodiscard]] bool is_reached() const {
     const auto best = state_.history.find(state_.best);
-    const bool reached = best != state_.history.end() && best->second.score().value_or(0) >= request_.goal;
-    return record(RunFinished{reason, reached});
+    return best != state_.history.end() && best->second.score().value_or(0) >= request_.goal;
+  }
+
+  /// Checks the winner of a search that is over, and the next best while one fails.
+  Result<void> settle_winner() {
+    for (auto best = state_.history.find(state_.best); best != state_.history.end();
+         best = state_.history.find(state_.best)) {
+      if (!best->second.correct()) {
+        const auto* next = best_of(state_.history);
+        KERNELGEN_CHECK(record(BestChanged{next == nullptr ? "" : next->action.id}));
+      } else if (best->second.record->sanitizers.empty()) {
+        KERNELGEN_CHECK(check_winner());
+      } else {
+        break;
+      }
+    }
+    return is_reached() == state_.finished->reached ? Result<void>{} : finish(std::string(state_.finished->reason));
+  }
+
+  /// Judges the winner once more under sanitizers. The search is over, so that nothing else runs. What is found
+  /// replaces its verdict, and the next best becomes the winner.
+  Result<void> check_winner() {
+    auto result = state_.history.at(state_.best);
+    EvaluationRequest request{request_.task, *result.candidate, request_.evaluation};
+    request.options.mode = EvaluationMode::CorrectnessOnly;
+    request.options.baselines = {};
+    request.options.sanitizers.enabled = true;
+    const auto on_step = [&](const EvaluationProgress& step) { notify(EvaluationStep{result.action.id, step}); };
+    auto checked = evaluations_.evaluate(request, on_step, pause_notice(result.action.id), stop_);
+    if (!checked && (checked.error().code == ErrorCode::Cancelled || checked.error().code == ErrorCode::Pending))
+      return std::move(checked).error();
+    if (checked) result.record->sanitizers = std::move(checked->sanitizers);
+    if (checked && !checked->outcome.correct()) result.record->outcome = std::move(checked->outcome);
+    // It says that it was checked, also where that gave nothing.
+    if (result.record->sanitizers.empty())
+      result.record->sanitizers.push_back(
+          {.tool = "none",
+           .version = {},
+           .status = SanitizerStatus::NotFinished,
+           .reason = checked ? "the worker did not watch it" : checked.error().to_line()});
+    for (auto& [id, equal] : History(state_.history)) {
+      if (!equal.candidate || equal.candidate->id != result.candidate->id) continue;
+      equal.record = result.record;
+      KERNELGEN_CHECK(record(ActionFinished{std::move(equal)}));
+    }
+    return {};
   }
 
   Result<void> issue(const Action& action) {

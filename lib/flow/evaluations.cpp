@@ -18,7 +18,7 @@ Error interrupted() { return {ErrorCode::Cancelled, "interrupted between two eva
 
 }  // namespace
 
-Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const ProgressCallback& progress,
+Result<EvaluationRecord> Evaluations::evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                                const PauseCallback& on_pause, const std::stop_token& stop) {
   int suspects = 0, failures = 0;
   bool failed = false;
@@ -28,9 +28,8 @@ Result<EvaluationRecord> Evaluations::evaluate(const Candidate& candidate, const
     // exclusively, so that the one that killed the worker affects no other this time.
     auto lock = failed ? device_lock_.lock_exclusive(stop) : device_lock_.lock_shared(stop);
     if (!lock) return interrupted();
-    auto record = guarded<EvaluationRecord>("the benchmarker", [&] {
-      return backends_.benchmarker.evaluate({request_.task, candidate, request_.evaluation}, progress, stop);
-    });
+    auto record = guarded<EvaluationRecord>("the benchmarker",
+                                            [&] { return backends_.benchmarker.evaluate(request, progress, stop); });
     const bool overlapped = lock->overlapped();
     lock.reset();
     bool again = false;

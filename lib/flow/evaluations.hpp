@@ -20,6 +20,11 @@ class Evaluations {
   /// Evaluates until the verdict counts: it repeats the evaluation after a suspicion, on a busy machine, and after a
   /// failure. Errors: Pending if the machine stays too busy, Cancelled, and those of the benchmarker.
   [[nodiscard]] Result<EvaluationRecord> evaluate(const Candidate& candidate, const ProgressCallback& progress,
+                                                  const PauseCallback& on_pause, const std::stop_token& stop) {
+    return evaluate({request_.task, candidate, request_.evaluation}, progress, on_pause, stop);
+  }
+  /// The same with other options than those of the run.
+  [[nodiscard]] Result<EvaluationRecord> evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                                   const PauseCallback& on_pause, const std::stop_token& stop);
 
   /// Takes a profile while nothing is evaluated, because it needs its device for itself.

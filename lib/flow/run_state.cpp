@@ -74,7 +74,8 @@ void add(RunState& state, const ActionFinished& event) {
   const bool outage = result.status == ActionStatus::ModelFailed && open != state.open.end();
   if (outage && open->second.failed_by_outage) state.ended_by_outage.insert(result.action.id);
   state.open.erase(result.number);
-  state.history[result.action.id] = result;
+  // A winner finishes again when it has been watched.
+  if (!state.history.insert_or_assign(result.action.id, result).second) return;
   if (result.status == ActionStatus::Evaluated || result.status == ActionStatus::NotJudged) ++state.spent.evaluations;
 }
 void add(RunState& state, const ActionReopened& event) {

@@ -68,7 +68,20 @@ Result<void> RunFiles::write_result(const ActionResult& result, Mode mode) const
   return write("result_" + number + ".json", result.record ? to_json(*result.record) : status_json(result), mode);
 }
 
+Result<void> RunFiles::remove_best() const {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory_, error))
+    if (const auto name = entry.path().filename().string();
+        name.starts_with("best_code.") || name == "best_result.json" || name == "best_prompt.txt")
+      files.push_back(entry.path());
+  for (const auto& file : files) fs::remove(file, error);
+  return {};
+}
+
 Result<void> RunFiles::write_best(const std::string& action_id) const {
+  // A winner that failed its last check may leave no other.
+  if (action_id.empty()) return remove_best();
   const auto found = results_.find(action_id);
   if (found == results_.end() || !found->second.candidate || !found->second.record)
     return Error{ErrorCode::Internal, "the best action " + action_id + " has no candidate or no record"};

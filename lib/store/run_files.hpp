@@ -30,6 +30,7 @@ class RunFiles {
   Result<void> write(const std::string& name, std::string_view content, Mode mode) const;
   Result<void> write_result(const ActionResult& result, Mode mode) const;
   Result<void> write_best(const std::string& action_id) const;
+  Result<void> remove_best() const;
 
   std::filesystem::path directory_;
   std::map<int, std::string> prompts_;

@@ -71,6 +71,9 @@ struct FlowRequest {
   TaskSource task;
   Target target = Target::Cpp;
   EvaluationOptions evaluation;
+  /// Whether the winner is judged once more, untimed and under EvaluationOptions::sanitizers, after the search is over.
+  /// One that fails then loses its place to the next best, which is checked in turn.
+  bool sanitize_winner = false;
   /// Facts about the device, for prompts; see device/.
   std::vector<DeviceFact> device;
   /// The GPU that evaluates; for prompts, floors and profiles. Unset: a CPU, or unknown.
