@@ -169,12 +169,12 @@ std::vector<Option> describe_options(EvalOptions& options, const Environment& en
       {.name = "--sanitize",
        .help = "Watch further calls of a correct kernel for races and wrong accesses",
        .value = values::flag(options.evaluation.options.sanitizers.enabled),
-       .task_file = TaskFileRule::Allowed},
+       .task_file = TaskFileRule::WeakensVerdict},
       {.name = "--sanitize-timeout",
        .value_name = "S",
        .help = "Limit of each tool that watches it",
        .value = values::seconds(options.sanitize_timeout_seconds, 1),
-       .task_file = TaskFileRule::Allowed},
+       .task_file = TaskFileRule::WeakensVerdict},
       no_wait_option(options.evaluation, "Leave the request there; ask again later for the record")};
   described[0].is_required = true;
   described[1].is_required = true;

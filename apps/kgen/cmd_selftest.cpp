@@ -184,6 +184,8 @@ std::string summary_of(const std::vector<Row>& rows) {
   return text;
 }
 
+bool is_bad(CorpusAnswer answer) { return answer == CorpusAnswer::Wrong || answer == CorpusAnswer::Closed; }
+
 std::string render(const std::vector<Row>& rows, const Terminal& terminal) {
   std::size_t name = 0, expected = 0, found = 0;
   for (const auto& row : rows) {
@@ -197,16 +199,15 @@ std::string render(const std::vector<Row>& rows, const Terminal& terminal) {
   for (const auto& row : rows) {
     const auto answer = row.result.answer;
     const bool is_fine = answer == CorpusAnswer::Right;
-    const bool is_bad = answer == CorpusAnswer::Wrong || answer == CorpusAnswer::Closed;
     text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {}\n", row.which.name, name,
                         cut_to_width(expected_of(row.which), expected), expected, sanitize_line(row.result.found, 200),
                         found,
                         colored(to_string(answer),
-                                is_fine  ? k_green
-                                : is_bad ? k_red
-                                         : k_yellow,
+                                is_fine          ? k_green
+                                : is_bad(answer) ? k_red
+                                                 : k_yellow,
                                 terminal.color));
-    if (is_bad || answer == CorpusAnswer::Unmeasured)
+    if (is_bad(answer) || answer == CorpusAnswer::Unmeasured)
       text += fmt::format("    {}\n    {}\n", row.which.title, sanitize_line(row.result.message, 500));
     if (answer == CorpusAnswer::Open) text += fmt::format("    open: {}\n", row.which.open);
   }
@@ -231,7 +232,8 @@ ExitCode exit_code_of(const std::vector<Row>& rows) {
   const auto has = [&](CorpusAnswer answer) {
     return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.result.answer == answer; });
   };
-  if (has(CorpusAnswer::Wrong) || has(CorpusAnswer::Closed)) return ExitCode::BelowTarget;
+  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return is_bad(row.result.answer); }))
+    return ExitCode::BelowTarget;
   return has(CorpusAnswer::Unmeasured) ? ExitCode::TryLater : ExitCode::Success;
 }
 
@@ -251,6 +253,11 @@ Result<ExitCode> run(const SelftestOptions& options, Context& context) {
   ProgressDisplay progress(context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); });
   std::size_t done = 0;
   const auto say = [&](const Row& row) {
+    // A log shows first what is wrong.
+    if (!context.err_terminal.interactive && !is_bad(row.result.answer)) {
+      ++done;
+      return;
+    }
     progress.show({fmt::format("{} of {}", ++done, rows.size()), row.which.name + ": " + row.result.found});
   };
   for (const bool timed : {false, true}) KERNELGEN_CHECK(answer_all(rows, evaluations, timed, options.full, say));

@@ -111,6 +111,11 @@ CorpusResult answered(const CorpusCase& which, bool is_right, std::string found,
   return {answer, std::move(found), std::move(message)};
 }
 
+bool expects_label(const CorpusCase& which) {
+  return std::any_of(which.expected.begin(), which.expected.end(),
+                     [](const auto& pattern) { return pattern.starts_with("label:"); });
+}
+
 CorpusResult judge_accepted_attack(const CorpusCase& which, const EvaluationRecord& record,
                                    const EvaluationRecord* twin) {
   // The pattern * names any refusal, and no label.
@@ -121,6 +126,9 @@ CorpusResult judge_accepted_attack(const CorpusCase& which, const EvaluationReco
   };
   const bool has_label = std::any_of(record.labels.begin(), record.labels.end(), expects);
   if (has_label) return answered(which, true, "correct, labelled", "");
+  // A busy machine gives too few samples of what works.
+  for (const auto& label : record.labels)
+    if (label.starts_with("work unknown: ") && expects_label(which)) return {CorpusAnswer::Unmeasured, "correct", label};
   if (twin == nullptr) return answered(which, false, "correct", "it was accepted");
   const auto mine = speedup_of(record);
   const auto fair = speedup_of(*twin);

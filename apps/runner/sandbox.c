@@ -259,6 +259,12 @@ static void open_own_threads(void) {
     kgen_sandbox_make_writable("/proc/self/task");
 }
 
+static enum kgen_sandbox_use use_of(const struct kgen_sandbox_options* options, int own_pids) {
+  if (options->sockets_at_first == 0) return KGEN_SANDBOX_HOST;
+  /* Without a pid namespace, a tool could read other processes. */
+  return options->watching_tool != 0 && own_pids ? KGEN_SANDBOX_TOOL : KGEN_SANDBOX_DEVICE;
+}
+
 static void become_runner(pid_t supervisor, int status_fd, const struct kgen_sandbox_options* options,
                           uint32_t* isolation, int watch_socket) {
   const int own_pids = (*isolation & KGEN_ISOLATION_PID) != 0;
@@ -287,7 +293,7 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
   /* Dropping capabilities in a user namespace may have cleared it; /proc/self would then belong to the overflow user.
    */
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
-  const int filtered = kgen_sandbox_install_filter(own_pids, options->sockets_at_first != 0) == 0;
+  const int filtered = kgen_sandbox_install_filter(own_pids, use_of(options, own_pids)) == 0;
   if (watch_socket >= 0) {
     const int listener = filtered ? kgen_sandbox_watch_processes() : -1;
     if (listener >= 0) {

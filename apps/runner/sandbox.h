@@ -62,6 +62,11 @@ struct kgen_sandbox_options {
   uint32_t watch_processes;
   /** 1: the network namespace has a loopback device, for programs that talk to each other inside the sandbox. */
   uint32_t loopback;
+  /**
+   * 1: for a tool that starts the runner as a process of its own and watches it. /proc/PID is writable for the
+   * processes of the sandbox, the rest of /proc stays read-only, and the calls of kgen_sandbox_tool_calls are allowed.
+   */
+  uint32_t watching_tool;
 };
 
 #define KGEN_SANDBOX_BUILD_CACHE "/tmp/builds"

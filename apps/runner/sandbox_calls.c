@@ -88,3 +88,11 @@ const unsigned short kgen_sandbox_device_calls[] = {__NR_socket,         __NR_co
                                                     __NR_move_pages};
 
 const size_t kgen_sandbox_device_call_count = sizeof kgen_sandbox_device_calls / sizeof kgen_sandbox_device_calls[0];
+
+/* compute-sanitizer and the process that it watches talk over a socket, and it may read that process's memory. */
+const unsigned short kgen_sandbox_tool_calls[] = {
+    __NR_accept,        __NR_process_vm_readv,  __NR_process_vm_writev, __NR_timer_create,
+    __NR_timer_settime, __NR_timer_gettime,     __NR_timer_delete,      __NR_getitimer,
+    __NR_setitimer,     __NR_rt_tgsigqueueinfo, __NR_signalfd4,         __NR_kcmp};
+
+const size_t kgen_sandbox_tool_call_count = sizeof kgen_sandbox_tool_calls / sizeof kgen_sandbox_tool_calls[0];

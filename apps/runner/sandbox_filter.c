@@ -131,6 +131,10 @@ static const unsigned k_prctl_options[] = {
     PR_GET_NO_NEW_PRIVS, PR_GET_SECCOMP,     PR_CAPBSET_READ, PR_SET_TIMERSLACK, PR_GET_TIMERSLACK,
     PR_SET_THP_DISABLE,  PR_GET_THP_DISABLE, 0x53564D41u /* PR_SET_VMA: names of mappings */};
 
+/* What a tool and the process that it watches tell the kernel about each other. */
+static const unsigned k_tool_prctl_options[] = {PR_SET_DUMPABLE, PR_SET_PTRACER, PR_SET_PDEATHSIG,
+                                                PR_SET_CHILD_SUBREAPER};
+
 /* Datagrams of a pair could be sent to any socket that has a path. */
 static const unsigned k_pair_types[] = {SOCK_STREAM,
                                         SOCK_SEQPACKET,
@@ -176,6 +180,15 @@ static void append_mremap(struct assembly* filter, int device) {
     APPEND(filter, on_host);
 }
 
+static void append_prctl(struct assembly* filter, enum kgen_sandbox_use use) {
+  enum { k_common = sizeof k_prctl_options / sizeof k_prctl_options[0] };
+  enum { k_more = sizeof k_tool_prctl_options / sizeof k_tool_prctl_options[0] };
+  unsigned options[k_common + k_more];
+  memcpy(options, k_prctl_options, sizeof k_prctl_options);
+  memcpy(options + k_common, k_tool_prctl_options, sizeof k_tool_prctl_options);
+  append_argument(filter, __NR_prctl, 0, options, use == KGEN_SANDBOX_TOOL ? k_common + k_more : k_common, EPERM);
+}
+
 /* kill and tgkill. Without a pid namespace they could reach the judge and the worker. */
 static void append_signals(struct assembly* filter, int own_pid_namespace) {
   static const unsigned short k_both[] = {__NR_kill, __NR_tgkill};
@@ -188,7 +201,8 @@ static void append_signals(struct assembly* filter, int own_pid_namespace) {
   APPEND_ARGUMENT(filter, __NR_tgkill, 0, self, EPERM);
 }
 
-int kgen_sandbox_install_filter(int own_pid_namespace, int device) {
+int kgen_sandbox_install_filter(int own_pid_namespace, enum kgen_sandbox_use use) {
+  const int device = use != KGEN_SANDBOX_HOST;
   static const struct sock_filter k_head[] = {CHECK_ARCH, CHECK_X32};
   static const struct sock_filter k_tail[] = {
       /* A filter cannot read its flags, which are in memory. After ENOSYS, the C library falls back to clone. */
@@ -220,12 +234,13 @@ int kgen_sandbox_install_filter(int own_pid_namespace, int device) {
   APPEND_ARGUMENT(&filter, __NR_fcntl, 1, k_fcntl_commands, EPERM);
   append_ioctl(&filter, device);
   append_mremap(&filter, device);
-  APPEND_ARGUMENT(&filter, __NR_prctl, 0, k_prctl_options, EPERM);
+  append_prctl(&filter, use);
   APPEND_ARGUMENT(&filter, __NR_socketpair, 1, k_pair_types, EPERM);
   APPEND_ARGUMENT(&filter, __NR_prlimit64, 0, k_own_process, EPERM);
   append_signals(&filter, own_pid_namespace);
   append_allowed(&filter, kgen_sandbox_calls, kgen_sandbox_call_count);
   if (device) append_allowed(&filter, kgen_sandbox_device_calls, kgen_sandbox_device_call_count);
+  if (use == KGEN_SANDBOX_TOOL) append_allowed(&filter, kgen_sandbox_tool_calls, kgen_sandbox_tool_call_count);
   APPEND(&filter, k_tail);
   return install(filter.steps, filter.count);
 }

@@ -8,7 +8,7 @@
  *
  * Ends as the program ended: with its exit status, or by its signal. Nothing that it started outlives this process. The
  * program runs at low priority (nice 10). --view runner: it sees what runners see, with the paths of --read. --device:
- * it may use these nodes of a GPU, and sockets in a network of its own.
+ * it and the processes that it starts may use these nodes of a GPU, and sockets in a network of their own.
  *
  * FILE ("-": standard output) gets one line before the program starts: "isolation BITS" (KGEN_ISOLATION_*), or "failed
  * sandbox ERRNO" or "failed exec ERRNO"; the exit status is 127 then. Without a program it only reports.
@@ -94,6 +94,7 @@ static int parse(int argc, char** argv, struct command* command) {
     command->options.max_files = k_device_files;
     command->options.sockets_at_first = 1;
     command->options.loopback = 1;
+    command->options.watching_tool = 1;
   }
   command->program = argv + at;
   return command->report == NULL ? -1 : 0;

@@ -1,4 +1,5 @@
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -117,12 +118,37 @@ int kgen_sandbox_is_below(const char* path, const char* directory) {
   return strncmp(path, directory, length) == 0 && (path[length] == '/' || path[length] == '\0');
 }
 
-int kgen_sandbox_mount_proc(const char* path) {
+static const unsigned long k_proc_flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+
+/* Makes everything in a /proc read-only but the directories of processes. They belong to processes of the sandbox, and
+ * CUDA's driver does not start in one that cannot write the names of its threads there. */
+static int protect_proc(const char* path) {
+  DIR* directory = opendir(path);
+  if (directory == NULL) return -1;
+  int answer = 0;
+  for (const struct dirent* entry = readdir(directory); answer == 0 && entry != NULL; entry = readdir(directory)) {
+    const char first = entry->d_name[0];
+    char inside[PATH_MAX];
+    struct stat info;
+    if (first == '.' || (first >= '0' && first <= '9')) continue;
+    if (snprintf(inside, sizeof inside, "%s/%s", path, entry->d_name) >= (int)sizeof inside) answer = -1;
+    /* Links lead to the directory of a process. */
+    if (answer != 0 || lstat(inside, &info) != 0 || S_ISLNK(info.st_mode)) continue;
+    if (mount(inside, inside, NULL, MS_BIND, NULL) != 0 ||
+        mount(NULL, inside, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | k_proc_flags, NULL) != 0)
+      answer = -1;
+  }
+  closedir(directory);
+  return answer;
+}
+
+int kgen_sandbox_mount_proc(const char* path, int writable_processes) {
   /* Read-only, because root could change the whole machine through /proc/sys. Where the kernel allows, only the mount
    * is read-only, not the file system, because a part of it may have to become writable again. */
-  const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  if (mount("proc", path, "proc", flags, NULL) != 0) return mount("proc", path, "proc", flags | MS_RDONLY, NULL);
-  if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | flags, NULL) == 0) return 0;
+  if (mount("proc", path, "proc", k_proc_flags, NULL) != 0)
+    return mount("proc", path, "proc", k_proc_flags | MS_RDONLY, NULL);
+  if (writable_processes && protect_proc(path) == 0) return 0;
+  if (mount(NULL, path, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | k_proc_flags, NULL) == 0) return 0;
   umount2(path, MNT_DETACH);
   return -1;
 }

@@ -28,14 +28,21 @@ int kgen_sandbox_make_read_only(const char* path);
 int kgen_sandbox_make_writable(const char* path);
 /* Binds source to target, which is created as a directory or as a file, like source. Its parents are created, too. */
 int kgen_sandbox_bind(const char* source, char* target);
-/* Mounts a fresh, read-only /proc of this pid namespace. */
-int kgen_sandbox_mount_proc(const char* path);
+/* Mounts a fresh, read-only /proc of this pid namespace. writable_processes 1: its /proc/PID are writable. */
+int kgen_sandbox_mount_proc(const char* path, int writable_processes);
 /* Whether path is directory or lies in it. */
 int kgen_sandbox_is_below(const char* path, const char* directory);
 
+/* What runs in the sandbox; each allows more than the one before. */
+enum kgen_sandbox_use {
+  KGEN_SANDBOX_HOST,   /* calls on the processor */
+  KGEN_SANDBOX_DEVICE, /* it starts a GPU's driver */
+  KGEN_SANDBOX_TOOL    /* a tool watches the process that starts the driver */
+};
+
 /* Installs the allow list in the calling process. own_pid_namespace 0: signals to other processes are refused as well.
- * device 1: for a runner that starts a GPU's driver. Returns 0 or a negative errno. */
-int kgen_sandbox_install_filter(int own_pid_namespace, int device);
+ * Returns 0 or a negative errno. */
+int kgen_sandbox_install_filter(int own_pid_namespace, enum kgen_sandbox_use use);
 
 /* Makes the kernel ask before a process starts. Requires: one thread. Returns the descriptor that it asks on, or a
  * negative errno. */
@@ -44,10 +51,12 @@ int kgen_sandbox_watch_processes(void);
 /* Answers one question of the kernel's. Returns 1 if the process must not start, 0 otherwise. */
 int kgen_sandbox_answer(int listener, int sealed);
 
-/* The system calls of the allow list, and more for a device. */
+/* The system calls of the allow list, more for a device, and more for a tool. */
 extern const unsigned short kgen_sandbox_calls[];
 extern const size_t kgen_sandbox_call_count;
 extern const unsigned short kgen_sandbox_device_calls[];
 extern const size_t kgen_sandbox_device_call_count;
+extern const unsigned short kgen_sandbox_tool_calls[];
+extern const size_t kgen_sandbox_tool_call_count;
 
 #endif

@@ -235,7 +235,7 @@ uint32_t kgen_sandbox_build_root(const struct kgen_sandbox_options* options, int
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0) return 0;
   uint32_t isolation = KGEN_ISOLATION_MOUNT;
   int built = build(options);
-  if (built == 0 && own_pid_namespace && kgen_sandbox_mount_proc(NEW_ROOT "/proc") == 0)
+  if (built == 0 && own_pid_namespace && kgen_sandbox_mount_proc(NEW_ROOT "/proc", options->watching_tool != 0) == 0)
     isolation |= KGEN_ISOLATION_PROC;
   /* The old root is then mounted over the new one, and is unmounted. */
   if (built == 0 && (chdir(NEW_ROOT) != 0 || syscall(SYS_pivot_root, ".", ".") != 0)) built = -1;

@@ -82,7 +82,7 @@ class Evaluation {
     KERNELGEN_TRY(auto checked, check_plausibility(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
     if (checked.correct()) {
       const auto work = record_.work ? *record_.work : report_no_work("Triton's interpreter ran it");
-      if (auto refused = check_library_use(work, options_.library_use)) checked = *std::move(refused);
+      if (auto refusal = check_library_use(work, options_.library_use)) checked = *std::move(refusal);
     }
     KERNELGEN_CHECK(compare_with_baselines(checked));
     return finish(std::move(checked));

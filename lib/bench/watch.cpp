@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "support/text.hpp"
 #include "support/try.hpp"
 
@@ -57,6 +59,13 @@ SanitizeRequest sanitize_request(const EvaluationRequest& request, const Evaluat
           .timeout = request.options.sanitizers.timeout};
 }
 
+/// Tools that cannot run for the same reason share a label.
+void add_label(EvaluationRecord& record, std::string_view reason) {
+  auto label = std::string(k_not_sanitized).append(reason);
+  if (std::find(record.labels.begin(), record.labels.end(), label) == record.labels.end())
+    record.labels.push_back(std::move(label));
+}
+
 }  // namespace
 
 Outcome outcome_of_findings(const std::vector<SanitizerFinding>& findings, std::string_view tool) {
@@ -104,6 +113,7 @@ Result<void> watch_candidate(const EvaluationRequest& request, const Artifact& a
     }
     KERNELGEN_TRY(auto run,
                   backends.sanitizers->run(tool, sanitize_request(request, backends, *std::move(path)), stop));
+    if (run.cannot_run && run.findings.empty()) add_label(record, run.report.reason);
     record.sanitizers.push_back(std::move(run.report));
     if (run.findings.empty()) continue;
     record.outcome = outcome_of_findings(run.findings, tool.name);

@@ -278,6 +278,13 @@ class Engine {
     return is_reached() == state_.finished->reached ? Result<void>{} : finish(std::string(state_.finished->reason));
   }
 
+  /// Moves what tools said to the record of the full verdict. Other labels are those of an untimed evaluation.
+  static void take_sanitizers(EvaluationRecord& checked, EvaluationRecord& record) {
+    record.sanitizers = std::move(checked.sanitizers);
+    for (auto& label : checked.labels)
+      if (label.starts_with(k_not_sanitized)) record.labels.push_back(std::move(label));
+  }
+
   /// Judges the winner once more under sanitizers. The search is over, so that nothing else runs. What is found
   /// replaces its verdict, and the next best becomes the winner.
   Result<void> check_winner() {
@@ -290,7 +297,7 @@ class Engine {
     auto checked = evaluations_.evaluate(request, on_step, pause_notice(result.action.id), stop_);
     if (!checked && (checked.error().code == ErrorCode::Cancelled || checked.error().code == ErrorCode::Pending))
       return std::move(checked).error();
-    if (checked) result.record->sanitizers = std::move(checked->sanitizers);
+    if (checked) take_sanitizers(*checked, *result.record);
     if (checked && !checked->outcome.correct()) result.record->outcome = std::move(checked->outcome);
     // It says that it was checked, also where that gave nothing.
     if (result.record->sanitizers.empty())

@@ -186,6 +186,15 @@ void finish_error(std::optional<KernelError>& error, std::vector<SanitizerFindin
   error.reset();
 }
 
+/// Adds a line of the program's output to why it could not start: "... Error 304: OS call failed ...".
+void read_driver_error(std::string_view line, std::string& reason) {
+  // cuInit's CUDA_ERROR_OPERATING_SYSTEM. A kernel that runs cannot cause it.
+  const auto at = line.find("Error 304: ");
+  if (at == line.npos || contains(reason, "error 304")) return;
+  const auto said = sanitize_line(trim(line.substr(at + std::string_view("Error ").size())), k_max_message);
+  reason += fmt::format("{}CUDA error {}", reason.empty() ? "" : "; ", said);
+}
+
 }  // namespace
 
 std::vector<SanitizerFinding> read_native_findings(std::string_view text, std::string_view source_name,
@@ -214,11 +223,16 @@ std::vector<SanitizerFinding> read_native_findings(std::string_view text, std::s
 
 ComputeSanitizerReport read_compute_sanitizer(std::string_view text) {
   constexpr std::string_view k_mark = "========= ";
+  constexpr std::string_view k_never_began = "Target application terminated before first instrumented API call";
   ComputeSanitizerReport report;
   std::optional<KernelError> error;
   for (const auto whole : split_lines(text)) {
-    if (!whole.starts_with(k_mark)) continue;
+    if (!whole.starts_with(k_mark)) {
+      read_driver_error(whole, report.not_started);
+      continue;
+    }
     const auto line = whole.substr(k_mark.size());
+    if (contains(line, k_never_began) && report.not_started.empty()) report.not_started = k_never_began;
     const bool is_detail = line.starts_with(' ');
     if (contains(line, "ERROR SUMMARY:") || contains(line, "RACECHECK SUMMARY:")) report.is_complete = true;
     if (!is_detail) {
@@ -234,6 +248,17 @@ ComputeSanitizerReport read_compute_sanitizer(std::string_view text) {
   }
   finish_error(error, report.findings);
   return report;
+}
+
+std::string read_failure(std::string_view text) {
+  const auto parsed = parse_json(text);
+  const auto* object = parsed ? parsed->if_object() : nullptr;
+  if (object == nullptr) return "its result cannot be read";
+  const auto* failure = object->if_contains("failure");
+  if (failure == nullptr) return {};
+  const auto* message = failure->is_object() ? failure->get_object().if_contains("message") : nullptr;
+  if (message == nullptr || !message->is_string()) return "its result cannot be read";
+  return sanitize_line(std::string_view(message->get_string()), k_max_message);
 }
 
 Result<ShakenReport> read_shaken(std::string_view text) {

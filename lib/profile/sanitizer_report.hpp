@@ -29,6 +29,8 @@ struct SanitizerFinding {
 struct ComputeSanitizerReport {
   /// The tool wrote its summary, so it watched to the end.
   bool is_complete = false;
+  /// Why the tool or the driver could not start under it, which says nothing about the candidate; empty: they did.
+  std::string not_started;
   /// Errors in kernels that are not those of a framework or a library, each place once.
   std::vector<SanitizerFinding> findings;
 };
@@ -36,6 +38,9 @@ struct ComputeSanitizerReport {
 /// Reads the output of `compute-sanitizer --tool memcheck|racecheck|initcheck|synccheck`. Warnings of racecheck do not
 /// count: threads that write the same value.
 [[nodiscard]] ComputeSanitizerReport read_compute_sanitizer(std::string_view text);
+
+/// The failure in the result of kernelgen_profile; empty where it has none. A text that is no result has one.
+[[nodiscard]] std::string read_failure(std::string_view text);
 
 /// The answer of kernelgen_profile in the mode "shaken".
 struct ShakenReport {

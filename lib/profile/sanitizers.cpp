@@ -159,6 +159,7 @@ class LocalSanitizers final : public Sanitizers {
     if (!started && started.error().code == ErrorCode::Unavailable) {
       run.report.status = SanitizerStatus::NotFinished;
       run.report.reason = started.error().message;
+      run.cannot_run = true;
       return run;
     }
     if (!started) return started.error();
@@ -167,9 +168,11 @@ class LocalSanitizers final : public Sanitizers {
     // The candidate may have written anything there, a link to another file among it.
     std::error_code error;
     const bool has_result = fs::is_regular_file(fs::symlink_status(result, error));
+    const auto written = has_result ? read_file(result, k_max_result_bytes) : Result<std::string>(std::string());
+    const std::string text = written ? *written : std::string();
+    const bool calls_ended = has_result && (shaken || read_failure(text).empty());
     if (shaken && has_result) {
-      const auto text = read_file(result, k_max_result_bytes);
-      auto report = text ? read_shaken(*text) : Result<ShakenReport>(text.error());
+      auto report = read_shaken(text);
       if (!report) {
         run.report.status = SanitizerStatus::NotFinished;
         run.report.reason = report.error().message;
@@ -181,10 +184,10 @@ class LocalSanitizers final : public Sanitizers {
         return run;
       }
     } else if (!shaken) {
-      read(tool, request, outcome, run);
+      read(tool, request, outcome, calls_ended, run);
     }
     quote_source(*request.call.candidate, run);
-    conclude(outcome, has_result, request.timeout, run);
+    conclude(outcome, calls_ended, request.timeout, run);
     return run;
   }
 
@@ -301,12 +304,16 @@ class LocalSanitizers final : public Sanitizers {
   }
 
   static void read(const SanitizerTool& tool, const SanitizeRequest& request, const ProcessOutcome& outcome,
-                   SanitizerRun& run) {
+                   bool calls_ended, SanitizerRun& run) {
     const auto& candidate = *request.call.candidate;
     if (tool.kind == SanitizerKind::ComputeSanitizer) {
       auto report = read_compute_sanitizer(outcome.standard_output + "\n" + outcome.standard_error);
       run.findings = std::move(report.findings);
       if (!report.is_complete) run.report.reason = "compute-sanitizer wrote no summary";
+      // After a call, the same words are the candidate's own.
+      if (calls_ended || report.not_started.empty()) return;
+      run.report.reason = fmt::format("compute-sanitizer cannot run in the sandbox ({})", report.not_started);
+      run.cannot_run = true;
     } else {
       run.findings =
           read_native_findings(outcome.standard_error, source_file_name(candidate.target, candidate.language),
@@ -337,7 +344,7 @@ class LocalSanitizers final : public Sanitizers {
     }
     if (outcome.timed_out) {
       report.reason = fmt::format("it was not done within {:.0f} s", std::chrono::duration<double>(timeout).count());
-    } else if (!calls_ended) {
+    } else if (!calls_ended && !run.cannot_run) {
       report.reason = fmt::format("its process ended with {}: {}", outcome.to_line(), last_output_line(outcome));
     }
     report.status = report.reason.empty() ? SanitizerStatus::Clean : SanitizerStatus::NotFinished;

@@ -52,6 +52,8 @@ struct SanitizerRun {
   SanitizerReport report;
   /// The findings with the details of the outcomes.
   std::vector<SanitizerFinding> findings;
+  /// The tool cannot watch any candidate here, as the report's reason says.
+  bool cannot_run = false;
 };
 
 /// One candidate to watch.

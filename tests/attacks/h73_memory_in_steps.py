@@ -1,6 +1,6 @@
 # attack: H73 takes memory in small steps until there is none
 # task: relu
-# expect: out_of_memory, crash:*
+# expect: out_of_memory, crash:*, timeout
 
 import torch
 import torch.nn as nn

@@ -110,6 +110,8 @@ TEST_CASE("an attack may be answered by a label") {
   auto record = correct_record(1);
   const auto lines = k_attack + "# expect: label:*library*\n";
   CHECK(answer(lines, record) == CorpusAnswer::Wrong);
+  record.labels.push_back("work unknown: only 3 samples of the processor show work");
+  CHECK(answer(lines, record) == CorpusAnswer::Unmeasured);
   record.labels.push_back("library: 98 % of the device time");
   CHECK(answer(lines, record) == CorpusAnswer::Right);
 }

@@ -61,7 +61,9 @@ def probe(kgen: str, python: str, keep: pathlib.Path | None) -> None:
         inside += ["--read", path]
     for node in nodes:
         inside += ["--device", node]
+    child = f"import subprocess, sys; sys.exit(subprocess.run([{python!r}, '-c', {CUDA!r}]).returncode)"
     for name, command in (("outside", watched), ("inside", [*inside, "--", *watched]),
+                          ("inside, in a child without the tool", [*inside, "--", python, "-c", child]),
                           ("inside without the tool", [*inside, "--", python, "-c", CUDA])):
         start = time.monotonic()
         try:
@@ -104,7 +106,7 @@ def shown(record: dict) -> str:
     outcome = record["outcome"]
     name = outcome["kind"] + (":" + outcome["detail"] if outcome["detail"] else "")
     tools = [
-        f"{one['tool']} {one['status']} {one['duration'] / 1e9:.0f}s" + (f" ({one['reason']})" if one["reason"] else "")
+        f"{one['tool']} {one['status']} {one['duration_ns'] / 1e9:.0f}s" + (f" ({one['reason']})" if one["reason"] else "")
         for one in record.get("sanitizers", [])
     ]
     return f"{name}, {record['seconds']:.0f} s; {'; '.join(tools)}; {outcome['message'][:300]}"

@@ -265,6 +265,9 @@ enum class SanitizerStatus {
 };
 [[nodiscard]] std::string_view to_string(SanitizerStatus status);
 
+/// The beginning of a label: a tool should have watched the candidate and could not; the reason follows.
+inline constexpr std::string_view k_not_sanitized = "not sanitized: ";
+
 /// One tool that watched calls of the candidate, for errors that need not show in the outputs.
 struct SanitizerReport {
   /// "shaker", "thread", "address"; on a GPU "memcheck", "racecheck", "initcheck", "synccheck".

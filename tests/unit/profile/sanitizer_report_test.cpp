@@ -100,6 +100,28 @@ TEST_CASE("sanitizer report: without a summary nothing is known", "[profile][san
   CHECK_FALSE(read_compute_sanitizer("").is_complete);
 }
 
+TEST_CASE("sanitizer report: a driver that cannot start under the tool is not the candidate's failure",
+          "[profile][sanitizer]") {
+  const auto report = read_compute_sanitizer(
+      "========= COMPUTE-SANITIZER\n"
+      "RuntimeError: cuInit failed. Error 304: OS call failed or operation not supported on this OS\n"
+      "========= Target application terminated before first instrumented API call\n"
+      "========= Target application returned an error\n");
+  CHECK_FALSE(report.is_complete);
+  CHECK(report.findings.empty());
+  CHECK(report.not_started == "CUDA error 304: OS call failed or operation not supported on this OS");
+  CHECK(read_compute_sanitizer("========= Target application terminated before first instrumented API call\n")
+            .not_started == "Target application terminated before first instrumented API call");
+  CHECK(compute("memcheck.txt").not_started.empty());
+}
+
+TEST_CASE("sanitizer report: the failure in a result", "[profile][sanitizer]") {
+  CHECK(read_failure(R"({"calls": 3})").empty());
+  CHECK(read_failure(R"({"failure": {"kind": "launch", "message": "no device"}})") == "no device");
+  CHECK(read_failure(R"({"failure": 3})") == "its result cannot be read");
+  CHECK(read_failure("no JSON") == "its result cannot be read");
+}
+
 TEST_CASE("sanitizer report: random bytes and mutated reports keep the promises", "[profile][sanitizer][fuzz]") {
   std::mt19937 random(7);
   for (const char* file :
