@@ -20,7 +20,7 @@ extern "C" {
 #define KGEN_COMMAND_MAGIC 0x4352474Bu /* "KGRC" */
 #define KGEN_REPLY_MAGIC 0x5252474Bu   /* "KGRR" */
 #define KGEN_STATUS_MAGIC 0x5352474Bu  /* "KGRS" */
-#define KGEN_RUNNER_PROTOCOL_VERSION 1u
+#define KGEN_RUNNER_PROTOCOL_VERSION 2u
 #define KGEN_COMMAND_BYTES 64u
 #define KGEN_MAX_WEIGHT_SETS 16u
 #define KGEN_REPLY_BYTES 4096u
@@ -30,20 +30,23 @@ extern "C" {
 enum {
   KGEN_OP_HELLO = 1,     /**< no command. arg[0] = ABI version, arg[1] = isolation bits, arg[2] = pid in its namespace,
                               arg[3] = address of KGEN_PROBE_WORD in its memory, 0 for a native runner */
-  KGEN_OP_LOAD = 2,      /**< fds: job, arena, code, and on a device the device arena; arg[0] = KGEN_CODE_*.
+  KGEN_OP_LOAD = 2,      /**< after JOB. fd: code; arg[0] = KGEN_CODE_*, arg[1] = memory limit in bytes (Python).
                               start_ns..end_ns is the loading itself */
   KGEN_OP_CONSTRUCT = 3, /**< Python: arg[0] = set, arg[1] = construction seed, arg[2] = weight transform, arg[3] = 1:
                               constants are weights in all buffers and attributes. reply arg[0] = state bytes */
   KGEN_OP_EXPORT_STATE = 4, /**< Python: fd: memfd; arg[0] = set, arg[1] = capacity in bytes */
-  KGEN_OP_PREPARE = 5,  /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
-  KGEN_OP_RUN = 6,      /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags. See below */
-  KGEN_OP_DESTROY = 7,  /**< native: arg[0] = set */
-  KGEN_OP_ECHO = 9,     /**< answered at once; tells the worker what an exchange costs before a candidate is loaded.
-                               arg[0] = 1: on a device with everything that stands around a call, but without one */
-  KGEN_OP_BUILD = 10,   /**< a builder: compiles what LOAD, CONSTRUCT and the first RUN would; fds: job, code; arg[0] =
-                               memory limit in bytes, where there is no device */
-  KGEN_OP_EXAMINE = 11, /**< arg[0] = set, arg[1] = forward seed, arg[2] = nanoseconds. See below */
-  KGEN_OP_CRASH = 8     /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
+  KGEN_OP_PREPARE = 5, /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
+  KGEN_OP_RUN = 6, /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags, arg[3] = first slot,
+                          arg[4] = number of calls, one for each slot in a row; 0: one. See below. Between JOB and LOAD,
+                          set 0 is a function of the runner's own that does nothing: the worker measures what an
+                          exchange costs while no code of the candidate is in the process */
+  KGEN_OP_DESTROY = 7, /**< native: arg[0] = set */
+  KGEN_OP_ECHO = 9,    /**< answered at once; a Python runner then frees the outputs of its last call */
+  KGEN_OP_BUILD = 10,  /**< a builder: compiles what LOAD, CONSTRUCT and the first RUN would; fds: job, code; arg[0] =
+                              memory limit in bytes, where there is no device */
+  KGEN_OP_JOB = 11,    /**< fds: job, arena, and on a device the device arena. Comes once, before LOAD */
+  KGEN_OP_EXAMINE = 12, /**< arg[0] = set, arg[1] = forward seed, arg[2] = nanoseconds. See below */
+  KGEN_OP_CRASH = 8    /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
 };
 
 /** arg[0] of LOAD. */
@@ -61,13 +64,13 @@ enum {
 #define KGEN_PROBE_WORD 0x45424F52504E4547ull /* "GENPROBE" */
 
 /**
- * Reply to RUN: start_ns and end_ns are CLOCK_MONOTONIC right around the candidate. arg[0] = CPU nanoseconds that this
+ * Reply to RUN: start_ns and end_ns are CLOCK_MONOTONIC right around the candidate's calls, which follow each other. arg[0] = CPU nanoseconds that this
  * process spent between the previous reply and this command, when it should have been idle (side work); arg[1] = number
  * of threads of the process after the call; 0 where unknown.
  *
  * A native candidate writes its outputs into the arena. A Python runner copies them there after end_ns and before the
  * reply, unless KGEN_RUN_IN_PLACE is set: then each output is contiguous memory of the runner. arg[2]
- * is the number of outputs, and `text` holds their addresses, 8 bytes each, in the order of the job. With arg[2] = 0
+ * is the number of outputs of all calls, and `text` holds their addresses, 8 bytes each, in the order of the calls and of the job. With arg[2] = 0
  * the result is not what the job expects (the report gives the reason) and there is nothing to fetch. The memory
  * stays unchanged until the next command. The worker reads exactly the bytes that the job gives for each output.
  *
@@ -78,7 +81,7 @@ enum {
 #define KGEN_MAX_OUTPUTS_IN_PLACE (KGEN_REPLY_TEXT_BYTES / 8u)
 
 /**
- * EXAMINE calls the candidate on the inputs of the last RUN, without a score, to show what runs in a call. On the
+ * EXAMINE calls the candidate on the inputs of slot 0, without a score, to show what runs in a call. On the
  * processor it repeats the call for arg[2] nanoseconds, at least once, while the worker watches from outside: reply
  * arg[0] = number of calls, start_ns and end_ns around all of them. On a device it calls once, and `text` has the lines
  * of kgen_gpu_end_activities(), arg[3] = nanoseconds from the first activity to the last one's end. Status FAILED with

@@ -17,18 +17,12 @@ constexpr std::uint64_t k_always_full_output_bytes = 64u << 20;
 /// Reference calls up to this length are prepared ahead: the messages that this saves in a hundred pairs cost more than
 /// one wasted call.
 constexpr std::int64_t k_short_call_ns = 5'000'000;
-constexpr int k_echoes = 16;
+/// Every fourth rehearsal is of a longer series. Where calls are long, little depends on them, so fewer will do.
+constexpr int k_rehearsals = 12, k_fewest_rehearsals = 4, k_rehearsed_series = 32;
+constexpr std::chrono::milliseconds k_rehearsal_time{150};
 constexpr int k_tried_replays = 2;
 /// Instances of ModelNew for these weight sets are made at the beginning, and matched with the reference.
 constexpr int k_kept_sets = 2;
-
-/// The order alternates (ABBA), which cancels the cost of being called second.
-CallRequest timed_call(int number, CallMode mode) {
-  return {.distribution = std::string(k_own_distribution),
-          .freshness = Freshness::Canary,
-          .mode = mode,
-          .order = number % 2 == 0 ? ReferenceOrder::After : ReferenceOrder::Before};
-}
 
 }  // namespace
 
@@ -43,29 +37,66 @@ CandidateSession::CandidateSession(RunnerKind kind, const EvaluationOptions& opt
 
 Result<std::string> CandidateSession::start() {
   KERNELGEN_TRY(runner_, backends_.runners.take(kind_, stop_));
-  for (int i = 0; i < k_echoes; ++i) {
-    const auto echo = runner_->echo(options_.call_timeout);
-    if (const auto* reply = std::get_if<RunnerReply>(&echo)) echoes_ns_.push_back(reply->host_ns);
-  }
   return runner_->isolation();
 }
 
 Result<EarlyVerdict> CandidateSession::load(const Artifact& artifact, std::string builds_key) {
   KERNELGEN_TRY(auto code, backends_.memory.open_file(artifact.path));
-  const auto& description = is_native() ? task_.layout.native_job : task_.layout.python_job;
-  KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", description));
-  return verdict_of_answer(runner_->load({.code = is_native() ? CodeKind::SharedObject : CodeKind::PythonSource,
-                                          .description_fd = job->fd(),
-                                          .exchange_fd = task_.exchange_fd,
-                                          .code_fd = code->fd(),
-                                          .device_fd = task_.device_fd,
+  return verdict_of_answer(runner_->load({.kind = is_native() ? CodeKind::SharedObject : CodeKind::PythonSource,
+                                          .fd = code->fd(),
                                           .builds_key = std::move(builds_key),
-                                          .memory_limit = options_.memory_limit,
-                                          .processors = on_device() ? 0 : processors_for(options_.threads),
-                                          .exchange_bytes = task_.layout.bytes,
-                                          .outputs = task_.layout.outputs},
+                                          .memory_limit = options_.memory_limit},
                                          building_limits()),
                            RunnerStep::Load);
+}
+
+Result<EarlyVerdict> CandidateSession::open_job() {
+  const auto& description = is_native() ? task_.layout.native_job : task_.layout.python_job;
+  KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", description));
+  return verdict_of_answer(runner_->open({.description_fd = job->fd(),
+                                          .exchange_fd = task_.exchange_fd,
+                                          .device_fd = task_.device_fd,
+                                          .processors = on_device() ? 0 : processors_for(options_.threads),
+                                          .exchange_bytes = task_.layout.bytes,
+                                          .outputs = task_.layout.outputs,
+                                          .slots = task_.layout.slots,
+                                          .slot_bytes = task_.layout.slot_bytes},
+                                         options_.call_timeout),
+                           RunnerStep::Load);
+}
+
+Result<EarlyVerdict> CandidateSession::rehearse() {
+  std::vector<Rehearsal> rehearsals;
+  const auto start = backends_.now();
+  for (int i = 1; i <= k_rehearsals; ++i) {
+    if (i > k_fewest_rehearsals && backends_.now() - start > k_rehearsal_time) break;
+    CallRequest request{.distribution = std::string(k_own_distribution), .freshness = Freshness::Canary};
+    if (i % k_fewest_rehearsals == 0) request.calls = std::min(task_.layout.slots, k_rehearsed_series);
+    KERNELGEN_TRY(const auto prepared, judge().prepare_call(request));
+    [[maybe_unused]] const auto before = runner_->take_overrun_ns();
+    const auto rehearsed = runner_->rehearse(prepared.series, options_.call_timeout);
+    KERNELGEN_TRY(auto ended, verdict_of_answer(rehearsed, RunnerStep::Load));
+    if (ended) return ended;
+    const auto& reply = std::get<RunnerReply>(rehearsed);
+    rehearsals.push_back(
+        {prepared.series.calls, reply.host_ns + runner_->take_overrun_ns() - std::max<std::int64_t>(call_ns(reply), 0)});
+  }
+  clock_allowance_ = clock_allowance_from(rehearsals);
+  return EarlyVerdict();
+}
+
+int CandidateSession::plan_series() {
+  const double call_ns = static_cast<double>(least_host_ns_) - clock_allowance_.overhead_ns + clock_allowance_.looseness_ns;
+  return series_ = calls_of_series(clock_allowance_, std::max(call_ns, 0.0), task_.layout.slots);
+}
+
+CallRequest CandidateSession::timed_call(int number, CallMode mode) const {
+  // The order alternates (ABBA), which cancels the cost of being called second.
+  return {.distribution = std::string(k_own_distribution),
+          .freshness = Freshness::Canary,
+          .mode = mode,
+          .order = number % 2 == 0 ? ReferenceOrder::After : ReferenceOrder::Before,
+          .calls = series_};
 }
 
 Result<EarlyVerdict> CandidateSession::match_weights(std::optional<WeightReport>& report) {
@@ -145,6 +176,7 @@ Result<CaseResult> CandidateSession::call(const std::string& distribution, Fresh
   }
   const auto& reply = std::get<RunnerReply>(answer);
   if (first_call_ns_ == 0) first_call_ns_ = reply.end_ns - reply.start_ns;
+  least_host_ns_ = least_host_ns_ == 0 ? reply.host_ns : std::min(least_host_ns_, reply.host_ns);
   KERNELGEN_TRY(auto checked, judge().check(CheckMode::Full, std::nullopt));
   result.outcome = std::move(checked.outcome);
   result.outputs = std::move(checked.outputs);
@@ -154,11 +186,21 @@ Result<CaseResult> CandidateSession::call(const std::string& distribution, Fresh
 Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number, CallMode reference,
                                                                       CallMode candidate) {
   using Answer = std::variant<TimedPair, Outcome>;
+  // What it did before there were these inputs is no part of the call.
+  if (number == 1) [[maybe_unused]]
+    auto before = runner_->take_overrun_ns();
   KERNELGEN_TRY(auto prepared, judge().prepare_call(timed_call(number, reference)));
   const auto answer = run(prepared, Allocations::Plain, candidate);
   KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));
   if (ended) return Answer(*std::move(ended));
   const auto& reply = std::get<RunnerReply>(answer);
+  const int calls = prepared.series.calls;
+  const auto host_ns = reply.host_ns + runner_->take_overrun_ns();
+  // A replay flushes the cache more often than a rehearsal, so the allowance says nothing about it.
+  const auto least_ns = candidate == CallMode::Graph ? 1 : clock_allowance_.least_ns(host_ns, calls);
+  const auto candidate_ns = std::max<std::int64_t>(std::max(call_ns(reply), least_ns) / calls, 1);
+  // Only the timed series show how short a call is.
+  series_ = std::max(series_, calls_of_series(clock_allowance_, static_cast<double>(candidate_ns), task_.layout.slots));
   // This is decided after the answer, so that the candidate cannot know which calls count.
   const bool cheap = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes;
   const bool full = options_.measure.full_comparisons > 0 && (cheap || coin_(entropy_) == 0);
@@ -173,9 +215,10 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
   }
   // The reference was called before or after the candidate; the other time is zero.
   reference_ns_ = prepared.reference_ns + checked.reference_ns;
-  return Answer(TimedPair{.reference_ns = reference_ns_,
-                          .candidate_ns = std::max<std::int64_t>(call_ns(reply), 1),
-                          .host_ns = reply.host_ns,
+  return Answer(TimedPair{.reference_ns = std::max<std::int64_t>(reference_ns_ / calls, 1),
+                          .candidate_ns = candidate_ns,
+                          .host_ns = std::max(host_ns / calls, candidate_ns),
+                          .calls = calls,
                           .off_stream_ns = on_device() ? reply.off_stream_ns() : 0,
                           .fresh = prepared.fresh,
                           .full = full,
@@ -212,17 +255,11 @@ Result<std::optional<std::string>> CandidateSession::replay_once() {
 
 ExaminedCall CandidateSession::examine() { return runner_->examine(weight_set_, entropy_(), options_.call_timeout); }
 
-ExchangeFacts CandidateSession::end() {
-  ExchangeFacts facts{.native = is_native(), .echoes_ns = echoes_ns_};
-  // A Python runner may have to copy its outputs itself, after the call; a native candidate wrote them in place.
-  if (runner_ && !is_native() && !runner_->fetches_outputs()) facts.copied_bytes = task_.layout.output_bytes;
-  runner_.reset();
-  return facts;
-}
+void CandidateSession::end() { runner_.reset(); }
 
 RunnerAnswer CandidateSession::run(const PreparedCall& prepared, Allocations allocations, CallMode mode) {
   const bool first = called_sets_.insert(weight_set_).second;
-  return runner_->run(weight_set_, prepared.forward_seed, allocations, mode,
+  return runner_->run(weight_set_, prepared, allocations, mode,
                       first ? building_limits() : StepLimits{options_.call_timeout});
 }
 

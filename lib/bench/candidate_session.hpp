@@ -36,10 +36,14 @@ class CandidateSession {
   CandidateSession(RunnerKind kind, const EvaluationOptions& options, const EvaluationBackends& backends,
                    JudgeSession& task, std::stop_token stop);
 
-  /// Takes a runner and measures the overhead of an exchange with it. Returns the runner's isolation: "full", or
-  /// "partial: " and the mechanisms that its sandbox lacks.
+  /// Takes a runner. Returns its isolation: "full", or "partial: " and the mechanisms that its sandbox lacks.
   Result<std::string> start();
-  /// Loads the candidate. Requires: start().
+  /// Gives the runner its job. Requires: start().
+  Result<EarlyVerdict> open_job();
+  /// Measures the overhead of calls while no candidate is in the process, in the rhythm of timed calls. Requires:
+  /// open_job().
+  Result<EarlyVerdict> rehearse();
+  /// Loads the candidate. Requires: open_job().
   Result<EarlyVerdict> load(const Artifact& artifact, std::string builds_key);
 
   /// Constructs two instances of ModelNew, which draws its own weights, and looks for the reference's in them.
@@ -50,7 +54,10 @@ class CandidateSession {
 
   /// Makes one call that is compared in full.
   Result<CaseResult> call(const std::string& distribution, Freshness freshness);
-  /// Makes one timed call of reference and candidate each, on the same inputs. `number` counts from 1.
+  /// Chooses the number of calls in a timed series from the checked calls so far.
+  int plan_series();
+  /// Makes a timed call, or a series of them, of reference and candidate each, on the same inputs. `number` counts from
+  /// 1.
   Result<std::variant<TimedPair, Outcome>> timed_pair(int number, CallMode reference, CallMode candidate);
   /// Captures the candidate as a graph, without timing it, and checks replays. Returns the reason if it cannot be
   /// replayed; it is still correct, because its eager calls were.
@@ -66,10 +73,14 @@ class CandidateSession {
   [[nodiscard]] std::int64_t prepare_ns() const { return prepare_ns_; }
   [[nodiscard]] std::int64_t first_call_ns() const { return first_call_ns_; }
 
-  /// Ends the runner, if there is one, and returns the observations of its exchanges.
-  ExchangeFacts end();
+  /// The overhead of a call by the worker's clock, as it was before the candidate was loaded. Requires: rehearse().
+  [[nodiscard]] const ClockAllowance& clock_allowance() const { return clock_allowance_; }
+
+  /// Ends the runner, if there is one.
+  void end();
 
  private:
+  [[nodiscard]] CallRequest timed_call(int number, CallMode mode) const;
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);
   Result<EarlyVerdict> construct_and_match(int set, WeightMatch& match);
   Result<std::optional<std::string>> replay_once();
@@ -99,13 +110,17 @@ class CandidateSession {
   bool lost_ = false;
   std::int64_t prepare_ns_ = 0;
   std::int64_t first_call_ns_ = 0;
+  /// Number of calls in a timed series.
+  int series_ = 1;
+  /// The least time of a checked call by the worker's clock, overhead included; 0 until then.
+  std::int64_t least_host_ns_ = 0;
   /// The reference's time in the last timed pair.
   std::int64_t reference_ns_ = 0;
   /// The rest of EvaluationOptions::build_timeout.
   std::chrono::nanoseconds build_time_left_;
   /// Weight sets under which the candidate has been called; the first call under each may build.
   std::set<int> called_sets_;
-  std::vector<std::int64_t> echoes_ns_;
+  ClockAllowance clock_allowance_;
   std::random_device entropy_;
   std::uniform_int_distribution<int> coin_{0, 1};
 };

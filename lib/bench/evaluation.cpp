@@ -33,8 +33,12 @@ constexpr int k_repeats_of_failure = 6;
 constexpr SamplingLimits k_alone_sampling{.min_samples = 10, .max_samples = 12, .budget = 300ms};
 /// If replays are timed as well, one in this many full comparisons of timed calls is of a replay.
 constexpr int k_replay_share = 2;
-/// A record is labelled if the clocks could hide more than this share of a call.
-constexpr double k_loose_share = 0.1;
+/// Timed series at least, however many calls each of them has.
+constexpr int k_fewest_series = 20;
+/// Number of calls in a series of a compiled reference.
+constexpr int k_baseline_calls = 16;
+/// A record is labelled if a false clock could hide more than this share of a call, and this time.
+constexpr double k_loose_share = 0.05, k_loose_ns = 1e3;
 class Evaluation {
  public:
   Evaluation(const EvaluationRequest& request, EvaluationRecord record, EvaluationBackends backends,
@@ -77,9 +81,9 @@ class Evaluation {
     if (refused) return finish(*std::move(refused));
     KERNELGEN_TRY(auto hold, timed("wait for the device", [&] { return acquire_device(); }));
     KERNELGEN_TRY(auto verdict, judge_within_memory());
-    const auto exchanges = timed("end", [&] { return candidate_->end(); });
+    timed("end", [&] { candidate_->end(); });
     verdict = explain_by_weights(reattribute_to_machine(std::move(verdict)), record_.weights);
-    KERNELGEN_TRY(auto checked, check_plausibility(std::move(verdict), clock_allowance(exchanges, backends_.gpu)));
+    KERNELGEN_TRY(auto checked, check_plausibility(std::move(verdict)));
     if (checked.correct()) {
       const auto work = record_.work ? *record_.work : report_no_work("Triton's interpreter ran it");
       if (auto refusal = check_library_use(work, options_.library_use)) checked = *std::move(refusal);
@@ -112,12 +116,28 @@ class Evaluation {
   template <class Work>
   auto timed_in(std::vector<Phase>& phases, std::string phase, Work work) -> decltype(work()) {
     if (progress_) progress_({phase, ""});
-    const auto start = backends_.now();
-    auto result = work();
-    const std::chrono::duration<double, std::milli> elapsed = backends_.now() - start;
-    phases.push_back({std::move(phase), elapsed.count()});
-    return result;
+    const MeasuredPhase measured(*this, phases, std::move(phase));
+    return work();
   }
+
+  /// Adds its own lifetime to the record.
+  class MeasuredPhase {
+   public:
+    MeasuredPhase(Evaluation& evaluation, std::vector<Phase>& phases, std::string name)
+        : evaluation_(evaluation), phases_(phases), name_(std::move(name)), start_(evaluation.backends_.now()) {}
+    MeasuredPhase(const MeasuredPhase&) = delete;
+    MeasuredPhase& operator=(const MeasuredPhase&) = delete;
+    ~MeasuredPhase() {
+      const std::chrono::duration<double, std::milli> elapsed = evaluation_.backends_.now() - start_;
+      phases_.push_back({std::move(name_), elapsed.count()});
+    }
+
+   private:
+    Evaluation& evaluation_;
+    std::vector<Phase>& phases_;
+    std::string name_;
+    std::chrono::steady_clock::time_point start_;
+  };
 
   EvaluationRecord finish(Outcome outcome) {
     record_.outcome = std::move(outcome);
@@ -304,7 +324,11 @@ class Evaluation {
     return EarlyVerdict();
   }
 
-  Result<ReferenceSamples> time_reference(CallMode mode) { return judge().time_reference(mode, k_alone_sampling); }
+  Result<ReferenceSamples> time_reference(CallMode mode, int calls = 1) {
+    auto sampling = k_alone_sampling;
+    sampling.calls = calls;
+    return judge().time_reference(mode, sampling);
+  }
 
   Result<EarlyVerdict> load() {
     KERNELGEN_TRY(record_.environment.isolation, candidate_->start());
@@ -316,6 +340,11 @@ class Evaluation {
                                  record_.environment.isolation)};
       record_.labels.push_back("weak isolation: a candidate could reach other processes of its user");
     }
+    KERNELGEN_TRY(auto ended, candidate_->open_job());
+    if (!ended && scores_time()) {
+      KERNELGEN_TRY(ended, candidate_->rehearse());
+    }
+    if (ended) return ended;
     return candidate_->load(artifact_, builds_key());
   }
 
@@ -437,8 +466,14 @@ class Evaluation {
     // The other half of the full comparisons are of replays.
     if (!record_.timing->reference_alone_graph_ns.empty())
       options.full_comparisons -= options.full_comparisons / k_replay_share;
+    // Means of series have less noise than single calls.
+    options.max_samples = std::max(std::min(options.max_samples, k_fewest_series), options.max_samples / candidate_->plan_series());
     KERNELGEN_TRY(auto samples, sample(options, CallMode::Eager, CallMode::Eager));
     report_calls(*record_.timing, samples);
+    const auto& allowance = candidate_->clock_allowance();
+    record_.timing->clock_overhead_ns = allowance.overhead_ns;
+    record_.timing->clock_looseness_ns = allowance.looseness_ns;
+    record_.timing->clock_per_call_ns = allowance.per_call_ns;
     return std::move(samples.ended);
   }
 
@@ -498,22 +533,32 @@ class Evaluation {
 
   /// Checks whether the clocks and the times of the reference agree, for a correct candidate. Requires: the runner is
   /// gone.
-  Result<Outcome> check_plausibility(Outcome verdict, const ClockAllowance& allowance) {
+  Result<Outcome> check_plausibility(Outcome verdict) {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return verdict;
     auto& timing = *record_.timing;
+    const int calls = std::max(static_cast<int>(median(timing.calls)), 1);
+    if (calls > 1) {
+      auto& alone_ns = session_->reference_times->series_ns[calls];
+      if (alone_ns.empty()) {
+        KERNELGEN_TRY(auto alone, timed("reference alone, in series", [&] { return time_reference(CallMode::Eager, calls); }));
+        alone_ns = std::move(alone.samples_ns);
+      }
+      timing.reference_alone_before_ns = alone_ns;
+    }
     if (is_reference_disturbed(timing.reference_alone_before_ns, timing.reference_ns)) {
-      KERNELGEN_TRY(auto after, timed("reference alone again", [&] { return time_reference(CallMode::Eager); }));
-      session_->reference_times->calls_ns = after.samples_ns;
+      KERNELGEN_TRY(auto after,
+                    timed("reference alone again", [&] { return time_reference(CallMode::Eager, calls); }));
+      (calls > 1 ? session_->reference_times->series_ns[calls] : session_->reference_times->calls_ns) = after.samples_ns;
       timing.reference_alone_after_ns = std::move(after.samples_ns);
     }
     const auto call_ns = median(timing.candidate_ns);
-    const auto loose_ns = allowance.total_ns(call_ns) - allowance.exchange_ns;
-    if (loose_ns > k_loose_share * call_ns)
-      record_.labels.push_back(fmt::format(
-          "loose clock: up to {:.0f} us of each call are known from the runner's clock only", loose_ns / 1e3));
+    const double loose_ns = candidate_->clock_allowance().looseness_of(call_ns, calls) * call_ns;
+    if (loose_ns > 1.1 * std::max(k_loose_share * call_ns, k_loose_ns))
+      record_.labels.push_back(fmt::format("loose clock: up to {:.0f} us of each call are known from the runner's clock only",
+                                           loose_ns / 1e3));
     KERNELGEN_TRY(auto hidden_work, check_plausibility_of_device_load());
     if (hidden_work) return *std::move(hidden_work);
-    if (auto doubtful = check_plausibility_of_timing(timing, allowance)) return *std::move(doubtful);
+    if (auto doubtful = check_plausibility_of_timing(timing)) return *std::move(doubtful);
     if (on_device()) {
       if (auto doubtful = check_plausibility_of_device_time(timing)) return *std::move(doubtful);
       return verdict;
@@ -546,10 +591,12 @@ class Evaluation {
   Result<void> compare_with_baselines(const Outcome& verdict) {
     if (!verdict.correct() || !record_.timing || record_.timing->candidate_ns.empty()) return {};
     auto& timing = *record_.timing;
+    auto sampling = k_alone_sampling;
+    sampling.calls = k_baseline_calls;
     for (const auto kind : options_.baselines.kinds) {
       const CompiledBaselineRequest asked{.kind = kind,
                                           .timeout = options_.baselines.timeout,
-                                          .sampling = k_alone_sampling,
+                                          .sampling = sampling,
                                           .machine = backends_.machine};
       KERNELGEN_TRY(auto report, timed(fmt::format("baseline {}", to_string(kind)), [&] {
                       return compare_with_baseline(*session_, asked, timing.candidate_median_ns, stop_);

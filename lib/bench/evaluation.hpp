@@ -36,6 +36,8 @@ class Sanitizers;
 /// evaluation finds the reference slower next to its candidate.
 struct ReferenceTimes {
   std::vector<std::int64_t> calls_ns;
+  /// The same in series of so many calls.
+  std::map<int, std::vector<std::int64_t>> series_ns;
   /// Times of replays; unset until they were tried.
   std::optional<ReferenceSamples> replays;
   /// The requested baselines, including failures.

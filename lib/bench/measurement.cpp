@@ -27,10 +27,7 @@ std::vector<std::int64_t> known_clocks(const PairSamples& samples) {
 }
 
 void count_comparisons(TimingReport& timing, const PairSamples& samples) {
-  const auto full =
-      std::count_if(samples.pairs.begin(), samples.pairs.end(), [](const auto& pair) { return pair.full; });
-  timing.full_comparisons += full;
-  timing.sampled_comparisons += static_cast<std::int64_t>(samples.pairs.size()) - full;
+  for (const auto& pair : samples.pairs) (pair.full ? timing.full_comparisons : timing.sampled_comparisons) += pair.calls;
   timing.discarded += samples.discarded;
 }
 
@@ -83,7 +80,7 @@ Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& 
   KERNELGEN_CHECK(warm_up(options, next, clock, stop, samples));
   if (samples.ended) return samples;
   const auto before = clock.reference_time();
-  int full = 0;
+  std::int64_t full = 0;
   std::optional<StopReason> finished;
   while (!(finished = criterion->is_finished(clock.now() - start)) ||
          (finished == StopReason::Criterion && full < options.full_comparisons)) {
@@ -99,8 +96,8 @@ Result<PairSamples> sample_pairs(const MeasureOptions& options, const NextPair& 
       ++samples.discarded;
       continue;
     }
-    full += pair.full ? 1 : 0;
-    criterion->add_pair(pair.reference_ns, pair.candidate_ns);
+    full += pair.full ? pair.calls : 0;
+    criterion->add_pair(pair.reference_ns, pair.candidate_ns, pair.calls);
     samples.pairs.push_back(pair);
   }
   samples.stop_reason = *finished;
@@ -112,6 +109,7 @@ void report_calls(TimingReport& timing, const PairSamples& samples) {
   timing.reference_ns = column(samples, &TimedPair::reference_ns);
   timing.candidate_ns = column(samples, &TimedPair::candidate_ns);
   timing.host_ns = column(samples, &TimedPair::host_ns);
+  timing.calls = column(samples, &TimedPair::calls);
   timing.off_stream_ns = column(samples, &TimedPair::off_stream_ns);
   timing.fresh = column(samples, &TimedPair::fresh);
   timing.clock_mhz = known_clocks(samples);

@@ -18,11 +18,13 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// A call of the reference and one of the candidate on the same inputs, checked.
+/// A call of the reference and one of the candidate on the same inputs, checked; or the means of a series of them.
 struct TimedPair {
   std::int64_t reference_ns = 0;
   std::int64_t candidate_ns = 0;
   std::int64_t host_ns = 0;
+  /// Number of calls of each side.
+  std::int64_t calls = 1;
   /// On a device: how long it kept working after the end of the candidate's stream.
   std::int64_t off_stream_ns = 0;
   bool fresh = true;

@@ -28,25 +28,38 @@ int read_process_memory(pid_t pid, std::uint64_t address, std::span<std::byte> i
   return 0;
 }
 
-Result<OutputReader> OutputReader::map(int exchange_fd, std::uint64_t bytes, std::vector<ByteRange> outputs) {
-  for (const auto& output : outputs)
-    if (output.bytes > bytes || output.offset > bytes - output.bytes)
+Result<OutputReader> OutputReader::map(const RunnerJob& job) {
+  const auto bytes = job.exchange_bytes;
+  const auto further = static_cast<std::uint64_t>(std::max(job.slots, 1) - 1) * job.slot_bytes;
+  for (const auto& output : job.outputs)
+    if (further > bytes || output.bytes > bytes - further || output.offset > bytes - further - output.bytes)
       return Error{ErrorCode::Internal, "an output lies outside of the exchange memory"};
-  void* arena = ::mmap(nullptr, std::max<std::uint64_t>(bytes, 1), PROT_READ | PROT_WRITE, MAP_SHARED, exchange_fd, 0);
+  void* arena =
+      ::mmap(nullptr, std::max<std::uint64_t>(bytes, 1), PROT_READ | PROT_WRITE, MAP_SHARED, job.exchange_fd, 0);
   if (arena == MAP_FAILED) return errno_error(errno, "cannot map the exchange memory");
-  return OutputReader(static_cast<std::byte*>(arena), std::max<std::uint64_t>(bytes, 1), std::move(outputs));
+  return OutputReader(static_cast<std::byte*>(arena), std::max<std::uint64_t>(bytes, 1), job);
 }
 
-OutputReader::OutputReader(std::byte* arena, std::uint64_t mapped, std::vector<ByteRange> outputs)
-    : arena_(arena), mapped_(mapped), outputs_(std::move(outputs)) {}
+OutputReader::OutputReader(std::byte* arena, std::uint64_t mapped, const RunnerJob& job)
+    : arena_(arena),
+      mapped_(mapped),
+      outputs_(job.outputs),
+      slots_(static_cast<std::uint64_t>(std::max(job.slots, 1))),
+      slot_bytes_(job.slot_bytes) {}
 
 OutputReader::OutputReader(OutputReader&& other) noexcept
-    : arena_(std::exchange(other.arena_, nullptr)), mapped_(other.mapped_), outputs_(std::move(other.outputs_)) {}
+    : arena_(std::exchange(other.arena_, nullptr)),
+      mapped_(other.mapped_),
+      outputs_(std::move(other.outputs_)),
+      slots_(other.slots_),
+      slot_bytes_(other.slot_bytes_) {}
 
 OutputReader& OutputReader::operator=(OutputReader&& other) noexcept {
   std::swap(arena_, other.arena_);
   std::swap(mapped_, other.mapped_);
   std::swap(outputs_, other.outputs_);
+  std::swap(slots_, other.slots_);
+  std::swap(slot_bytes_, other.slot_bytes_);
   return *this;
 }
 
@@ -54,11 +67,13 @@ OutputReader::~OutputReader() {
   if (arena_ != nullptr) ::munmap(arena_, mapped_);
 }
 
-int OutputReader::read(pid_t pid, std::span<const std::uint64_t> addresses) const {
-  if (addresses.size() != outputs_.size()) return EINVAL;
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    const auto& [offset, bytes] = outputs_[i];
-    if (const int error = read_process_memory(pid, addresses[i], {arena_ + offset, bytes}); error != 0) return error;
+int OutputReader::read(pid_t pid, int slot, std::span<const std::uint64_t> addresses) const {
+  if (outputs_.empty() || addresses.empty() || addresses.size() % outputs_.size() != 0 || addresses.size() > slots_ * outputs_.size())
+    return EINVAL;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const auto& [offset, bytes] = outputs_[i % outputs_.size()];
+    const auto place = offset + (static_cast<std::uint64_t>(slot) + i / outputs_.size()) % slots_ * slot_bytes_;
+    if (const int error = read_process_memory(pid, addresses[i], {arena_ + place, bytes}); error != 0) return error;
   }
   return 0;
 }

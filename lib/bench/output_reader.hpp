@@ -13,7 +13,7 @@
 
 #include <kernelgen/core/result.hpp>
 
-#include "judge/judge.hpp"
+#include "bench/runner.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -25,27 +25,29 @@ inline namespace v0 {
 /// The output segments of an exchange arena, mapped here. Move-only.
 class OutputReader {
  public:
-  /// Maps the arena. `outputs` lie within it, in the order of the job. Borrows nothing.
-  [[nodiscard]] static Result<OutputReader> map(int exchange_fd, std::uint64_t bytes, std::vector<ByteRange> outputs);
+  /// Maps the arena of a job. Borrows nothing.
+  [[nodiscard]] static Result<OutputReader> map(const RunnerJob& job);
   OutputReader(OutputReader&& other) noexcept;
   OutputReader& operator=(OutputReader&& other) noexcept;
   OutputReader(const OutputReader&) = delete;
   OutputReader& operator=(const OutputReader&) = delete;
   ~OutputReader();
 
-  /// Fills every output from the address given for it: exactly its bytes, whatever the address is worth.
-  /// Returns the same as read_process_memory; EINVAL when there is not one address for each output.
-  [[nodiscard]] int read(pid_t pid, std::span<const std::uint64_t> addresses) const;
-  [[nodiscard]] std::size_t count() const { return outputs_.size(); }
-  /// The bytes of all outputs together.
+  /// Fills every output of a series of calls, which begins with `slot`, from the address given for it: exactly its
+  /// bytes, whatever the address is worth. Returns the same as read_process_memory; EINVAL when the addresses are not
+  /// one for each output of each call.
+  [[nodiscard]] int read(pid_t pid, int slot, std::span<const std::uint64_t> addresses) const;
+  /// The bytes of all outputs of a call together.
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:
-  OutputReader(std::byte* arena, std::uint64_t mapped, std::vector<ByteRange> outputs);
+  OutputReader(std::byte* arena, std::uint64_t mapped, const RunnerJob& job);
 
   std::byte* arena_ = nullptr;
   std::uint64_t mapped_ = 0;
   std::vector<ByteRange> outputs_;
+  std::uint64_t slots_ = 1;
+  std::uint64_t slot_bytes_ = 0;
 };
 
 }  // namespace v0

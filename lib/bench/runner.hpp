@@ -46,7 +46,7 @@ struct RunnerReply {
   std::array<std::uint64_t, 4> arg{};
   /// Sanitized.
   std::string text;
-  /// The worker's own clock from sending the command to receiving the reply.
+  /// The worker's own clock from before the runner is woken to its reply.
   std::int64_t host_ns = 0;
   /// The part of that time in which the candidate's own compilers worked; see BuildClock.
   std::chrono::nanoseconds build_time{0};
@@ -79,24 +79,32 @@ using RunnerAnswer = std::variant<RunnerReply, RunnerDeath>;
 /// The form of a candidate's code.
 enum class CodeKind { SharedObject, PythonSource };
 
-/// The candidate and everything that a runner needs to load it.
+/// What a runner needs before it gets a candidate.
 struct RunnerJob {
-  CodeKind code = CodeKind::SharedObject;
-  /// The job (text for native runners, JSON for Python runners), the exchange buffers and the candidate (shared object
-  /// or source), as descriptors of the worker. Borrowed.
+  /// The job (text for native runners, JSON for Python runners) and the exchange buffers, as descriptors of the worker.
+  /// Borrowed.
   int description_fd = -1;
   int exchange_fd = -1;
-  int code_fd = -1;
   /// The exchange buffers on the device, where there is one.
   std::optional<int> device_fd;
-  /// The key of the candidate's cached builds: a Python candidate finds its earlier builds with the same key.
-  std::string builds_key;
-  std::uint64_t memory_limit = 0;
   /// Number of processors that the candidate's calls may use; 0: all. On a device, its host code is not bound.
   int processors = 0;
   /// The size of the exchange buffers, and the places of the outputs in them.
   std::uint64_t exchange_bytes = 0;
   std::vector<ByteRange> outputs;
+  /// See ExchangeLayout.
+  int slots = 1;
+  std::uint64_t slot_bytes = 0;
+};
+
+/// A candidate as a runner loads it.
+struct RunnerCode {
+  CodeKind kind = CodeKind::SharedObject;
+  /// The shared object or the source. Borrowed.
+  int fd = -1;
+  /// The key of the candidate's cached builds: a Python candidate finds its earlier builds with the same key.
+  std::string builds_key;
+  std::uint64_t memory_limit = 0;
 };
 
 /// Whether new allocations of the candidate are filled with garbage, which takes time within the call.
@@ -130,10 +138,11 @@ struct ExaminedCall {
 class Runner {
  public:
   virtual ~Runner() = default;
-  /// Makes an exchange without a call. Its time is the overhead in the worker's times of calls. On a device the cache
-  /// is flushed, and the clock started and stopped, as around a call.
-  virtual RunnerAnswer echo(std::chrono::milliseconds timeout) = 0;
-  virtual RunnerAnswer load(const RunnerJob& job, const StepLimits& limits) = 0;
+  virtual RunnerAnswer open(const RunnerJob& job, std::chrono::milliseconds timeout) = 0;
+  /// Makes calls of a function that does nothing. The part of the worker's time that the reply does not explain is the
+  /// overhead of the series. Requires: open(), and no candidate is loaded.
+  virtual RunnerAnswer rehearse(const CallSeries& series, std::chrono::milliseconds timeout) = 0;
+  virtual RunnerAnswer load(const RunnerCode& code, const StepLimits& limits) = 0;
   /// Constructs the module (ModelNew only); arg[0] is the size of its state.
   virtual RunnerAnswer construct(int set, const WeightDraw& draw, ConstantWeights constants,
                                  const StepLimits& limits) = 0;
@@ -141,15 +150,15 @@ class Runner {
                                     std::chrono::milliseconds timeout) = 0;
   /// Calls kgen_prepare with the weights that are now in the exchange buffers (native candidates only).
   virtual RunnerAnswer prepare(int set, std::chrono::milliseconds timeout) = 0;
-  virtual RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations, CallMode mode,
+  virtual RunnerAnswer run(int set, const PreparedCall& call, Allocations allocations, CallMode mode,
                            const StepLimits& limits) = 0;
-  /// Calls the candidate again on the inputs of the last run, to see what its calls execute. What it answers is no
+  /// Calls the candidate again on the inputs of slot 0, to see what its calls execute. What it answers is no
   /// failure of the candidate. Requires: a run.
   virtual ExaminedCall examine(int set, std::uint64_t forward_seed, std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer destroy(int set, std::chrono::milliseconds timeout) = 0;
-  /// True if the worker reads a Python candidate's outputs itself, after it has received the reply. If not, the runner
-  /// copies them before it replies, and the clock has to allow for that.
-  [[nodiscard]] virtual bool fetches_outputs() const = 0;
+  /// Processor time that the runner has used outside of its exchanges since this was last called, in nanoseconds. It is
+  /// stopped then, so this is the time until it stopped, or the work of a candidate that does not stay stopped.
+  [[nodiscard]] virtual std::int64_t take_overrun_ns() = 0;
   /// The protections that its sandbox lacks; "full" if it has all.
   [[nodiscard]] virtual std::string isolation() const = 0;
 };

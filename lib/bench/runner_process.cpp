@@ -42,7 +42,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds k_death_patience{2000};
 constexpr milliseconds k_destroy_patience{5000};
 /// Freeing outputs below this size takes less time than a call's clock can resolve.
-constexpr std::uint64_t k_min_freed_bytes = 16u << 20;
+constexpr std::uint64_t k_min_freed_bytes = 1u << 20;
 /// Interval for polling the processes of a candidate that may be building.
 constexpr milliseconds k_helper_interval{200};
 /// The time in which calls are repeated while the worker samples the processor: some 200 samples. On a busy machine it
@@ -112,20 +112,25 @@ class SandboxedRunner final : public RunnerProcess {
     return !dead_ && (count > 0 || (count < 0 && errno == EAGAIN));
   }
 
-  RunnerAnswer echo(milliseconds timeout) override { return ask(KGEN_OP_ECHO, {1}, {timeout}); }
-  RunnerAnswer load(const RunnerJob& job, const StepLimits& limits) override {
-    if (builds_) builds_->restore(job.builds_key);
-    std::vector<int> fds{job.description_fd, job.exchange_fd, job.code_fd};
+  RunnerAnswer open(const RunnerJob& job, milliseconds timeout) override {
+    std::vector<int> fds{job.description_fd, job.exchange_fd};
     if (job.device_fd) fds.push_back(*job.device_fd);
-    const std::uint64_t code = job.code == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
-    if (!job.device_fd && readable_ && job.outputs.size() <= KGEN_MAX_OUTPUTS_IN_PLACE)
-      if (auto reader = OutputReader::map(job.exchange_fd, job.exchange_bytes, job.outputs))
-        reader_ = *std::move(reader);
+    if (!job.device_fd && readable_ && job.slots * job.outputs.size() <= KGEN_MAX_OUTPUTS_IN_PLACE)
+      if (auto reader = OutputReader::map(job)) reader_ = *std::move(reader);
     // Compilers of a Python candidate use all processors; see seal_after_call_of().
     processors_ = job.processors;
     on_device_ = job.device_fd.has_value();
-    if (job.code == CodeKind::SharedObject) bind();
-    return ask(KGEN_OP_LOAD, {code, job.memory_limit}, limits, fds);
+    return ask(KGEN_OP_JOB, {}, {timeout}, fds);
+  }
+  RunnerAnswer rehearse(const CallSeries& series, milliseconds timeout) override {
+    constexpr int k_rehearsal = 0;
+    return ask_for_calls(k_rehearsal, 0, run_flags(Allocations::Plain, CallMode::Eager), series, {timeout});
+  }
+  RunnerAnswer load(const RunnerCode& code, const StepLimits& limits) override {
+    if (builds_) builds_->restore(code.builds_key);
+    const std::uint64_t kind = code.kind == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
+    if (code.kind == CodeKind::SharedObject) bind();
+    return ask(KGEN_OP_LOAD, {kind, code.memory_limit}, limits, std::array<int, 1>{code.fd});
   }
   RunnerAnswer build(const BuildJob& job, const StepLimits& limits) override {
     if (builds_) builds_->start(job.builds_key);
@@ -148,18 +153,16 @@ class SandboxedRunner final : public RunnerProcess {
   RunnerAnswer prepare(int set, milliseconds timeout) override {
     return ask(KGEN_OP_PREPARE, {static_cast<std::uint64_t>(set)}, {timeout});
   }
-  RunnerAnswer run(int set, std::uint64_t forward_seed, Allocations allocations, CallMode mode,
+  RunnerAnswer run(int set, const PreparedCall& call, Allocations allocations, CallMode mode,
                    const StepLimits& limits) override {
-    const std::uint64_t flags = (allocations == Allocations::Poisoned ? KGEN_RUN_POISON : 0) |
-                                (reader_ ? KGEN_RUN_IN_PLACE : 0) | (mode == CallMode::Graph ? KGEN_RUN_GRAPH : 0);
-    auto answer = ask(KGEN_OP_RUN, {static_cast<std::uint64_t>(set), forward_seed, flags}, limits);
+    auto answer = ask_for_calls(set, call.forward_seed, run_flags(allocations, mode), call.series, limits);
     const auto* reply = std::get_if<RunnerReply>(&answer);
     if (reply == nullptr) return answer;
     if (reply->status == RunnerStatus::Ok && !seal_after_call_of(set)) return end_with({});
     // Stopping the runner does not stop processes that the candidate started.
     if (runner_pid_ > 0 && has_helpers(supervisor_, runner_pid_)) return end_with({.left_processes = true});
     if (!reader_ || reply->status != RunnerStatus::Ok || reply->arg[2] == 0) return answer;
-    return fetch(std::move(answer), limits.call);
+    return fetch(std::move(answer), call.series, limits.call);
   }
   ExaminedCall examine(int set, std::uint64_t forward_seed, milliseconds timeout) override {
     ExaminedCall seen;
@@ -176,10 +179,41 @@ class SandboxedRunner final : public RunnerProcess {
     return ask(KGEN_OP_DESTROY, {static_cast<std::uint64_t>(set)}, {std::min(timeout, k_destroy_patience)});
   }
 
-  bool fetches_outputs() const override { return reader_.has_value(); }
+  std::int64_t take_overrun_ns() override {
+    note_overrun();
+    return std::exchange(overrun_ns_, 0);
+  }
   std::string isolation() const override { return isolation_; }
 
  private:
+  [[nodiscard]] std::uint64_t run_flags(Allocations allocations, CallMode mode) const {
+    return (allocations == Allocations::Poisoned ? KGEN_RUN_POISON : 0) | (reader_ ? KGEN_RUN_IN_PLACE : 0) |
+           (mode == CallMode::Graph ? KGEN_RUN_GRAPH : 0);
+  }
+
+  RunnerAnswer ask_for_calls(int set, std::uint64_t forward_seed, std::uint64_t flags, const CallSeries& series,
+                             const StepLimits& limits) {
+    return ask(KGEN_OP_RUN,
+               {static_cast<std::uint64_t>(set), forward_seed, flags, static_cast<std::uint64_t>(series.slot),
+                static_cast<std::uint64_t>(series.calls)},
+               limits);
+  }
+
+  /// Processor time of all threads of the runner; 0 where it is unknown.
+  [[nodiscard]] std::int64_t processor_ns() const {
+    clockid_t clock{};
+    timespec time{};
+    if (runner_pid_ <= 0 || ::clock_getcpuclockid(runner_pid_, &clock) != 0 || ::clock_gettime(clock, &time) != 0)
+      return 0;
+    return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  }
+
+  void note_overrun() {
+    const auto now_ns = processor_ns();
+    overrun_ns_ += std::max<std::int64_t>(now_ns - processor_ns_at_reply_, 0);
+    processor_ns_at_reply_ = now_ns;
+  }
+
   RunnerAnswer ask(std::uint16_t op, std::initializer_list<std::uint64_t> arguments, const StepLimits& limits,
                    std::span<const int> fds = {}) {
     if (dead_) return *dead_;
@@ -188,8 +222,9 @@ class SandboxedRunner final : public RunnerProcess {
     std::optional<BuildClock> build_clock;
     if (limits.build > milliseconds::zero() && runner_pid_ > 0)
       build_clock.emplace(limits, helpers_of(supervisor_, runner_pid_).processor_time);
-    thaw();
+    note_overrun();
     const auto start = Clock::now();
+    thaw();
     const std::string_view bytes(reinterpret_cast<const char*>(&command), sizeof command);
     // A failure to send shows as a closed connection below, together with the reason.
     [[maybe_unused]] const auto sent = send_with_fds(connection_.control.get(), bytes, fds);
@@ -197,6 +232,7 @@ class SandboxedRunner final : public RunnerProcess {
         build_clock ? receive_while_building(op, start, *build_clock) : receive(op, sequence_, start + limits.call);
     if (auto* reply = std::get_if<RunnerReply>(&answer)) {
       reply->host_ns = nanoseconds_since(start);
+      processor_ns_at_reply_ = processor_ns();
       if (build_clock) reply->build_time = build_clock->build_time();
       freeze();
     }
@@ -251,8 +287,8 @@ class SandboxedRunner final : public RunnerProcess {
   }
 
   /// Copies the outputs of a call from the stopped runner. Returns `answer` on success.
-  RunnerAnswer fetch(RunnerAnswer answer, milliseconds timeout) {
-    const int error = frozen_ ? reader_->read(runner_pid_, addresses_) : ESRCH;
+  RunnerAnswer fetch(RunnerAnswer answer, const CallSeries& series, milliseconds timeout) {
+    const int error = frozen_ ? reader_->read(runner_pid_, series.slot, addresses_) : ESRCH;
     const auto reply_of = [](RunnerStatus status, std::string text) {
       return RunnerReply{.status = status, .text = std::move(text)};
     };
@@ -260,7 +296,7 @@ class SandboxedRunner final : public RunnerProcess {
     if (error == ESRCH || !signal_runner(0)) return end_with({});
     if (error == EFAULT) return reply_of(RunnerStatus::Interface, "its outputs are at addresses that cannot be read");
     if (error != 0) return reply_of(RunnerStatus::Protocol, fmt::format("its outputs: {}", std::strerror(error)));
-    if (reader_->bytes() < k_min_freed_bytes) return answer;
+    if (static_cast<std::uint64_t>(series.calls) * reader_->bytes() < k_min_freed_bytes) return answer;
     // Any command makes the runner free them. In the next call, freeing them would look like hidden work.
     auto freed = ask(KGEN_OP_ECHO, {}, {timeout});
     const auto* echo = std::get_if<RunnerReply>(&freed);
@@ -409,6 +445,7 @@ class SandboxedRunner final : public RunnerProcess {
     // A traced process would not stay stopped.
     if (sampler_) sampler_->stop();
     frozen_ = runner_.valid() && signal_runner(SIGSTOP);
+    if (frozen_) spread_over_processors(runner_pid_);
   }
 
   void thaw() {
@@ -453,6 +490,8 @@ class SandboxedRunner final : public RunnerProcess {
   /// True if the supervisor decides about the processes that it starts.
   bool is_watched_ = false;
   bool is_sealed_ = false;
+  std::int64_t processor_ns_at_reply_ = 0;
+  std::int64_t overrun_ns_ = 0;
   std::optional<OutputReader> reader_;
   std::vector<std::uint64_t> addresses_;
   std::uint64_t sequence_ = 0;

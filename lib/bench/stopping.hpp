@@ -19,7 +19,8 @@ inline namespace v0 {
 class StoppingCriterion {
  public:
   virtual ~StoppingCriterion() = default;
-  virtual void add_pair(std::int64_t reference_ns, std::int64_t candidate_ns) = 0;
+  /// `calls` is the number of calls of which both times are the means.
+  virtual void add_pair(std::int64_t reference_ns, std::int64_t candidate_ns, std::int64_t calls = 1) = 0;
   /// The reason to stop, or nothing. `elapsed` is the wall-clock time since the first pair was asked for.
   [[nodiscard]] virtual std::optional<StopReason> is_finished(std::chrono::nanoseconds elapsed) const = 0;
 };

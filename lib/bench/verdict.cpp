@@ -97,17 +97,15 @@ constexpr double k_off_stream_ns = 30e3;
 /// A call that takes less than this share of the memory's time cannot have read its inputs.
 constexpr double k_bandwidth_share = 0.9;
 
+/// The overhead that is allowed exceeds the largest of the rehearsals by this share of their range.
+constexpr double k_rehearsal_margin = 0.25;
+/// What a false clock may hide in each call: this share of it, or this time, whichever is larger.
+constexpr double k_hidden_share = 0.05;
+constexpr double k_hidden_ns = 1e3;
+
 /// On an idle machine of two cores the reference waited for a processor in 1 to 4 % of its time. With one busy process
 /// it was 22 to 46 %, and scores were off by a third to a factor of five.
 constexpr double k_max_contention = 0.15;
-
-/// Wake-up latencies: cold caches and sleeping cores. On a machine of two cores the fast tenth of native calls took 25
-/// to 200 us more than an exchange; the fast tenth of Python calls, with seeding before and the description of outputs
-/// after them, 350 to 440 us.
-constexpr double k_native_wakeup_ns = 300e3;
-constexpr double k_python_wakeup_ns = 500e3;
-/// A device adds the flush of its cache, the wake-up of its driver, and launches that wait for it.
-constexpr double k_device_wakeup_ns = 500e3;
 
 constexpr std::string_view k_disturbed = "reference disturbed";
 /// The same in records of earlier versions.
@@ -272,13 +270,6 @@ bool is_reference_disturbed(const std::vector<std::int64_t>& alone_ns,
 
 namespace {
 
-std::vector<std::int64_t> unexplained_ns(const TimingReport& timing) {
-  std::vector<std::int64_t> unexplained;
-  for (std::size_t i = 0; i < timing.host_ns.size(); ++i)
-    unexplained.push_back(timing.host_ns[i] - timing.candidate_ns[i]);
-  return unexplained;
-}
-
 /// Checks for a candidate that caches answers: it is fast on inputs that it has mostly seen, and slow on new ones.
 std::optional<Outcome> check_plausibility_of_known_inputs(const TimingReport& timing) {
   std::vector<std::int64_t> fresh, known;
@@ -294,20 +285,40 @@ std::optional<Outcome> check_plausibility_of_known_inputs(const TimingReport& ti
 
 }  // namespace
 
-double ClockAllowance::total_ns(double candidate_ns) const {
-  return exchange_ns + std::max(wakeup_latency_ns, k_clock_share * candidate_ns) + copied_bytes / bytes_per_ns;
+std::int64_t ClockAllowance::least_ns(std::int64_t host_ns, int calls) const {
+  return std::max<std::int64_t>(host_ns - static_cast<std::int64_t>(overhead_ns + (calls - 1) * per_call_ns), 1);
 }
 
-ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::optional<GpuFacts>& gpu) {
-  ClockAllowance allowance{.exchange_ns = median(exchanges.echoes_ns),
-                           .wakeup_latency_ns = exchanges.native ? k_native_wakeup_ns : k_python_wakeup_ns,
-                           .copied_bytes = static_cast<double>(exchanges.copied_bytes)};
-  if (!gpu) return allowance;
-  allowance.wakeup_latency_ns += k_device_wakeup_ns;
-  const auto bandwidth = gpu->measured_bytes_per_second.value_or(0);
-  // Each byte is read and written, at three quarters of the measured bandwidth.
-  if (bandwidth > 0) allowance.bytes_per_ns = bandwidth / 1e9 * 3 / 8;
+double ClockAllowance::looseness_of(double call_ns, int calls) const {
+  return call_ns > 0 ? looseness_ns / calls / call_ns : 0;
+}
+
+ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals) {
+  std::vector<std::int64_t> single, longer;
+  int most = 1;
+  for (const auto& rehearsal : rehearsals) {
+    (rehearsal.calls == 1 ? single : longer).push_back(rehearsal.overhead_ns);
+    most = std::max(most, rehearsal.calls);
+  }
+  if (single.empty()) return {};
+  ClockAllowance allowance;
+  const auto [low, high] = std::minmax_element(single.begin(), single.end());
+  // Of both the fastest, because what delays them is not part of a call.
+  if (!longer.empty()) {
+    const auto further = *std::min_element(longer.begin(), longer.end()) - *low;
+    allowance.per_call_ns = std::max<double>(static_cast<double>(further), 0) / (most - 1);
+  }
+  // Rehearsals are few, and calls are many.
+  allowance.overhead_ns = static_cast<double>(*high) + k_rehearsal_margin * static_cast<double>(*high - *low);
+  allowance.looseness_ns = allowance.overhead_ns - static_cast<double>(*low);
   return allowance;
+}
+
+int calls_of_series(const ClockAllowance& allowance, double call_ns, int most) {
+  const double hidden_ns = std::max(k_hidden_share * call_ns, k_hidden_ns);
+  int calls = 1;
+  while (calls < most && allowance.looseness_ns > hidden_ns * calls) calls *= 2;
+  return std::min(calls, most);
 }
 
 std::string busy_message(std::optional<double> contention) {
@@ -318,7 +329,7 @@ std::string busy_message(std::optional<double> contention) {
       100 * *contention);
 }
 
-std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing, const ClockAllowance& allowance) {
+std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing) {
   // This check comes first because a busy machine explains the findings of the others.
   if (auto busy = busy_message(timing.contention); !busy.empty())
     return Outcome{OutcomeKind::Suspect, std::string(k_busy_machine), std::move(busy)};
@@ -327,16 +338,9 @@ std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing, 
                    fmt::format("other processes delayed {:.0f} % of the probes of the device; "
                                "repeat it when they have ended (`nvidia-smi` lists them), or on another device",
                                100 * *timing.device_contention)};
-  const auto unexplained = unexplained_ns(timing);
-  const double allowed = allowance.total_ns(median(timing.candidate_ns));
-  // Hidden work is part of every call and scheduling delays are not, so the fastest tenth decides.
-  if (const double hidden = quantile(unexplained, 0.1); hidden > allowed)
-    return Outcome{OutcomeKind::Suspect, "clock",
-                   fmt::format("the worker measured {:.0f} us per call more than the runner reported; at most {:.0f} "
-                               "us of that are overhead",
-                               hidden / 1e3, allowed / 1e3)};
-  if (std::any_of(unexplained.begin(), unexplained.end(), [](std::int64_t value) { return value < 0; }))
-    return Outcome{OutcomeKind::Suspect, "clock", "the runner reported more time than the worker measured"};
+  for (std::size_t i = 0; i < timing.host_ns.size(); ++i)
+    if (timing.host_ns[i] < timing.candidate_ns[i])
+      return Outcome{OutcomeKind::Suspect, "clock", "the runner reported more time than the worker measured"};
   if (auto doubtful = check_plausibility_of_known_inputs(timing)) return doubtful;
   if (is_reference_disturbed(timing.reference_alone_before_ns, timing.reference_ns) &&
       (timing.reference_alone_after_ns.empty() ||

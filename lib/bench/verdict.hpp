@@ -43,39 +43,39 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 /// transformed input failed by accuracy, else Correct.
 [[nodiscard]] Outcome verdict_of_cases(const std::vector<CaseResult>& cases);
 
-/// The time by which the worker's clock may exceed the runner's without a fault of the candidate.
+/// The overhead of a series of calls by the worker's clock: waking the runner, and what it does around the candidate. It
+/// was measured with the runner itself before the candidate was loaded. What exceeds it counts as time of the candidate.
 struct ClockAllowance {
-  /// The time of an exchange in which nothing is called; measured with each runner before its candidate is loaded.
-  double exchange_ns = 0;
-  /// The latency of waking a runner that was stopped for milliseconds.
-  double wakeup_latency_ns = 300e3;
-  /// Bytes that the runner copies after the call, where the worker may not read its memory.
-  double copied_bytes = 0;
-  /// The speed of one thread that copies from cold memory: 4 to 8 GB/s.
-  double bytes_per_ns = 4;
+  /// An overhead that honest series seldom exceed.
+  double overhead_ns = 0;
+  /// The time of a series that a false clock could hide: the overhead above, less the least that was measured.
+  double looseness_ns = 0;
+  /// What each further call of a series adds to the overhead.
+  double per_call_ns = 0;
 
-  /// The whole allowance for calls that take this long by the runner's clock.
-  [[nodiscard]] double total_ns(double candidate_ns) const;
+  /// The least time of a series of calls that took this long by the worker's clock; at least 1.
+  [[nodiscard]] std::int64_t least_ns(std::int64_t host_ns, int calls) const;
+  /// The share of such a call's time that a false clock could hide.
+  [[nodiscard]] double looseness_of(double call_ns, int calls) const;
 };
 
-/// Observations of the exchanges with a runner, besides the times of its calls.
-struct ExchangeFacts {
-  bool native = false;
-  /// Times of exchanges in which nothing was called, by the worker's clock.
-  std::vector<std::int64_t> echoes_ns;
-  /// Bytes that the runner copies after the call; see ClockAllowance.
-  std::uint64_t copied_bytes = 0;
+/// An overhead that was measured while no candidate was loaded.
+struct Rehearsal {
+  int calls = 1;
+  std::int64_t overhead_ns = 0;
 };
 
-/// The allowance for a runner; `gpu` is the device of the candidate, unset for the processor.
-[[nodiscard]] ClockAllowance clock_allowance(const ExchangeFacts& exchanges, const std::optional<GpuFacts>& gpu);
+/// The allowance from several rehearsals.
+[[nodiscard]] ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals);
+
+/// The number of calls in a series with which a false clock can hide no more than 5 % of a call, or 1 us; at most `most`.
+[[nodiscard]] int calls_of_series(const ClockAllowance& allowance, double call_ns, int most);
 
 /// A message for a reference that waited for a processor in this share of its time; empty for a normal share.
 [[nodiscard]] std::string busy_message(std::optional<double> contention);
 
 /// Checks whether the clocks and the times of the reference agree; a suspicion with the reason when they do not.
-[[nodiscard]] std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing,
-                                                                  const ClockAllowance& allowance);
+[[nodiscard]] std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing);
 
 /// Checks whether the times by the device's own clock are possible; a suspicion with the reason when they are not.
 [[nodiscard]] std::optional<Outcome> check_plausibility_of_device_time(const TimingReport& timing);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <vector>
 #include <filesystem>
 
 #include <kernelgen/device/cpu.hpp>
@@ -27,6 +29,26 @@ void bind_to_processors(pid_t process, int count) {
   std::error_code error;
   for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), error))
     ::sched_setaffinity(std::atoi(thread.path().filename().c_str()), sizeof chosen, &chosen);
+}
+
+void spread_over_processors(pid_t process) {
+  cpu_set_t mine;
+  if (::sched_getaffinity(0, sizeof mine, &mine) != 0) return;
+  std::vector<pid_t> threads;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), error))
+    threads.push_back(std::atoi(thread.path().filename().c_str()));
+  if (static_cast<int>(threads.size()) > CPU_COUNT(&mine)) return;
+  std::sort(threads.begin(), threads.end());
+  int processor = -1;
+  for (const auto thread : threads) {
+    do ++processor;
+    while (!CPU_ISSET(processor, &mine));
+    cpu_set_t chosen;
+    CPU_ZERO(&chosen);
+    CPU_SET(processor, &chosen);
+    ::sched_setaffinity(thread, sizeof chosen, &chosen);
+  }
 }
 
 }  // namespace v0

@@ -15,5 +15,8 @@ inline namespace v0 {
 /// process may use. On more threads than that, a process gains nothing.
 void bind_to_processors(pid_t process, int count);
 
+/// Binds each thread of a process to a processor of its own, if there are as many.
+void spread_over_processors(pid_t process);
+
 }  // namespace v0
 }  // namespace kernelgen

@@ -83,6 +83,9 @@ struct ExchangeLayout {
   std::uint64_t output_bytes = 0;
   /// Places of the outputs in the host's memory, in the order of the jobs; empty on a device.
   std::vector<ByteRange> outputs;
+  /// Places for the tensors of a call, and the bytes from one place to the next. `outputs` are those of the first.
+  int slots = 1;
+  std::uint64_t slot_bytes = 0;
   std::string native_job;
   std::string python_job;
 };
@@ -100,12 +103,20 @@ enum class Freshness {
   Repeat,  ///< the very same inputs once more; outputs poisoned again
 };
 
-/// A call that is ready: inputs are in place, outputs poisoned, and the judge knows the expected answer.
+/// Calls in one command, one right after the other, each on inputs of its own. Their tensors are in slots in a row from
+/// `slot` on; after the last slot comes the first.
+struct CallSeries {
+  int slot = 0;
+  int calls = 1;
+};
+
+/// Calls that are ready: inputs are in place, outputs poisoned, and the judge knows the expected answers.
 struct PreparedCall {
   std::uint64_t seed = 0;
   std::uint64_t forward_seed = 0;
-  /// Time of the reference call that gave the expected answer; 0 if the answer was known already or comes after the
-  /// candidate.
+  CallSeries series;
+  /// Time of the reference calls that gave the expected answers, all together; 0 if the answers were known already or
+  /// come after the candidate.
   std::int64_t reference_ns = 0;
   /// True if all inputs are new. A judge draws new ones in a secret share of the canary calls, too.
   bool fresh = true;
@@ -134,6 +145,8 @@ struct CallRequest {
   Freshness freshness = Freshness::New;
   CallMode mode = CallMode::Eager;
   ReferenceOrder order = ReferenceOrder::Before;
+  /// Number of calls in a series. A judge prepares fewer where there are fewer slots.
+  int calls = 1;
   friend bool operator==(const CallRequest&, const CallRequest&) = default;
 };
 
@@ -149,6 +162,8 @@ struct SamplingLimits {
   int min_samples = 1;
   int max_samples = 1000;
   std::chrono::milliseconds budget{0};
+  /// Number of calls in a series; a sample is the time of one of them.
+  int calls = 1;
 };
 
 /// A request to build the reference with torch.compile.

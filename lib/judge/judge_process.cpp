@@ -151,6 +151,8 @@ class JudgeProcess final : public Judge {
     using Pairs = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
     KERNELGEN_TRY(const auto outputs, read<Pairs>(reply, "layout", "outputs"));
     for (const auto& [offset, bytes] : outputs) layout.outputs.push_back({offset, bytes});
+    KERNELGEN_TRY(layout.slots, read<int>(reply, "layout", "slots"));
+    KERNELGEN_TRY(layout.slot_bytes, read_u64(reply, "layout", "slot_bytes"));
     return layout;
   }
 
@@ -195,6 +197,8 @@ class JudgeProcess final : public Judge {
     KERNELGEN_TRY(prepared.forward_seed, read_u64(reply, "prepare_call", "forward_seed"));
     KERNELGEN_TRY(prepared.reference_ns, read<std::int64_t>(reply, "prepare_call", "reference_ns"));
     KERNELGEN_TRY(prepared.fresh, read<bool>(reply, "prepare_call", "fresh"));
+    KERNELGEN_TRY(prepared.series.slot, read<int>(reply, "prepare_call", "slot"));
+    KERNELGEN_TRY(prepared.series.calls, read<int>(reply, "prepare_call", "calls"));
     if (reply.contains("throttled")) {
       KERNELGEN_TRY(prepared.throttled, read<bool>(reply, "prepare_call", "throttled"));
       KERNELGEN_TRY(prepared.clock_mhz, read<std::int64_t>(reply, "prepare_call", "clock_mhz"));
@@ -263,6 +267,7 @@ class JudgeProcess final : public Judge {
   static json::object sampling_body(const SamplingLimits& sampling) {
     return {{"min_samples", sampling.min_samples},
             {"max_samples", sampling.max_samples},
+            {"calls", sampling.calls},
             {"seconds", std::chrono::duration<double>(sampling.budget).count()}};
   }
 
@@ -280,6 +285,7 @@ class JudgeProcess final : public Judge {
             {"seed", nullptr},
             {"graph", request.mode == CallMode::Graph},
             {"reference_after", request.order == ReferenceOrder::After},
+            {"calls", request.calls},
             {"repeat", request.freshness == Freshness::Repeat},
             {"canary", request.freshness == Freshness::Canary}};
   }

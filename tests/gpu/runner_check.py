@@ -192,7 +192,7 @@ class Check:
             prepared = bench.prepare_call()
             flags = protocol.RUN_POISON if number < 3 else protocol.RUN_GRAPH if graph else 0
             began = time.monotonic()
-            answer = runner.ask(protocol.OP_RUN, 1 + number % 2 if number < 2 else 1, int(prepared["forward_seed"]), flags)
+            answer = runner.ask(protocol.OP_RUN, 1 + number % 2 if number < 2 else 1, int(prepared["forward_seed"]), flags, 0, 1)
             if number == 0:
                 firsts = (time.monotonic() - began) * 1e3
             if answer.status != protocol.OK:
@@ -218,7 +218,7 @@ class Check:
         self.harness.load_candidate(runner, bench, source)
         self.harness.exchange_weights(runner, bench)
         prepared = bench.prepare_call()
-        packed = (self.protocol.OP_RUN, 99, 1, int(prepared["forward_seed"]), 0, 0, 0, 0)
+        packed = (self.protocol.OP_RUN, 99, 1, int(prepared["forward_seed"]), 0, 0, 1, 0)
         runner.control.send(self.protocol.COMMAND.pack(self.protocol.COMMAND_MAGIC, self.protocol.VERSION, *packed))
         time.sleep(3)
         began = time.monotonic()

@@ -204,6 +204,8 @@ class Bench:
         }
         self.description = judge.must("load", **request)["description"]
         self.layout = judge.must("layout")
+        #: That of the prepared call.
+        self.slot = 0
         self.arena = memory_file(size=self.layout["bytes"])
         judge.must("attach", path=path_of(self.arena), bytes=self.layout["bytes"])
         #: The memory of the tensors: the arena, or that of the fake device, which is a memory file as well.
@@ -212,7 +214,9 @@ class Bench:
 
     def prepare_call(self, **options: Any) -> dict[str, Any]:
         request = {"distribution": "own", "seed": None, "repeat": False, "canary": False, **options}
-        return self.judge.must("prepare_call", **request)
+        reply = self.judge.must("prepare_call", **request)
+        self.slot = reply["slot"]
+        return reply
 
     def check(self, mode: str = "full") -> dict[str, Any]:
         return dict(self.judge.must("check", mode=mode)["outcome"])
@@ -225,6 +229,8 @@ class Bench:
                 rank = int(words[4])
                 numbers = [int(word) for word in words[5:]]
                 segment, segment_bytes, offset, nbytes = numbers[2 * rank :]
+                if role in ("input", "draw", "output"):
+                    segment += self.slot * self.layout["slot_bytes"]
                 return {
                     "dtype": words[3],
                     "shape": numbers[:rank],
@@ -250,12 +256,15 @@ class Bench:
 
 
 def load_candidate(runner: Runner, bench: Bench, source: str, memory: int = 0) -> Answer:
-    """LOAD with a candidate's source."""
+    """JOB, and LOAD with a candidate's source."""
     job = memory_file(json.dumps(bench.layout["python_job"]).encode())
     code = memory_file(source.encode())
     device = () if bench.device_arena is None else (bench.device_arena,)
     try:
-        return runner.ask(protocol.OP_LOAD, protocol.CODE_PYTHON, memory, descriptors=(job, bench.arena, code, *device))
+        opened = runner.ask(protocol.OP_JOB, descriptors=(job, bench.arena, *device))
+        if opened.status != protocol.OK:
+            return opened
+        return runner.ask(protocol.OP_LOAD, protocol.CODE_PYTHON, memory, descriptors=(code,))
     finally:
         os.close(job)
         os.close(code)

@@ -43,8 +43,9 @@ def session(text: str = TASK) -> tuple[Session, int]:
 def answer(judge: Session) -> None:
     """Plays a right candidate: copies the expected outputs into the arena."""
     preparer = judge._preparer
-    for segment in judge._layout.of("output"):
-        preparer._arena.view(segment).copy_(preparer.current.expected.outputs.tensors[segment.name])
+    for chosen in preparer.series:
+        for segment in judge._layout.of("output", slot=chosen.slot):
+            preparer._arena.view(segment).copy_(chosen.expected.outputs.tensors[segment.name])
 
 
 class CanaryTest(unittest.TestCase):
@@ -91,6 +92,10 @@ class CanaryTest(unittest.TestCase):
 
 
 class StagerTest(unittest.TestCase):
+    def place(self, role: str) -> Any:
+        """The first tensor of a role in the slot of the prepared call."""
+        return self.judge._layout.of(role, slot=self.judge._preparer.current.slot)[0]
+
     def setUp(self) -> None:
         self.judge, self.arena = session()
 
@@ -103,7 +108,7 @@ class StagerTest(unittest.TestCase):
 
     def inputs(self) -> torch.Tensor:
         preparer = self.judge._preparer
-        return torch.cat([preparer._arena.raw(segment) for segment in self.judge._layout.of("input")])
+        return torch.cat([preparer._arena.raw(segment) for segment in self.judge._layout.of("input", slot=self.judge._preparer.current.slot)])
 
     def test_new_inputs_each_time_and_the_same_when_repeated(self) -> None:
         first = self.judge.prepare_call({})
@@ -167,7 +172,7 @@ class StagerTest(unittest.TestCase):
         preparer = self.judge._preparer
         old = preparer.current.expected.outputs.tensors["output"].clone()
         self.judge.prepare_call({"canary": True})
-        preparer._arena.view(self.judge._layout.of("output")[0]).copy_(old)
+        preparer._arena.view(self.place("output")).copy_(old)
         outcome = self.judge.check({})["outcome"]
         self.assertEqual((outcome["kind"], outcome["detail"]), ("accuracy", "mismatch"))
         self.assertIn("stale", outcome["message"])
@@ -185,7 +190,7 @@ class StagerTest(unittest.TestCase):
         other = self.judge._weights.get(2).reference
         chosen = self.judge._preparer.current
         result = other.run(chosen.inputs, chosen.expected.forward_seed).outputs.tensors["output"]
-        self.judge._preparer._arena.view(self.judge._layout.of("output")[0]).copy_(result)
+        self.judge._preparer._arena.view(self.place("output")).copy_(result)
         self.assertIn("other weight set", self.judge.check({})["outcome"]["message"])
         os.close(arena)
 
@@ -194,14 +199,14 @@ class StagerTest(unittest.TestCase):
         for role, name, expected in (("input", "x", "mutated_input"), ("parameter", "bn.weight", "mutated_input")):
             self.judge.prepare_call({})
             answer(self.judge)
-            segment = next(s for s in layout.of(role) if s.name == name)
+            segment = next(s for s in layout.of(role, slot=preparer.current.slot) if s.name == name)
             preparer._arena.raw(segment)[5] ^= 1
             outcome = self.judge.check({})["outcome"]
             self.assertEqual(outcome["kind"], expected)
             self.assertIn(name, outcome["message"])
         self.judge.prepare_call({})
         answer(self.judge)
-        segment = layout.of("output")[0]
+        segment = self.place("output")
         preparer._arena._all[segment.begin - 1] ^= 1
         outcome = self.judge.check({})["outcome"]
         self.assertEqual((outcome["kind"], outcome["detail"]), ("crash", "out_of_bounds"))
@@ -227,7 +232,7 @@ class StagerTest(unittest.TestCase):
         self.assertEqual(self.kind(), "correct")
         self.judge.prepare_call({})
         answer(self.judge)
-        self.judge._preparer._arena.raw(self.judge._layout.of("output")[0])[3] = 2
+        self.judge._preparer._arena.raw(self.place("output"))[3] = 2
         self.assertIn("no booleans", self.judge.check({})["outcome"]["message"])
         os.close(arena)
 
@@ -239,13 +244,58 @@ class StagerTest(unittest.TestCase):
         self.judge.prepare_call({"canary": True})
         self.assertEqual(self.kind("sample"), "accuracy:mismatch")
 
+    @unittest.skipIf(harness.DEVICE, "a device has one slot")
+    def test_each_call_of_a_series_has_inputs_of_its_own_and_is_compared(self) -> None:
+        self.judge, arena = session("import torch, torch.nn as nn" + TASK.partition("import torch, torch.nn as nn")[2].replace(
+            "self.bn(x) @ y", "x @ y"))  # fmt: skip
+        preparer, layout = self.judge._preparer, self.judge._layout
+        self.assertGreater(layout.slots, 100)
+        for calls in (3, layout.slots, layout.slots + 9):
+            reply = self.judge.prepare_call({"canary": True, "calls": calls})
+            self.assertEqual(reply["calls"], min(calls, layout.slots))
+            self.assertEqual(len(preparer.series), reply["calls"])
+            self.assertEqual(preparer.slots[0], reply["slot"])
+            self.assertEqual(len(set(preparer.slots)), reply["calls"])
+            inputs = [bytes(preparer._arena.raw(layout.of("input", slot=slot)[0]).tolist()) for slot in preparer.slots]
+            self.assertEqual(len(set(inputs)), reply["calls"])
+            answer(self.judge)
+            self.assertEqual(self.kind(), "correct")
+        for broken in (0, 1, 2):
+            for role, kind in (("output", "accuracy:mismatch"), ("input", "mutated_input")):
+                self.judge.prepare_call({"canary": True, "calls": 3})
+                answer(self.judge)
+                preparer._arena.view(layout.of(role, slot=preparer.slots[broken])[0])[0, 0] += 1
+                self.assertEqual(self.kind(), kind)
+        self.judge.prepare_call({"calls": 2})
+        answer(self.judge)
+        segment = layout.of("output", slot=preparer.slots[1])[0]
+        preparer._arena._all[segment.begin - 1] ^= 1
+        self.assertEqual(self.kind(), "crash:out_of_bounds")
+        os.close(arena)
+
+    @unittest.skipIf(harness.DEVICE, "a device has one slot")
+    def test_calls_that_leave_something_to_the_next_are_no_series(self) -> None:
+        for forward in ("self.bn(x) @ y", "x.mul_(2) @ y", "x @ y + torch.randn(16)"):
+            self.judge, arena = session(TASK.replace("self.bn(x) @ y", forward))
+            self.assertEqual(self.judge._layout.slots, 1)
+            self.assertEqual(self.judge.prepare_call({"calls": 5})["calls"], 1)
+            os.close(arena)
+
+    def test_single_calls_meet_the_same_addresses_and_others(self) -> None:
+        self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y"))
+        slots = [self.judge.prepare_call({})["slot"] for _ in range(24)]
+        if self.judge._layout.slots > 1:
+            self.assertTrue(all(len(set(slots[i : i + 4])) <= 2 for i in range(0, 24, 4)))
+            self.assertGreater(len(set(slots)), 4)
+        os.close(arena)
+
     def test_every_full_comparison_follows_the_float64_rule(self) -> None:
         """Only the first call has a float64 result of its own. A judge keeps what it learned for the next candidate."""
         for _ in range(3):
             self.judge.prepare_call({})
             answer(self.judge)
             self.assertEqual(self.kind(), "correct")
-            output = self.judge._preparer._arena.view(self.judge._layout.of("output")[0])
+            output = self.judge._preparer._arena.view(self.place("output"))
             for scale, expected in ((1 + 1e-6, "correct"), (1 + 5e-5, "accuracy:mismatch")):
                 self.judge.prepare_call({"canary": True})
                 answer(self.judge)
@@ -257,7 +307,7 @@ class StagerTest(unittest.TestCase):
         for _ in range(3):
             self.judge.prepare_call({"canary": True})
             answer(self.judge)
-            self.judge._preparer._arena.view(self.judge._layout.of("input")[0]).mul_(2)
+            self.judge._preparer._arena.view(self.place("input")).mul_(2)
             self.assertEqual(self.kind(), "correct")
         os.close(arena)
 
@@ -265,9 +315,9 @@ class StagerTest(unittest.TestCase):
         self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y + torch.randn(16)"))
         self.judge.prepare_call({})
         preparer, layout = self.judge._preparer, self.judge._layout
-        x, y = (preparer._arena.view(segment) for segment in layout.of("input"))
-        draw = preparer._arena.view(layout.of("draw")[0])
-        preparer._arena.view(layout.of("output")[0]).copy_(x @ y + draw)
+        x, y = (preparer._arena.view(segment) for segment in layout.of("input", slot=preparer.current.slot))
+        draw = preparer._arena.view(self.place("draw"))
+        preparer._arena.view(self.place("output")).copy_(x @ y + draw)
         self.assertEqual(self.kind(), "correct")
         os.close(arena)
 

@@ -192,6 +192,23 @@ class RunnerTest(TrialCase):
             self.assertEqual(self.verdict(model(f"return {expression}")), "accuracy:mismatch", expression)
         self.assertEqual(self.verdict(model("return torch.full_like(x, float('nan'))")), "accuracy:nan")
 
+    def test_a_series_of_calls(self) -> None:
+        """Each call has its slot; one result of another form, or a wrong one, makes the series wrong."""
+        count, honest = "self.n = getattr(self, 'n', 0) + 1", "torch.tanh(self.fc(x))"
+        for body, wanted in ((f"return {honest}", "correct"),
+                             (f"{count}\nreturn {honest} + (self.n == 3)", "accuracy"),
+                             (f"{count}\nreturn {honest}.half() if self.n == 3 else {honest}", "accuracy")):  # fmt: skip
+            trial = self.trial(model(body))
+            exchange_weights(trial.runner, trial.bench)
+            trial.judge.must("weights", set=1)
+            prepared = trial.bench.prepare_call(canary=True, calls=4)
+            self.assertEqual(prepared["calls"], 4)
+            answer = trial.runner.ask(protocol.OP_RUN, 1, int(prepared["forward_seed"]), 0, prepared["slot"], 4)
+            self.assertEqual((answer.status, trial.bench.check()["kind"]), (protocol.OK, wanted))
+        beyond = trial.bench.layout["slots"]
+        for slot, calls in ((beyond, 1), (0, beyond + 1)):
+            self.assertEqual(trial.runner.ask(protocol.OP_RUN, 1, 0, 0, slot, calls).status, protocol.PROTOCOL)
+
     def test_caches(self) -> None:
         for key in ("x.data_ptr()", "x.shape", "0"):
             forward = f"c = self.cache\nreturn c.setdefault({key}, torch.tanh(self.fc(x)))"
@@ -238,7 +255,7 @@ class RunnerTest(TrialCase):
     def test_commands_that_make_no_sense(self) -> None:
         runner = Runner(Zygotes.runners)
         self.addCleanup(runner.close)
-        for op in (protocol.OP_CONSTRUCT, protocol.OP_RUN, protocol.OP_LOAD, protocol.OP_EXPORT_STATE, 77):
+        for op in (protocol.OP_CONSTRUCT, protocol.OP_RUN, protocol.OP_JOB, protocol.OP_LOAD, protocol.OP_EXPORT_STATE, 77):
             self.assertEqual(runner.ask(op, 1, 2).status, protocol.PROTOCOL)
         runner.control.send(b"not a command")
         self.assertEqual(runner.ask(77).status, protocol.PROTOCOL)
@@ -254,7 +271,7 @@ class SandboxTest(TrialCase):
         trial = self.trial(model(forward, init))
         exchange_weights(trial.runner, trial.bench)
         for index in (1, 2):
-            self.assertEqual(trial.runner.ask(protocol.OP_RUN, index, 0, 0).status, protocol.OK)
+            self.assertEqual(trial.runner.ask(protocol.OP_RUN, index, 0, 0, 0, 1).status, protocol.OK)
         trial.runner.seal()
         with self.assertRaises(RunnerDied):
             trial.call()

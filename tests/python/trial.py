@@ -65,7 +65,7 @@ class Trial:
 
     def call(self, flags: int = protocol.RUN_POISON, **staging: Any) -> tuple[Answer, dict[str, object]]:
         prepared = self.bench.prepare_call(**staging)
-        answer = self.runner.ask(protocol.OP_RUN, 1, int(prepared["forward_seed"]), flags)
+        answer = self.runner.ask(protocol.OP_RUN, 1, int(prepared["forward_seed"]), flags, prepared["slot"], 1)
         return answer, self.bench.check()
 
     def close(self) -> None:

@@ -16,6 +16,8 @@ constexpr std::uint64_t k_page = 4096;
 constexpr std::size_t k_max_rank = 64;      // torch's own limit
 constexpr std::size_t k_max_items = 65536;  // a network has some hundreds
 constexpr int k_max_threads = 4096;
+constexpr std::uint64_t k_max_slots = 4096;
+constexpr std::uint64_t k_max_slot_bytes = std::uint64_t{1} << 46;
 
 /// Thrown and caught in this file only: a nested parser is clearer without a result type at every step.
 struct Malformed {
@@ -243,11 +245,15 @@ JobScalar parse_absent(Words& words) {
   return scalar;
 }
 
-void check_overlap(const std::vector<JobTensor>& tensors) {
+/// Checks the segments of all slots.
+void check_overlap(const Job& job) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges;
-  ranges.reserve(tensors.size());
-  for (const JobTensor& tensor : tensors) {
-    ranges.emplace_back(tensor.segment_offset, tensor.segment_offset + tensor.segment_bytes);
+  for (const JobTensor& tensor : job.tensors) {
+    for (std::uint64_t slot = 0; slot < (is_in_slot(tensor.role) ? job.slots : 1); ++slot) {
+      const std::uint64_t begin = tensor.segment_offset + slot * job.slot_bytes;
+      if (begin > job.arena_bytes || tensor.segment_bytes > job.arena_bytes - begin) fail("a slot outside of the arena");
+      ranges.emplace_back(begin, begin + tensor.segment_bytes);
+    }
   }
   std::sort(ranges.begin(), ranges.end());
   for (std::size_t i = 1; i < ranges.size(); ++i) {
@@ -271,6 +277,12 @@ bool parse_line(Job& job, std::string_view line) {
   } else if (item == "arena") {
     job.arena_bytes = words.number<std::uint64_t>("arena bytes");
     words.finish();
+  } else if (item == "slots") {
+    job.slots = words.number<std::uint64_t>("slots");
+    job.slot_bytes = words.number<std::uint64_t>("bytes of a slot");
+    words.finish();
+    if (job.slots < 1 || job.slots > k_max_slots) fail("bad number of slots");
+    if (job.slot_bytes % k_page != 0 || job.slot_bytes > k_max_slot_bytes) fail("bad bytes of a slot");
   } else if (item == "device") {
     auto& device = job.device.emplace();
     device.vendor = words.next("vendor");
@@ -290,6 +302,8 @@ bool parse_line(Job& job, std::string_view line) {
 }
 
 }  // namespace
+
+bool is_in_slot(Role role) { return role == Role::Input || role == Role::Draw || role == Role::Output; }
 
 const char* to_string(Role role) {
   static constexpr std::array<const char*, k_role_count> names{"input",     "parameter", "buffer",
@@ -315,7 +329,7 @@ JobResult parse_job(std::string_view text) {
       ended = parse_line(job, line);
     }
     if (!text.empty()) fail("something after the end");
-    check_overlap(job.tensors);
+    check_overlap(job);
   } catch (const Malformed& malformed) {
     return {std::nullopt, "job line " + std::to_string(line_number) + ": " + malformed.reason};
   }

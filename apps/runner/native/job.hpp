@@ -25,6 +25,8 @@ namespace kgen_runner {
 
 enum class Role { Input, Parameter, Buffer, Attribute, Draw, Output };
 inline constexpr int k_role_count = 6;
+/// True for the tensors of which every slot has its own.
+[[nodiscard]] bool is_in_slot(Role role);
 /// "input", "parameter", ...
 [[nodiscard]] const char* to_string(Role role);
 
@@ -62,6 +64,10 @@ struct Job {
   /// Bytes of the arena that holds the tensors.
   std::uint64_t arena_bytes = 0;
   std::optional<JobDevice> device;
+  /// Places for the inputs, draws and outputs of a call, and the bytes from one place to the next.
+  std::uint64_t slots = 1;
+  std::uint64_t slot_bytes = 0;
+  /// Inputs, draws and outputs are those of the first slot.
   std::vector<JobTensor> tensors;
   std::vector<JobScalar> scalars;
 };

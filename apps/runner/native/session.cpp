@@ -87,7 +87,7 @@ void limit_address_space(std::uint64_t bytes) {
   setrlimit(RLIMIT_AS, &limit);
 }
 
-bool hidden_in_prepare(Role role) { return role == Role::Input || role == Role::Draw || role == Role::Output; }
+bool hidden_in_prepare(Role role) { return is_in_slot(role); }
 
 }  // namespace
 
@@ -104,16 +104,20 @@ kgen_tensor_list Session::Lists::list(Role role) const {
 
 kgen_reply Session::handle(Command& command) {
   kgen_reply reply = make_reply(command.record.op, command.record.sequence);
-  if (command.record.op == KGEN_OP_ECHO) {
-    if (command.record.arg[0] != 0 && options_.device != nullptr && options_.device->begin(reply))
-      options_.device->end(reply);
+  if (command.record.op == KGEN_OP_ECHO) return reply;
+  const bool is_rehearsal = command.record.op == KGEN_OP_RUN && command.record.arg[0] == 0 && has_job_ && !loaded_;
+  if (is_rehearsal) {
+    rehearse(command, reply);
     return reply;
   }
-  if (command.record.op != KGEN_OP_LOAD && !loaded_) {
+  if (command.record.op != KGEN_OP_JOB && command.record.op != KGEN_OP_LOAD && !loaded_) {
     refuse(reply, KGEN_STATUS_PROTOCOL, "nothing is loaded");
     return reply;
   }
   switch (command.record.op) {
+    case KGEN_OP_JOB:
+      open_job(command, reply);
+      break;
     case KGEN_OP_LOAD:
       load(command, reply);
       break;
@@ -135,14 +139,11 @@ kgen_reply Session::handle(Command& command) {
   return reply;
 }
 
-void Session::load(Command& command, kgen_reply& reply) {
-  if (loaded_) return refuse(reply, KGEN_STATUS_PROTOCOL, "a candidate is loaded already");
+void Session::open_job(Command& command, kgen_reply& reply) {
+  if (has_job_) return refuse(reply, KGEN_STATUS_PROTOCOL, "there is a job already");
   const bool on_device = options_.device != nullptr;
-  if (command.fds.size() != (on_device ? 4U : 3U)) {
-    return refuse(reply, KGEN_STATUS_PROTOCOL, "LOAD needs job, arena and code, and on a device its arena");
-  }
-  if (command.record.arg[0] != KGEN_CODE_SHARED_OBJECT) {
-    return refuse(reply, KGEN_STATUS_PROTOCOL, "a native runner loads shared objects only");
+  if (command.fds.size() != (on_device ? 3U : 2U)) {
+    return refuse(reply, KGEN_STATUS_PROTOCOL, "JOB needs job and arena, and on a device its arena");
   }
   JobResult parsed = parse_job(read_whole(command.fds[0].get()));
   if (!parsed.job) return refuse(reply, KGEN_STATUS_PROTOCOL, parsed.error);
@@ -152,14 +153,28 @@ void Session::load(Command& command, kgen_reply& reply) {
     return refuse(reply, KGEN_STATUS_PROTOCOL, error);
   }
   set_up_environment();
+  // Found now, because a candidate may define a function of this name.
+  if (void* library = on_device ? nullptr : dlopen("libgomp.so.1", RTLD_NOW | RTLD_LOCAL))
+    parallel_ = reinterpret_cast<Parallel>(dlsym(library, "GOMP_parallel"));
+  has_job_ = true;
+  // A candidate must not find the arena's descriptors.
+  command.fds.clear();
+}
+
+void Session::load(Command& command, kgen_reply& reply) {
+  if (loaded_) return refuse(reply, KGEN_STATUS_PROTOCOL, "a candidate is loaded already");
+  if (!has_job_ || command.fds.size() != 1) {
+    return refuse(reply, KGEN_STATUS_PROTOCOL, "LOAD needs the code, and comes after JOB");
+  }
+  if (command.record.arg[0] != KGEN_CODE_SHARED_OBJECT) {
+    return refuse(reply, KGEN_STATUS_PROTOCOL, "a native runner loads shared objects only");
+  }
   // A GPU driver reserves terabytes of addresses.
-  if (!on_device) limit_address_space(options_.memory_bytes);
+  if (options_.device == nullptr) limit_address_space(options_.memory_bytes);
   // Sealed before the candidate's first instruction, because its static constructors are as untrusted as the rest.
   kgen_sandbox_seal_processes();
   loaded_ = true;
-  // A static constructor must not find the arena's descriptors.
-  const Fd code = std::move(command.fds[2]);
-  command.fds.clear();
+  const Fd code = std::move(command.fds[0]);
 
   const std::string path = "/proc/self/fd/" + std::to_string(code.get());
   void* library = nullptr;
@@ -186,8 +201,8 @@ std::string Session::resolve(void* library) {
     entry = reinterpret_cast<std::remove_reference_t<decltype(entry)>>(dlsym(library, name));
     if (entry == nullptr) error += (error.empty() ? "missing " : ", ") + std::string(name);
   };
-  // Optional: a candidate without OpenMP has no threads to wake.
-  parallel_ = reinterpret_cast<Parallel>(dlsym(library, "GOMP_parallel"));
+  // A candidate without OpenMP has no threads to wake.
+  if (dlsym(library, "GOMP_parallel") != reinterpret_cast<void*>(parallel_)) parallel_ = nullptr;
   find(entries_.abi_version, "kgen_abi_version");
   find(entries_.prepare, "kgen_prepare");
   find(entries_.run, "kgen_run");
@@ -198,35 +213,47 @@ std::string Session::resolve(void* library) {
   return "kgen_abi_version is " + std::to_string(version) + ", this runner speaks " + std::to_string(KGEN_ABI_VERSION);
 }
 
-std::string Session::map_host(int arena_fd, std::vector<std::byte*>& places) {
+std::string Session::map_host(int arena_fd, std::vector<std::vector<std::byte*>>& places) {
   struct stat info {};
   if (fstat(arena_fd, &info) != 0) return errno_text("arena");
   if (static_cast<std::uint64_t>(info.st_size) < job_.arena_bytes) return "the arena is smaller than the job says";
   std::vector<kgen_segment> segments;
-  for (const JobTensor& tensor : job_.tensors)
-    segments.push_back({tensor.segment_offset, tensor.segment_bytes, nullptr});
+  for (std::uint64_t slot = 0; slot < job_.slots; ++slot) {
+    for (const JobTensor& tensor : job_.tensors) {
+      if (slot == 0 || is_in_slot(tensor.role))
+        segments.push_back({tensor.segment_offset + slot * job_.slot_bytes, tensor.segment_bytes, nullptr});
+    }
+  }
   mapping_ = kgen_map_exchange(arena_fd, segments.size(), segments.data());
   if (mapping_ == nullptr) return errno_text("mapping the arena");
-  for (const kgen_segment& segment : segments) places.push_back(static_cast<std::byte*>(segment.address));
+  auto segment = segments.begin();
+  for (std::uint64_t slot = 0; slot < job_.slots; ++slot) {
+    auto& mapped = places.emplace_back();
+    for (const JobTensor& tensor : job_.tensors) {
+      const bool own = slot == 0 || is_in_slot(tensor.role);
+      mapped.push_back(own ? static_cast<std::byte*>((segment++)->address) : places.front()[mapped.size()]);
+    }
+  }
   return {};
 }
 
-std::string Session::map_device(int arena_fd, std::vector<std::byte*>& places) {
+std::string Session::map_device(int arena_fd, std::vector<std::vector<std::byte*>>& places) {
   std::byte* arena = options_.device->import_arena(arena_fd, job_.arena_bytes);
   if (arena == nullptr) return options_.device->error();
-  for (const JobTensor& tensor : job_.tensors) places.push_back(arena + tensor.segment_offset);
+  for (std::uint64_t slot = 0; slot < job_.slots; ++slot) {
+    auto& mapped = places.emplace_back();
+    for (const JobTensor& tensor : job_.tensors)
+      mapped.push_back(arena + tensor.segment_offset + (is_in_slot(tensor.role) ? slot * job_.slot_bytes : 0));
+  }
   return {};
 }
 
-std::string Session::map_tensors(const Command& command) {
-  std::vector<std::byte*> places;
-  std::string error =
-      options_.device != nullptr ? map_device(command.fds[3].get(), places) : map_host(command.fds[1].get(), places);
-  if (!error.empty()) return error;
-  tensors_.resize(job_.tensors.size());
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+void Session::fill_slot(const std::vector<std::byte*>& places) {
+  Slot& slot = *slots_.emplace_back(std::make_unique<Slot>());
+  slot.tensors.resize(job_.tensors.size());
+  for (std::size_t i = 0; i < slot.tensors.size(); ++i) {
     const JobTensor& from = job_.tensors[i];
-    kgen_tensor& to = tensors_[i];
+    kgen_tensor& to = slot.tensors[i];
     to.struct_size = sizeof to;
     to.dtype = from.dtype;
     to.device = device_number();
@@ -237,14 +264,22 @@ std::string Session::map_tensors(const Command& command) {
     to.strides = from.strides.data();
     to.nbytes = from.nbytes;
     to.element_count = from.element_count;
-    if (options_.device == nullptr)
+    slot.lists.tensors[static_cast<std::size_t>(from.role)].push_back(&to);
+    if (options_.device == nullptr && (slots_.size() == 1 || is_in_slot(from.role)))
       kgen_crash_reporter_add(to.data, to.nbytes, (to_string(from.role) + (" '" + from.name + "'")).c_str());
   }
-  shape_only_tensors_ = tensors_;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+}
+
+std::string Session::map_tensors(const Command& command) {
+  std::vector<std::vector<std::byte*>> places;
+  std::string error =
+      options_.device != nullptr ? map_device(command.fds[2].get(), places) : map_host(command.fds[1].get(), places);
+  if (!error.empty()) return error;
+  for (const auto& slot : places) fill_slot(slot);
+  shape_only_tensors_ = slots_.front()->tensors;
+  for (std::size_t i = 0; i < shape_only_tensors_.size(); ++i) {
     const Role role = job_.tensors[i].role;
     if (hidden_in_prepare(role)) shape_only_tensors_[i].data = nullptr;
-    lists_.tensors[static_cast<std::size_t>(role)].push_back(&tensors_[i]);
     shape_only_lists_.tensors[static_cast<std::size_t>(role)].push_back(&shape_only_tensors_[i]);
   }
   for (const JobScalar& from : job_.scalars) {
@@ -353,31 +388,63 @@ void Session::run(const Command& command, kgen_reply& reply) {
   State* state = state_of(command, reply);
   if (state == nullptr) return;
   if (!state->prepared) return refuse(reply, KGEN_STATUS_PROTOCOL, "this set is not prepared");
-  kgen_run_args args{};
-  fill(args, lists_);
-  args.workspace = state->workspace;
-  args.workspace_bytes = state->workspace_bytes;
   const std::uint64_t flags = command.record.arg[2];
+  const auto calls = arguments_of(command, *state, reply);
+  if (calls.empty()) return;
   const bool poison = (flags & KGEN_RUN_POISON) != 0;
   if (poison) poison_workspace(*state);
   kgen_set_allocation_poison(poison ? k_allocation_poison : 0);
   if (options_.device == nullptr) {
     if ((flags & KGEN_RUN_GRAPH) != 0) return refuse(reply, KGEN_STATUS_NOT_CAPTURABLE, "a processor has no graphs");
-    call_on_host(*state, args, reply);
+    call_on_host(*state, calls, reply);
   } else if ((flags & KGEN_RUN_GRAPH) != 0) {
-    replay_on_device(*state, args, reply);
+    replay_on_device(*state, calls.front(), reply);
   } else {
-    call_on_device(*state, args, reply);
+    call_on_device(*state, calls.front(), reply);
   }
   if (reply.status != KGEN_STATUS_OK) explain(reply);
 }
 
-void Session::call_on_host(State& state, const kgen_run_args& args, kgen_reply& reply) {
+std::vector<kgen_run_args> Session::arguments_of(const Command& command, const State& state, kgen_reply& reply) {
+  const std::uint64_t first = command.record.arg[3], count = std::max<std::uint64_t>(command.record.arg[4], 1);
+  const bool is_single = options_.device != nullptr;
+  if (first >= slots_.size() || count > (is_single ? 1 : slots_.size())) {
+    refuse(reply, KGEN_STATUS_PROTOCOL, "there are no such slots");
+    return {};
+  }
+  std::vector<kgen_run_args> calls(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    fill(calls[i], slots_[(first + i) % slots_.size()]->lists);
+    calls[i].workspace = state.workspace;
+    calls[i].workspace_bytes = state.workspace_bytes;
+  }
+  return calls;
+}
+
+void Session::call_on_host(State& state, const std::vector<kgen_run_args>& calls, kgen_reply& reply) {
+  wake_threads();
+  call_candidate(reply, [&] {
+    int answer = 0;
+    for (auto call = calls.begin(); call != calls.end() && answer == 0; ++call)
+      answer = entries_.run(state.state, &*call);
+    return answer;
+  });
+  reply.arg[1] = kgen_thread_count();
+}
+
+void Session::wake_threads() const {
   // The reference's threads have just worked when it is called, while these were stopped. Waking a sleeping core takes
   // 100 us and more, which is no property of the kernel.
   if (parallel_ != nullptr) parallel_([](void*) {}, nullptr, 0, 0);
-  call_candidate(reply, [&] { return entries_.run(state.state, &args); });
-  reply.arg[1] = kgen_thread_count();
+}
+
+void Session::rehearse(const Command& command, kgen_reply& reply) {
+  const auto calls = arguments_of(command, State{}, reply);
+  if (calls.empty()) return;
+  const bool on_device = options_.device != nullptr;
+  if (on_device ? !options_.device->begin(reply) : (wake_threads(), false)) return;
+  call_candidate(reply, [] { return 0; });
+  if (on_device) options_.device->end(reply);
 }
 
 void Session::call_on_device(State& state, const kgen_run_args& args, kgen_reply& reply) {
@@ -406,7 +473,7 @@ void Session::examine(const Command& command, kgen_reply& reply) {
   if (state == nullptr) return;
   if (!state->prepared) return refuse(reply, KGEN_STATUS_PROTOCOL, "this set is not prepared");
   kgen_run_args args{};
-  fill(args, lists_);
+  fill(args, slots_.front()->lists);
   args.workspace = state->workspace;
   args.workspace_bytes = state->workspace_bytes;
   const auto call = [&] { return entries_.run(state->state, &args); };

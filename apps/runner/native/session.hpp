@@ -57,16 +57,21 @@ class Session {
     [[nodiscard]] kgen_tensor_list list(Role role) const;
   };
 
+  void open_job(Command& command, kgen_reply& reply);
   void load(Command& command, kgen_reply& reply);
   void prepare(const Command& command, kgen_reply& reply);
   void run(const Command& command, kgen_reply& reply);
   void examine(const Command& command, kgen_reply& reply);
+  /// Does what run() does, with a function that does nothing in the place of the candidate's.
+  void rehearse(const Command& command, kgen_reply& reply);
   void destroy(const Command& command, kgen_reply& reply);
   /// Maps the arena and builds the tables for the candidate. Returns an error text.
   [[nodiscard]] std::string map_tensors(const Command& command);
   /// Finds the address of each tensor of the job. Returns an error text.
-  [[nodiscard]] std::string map_host(int arena_fd, std::vector<std::byte*>& places);
-  [[nodiscard]] std::string map_device(int arena_fd, std::vector<std::byte*>& places);
+  [[nodiscard]] std::string map_host(int arena_fd, std::vector<std::vector<std::byte*>>& places);
+  [[nodiscard]] std::string map_device(int arena_fd, std::vector<std::vector<std::byte*>>& places);
+  /// Builds the tables of a slot from the address of each tensor of the job.
+  void fill_slot(const std::vector<std::byte*>& places);
   [[nodiscard]] std::string resolve(void* library);
   /// The state that arg[0] names, or nullptr with the reply filled in.
   [[nodiscard]] State* state_of(const Command& command, kgen_reply& reply);
@@ -76,7 +81,9 @@ class Session {
   [[nodiscard]] std::int32_t device_number() const;
   [[nodiscard]] bool make_workspace(State& state, kgen_reply& reply);
   void poison_workspace(const State& state);
-  void call_on_host(State& state, const kgen_run_args& args, kgen_reply& reply);
+  /// The arguments of a command's calls; empty with the reply filled in.
+  [[nodiscard]] std::vector<kgen_run_args> arguments_of(const Command& command, const State& state, kgen_reply& reply);
+  void call_on_host(State& state, const std::vector<kgen_run_args>& calls, kgen_reply& reply);
   void call_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
   void replay_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
   /// Adds the candidate's error text, unless the reply has a more precise one.
@@ -84,17 +91,25 @@ class Session {
 
   SessionOptions options_;
   Job job_;
+  bool has_job_ = false;
   bool loaded_ = false;
   Entries entries_;
-  /// libgomp's entry for a parallel region; NULL when the candidate does not use it.
   using Parallel = void (*)(void (*)(void*), void*, unsigned, unsigned);
+  /// Wakes the threads of libgomp. Requires: parallel_ is not null.
+  void wake_threads() const;
+  /// libgomp's entry for a parallel region, found before the candidate was loaded; null where there is no libgomp, and
+  /// for a candidate that does not use it.
   Parallel parallel_ = nullptr;
   std::array<State, KGEN_MAX_WEIGHT_SETS> states_;
   void* mapping_ = nullptr;
-  std::vector<kgen_tensor> tensors_;
+  /// The tensors of a call, and what its arguments point to. Its address must not change.
+  struct Slot {
+    std::vector<kgen_tensor> tensors;
+    Lists lists;
+  };
+  std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<kgen_tensor> shape_only_tensors_;  ///< without data where kgen_prepare must not see it
   std::vector<kgen_scalar> scalars_;
-  Lists lists_;
   Lists shape_only_lists_;
   std::array<std::vector<const kgen_scalar*>, 2> scalar_lists_;
   std::array<char, 2048> error_text_{};

@@ -1,9 +1,14 @@
-"""Caps on what a process may use."""
+"""Caps on what a process may use, and how it uses memory."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
+
+#: Parameters of mallopt, and the largest values that glibc takes.
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_MOST_TRIMMED, _MOST_ALLOCATED = (1 << 31) - 1, 32 << 20
 
 
 def _mapped_bytes() -> int:
@@ -24,3 +29,12 @@ def limit_memory(count: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     most = mapped + count if hard == resource.RLIM_INFINITY else min(mapped + count, hard)
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def keep_freed_memory() -> None:
+    """Lets malloc keep what is freed, as in a process that has worked for a while. Otherwise the page faults of new memory are part of
+    a call, and how many there are depends on what each side happened to free before."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_TRIM_THRESHOLD, _MOST_TRIMMED)
+        mallopt(_MMAP_THRESHOLD, _MOST_ALLOCATED)

@@ -6,7 +6,7 @@ import os
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -25,6 +25,8 @@ POOL_SETS = 3
 POOL_BYTES = 2 << 30
 CHEAP_DRAW_SECONDS = 2e-4
 MIN_FRESH_SHARE = 0.25
+#: Single calls in a pair of slots before they move on by one.
+_CALLS_PER_PAIR = 4
 
 
 def secret_seed() -> int:
@@ -49,11 +51,14 @@ class Expected:
 
 @dataclass
 class PreparedCall:
-    """The reply to the worker about a prepared call."""
+    """The reply to the worker about a prepared call, or a series of them."""
 
     seed: int
     forward_seed: int
+    #: Of all calls together.
     reference_ns: int
+    #: The slot of the first call; the others follow, and after the last slot the first.
+    slot: int = 0
     #: True if all inputs are new.
     fresh: bool = True
     #: True if the expected answer has not been computed yet; see `CallPreparer.call_reference`.
@@ -63,9 +68,10 @@ class PreparedCall:
 class InputSet:
     """One set of inputs in private memory of the judge, with the layout of the arena's inputs."""
 
-    def __init__(self, task: Task, layout: Layout, pattern: PaddingPattern | None = None):
-        """`pattern` is the one of an arena on a device."""
+    def __init__(self, task: Task, layout: Layout, pattern: PaddingPattern | None = None, slot: int = 0):
+        """`pattern` is the one of an arena on a device, `slot` the place in the arena."""
         self._task = task
+        self.slot = slot
         self.memory = private_memory(task.device, layout, "kernelgen-inputs", pattern)
         self.tensors = {segment.name: self.memory.view(segment) for segment in layout.segments}
         self.inputs = CallInputs(task.input_structure, self.tensors)
@@ -100,6 +106,31 @@ class _Changes:
     ranges: list[tuple[Segment, int, int]] | None = field(default_factory=list)
 
 
+class _Slot:
+    """One place in the arena for the inputs, draws and outputs of a call."""
+
+    def __init__(self, arena: Placed, layout: Layout, index: int):
+        self.inputs = {segment.name: segment for segment in layout.of("input", slot=index)}
+        self.draws = layout.of("draw", slot=index)
+        self.outputs = layout.of("output", slot=index)
+        #: The last secret word of each output, and its bytes.
+        self.poison_words: list[tuple[int, int]] = [(0, 1)] * len(self.outputs)
+        #: The input sets for this place, the least recently drawn first.
+        self.sets: list[InputSet] = []
+        #: The one that the place is known to hold.
+        self.holds: InputSet | None = None
+        exchanged = [*self.inputs.values(), *self.draws, *self.outputs]
+        self.ranges = [(arena.pointer(segment), segment.nbytes) for segment in exchanged]
+        self._poison_views = [arena.raw(s).view(dtypes.bits_dtype(poison_word(s.spec.dtype)[1])) for s in self.outputs]
+
+    def poison(self) -> None:
+        """Fills every output with a new secret word."""
+        for index, (segment, view) in enumerate(zip(self.outputs, self._poison_views)):
+            word, size = poison_word(segment.spec.dtype)
+            self.poison_words[index] = (word, size)
+            view.fill_(as_signed(word, size))
+
+
 class CallPreparer:
     """Chooses input sets, computes expected answers, and fills the arena. One thread."""
 
@@ -128,23 +159,21 @@ class CallPreparer:
         guard = 0 if pattern is None else GUARD
         self._private_layout = make_layout([("input", segment.spec) for segment in inputs], False, guard)
         self._private_of = {segment.name: segment for segment in self._private_layout.segments}
-        self._limit = self._pool_limit()
-        self._sets: list[InputSet] = []
+        self._slots = [_Slot(arena, layout, index) for index in range(layout.slots)]
+        self._sets_per_slot = max(1, self._pool_limit() // layout.slots)
         self._plans: dict[str, CanaryPlan] = {}
-        self._outputs = layout.of("output")
-        self._draw_segments = layout.of("draw")
         self._host: Placed = arena if host is None else host
         self._report = self._host.layout.of("report")
-        self._poison_views = [self._poisonable(segment) for segment in self._outputs]
-        self.poison_words: list[tuple[int, int]] = [(0, 1)] * len(self._outputs)
         self.padding = self._make_padding()
         self.padding.fill()
+        #: The input sets of the prepared calls, in their order.
+        self.series: list[InputSet] = []
+        #: The one of them that is looked at.
         self.current: InputSet | None = None
         #: The answer to the call before the current one, to recognize a stale result.
         self.previous: Flat | None = None
-        #: The input set that the arena is known to hold.
-        self.arena_holds: InputSet | None = None
         self._draw_seconds = 0.0
+        self._first_slot, self._single_calls = self._rng.randrange(layout.slots), 0
 
     def _make_padding(self) -> Any:
         assert isinstance(self._arena, Memory)
@@ -153,10 +182,6 @@ class CallPreparer:
     def _pool_limit(self) -> int:
         bytes_per_set = max(1, self._private_layout.total_bytes)
         return max(1, min(POOL_SETS, min(POOL_BYTES, available_memory() // 4) // bytes_per_set))
-
-    def _poisonable(self, segment: Segment) -> torch.Tensor:
-        _, size = poison_word(segment.spec.dtype)
-        return self._arena.raw(segment).view(dtypes.bits_dtype(size))
 
     # -- choosing -------------------------------------------------------------------------------------------------
 
@@ -169,67 +194,96 @@ class CallPreparer:
         repeat: bool,
         canary: bool,
         later: bool = False,
+        calls: int = 1,
     ) -> PreparedCall:
-        """Fills the arena for one call. Raises TaskError for what the task's own code does.
+        """Fills the arena for one call, or for a series of as many as there are slots for. Raises TaskError for what the task's own
+        code does.
 
         `later`: the reference is called after the candidate, if nothing of its answer is needed before.
         """
         previous = self.current.expected if self.current is not None else None
-        changes = _Changes()
-        if repeat and self.current is not None:
-            chosen = self.current
-            forward_seed = previous.forward_seed if previous is not None else secret_seed()
-        elif canary:
-            chosen, changes = self._with_canary(distribution)
-            forward_seed = secret_seed()
+        forward_seed = secret_seed()
+        if repeat and self.series:
+            changed = [(chosen, _Changes()) for chosen in self.series]
+            forward_seed = previous.forward_seed if previous is not None else forward_seed
         else:
-            chosen = self._new_set(distribution, secret_seed() if seed is None else seed)
-            changes = _Changes(None)
-            forward_seed = secret_seed()
-        known = self._known(chosen, weight_set, forward_seed)
+            anew = not canary or self._rng.random() < self._fresh_share()
+            slots = self._choose_slots(calls if reference.can_be_series else 1)
+            changed = [self._choose(slot, distribution, seed, anew) for slot in slots]
+        self.series = [chosen for chosen, _ in changed]
+        known = all(self._known(chosen, weight_set, forward_seed) for chosen in self.series)
         reference_pending = later and not known and self._task.randomness != "traced"
+        nanoseconds = 0
         if reference_pending:
-            chosen.expected = None
+            for chosen in self.series:
+                chosen.expected = None
         elif not known:
-            chosen.expected = self._expect(chosen, reference, weight_set, forward_seed)
-        if previous is not None and previous is not chosen.expected:
+            nanoseconds = self._expect(reference, weight_set, forward_seed)
+        self.current = self.series[0]
+        if previous is not None and previous is not self.current.expected:
             self.previous = previous.outputs
-        self._write_inputs(chosen, changes)
-        self._write_draws(chosen)
-        self.poison()
-        self.current = chosen
-        nanoseconds = 0 if known or chosen.expected is None else chosen.expected.nanoseconds
-        return PreparedCall(chosen.seed, forward_seed, nanoseconds, changes.ranges is None, reference_pending)
+        for chosen, changes in changed:
+            self._write_inputs(chosen, changes)
+            self._write_draws(chosen)
+            self._slots[chosen.slot].poison()
+        for segment in self._report:
+            self._host.raw(segment)[:4] = 0
+        fresh = all(changes.ranges is None for _, changes in changed)
+        return PreparedCall(self.current.seed, forward_seed, nanoseconds, self.current.slot, fresh, reference_pending)
 
     def call_reference(self, reference: TimedReference, weight_set: int, reply: PreparedCall) -> PreparedCall:
-        """Computes the pending answer of the reference for the prepared call; the reply with its time."""
-        assert self.current is not None
-        expected = self._expect(self.current, reference, weight_set, reply.forward_seed)
-        self.current.expected = expected
-        return PreparedCall(reply.seed, reply.forward_seed, expected.nanoseconds, reply.fresh)
+        """Computes the pending answers of the reference for the prepared calls; the reply with their time."""
+        nanoseconds = self._expect(reference, weight_set, reply.forward_seed)
+        return replace(reply, reference_ns=nanoseconds, reference_pending=False)
 
     @staticmethod
     def _known(chosen: InputSet, weight_set: int, forward_seed: int) -> bool:
         expected = chosen.expected
         return expected is not None and (expected.weight_set, expected.forward_seed) == (weight_set, forward_seed)
 
-    def _slot(self) -> InputSet:
-        """A set to overwrite: a new one while the memory lasts, then the least recently used one."""
-        if len(self._sets) < self._limit:
-            self._sets.append(InputSet(self._task, self._private_layout, self._pattern))
-            return self._sets[-1]
-        oldest = self._sets.pop(0)
-        self._sets.append(oldest)
-        return oldest
+    def _choose_slots(self, calls: int) -> list[int]:
+        """Slots in a row from a secret one on. Single calls are in one of two slots for a while, so that a candidate soon sees other
+        contents at the same addresses, and then in others, so that it sees other addresses."""
+        count = len(self._slots)
+        if calls > 1:
+            first = self._rng.randrange(count)
+        else:
+            first = (self._first_slot + self._single_calls // _CALLS_PER_PAIR + self._rng.randrange(2)) % count
+            self._single_calls += 1
+        return [(first + index) % count for index in range(min(max(1, calls), count))]
 
-    def _new_set(self, distribution: str, seed: int) -> InputSet:
+    def _choose(self, slot: int, distribution: str, seed: int | None, anew: bool) -> tuple[InputSet, _Changes]:
+        """A set with all new inputs, or one that was used before with secret lines changed; and what that changed."""
+        usable = [one for one in self._slots[slot].sets if one.distribution == distribution]
+        if anew or not usable:
+            return self._new_set(slot, distribution, secret_seed() if seed is None else seed), _Changes(None)
+        chosen = usable[self._rng.randrange(len(usable))]
+        ranges = []
+        for name, canary in chosen.canaries.items():
+            segment = self._private_of[name]
+            size = dtypes.size_of(segment.spec.dtype)
+            touched = canary.revert() + canary.apply()
+            ranges += [(segment, start * size, count * size) for start, count in touched]
+        chosen.expected = None
+        return chosen, _Changes(ranges)
+
+    def _set_to_fill(self, slot: int) -> InputSet:
+        """A set to overwrite: a new one while the memory lasts, then the least recently used one."""
+        sets = self._slots[slot].sets
+        if len(sets) < self._sets_per_slot:
+            sets.append(InputSet(self._task, self._private_layout, self._pattern, slot))
+        else:
+            sets.append(sets.pop(0))
+        return sets[-1]
+
+    def _new_set(self, slot: int, distribution: str, seed: int) -> InputSet:
         started = time.perf_counter()
         drawn = self._draw(distribution, seed)
         self._task.device.synchronize()
         self._draw_seconds = time.perf_counter() - started
-        chosen = self._slot()
-        if self.arena_holds is chosen:
-            self.arena_holds = None
+        chosen = self._set_to_fill(slot)
+        if self._slots[slot].holds is chosen:
+            self._slots[slot].holds = None
         chosen.fill(drawn, distribution, seed)
         if not chosen.canaries:
             for name, tensor in chosen.tensors.items():
@@ -247,61 +301,59 @@ class CallPreparer:
         call_seconds = expected.nanoseconds / 1e9 if expected is not None else 0.0
         return min(1.0, max(MIN_FRESH_SHARE, call_seconds / self._draw_seconds))
 
-    def _with_canary(self, distribution: str) -> tuple[InputSet, _Changes]:
-        usable = [candidate for candidate in self._sets if candidate.distribution == distribution]
-        if not usable or self._rng.random() < self._fresh_share():
-            return self._new_set(distribution, secret_seed()), _Changes(None)
-        chosen = usable[self._rng.randrange(len(usable))]
-        ranges = []
-        for name, canary in chosen.canaries.items():
-            segment = self._private_of[name]
-            size = dtypes.size_of(segment.spec.dtype)
-            touched = canary.revert() + canary.apply()
-            ranges += [(segment, start * size, count * size) for start, count in touched]
-        chosen.expected = None
-        return chosen, _Changes(ranges)
-
     # -- the expected answer --------------------------------------------------------------------------------------
 
-    def _expect(self, chosen: InputSet, reference: TimedReference, weight_set: int, forward_seed: int) -> Expected:
+    def _expect(self, reference: TimedReference, weight_set: int, forward_seed: int) -> int:
+        """Computes the expected answers of all prepared calls; nanoseconds of all together."""
         if self._task.randomness == "traced":
+            chosen = self.series[0]
             result = reference.reference.run(chosen.inputs, forward_seed)
             nanoseconds = int(result.seconds * 1e9)
-            return Expected(weight_set, forward_seed, result.outputs, result.draws, nanoseconds)
-        value, nanoseconds = reference.call(chosen.arguments(), forward_seed, chosen.ranges)
-        outputs = reference.outputs(value, chosen.storages)
-        return Expected(weight_set, forward_seed, outputs, [], nanoseconds)
+            chosen.expected = Expected(weight_set, forward_seed, result.outputs, result.draws, nanoseconds)
+            return nanoseconds
+        ranges = [one for chosen in self.series for one in chosen.ranges]
+        values, nanoseconds = reference.call_series([chosen.arguments() for chosen in self.series], forward_seed, ranges)
+        for chosen, value in zip(self.series, values):
+            outputs = reference.outputs(value, chosen.storages)
+            chosen.expected = Expected(weight_set, forward_seed, outputs, [], nanoseconds // len(values))
+        return nanoseconds
 
     # -- the arena ------------------------------------------------------------------------------------------------
 
+    @property
+    def slots(self) -> list[int]:
+        """Those of the prepared calls."""
+        return [chosen.slot for chosen in self.series]
+
+    def exchanged(self) -> list[tuple[int, int]]:
+        """(address, bytes) of the memory that the prepared calls read and write in the arena."""
+        return [one for slot in self.slots for one in self._slots[slot].ranges]
+
+    @property
+    def poison_words(self) -> list[tuple[int, int]]:
+        """(word, bytes) in the outputs of the call that is looked at."""
+        return self._slots[self.current.slot if self.current is not None else 0].poison_words
+
+    def outputs(self) -> list[Segment]:
+        """The outputs of the call that is looked at."""
+        return self._slots[self.current.slot if self.current is not None else 0].outputs
+
     def _write_inputs(self, chosen: InputSet, changes: _Changes) -> None:
-        if self.arena_holds is chosen and changes.ranges is not None:
+        slot = self._slots[chosen.slot]
+        if slot.holds is chosen and changes.ranges is not None:
             for segment, start, count in changes.ranges:
                 source = chosen.memory.raw(segment)[start : start + count]
-                target = self._arena.raw(self._arena_segment(segment.name))
-                target[start : start + count] = source
+                self._arena.raw(slot.inputs[segment.name])[start : start + count] = source
         else:
-            for segment in self._input_segments:
-                self._arena.copy_in(segment, chosen.memory.raw(self._private_of[segment.name]))
+            for name, segment in slot.inputs.items():
+                self._arena.copy_in(segment, chosen.memory.raw(self._private_of[name]))
         # The contents are known again once a check has found them unchanged.
-        self.arena_holds = None
-
-    def _arena_segment(self, name: str) -> Segment:
-        return next(segment for segment in self._input_segments if segment.name == name)
+        slot.holds = None
 
     def _write_draws(self, chosen: InputSet) -> None:
-        if chosen.expected is not None and self._draw_segments:
-            for segment, draw in zip(self._draw_segments, chosen.expected.draws):
+        if chosen.expected is not None:
+            for segment, draw in zip(self._slots[chosen.slot].draws, chosen.expected.draws):
                 assign(self._arena.view(segment), draw)
-
-    def poison(self) -> None:
-        """Fills every output with a new secret word and empties the report."""
-        for index, (segment, view) in enumerate(zip(self._outputs, self._poison_views)):
-            word, size = poison_word(segment.spec.dtype)
-            self.poison_words[index] = (word, size)
-            view.fill_(as_signed(word, size))
-        for segment in self._report:
-            self._host.raw(segment)[:4] = 0
 
     # -- graphs: on a GPU only ------------------------------------------------------------------------------------
 
@@ -317,15 +369,16 @@ class CallPreparer:
 
     def changed_inputs(self) -> list[str]:
         """Names of inputs in the arena that were changed; those that the reference writes may differ."""
-        if self.current is None:
-            return []
         allowed = set(self._task.mutated_inputs)
-        names = []
-        for segment in self._input_segments:
-            private = self._private_of[segment.name]
-            left, right = self._arena.pointer(segment), self.current.memory.pointer(private)
-            if not same_bytes(left, right, segment.nbytes):
-                names.append(segment.name)
-        if not names:
-            self.arena_holds = self.current
+        names = {}
+        for chosen in self.series:
+            slot = self._slots[chosen.slot]
+            changed = [
+                name
+                for name, segment in slot.inputs.items()
+                if not same_bytes(self._arena.pointer(segment), chosen.memory.pointer(self._private_of[name]), segment.nbytes)
+            ]
+            if not changed:
+                slot.holds = chosen
+            names.update(dict.fromkeys(changed))
         return [name for name in names if name not in allowed]

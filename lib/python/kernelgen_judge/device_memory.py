@@ -145,8 +145,8 @@ class DevicePadding:
         """A flag that tells whether any padding was overwritten."""
         return (self._memory._all.index_select(0, self._index) != self._wanted).any()
 
-    def broken(self) -> list[str]:
-        """Names of the tensors with overwritten padding."""
+    def broken(self, slots: Sequence[int] = (0,)) -> list[str]:
+        """Names of the tensors with overwritten padding, in any slot."""
         differing = (self._memory._all.index_select(0, self._index) != self._wanted).cpu()
         names, position = [], 0
         for segment, _, length in self._places:

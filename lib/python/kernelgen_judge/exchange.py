@@ -1,5 +1,8 @@
 """The exchange arena: the layout of all tensors of a task in the memory that judge and runner share.
 
+What changes from call to call (inputs, draws, outputs) has several places, the slots, so that one command can be a series of calls on
+different inputs. Everything else is there once.
+
 Each tensor has a page-aligned segment of its own and lies at its end, so that one step past it meets the guard page that
 runners map behind it. The rest of the segment is padding with a secret pattern. The contents of the arena may change while they
 are read, so outputs are copied before they are checked.
@@ -14,8 +17,8 @@ import ctypes
 import mmap
 import os
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -29,6 +32,7 @@ ALIGNMENT = 64
 REPORT_BYTES = 1 << 20
 REPORT_NAME = "report"
 MAX_BYTES = 1 << 46
+SLOT_ROLES = ("input", "draw", "output")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _memcmp = _libc.memcmp
@@ -64,13 +68,28 @@ class Segment:
 
 @dataclass(frozen=True)
 class Layout:
-    """All segments in the order of the job, and the bytes of the whole arena."""
+    """All segments in the order of the job, those of the first slot, and the bytes of the whole arena."""
 
     segments: tuple[Segment, ...]
     total_bytes: int
+    slots: int = 1
+    #: From a slot to the next one.
+    slot_bytes: int = 0
 
-    def of(self, *roles: str) -> list[Segment]:
-        return [segment for segment in self.segments if segment.role in roles]
+    def of(self, *roles: str, slot: int = 0) -> list[Segment]:
+        """The segments of some roles; of inputs, draws and outputs those in a slot."""
+        return [self.in_slot(segment, slot) for segment in self.segments if segment.role in roles]
+
+    def in_slot(self, segment: Segment, slot: int) -> Segment:
+        """The place in a slot of a segment of the first one; others are everywhere the same."""
+        if slot == 0 or segment.role not in SLOT_ROLES:
+            return segment
+        return replace(segment, segment_offset=segment.segment_offset + slot * self.slot_bytes)
+
+    def all_segments(self) -> list[Segment]:
+        """The segments of all slots."""
+        once = list(self.segments)
+        return once + [segment for slot in range(1, self.slots) for segment in self.of(*SLOT_ROLES, slot=slot)]
 
     def bytes_of(self, *roles: str) -> int:
         return sum(segment.nbytes for segment in self.of(*roles))
@@ -80,26 +99,37 @@ def _round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def make_layout(tensors: Iterable[tuple[str, TensorSpec]], with_report: bool = True, guard: int = 0) -> Layout:
-    """Places tensors one after the other. `guard`, a multiple of PAGE: bytes of padding on either side of each.
+def make_layout(
+    tensors: Iterable[tuple[str, TensorSpec]], with_report: bool = True, guard: int = 0, slots: Callable[[int], int] = lambda _: 1
+) -> Layout:
+    """Places tensors one after the other, those of slots last. `guard`, a multiple of PAGE: bytes of padding on either side of each.
+    `slots` chooses the number of slots by the bytes of one.
 
     Raises ExchangeError when they do not fit an address space.
     """
-    segments: list[Segment] = []
+    listed = list(tensors)
+    if with_report:
+        listed.append(("report", TensorSpec(REPORT_NAME, "uint8", (REPORT_BYTES,), (1,))))
+    segments: dict[int, Segment] = {}
     position = 0
-    for role, spec in tensors:
+    first_slot = -1
+    for index in sorted(range(len(listed)), key=lambda index: listed[index][0] in SLOT_ROLES):
+        role, spec = listed[index]
+        if role in SLOT_ROLES and first_slot < 0:
+            first_slot = position
         nbytes = spec.extent_bytes
         segment_bytes = 2 * guard + max(PAGE, _round_up(_round_up(nbytes, ALIGNMENT), PAGE))
         offset = guard or segment_bytes - _round_up(nbytes, ALIGNMENT)
-        segments.append(Segment(role, spec, position, segment_bytes, offset, nbytes))
+        if role == "report":
+            segment_bytes, offset = REPORT_BYTES, 0
+        segments[index] = Segment(role, spec, position, segment_bytes, offset, nbytes)
         position += segment_bytes
         if position > MAX_BYTES:
             raise ExchangeError(f"the task's tensors need more than {MAX_BYTES} bytes")
-    if with_report:
-        report = TensorSpec(REPORT_NAME, "uint8", (REPORT_BYTES,), (1,))
-        segments.append(Segment("report", report, position, REPORT_BYTES, 0, REPORT_BYTES))
-        position += REPORT_BYTES
-    return Layout(tuple(segments), max(position, PAGE))
+    slot_bytes = position - first_slot if first_slot >= 0 else 0
+    count = slots(slot_bytes) if slot_bytes else 1
+    whole = max(position, PAGE) + (count - 1) * slot_bytes
+    return Layout(tuple(segments[index] for index in range(len(listed))), whole, count, slot_bytes)
 
 
 def contiguous_spec(spec: TensorSpec) -> TensorSpec:
@@ -140,7 +170,7 @@ class Placed:
     def paddings(self) -> list[tuple[Segment, int, int]]:
         """(segment, offset in the memory, length) of every range that belongs to no tensor."""
         found = []
-        for segment in self.layout.segments:
+        for segment in self.layout.all_segments():
             end = segment.offset + segment.nbytes
             base = segment.segment_offset
             if segment.offset:
@@ -185,18 +215,26 @@ class Padding:
 
     def __init__(self, memory: Memory):
         self._memory = memory
-        self._places = [(segment, memory.address + start, length) for segment, start, length in memory.paddings()]
-        longest = max((length for _, _, length in self._places), default=0)
+        first = min((segment.segment_offset for segment in memory.layout.of(*SLOT_ROLES)), default=0)
+        #: By slot; at -1 what is there once.
+        self._places: dict[int, list[tuple[Segment, int, int]]] = {}
+        for segment, start, length in memory.paddings():
+            in_slot = segment.role in SLOT_ROLES
+            slot = (segment.segment_offset - first) // memory.layout.slot_bytes if in_slot else -1
+            self._places.setdefault(slot, []).append((segment, memory.address + start, length))
+        longest = max((length for places in self._places.values() for _, _, length in places), default=0)
         self._secret = torch.frombuffer(bytearray(os.urandom(max(longest, 1))), dtype=torch.uint8)
         self._address = self._secret.data_ptr()
 
     def fill(self) -> None:
-        for _, address, length in self._places:
-            ctypes.memmove(address, self._address, length)
+        for places in self._places.values():
+            for _, address, length in places:
+                ctypes.memmove(address, self._address, length)
 
-    def broken(self) -> list[str]:
-        """Names of the tensors with overwritten padding."""
-        names = [s.name for s, address, length in self._places if not same_bytes(address, self._address, length)]
+    def broken(self, slots: Sequence[int] = (0,)) -> list[str]:
+        """Names of the tensors with overwritten padding, in some slots and where there is one of each."""
+        places = [place for slot in (-1, *slots) for place in self._places.get(slot, ())]
+        names = [s.name for s, address, length in places if not same_bytes(address, self._address, length)]
         return list(dict.fromkeys(names))
 
 
@@ -243,7 +281,7 @@ def native_job(
 
     `device` is (vendor, UUID) where the tensors lie in memory of a device.
     """
-    lines = ["kgen-job 1", f"threads {threads}", f"arena {layout.total_bytes}"]
+    lines = ["kgen-job 1", f"threads {threads}", f"arena {layout.total_bytes}", f"slots {layout.slots} {layout.slot_bytes}"]
     if device is not None:
         lines.append(f"device {device[0]} {device[1]} {layout.total_bytes}")
     for segment in layout.segments:
@@ -283,4 +321,5 @@ def python_job(layout: Layout, threads: int, host: Layout | None = None, **rest:
     arenas = {"arena_bytes": layout.total_bytes, "device_arena_bytes": 0}
     if host is not None:
         arenas = {"arena_bytes": host.total_bytes, "device_arena_bytes": layout.total_bytes}
-    return {"version": 1, "threads": threads, **arenas, "tensors": tensors, **rest}
+    slots = {"slots": layout.slots, "slot_bytes": layout.slot_bytes}
+    return {"version": 1, "threads": threads, **arenas, **slots, "tensors": tensors, **rest}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -131,11 +131,12 @@ class GpuCallPreparer(CallPreparer):
         return known
 
     def _write_inputs(self, chosen: InputSet, changes: _Changes) -> None:
-        if self.arena_holds is chosen and changes.ranges is not None:
+        slot = self._slots[chosen.slot]
+        if slot.holds is chosen and changes.ranges is not None:
             super()._write_inputs(chosen, changes)
             return
         self._mirror_of(chosen)[0].write()
-        self.arena_holds = None
+        slot.holds = None
 
     # -- afterwards -----------------------------------------------------------------------------------------------
 
@@ -146,8 +147,8 @@ class GpuCallPreparer(CallPreparer):
 
     def unchanged(self) -> None:
         """Notes that `flags` were read and none was set."""
-        if not self._task.mutated_inputs:
-            self.arena_holds = self.current
+        if not self._task.mutated_inputs and self.current is not None:
+            self._slots[self.current.slot].holds = self.current
 
     def changed_inputs(self) -> list[str]:
         if self.current is None:
@@ -171,7 +172,7 @@ class GpuCallPreparer(CallPreparer):
             if graph is None:
                 return reply
             self._graphs[key] = graph
-        return PreparedCall(reply.seed, reply.forward_seed, reference.replay(self._graphs[key]), reply.fresh)
+        return replace(reply, reference_ns=reference.replay(self._graphs[key]))
 
     def no_graph(self, reference: TimedReference) -> str:
         return reference.no_graph if isinstance(reference, GpuTimedReference) else super().no_graph(reference)

@@ -93,6 +93,12 @@ class GpuTimedReference(TimedReference):
         self._note_length()
         return value, call.device_ns
 
+    def call_series(
+        self, series: Sequence[Sequence[Any]], forward_seed: int, ranges: Sequence[tuple[int, int]]
+    ) -> tuple[list[Any], int]:
+        calls = [self.call(arguments, forward_seed, ranges) for arguments in series]
+        return [value for value, _ in calls], sum(nanoseconds for _, nanoseconds in calls)
+
     def _note_length(self) -> None:
         """Watches the clocks, but not for short calls: they draw too little power, and reading clocks takes as long."""
         if self._last_ns >= _SHORT_NS:

@@ -31,6 +31,8 @@ _MODES = ("full", "sample")
 #: With a candidate, the judge sleeps while the candidate and the worker run, and wakes up to colder caches: calls of 25 us took a
 #: third longer than back to back.
 _CANDIDATE_TURN_SECONDS = 3e-4
+#: Slots of a task, their bytes and tensors together. A runner tells the addresses of up to 502 outputs in one reply.
+MAX_SLOTS, SLOTS_BYTES, MAX_SLOT_TENSORS = 256, 128 << 20, 500
 
 
 class RequestError(Exception):
@@ -67,8 +69,6 @@ class Session:
         self._flusher = CacheFlusher(None)
         #: Calls the reference for the prepared call and returns its nanoseconds, if that call is still pending.
         self._pending_reference: Callable[[], int] | None = None
-        #: (address, bytes) of the memory that candidates read and write in every call.
-        self._exchanged: list[tuple[int, int]] = []
         self._admission: Admission | None = None
         self._compiled: CompiledReference | None = None
 
@@ -154,7 +154,8 @@ class Session:
         """The layout of the arena, and the jobs for runners."""
         task, threads = self._loaded(), int(self._request.get("threads") or 1)
         device = task.device.gpu.facts if task.device.gpu is not None else None
-        layout = self._layout = make_layout(self._tensors(task), device is None, 0 if device is None else GUARD)
+        guard = 0 if device is None else GUARD
+        layout = self._layout = make_layout(self._tensors(task), device is None, guard, self._slots_for)
         self._host_layout = None if device is None else make_layout([])
         scalars = [("input", s.name, s.type, s.value) for s in task.input_scalars]
         scalars += [("init", s.name, s.type, s.value) for s in task.init_scalars]
@@ -177,11 +178,22 @@ class Session:
             "device_bytes": 0 if device is None else layout.total_bytes,
             "input_bytes": layout.bytes_of("input", "draw"),
             "output_bytes": layout.bytes_of("output"),
+            "slots": layout.slots,
+            "slot_bytes": layout.slot_bytes,
             # The worker can read outputs itself, except in memory of a device.
             "outputs": [[s.begin, s.nbytes] for s in layout.of("output")] if device is None else [],
             "native_job": native_job(layout, threads, scalars, None if device is None else (device.vendor, device.uuid)),
             "python_job": job,
         }
+
+    def _slots_for(self, slot_bytes: int) -> int:
+        """The number of slots: more than one where calls may follow each other, as many as make a series that the worker's clock can
+        measure."""
+        task = self._loaded()
+        if task.device.is_gpu or task.mutated_state or task.mutated_inputs or task.randomness != "none":
+            return 1
+        tensors = len(task.inputs) + len(task.outputs)
+        return max(1, min(MAX_SLOTS, SLOTS_BYTES // slot_bytes, MAX_SLOT_TENSORS // tensors))
 
     @staticmethod
     def _tensors(task: Task) -> list[tuple[str, Any]]:
@@ -211,8 +223,6 @@ class Session:
         self._preparer = CallPreparer(task, self._layout, arena, self._draw)
         self._checker = Checker(task, self._layout, arena, self._preparer, self._weights, self._request)
         self._matcher = StateMatcher(self._weights)
-        exchanged = self._layout.of("input", "draw", "output")
-        self._exchanged = [(arena.pointer(segment), segment.nbytes) for segment in exchanged]
         return {}
 
     def _attach_device(self, task: Task, device: GpuDevice, host: Memory) -> dict[str, Any]:
@@ -272,7 +282,7 @@ class Session:
         return self._weights, self._preparer, self._checker
 
     def prepare_call(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Fills the arena for one call."""
+        """Fills the arena for one call, or for a series of "calls"."""
         weights, preparer, _ = self._ready()
         weights.restore()
         timed = weights.get(weights.current).timed
@@ -284,6 +294,7 @@ class Session:
             bool(request.get("repeat")),
             bool(request.get("canary")),
             bool(request.get("reference_after")),
+            int(request.get("calls") or 1),
         )
         as_graph, weight_set = bool(request.get("graph")), weights.current
         if as_graph and not reply.reference_pending:
@@ -295,13 +306,15 @@ class Session:
 
         self._pending_reference = call_reference if reply.reference_pending else None
         # The caches are flushed here, because extra work in the runner would show in the worker's clock.
-        self._flusher.flush(self._exchanged)
+        if not self._loaded().device.is_gpu:
+            self._flusher.flush(preparer.exchanged())
         device = self._loaded().device
         # The runner's next call is on another stream of another process, so all work must be finished.
         device.synchronize()
         device.recover()
         seeds = {"seed": str(reply.seed), "forward_seed": str(reply.forward_seed)}
-        return {**seeds, "reference_ns": reply.reference_ns, "fresh": reply.fresh, **_speed_of(device)}
+        calls = {"slot": reply.slot, "calls": len(preparer.series)}
+        return {**seeds, **calls, "reference_ns": reply.reference_ns, "fresh": reply.fresh, **_speed_of(device)}
 
     def check(self, request: dict[str, Any]) -> dict[str, Any]:
         """Compares the candidate's outputs. Calls the reference first if it is pending."""
@@ -368,24 +381,26 @@ class Session:
             return {"samples_ns": [], "reason": str(error)}
         return reply
 
-    def _call_exclusively(self, timed: TimedReference, turn: int, as_graph: bool) -> int:
-        """The nanoseconds of one call, prepared in the same way as calls with a candidate, so that the times are comparable."""
+    def _call_exclusively(self, timed: TimedReference, turn: int, as_graph: bool, calls: int = 1) -> int:
+        """The nanoseconds of a call in a series, prepared in the same way as calls with a candidate, so that the times are
+        comparable."""
         weights, preparer, _ = self._ready()
         sleeps = not self._loaded().device.is_gpu
         weights.restore()
         if sleeps:
             time.sleep(_CANDIDATE_TURN_SECONDS)
         after = sleeps and turn % 2 == 0
-        reply = preparer.prepare_call(timed, weights.current, "own", None, False, True, after)
+        reply = preparer.prepare_call(timed, weights.current, "own", None, False, True, after, calls)
         if reply.reference_pending:
             time.sleep(_CANDIDATE_TURN_SECONDS)
             reply = preparer.call_reference(timed, weights.current, reply)
-        return preparer.time_replay(timed, weights.current, reply).reference_ns if as_graph else reply.reference_ns
+        reply = preparer.time_replay(timed, weights.current, reply) if as_graph else reply
+        return reply.reference_ns // len(preparer.series)
 
     def _sample_exclusively(self, timed: TimedReference, request: dict[str, Any]) -> dict[str, Any]:
-        turns, as_graph = itertools.count(), bool(request.get("graph"))
+        turns, as_graph, calls = itertools.count(), bool(request.get("graph")), int(request.get("calls") or 1)
         samples = sample(
-            lambda: self._call_exclusively(timed, next(turns), as_graph),
+            lambda: self._call_exclusively(timed, next(turns), as_graph, calls),
             float(request.get("seconds") or 1.0),
             int(request.get("min_samples") or 1),
             int(request.get("max_samples") or 1000),

@@ -66,22 +66,36 @@ class TimedReference:
         self._restores = bool(reference.task.mutated_state)
         self._state_storages = {entry.tensor.untyped_storage().data_ptr() for entry in reference.state}
 
+    @property
+    def can_be_series(self) -> bool:
+        """True if a call leaves nothing to the next one, so that several can follow each other."""
+        task = self.reference.task
+        return not self._restores and not task.mutated_inputs and task.randomness == "none"
+
     def call(self, arguments: Sequence[Any], forward_seed: int, ranges: Sequence[tuple[int, int]]) -> tuple[Any, int]:
-        """One call under no_grad with restored state: the value and nanoseconds.
+        """One call: its value and nanoseconds. See `call_series`."""
+        values, nanoseconds = self.call_series([arguments], forward_seed, ranges)
+        return values[0], nanoseconds
+
+    def call_series(
+        self, series: Sequence[Sequence[Any]], forward_seed: int, ranges: Sequence[tuple[int, int]]
+    ) -> tuple[list[Any], int]:
+        """Calls under no_grad with restored state, one right after the other: their values, and nanoseconds of all together.
 
         `ranges` is the memory of the arguments; it is flushed from the caches first. Weights stay in the caches as the last call
         left them, on both sides. Exceptions of the task pass through.
         """
         if self._restores:
             self.reference.restore()
-        module = self.reference.module
+        module, values = self.reference.module, []
         with torch.no_grad():
             seed_everything(forward_seed)
             self._flusher.flush(ranges)
             started = time.perf_counter_ns()
-            value = module(*arguments)
+            for arguments in series:
+                values.append(module(*arguments))
             ended = time.perf_counter_ns()
-        return value, ended - started
+        return values, ended - started
 
     def outputs(self, value: Any, argument_storages: set[int]) -> Flat:
         """The outputs in memory that no later call writes."""

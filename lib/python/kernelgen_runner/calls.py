@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from kernelgen_common.seeding import make_seeder, seed_everything
+from kernelgen_common.seeding import make_seeder
 
 from . import protocol
 from .device import Device
@@ -37,9 +37,10 @@ class Work:
     """The data for the calls of one runner."""
 
     places: list[MappedTensor]
-    arguments: list[Any]
+    #: By slot.
+    arguments: list[list[Any]]
     #: By weight set, filled as modules are built.
-    models: dict[int, torch.nn.Module]
+    models: dict[int, Callable[..., Any]]
     #: Restores the state that forward() changes.
     restore: Callable[[int], None]
     #: CPU nanoseconds spent when the process should have slept.
@@ -49,9 +50,8 @@ class Work:
     #: The outputs of the last call, which the worker reads in place until the next command.
     held: list[Any] = field(default_factory=list)
 
-    @property
-    def outputs(self) -> list[MappedTensor]:
-        return [place for place in self.places if place.role == "output"]
+    def outputs(self, slot: int = 0) -> list[MappedTensor]:
+        return [place for place in self.places if place.role == "output" and place.slot == slot]
 
     @property
     def report(self) -> MappedTensor | None:
@@ -61,18 +61,21 @@ class Work:
 def make_host_run(work: Work, support: Support) -> Run:
     """Calls on the processor. Outputs stay where they are for the worker to fetch, or are copied into the arena."""
     models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
-    describe, write = make_describer(work.outputs, work.report), make_writer(work.outputs)
+    describe, slots = make_describer(work.outputs(), work.report), len(work.arguments)
+    writers = [make_writer(work.outputs(slot)) for slot in range(slots)]
     materialize, addresses, hold, pack = make_materializer(), make_addresses(), work.held.extend, struct.pack
-    now, seed, track_gradients = time.monotonic_ns, seed_everything, torch._C._set_grad_enabled
+    now, seed, track_gradients = time.monotonic_ns, make_seeder(), torch._C._set_grad_enabled
     # The reference's threads have just worked when it is called, but this process was stopped. Waking a sleeping core takes 100
     # us and more, which must not count.
     wake, something = torch._C.TensorBase.neg_, torch.ones(1 << 17)
 
     def run(command: Command) -> Reply:
-        index, forward_seed, flags = command.arguments[:3]
+        index, forward_seed, flags, first, calls = command.arguments[:5]
         if flags & protocol.RUN_GRAPH:
             raise Failure(protocol.NOT_CAPTURABLE, "a processor has no graphs")
-        model = models[index]
+        chosen = slots_of(first, max(calls, 1), slots)
+        series, found = [arguments[slot] for slot in chosen], []
+        model, note, made = models[index], found.append, []
         restore(index)
         seed(forward_seed)
         if flags & protocol.RUN_POISON:
@@ -81,28 +84,45 @@ def make_host_run(work: Work, support: Support) -> Run:
         try:
             wake(something)
             started = now()
-            value = model(*arguments)
-            materialized = materialize(value)
+            # Nothing else between two calls, as for the reference: helper threads that wait longer fall asleep.
+            for inputs in series:
+                note(model(*inputs))
             ended = now()
+            made = [materialize(value) for value in found]
+            if any(made):
+                ended = now()
         finally:
             track_gradients(True)
             support.poison_allocations(0)
-        tensors, data = describe(value, materialized), b""
-        hold((value, materialized, tensors))
-        if not flags & protocol.RUN_IN_PLACE:
-            write(tensors)
-        elif tensors:
-            data = pack(f"<{len(tensors)}Q", *addresses(tensors))
-        told = (side_work(), 0, len(data) // 8, 0)
-        return Reply(start_ns=started, end_ns=ended, arguments=told, data=data)
+        places: list[int] = []
+        for slot, value, materialized in zip(chosen, found, made):
+            tensors = describe(value, materialized, slot != chosen[0])
+            hold((value, materialized, tensors))
+            if not tensors:
+                places = []
+                break
+            if flags & protocol.RUN_IN_PLACE:
+                places += addresses(tensors)
+            else:
+                writers[slot](tensors)
+        told = (side_work(), 0, len(places), 0)
+        return Reply(start_ns=started, end_ns=ended, arguments=told, data=pack(f"<{len(places)}Q", *places))
 
     return run
 
 
+def slots_of(first: int, calls: int, slots: int) -> list[int]:
+    """The slots of a series of calls; after the last slot comes the first. Raises Failure."""
+    if first >= slots or calls > slots:
+        raise Failure(protocol.PROTOCOL, f"{calls} calls from slot {first} on, of {slots} slots")
+    return [(first + index) % slots for index in range(calls)]
+
+
 def make_device_run(work: Work, support: Support, device: Device) -> Run:
     """Calls on a device: between two events on the stream, after the cache was flushed. Outputs go to the device arena."""
-    outputs = work.outputs
-    models, arguments, restore, side_work = work.models, work.arguments, work.restore, work.side_work
+    outputs = work.outputs()
+    # A device has one slot.
+    models, arguments, restore, side_work = work.models, work.arguments[0], work.restore, work.side_work
     describe, materialize = make_describer(outputs, work.report, device.torch), make_materializer()
     addresses, copy_all, check = make_addresses(), device.make_copier(), device.check
     now, seed, track_gradients = time.monotonic_ns, make_seeder(), torch._C._set_grad_enabled
@@ -112,7 +132,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
     poison_host = support.poison_allocations if device.torch.type == "cpu" else lambda byte: None
     graphs, replay_writes = work.graphs, device.make_replay_check()
 
-    def call(model: torch.nn.Module) -> tuple[Any, dict[int, torch.Tensor]]:
+    def call(model: Callable[..., Any]) -> tuple[Any, dict[int, torch.Tensor]]:
         value = model(*arguments)
         return value, materialize(value)
 

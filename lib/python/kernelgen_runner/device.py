@@ -175,14 +175,6 @@ class Device:
             found = self._clocks[stream] = self.gpu.timed_call(stream)
         return found
 
-    def rehearse(self) -> None:
-        """The functions around a call. Raises Failure."""
-        clock = self.clock()
-        self.forget_errors()
-        self.check(clock.begin())
-        self.check(clock.end())
-        self.refused_launch()
-
     def check(self, status: int) -> None:
         """Raises Failure if a status of a clock is an error."""
         if status:

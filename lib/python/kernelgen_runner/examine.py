@@ -21,7 +21,7 @@ from .protocol import Command, Failure, Reply
 
 def make_host_examine(work: Work) -> Run:
     """Repeats a call for the time that the command gives, at least once."""
-    models, arguments, restore = work.models, work.arguments, work.restore
+    models, arguments, restore = work.models, work.arguments[0], work.restore
     now, seed, track_gradients, materialize = time.monotonic_ns, make_seeder(), torch._C._set_grad_enabled, make_materializer()
 
     def examine(command: Command) -> Reply:
@@ -44,7 +44,7 @@ def make_host_examine(work: Work) -> Run:
 
 def make_device_examine(work: Work, device: Device) -> Run:
     """One call, with a cold cache as in timed calls. The reply's text has the activities of the device."""
-    models, arguments, restore = work.models, work.arguments, work.restore
+    models, arguments, restore = work.models, work.arguments[0], work.restore
     now, seed, track_gradients, materialize = time.monotonic_ns, make_seeder(), torch._C._set_grad_enabled, make_materializer()
     clock_of, check, synchronize = device.clock, device.check, device.synchronize
     begin, end = device.gpu.activities(protocol.TEXT_BYTES)

@@ -31,6 +31,7 @@ class MappedTensor:
     strides: tuple[int, ...]
     address: int
     nbytes: int
+    slot: int = 0
 
     def view(self, device: torch.device = CPU) -> torch.Tensor:
         """The mapped memory as a tensor."""
@@ -42,8 +43,9 @@ class MappedTensor:
 
 def make_describer(
     outputs: list[MappedTensor], report: MappedTensor | None, device: torch.device = CPU
-) -> Callable[[Any, dict[int, torch.Tensor]], list[torch.Tensor]]:
-    """A function that takes what ModelNew returned and what materializing made of it, and writes the report.
+) -> Callable[..., list[torch.Tensor]]:
+    """A function that takes what ModelNew returned and what materializing made of it, and writes the report, unless it is that of the
+    call before in a series.
 
     It returns the tensors of outputs that are as expected, else nothing, and raises Failure. Everything it needs is bound
     here, before a candidate is imported: patched functions of torch are not asked.
@@ -64,7 +66,9 @@ def make_describer(
         except KeyError:
             return str(tensor.dtype), tuple(tensor.shape)
 
-    def describe(value: Any, materialized: dict[int, torch.Tensor]) -> list[torch.Tensor]:
+    last: list[Any] = [None]
+
+    def describe(value: Any, materialized: dict[int, torch.Tensor], follows: bool = False) -> list[torch.Tensor]:
         if function_modes() or dispatch_modes():
             raise Failure(protocol.STRUCTURE, "forward() left a torch function mode active")
         try:
@@ -72,7 +76,8 @@ def make_describer(
         except unusable as error:
             raise Failure(protocol.STRUCTURE, str(error)) from None
         found = [describe_one(name, tensor) for name, tensor in flat.tensors]
-        if report is not None:
+        if report is not None and not (follows and last[0] == (flat.structure, found)):
+            last[0] = (flat.structure, found)
             tensors = [{"dtype": dtype, "shape": list(shape)} for dtype, shape in found]
             text = dumps({"structure": flat.structure, "tensors": tensors}).encode("ascii")
             if len(text) > limit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -89,10 +89,11 @@ class Runner:
         self._job: dict[str, Any] = {}
         self._mapped: list[MappedTensor] = []
         self._candidate: Candidate | None = None
-        self._models: dict[int, torch.nn.Module] = {}
+        self._models: dict[int, Callable[..., Any]] = {}
         self._exports: dict[int, StateExport] = {}
         self._restored: dict[int, list[tuple[list[torch.Tensor], list[torch.Tensor]]]] = {}
-        self._arguments: list[Any] = []
+        #: The arguments of a call, by slot.
+        self._arguments: list[list[Any]] = []
         self._held: list[Any] = []
         self._run: Run | None = None
         self._examine: Run | None = None
@@ -101,6 +102,7 @@ class Runner:
         self._called: set[int] = set()
         self._last_cpu = time.process_time_ns()
         self._handlers = {
+            protocol.OP_JOB: self._open_job,
             protocol.OP_LOAD: self._load,
             protocol.OP_CONSTRUCT: self._construct,
             protocol.OP_EXPORT_STATE: self._export_state,
@@ -137,24 +139,34 @@ class Runner:
             self._last_cpu = cpu()
 
     def _echo(self, command: Command) -> Reply:
-        """With an argument, does everything around a call but the call, so that the worker can measure the overhead."""
-        if command.arguments[0] and self._device is not None:
-            self._device.rehearse()
+        """Answers; the outputs of the last call have been freed by then."""
         return Reply()
 
     # -- loading --------------------------------------------------------------------------------------------------
 
-    def _load(self, command: Command) -> Reply:
-        wanted = 3 if self._device is None else 4
-        if self._candidate is not None or len(command.descriptors) != wanted:
-            raise Failure(protocol.PROTOCOL, f"LOAD comes once, with {wanted} descriptors")
-        if command.arguments[0] != protocol.CODE_PYTHON:
-            raise Failure(protocol.PROTOCOL, "a Python runner loads Python sources")
-        job, arena, code, *device_arena = command.descriptors
+    def _open_job(self, command: Command) -> Reply:
+        wanted = 2 if self._device is None else 3
+        if self._job or len(command.descriptors) != wanted:
+            raise Failure(protocol.PROTOCOL, f"JOB comes once, with {wanted} descriptors")
+        job, arena, *device_arena = command.descriptors
         self._read_job(job)
         self._map_tensors(arena, *device_arena)
-        source = read_source(code)
         self._run = self._prepare_run()
+        self._models[protocol.REHEARSAL] = self._nothing()
+        return Reply()
+
+    def _nothing(self) -> Callable[..., Any]:
+        """What is called in a rehearsal: it returns outputs that are there already."""
+        outputs = tuple(place.view(self._where) for place in self._mapped if place.role == "output" and place.slot == 0)
+        return lambda *arguments: outputs
+
+    def _load(self, command: Command) -> Reply:
+        if self._candidate is not None or not self._job or len(command.descriptors) != 1:
+            raise Failure(protocol.PROTOCOL, "LOAD comes once, after JOB, with one descriptor")
+        if command.arguments[0] != protocol.CODE_PYTHON:
+            raise Failure(protocol.PROTOCOL, "a Python runner loads Python sources")
+        source = read_source(command.descriptors[0])
+        del self._models[protocol.REHEARSAL]
         command.close()
         # A driver reserves terabytes of addresses.
         if command.arguments[1] and self._device is None:
@@ -177,7 +189,7 @@ class Runner:
         apply_precision(job["precision"])
 
     def _map_tensors(self, arena: int, device_arena: int | None = None) -> None:
-        tensors = self._job["tensors"]
+        tensors = self._tensors_of_slots()
         on_device = [self._device is not None and tensor["role"] != "report" for tensor in tensors]
         here = [(t["segment_offset"], t["segment_bytes"]) for t, away in zip(tensors, on_device) if not away]
         mapped = iter(self._support.map_segments(arena, here))
@@ -194,13 +206,25 @@ class Runner:
                 tuple(tensor["strides"]),
                 segment + tensor["offset"],
                 tensor["nbytes"],
+                tensor["slot"],
             )
             self._mapped.append(mapped_tensor)
             self._support.name_memory(
                 mapped_tensor.address, mapped_tensor.nbytes, f"{mapped_tensor.role} '{mapped_tensor.name}'"
             )
-        inputs = {place.name: place.view(self._where) for place in self._mapped if place.role == "input"}
-        self._arguments = values.decode(self._job["inputs"], inputs)
+        for slot in range(self._job["slots"]):
+            inputs = {p.name: p.view(self._where) for p in self._mapped if p.role == "input" and p.slot == slot}
+            self._arguments.append(values.decode(self._job["inputs"], inputs))
+
+    def _tensors_of_slots(self) -> list[dict[str, Any]]:
+        """The job's tensors, with the slot of each. Inputs and outputs are in every slot."""
+        tensors, step = self._job["tensors"], self._job["slot_bytes"]
+        found = [{**tensor, "slot": 0} for tensor in tensors]
+        for slot in range(1, self._job["slots"]):
+            for tensor in tensors:
+                if tensor["role"] != "report":
+                    found.append({**tensor, "slot": slot, "segment_offset": tensor["segment_offset"] + slot * step})
+        return found
 
     @property
     def _where(self) -> torch.device:
@@ -264,10 +288,10 @@ class Runner:
     # -- a call ---------------------------------------------------------------------------------------------------
 
     def _call(self, command: Command) -> Reply:
-        index = self._set_of(command)
+        index = command.arguments[0]
         if index not in self._models or self._run is None:
-            raise Failure(protocol.PROTOCOL, "RUN comes after CONSTRUCT")
-        if index in self._called:
+            raise Failure(protocol.PROTOCOL, "RUN comes after CONSTRUCT, and for set 0 between JOB and LOAD")
+        if index in self._called or index == protocol.REHEARSAL:
             return self._run(command)
         self._exports.clear()
         reply = self._run(command)

@@ -140,7 +140,7 @@ TEST_CASE("code that is no shared object is refused", "[runner][candidate]") {
   const SharedMemory job{std::string_view(job_text())};
   const SharedMemory arena(12288);
   const SharedMemory code{std::string_view("int main() {}")};
-  const auto reply = runner.ask(KGEN_OP_LOAD, {0}, {job.fd(), arena.fd(), code.fd()});
+  const auto reply = runner.load_code({job.fd(), arena.fd()}, code.fd());
   REQUIRE(reply);
   CHECK(reply->status == KGEN_STATUS_IMPORT);
 }

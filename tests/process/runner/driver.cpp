@@ -91,8 +91,9 @@ std::string make_job(const std::string& head) {
 
 }  // namespace
 
-std::string job_text(int threads) {
-  return make_job("kgen-job 1\nthreads " + std::to_string(threads) + "\narena 12288\n");
+std::string job_text(int threads, int slots) {
+  return make_job("kgen-job 1\nthreads " + std::to_string(threads) + "\narena " + std::to_string(slots * k_slot_bytes) +
+                  "\nslots " + std::to_string(slots) + " " + std::to_string(k_slot_bytes) + "\n");
 }
 
 std::string device_job_text(const std::string& uuid) {
@@ -100,7 +101,7 @@ std::string device_job_text(const std::string& uuid) {
                   std::to_string(k_device_arena_bytes) + "\n");
 }
 
-Runner::Runner(LaunchOptions options) : arena_(3 * k_page) {
+Runner::Runner(LaunchOptions options) : arena_(k_most_slots * k_slot_bytes) {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   std::array<int, 2> control{};
   std::array<int, 2> status{};
@@ -196,9 +197,15 @@ std::optional<kgen_reply> Runner::load(const std::string& candidate, const std::
   if (!file) die(path.c_str());
   const std::string content{std::istreambuf_iterator<char>(file), {}};
   const SharedMemory code{std::string_view(content)};
-  std::vector<int> fds{job.fd(), arena_.fd(), code.fd()};
+  std::vector<int> fds{job.fd(), arena_.fd()};
   fds.insert(fds.end(), more_fds.begin(), more_fds.end());
-  return ask(KGEN_OP_LOAD, {KGEN_CODE_SHARED_OBJECT}, fds);
+  return load_code(fds, code.fd());
+}
+
+std::optional<kgen_reply> Runner::load_code(const std::vector<int>& job_fds, int code_fd) {
+  auto reply = ask(KGEN_OP_JOB, {}, job_fds);
+  if (!reply || reply->status != KGEN_STATUS_OK) return reply;
+  return ask(KGEN_OP_LOAD, {KGEN_CODE_SHARED_OBJECT}, {code_fd});
 }
 
 std::optional<kgen_reply> Runner::evaluate(const std::string& candidate, std::uint64_t flags) {
@@ -221,6 +228,8 @@ bool Runner::kill_and_reap() {
   return reap_everything();
 }
 
+float* Runner::x(std::size_t slot) const { return x_of(arena_.data() + slot * k_slot_bytes); }
+float* Runner::y(std::size_t slot) const { return y_of(arena_.data() + slot * k_slot_bytes); }
 float* Runner::x_of(char* arena) { return reinterpret_cast<float*>(arena + k_offset); }
 float* Runner::w_of(char* arena) { return reinterpret_cast<float*>(arena + k_page + k_offset); }
 float* Runner::y_of(char* arena) { return reinterpret_cast<float*>(arena + 2 * k_page + k_offset); }

@@ -45,7 +45,10 @@ class SharedMemory {
 };
 
 /// The job that the candidates of tests/data/candidates expect.
-[[nodiscard]] std::string job_text(int threads = 2);
+[[nodiscard]] std::string job_text(int threads = 2, int slots = 1);
+inline constexpr std::size_t k_slot_bytes = 12288;
+/// Slots for which an arena has room.
+inline constexpr std::size_t k_most_slots = 3;
 /// The same job on a device.
 [[nodiscard]] std::string device_job_text(const std::string& uuid);
 inline constexpr std::uint64_t k_device_arena_bytes = 12288;
@@ -63,11 +66,14 @@ class Runner {
   bool send_bytes(const void* bytes, std::size_t size, const std::vector<int>& fds = {});
   [[nodiscard]] std::optional<kgen_reply> ask(std::uint16_t op, std::vector<std::uint64_t> arguments = {},
                                               const std::vector<int>& fds = {});
-  /// Sends LOAD for a candidate of tests/data/candidates, by name.
+  /// Sends JOB and LOAD for a candidate of tests/data/candidates, by name.
   [[nodiscard]] std::optional<kgen_reply> load(const std::string& candidate, int threads = 2);
-  /// Sends LOAD for a candidate with another job and more descriptors after the code.
+  /// Sends LOAD for a candidate with another job and more descriptors after the arena.
   [[nodiscard]] std::optional<kgen_reply> load(const std::string& candidate, const std::string& job,
                                                const std::vector<int>& more_fds);
+  /// Sends JOB with these descriptors and LOAD with that of the code; returns the first reply that is not OK, or
+  /// LOAD's.
+  [[nodiscard]] std::optional<kgen_reply> load_code(const std::vector<int>& job_fds, int code_fd);
   /// Sends LOAD, PREPARE and RUN; returns the reply of the first step that is not OK, or of RUN.
   [[nodiscard]] std::optional<kgen_reply> evaluate(const std::string& candidate, std::uint64_t flags = 0);
   /// The wait status that the supervisor reports.
@@ -75,9 +81,9 @@ class Runner {
   /// Kills the supervisor and waits for every process of this runner; false if some stayed.
   [[nodiscard]] bool kill_and_reap();
 
-  [[nodiscard]] float* x() const { return x_of(arena_.data()); }
+  [[nodiscard]] float* x(std::size_t slot = 0) const;
   [[nodiscard]] float* w() const { return w_of(arena_.data()); }
-  [[nodiscard]] float* y() const { return y_of(arena_.data()); }
+  [[nodiscard]] float* y(std::size_t slot = 0) const;
   /// Places of the tensors in any arena of this job.
   [[nodiscard]] static float* x_of(char* arena);
   [[nodiscard]] static float* w_of(char* arena);

@@ -33,7 +33,7 @@ TEST_CASE("every example kernel loads, and says what it misses", "[runner][examp
     const int code = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
     const SharedMemory job{std::string_view("kgen-job 1\nthreads 2\narena 4096\nend\n")};
     const SharedMemory arena(4096);
-    REQUIRE(runner.ask(KGEN_OP_LOAD, {0}, {job.fd(), arena.fd(), code})->status == KGEN_STATUS_OK);
+    REQUIRE(runner.load_code({job.fd(), arena.fd()}, code)->status == KGEN_STATUS_OK);
     close(code);
     const auto reply = runner.ask(KGEN_OP_PREPARE, {1});
     REQUIRE(reply);

@@ -1,5 +1,6 @@
 // Invalid commands, and damaged job texts.
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -14,19 +15,63 @@ using kgen_runner::parse_job;
 
 TEST_CASE("commands out of order are answered, not obeyed", "[runner][protocol]") {
   Runner runner;
-  for (std::uint16_t op : {KGEN_OP_PREPARE, KGEN_OP_RUN, KGEN_OP_DESTROY, KGEN_OP_CONSTRUCT}) {
+  for (std::uint16_t op :
+       {KGEN_OP_PREPARE, KGEN_OP_RUN, KGEN_OP_DESTROY, KGEN_OP_CONSTRUCT, KGEN_OP_LOAD, KGEN_OP_JOB}) {
     CHECK(runner.ask(op, {1})->status == KGEN_STATUS_PROTOCOL);
   }
-  CHECK(runner.ask(KGEN_OP_LOAD)->status == KGEN_STATUS_PROTOCOL);
+  CHECK(runner.ask(KGEN_OP_RUN, {0})->status == KGEN_STATUS_PROTOCOL);
   CHECK(runner.ask(999)->status == KGEN_STATUS_PROTOCOL);
   REQUIRE(runner.load("correct")->status == KGEN_STATUS_OK);
   CHECK(runner.load("correct")->status == KGEN_STATUS_PROTOCOL);
   CHECK(runner.ask(KGEN_OP_RUN, {1})->status == KGEN_STATUS_PROTOCOL);
+  CHECK(runner.ask(KGEN_OP_RUN, {0})->status == KGEN_STATUS_PROTOCOL);
   CHECK(runner.ask(KGEN_OP_PREPARE, {KGEN_MAX_WEIGHT_SETS + 1})->status == KGEN_STATUS_PROTOCOL);
   CHECK(runner.ask(KGEN_OP_PREPARE, {0})->status == KGEN_STATUS_PROTOCOL);
   REQUIRE(runner.ask(KGEN_OP_PREPARE, {1})->status == KGEN_STATUS_OK);
   CHECK(runner.ask(KGEN_OP_PREPARE, {1})->status == KGEN_STATUS_PROTOCOL);
   CHECK(runner.ask(KGEN_OP_RUN, {1})->status == KGEN_STATUS_OK);
+}
+
+TEST_CASE("between the job and the candidate, a call that does nothing can be rehearsed", "[runner][protocol]") {
+  Runner runner;
+  const SharedMemory job{std::string_view(job_text())};
+  const SharedMemory arena(12288);
+  REQUIRE(runner.ask(KGEN_OP_JOB, {}, {job.fd(), arena.fd()})->status == KGEN_STATUS_OK);
+  CHECK(runner.ask(KGEN_OP_JOB, {}, {job.fd(), arena.fd()})->status == KGEN_STATUS_PROTOCOL);
+  for (int i = 0; i < 3; ++i) {
+    const auto rehearsed = runner.ask(KGEN_OP_RUN, {0});
+    REQUIRE(rehearsed);
+    CHECK(rehearsed->status == KGEN_STATUS_OK);
+    CHECK(rehearsed->end_ns >= rehearsed->start_ns);
+  }
+  CHECK(runner.ask(KGEN_OP_RUN, {1})->status == KGEN_STATUS_PROTOCOL);
+}
+
+TEST_CASE("a series of calls goes through slots in a row, and after the last to the first", "[runner][protocol]") {
+  Runner runner;
+  REQUIRE(runner.load("correct", job_text(2, 3), {})->status == KGEN_STATUS_OK);
+  REQUIRE(runner.ask(KGEN_OP_PREPARE, {1})->status == KGEN_STATUS_OK);
+  const auto written = [&](std::uint64_t first, std::uint64_t calls) {
+    for (std::size_t slot = 0; slot < k_most_slots; ++slot) {
+      std::fill_n(runner.x(slot), 1000, static_cast<float>(slot + 1));
+      std::fill_n(runner.y(slot), 1000, -1.0f);
+    }
+    std::fill_n(runner.w(), 1000, 3.0f);
+    REQUIRE(runner.ask(KGEN_OP_RUN, {1, 0, 0, first, calls})->status == KGEN_STATUS_OK);
+    std::string slots;
+    for (std::size_t slot = 0; slot < k_most_slots; ++slot) slots += runner.y(slot)[999] == -1.0f ? '-' : '+';
+    // Each call had the inputs of its own slot.
+    for (std::size_t slot = 1; slot < k_most_slots; ++slot)
+      if (slots[slot] == '+' && slots[0] == '+') CHECK(runner.y(slot)[7] != runner.y(0)[7]);
+    return slots;
+  };
+  CHECK(written(1, 1) == "-+-");
+  CHECK(written(1, 2) == "-++");
+  CHECK(written(2, 2) == "+-+");
+  CHECK(written(1, 3) == "+++");
+  CHECK(written(2, 0) == "--+");
+  CHECK(runner.ask(KGEN_OP_RUN, {1, 0, 0, 3, 1})->status == KGEN_STATUS_PROTOCOL);
+  CHECK(runner.ask(KGEN_OP_RUN, {1, 0, 0, 0, 4})->status == KGEN_STATUS_PROTOCOL);
 }
 
 TEST_CASE("packets that are no commands are answered", "[runner][protocol]") {
@@ -46,7 +91,7 @@ TEST_CASE("packets that are no commands are answered", "[runner][protocol]") {
 
 TEST_CASE("too many descriptors are refused and closed", "[runner][protocol]") {
   Runner runner;
-  CHECK(runner.ask(KGEN_OP_LOAD, {0}, std::vector<int>(12, 0))->status == KGEN_STATUS_PROTOCOL);
+  CHECK(runner.ask(KGEN_OP_JOB, {}, std::vector<int>(12, 0))->status == KGEN_STATUS_PROTOCOL);
   CHECK(runner.load("correct")->status == KGEN_STATUS_OK);
 }
 
@@ -60,7 +105,7 @@ TEST_CASE("an arena that is too small is refused", "[runner][protocol]") {
   Runner runner;
   const SharedMemory job{std::string_view(job_text())};
   const SharedMemory arena(4096);
-  const auto reply = runner.ask(KGEN_OP_LOAD, {0}, {job.fd(), arena.fd(), arena.fd()});
+  const auto reply = runner.ask(KGEN_OP_JOB, {}, {job.fd(), arena.fd()});
   REQUIRE(reply);
   CHECK(reply->status == KGEN_STATUS_PROTOCOL);
   CHECK(text_of(*reply) == "the arena is smaller than the job says");
@@ -118,6 +163,19 @@ TEST_CASE("job texts that lie about memory are refused with the line", "[runner]
   CHECK(error("input x float32 1 16 1 0 4096 0 64 9") == "job line 4: something after the last word");
   CHECK(error("input x float32 1 16 1 0 4096 0 64\ntensor input y float32 1 16 1 0 4096 0 64").find("overlap") !=
         std::string::npos);
+  const auto slots = [](const std::string& words) {
+    return parse_job("kgen-job 1\nthreads 1\narena 12288\nslots " + words +
+                     "\ntensor input x float32 1 16 1 4096 4096 0 64\ntensor buffer b float32 1 16 1 0 4096 0 64\nend\n")
+        .error;
+  };
+  CHECK(slots("1 0").empty());
+  CHECK(slots("2 4096").empty());
+  CHECK(slots("3 4096") == "job line 7: a slot outside of the arena");
+  CHECK(slots("2 0").find("overlap") != std::string::npos);
+  CHECK(slots("0 4096") == "job line 4: bad number of slots");
+  CHECK(slots("99999 4096") == "job line 4: bad number of slots");
+  CHECK(slots("2 100") == "job line 4: bad bytes of a slot");
+  CHECK(slots("2 18446744073709551615") == "job line 4: bad bytes of a slot");
   CHECK(parse_job("").error == "job line 0: ends too early");
   CHECK(parse_job("kgen-job 2\nend\n").error == "job line 1: not a job of version 1");
   CHECK(parse_job("kgen-job 1\nend\nend\n").error == "job line 2: something after the end");

@@ -68,16 +68,18 @@ class FakeJudge final : public Judge {
     announced.reset();
     distribution_ = request.distribution;
     if (request.freshness == Freshness::Canary) ++canaries;
+    series = request.calls;
     return PreparedCall{.seed = ++seed_,
                         .forward_seed = 1,
-                        .reference_ns = after_ ? 0 : reference_ns,
+                        .series = {.calls = series},
+                        .reference_ns = after_ ? 0 : reference_ns * series,
                         .fresh = fresh(canaries),
                         .throttled = throttled(canaries),
                         .clock_mhz = clock_mhz};
   }
   Result<CheckResult> check(CheckMode, const std::optional<CallRequest>& next) override {
     announced = next;
-    return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns : 0};
+    return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns * series : 0};
   }
   Result<std::optional<DeviceUse>> device_use() override {
     if (use_fails) return Error{ErrorCode::InvalidTask, "its process ended", {}};
@@ -100,6 +102,8 @@ class FakeJudge final : public Judge {
   std::int64_t clock_mhz = 0;
   int canaries = 0;
   int checks = 0;
+  /// Number of calls in the last series.
+  int series = 1;
   /// The request that the last check announced, and the number of right announcements.
   std::optional<CallRequest> announced;
   int right_guesses = 0;
@@ -141,8 +145,11 @@ struct Scene {
   bool known = false;
   /// In the order in which it was asked for.
   std::vector<std::string> prepared;
-  bool fetches_outputs = true;
+  /// The overhead of the n-th rehearsal, and the processor time that the stopped runner uses beside each call.
+  std::function<std::int64_t(int)> overhead_ns = [](int) { return 100'000; };
+  std::int64_t overrun_ns = 0;
   std::uint64_t output_bytes = 0;
+  int slots = 1;
   std::optional<GpuFacts> gpu;
   BaselineOptions baselines;
   MeasureOptions measure;
@@ -182,15 +189,20 @@ class FakeRunner final : public Runner {
   FakeRunner(const FakeRunner&) = delete;
   FakeRunner& operator=(const FakeRunner&) = delete;
   ~FakeRunner() override { --scene_.runners_alive; }
-  RunnerAnswer echo(std::chrono::milliseconds) override { return RunnerReply{.host_ns = 100'000}; }
-  RunnerAnswer load(const RunnerJob&, const StepLimits& limits) override { return answer("load", limits); }
+  RunnerAnswer open(const RunnerJob&, std::chrono::milliseconds) override { return RunnerReply{}; }
+  RunnerAnswer rehearse(const CallSeries&, std::chrono::milliseconds) override {
+    // Only calls of the candidate are counted.
+    --scene_.judge.canaries;
+    return RunnerReply{.host_ns = scene_.overhead_ns(++rehearsals_)};
+  }
+  RunnerAnswer load(const RunnerCode&, const StepLimits& limits) override { return answer("load", limits); }
   RunnerAnswer construct(int, const WeightDraw& draw, ConstantWeights constants, const StepLimits& limits) override {
     scene_.constructions.emplace_back(draw.transform, constants);
     return answer("construct", limits);
   }
   RunnerAnswer export_state(int, int, std::uint64_t, std::chrono::milliseconds) override { return answer("export"); }
   RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
-  RunnerAnswer run(int, std::uint64_t, Allocations, CallMode mode, const StepLimits& limits) override {
+  RunnerAnswer run(int, const PreparedCall&, Allocations, CallMode mode, const StepLimits& limits) override {
     return answer(mode == CallMode::Graph ? "replay" : "run", limits);
   }
   ExaminedCall examine(int, std::uint64_t, std::chrono::milliseconds) override {
@@ -199,16 +211,19 @@ class FakeRunner final : public Runner {
     return scene_.examined;
   }
   RunnerAnswer destroy(int set, std::chrono::milliseconds) override { return answer("destroy " + std::to_string(set)); }
-  bool fetches_outputs() const override { return scene_.fetches_outputs; }
+  std::int64_t take_overrun_ns() override { return std::exchange(ran_, false) ? scene_.overrun_ns : 0; }
   std::string isolation() const override { return scene_.isolation; }
 
  private:
   RunnerAnswer answer(const std::string& op, const StepLimits& limits = {}) {
     scene_.runner_calls.push_back(op);
+    ran_ = true;
     scene_.build_limits.push_back(limits.build);
     return scene_.runner(op, static_cast<int>(std::count(scene_.runner_calls.begin(), scene_.runner_calls.end(), op)));
   }
   Scene& scene_;
+  int rehearsals_ = 0;
+  bool ran_ = false;
 };
 
 class FakeWorld final : public JudgeSource,
@@ -236,6 +251,7 @@ class FakeWorld final : public JudgeSource,
     session->reference_times = &scene_.reference_times;
     session->admission = scene_.admission;
     session->layout.output_bytes = scene_.output_bytes;
+    session->layout.slots = scene_.slots;
     return std::unique_ptr<JudgeSession>(std::move(session));
   }
   void prestart(RunnerKind) override {}

@@ -33,7 +33,7 @@ struct Arena {
     return text;
   }
   [[nodiscard]] OutputReader reader(std::vector<ByteRange> outputs) const {
-    return OutputReader::map(fd.get(), 2 * k_page, std::move(outputs)).value();
+    return OutputReader::map({.exchange_fd = fd.get(), .exchange_bytes = 2 * k_page, .outputs = std::move(outputs)}).value();
   }
 };
 
@@ -57,7 +57,7 @@ TEST_CASE("outputs are read to their places and nowhere else", "[bench][output_r
   const auto reader = arena.reader({{100, 5}, {k_page, 3}, {200, 0}});
   const std::string first = "first, and more", second = "2nd, and more";
   CHECK(reader.bytes() == 8);
-  REQUIRE(reader.read(::getpid(), std::vector{address_of(first.data()), address_of(second.data()), std::uint64_t{0}}) ==
+  REQUIRE(reader.read(::getpid(), 0, std::vector{address_of(first.data()), address_of(second.data()), std::uint64_t{0}}) ==
           0);
   auto expected = std::string(2 * k_page, '.');
   expected.replace(100, 5, "first").replace(k_page, 3, "2nd");
@@ -73,7 +73,7 @@ TEST_CASE("hostile addresses of outputs are refused, and nothing outside of the 
        {std::uint64_t{0}, std::uint64_t{8}, ~std::uint64_t{0}, ~std::uint64_t{0} - 63, std::uint64_t{1} << 63,
         address_of(half.memory) + k_page, address_of(half.memory) + k_page - 64}) {
     INFO(address);
-    CHECK(reader.read(::getpid(), std::vector{address}) == EFAULT);
+    CHECK(reader.read(::getpid(), 0, std::vector{address}) == EFAULT);
   }
   const auto content = arena.content();
   CHECK(content.find_first_not_of('.') >= k_page - 64);
@@ -84,8 +84,8 @@ TEST_CASE("there is one address for each output", "[bench][output_reader]") {
   const Arena arena;
   const auto reader = arena.reader({{0, 4}, {64, 4}});
   const std::uint64_t address = address_of(&reader);
-  CHECK(reader.read(::getpid(), {}) == EINVAL);
-  CHECK(reader.read(::getpid(), std::vector{address, address, address}) == EINVAL);
+  CHECK(reader.read(::getpid(), 0, {}) == EINVAL);
+  CHECK(reader.read(::getpid(), 0, std::vector{address, address, address}) == EINVAL);
   CHECK(arena.content() == std::string(2 * k_page, '.'));
 }
 
@@ -95,12 +95,44 @@ TEST_CASE("outputs of a process that is gone", "[bench][output_reader]") {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
   REQUIRE(::waitpid(child, nullptr, 0) == child);
-  CHECK(reader.read(child, std::vector{address_of(&reader)}) == ESRCH);
+  CHECK(reader.read(child, 0, std::vector{address_of(&reader)}) == ESRCH);
 }
 
 TEST_CASE("outputs outside of the arena are not mapped", "[bench][output_reader]") {
   const Arena arena;
-  CHECK_FALSE(OutputReader::map(arena.fd.get(), 2 * k_page, {{2 * k_page, 1}}));
-  CHECK_FALSE(OutputReader::map(arena.fd.get(), 2 * k_page, {{~std::uint64_t{0}, 2}}));
-  CHECK_FALSE(OutputReader::map(-1, 2 * k_page, {}));
+  const auto map = [&](std::vector<ByteRange> outputs, int slots = 1, std::uint64_t slot_bytes = 0) {
+    return OutputReader::map({.exchange_fd = arena.fd.get(),
+                              .exchange_bytes = 2 * k_page,
+                              .outputs = std::move(outputs),
+                              .slots = slots,
+                              .slot_bytes = slot_bytes});
+  };
+  CHECK_FALSE(map({{2 * k_page, 1}}));
+  CHECK_FALSE(map({{~std::uint64_t{0}, 2}}));
+  CHECK(map({{0, 8}}, 2, k_page));
+  CHECK_FALSE(map({{k_page, 8}}, 2, k_page));
+  CHECK_FALSE(map({{0, 8}}, 2, ~std::uint64_t{0}));
+  CHECK_FALSE(OutputReader::map({.exchange_bytes = 2 * k_page}));
+}
+
+TEST_CASE("outputs of a series go to slots in a row, and after the last to the first", "[bench][output_reader]") {
+  const Arena arena;
+  const auto reader = OutputReader::map({.exchange_fd = arena.fd.get(),
+                                         .exchange_bytes = 2 * k_page,
+                                         .outputs = {{10, 1}, {20, 1}},
+                                         .slots = 3,
+                                         .slot_bytes = 100})
+                          .value();
+  const std::string text = "abcdef";
+  std::vector<std::uint64_t> addresses;
+  for (const char& letter : text) addresses.push_back(address_of(&letter));
+  REQUIRE(reader.read(::getpid(), 2, addresses) == 0);
+  const auto content = arena.content();
+  CHECK(content.substr(210, 1) + content.substr(220, 1) + content.substr(10, 1) + content.substr(20, 1) +
+            content.substr(110, 1) + content.substr(120, 1) ==
+        text);
+  addresses.pop_back();
+  CHECK(reader.read(::getpid(), 0, addresses) == EINVAL);
+  addresses.resize(8);
+  CHECK(reader.read(::getpid(), 0, addresses) == EINVAL);
 }

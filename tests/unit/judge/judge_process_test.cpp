@@ -61,7 +61,8 @@ json::object right_answer(const std::string& op, const json::object& request) {
   if (op == "weights") return {{"seed", "7"}, {"transform", 1}};
   const bool after = request.contains("reference_after") && request.at("reference_after").as_bool();
   return {{"seed", "1"},   {"forward_seed", "2"}, {"reference_ns", after ? 0 : 1000},
-          {"fresh", true}, {"throttled", false},  {"clock_mhz", 1755}};
+          {"fresh", true}, {"throttled", false},  {"clock_mhz", 1755},
+          {"slot", 0},     {"calls", 1}};
 }
 
 const CallRequest k_before{.distribution = "own", .freshness = Freshness::Canary};
