@@ -57,6 +57,8 @@ Result<EarlyVerdict> CandidateSession::open_job() {
                                           .exchange_fd = task_.exchange_fd,
                                           .device_fd = task_.device_fd,
                                           .processors = on_device() ? 0 : processors_for(options_.threads),
+                                          .spreads_threads =
+                                              !on_device() && options_.mode != EvaluationMode::CorrectnessOnly,
                                           .exchange_bytes = task_.layout.bytes,
                                           .outputs = task_.layout.outputs,
                                           .slots = task_.layout.slots,

@@ -89,6 +89,8 @@ struct RunnerJob {
   std::optional<int> device_fd;
   /// Number of processors that the candidate's calls may use; 0: all. On a device, its host code is not bound.
   int processors = 0;
+  /// True if each thread of the candidate gets a processor of its own, where there are as many; for timed calls.
+  bool spreads_threads = false;
   /// The size of the exchange buffers, and the places of the outputs in them.
   std::uint64_t exchange_bytes = 0;
   std::vector<ByteRange> outputs;

@@ -119,6 +119,7 @@ class SandboxedRunner final : public RunnerProcess {
       if (auto reader = OutputReader::map(job)) reader_ = *std::move(reader);
     // Compilers of a Python candidate use all processors; see seal_after_call_of().
     processors_ = job.processors;
+    spreads_threads_ = job.spreads_threads;
     on_device_ = job.device_fd.has_value();
     return ask(KGEN_OP_JOB, {}, {timeout}, fds);
   }
@@ -445,7 +446,7 @@ class SandboxedRunner final : public RunnerProcess {
     // A traced process would not stay stopped.
     if (sampler_) sampler_->stop();
     frozen_ = runner_.valid() && signal_runner(SIGSTOP);
-    if (frozen_) spread_over_processors(runner_pid_);
+    if (frozen_ && spreads_threads_) spread_over_processors(runner_pid_, processors_);
   }
 
   void thaw() {
@@ -482,6 +483,7 @@ class SandboxedRunner final : public RunnerProcess {
   bool readable_ = false;
   bool frozen_ = false;
   int processors_ = 0;
+  bool spreads_threads_ = false;
   bool on_device_ = false;
   /// Samples the calls of examine(); null otherwise.
   std::unique_ptr<ProcessorSampler> sampler_;

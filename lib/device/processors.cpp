@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <vector>
 #include <filesystem>
+#include <vector>
 
 #include <kernelgen/device/cpu.hpp>
 
@@ -31,14 +31,15 @@ void bind_to_processors(pid_t process, int count) {
     ::sched_setaffinity(std::atoi(thread.path().filename().c_str()), sizeof chosen, &chosen);
 }
 
-void spread_over_processors(pid_t process) {
+void spread_over_processors(pid_t process, int count) {
   cpu_set_t mine;
   if (::sched_getaffinity(0, sizeof mine, &mine) != 0) return;
   std::vector<pid_t> threads;
   std::error_code error;
   for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), error))
     threads.push_back(std::atoi(thread.path().filename().c_str()));
-  if (static_cast<int>(threads.size()) > CPU_COUNT(&mine)) return;
+  const int usable = count > 0 ? std::min(count, CPU_COUNT(&mine)) : CPU_COUNT(&mine);
+  if (static_cast<int>(threads.size()) > usable) return;
   std::sort(threads.begin(), threads.end());
   int processor = -1;
   for (const auto thread : threads) {

@@ -15,8 +15,9 @@ inline namespace v0 {
 /// process may use. On more threads than that, a process gains nothing.
 void bind_to_processors(pid_t process, int count);
 
-/// Binds each thread of a process to a processor of its own, if there are as many.
-void spread_over_processors(pid_t process);
+/// Binds each thread of a process to a processor of its own, if that takes no more than the first `count` of those that
+/// this process may use; 0: all of them. Threads that were stopped together would else wake on one processor.
+void spread_over_processors(pid_t process, int count);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from kernelgen_common import frames, limits
+from kernelgen_common import frames
 
 _RESTORED_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD)
 
@@ -36,7 +36,6 @@ def serve(
     which may end long before.
     """
     close_to_others()
-    limits.keep_freed_memory()
     # The garbage collectors of children skip the objects that exist now, so that their pages stay shared.
     gc.collect()
     gc.freeze()

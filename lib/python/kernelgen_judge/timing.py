@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from kernelgen_common.limits import spread_threads
 from kernelgen_common.seeding import seed_everything
 
 from .task import Reference
@@ -88,7 +89,7 @@ class TimedReference:
         if self._restores:
             self.reference.restore()
         module, values = self.reference.module, []
-        with torch.no_grad():
+        with torch.no_grad(), spread_threads():
             seed_everything(forward_seed)
             self._flusher.flush(ranges)
             started = time.perf_counter_ns()
