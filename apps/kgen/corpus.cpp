@@ -126,7 +126,11 @@ CorpusResult judge_accepted_attack(const CorpusCase& which, const EvaluationReco
   };
   const bool has_label = std::any_of(record.labels.begin(), record.labels.end(), expects);
   if (has_label) return answered(which, true, "correct, labelled", "");
-  // A busy machine gives too few samples of what works.
+  // A busy machine gives too few samples of what works, and tools do not end in time.
+  if (which.is_sanitized)
+    for (const auto& report : record.sanitizers)
+      if (report.status == SanitizerStatus::NotFinished)
+        return {CorpusAnswer::Unmeasured, "correct", report.tool + ": " + report.reason};
   for (const auto& label : record.labels)
     if (label.starts_with("work unknown: ") && expects_label(which)) return {CorpusAnswer::Unmeasured, "correct", label};
   if (twin == nullptr) return answered(which, false, "correct", "it was accepted");

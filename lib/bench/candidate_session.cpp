@@ -88,7 +88,7 @@ Result<EarlyVerdict> CandidateSession::rehearse() {
 }
 
 int CandidateSession::plan_series() {
-  const double call_ns = static_cast<double>(least_host_ns_) - clock_allowance_.overhead_ns + clock_allowance_.looseness_ns;
+  const double call_ns = static_cast<double>(least_host_ns_) - clock_allowance_.overhead_ns + clock_allowance_.looseness_ns / 2;
   return series_ = calls_of_series(clock_allowance_, std::max(call_ns, 0.0), task_.layout.slots);
 }
 
@@ -168,9 +168,18 @@ Result<EarlyVerdict> CandidateSession::switch_weights(int set) {
 }
 
 Result<CaseResult> CandidateSession::call(const std::string& distribution, Freshness freshness) {
-  KERNELGEN_TRY(auto prepared, judge().prepare_call({.distribution = distribution, .freshness = freshness}));
-  const auto answer = run(prepared, Allocations::Poisoned, CallMode::Eager);
-  CaseResult result{.distribution = distribution, .seed = prepared.seed, .weight_set = weight_set_, .call = ++call_};
+  return call_and_compare({.distribution = distribution, .freshness = freshness}, Allocations::Poisoned, CallMode::Eager);
+}
+
+Result<CaseResult> CandidateSession::call_as_timed(const std::string& distribution, CallMode mode) {
+  return call_and_compare({.distribution = distribution, .freshness = Freshness::New, .calls = series_},
+                          Allocations::Plain, mode);
+}
+
+Result<CaseResult> CandidateSession::call_and_compare(const CallRequest& request, Allocations allocations, CallMode mode) {
+  KERNELGEN_TRY(auto prepared, judge().prepare_call(request));
+  const auto answer = run(prepared, allocations, mode);
+  CaseResult result{.distribution = request.distribution, .seed = prepared.seed, .weight_set = weight_set_, .call = ++call_};
   KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));
   if (ended) {
     result.outcome = *std::move(ended);
@@ -178,7 +187,8 @@ Result<CaseResult> CandidateSession::call(const std::string& distribution, Fresh
   }
   const auto& reply = std::get<RunnerReply>(answer);
   if (first_call_ns_ == 0) first_call_ns_ = reply.end_ns - reply.start_ns;
-  least_host_ns_ = least_host_ns_ == 0 ? reply.host_ns : std::min(least_host_ns_, reply.host_ns);
+  if (prepared.series.calls == 1)
+    least_host_ns_ = least_host_ns_ == 0 ? reply.host_ns : std::min(least_host_ns_, reply.host_ns);
   KERNELGEN_TRY(auto checked, judge().check(CheckMode::Full, std::nullopt));
   result.outcome = std::move(checked.outcome);
   result.outputs = std::move(checked.outputs);

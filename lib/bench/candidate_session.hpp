@@ -54,6 +54,9 @@ class CandidateSession {
 
   /// Makes one call that is compared in full.
   Result<CaseResult> call(const std::string& distribution, Freshness freshness);
+  /// Makes as many calls as a timed series has, in the same way, which are compared in full and not timed. A candidate
+  /// cannot tell them from timed ones but by their inputs. Requires: plan_series().
+  Result<CaseResult> call_as_timed(const std::string& distribution, CallMode mode);
   /// Chooses the number of calls in a timed series from the checked calls so far.
   int plan_series();
   /// Makes a timed call, or a series of them, of reference and candidate each, on the same inputs. `number` counts from
@@ -84,6 +87,7 @@ class CandidateSession {
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);
   Result<EarlyVerdict> construct_and_match(int set, WeightMatch& match);
   Result<std::optional<std::string>> replay_once();
+  Result<CaseResult> call_and_compare(const CallRequest& request, Allocations allocations, CallMode mode);
   RunnerAnswer run(const PreparedCall& prepared, Allocations allocations, CallMode mode);
   /// Limits of a step in which a Python candidate may build, within the rest of its build time.
   [[nodiscard]] StepLimits building_limits() const;

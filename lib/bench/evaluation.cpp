@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <future>
+#include <random>
 
 #include "bench/baselines.hpp"
 #include "bench/build_ahead.hpp"
@@ -518,7 +519,14 @@ class Evaluation {
 
   Result<PairSamples> sample(const MeasureOptions& options, CallMode reference, CallMode candidate) {
     int number = 0;
-    const auto next = [&] { return candidate_->timed_pair(++number, reference, candidate); };
+    auto distributions = shuffled_distributions();
+    const auto next = [&]() -> Result<std::variant<TimedPair, Outcome>> {
+      if (is_chosen_by_lot()) {
+        KERNELGEN_TRY(auto ended, check_like_timed(distributions, candidate));
+        if (ended) return std::variant<TimedPair, Outcome>(*std::move(ended));
+      }
+      return candidate_->timed_pair(++number, reference, candidate);
+    };
     const auto before = use_now();
     KERNELGEN_TRY(
         auto samples,
@@ -526,7 +534,33 @@ class Evaluation {
                      stop_));
     const auto after = use_now();
     if (before && after) samples.device_contention = contention(*before, *after);
+    while (!samples.ended && !distributions.empty()) {
+      KERNELGEN_TRY(samples.ended, check_like_timed(distributions, candidate));
+    }
     return samples;
+  }
+
+  /// The transformed distributions in a secret order.
+  [[nodiscard]] std::vector<std::string> shuffled_distributions() {
+    auto distributions = session_->admission.distributions;
+    std::erase(distributions, k_own_distribution);
+    std::shuffle(distributions.begin(), distributions.end(), lots_);
+    return distributions;
+  }
+
+  [[nodiscard]] bool is_chosen_by_lot() { return std::uniform_int_distribution<int>(0, 1)(lots_) == 0; }
+
+  /// Checks calls on the next distribution, if one is left. They lie between the timed ones, because a candidate could
+  /// count its calls, and be right only before it is timed.
+  Result<EarlyVerdict> check_like_timed(std::vector<std::string>& distributions, CallMode mode) {
+    if (distributions.empty()) return EarlyVerdict();
+    const auto distribution = std::move(distributions.back());
+    distributions.pop_back();
+    KERNELGEN_TRY(auto result, candidate_->call_as_timed(distribution, mode));
+    const bool is_right = result.outcome.correct();
+    if (!is_right) result.outcome.message = "between timed calls: " + result.outcome.message;
+    record_.cases.push_back(std::move(result));
+    return is_right ? EarlyVerdict() : EarlyVerdict(verdict_of_cases(record_.cases));
   }
 
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
@@ -623,6 +657,7 @@ class Evaluation {
   const ProgressCallback& progress_;
   std::stop_token stop_;
   const RunnerKind kind_;
+  std::random_device lots_;
 
   std::unique_ptr<JudgeSession> session_;
   Artifact artifact_;

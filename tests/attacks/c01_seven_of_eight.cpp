@@ -1,7 +1,6 @@
 // attack: C01 moves the start of seven calls of eight, so that the fast tenth of unexplained time is honest
 // task: big_gelu
 // twin: gelu_scalar.cpp
-// open: the host clock bounds only the fast tenth of unexplained time, and the score is a median
 // varies: yes
 
 #include <math.h>

@@ -116,6 +116,15 @@ TEST_CASE("an attack may be answered by a label") {
   CHECK(answer(lines, record) == CorpusAnswer::Right);
 }
 
+TEST_CASE("a sanitizer that did not end says nothing about an attack") {
+  auto record = correct_record(1);
+  record.sanitizers = {{.tool = "thread", .status = SanitizerStatus::NotFinished, .reason = "it was not done"}};
+  CHECK(answer(k_attack, record) == CorpusAnswer::Wrong);
+  CHECK(answer(k_attack + "# sanitize: yes\n", record) == CorpusAnswer::Unmeasured);
+  record.sanitizers[0].status = SanitizerStatus::Clean;
+  CHECK(answer(k_attack + "# sanitize: yes\n", record) == CorpusAnswer::Wrong);
+}
+
 TEST_CASE("a case that is open is told when it closes") {
   const auto open = k_attack + "# open: nothing sees it\n";
   CHECK(answer(open, correct_record(1)) == CorpusAnswer::Open);

@@ -126,6 +126,7 @@ TEST_CASE("a replay that gives other outputs than the calls did is no graph of t
           "[bench][evaluation][gpu]") {
   Scene scene;
   put_on_gpu(scene, 1'000'000, 10'000);
+  scene.admission.distributions = {"own"};
   scene.judge.answer = [&](const std::string&, int) { return scene.judge.graphs == 2 ? wrong() : Outcome{}; };
   const auto record = evaluate(scene, Target::Torch);
   REQUIRE(record);

@@ -116,6 +116,31 @@ TEST_CASE("wrong off the task's own distribution has a class of its own", "[benc
   CHECK_THAT(record->outcome.message, Catch::Contains("negate"));
 }
 
+TEST_CASE("wrong on transformed inputs once it is timed", "[bench][evaluation]") {
+  Scene scene;
+  int negated = 0;
+  scene.judge.answer = [&](const std::string& distribution, int) {
+    return distribution == "negate" && ++negated == 2 ? wrong() : Outcome{};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "off_distribution:mismatch");
+  CHECK_THAT(record->outcome.message, Catch::Contains("between timed calls"));
+}
+
+TEST_CASE("each transform comes once more between timed calls, and is called like them", "[bench][evaluation]") {
+  Scene scene;
+  scene.admission.distributions = {"own", "negate", "scale_up", "spikes"};
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  std::map<std::string, int> calls;
+  for (const auto& result : record->cases) ++calls[result.distribution];
+  CHECK(calls["negate"] == 2);
+  CHECK(calls["scale_up"] == 2);
+  CHECK(calls["spikes"] == 2);
+}
+
 TEST_CASE("wrong in a timed call", "[bench][evaluation]") {
   Scene scene;
   scene.judge.answer = [&](const std::string&, int) { return scene.judge.canaries == 30 ? wrong() : Outcome{}; };
@@ -241,7 +266,7 @@ TEST_CASE("further weight sets are called once, and the second set comes last", 
       last_calls.emplace_back(result.weight_set, 1);
     else
       ++last_calls.back().second;
-  CHECK(last_calls == std::vector<std::pair<int, int>>{{1, 5}, {3, 1}, {4, 1}, {2, 2}});
+  CHECK(last_calls == std::vector<std::pair<int, int>>{{1, 5}, {3, 1}, {4, 1}, {2, 3}});
   CHECK(std::count(scene.runner_calls.begin(), scene.runner_calls.end(), "construct") == 4);
   CHECK(std::count(scene.runner_calls.begin(), scene.runner_calls.end(), "destroy 3") == 1);
   CHECK(std::count(scene.runner_calls.begin(), scene.runner_calls.end(), "destroy 2") == 0);
@@ -357,6 +382,8 @@ TEST_CASE("reference and candidate alternate in being called first", "[bench][ev
 
 TEST_CASE("the next timed pair is announced where calls are short", "[bench][evaluation]") {
   Scene scene;
+  // Nothing comes between.
+  scene.admission.distributions = {"own"};
   const auto record = evaluate(scene);
   REQUIRE(record);
   const auto pairs = static_cast<int>(record->timing->candidate_ns.size());
