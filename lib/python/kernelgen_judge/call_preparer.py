@@ -210,6 +210,9 @@ class CallPreparer:
             anew = not canary or self._rng.random() < self._fresh_share()
             slots = self._choose_slots(calls if reference.can_be_series else 1)
             changed = [self._choose(slot, distribution, seed, anew) for slot in slots]
+        # As in the candidate's process, where outputs are freed before the next call: new ones then lie where those were.
+        for one in self.series:
+            one.expected = one.expected if repeat else None
         self.series = [chosen for chosen, _ in changed]
         known = all(self._known(chosen, weight_set, forward_seed) for chosen in self.series)
         reference_pending = later and not known and self._task.randomness != "traced"

@@ -158,7 +158,8 @@ class Runner:
     def _nothing(self) -> Callable[..., Any]:
         """What is called in a rehearsal: it returns outputs that are there already."""
         outputs = tuple(place.view(self._where) for place in self._mapped if place.role == "output" and place.slot == 0)
-        return lambda *arguments: outputs
+        value = outputs[0] if len(outputs) == 1 else outputs
+        return lambda *arguments: value
 
     def _load(self, command: Command) -> Reply:
         if self._candidate is not None or not self._job or len(command.descriptors) != 1:
