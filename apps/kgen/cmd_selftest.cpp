@@ -248,6 +248,7 @@ Result<ExitCode> run(const SelftestOptions& options, Context& context) {
   std::erase_if(cases, [&](const auto& which) { return !is_wanted(which, options); });
   if (cases.empty()) return Error{ErrorCode::InvalidArgument, "no kernel of " + corpus.string() + " is asked for"};
   std::vector<Row> rows;
+  rows.reserve(cases.size());
   for (auto& which : cases) rows.push_back({std::move(which), {}});
   Evaluations evaluations(options, corpus, *benchmarker, context.stop);
   ProgressDisplay progress(context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); });

@@ -18,7 +18,7 @@ inline namespace v0 {
 namespace {
 
 constexpr std::size_t k_most_findings = 20;
-constexpr std::size_t k_max_message = 300;
+constexpr std::size_t k_max_said = 300;
 
 /// A place in a source file.
 struct Place {
@@ -61,10 +61,10 @@ void add(std::vector<SanitizerFinding>& findings, std::string_view detail, const
     return one.detail == detail && one.diagnostic.file == place.file && one.diagnostic.line == place.line;
   };
   if (findings.size() == k_most_findings || std::any_of(findings.begin(), findings.end(), same)) return;
-  Diagnostic diagnostic{.severity = "error", .file = sanitize_line(place.file, k_max_message)};
+  Diagnostic diagnostic{.severity = "error", .file = sanitize_line(place.file, k_max_said)};
   diagnostic.line = place.line;
   diagnostic.column = place.column;
-  diagnostic.message = sanitize_line(message, k_max_message);
+  diagnostic.message = sanitize_line(message, k_max_said);
   findings.push_back({std::string(detail), std::move(diagnostic)});
 }
 
@@ -191,7 +191,7 @@ void read_driver_error(std::string_view line, std::string& reason) {
   // cuInit's CUDA_ERROR_OPERATING_SYSTEM. A kernel that runs cannot cause it.
   const auto at = line.find("Error 304: ");
   if (at == line.npos || contains(reason, "error 304")) return;
-  const auto said = sanitize_line(trim(line.substr(at + std::string_view("Error ").size())), k_max_message);
+  const auto said = sanitize_line(trim(line.substr(at + std::string_view("Error ").size())), k_max_said);
   reason += fmt::format("{}CUDA error {}", reason.empty() ? "" : "; ", said);
 }
 
@@ -258,7 +258,7 @@ std::string read_failure(std::string_view text) {
   if (failure == nullptr) return {};
   const auto* message = failure->is_object() ? failure->get_object().if_contains("message") : nullptr;
   if (message == nullptr || !message->is_string()) return "its result cannot be read";
-  return sanitize_line(std::string_view(message->get_string()), k_max_message);
+  return sanitize_line(std::string_view(message->get_string()), k_max_said);
 }
 
 Result<ShakenReport> read_shaken(std::string_view text) {
@@ -270,7 +270,7 @@ Result<ShakenReport> read_shaken(std::string_view text) {
   if (object == nullptr) return wrong("it is no JSON object");
   const auto text_of = [](const boost::json::object& from, std::string_view name) {
     const auto* value = from.if_contains(name);
-    return value != nullptr && value->is_string() ? sanitize_line(std::string_view(value->get_string()), k_max_message)
+    return value != nullptr && value->is_string() ? sanitize_line(std::string_view(value->get_string()), k_max_said)
                                                   : std::string();
   };
   const auto number_of = [&](std::string_view name) {
