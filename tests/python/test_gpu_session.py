@@ -105,7 +105,7 @@ class ProcessTest(unittest.TestCase):
         self.attach()
         device = device_request()["device"]
         job = self.layout["native_job"].splitlines()
-        self.assertEqual(job[3], f"device fake {device['uuid']} {self.layout['device_bytes']}")
+        self.assertEqual(job[4], f"device fake {device['uuid']} {self.layout['device_bytes']}")
         python_job = self.layout["python_job"]
         self.assertEqual(python_job["device"], {"vendor": "fake", "uuid": device["uuid"]})
         self.assertEqual(python_job["arena_bytes"], self.layout["bytes"])
