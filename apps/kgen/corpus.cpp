@@ -132,7 +132,8 @@ CorpusResult judge_accepted_attack(const CorpusCase& which, const EvaluationReco
       if (report.status == SanitizerStatus::NotFinished)
         return {CorpusAnswer::Unmeasured, "correct", report.tool + ": " + report.reason};
   for (const auto& label : record.labels)
-    if (label.starts_with("work unknown: ") && expects_label(which)) return {CorpusAnswer::Unmeasured, "correct", label};
+    if (label.starts_with("work unknown: ") && expects_label(which))
+      return {CorpusAnswer::Unmeasured, "correct", label};
   if (twin == nullptr) return answered(which, false, "correct", "it was accepted");
   const auto mine = speedup_of(record);
   const auto fair = speedup_of(*twin);

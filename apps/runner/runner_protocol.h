@@ -35,18 +35,18 @@ enum {
   KGEN_OP_CONSTRUCT = 3, /**< Python: arg[0] = set, arg[1] = construction seed, arg[2] = weight transform, arg[3] = 1:
                               constants are weights in all buffers and attributes. reply arg[0] = state bytes */
   KGEN_OP_EXPORT_STATE = 4, /**< Python: fd: memfd; arg[0] = set, arg[1] = capacity in bytes */
-  KGEN_OP_PREPARE = 5, /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
-  KGEN_OP_RUN = 6, /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags, arg[3] = first slot,
-                          arg[4] = number of calls, one for each slot in a row; 0: one. See below. Between JOB and LOAD,
-                          set 0 is a function of the runner's own that does nothing: the worker measures what an
-                          exchange costs while no code of the candidate is in the process */
-  KGEN_OP_DESTROY = 7, /**< native: arg[0] = set */
-  KGEN_OP_ECHO = 9,    /**< answered at once; a Python runner then frees the outputs of its last call */
-  KGEN_OP_BUILD = 10,  /**< a builder: compiles what LOAD, CONSTRUCT and the first RUN would; fds: job, code; arg[0] =
-                              memory limit in bytes, where there is no device */
-  KGEN_OP_JOB = 11,    /**< fds: job, arena, and on a device the device arena. Comes once, before LOAD */
+  KGEN_OP_PREPARE = 5,  /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
+  KGEN_OP_RUN = 6,      /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags, arg[3] = first slot,
+                               arg[4] = number of calls, one for each slot in a row; 0: one. See below. Between JOB and LOAD,
+                               set 0 is a function of the runner's own that does nothing: the worker measures what an
+                               exchange costs while no code of the candidate is in the process */
+  KGEN_OP_DESTROY = 7,  /**< native: arg[0] = set */
+  KGEN_OP_ECHO = 9,     /**< answered at once; a Python runner then frees the outputs of its last call */
+  KGEN_OP_BUILD = 10,   /**< a builder: compiles what LOAD, CONSTRUCT and the first RUN would; fds: job, code; arg[0] =
+                               memory limit in bytes, where there is no device */
+  KGEN_OP_JOB = 11,     /**< fds: job, arena, and on a device the device arena. Comes once, before LOAD */
   KGEN_OP_EXAMINE = 12, /**< arg[0] = set, arg[1] = forward seed, arg[2] = nanoseconds. See below */
-  KGEN_OP_CRASH = 8    /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
+  KGEN_OP_CRASH = 8     /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
 };
 
 /** arg[0] of LOAD. */
@@ -64,15 +64,16 @@ enum {
 #define KGEN_PROBE_WORD 0x45424F52504E4547ull /* "GENPROBE" */
 
 /**
- * Reply to RUN: start_ns and end_ns are CLOCK_MONOTONIC right around the candidate's calls, which follow each other. arg[0] = CPU nanoseconds that this
- * process spent between the previous reply and this command, when it should have been idle (side work); arg[1] = number
- * of threads of the process after the call; 0 where unknown.
+ * Reply to RUN: start_ns and end_ns are CLOCK_MONOTONIC right around the candidate's calls, which follow each other.
+ * arg[0] = CPU nanoseconds that this process spent between the previous reply and this command, when it should have
+ * been idle (side work); arg[1] = number of threads of the process after the call; 0 where unknown.
  *
  * A native candidate writes its outputs into the arena. A Python runner copies them there after end_ns and before the
  * reply, unless KGEN_RUN_IN_PLACE is set: then each output is contiguous memory of the runner. arg[2]
- * is the number of outputs of all calls, and `text` holds their addresses, 8 bytes each, in the order of the calls and of the job. With arg[2] = 0
- * the result is not what the job expects (the report gives the reason) and there is nothing to fetch. The memory
- * stays unchanged until the next command. The worker reads exactly the bytes that the job gives for each output.
+ * is the number of outputs of all calls, and `text` holds their addresses, 8 bytes each, in the order of the calls and
+ * of the job. With arg[2] = 0 the result is not what the job expects (the report gives the reason) and there is nothing
+ * to fetch. The memory stays unchanged until the next command. The worker reads exactly the bytes that the job gives
+ * for each output.
  *
  * On a device, outputs are in the device arena when the reply comes, KGEN_RUN_IN_PLACE is not used, arg[3] = device
  * nanoseconds between two events around the candidate, and arg[1] = nanoseconds from the moment when the stream was

@@ -53,18 +53,18 @@ Result<EarlyVerdict> CandidateSession::load(const Artifact& artifact, std::strin
 Result<EarlyVerdict> CandidateSession::open_job() {
   const auto& description = is_native() ? task_.layout.native_job : task_.layout.python_job;
   KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", description));
-  return verdict_of_answer(runner_->open({.description_fd = job->fd(),
-                                          .exchange_fd = task_.exchange_fd,
-                                          .device_fd = task_.device_fd,
-                                          .processors = on_device() ? 0 : processors_for(options_.threads),
-                                          .spreads_threads =
-                                              !on_device() && options_.mode != EvaluationMode::CorrectnessOnly,
-                                          .exchange_bytes = task_.layout.bytes,
-                                          .outputs = task_.layout.outputs,
-                                          .slots = task_.layout.slots,
-                                          .slot_bytes = task_.layout.slot_bytes},
-                                         options_.call_timeout),
-                           RunnerStep::Load);
+  return verdict_of_answer(
+      runner_->open({.description_fd = job->fd(),
+                     .exchange_fd = task_.exchange_fd,
+                     .device_fd = task_.device_fd,
+                     .processors = on_device() ? 0 : processors_for(options_.threads),
+                     .spreads_threads = !on_device() && options_.mode != EvaluationMode::CorrectnessOnly,
+                     .exchange_bytes = task_.layout.bytes,
+                     .outputs = task_.layout.outputs,
+                     .slots = task_.layout.slots,
+                     .slot_bytes = task_.layout.slot_bytes},
+                    options_.call_timeout),
+      RunnerStep::Load);
 }
 
 Result<EarlyVerdict> CandidateSession::rehearse() {
@@ -80,15 +80,16 @@ Result<EarlyVerdict> CandidateSession::rehearse() {
     KERNELGEN_TRY(auto ended, verdict_of_answer(rehearsed, RunnerStep::Load));
     if (ended) return ended;
     const auto& reply = std::get<RunnerReply>(rehearsed);
-    rehearsals.push_back(
-        {prepared.series.calls, reply.host_ns + runner_->take_overrun_ns() - std::max<std::int64_t>(call_ns(reply), 0)});
+    rehearsals.push_back({prepared.series.calls,
+                          reply.host_ns + runner_->take_overrun_ns() - std::max<std::int64_t>(call_ns(reply), 0)});
   }
-  clock_allowance_ = clock_allowance_from(rehearsals);
+  clock_allowance_ = clock_allowance_from(rehearsals, task_.layout.slots > 1);
   return EarlyVerdict();
 }
 
 int CandidateSession::plan_series() {
-  const double call_ns = static_cast<double>(least_host_ns_) - clock_allowance_.overhead_ns + clock_allowance_.looseness_ns / 2;
+  const double call_ns =
+      static_cast<double>(least_host_ns_) - clock_allowance_.overhead_ns + clock_allowance_.looseness_ns / 2;
   return series_ = calls_of_series(clock_allowance_, std::max(call_ns, 0.0), task_.layout.slots);
 }
 
@@ -168,7 +169,8 @@ Result<EarlyVerdict> CandidateSession::switch_weights(int set) {
 }
 
 Result<CaseResult> CandidateSession::call(const std::string& distribution, Freshness freshness) {
-  return call_and_compare({.distribution = distribution, .freshness = freshness}, Allocations::Poisoned, CallMode::Eager);
+  return call_and_compare({.distribution = distribution, .freshness = freshness}, Allocations::Poisoned,
+                          CallMode::Eager);
 }
 
 Result<CaseResult> CandidateSession::call_as_timed(const std::string& distribution, CallMode mode) {
@@ -176,10 +178,12 @@ Result<CaseResult> CandidateSession::call_as_timed(const std::string& distributi
                           Allocations::Plain, mode);
 }
 
-Result<CaseResult> CandidateSession::call_and_compare(const CallRequest& request, Allocations allocations, CallMode mode) {
+Result<CaseResult> CandidateSession::call_and_compare(const CallRequest& request, Allocations allocations,
+                                                      CallMode mode) {
   KERNELGEN_TRY(auto prepared, judge().prepare_call(request));
   const auto answer = run(prepared, allocations, mode);
-  CaseResult result{.distribution = request.distribution, .seed = prepared.seed, .weight_set = weight_set_, .call = ++call_};
+  CaseResult result{
+      .distribution = request.distribution, .seed = prepared.seed, .weight_set = weight_set_, .call = ++call_};
   KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));
   if (ended) {
     result.outcome = *std::move(ended);

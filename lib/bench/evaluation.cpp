@@ -468,7 +468,8 @@ class Evaluation {
     if (!record_.timing->reference_alone_graph_ns.empty())
       options.full_comparisons -= options.full_comparisons / k_replay_share;
     // Means of series have less noise than single calls.
-    options.max_samples = std::max(std::min(options.max_samples, k_fewest_series), options.max_samples / candidate_->plan_series());
+    options.max_samples =
+        std::max(std::min(options.max_samples, k_fewest_series), options.max_samples / candidate_->plan_series());
     KERNELGEN_TRY(auto samples, sample(options, CallMode::Eager, CallMode::Eager));
     report_calls(*record_.timing, samples);
     const auto& allowance = candidate_->clock_allowance();
@@ -574,22 +575,23 @@ class Evaluation {
     if (calls > 1) {
       auto& alone_ns = session_->reference_times->series_ns[calls];
       if (alone_ns.empty()) {
-        KERNELGEN_TRY(auto alone, timed("reference alone, in series", [&] { return time_reference(CallMode::Eager, calls); }));
+        KERNELGEN_TRY(auto alone,
+                      timed("reference alone, in series", [&] { return time_reference(CallMode::Eager, calls); }));
         alone_ns = std::move(alone.samples_ns);
       }
       timing.reference_alone_before_ns = alone_ns;
     }
     if (is_reference_disturbed(timing.reference_alone_before_ns, timing.reference_ns)) {
-      KERNELGEN_TRY(auto after,
-                    timed("reference alone again", [&] { return time_reference(CallMode::Eager, calls); }));
-      (calls > 1 ? session_->reference_times->series_ns[calls] : session_->reference_times->calls_ns) = after.samples_ns;
+      KERNELGEN_TRY(auto after, timed("reference alone again", [&] { return time_reference(CallMode::Eager, calls); }));
+      (calls > 1 ? session_->reference_times->series_ns[calls] : session_->reference_times->calls_ns) =
+          after.samples_ns;
       timing.reference_alone_after_ns = std::move(after.samples_ns);
     }
     const auto call_ns = median(timing.candidate_ns);
     const double loose_ns = candidate_->clock_allowance().looseness_of(call_ns, calls) * call_ns;
     if (loose_ns > 1.1 * std::max(k_loose_share * call_ns, k_loose_ns))
-      record_.labels.push_back(fmt::format("loose clock: up to {:.0f} us of each call are known from the runner's clock only",
-                                           loose_ns / 1e3));
+      record_.labels.push_back(fmt::format(
+          "loose clock: up to {:.0f} us of each call are known from the runner's clock only", loose_ns / 1e3));
     KERNELGEN_TRY(auto hidden_work, check_plausibility_of_device_load());
     if (hidden_work) return *std::move(hidden_work);
     if (auto doubtful = check_plausibility_of_timing(timing)) return *std::move(doubtful);
@@ -628,10 +630,8 @@ class Evaluation {
     auto sampling = k_alone_sampling;
     sampling.calls = k_baseline_calls;
     for (const auto kind : options_.baselines.kinds) {
-      const CompiledBaselineRequest asked{.kind = kind,
-                                          .timeout = options_.baselines.timeout,
-                                          .sampling = sampling,
-                                          .machine = backends_.machine};
+      const CompiledBaselineRequest asked{
+          .kind = kind, .timeout = options_.baselines.timeout, .sampling = sampling, .machine = backends_.machine};
       KERNELGEN_TRY(auto report, timed(fmt::format("baseline {}", to_string(kind)), [&] {
                       return compare_with_baseline(*session_, asked, timing.candidate_median_ns, stop_);
                     }));

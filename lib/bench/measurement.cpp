@@ -27,7 +27,8 @@ std::vector<std::int64_t> known_clocks(const PairSamples& samples) {
 }
 
 void count_comparisons(TimingReport& timing, const PairSamples& samples) {
-  for (const auto& pair : samples.pairs) (pair.full ? timing.full_comparisons : timing.sampled_comparisons) += pair.calls;
+  for (const auto& pair : samples.pairs)
+    (pair.full ? timing.full_comparisons : timing.sampled_comparisons) += pair.calls;
   timing.discarded += samples.discarded;
 }
 

@@ -68,7 +68,8 @@ OutputReader::~OutputReader() {
 }
 
 int OutputReader::read(pid_t pid, int slot, std::span<const std::uint64_t> addresses) const {
-  if (outputs_.empty() || addresses.empty() || addresses.size() % outputs_.size() != 0 || addresses.size() > slots_ * outputs_.size())
+  if (outputs_.empty() || addresses.empty() || addresses.size() % outputs_.size() != 0 ||
+      addresses.size() > slots_ * outputs_.size())
     return EINVAL;
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const auto& [offset, bytes] = outputs_[i % outputs_.size()];

@@ -97,9 +97,11 @@ constexpr double k_off_stream_ns = 30e3;
 /// A call that takes less than this share of the memory's time cannot have read its inputs.
 constexpr double k_bandwidth_share = 0.9;
 
-/// The overhead that is allowed is that of this share of the rehearsals. Calls that take longer count as longer, which
-/// moves no median.
+/// The overhead that is allowed for a series is that of this share of the rehearsals. A series that takes longer counts
+/// as longer, which is little for each call and moves no median.
 constexpr double k_rehearsal_share = 0.8;
+/// For single calls it exceeds the largest of the rehearsals by this share of their range: rehearsals are few.
+constexpr double k_rehearsal_margin = 0.25;
 /// What a false clock may hide in each call: this share of it, or this time, whichever is larger.
 constexpr double k_hidden_share = 0.05;
 constexpr double k_hidden_ns = 1e3;
@@ -296,7 +298,7 @@ double ClockAllowance::looseness_of(double call_ns, int calls) const {
   return call_ns > 0 ? (looseness_ns + further_ns) / calls / call_ns : 0;
 }
 
-ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals) {
+ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals, bool in_series) {
   std::vector<std::int64_t> single, longer;
   int most = 1;
   for (const auto& rehearsal : rehearsals) {
@@ -313,7 +315,8 @@ ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals) {
     allowance.per_call_ns = std::max(further, 0.0) / (most - 1);
   }
   const auto at = static_cast<std::size_t>(k_rehearsal_share * static_cast<double>(single.size() - 1) + 0.5);
-  allowance.overhead_ns = static_cast<double>(single[at]);
+  const auto high = static_cast<double>(single.back());
+  allowance.overhead_ns = in_series ? static_cast<double>(single[at]) : high + k_rehearsal_margin * (high - low);
   allowance.looseness_ns = allowance.overhead_ns - low;
   return allowance;
 }

@@ -43,8 +43,9 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 /// transformed input failed by accuracy, else Correct.
 [[nodiscard]] Outcome verdict_of_cases(const std::vector<CaseResult>& cases);
 
-/// The overhead of a series of calls by the worker's clock: waking the runner, and what it does around the candidate. It
-/// was measured with the runner itself before the candidate was loaded. What exceeds it counts as time of the candidate.
+/// The overhead of a series of calls by the worker's clock: waking the runner, and what it does around the candidate.
+/// It was measured with the runner itself before the candidate was loaded. What exceeds it counts as time of the
+/// candidate.
 struct ClockAllowance {
   /// An overhead that honest series seldom exceed.
   double overhead_ns = 0;
@@ -65,10 +66,11 @@ struct Rehearsal {
   std::int64_t overhead_ns = 0;
 };
 
-/// The allowance from several rehearsals.
-[[nodiscard]] ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals);
+/// The allowance from several rehearsals. `in_series`: short calls can be timed in series.
+[[nodiscard]] ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals, bool in_series);
 
-/// The number of calls in a series with which a false clock can hide no more than 5 % of a call, or 1 us; at most `most`.
+/// The number of calls in a series with which a false clock can hide no more than 5 % of a call, or 1 us; at most
+/// `most`.
 [[nodiscard]] int calls_of_series(const ClockAllowance& allowance, double call_ns, int most);
 
 /// A message for a reference that waited for a processor in this share of its time; empty for a normal share.

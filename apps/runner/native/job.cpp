@@ -251,7 +251,8 @@ void check_overlap(const Job& job) {
   for (const JobTensor& tensor : job.tensors) {
     for (std::uint64_t slot = 0; slot < (is_in_slot(tensor.role) ? job.slots : 1); ++slot) {
       const std::uint64_t begin = tensor.segment_offset + slot * job.slot_bytes;
-      if (begin > job.arena_bytes || tensor.segment_bytes > job.arena_bytes - begin) fail("a slot outside of the arena");
+      if (begin > job.arena_bytes || tensor.segment_bytes > job.arena_bytes - begin)
+        fail("a slot outside of the arena");
       ranges.emplace_back(begin, begin + tensor.segment_bytes);
     }
   }

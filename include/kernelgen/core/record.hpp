@@ -155,16 +155,16 @@ struct TimingReport {
   /// The runner's clock, or on a device the device's; never less than what the worker's clock leaves for the call.
   std::vector<std::int64_t> candidate_ns;
   std::vector<std::int64_t> host_ns;  ///< the worker's clock around the same calls
-  /// The number of calls of which each sample is the mean: short calls are timed as a series, one right after the other.
-  /// Absent in records of earlier versions, which have single calls.
+  /// The number of calls of which each sample is the mean: short calls are timed as a series, one right after the
+  /// other. Absent in records of earlier versions, which have single calls.
   std::vector<std::int64_t> calls;
   /// The overhead that the worker's time of a series may have, the part of it that a false clock could hide, and what
   /// each further call of a series adds. Measured before the candidate was loaded.
   double clock_overhead_ns = 0;
   double clock_looseness_ns = 0;
   double clock_per_call_ns = 0;
-  std::vector<std::int64_t> fresh;                      ///< 1: all inputs new; 0: known ones with secret lines replaced
-  std::vector<std::int64_t> reference_alone_after_ns;   ///< the same again, runner gone; empty when not needed
+  std::vector<std::int64_t> fresh;                     ///< 1: all inputs new; 0: known ones with secret lines replaced
+  std::vector<std::int64_t> reference_alone_after_ns;  ///< the same again, runner gone; empty when not needed
   /// On a device: the time for which it worked on after the candidate's stream was done, on other streams. The two
   /// events do not see this work.
   std::vector<std::int64_t> off_stream_ns;

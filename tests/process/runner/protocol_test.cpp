@@ -164,8 +164,9 @@ TEST_CASE("job texts that lie about memory are refused with the line", "[runner]
   CHECK(error("input x float32 1 16 1 0 4096 0 64\ntensor input y float32 1 16 1 0 4096 0 64").find("overlap") !=
         std::string::npos);
   const auto slots = [](const std::string& words) {
-    return parse_job("kgen-job 1\nthreads 1\narena 12288\nslots " + words +
-                     "\ntensor input x float32 1 16 1 4096 4096 0 64\ntensor buffer b float32 1 16 1 0 4096 0 64\nend\n")
+    return parse_job(
+               "kgen-job 1\nthreads 1\narena 12288\nslots " + words +
+               "\ntensor input x float32 1 16 1 4096 4096 0 64\ntensor buffer b float32 1 16 1 0 4096 0 64\nend\n")
         .error;
   };
   CHECK(slots("1 0").empty());

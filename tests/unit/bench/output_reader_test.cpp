@@ -33,7 +33,8 @@ struct Arena {
     return text;
   }
   [[nodiscard]] OutputReader reader(std::vector<ByteRange> outputs) const {
-    return OutputReader::map({.exchange_fd = fd.get(), .exchange_bytes = 2 * k_page, .outputs = std::move(outputs)}).value();
+    return OutputReader::map({.exchange_fd = fd.get(), .exchange_bytes = 2 * k_page, .outputs = std::move(outputs)})
+        .value();
   }
 };
 
@@ -57,8 +58,8 @@ TEST_CASE("outputs are read to their places and nowhere else", "[bench][output_r
   const auto reader = arena.reader({{100, 5}, {k_page, 3}, {200, 0}});
   const std::string first = "first, and more", second = "2nd, and more";
   CHECK(reader.bytes() == 8);
-  REQUIRE(reader.read(::getpid(), 0, std::vector{address_of(first.data()), address_of(second.data()), std::uint64_t{0}}) ==
-          0);
+  REQUIRE(reader.read(::getpid(), 0,
+                      std::vector{address_of(first.data()), address_of(second.data()), std::uint64_t{0}}) == 0);
   auto expected = std::string(2 * k_page, '.');
   expected.replace(100, 5, "first").replace(k_page, 3, "2nd");
   CHECK(arena.content() == expected);
