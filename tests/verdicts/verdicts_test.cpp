@@ -373,7 +373,7 @@ TEST_CASE("a compilation that hangs ends at its limit, and others are judged mea
     return record ? record->outcome.to_class() : record.error().to_line();
   };
   auto hanging = request_for("relu", "right.cpp");
-  hanging.options.build_timeout = 40s;
+  hanging.options.build_timeout = 60s;
   hanging.candidate = make_candidate(Target::Cpp, "// HANGS\n" + hanging.candidate.source);
   auto first = std::async(std::launch::async, [&] { return verdict_of(hanging); });
   // One of these waits for the end of the build's patience; all end before the build does.
