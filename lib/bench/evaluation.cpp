@@ -470,7 +470,10 @@ class Evaluation {
     // Means of series have less noise than single calls.
     options.max_samples =
         std::max(std::min(options.max_samples, k_fewest_series), options.max_samples / candidate_->plan_series());
-    KERNELGEN_TRY(auto samples, sample(options, CallMode::Eager, CallMode::Eager));
+    between_ = shuffled_distributions();
+    // By lot, half of the transforms come between the replays.
+    const auto left = record_.timing->reference_alone_graph_ns.empty() ? 0 : between_.size() / 2;
+    KERNELGEN_TRY(auto samples, sample(options, CallMode::Eager, CallMode::Eager, left));
     report_calls(*record_.timing, samples);
     const auto& allowance = candidate_->clock_allowance();
     record_.timing->clock_overhead_ns = allowance.overhead_ns;
@@ -491,7 +494,7 @@ class Evaluation {
     }
     auto options = measure_options_of(options_);
     options.full_comparisons /= k_replay_share;
-    KERNELGEN_TRY(auto samples, sample(options, CallMode::Graph, mode));
+    KERNELGEN_TRY(auto samples, sample(options, CallMode::Graph, mode, 0));
     report_replays(*record_.timing, samples);
     return std::move(samples.ended);
   }
@@ -518,12 +521,12 @@ class Evaluation {
     return report_device_work(std::move(call.activities), times);
   }
 
-  Result<PairSamples> sample(const MeasureOptions& options, CallMode reference, CallMode candidate) {
+  /// Samples pairs, and checks transforms between them until this many are left.
+  Result<PairSamples> sample(const MeasureOptions& options, CallMode reference, CallMode candidate, std::size_t left) {
     int number = 0;
-    auto distributions = shuffled_distributions();
     const auto next = [&]() -> Result<std::variant<TimedPair, Outcome>> {
-      if (is_chosen_by_lot()) {
-        KERNELGEN_TRY(auto ended, check_like_timed(distributions, candidate));
+      if (between_.size() > left && is_chosen_by_lot()) {
+        KERNELGEN_TRY(auto ended, check_like_timed(candidate));
         if (ended) return std::variant<TimedPair, Outcome>(*std::move(ended));
       }
       return candidate_->timed_pair(++number, reference, candidate);
@@ -535,8 +538,8 @@ class Evaluation {
                      stop_));
     const auto after = use_now();
     if (before && after) samples.device_contention = contention(*before, *after);
-    while (!samples.ended && !distributions.empty()) {
-      KERNELGEN_TRY(samples.ended, check_like_timed(distributions, candidate));
+    while (!samples.ended && between_.size() > left) {
+      KERNELGEN_TRY(samples.ended, check_like_timed(candidate));
     }
     return samples;
   }
@@ -551,12 +554,11 @@ class Evaluation {
 
   [[nodiscard]] bool is_chosen_by_lot() { return std::uniform_int_distribution<int>(0, 1)(lots_) == 0; }
 
-  /// Checks calls on the next distribution, if one is left. They lie between the timed ones, because a candidate could
-  /// count its calls, and be right only before it is timed.
-  Result<EarlyVerdict> check_like_timed(std::vector<std::string>& distributions, CallMode mode) {
-    if (distributions.empty()) return EarlyVerdict();
-    const auto distribution = std::move(distributions.back());
-    distributions.pop_back();
+  /// Checks calls on the next of these distributions. They lie between the timed ones, because a candidate could count
+  /// its calls, and be right only before it is timed.
+  Result<EarlyVerdict> check_like_timed(CallMode mode) {
+    const auto distribution = std::move(between_.back());
+    between_.pop_back();
     KERNELGEN_TRY(auto result, candidate_->call_as_timed(distribution, mode));
     const bool is_right = result.outcome.correct();
     if (!is_right) result.outcome.message = "between timed calls: " + result.outcome.message;
@@ -658,6 +660,8 @@ class Evaluation {
   std::stop_token stop_;
   const RunnerKind kind_;
   std::random_device lots_;
+  /// The distributions that are still to be checked between timed calls.
+  std::vector<std::string> between_;
 
   std::unique_ptr<JudgeSession> session_;
   Artifact artifact_;

@@ -122,6 +122,24 @@ TEST_CASE("a candidate that cannot be captured is called instead", "[bench][eval
   CHECK(record->timing->speedup_device_reason == "the candidate cannot be replayed as a graph: it allocates");
 }
 
+TEST_CASE("transforms come between calls or between replays", "[bench][evaluation][gpu]") {
+  Scene scene;
+  put_on_gpu(scene, 1'000'000, 10'000);
+  scene.admission.distributions = {"own", "negate", "scale_up", "spikes", "offset"};
+  // What runs when a transform comes for the second time.
+  std::map<std::string, int> checked;
+  int in_replays = 0;
+  scene.judge.answer = [&](const std::string& distribution, int) {
+    if (distribution != "own" && ++checked[distribution] == 2) in_replays += scene.judge.graphs > 0 ? 1 : 0;
+    return Outcome{};
+  };
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK(checked == std::map<std::string, int>{{"negate", 2}, {"scale_up", 2}, {"spikes", 2}, {"offset", 2}});
+  CHECK(in_replays == 2);
+}
+
 TEST_CASE("a replay that gives other outputs than the calls did is no graph of the candidate",
           "[bench][evaluation][gpu]") {
   Scene scene;
