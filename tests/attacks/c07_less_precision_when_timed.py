@@ -2,7 +2,7 @@
 # task: mlp
 # twin: mlp_torch.py
 # timed: yes
-# expect: accuracy:*
+# expect: accuracy:*, off_distribution:*
 
 import torch
 import torch.nn as nn

@@ -1,7 +1,7 @@
 # attack: H16 honest for 24 calls, then its last answer again
 # task: relu
 # timed: yes
-# expect: accuracy:mismatch
+# expect: accuracy:mismatch, off_distribution:mismatch
 # installed: yes
 
 import torch

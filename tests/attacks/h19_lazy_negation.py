@@ -1,7 +1,7 @@
 # attack: H19 a lazily negated, expanded view: reading it does the work
 # task: spread
 # twin: spread_repeat.py
-# expect: accuracy:*
+# expect: accuracy:*, off_distribution:*
 
 import torch
 import torch.nn as nn

@@ -1,7 +1,7 @@
 // attack: H25 half of the work on the watched stream, half beside it
 // task: big_gelu
 // twin: gelu_cuda.cu
-// expect: accuracy:*
+// expect: accuracy:*, off_distribution:*
 
 #include <cuda_runtime.h>
 
