@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "bench/statistics.hpp"
 #include "exec/exit_status.hpp"
@@ -314,7 +315,7 @@ ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals, bo
     const double further = static_cast<double>(*std::min_element(longer.begin(), longer.end())) - low;
     allowance.per_call_ns = std::max(further, 0.0) / (most - 1);
   }
-  const auto at = static_cast<std::size_t>(k_rehearsal_share * static_cast<double>(single.size() - 1) + 0.5);
+  const auto at = static_cast<std::size_t>(std::lround(k_rehearsal_share * static_cast<double>(single.size() - 1)));
   const auto high = static_cast<double>(single.back());
   allowance.overhead_ns = in_series ? static_cast<double>(single[at]) : high + k_rehearsal_margin * (high - low);
   allowance.looseness_ns = allowance.overhead_ns - low;
