@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
-#include <kernelgen/device/cpu.hpp>
 
 #include "judge/judge.hpp"
 

@@ -239,26 +239,5 @@ Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options) {
   return facts;
 }
 
-std::optional<ProcessorTime> read_processor_time(int pid, const CpuFactsOptions& options) {
-  ProcessorTime total;
-  std::error_code failed;
-  const auto threads = fs::path(options.root) / fmt::format("proc/{}/task", pid);
-  for (fs::directory_iterator thread(threads, failed), end; !failed && thread != end; thread.increment(failed)) {
-    // "running waiting timeslices", in nanoseconds: Documentation/scheduler/sched-stats.rst of the kernel.
-    const auto text = read_trimmed(thread->path() / "schedstat");
-    // The thread ended since the directory was read.
-    if (!text) continue;
-    const auto fields = split(*text, ' ');
-    if (fields.size() != 3) return std::nullopt;
-    const auto running = parse_number<std::int64_t>(fields[0]);
-    const auto waiting = parse_number<std::int64_t>(fields[1]);
-    if (!running || !waiting) return std::nullopt;
-    total.running += std::chrono::nanoseconds(*running);
-    total.waiting += std::chrono::nanoseconds(*waiting);
-  }
-  if (total.running.count() == 0) return std::nullopt;
-  return total;
-}
-
 }  // namespace v0
 }  // namespace kernelgen

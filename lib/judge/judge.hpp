@@ -16,7 +16,6 @@
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
-#include <kernelgen/device/cpu.hpp>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -227,6 +226,12 @@ struct WeightMatch {
 /// How the weights of a ModelNew match; or the outcome of an export that no runner would have written.
 using StateMatch = std::variant<WeightMatch, Outcome>;
 
+/// Time that the threads of a judge ran on processors, and waited for one, while it answered requests.
+struct ProcessorTime {
+  std::chrono::nanoseconds running{};
+  std::chrono::nanoseconds waiting{};
+};
+
 /// The judge of one task on one device. One thread at a time. Errors mean that the task or the machinery failed.
 class Judge {
  public:
@@ -244,7 +249,7 @@ class Judge {
   /// `next` is the request that will most likely be prepared next: a judge may begin with it while the caller reads the
   /// result.
   virtual Result<CheckResult> check(CheckMode mode, const std::optional<CallRequest>& next) = 0;
-  /// Processor time of its process so far; nothing where it is unknown.
+  /// Processor time of its requests so far; nothing where it is unknown.
   [[nodiscard]] virtual std::optional<ProcessorTime> processor_time() const = 0;
   /// The use of its device by foreign processes; nothing on a processor.
   virtual Result<std::optional<DeviceUse>> device_use() = 0;

@@ -90,7 +90,7 @@ class JudgeProcess final : public Judge {
   JudgeProcess& operator=(const JudgeProcess&) = delete;
   ~JudgeProcess() override { end(); }
 
-  std::optional<ProcessorTime> processor_time() const override { return read_processor_time(pid_); }
+  std::optional<ProcessorTime> processor_time() const override { return processor_time_; }
 
   Result<TaskDescription> load(const JudgeTask& task, std::stop_token stop) override {
     task_name_ = task.source.name;
@@ -345,7 +345,18 @@ class JudgeProcess final : public Judge {
     auto& reply = parsed.get_object();
     const auto* answered = reply.if_contains("id");
     if (answered == nullptr || !answered->is_int64() || answered->get_int64() != id) return malformed(op, "id");
+    KERNELGEN_CHECK(read_processor_time(reply, op));
     return std::move(reply);
+  }
+
+  Result<void> read_processor_time(const json::object& reply, std::string_view op) {
+    const auto* said = reply.if_contains("processor_ns");
+    if (said == nullptr || said->is_null()) return {};
+    using Pair = std::pair<std::int64_t, std::int64_t>;
+    KERNELGEN_TRY(const auto spent, read<Pair>(reply, op, "processor_ns"));
+    processor_time_ = ProcessorTime{.running = std::chrono::nanoseconds(spent.first),
+                                    .waiting = std::chrono::nanoseconds(spent.second)};
+    return {};
   }
 
   /// Ends a judge that does not answer, and explains the failure. The task is the cause of both hanging and crashing.
@@ -400,6 +411,7 @@ class JudgeProcess final : public Judge {
   milliseconds task_timeout_{0};
   std::int64_t next_id_ = 1;
   std::optional<PrefetchedCall> prefetched_;
+  std::optional<ProcessorTime> processor_time_;
 };
 
 }  // namespace

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 import random
 import socket
 import struct
+import tempfile
 import time
 import unittest
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import harness
 from harness import Bench, Judge, Zygote
 from kernelgen_common import frames
+from kernelgen_judge.server import waited_ns
 
 TASK = """
 import torch, torch.nn as nn
@@ -91,6 +94,25 @@ class ServerTest(unittest.TestCase):
         b = struct.unpack("8f", bench.read("parameter", "fc.bias"))
         rows = [[b[j] + sum(x[i * 8 + k] * w[j * 8 + k] for k in range(8)) for j in range(8)] for i in range(16)]
         return struct.pack("128f", *[max(0.0, value) for row in rows for value in row])
+
+    def test_replies_say_what_the_requests_got_of_the_processors(self) -> None:
+        Bench(self.judge, TASK).close()
+        running, waiting = self.judge.ask("layout")["processor_ns"]
+        self.assertGreater(running, 0)
+        self.assertGreaterEqual(waiting, 0)
+
+    def test_waiting_for_a_processor_is_added_up_over_the_threads(self) -> None:
+        with tempfile.TemporaryDirectory() as tasks:
+            self.assertIsNone(waited_ns(tasks))
+            for thread, text in {"7": "35419053 4390409 23\n", "8": "1000000 2000000 5\n", "9": None}.items():
+                os.mkdir(f"{tasks}/{thread}")
+                if text:
+                    pathlib.Path(tasks, thread, "schedstat").write_text(text, encoding="ascii")
+            self.assertEqual(waited_ns(tasks), 6390409)
+            # A kernel that keeps no statistics says 0 everywhere.
+            for thread in ("7", "8"):
+                pathlib.Path(tasks, thread, "schedstat").write_text("0 0 0\n", encoding="ascii")
+            self.assertIsNone(waited_ns(tasks))
 
     def test_requests_out_of_order(self) -> None:
         for operation in ("admit", "layout", "attach", "weights", "state", "prepare_call", "check", "time_reference", "output_digest"):

@@ -3,7 +3,6 @@
 /// \file
 /// Facts about this machine's processor, and the share of it that this process may use.
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -57,16 +56,6 @@ struct CpuFactsOptions {
 /// Reads /proc and /sys. Missing parts get their defaults, because containers hide many of them; an Error only when
 /// there is no proc/cpuinfo at all.
 [[nodiscard]] Result<CpuFacts> read_cpu_facts(const CpuFactsOptions& options = {});
-
-/// Time that the threads of a process ran on processors, and waited for one, since they started.
-struct ProcessorTime {
-  std::chrono::nanoseconds running{};
-  std::chrono::nanoseconds waiting{};
-};
-
-/// Sums over all living threads, from the kernel's scheduler statistics. Nothing where it keeps none, or for an unknown
-/// process.
-[[nodiscard]] std::optional<ProcessorTime> read_processor_time(int pid, const CpuFactsOptions& options = {});
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -12,7 +12,9 @@ import errno
 import os
 import socket
 import sys
+import time
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 from kernelgen_common import frames
@@ -83,9 +85,52 @@ def silence() -> None:
     os.close(nowhere)
 
 
+def waited_ns(tasks: str = "/proc/self/task") -> int | None:
+    """For how long the threads of this process waited for a processor since they started; None where the kernel keeps no count.
+
+    A file has "running waiting timeslices": Documentation/scheduler/sched-stats.rst of the kernel.
+    """
+    waited = 0
+    counts = False
+    for thread in os.listdir(tasks):
+        # A thread may end after the directory was read.
+        with contextlib.suppress(OSError), open(f"{tasks}/{thread}/schedstat", encoding="ascii") as file:
+            running, waiting, _ = file.read().split()
+            counts = counts or int(running) > 0
+            waited += int(waiting)
+    return waited if counts else None
+
+
+class ProcessorUse:
+    """The processor time of requests, and how long they waited for a processor. What happens after a reply is no part of it: the
+    worker or a candidate may take the processor before this process has gone to sleep."""
+
+    def __init__(self) -> None:
+        self._running_ns = 0
+        self._waiting_ns = 0
+        self._counts = True
+
+    @contextlib.contextmanager
+    def counted(self) -> Iterator[None]:
+        running, waited = time.process_time_ns(), waited_ns()
+        yield
+        self._running_ns += time.process_time_ns() - running
+        after = waited_ns()
+        if waited is None or after is None:
+            self._counts = False
+        else:
+            # Threads that ended meanwhile are not counted.
+            self._waiting_ns += max(after - waited, 0)
+
+    def total(self) -> list[int] | None:
+        """[running, waiting] in nanoseconds; None where the kernel keeps no count."""
+        return [self._running_ns, self._waiting_ns] if self._counts else None
+
+
 def serve(connection: socket.socket) -> int:
     """Answers requests until the worker closes the connection. Returns the exit status."""
     session = Session()
+    use = ProcessorUse()
     while True:
         try:
             frame = frames.receive(connection)
@@ -96,9 +141,11 @@ def serve(connection: socket.socket) -> int:
         # The worker's memory files: only this process and the worker can open them.
         if frame.descriptors:
             frame.body["path"] = f"/proc/self/fd/{frame.descriptors[0]}"
-        reply = answer(session, frame.body)
+        with use.counted():
+            reply = answer(session, frame.body)
         frame.close()
         reply["id"] = frame.body.get("id")
+        reply["processor_ns"] = use.total()
         descriptors = session.take_descriptors()
         try:
             _send(connection, reply, descriptors)

@@ -148,15 +148,3 @@ TEST_CASE("this machine can be read", "[device][cpu]") {
   CHECK(facts.usable_cores >= 1);
   CHECK(facts.memory_bytes > 0);
 }
-
-TEST_CASE("what a process got of the processors is added up over its threads", "[device][cpu]") {
-  const CpuMachine root(Files{{"proc/7/task/7/schedstat", "35419053 4390409 23\n"},
-                              {"proc/7/task/8/schedstat", "1000000 2000000 5\n"},
-                              {"proc/9/task/9/schedstat", "0 0 0\n"},
-                              {"proc/10/task/10/schedstat", "no numbers\n"}});
-  const auto found = read_processor_time(7, {.root = root.path()});
-  REQUIRE(found);
-  CHECK(found->running.count() == 36419053);
-  CHECK(found->waiting.count() == 6390409);
-  for (const int pid : {8, 9, 10}) CHECK_FALSE(read_processor_time(pid, {.root = root.path()}));
-}
