@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,8 +26,11 @@ constexpr std::uintmax_t k_max_bytes = 256u << 20;
 /// While a candidate builds, compilers write temporary files as well.
 constexpr std::uintmax_t k_most_growth = std::uintmax_t{2} << 30;
 constexpr std::size_t k_max_keys = 512;
+/// For the builds of all keys together.
+constexpr std::uintmax_t k_max_total = std::uintmax_t{8} << 30;
 constexpr std::chrono::minutes k_new{1};
 
+/// The size of all files; the largest number where a directory refuses to be read, which no compiler's does.
 std::uintmax_t bytes_below(const fs::path& directory) {
   std::uintmax_t bytes = 0;
   std::error_code error;
@@ -35,7 +40,7 @@ std::uintmax_t bytes_below(const fs::path& directory) {
     const auto size = entry->file_size(unreadable);
     if (!unreadable) bytes += size;
   }
-  return bytes;
+  return error == std::errc::permission_denied ? std::numeric_limits<std::uintmax_t>::max() : bytes;
 }
 
 void evict_oldest(const fs::path& kept) {
@@ -46,9 +51,13 @@ void evict_oldest(const fs::path& kept) {
     const auto time = entry.last_write_time(gone);
     if (!gone) keys.emplace_back(time, entry.path());
   }
-  if (keys.size() <= k_max_keys) return;
-  std::sort(keys.begin(), keys.end());
-  for (std::size_t i = 0; i + k_max_keys < keys.size(); ++i) fs::remove_all(keys[i].second, error);
+  if (keys.size() <= std::min<std::uintmax_t>(k_max_keys, k_max_total / k_max_bytes)) return;
+  std::sort(keys.rbegin(), keys.rend());
+  std::uintmax_t total = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    total += std::min(bytes_below(keys[i].second), k_max_total + 1);
+    if (i >= k_max_keys || total > k_max_total) fs::remove_all(keys[i].second, error);
+  }
 }
 
 /// Opens a runner's directory to lock it for as long as it is in use. On file systems that cannot lock directories

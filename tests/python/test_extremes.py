@@ -10,10 +10,12 @@ import torch
 from support import model, task_from
 
 from kernelgen_judge.admission import Admission, admit
-from kernelgen_judge.compare import Expected
+from kernelgen_judge.compare import Expected, with_truth_where_right
 from kernelgen_judge.distributions import SPECIAL, family_of, inspect_inputs, make_inputs, slack_of
 from kernelgen_judge.oracle import Oracle, OracleBudget
+from kernelgen_judge.target import Truth
 from kernelgen_judge.task import Task
+from kernelgen_judge.values import Flat
 
 Function = Callable[[torch.Tensor], torch.Tensor]
 SEEDS = range(40, 46)
@@ -174,6 +176,23 @@ class Special(unittest.TestCase):
         self.assertTrue(self.probed(lambda x: torch.where(x.abs() < torch.finfo(x.dtype).tiny, 0.0, x.relu())))
         self.assertFalse(self.probed(lambda x: torch.relu(x.nan_to_num(0.0, math.inf, -math.inf))))
         self.assertFalse(self.probed(lambda x: torch.relu(x).clamp_max(1e30)))
+
+    def test_the_truth_is_right_as_well_as_the_reference(self) -> None:
+        """The reference overflows in x * x / x where the truth is finite."""
+        x = torch.tensor([1.0, -3e38, 2e30, math.inf, math.nan, 0.0])
+        outputs = Flat({"tensor": "output"}, {"output": x * x / x})
+        truth = Truth({"output": x.double() * x.double() / x.double()})
+
+        def right(answer: torch.Tensor) -> bool:
+            mixed = with_truth_where_right(outputs, truth, {"output": answer}, None)
+            return Expected(mixed).compare({"output": answer}).correct
+
+        self.assertTrue(right(outputs.tensors["output"].clone()))
+        self.assertTrue(right(truth.outputs["output"].float()))
+        self.assertFalse(right(x.clamp(-1e30, 1e30)))
+        self.assertFalse(right(torch.zeros(6)))
+        self.assertFalse(right(truth.outputs["output"].nan_to_num(0.0, math.inf).float()))
+        self.assertFalse(right(truth.outputs["output"]), "another dtype")
 
     def test_it_decides_where_the_tasks_own_inputs_hold_such_values(self) -> None:
         draw = "[torch.where(torch.rand(64, 96) < 0.01, float('inf'), torch.randn(64, 96))]"

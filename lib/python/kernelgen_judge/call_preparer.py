@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -119,6 +120,8 @@ class _Slot:
         self.sets: list[InputSet] = []
         #: The one that the place is known to hold.
         self.holds: InputSet | None = None
+        #: Distribution and seed of what was drawn for it last, to recognize a stale result.
+        self.drawn: deque[tuple[str, int]] = deque(maxlen=3)
         exchanged = [*self.inputs.values(), *self.draws, *self.outputs]
         self.ranges = [(arena.pointer(segment), segment.nbytes) for segment in exchanged]
         self._poison_views = [arena.raw(s).view(dtypes.bits_dtype(poison_word(s.spec.dtype)[1])) for s in self.outputs]
@@ -288,6 +291,7 @@ class CallPreparer:
         if self._slots[slot].holds is chosen:
             self._slots[slot].holds = None
         chosen.fill(drawn, distribution, seed)
+        self._slots[slot].drawn.append((distribution, seed))
         if not chosen.canaries:
             for name, tensor in chosen.tensors.items():
                 plan = self._plans.setdefault(name, plan_for(drawn.tensors[name]))
@@ -303,6 +307,13 @@ class CallPreparer:
             return 1.0
         call_seconds = expected.nanoseconds / 1e9 if expected is not None else 0.0
         return min(1.0, max(MIN_FRESH_SHARE, call_seconds / self._draw_seconds))
+
+    def earlier_inputs(self) -> Iterator[CallInputs]:
+        """What was drawn for the place of the current call before, drawn again; nothing where all calls have one place."""
+        if self.current is not None and len(self._slots) > 1:
+            for distribution, seed in self._slots[self.current.slot].drawn:
+                if (distribution, seed) != (self.current.distribution, self.current.seed):
+                    yield self._draw(distribution, seed)
 
     # -- the expected answer --------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ docs/measurements/tolerances.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Mapping
 
 import torch
@@ -164,6 +164,23 @@ class Expected:
         if verdict is None:
             return Comparison(outputs=errors, needs_truth=is_far)
         return _wrong(verdict[0], verdict[1], errors)
+
+
+def with_truth_where_right(
+    outputs: Flat, truth: Truth, candidate: Mapping[str, torch.Tensor], tolerance: Tolerance | None
+) -> Flat:
+    """The reference's outputs, with the truth in the places where a candidate agrees with it. On special values either is right: a
+    reference overflows, or makes a NaN, where the truth is a number. A candidate of another dtype or shape agrees nowhere."""
+    mixed = dict(outputs.tensors)
+    for name, wanted in outputs.tensors.items():
+        true, given = truth.outputs.get(name), candidate.get(name)
+        if true is None or given is None or not wanted.is_floating_point():
+            continue
+        if given.dtype == wanted.dtype and given.shape == wanted.shape == true.shape:
+            true = true.to(wanted.dtype)
+            rtol = (tolerance or default_tolerance(wanted.dtype)).rtol
+            mixed[name] = torch.where(torch.isclose(given, true, rtol=rtol, atol=0.0, equal_nan=True), true, wanted)
+    return replace(outputs, tensors=mixed)
 
 
 def _scalar_difference(expected: Any, actual: Any, path: str = "output") -> str:

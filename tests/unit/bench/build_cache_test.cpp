@@ -123,3 +123,34 @@ TEST_CASE("places of workers that were killed are removed, and no others", "[ben
   CHECK(fs::exists(unborn));
   CHECK(fs::exists(living->path()));
 }
+
+TEST_CASE("builds are too large above 2 GiB, and are not kept then", "[bench][build_cache]") {
+  const Directory directory;
+  auto place = BuildCache::make(directory.path).value();
+  place->start("one");
+  CHECK_FALSE(place->is_too_large());
+  build(*place, "kernel.cubin");
+  CHECK_FALSE(place->is_too_large());
+  fs::create_directories(place->path() / "kept" / "below");
+  build(*place, "below/temporary");
+  // A sparse file: it takes no room on the disk.
+  fs::resize_file(place->path() / "kept" / "below" / "temporary", (std::uintmax_t{2} << 30) + 1);
+  CHECK(place->is_too_large());
+  place->keep();
+  CHECK_FALSE(BuildCache::is_kept(directory.path, "one"));
+}
+
+TEST_CASE("builds of all candidates together take 8 GiB, and the oldest go first", "[bench][build_cache]") {
+  const Directory directory;
+  for (int i = 0; i < 34; ++i) {
+    auto place = BuildCache::make(directory.path).value();
+    place->start(std::to_string(i));
+    build(*place, "kernel.so");
+    fs::resize_file(place->path() / "kept" / "kernel.so", 256u << 20);
+    place->keep();
+  }
+  CHECK_FALSE(BuildCache::is_kept(directory.path, "0"));
+  CHECK_FALSE(BuildCache::is_kept(directory.path, "1"));
+  CHECK(BuildCache::is_kept(directory.path, "2"));
+  CHECK(BuildCache::is_kept(directory.path, "33"));
+}
