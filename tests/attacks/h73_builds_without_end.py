@@ -8,7 +8,7 @@ import time
 import torch
 import torch.nn as nn
 
-# A sparse file: whoever looks at sizes sees 3 GiB, and the disk of an honest machine stays empty.
+# A sparse file: its size is 3 GiB, and the disk of an honest machine stays empty.
 place = os.environ.get("TORCH_EXTENSIONS_DIR") or os.environ["TRITON_CACHE_DIR"]
 os.makedirs(place, exist_ok=True)
 with open(os.path.join(place, "object.o"), "wb") as file:

@@ -44,7 +44,7 @@ from kernelgen_common import values as common_values
 
 from .arithmetic import one_thread
 from .errors import one_line
-from .target import HALF, Allowance, Target, Tolerance, Truth, chunks, real_numbers
+from .target import HALF, Allowance, Target, Tolerance, Truth, chunks, default_tolerance, real_numbers
 from .values import DTYPE_NAMES, Flat
 
 
