@@ -554,8 +554,8 @@ class Evaluation {
 
   [[nodiscard]] bool is_chosen_by_lot() { return std::uniform_int_distribution<int>(0, 1)(lots_) == 0; }
 
-  /// Checks calls on the next of these distributions. They lie between the timed ones, because a candidate could count
-  /// its calls, and be right only before it is timed.
+  /// Checks calls on the next of the distributions that are left. They lie between the timed ones, because a candidate
+  /// could count its calls, and be right only before it is timed.
   Result<EarlyVerdict> check_like_timed(CallMode mode) {
     const auto distribution = std::move(between_.back());
     between_.pop_back();

@@ -18,7 +18,12 @@ KGEN_API int kgen_run(void*, const kgen_run_args* args) {
   for (int64_t row = 0; row < rows; ++row) y[row] = 0;
   const auto half = [&](int64_t from) {
     for (int64_t row = 0; row < rows; ++row)
-      for (int64_t i = from; i < columns; i += 2) y[row] = y[row] + x[row * columns + i];
+      for (int64_t i = from; i < columns; i += 2) {
+        const float sum = y[row];
+        // The window in which the other thread's work is lost must be there on one processor as well.
+        if (i % 256 == from) std::this_thread::yield();
+        y[row] = sum + x[row * columns + i];
+      }
   };
   std::thread other(half, 0);
   half(1);

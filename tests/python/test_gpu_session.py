@@ -73,7 +73,8 @@ class ProcessTest(unittest.TestCase):
         assert reply is not None
         kept = reply.body.pop("device_bytes")
         self.assertGreater(kept, self.layout["device_bytes"])
-        self.assertTrue(reply.body["ok"] and reply.body["device_fd"], reply.body)
+        self.assertEqual(len(reply.body.pop("processor_ns")), 2)
+        self.assertEqual(reply.body, {"id": 77, "ok": True, "device_fd": True})
         self.assertEqual(len(reply.descriptors), 1)
         address = self.gpu.import_shared(reply.descriptors[0], self.layout["device_bytes"])
         reply.close()

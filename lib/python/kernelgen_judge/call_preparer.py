@@ -309,11 +309,11 @@ class CallPreparer:
         return min(1.0, max(MIN_FRESH_SHARE, call_seconds / self._draw_seconds))
 
     def earlier_inputs(self) -> Iterator[CallInputs]:
-        """What was drawn for the place of the current call before, drawn again; nothing where all calls have one place."""
+        """What was drawn for the place of the current call, drawn again; nothing where all calls have one place. What the current
+        inputs were drawn as comes too, because secret lines may have been changed since."""
         if self.current is not None and len(self._slots) > 1:
             for distribution, seed in self._slots[self.current.slot].drawn:
-                if (distribution, seed) != (self.current.distribution, self.current.seed):
-                    yield self._draw(distribution, seed)
+                yield self._draw(distribution, seed)
 
     # -- the expected answer --------------------------------------------------------------------------------------
 
