@@ -58,6 +58,57 @@ class Free(unittest.TestCase):
         self.assertGreater(int(one.sum()), 0)
         self.assertFalse(torch.equal(one, two))
 
+    def test_slices_and_channels_get_numbers_of_their_own(self):
+        task = task_of("[torch.rand(6, 5, 40)]")
+        for name, dim in (("slices_far", 0), ("channels_far", 1), ("slices_near", 0), ("channels_near", 1)):
+            change = transformed(task, name)["x"] - task.make_inputs(7).tensors["x"]
+            means = change.transpose(0, dim).reshape(change.shape[dim], -1)
+            self.assertLess(float(means.std(dim=1).max()), 1e-4, name)
+            self.assertEqual(means.mean(dim=1).unique().numel(), change.shape[dim], name)
+            deviations = means.mean(dim=1).abs() / 12**-0.5
+            far = name.endswith("far")
+            self.assertTrue(bool((deviations > (120 if far else 9)).all() and (deviations < (265 if far else 21)).all()), deviations)
+
+    def test_some_slices_are_zero_and_others_stay(self):
+        task = task_of("[torch.rand(32, 24, 5), torch.rand(1, 9)]", "return x, y", "x, y")
+        own, changed = task.make_inputs(7).tensors, transformed(task, "zero_slices")
+        for dim, count in ((0, 4), (1, 3)):
+            zero = (changed["x"].transpose(0, dim).reshape(own["x"].shape[dim], -1) == 0).all(dim=1)
+            self.assertEqual(int(zero.sum()), count)
+        rest = changed["x"] != 0
+        self.assertTrue(torch.equal(changed["x"][rest], own["x"][rest]))
+        self.assertEqual(int((changed["y"] == 0).sum()), 1)
+
+    def test_slices_and_neighbours_are_there_twice(self):
+        task = task_of("[torch.rand(32, 24), torch.rand(64)]", "return x, y", "x, y")
+        own, changed = task.make_inputs(7).tensors, transformed(task, "repeats")
+        self.assertLess(changed["x"].unique(dim=0).shape[0], 29)
+        self.assertLess(changed["x"].unique(dim=1).shape[1], 22)
+        self.assertGreater(int((changed["y"][1:] == changed["y"][:-1]).sum()), 4)
+        for key in ("x", "y"):
+            self.assertTrue(bool(torch.isin(changed[key], own[key]).all()))
+
+    def test_offsets_for_the_range_of_exp_go_both_ways(self):
+        task = task_of("[torch.rand(64, 64)]")
+        self.assertGreater(float(transformed(task, "offset_far")["x"].min()), 88.8)
+        below = transformed(task, "offset_below")["x"]
+        self.assertEqual(float(torch.exp(below).max()), 0.0)
+
+    def test_both_parts_of_complex_numbers(self):
+        task = task_of("[torch.randn(16, 24, dtype=torch.complex64), torch.randn(16, 24).to(torch.complex64)]", "return x + y", "x, y")
+        facts = facts_of(task)
+        own = make_inputs(task, facts, OWN, 7).tensors
+        names = applicable(task, facts)
+        self.assertTrue({"negate", "offset", "slices_far", "zero_slices", "repeats", "heavy_tails"} <= set(names), names)
+        for name in names:
+            changed = make_inputs(task, facts, name, 7).tensors
+            for part in ("real", "imag"):
+                self.assertFalse(torch.equal(getattr(changed["x"], part), getattr(own["x"], part)), (name, part))
+            if name.startswith(("offset", "slices", "channels")):
+                self.assertGreater(float(changed["y"].imag.abs().min()), 0, name)
+        zero = make_inputs(task, facts, "zero_slices", 7).tensors["x"] == 0
+        self.assertTrue(bool(zero.all(dim=1).any() and zero.all(dim=0).any()))
+
     def test_half_precision_stays_half(self):
         task = task_from(model("return x", "[torch.rand(32, 32)]"), precision="fp16")
         for name in applicable(task, facts_of(task)):
@@ -79,6 +130,13 @@ class Kept(unittest.TestCase):
     def test_few_valued_floats(self):
         task = task_of("[torch.rand(64, 9), torch.randint(0, 2, (128,)).float() * 2 - 1]", "return x", "x, targets")
         self.untouched(task, "targets")
+
+    def test_rotations_and_conjugate_symmetry(self):
+        draw = "[torch.randn(64, 9), torch.polar(torch.ones(64, 9), torch.randn(64, 9)), hermitian()]"
+        function = "def hermitian():\n    a = torch.randn(8, 8, dtype=torch.complex64)\n    return a + a.mH\n"
+        task = task_from(function + model("return x, turns, h", draw, arguments="x, turns, h"))
+        self.untouched(task, "turns")
+        self.untouched(task, "h")
 
     def test_additive_attention_masks(self):
         mask = "torch.zeros(8, 8).masked_fill(torch.ones(8, 8).triu(1) > 0, float('-inf'))"
@@ -104,7 +162,9 @@ class Kept(unittest.TestCase):
         for name in applicable(task, facts_of(task)):
             changed = transformed(task, name)
             for key in ("x", "y"):
-                self.assertTrue(torch.equal(changed[key] == 0, own[key] == 0), name)
+                zeros = changed[key] == 0
+                self.assertTrue(bool(zeros[own[key] == 0].all()), name)
+                self.assertEqual(torch.equal(zeros, own[key] == 0), name != "zero_slices", name)
 
     def test_symmetry(self):
         task = task_from("def sym():\n    a = torch.rand(32, 32)\n    return a + a.T\n" + model("return x", "[sym()]"))

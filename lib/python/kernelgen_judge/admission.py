@@ -21,7 +21,8 @@ from kernelgen_common.weight_transforms import number_of
 
 from .arithmetic import all_finite, one_thread
 from .compare import Expected
-from .distributions import OWN, SPECIAL, TensorFacts, applicable, family_of, has_special_probe, inspect_inputs
+from .distributions import NOT_LARGER, OWN, REPEATS, SPECIAL, TensorFacts
+from .distributions import applicable, family_of, has_special_probe, inspect_inputs, is_off_centre
 from .distributions import make_inputs as make_distribution
 from .errors import is_out_of_memory, one_line
 from .guarded import guarding
@@ -32,7 +33,7 @@ from .task import CallInputs, CallResult, Reference, Task, TaskError
 from .trivial import TrivialCheck
 from .values import Flat, same_bits
 
-VERSION = 5
+VERSION = 6
 #: If its Model is built and called in this time, a task gets two more weight sets.
 _CHEAP_SET_SECONDS = 0.03
 #: Time for finding out which bytes of its inputs the reference needs.
@@ -42,11 +43,9 @@ _IDENTITY = ("content_id", "precision", "shrink", "torch", "device")
 #: The largest error of the reference itself on a transform, as a multiple of the tolerance. On the task's own distribution a larger
 #: error is allowed for, and then on its transforms twice that one.
 _TRANSFORM_LIMIT = 5.0
-#: The same for extremes, on which algorithms that are equally good differ more; and for the offset that is there to make exp()
-#: overflow, not to take digits from a mean.
-_EXTREME_LIMIT, _FAR_LIMIT = 0.25, 0.05
-#: Distributions on which what sequential sums cost limits the error.
-_NOT_LARGER = frozenset({OWN, "zero_mean", "negate", "scale_down"})
+#: The same for extremes: where values are far from zero, what sums cost is allowed for in each call; on the others, algorithms that
+#: are equally good differ more; and the offsets that are there for the range of exp() are not to take digits from a mean.
+_OFF_CENTRE_LIMIT, _EXTREME_LIMIT, _RANGE_LIMIT = 1.0, 0.25, 0.05
 
 
 @dataclass(frozen=True)
@@ -166,6 +165,8 @@ class _Admitter:
         self.oracle: Oracle | None = None
         self.times: list[float] = []
         self.transform_limit = _TRANSFORM_LIMIT
+        #: The rms of each output on the task's own inputs.
+        self.magnitudes: dict[str, float] = {}
 
     def seed(self, purpose: str) -> int:
         digest = hashlib.sha256(f"{self.secret}/{purpose}".encode()).digest()
@@ -246,7 +247,9 @@ class _Admitter:
     def _judge(self, name: str, inputs: CallInputs, call: CallResult, forward: int) -> str:
         """Float64 error and trivial answers on one distribution. Returns why it must be dropped, or ""."""
         truth = self._truth(inputs, call, forward)
-        expected = Expected(call.outputs, truth)
+        expected = Expected(call.outputs, truth, known={output: Allowance(magnitude=size) for output, size in self.magnitudes.items()})
+        if name == OWN:
+            self.magnitudes = {output: target.magnitude for output, target in expected.targets.items()}
         if truth is None and family_of(name):
             return "there is no float64 result to judge the reference by"
         if truth is not None:
@@ -265,15 +268,18 @@ class _Admitter:
         """The largest error of the reference itself, as a multiple of the tolerance."""
         if distribution == OWN:
             return math.inf
+        if is_off_centre(distribution):
+            return _OFF_CENTRE_LIMIT
         if family_of(distribution):
-            return _FAR_LIMIT if family_of(distribution) == "far" else _EXTREME_LIMIT
+            return _RANGE_LIMIT if family_of(distribution) in ("far", "below") else _EXTREME_LIMIT
         return self.transform_limit
 
     def _note_errors(self, name: str, expected: Expected, truth: Truth, rounding: dict[str, float]) -> None:
         errors = {target.name: target.own_error for target in expected.targets.values() if target.own_error is not None}
         learned = expected.learned()
         self.result.allowances[name] = {
-            output: replace(found, rounding=rounding.get(output, 0.0), distance=None).__dict__ for output, found in learned.items()
+            output: replace(found, rounding=rounding.get(output, 0.0), distance=None, magnitude=self.magnitudes[output]).__dict__
+            for output, found in learned.items()
         }
         if truth.is_float64:
             self.result.float64_errors[name] = errors
@@ -282,7 +288,7 @@ class _Admitter:
     def _rounding(self, name: str, inputs: CallInputs, call: CallResult, forward: int, expected: Expected) -> dict[str, float]:
         """The error that plain sequential float32 sums would have, by output; only the class strict asks for it."""
         # On larger inputs, algorithms with equally good sums differ more than sums do.
-        if self.task.precision != "strict" or self.oracle is None or name not in _NOT_LARGER:
+        if self.task.precision != "strict" or self.oracle is None or name not in NOT_LARGER:
             return {}
         rounded = self.oracle.run_rounded(inputs, forward, call.draws)
         if rounded is None:
@@ -310,6 +316,9 @@ class _Admitter:
             families = set(map(family_of, result.distributions))
             # Wide values are scaled up far more.
             if family_of(name) and family_of(name) in families or name == "scale_up" and "wide" in families:
+                continue
+            if name == REPEATS and self.task.leaves_ties_open:
+                result.dropped[name] = "the order of equal elements is not defined"
                 continue
             spent = time.monotonic() - self.started
             if spent > self.budget.seconds and len(result.distributions) > 1:

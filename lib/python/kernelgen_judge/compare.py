@@ -136,6 +136,12 @@ class Expected:
         """What this call showed, for others on the same distribution; empty without a truth."""
         return {name: target.learned for name, target in self.targets.items() if target.oracle is not None}
 
+    def allow_rounding(self, rounded: Mapping[str, torch.Tensor]) -> None:
+        """Allows what plain sequential float32 sums cost on this very call; `rounded` are the outputs that they give."""
+        with one_thread():
+            for name, target in self.targets.items():
+                target.allow_rounding(rounded[name])
+
     def compare(self, candidate: Mapping[str, torch.Tensor], structure: Any = ...) -> Comparison:
         """Compares all outputs in full. `structure` is the candidate's, if it has one of its own."""
         if structure is not ...:

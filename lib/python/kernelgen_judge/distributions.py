@@ -1,9 +1,10 @@
 """Input distributions: the task's own under a secret seed, and transforms that keep the properties the task relies on.
 
-A transform keeps dtype, shape, strides, value set (integers, booleans and few-valued floats are left alone), the pattern
-of exact zeros and of non-finite values, symmetry, row sums (probabilities), and equality of inputs that are equal. It does
-not keep sign or range: that relu's input is never negative is an accident of torch.rand. Where the reference does depend
-on the range (log, a loss on probabilities), it raises or gives NaN, and admission drops the transform.
+A transform keeps dtype, shape, strides, value set (integers, booleans and few-valued floats are left alone), exact zeros
+and non-finite values, symmetry, row sums (probabilities), a modulus of one, and equality of inputs that are equal. It does
+not keep sign, range or distinctness: that relu's input is never negative is an accident of torch.rand, and so is that no row is
+zero or there twice. Where the reference does depend on that (log, a loss on probabilities), it raises or gives NaN, and
+admission drops the transform.
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ import torch
 
 from .arithmetic import all_finite, chunk_of, one_thread
 from .task import CallInputs, Task
+from .target import real_numbers
 from .values import assign, clone_with_strides, empty_like_spec, same_bits, spec_of
 
 OWN = "own"
+#: The transform that makes ties.
+REPEATS = "repeats"
 _FEW = 16
 _SAMPLE = 1 << 22
-#: An offset at which the difference of two means of squares has lost its digits, and a mean has not; and one at which exp()
-#: overflows in float32.
-_FAR_DEVIATIONS, _FAR = 60.0, 100.0
+#: An offset at which the difference of two means of squares has lost its digits, and a mean has not; and the same for references
+#: that lose too many themselves.
+_FAR_DEVIATIONS, _NEAR_DEVIATIONS = 256.0, 20.0
+#: Offsets at which exp() overflows in float32, and at which all of its results are zero.
+_RANGE_DEVIATIONS, _OVERFLOW, _UNDERFLOW = 60.0, 100.0, 115.0
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class TensorFacts:
     maximum: float = 0.0
     mean: float = 0.0
     deviation: float = 0.0
+    #: True for complex numbers; the numbers above are those of both parts together.
+    complex: bool = False
     #: Name of an earlier input with the same contents, which is transformed in the same way.
     same_as: str = ""
 
@@ -61,9 +69,26 @@ def _is_symmetric(tensor: torch.Tensor) -> bool:
     return square and torch.equal(tensor, tensor.transpose(-1, -2))
 
 
+def _is_hermitian(tensor: torch.Tensor) -> bool:
+    square = tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2] and tensor.shape[-1] > 1
+    return square and torch.equal(tensor, tensor.mH) and not torch.equal(tensor, tensor.mT)
+
+
+def _has_unit_modulus(tensor: torch.Tensor) -> bool:
+    """Whether all numbers are rotations."""
+    return bool(((tensor.reshape(-1)[:_SAMPLE].abs() - 1).abs() <= 1e-4).all())
+
+
+#: Relations between the two parts of complex numbers, which no transform keeps.
+_COMPLEX_RELATIONS: dict[str, Callable[[torch.Tensor], bool]] = {
+    "the numbers are rotations": _has_unit_modulus,
+    "equal to its conjugate transpose": _is_hermitian,
+}
+
+
 def _has_constant_row_sums(tensor: torch.Tensor) -> bool:
     """Whether rows along the last dimension are non-negative and share one sum, as probabilities do."""
-    if tensor.dim() == 0 or tensor.shape[-1] < 2 or bool((tensor < 0).any()):
+    if tensor.is_complex() or tensor.dim() == 0 or tensor.shape[-1] < 2 or bool((tensor < 0).any()):
         return False
     sums = _row_sums(tensor)
     precise = 1e-4 if tensor.dtype in (torch.float32, torch.float64) else 1e-2
@@ -96,11 +121,12 @@ def inspect_tensor(name: str, tensor: torch.Tensor, other: torch.Tensor) -> Tens
     """Facts from the same input under two seeds."""
     if tensor.numel() == 0:
         return TensorFacts(name, "fixed", "empty")
-    if tensor.is_complex() or not tensor.is_floating_point():
-        return TensorFacts(name, "fixed", "integers, booleans and complex numbers keep their value set")
+    if not (tensor.is_floating_point() or tensor.dtype in (torch.complex64, torch.complex128)):
+        return TensorFacts(name, "fixed", "integers and booleans keep their value set")
     some = tensor if all_finite(tensor) else tensor[tensor.isfinite()]
     if some.numel() == 0:
         return TensorFacts(name, "fixed", "no finite value")
+    count, some = some.numel(), real_numbers(some)
     double = some.reshape(-1)[:_SAMPLE].double()
     deviation = float(double.std()) if double.numel() > 1 else 0.0
     numbers = {
@@ -109,12 +135,16 @@ def inspect_tensor(name: str, tensor: torch.Tensor, other: torch.Tensor) -> Tens
         "mean": float(double.mean()),
         "deviation": deviation,
         "zeros": bool((tensor == 0).any()),
-        "nonfinite": some.numel() != tensor.numel(),
+        "nonfinite": count != tensor.numel(),
+        "complex": tensor.is_complex(),
         "symmetric": _is_symmetric(tensor) and _is_symmetric(other),
         "constant_row_sums": _has_constant_row_sums(tensor) and _has_constant_row_sums(other),
     }
     if same_bits(tensor, other):
         return TensorFacts(name, "fixed", "the same under every seed", **numbers)
+    if tensor.is_complex():
+        why = next((why for why, holds in _COMPLEX_RELATIONS.items() if holds(tensor) and holds(other)), "")
+        return TensorFacts(name, "fixed" if why else "elementwise" if numbers["symmetric"] else "free", why, **numbers)
     if _few_valued(tensor) and _few_valued(other):
         return TensorFacts(name, "fixed", f"at most {_FEW} different values", **numbers)
     if numbers["constant_row_sums"]:
@@ -194,9 +224,49 @@ def _offset_by(deviations: float, least: float = 0.0) -> _Transform:
     """A transform that adds a number much larger than the values' differences."""
 
     def transform(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
-        return x + max(deviations * facts.deviation, least)
+        return x + math.copysign(max(abs(deviations) * facts.deviation, least), deviations)
 
     return transform
+
+
+def _slices_offset_by(dim: int, deviations: float) -> _Transform:
+    """A transform that adds another number, of either sign, to each slice along a dimension."""
+
+    def transform(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+        device, count = generator.device, x.shape[dim]
+        size = torch.rand(count, generator=generator, device=device).add_(1.0).mul_(0.5 * deviations * facts.deviation)
+        size *= torch.randint(2, (count,), generator=generator, device=device) * 2 - 1
+        return x + size.to(x.dtype).view([-1 if at == dim else 1 for at in range(x.dim())])
+
+    return transform
+
+
+def _zero_slices(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    """Every eighth slice along the first dimension, and along the second one, becomes zero; at least one, and never all."""
+    x = x.clone(memory_format=torch.contiguous_format)
+    for dim in range(min(2, x.dim())):
+        size = x.shape[dim]
+        if size > 1:
+            x.index_fill_(dim, torch.randperm(size, generator=generator, device=generator.device)[: max(1, size // 8)], 0.0)
+    return x
+
+
+def _repeats(x: torch.Tensor, facts: TensorFacts, generator: torch.Generator) -> torch.Tensor:
+    """Half of the slices along the first dimension equal another one; along the last one, a quarter equal the one before them and
+    some another one."""
+    for dim in {0, x.dim() - 1}:
+        size, device = x.shape[dim], generator.device
+        lots = torch.rand(size, generator=generator, device=device)
+        other = torch.randint(size, (size,), generator=generator, device=device)
+        places = torch.arange(size, device=device)
+        if dim == x.dim() - 1:
+            found = torch.where(lots < 0.25, (places - 1).clamp_min(0), torch.where(lots < 0.4, other, places))
+        else:
+            found = torch.where(lots < 0.5, other, places)
+        # One at least, also where there are few.
+        found[-1] = found[0]
+        x = x.index_select(dim, found)
+    return x
 
 
 def _widen_to(size: float) -> _Transform:
@@ -257,7 +327,34 @@ def _varies(shape: torch.Size, facts: TensorFacts) -> bool:
 
 
 def _varies_little(shape: torch.Size, facts: TensorFacts) -> bool:
-    return 0 < _FAR_DEVIATIONS * facts.deviation < _FAR
+    """True where an offset for the range of exp() is no smaller than what the task draws itself."""
+    return 0 < facts.deviation < _OVERFLOW
+
+
+def _has_slices(shape: torch.Size, facts: TensorFacts) -> bool:
+    return len(shape) >= 2 and shape[0] > 1
+
+
+def _has_varying_slices(shape: torch.Size, facts: TensorFacts) -> bool:
+    return facts.deviation > 0 and _has_slices(shape, facts)
+
+
+def _has_varying_channels(shape: torch.Size, facts: TensorFacts) -> bool:
+    return facts.deviation > 0 and len(shape) >= 2 and shape[1] > 1
+
+
+def _has_places(shape: torch.Size, facts: TensorFacts) -> bool:
+    return len(shape) >= 1 and shape.numel() > 3
+
+
+def _may_repeat(shape: torch.Size, facts: TensorFacts) -> bool:
+    """True unless zeros, or values that are not finite, would move."""
+    return _has_places(shape, facts) and not facts.zeros and not facts.nonfinite
+
+
+def _is_real(shape: torch.Size, facts: TensorFacts) -> bool:
+    """True for real numbers: arithmetic with complex ones that are not finite has no one result."""
+    return not facts.complex
 
 
 def _shifted(shape: torch.Size, facts: TensorFacts) -> bool:
@@ -276,9 +373,16 @@ _RULES: dict[str, list[_Rule]] = {
     "spikes_1e8": [_Rule(_spikes_of(1e8), _FREE, _varies)],
     "spikes_1e4": [_Rule(_spikes_of(1e4), _FREE, _varies)],
     "spikes_100": [_Rule(_spikes_of(100.0), _FREE, _varies)],
-    "offset_far": [_Rule(_offset_by(_FAR_DEVIATIONS, _FAR), _ELEMENTWISE, _varies_little)],
+    "offset_far": [_Rule(_offset_by(_RANGE_DEVIATIONS, _OVERFLOW), _ELEMENTWISE, _varies_little)],
+    "offset_below": [_Rule(_offset_by(-_RANGE_DEVIATIONS, _UNDERFLOW), _ELEMENTWISE, _varies_little)],
     "offset": [_Rule(_offset_by(_FAR_DEVIATIONS), _ELEMENTWISE, _varies)],
-    "offset_near": [_Rule(_offset_by(20.0), _ELEMENTWISE, _varies)],
+    "offset_near": [_Rule(_offset_by(_NEAR_DEVIATIONS), _ELEMENTWISE, _varies)],
+    "slices_far": [_Rule(_slices_offset_by(0, _FAR_DEVIATIONS), _FREE, _has_varying_slices)],
+    "slices_near": [_Rule(_slices_offset_by(0, _NEAR_DEVIATIONS), _FREE, _has_varying_slices)],
+    "channels_far": [_Rule(_slices_offset_by(1, _FAR_DEVIATIONS), _FREE, _has_varying_channels)],
+    "channels_near": [_Rule(_slices_offset_by(1, _NEAR_DEVIATIONS), _FREE, _has_varying_channels)],
+    "zero_slices": [_Rule(_zero_slices, _FREE, _has_places)],
+    REPEATS: [_Rule(_repeats, _FREE, _may_repeat)],
     "wide_1e4": [_Rule(_widen_to(1e4), _ELEMENTWISE, _varies)],
     "wide_100": [_Rule(_widen_to(100.0), _ELEMENTWISE, _varies)],
     "heavy_tails": [
@@ -286,30 +390,38 @@ _RULES: dict[str, list[_Rule]] = {
         _Rule(_sharpen, _ROWS, _always),
     ],
     "scale_up": [_Rule(_scale_up, _ELEMENTWISE, _always), _Rule(_permute, _ROWS, _always)],
-    "row_scales": [_Rule(_row_scales, _FREE, lambda shape, facts: len(shape) >= 2 and shape[0] > 1)],
+    "row_scales": [_Rule(_row_scales, _FREE, _has_slices)],
     "scale_down": [_Rule(_scale_down, _ELEMENTWISE, _always)],
     "sharpen": [_Rule(_sharpen, _ROWS, _always)],
 }
 TRANSFORMS = tuple(_RULES)
 #: Values that a task's own inputs seldom hold. Only where they do, a difference on them makes a candidate wrong.
 SPECIAL = "special"
-_RULES[SPECIAL] = [_Rule(_special, _FREE, _always)]
-_FAMILIES = ("spikes", "offset", "wide")
+_RULES[SPECIAL] = [_Rule(_special, _FREE, _is_real)]
+#: Transforms to inputs that are no larger than the task's own, and other in kind: equally good sums differ on them by no more.
+NOT_LARGER = frozenset({OWN, "zero_mean", "negate", "scale_down", "zero_slices", REPEATS})
+_OFF_CENTRE = frozenset({"offset", "slices", "channels"})
+_RANGES = frozenset({"spikes", "far", "below", "wide"})
 _RANGE_SLACK = 32.0
 
 
 def family_of(name: str) -> str:
     """The family of extremes that a transform belongs to; "" for the others."""
-    if name == "offset_far":
-        return "far"
+    if name in ("offset_far", "offset_below"):
+        return name.removeprefix("offset_")
     family = name.partition("_")[0]
-    return family if family in _FAMILIES else ""
+    return family if family in _OFF_CENTRE | _RANGES else ""
+
+
+def is_off_centre(name: str) -> bool:
+    """True for transforms that put values far from zero, relative to their differences: there sums cost digits."""
+    return family_of(name) in _OFF_CENTRE
 
 
 def slack_of(name: str) -> float:
     """How much looser the tolerance is on a distribution. Extremes that are there for overflow, cancellation of huge numbers and cut
     values make gross errors; algorithms that are equally good differ on them far more than on a task's own inputs."""
-    return _RANGE_SLACK if family_of(name) in ("spikes", "far", "wide") else 1.0
+    return _RANGE_SLACK if family_of(name) in _RANGES else 1.0
 
 
 def has_special_probe(task: Task, facts: list[TensorFacts]) -> bool:
@@ -343,7 +455,13 @@ def transform_tensor(name: str, tensor: torch.Tensor, facts: TensorFacts, seed: 
         return tensor
     work = tensor.float() if tensor.dtype in (torch.float16, torch.bfloat16) else tensor
     generator = _generator(seed, name, facts.same_as or facts.name, tensor.device)
-    value = rule.transform(work, facts, generator)
+    if tensor.is_complex():
+        # At the same places of both parts.
+        state = generator.get_state()
+        real = rule.transform(work.real.contiguous(), facts, generator)
+        value = torch.complex(real, rule.transform(work.imag.contiguous(), facts, generator.set_state(state)))
+    else:
+        value = rule.transform(work, facts, generator)
     if family_of(name) and work.dtype != tensor.dtype:
         value = value.clamp(-torch.finfo(tensor.dtype).max / 16, torch.finfo(tensor.dtype).max / 16)
     value = value.to(tensor.dtype)

@@ -33,6 +33,8 @@ class CallTrace:
     stochastic: bool = False
     #: Names of the outermost torch functions that compute something, in order; capped.
     functions: list[str] = field(default_factory=list)
+    #: Names of all outermost torch functions.
+    names: set[str] = field(default_factory=set)
 
 
 def _computes(name: str, args: tuple) -> bool:
@@ -71,6 +73,7 @@ class _Tracer(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         name = getattr(func, "__name__", "")
+        self.trace.names.add(name)
         if name not in _FACTORIES:
             if _computes(name, args) and len(self.trace.functions) < 4096:
                 self.trace.functions.append(name)

@@ -19,8 +19,8 @@ NOISE_MULTIPLE, TF32_MULTIPLE = 8.0, 2.0
 #: The largest noise, as a share of the rms of the whole output, or of the truth about it if that is smaller.
 NOISE_LIMIT = 0.25
 FLOAT64_MULTIPLE, FLOAT64_MULTIPLEHALF = 256.0, 8.0
-#: Allowed multiple of the simulated error of plain sequential sums.
-ROUNDING_MARGIN = 3.0
+#: Allowed multiple of the simulated error of plain sequential sums: of its rms, and of its largest error.
+ROUNDING_MARGIN, ROUNDING_MARGIN_LARGEST = 3.0, 5.0
 FLOOR_EPS, FLOOR_EPSHALF = 8.0, 1.0
 FEW_ELEMENTS, ROUNDING_EPS = ROW_ELEMENTS, 0.2
 TF32_EPS = 2.0**-10
@@ -65,6 +65,8 @@ class Allowance:
     rounding: float = 0.0
     #: The relative rms distance from the reference up to which the float64 rule holds for certain; None where it is not known.
     distance: float | None = None
+    #: The rms of the output on the task's own inputs; 0 where it is not known.
+    magnitude: float = 0.0
 
     @property
     def least(self) -> float:
@@ -79,6 +81,7 @@ class Allowance:
             max(self.level, other.level),
             max(self.rounding, other.rounding),
             min(distances, default=None),
+            max(self.magnitude, other.magnitude),
         )
 
 
@@ -136,6 +139,10 @@ class Target:
         self.own_error: float | None = None
         self.tf32_error = 0.0
         self.oracle_rms = 0.0
+        #: What is nothing beside the output on the task's own inputs has no digits that count.
+        self._least_rms = SCALE_FLOOR * self.known.magnitude
+        #: The relative rms error of plain sequential float32 sums on this very call, where it was asked for.
+        self.rounding_error = 0.0
         self.scale: float | torch.Tensor = 0.0
         #: Largest error of the reference over the rms of the whole output; 0 where TF32 explains it.
         self.unexplained = 0.0
@@ -144,7 +151,7 @@ class Target:
             self._prepare(None if truth is None or truth.tf32 is None else _wide(truth.tf32.get(name)))
 
     def _prepare(self, tf32: torch.Tensor | None) -> None:
-        whole = rms(self.values)
+        whole = max(rms(self.values), self._least_rms)
         if self.oracle is not None:
             self.oracle_rms = rms(self.oracle)
             own = self.error_against_oracle(self.values)
@@ -165,6 +172,27 @@ class Target:
         if self.own_error is not None and self.limits_error:
             # What is this close to the reference is close enough to the truth, by the triangle inequality.
             self.learned = replace(self.learned, distance=max(0.0, self.allowed_error()[0] - self.own_error))
+
+    def allow_rounding(self, rounded: torch.Tensor) -> None:
+        """Allows what plain sequential float32 sums cost on this very call: `rounded` is a result that has their rounding."""
+        if self.exact or self.oracle is None:
+            return
+        values = _wide(rounded)
+        self.rounding_error = self.error_against_oracle(values) or 0.0
+        whole = max(rms(self.values), self._least_rms)
+        row_scale = self._row_scale(whole)
+        scale = torch.tensor([whole], dtype=torch.float64) if row_scale is None else row_scale
+        if whole == 0.0:
+            return
+        # The error of a row's mean is one number, small by chance in one row or another.
+        share = float((self._largest_errors(values, len(scale)) / scale).max())
+        noise = (ROUNDING_MARGIN_LARGEST * share * scale).clamp(max=NOISE_LIMIT * min(whole, self.oracle_rms)) / self._atol
+        self.scale = max(self.scale, float(noise)) if isinstance(self.scale, float) else torch.maximum(self.scale, noise)
+
+    @property
+    def magnitude(self) -> float:
+        """The rms of the reference's output; 0 for integers."""
+        return 0.0 if self.exact else rms(self.values)
 
     @property
     def unexplained_multiple(self) -> float:
@@ -240,8 +268,10 @@ class Target:
         return self.error_against_oracle(_wide(tensor))
 
     def error_against_oracle(self, values: torch.Tensor) -> float | None:
-        """rms(values - truth) / rms(truth) over the elements finite in both; None where the truth is all zero or absent."""
-        if self.oracle is None or self.oracle_rms == 0.0:
+        """rms(values - truth) / rms(truth) over the elements finite in both; None where the truth is all zero or absent. The rms of
+        the truth counts as no less than 2^-20 of the output's on the task's own inputs."""
+        size = max(self.oracle_rms, self._least_rms)
+        if self.oracle is None or size == 0.0:
             return None
         total, count = 0.0, 0
         for part, truth in chunks(values, self.oracle):
@@ -253,7 +283,7 @@ class Target:
                 partial = float(square.sum())
             total += partial
             count += square.numel()
-        return math.sqrt(total / count) / self.oracle_rms if count else None
+        return math.sqrt(total / count) / size if count else None
 
     def expected_part(self, start: int, reference: torch.Tensor) -> torch.Tensor:
         """What is compared with from element `start` on: the truth, but the reference's own where either is not finite."""
@@ -280,6 +310,9 @@ class Target:
             limits.append((TF32_MULTIPLE * self.tf32_error, f"twice the {self.tf32_error:.3g} of TF32"))
         else:
             limits.append((NOISE_MULTIPLE * own, f"{NOISE_MULTIPLE:g} times the reference's own {own:.3g}"))
+        if self.rounding_error > 0:
+            rounding = f"{ROUNDING_MARGIN:g} times the {self.rounding_error:.3g} of plain sequential float32 sums on these inputs"
+            limits.append((min(ROUNDING_MARGIN * self.rounding_error, NOISE_LIMIT), rounding))
         return max(limits)
 
     def is_far_from_reference(self, squares: float) -> bool:

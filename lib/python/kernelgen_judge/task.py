@@ -203,6 +203,8 @@ class Task:
     labels: list[str] = field(default_factory=list)
     #: How far from the truth honest answers may be, by distribution and output: compare.Allowance. Admission fills it.
     allowances: dict[str, dict[str, Any]] = field(default_factory=dict)
+    #: True if outputs may depend on an order of equal elements that torch leaves open.
+    leaves_ties_open: bool = False
     #: Seconds of the first call of the reference, which is rather slow.
     probe_seconds: float = 0.0
 
@@ -344,6 +346,19 @@ def _guess_level(task: Task, module: nn.Module, trace: CallTrace) -> str:
     return "single_operator" if operations <= 1 else "fusion" if operations <= 10 else "network"
 
 
+#: Functions that give indices, and do not say which of equal elements comes first; and functions that take indices.
+_TIES_OPEN = frozenset("topk sort argsort kthvalue median nanmedian mode cummax cummin unique".split())
+_TAKES_INDICES = frozenset("gather take take_along_dim index_select index_add index_add_ scatter scatter_ scatter_add one_hot embedding".split())
+_TAKES_INDICES |= {"__getitem__", "__setitem__", "index_put", "index_put_", "scatter_add_", "scatter_reduce"}
+
+
+def _leaves_ties_open(functions: set[str], outputs: list[TensorSpec]) -> bool:
+    """True if a function of forward() gives indices of elements of which equal ones may have any order, and these are used."""
+    open_ones = {name for name in functions if name in _TIES_OPEN or "max_pool" in name and "indices" in name}
+    integers = any(spec.dtype.startswith(("int", "uint")) for spec in outputs)
+    return bool(open_ones) and (integers or not _TAKES_INDICES.isdisjoint(functions))
+
+
 def _probe(task: Task, seed: int) -> None:
     """Builds the reference once and calls it once: specs, mode, mutation, draws, level."""
     reference = task.build(seed)
@@ -368,6 +383,7 @@ def _probe(task: Task, seed: int) -> None:
     task.draws = [spec_of(name, tensor) for name, tensor in result.named_draws().items()]
     task.randomness = "stochastic" if trace.stochastic else "traced" if trace.draws else "none"
     task.level = _guess_level(task, reference.module, trace)
+    task.leaves_ties_open = _leaves_ties_open(trace.names, task.outputs)
     task.probe_seconds = result.seconds
     others = [entry.name for entry in changed if entry.role != "buffer"]
     if others:

@@ -1,0 +1,25 @@
+// honest: the variance of columns in one pass, after Welford
+// task: variance_of_columns
+
+#include <kernelgen/abi.h>
+
+KGEN_EXPORT_ABI_VERSION
+KGEN_API int kgen_prepare(const kgen_prepare_args*, kgen_prepare_result*) { return 0; }
+KGEN_API void kgen_destroy(void*) {}
+
+KGEN_API int kgen_run(void*, const kgen_run_args* args) {
+  const kgen_tensor* input = kgen_at(&args->inputs, 0);
+  const int64_t rows = kgen_dim(input, 0), columns = kgen_dim(input, 1);
+  const auto* x = static_cast<const float*>(input->data);
+  auto* y = static_cast<float*>(kgen_at(&args->outputs, 0)->data);
+  for (int64_t j = 0; j < columns; ++j) {
+    float mean = 0, squares = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      const float value = x[i * columns + j], difference = value - mean;
+      mean += difference / static_cast<float>(i + 1);
+      squares += difference * (value - mean);
+    }
+    y[j] = squares / static_cast<float>(rows);
+  }
+  return 0;
+}
