@@ -72,6 +72,19 @@ Interval interval_of_few(const std::vector<double>& ratios) {
 
 }  // namespace
 
+double rank_sum_deviations(std::span<const std::int64_t> slower, std::span<const std::int64_t> faster) {
+  if (slower.empty() || faster.empty()) return 0;
+  const auto sorted = sorted_copy(faster);
+  // The number of pairs in which the first one is larger; equal ones count half.
+  double larger = 0;
+  for (const auto sample : slower) {
+    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), sample);
+    larger += static_cast<double>(first - sorted.begin()) + static_cast<double>(last - first) / 2;
+  }
+  const double pairs = static_cast<double>(slower.size()) * static_cast<double>(faster.size());
+  return (larger - pairs / 2) / std::sqrt(pairs * static_cast<double>(slower.size() + faster.size() + 1) / 12);
+}
+
 double median(std::span<const std::int64_t> samples) { return median_of_sorted(sorted_copy(samples)); }
 
 double quantile(std::span<const std::int64_t> samples, double fraction) {

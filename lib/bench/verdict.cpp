@@ -89,9 +89,11 @@ constexpr double k_disturbed_ratio = 1.03;
 /// Errors of the clock below this share of a call are ignored.
 constexpr double k_clock_share = 0.05;
 
-/// Calls on new inputs may be slower than calls on known ones by this ratio, because they miss caches.
+/// Calls on new inputs may be slower than calls on known ones by this ratio, because they miss caches; and so much more as the
+/// reference's are.
 constexpr double k_memory_ratio = 1.1;
-constexpr std::size_t k_min_group = 6;
+/// Calls on new inputs must rank above the others by so many deviations, which chance does once in 700 measurements.
+constexpr double k_memory_deviations = 3;
 
 /// A driver may take this long between the end of a stream and the end of all work.
 constexpr double k_off_stream_ns = 30e3;
@@ -276,12 +278,14 @@ namespace {
 
 /// Checks for a candidate that caches answers: it is fast on inputs that it has mostly seen, and slow on new ones.
 std::optional<Outcome> check_plausibility_of_known_inputs(const TimingReport& timing) {
-  std::vector<std::int64_t> fresh, known;
-  for (std::size_t i = 0; i < timing.fresh.size(); ++i)
+  std::vector<std::int64_t> fresh, known, reference_fresh, reference_known;
+  for (std::size_t i = 0; i < timing.fresh.size(); ++i) {
     (timing.fresh[i] != 0 ? fresh : known).push_back(timing.candidate_ns[i]);
-  if (fresh.size() < k_min_group || known.size() < k_min_group) return std::nullopt;
-  if (median(fresh) <= k_memory_ratio * median(known) || median_interval(fresh).low <= median_interval(known).high)
-    return std::nullopt;
+    (timing.fresh[i] != 0 ? reference_fresh : reference_known).push_back(timing.reference_ns[i]);
+  }
+  if (rank_sum_deviations(fresh, known) <= k_memory_deviations) return std::nullopt;
+  const double same_for_both = std::max(1.0, median(reference_fresh) / median(reference_known));
+  if (median(fresh) <= k_memory_ratio * same_for_both * median(known)) return std::nullopt;
   return Outcome{OutcomeKind::Suspect, "remembers inputs",
                  fmt::format("it took {:.3f} ms for new inputs and {:.3f} ms for inputs of which it had seen most",
                              median(fresh) / 1e6, median(known) / 1e6)};

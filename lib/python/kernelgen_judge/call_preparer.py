@@ -26,6 +26,8 @@ POOL_SETS = 3
 POOL_BYTES = 2 << 30
 CHEAP_DRAW_SECONDS = 2e-4
 MIN_FRESH_SHARE = 0.25
+#: One of so many canary calls in a row gets all new inputs at least.
+MOST_KNOWN = 5
 #: Single calls in a pair of slots before they move on by one.
 _CALLS_PER_PAIR = 4
 
@@ -176,6 +178,8 @@ class CallPreparer:
         #: The answer to the call before the current one, to recognize a stale result.
         self.previous: Flat | None = None
         self._draw_seconds = 0.0
+        #: Canary calls since the last one with all new inputs.
+        self._known_calls = 0
         self._first_slot, self._single_calls = self._rng.randrange(layout.slots), 0
 
     def _make_padding(self) -> Any:
@@ -210,7 +214,8 @@ class CallPreparer:
             changed = [(chosen, _Changes()) for chosen in self.series]
             forward_seed = previous.forward_seed if previous is not None else forward_seed
         else:
-            anew = not canary or self._rng.random() < self._fresh_share()
+            anew = not canary or self._known_calls >= MOST_KNOWN - 1 or self._rng.random() < self._fresh_share()
+            self._known_calls = 0 if anew else self._known_calls + 1
             slots = self._choose_slots(calls if reference.can_be_series else 1)
             changed = [self._choose(slot, distribution, seed, anew) for slot in slots]
         # As in the candidate's process, where outputs are freed before the next call: new ones then lie where those were.

@@ -72,14 +72,14 @@ class FakeJudge final : public Judge {
     return PreparedCall{.seed = ++seed_,
                         .forward_seed = 1,
                         .series = {.calls = series},
-                        .reference_ns = after_ ? 0 : reference_ns * series,
+                        .reference_ns = after_ ? 0 : reference_taken(canaries) * series,
                         .fresh = fresh(canaries),
                         .throttled = throttled(canaries),
                         .clock_mhz = clock_mhz};
   }
   Result<CheckResult> check(CheckMode, const std::optional<CallRequest>& next) override {
     announced = next;
-    return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_ns * series : 0};
+    return CheckResult{answer(distribution_, ++checks), {}, after_ ? reference_taken(canaries) * series : 0};
   }
   Result<std::optional<DeviceUse>> device_use() override {
     if (use_fails) return Error{ErrorCode::InvalidTask, "its process ended", {}};
@@ -98,6 +98,7 @@ class FakeJudge final : public Judge {
   Result<ReferenceSamples> time_compiled(const SamplingLimits&, std::stop_token) override { return Error{}; }
 
   std::function<bool(int canary)> fresh = [](int) { return true; };
+  std::function<std::int64_t(int canary)> reference_taken = [this](int) { return reference_ns; };
   std::function<bool(int canary)> throttled = [](int) { return false; };
   std::int64_t clock_mhz = 0;
   int canaries = 0;

@@ -1,5 +1,7 @@
 #include "evaluation_scene.hpp"
 
+#include <random>
+
 using namespace kernelgen;
 using namespace kernelgen::testing;
 using namespace std::chrono_literals;
@@ -505,6 +507,38 @@ TEST_CASE("a candidate that is faster on inputs it has seen is suspect", "[bench
   const auto record = evaluate(scene);
   REQUIRE(record);
   CHECK(record->outcome.to_class() == "suspect:remembers inputs");
+}
+
+TEST_CASE("new inputs that are slower for the reference as well are no memory", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.fresh = [](int canary) { return canary % 4 == 0; };
+  bool is_slower_for_both = true;
+  SECTION("for both") {}
+  SECTION("for the candidate alone") { is_slower_for_both = false; }
+  scene.judge.reference_taken = [&](int canary) -> std::int64_t {
+    return is_slower_for_both && canary % 4 == 0 ? 900'000 : 600'000;
+  };
+  scene.runner = [&](const std::string&, int) {
+    const std::int64_t taken = scene.judge.canaries % 4 == 0 ? 150'000 : 100'000;
+    return RunnerReply{.end_ns = taken, .host_ns = taken + 100'000};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK((record->outcome.to_class() == "suspect:remembers inputs") == !is_slower_for_both);
+}
+
+TEST_CASE("a busy machine is no memory", "[bench][evaluation]") {
+  Scene scene;
+  scene.judge.fresh = [](int canary) { return canary % 5 == 0; };
+  std::mt19937_64 random(3);
+  std::lognormal_distribution<double> noise(0, 0.7);
+  scene.runner = [&](const std::string&, int) {
+    const auto taken = static_cast<std::int64_t>(100'000 * noise(random));
+    return RunnerReply{.end_ns = taken, .host_ns = taken + 100'000};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() != "suspect:remembers inputs");
 }
 
 TEST_CASE("processes left beside the runner are a cheat", "[bench][evaluation]") {

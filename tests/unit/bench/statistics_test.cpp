@@ -33,6 +33,28 @@ TEST_CASE("the median's interval has the ranks of the binomial distribution", "[
   CHECK(median_interval(samples).high == 15);
 }
 
+TEST_CASE("ranks tell two groups apart, whatever their outliers", "[bench][statistics]") {
+  const std::vector<std::int64_t> low{1, 2, 3, 4, 5}, high{6, 7, 8, 9, 10};
+  // U is 25 of 25, its mean 12.5 and its variance 25 * 11 / 12.
+  CHECK(rank_sum_deviations(high, low) == Approx(12.5 / std::sqrt(25 * 11 / 12.0)));
+  CHECK(rank_sum_deviations(low, high) == Approx(-12.5 / std::sqrt(25 * 11 / 12.0)));
+  CHECK(rank_sum_deviations(std::vector<std::int64_t>(8, 3), std::vector<std::int64_t>(9, 3)) == 0);
+  CHECK(rank_sum_deviations(std::vector<std::int64_t>{1, 2, 3, 4, 1'000'000}, low) < 0.2);
+  CHECK(rank_sum_deviations({}, low) == 0);
+}
+
+TEST_CASE("groups of one distribution are 3 deviations apart once in 700 times", "[bench][statistics]") {
+  std::mt19937_64 random(11);
+  std::lognormal_distribution<double> noise(0, 1);
+  int apart = 0;
+  for (int trial = 0; trial < 7000; ++trial) {
+    std::vector<std::int64_t> one, other;
+    for (int i = 0; i < 40; ++i) (i % 5 == 0 ? one : other).push_back(static_cast<std::int64_t>(1e6 * noise(random)));
+    apart += rank_sum_deviations(one, other) > 3 ? 1 : 0;
+  }
+  CHECK(apart < 25);
+}
+
 TEST_CASE("the interval holds the true median about 95 times in 100", "[bench][statistics]") {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> noise(0, 0.5);
