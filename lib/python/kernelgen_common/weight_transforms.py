@@ -43,6 +43,10 @@ class WeightTransform:
     change: float
     #: The largest element in place of a zero of a matrix; a vector's is at most `shift`.
     filling: float
+    #: A few rows and columns of a matrix are so many times as large.
+    outliers: float = 1.0
+    #: True if each draw must be tried, because references may be chaotic under some.
+    needs_stability: bool = False
 
 
 #: By number, as the worker hands it on; 0 is the initial distribution.
@@ -54,6 +58,10 @@ TRANSFORMS = (
     WeightTransform("saturated", 8.0, 0.0, 0.5, 0.5),
     #: For references that the others lead too far.
     WeightTransform("mild", 0.1, 0.2, 0.1, 0.1),
+    #: What training leads to: biases that hold, and features that are much larger than others.
+    WeightTransform("trained", 4.0, 0.0, 0.5, 0.5, 6.0, True),
+    #: The same without outliers, which make some recurrences chaotic.
+    WeightTransform("settled", 4.0, 0.0, 0.5, 0.5, 1.0, True),
 )
 
 _DRAWN_IN_PLACE = frozenset("uniform_ normal_ kaiming_uniform_ kaiming_normal_".split())
@@ -71,6 +79,8 @@ _FROM_OUTSIDE = frozenset("tensor as_tensor from_numpy frombuffer".split())
 _INITS = ("trunc_normal_", "orthogonal_", "sparse_", "eye_", "dirac_")
 #: Elements of weights lie close together; this tells neighbours apart, and still no rounding error matters.
 _FREQUENCY = 1000.0
+#: Where the wave of a row or column is above this, it is an outlier: one in 16.
+_OUTLYING = 0.96
 _ENOUGH = 1 << 22
 
 
@@ -88,6 +98,12 @@ def _wave(values: torch.Tensor, phase: float) -> torch.Tensor:
     return torch.sin(values.double() * _FREQUENCY + phase)
 
 
+def _outlying(values: torch.Tensor, phase: float, factor: float) -> torch.Tensor:
+    """The factor of each row or column, by one of its values: 1, for a few up to `factor`, and in between where the wave rises."""
+    height = ((_wave(values, phase) - _OUTLYING) / (0.5 * (1 - _OUTLYING))).clamp(0.0, 1.0)
+    return factor ** (height * height * (3 - 2 * height))
+
+
 class _Values:
     """The changed values, from a transform and a seed."""
 
@@ -95,7 +111,7 @@ class _Values:
         self._transform = transform
         self._seed = seed
         phases = random.Random(seed)
-        self._phase, self._row_phase = (phases.uniform(0, 2 * math.pi) for _ in range(2))
+        self._phase, self._row_phase, self._column_phase = (phases.uniform(0, 2 * math.pi) for _ in range(3))
 
     def drawn(self, tensor: torch.Tensor) -> torch.Tensor:
         """What becomes of drawn numbers."""
@@ -105,9 +121,11 @@ class _Values:
         rows = tensor.reshape(tensor.shape[0], -1)
         result = torch.empty_like(rows, memory_format=torch.contiguous_format)
         step = max(1, _ENOUGH // max(1, rows.shape[1]))
+        columns = _outlying(rows[:1], self._column_phase, transform.outliers)
         for start in range(0, rows.shape[0], step):
             part = rows[start : start + step]
-            factor = torch.exp2(transform.row_exponent * _wave(part[:, :1], self._row_phase))
+            factor = torch.exp2(transform.row_exponent * _wave(part[:, :1], self._row_phase)) * columns
+            factor = factor * _outlying(part[:, :1], self._row_phase, transform.outliers)
             # Half of the change, or most weights would grow.
             change = 1.0 + 0.5 * transform.change * _wave(part, self._phase)
             result[start : start + step] = (part.double() * factor * change).to(tensor.dtype)

@@ -12,12 +12,13 @@ import hashlib
 import math
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 
-from kernelgen_common.weight_transforms import number_of
+from kernelgen_common.weight_transforms import TRANSFORMS, number_of
 
 from .arithmetic import all_finite, one_thread
 from .compare import Expected
@@ -28,6 +29,7 @@ from .errors import is_out_of_memory, one_line
 from .guarded import guarding
 from .oracle import Oracle, OracleBudget, OracleUnavailable
 from .sensitivity import sensitive_bytes
+from .stability import is_stable
 from .target import FEW_ELEMENTS, NOISE_MULTIPLE, ROUNDING_MARGIN, Allowance, Tolerance, Truth, default_tolerance
 from .task import CallInputs, CallResult, Reference, Task, TaskError
 from .trivial import TrivialCheck
@@ -36,6 +38,8 @@ from .values import Flat, same_bits
 VERSION = 6
 #: If its Model is built and called in this time, a task gets two more weight sets.
 _CHEAP_SET_SECONDS = 0.03
+#: Draws of weights on which a reference must be stable under a transform that needs it, and the time for all but the first.
+_STABLE_DRAWS, _STABILITY_SECONDS = 4, 4.0
 #: Time for finding out which bytes of its inputs the reference needs.
 _SENSITIVITY_SECONDS = 2.0
 #: Members of a cached admission that must match the task.
@@ -287,7 +291,6 @@ class _Admitter:
 
     def _rounding(self, name: str, inputs: CallInputs, call: CallResult, forward: int, expected: Expected) -> dict[str, float]:
         """The error that plain sequential float32 sums would have, by output; only the class strict asks for it."""
-        # On larger inputs, algorithms with equally good sums differ more than sums do.
         if self.task.precision != "strict" or self.oracle is None or name not in NOT_LARGER:
             return {}
         rounded = self.oracle.run_rounded(inputs, forward, call.draws)
@@ -396,8 +399,9 @@ class _Admitter:
         others = self.task.make_inputs(self.seed("own 2"))
         spread = self._first_weights(("spread", "mild"), inputs, others, forward, finite)
         saturated = self._first_weights(("saturated", spread), inputs, others, forward, finite)
-        tried = max(1, len([name for name in self.result.dropped if name.startswith("weights ")]) + 2)
-        sets = ["", spread, saturated]
+        trained = self._first_weights(("trained", "settled", spread), inputs, others, forward, finite)
+        tried = max(1, len([name for name in self.result.dropped if name.startswith("weights ")]) + 3)
+        sets = ["", spread, saturated, trained]
         # The float64 calls are part of the time, and a verdict makes them, too.
         if (time.monotonic() - started) / tried < _CHEAP_SET_SECONDS:
             sets += [spread, saturated]
@@ -431,7 +435,10 @@ class _Admitter:
         expected = Expected(call.outputs, truth)
         if expected.compare(other.outputs.tensors).correct:
             return "the reference's outputs no longer depend on its inputs"
-        return "" if truth is None else _own_problem(expected, call.outputs, truth, self.transform_limit)
+        problem = "" if truth is None else _own_problem(expected, call.outputs, truth, self.transform_limit)
+        if problem or not TRANSFORMS[number_of(name)].needs_stability or is_stable_on_draws(self.task, number_of(name), self.seed):
+            return problem
+        return "the reference is chaotic: next to nothing in inputs and weights changes its outputs by more than the tolerance"
 
     def _weights_truth(self, reference: Reference, inputs: CallInputs, call: CallResult, forward: int) -> Any:
         """float64 outputs under other weights, or None where there are none within the budget."""
@@ -453,6 +460,18 @@ class _Admitter:
         partly = [] if passing else self.trivial.partly()
         if partly:
             result.labels.append(f"partly trivial: {', '.join(partly[:4])}")
+
+
+def is_stable_on_draws(task: Task, transform: int, seed: Callable[[str], int]) -> bool:
+    """True if the reference is stable under draws of a weight transform; `seed` gives seeds by their purpose."""
+    started = time.monotonic()
+    for draw in range(_STABLE_DRAWS):
+        reference, inputs = task.build(seed(f"stable weights {draw}"), transform), task.make_inputs(seed(f"stable inputs {draw}"))
+        if not is_stable(reference, inputs, seed(f"stable forward {draw}")):
+            return False
+        if time.monotonic() - started > _STABILITY_SECONDS:
+            break
+    return True
 
 
 def _all_finite(outputs: Flat) -> bool:

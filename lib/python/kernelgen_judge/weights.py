@@ -7,8 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kernelgen_common.weight_transforms import TRANSFORMS
+
 from .exchange import Layout, Memory, Placed, Segment, make_layout, same_bytes
 from .call_preparer import secret_seed
+from .stability import is_stable
 from .task import Reference, Task
 from .timing import CacheFlusher, TimedReference
 from .values import assign
@@ -16,6 +19,8 @@ from .values import assign
 ROLES = ("parameter", "buffer", "attribute")
 #: The sets that are kept, and matched with a ModelNew.
 SETS = (1, 2)
+#: Draws of weights that are tried where the reference must be stable under them.
+_DRAWS = 8
 #: kernelgen_runner.runner has the same number.
 MAX_WEIGHT_SETS = 16
 
@@ -80,10 +85,20 @@ class Weights:
         if index not in self._sets:
             if index not in SETS:
                 self._sets = {kept: chosen for kept, chosen in self._sets.items() if kept in SETS}
-            seed, transform = secret_seed(), self._transform_of(index)
-            reference = self._task.build(seed, transform)
+            seed, transform, reference = self._draw(self._transform_of(index))
             self._sets[index] = WeightSet(seed, transform, reference, self._time(reference))
         return self._sets[index]
+
+    def _draw(self, transform: int) -> tuple[int, int, Reference]:
+        """(seed, transform, reference) of a new set. A draw under which the reference is chaotic gives way to another one, and in the end to
+        the initial distribution."""
+        for _ in range(_DRAWS if TRANSFORMS[transform].needs_stability else 0):
+            seed = secret_seed()
+            reference = self._task.build(seed, transform)
+            if is_stable(reference, self._task.make_inputs(secret_seed()), secret_seed()):
+                return seed, transform, reference
+        seed, transform = secret_seed(), 0 if TRANSFORMS[transform].needs_stability else transform
+        return seed, transform, self._task.build(seed, transform)
 
     def rebuilt(self, index: int) -> TimedReference:
         """The reference of a weight set once more, with tensors of its own."""
