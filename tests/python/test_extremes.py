@@ -10,8 +10,9 @@ import torch
 from support import model, task_from
 
 from kernelgen_judge.admission import Admission, admit
+from kernelgen_judge.check import ROUNDING_LOTS
 from kernelgen_judge.compare import Expected, with_truth_where_right
-from kernelgen_judge.distributions import REPEATS, SPECIAL, family_of, inspect_inputs, is_off_centre, make_inputs, slack_of
+from kernelgen_judge.distributions import REPEATS, SPECIAL, family_of, inspect_inputs, is_about_range, make_inputs, slack_of
 from kernelgen_judge.oracle import Oracle, OracleBudget
 from kernelgen_judge.target import Truth
 from kernelgen_judge.task import CallInputs, Task
@@ -26,11 +27,15 @@ def wrong(task: Task, oracle: Oracle, outputs: Flat, inputs: CallInputs, name: s
     known = task.allowances.get(name, {})
     expected = Expected(outputs, oracle.run(inputs, 1, []), known=known, slack=slack_of(name))
     comparison = expected.compare(answer)
-    if comparison.detail == "mismatch" and (is_off_centre(name) or any(found.rounding > 0 for found in known.values())):
-        rounded = oracle.run_rounded(inputs, 1, [])
-        if rounded is not None:
+    if comparison.detail == "mismatch" and not is_about_range(name):
+        for lot in range(ROUNDING_LOTS):
+            rounded = oracle.run_rounded(inputs, 1, [], lot)
+            if rounded is None:
+                break
             expected.allow_rounding(rounded)
             comparison = expected.compare(answer)
+            if comparison.correct:
+                break
     return not comparison.correct
 
 

@@ -131,11 +131,14 @@ class Oracle:
             raise OracleUnavailable(self.without_float64)
         return Truth(outputs, coarse, copied.dtype == torch.float64)
 
-    def run_rounded(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:
-        """Outputs with the rounding of plain sequential float32 sums, if there is time for them besides that for float64."""
+    def run_rounded(
+        self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor], lot: int = 0
+    ) -> dict[str, torch.Tensor] | None:
+        """Outputs with the rounding of plain sequential float32 sums, if there is time for them besides that for float64. Each `lot` has
+        other rounding errors."""
         if self._copy.dtype != torch.float64:
             return None
-        return self._copy.run_rounded(inputs, forward_seed, draws)
+        return self._copy.run_rounded(inputs, forward_seed, draws, lot)
 
 
 class _WiderCopy:
@@ -220,13 +223,15 @@ class _WiderCopy:
             raise OracleUnavailable(f"forward() in {_name(self.dtype)} gives other outputs")
         return {name: task.device.move(tensor).clone() for name, tensor in outputs.tensors.items()}
 
-    def run_rounded(self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor]) -> dict[str, torch.Tensor] | None:
+    def run_rounded(
+        self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor], lot: int
+    ) -> dict[str, torch.Tensor] | None:
         """See Oracle.run_rounded."""
         spent = self.spent
         if self._rounded_spent + _ROUNDED_COST * self._estimate > _ROUNDED_SHARE * self._budget.seconds:
             return None
         try:
-            return self.run(inputs, forward_seed, draws, SequentialRounding(forward_seed).active())
+            return self.run(inputs, forward_seed, draws, SequentialRounding(forward_seed + lot).active())
         except (OracleUnavailable, NotSimulated):
             return None
         finally:

@@ -174,11 +174,12 @@ class Target:
             self.learned = replace(self.learned, distance=max(0.0, self.allowed_error()[0] - self.own_error))
 
     def allow_rounding(self, rounded: torch.Tensor) -> None:
-        """Allows what plain sequential float32 sums cost on this very call: `rounded` is a result that has their rounding."""
+        """Allows what plain sequential float32 sums cost on this very call: `rounded` is a result that has their rounding. Of several
+        results the largest error counts."""
         if self.exact or self.oracle is None:
             return
         values = _wide(rounded)
-        self.rounding_error = self.error_against_oracle(values) or 0.0
+        self.rounding_error = max(self.rounding_error, self.error_against_oracle(values) or 0.0)
         whole = max(rms(self.values), self._least_rms)
         row_scale = self._row_scale(whole)
         scale = torch.tensor([whole], dtype=torch.float64) if row_scale is None else row_scale
