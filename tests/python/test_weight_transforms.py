@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import unittest
+from unittest import mock
 
 import harness  # noqa: F401 - finds the packages
 import torch
 from kernelgen_common.weight_transforms import TRANSFORMS, number_of
 from kernelgen_judge.admission import admit
 from kernelgen_judge.compare import Expected
-from kernelgen_judge.task import Task
+from kernelgen_judge.stability import is_stable
+from kernelgen_judge.task import CallInputs, Reference, Task
 from kernelgen_judge.values import Flat, flatten_output
+from kernelgen_judge.weights import Weights
 from kernelgen_runner.candidate import Candidate
 from support import task_from
 
@@ -122,6 +125,58 @@ class Wrong(Test):
             with self.subTest(fill):
                 self.refused(task_of(init, "return x * self.w"), init, "return x")
                 self.accepted(task_of(init, "return x * self.w"), init, "return x * self.w")
+
+
+class Stable(unittest.TestCase):
+    """A recurrence that folds its state over and over enlarges a rounding error in each step; one that halves it forgets it."""
+
+    @staticmethod
+    def recurrence(gain: float) -> Task:
+        init = "self.fc = nn.Linear(8, 8)"
+        forward = f"y = x\nfor _ in range(24):\n    x = torch.sin({gain} * x) + 0.1 * self.fc(x)\nreturn x + y"
+        return task_of(init, forward, "[torch.randn(16, 8)]")
+
+    def test_chaos_is_found(self) -> None:
+        for gain, stable in ((9.0, False), (0.5, True)):
+            task = self.recurrence(gain)
+            for seed in range(6):
+                state = task.build(seed, number_of("trained"))
+                held = {name: tensor.clone() for name, tensor in state.tensors("parameter").items()}
+                self.assertEqual(is_stable(state, task.make_inputs(seed), seed), stable, (gain, seed))
+                for name, tensor in state.tensors("parameter").items():
+                    self.assertTrue(torch.equal(tensor, held[name]), "weights are put back")
+
+    def test_admission_drops_what_is_chaotic(self) -> None:
+        stable, chaotic = admit(self.recurrence(0.5), seed=5), admit(self.recurrence(9.0), seed=5)
+        self.assertIn("trained", stable.weight_sets)
+        self.assertNotIn("trained", chaotic.weight_sets)
+        self.assertNotIn("settled", chaotic.weight_sets)
+
+    def test_a_chaotic_draw_gives_way_to_another_one(self) -> None:
+        task, tried = self.recurrence(0.5), []
+        weights = Weights.__new__(Weights)
+        weights._task = task
+
+        def third(reference: Reference, inputs: CallInputs, seed: int) -> bool:
+            tried.append(reference)
+            return len(tried) == 3
+
+        with mock.patch("kernelgen_judge.weights.is_stable", third):
+            seed, transform, reference = weights._draw(number_of("trained"))
+            self.assertIs(reference, tried[2])
+            self.assertEqual(transform, number_of("trained"))
+            rebuilt = task.build(seed, transform).tensors("parameter")
+            self.assertTrue(all(torch.equal(tensor, rebuilt[name]) for name, tensor in reference.tensors("parameter").items()))
+        with mock.patch("kernelgen_judge.weights.is_stable", lambda *_: False):
+            self.assertEqual(weights._draw(number_of("settled"))[1], 0)
+
+    def test_a_few_rows_and_columns_are_large(self) -> None:
+        task = task_of("self.fc = nn.Linear(512, 512)", "return self.fc(x)", "[torch.randn(4, 512)]")
+        weight = task.build(3, number_of("trained")).tensors("parameter")["fc.weight"]
+        for dim in (0, 1):
+            size = weight.square().mean(dim).sqrt()
+            large = int((size > 3 * size.median()).sum())
+            self.assertTrue(5 <= large <= 60, large)
 
 
 class Honest(Test):
