@@ -6,6 +6,7 @@ import os
 import random
 import unittest
 from typing import Any
+from unittest import mock
 
 import harness
 import support
@@ -119,6 +120,39 @@ class StagerTest(unittest.TestCase):
         self.assertTrue(torch.equal(one, self.inputs()))
         self.judge.prepare_call({})
         self.assertFalse(torch.equal(one, self.inputs()))
+
+    def test_one_call_of_five_is_all_new(self) -> None:
+        judge, _ = session()
+        with mock.patch.object(type(judge._preparer), "_fresh_share", return_value=0.0):
+            fresh = [judge.prepare_call({"canary": True})["fresh"] for _ in range(80)]
+        # The slots that are met first hold nothing that could be known.
+        later = fresh[-30:]
+        self.assertTrue(all(any(later[start : start + 5]) for start in range(26)), later)
+        self.assertIn(False, later)
+
+    def test_far_from_zero_an_honest_answer_may_be_what_sums_cost_away(self) -> None:
+        """Of the same call, Welford's method is right and a difference of means of squares is wrong."""
+        judge, _ = session(
+            "import torch, torch.nn as nn\nclass Model(nn.Module):\n    def forward(self, x):\n"
+            "        return torch.nn.functional.layer_norm(x, (2048,))\ndef get_inputs():\n    return [torch.randn(4, 2048)]\n"
+        )
+        judge.admit({})
+        for _ in range(3):
+            judge.prepare_call({"distribution": "offset"})
+            current = judge._preparer.current
+            x = current.tensors["x"]
+            mean, squares = torch.zeros(4, 1), torch.zeros(4, 1)
+            for index in range(2048):
+                difference = x[:, index : index + 1] - mean
+                mean = mean + difference / (index + 1)
+                squares = squares + difference * (x[:, index : index + 1] - mean)
+            output = judge._preparer._arena.view(judge._preparer.outputs()[0])
+            output.copy_((x - mean) * torch.rsqrt(squares / 2048 + 1e-5))
+            self.assertEqual(judge.check({})["outcome"]["kind"], "correct")
+            mean = x.mean(1, keepdim=True)
+            variance = (x.square().mean(1, keepdim=True) - mean.square()).clamp_min(0)
+            output.copy_((x - mean) * torch.rsqrt(variance + 1e-5))
+            self.assertEqual(judge.check({})["outcome"]["kind"], "accuracy")
 
     def test_a_given_seed_gives_given_inputs(self) -> None:
         self.judge.prepare_call({"seed": "17"})
