@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import random
 import unittest
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import harness
 import support
 import torch
+from kernelgen_common.weight_transforms import number_of
 from kernelgen_judge.canary import Canary, plan_for
 from kernelgen_judge.quick import QuickComparer
 from kernelgen_judge.session import Session
@@ -153,6 +155,22 @@ class StagerTest(unittest.TestCase):
             variance = (x.square().mean(1, keepdim=True) - mean.square()).clamp_min(0)
             output.copy_((x - mean) * torch.rsqrt(variance + 1e-5))
             self.assertEqual(judge.check({})["outcome"]["kind"], "accuracy")
+
+    def test_a_chaotic_call_tells_nothing_and_a_stable_one_does(self) -> None:
+        for gain, kind in ((9.0, "correct"), (0.5, "accuracy")):
+            judge, _ = session(
+                "import torch, torch.nn as nn\nclass Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+                "        self.fc = nn.Linear(8, 8)\n    def forward(self, x):\n        y = x\n        for _ in range(24):\n"
+                f"            x = torch.sin({gain} * x) + 0.1 * self.fc(x)\n        return x + y\n"
+                "def get_inputs():\n    return [torch.randn(16, 8)]\n"
+            )
+            weights = judge._weights
+            for transform, expected in ((number_of("trained"), kind), (0, "accuracy")):
+                weights._sets[1] = replace(weights._sets[1], transform=transform)
+                judge.prepare_call({})
+                answer(judge)
+                judge._preparer._arena.view(judge._preparer.outputs()[0])[3, 4] += 3
+                self.assertEqual(judge.check({})["outcome"]["kind"], expected, (gain, transform))
 
     def test_a_given_seed_gives_given_inputs(self) -> None:
         self.judge.prepare_call({"seed": "17"})

@@ -159,7 +159,7 @@ class Stable(unittest.TestCase):
 
         def third(reference: Reference, inputs: CallInputs, seed: int) -> bool:
             tried.append(reference)
-            return len(tried) == 3
+            return len(tried) >= 3
 
         with mock.patch("kernelgen_judge.weights.is_stable", third):
             seed, transform, reference = weights._draw(number_of("trained"))
