@@ -378,6 +378,7 @@ DOWNGRADES: dict[str, Way] = {
     **{f"inputs, {label}": _round_inputs(bits) for label, bits in (("bf16", 7), ("TF32", 10), ("14 bits", 14), ("16 bits", 16))},
     **{f"operands of products, {label}": _mode(lambda bits=bits: Operands(bits)) for label, bits in (("TF32", 10), ("14 bits", 14), ("16 bits", 16))},
     **{f"all results, {label}": _mode(lambda bits=bits: Intermediates(bits)) for label, bits in (("bf16", 7), ("TF32", 10), ("14 bits", 14), ("16 bits", 16))},
+    "variance in one pass": _mode(lambda: Replaced(None, pairwise, ONE_PASS, aten.convolution)),
     "fast functions": _mode(lambda: Replaced(None, pairwise, FAST, aten.convolution)),
     "weights of 15/16 rank": _low_rank,
     "one term of 128 left out": _mode(lambda: Replaced(truncated_product, truncated, {}, aten.convolution)),
@@ -393,7 +394,6 @@ HONEST: dict[str, Way] = {
     "other formulas": _mode(lambda: Replaced(None, pairwise, FUNCTIONS, aten.convolution)),
     "other formulas, sequential": _mode(lambda: Replaced(sequential_product, sequential, FUNCTIONS)),
     "erf by a polynomial": _mode(lambda: Replaced(None, pairwise, ERF, aten.convolution)),
-    "variance in one pass": _mode(lambda: Replaced(None, pairwise, ONE_PASS, aten.convolution)),
 }
 
 

@@ -26,8 +26,9 @@ struct Interval {
 };
 [[nodiscard]] Interval median_interval(std::span<const std::int64_t> samples);
 
-/// By how many standard deviations the samples in `slower` rank above those in `faster` (rank-sum test of Mann and Whitney,
-/// normal approximation; equal samples share their rank). Outliers count no more than any other sample. 0 without samples.
+/// By how many standard deviations the samples in `slower` rank above those in `faster` (rank-sum test of Mann and
+/// Whitney, normal approximation; equal samples share their rank). Outliers count no more than any other sample. 0
+/// without samples.
 [[nodiscard]] double rank_sum_deviations(std::span<const std::int64_t> slower, std::span<const std::int64_t> faster);
 
 /// The one estimate from which the speedup, its interval and the displayed times follow, so that they always agree.

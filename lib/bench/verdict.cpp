@@ -89,8 +89,8 @@ constexpr double k_disturbed_ratio = 1.03;
 /// Errors of the clock below this share of a call are ignored.
 constexpr double k_clock_share = 0.05;
 
-/// Calls on new inputs may be slower than calls on known ones by this ratio, because they miss caches; and so much more as the
-/// reference's are.
+/// Calls on new inputs may be slower than calls on known ones by this ratio, because they miss caches; and so much more
+/// as the reference's are.
 constexpr double k_memory_ratio = 1.1;
 /// Calls on new inputs must rank above the others by so many deviations, which chance does once in 700 measurements.
 constexpr double k_memory_deviations = 3;
