@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import torch
 from support import model, task_from
@@ -39,17 +39,25 @@ def wrong(task: Task, oracle: Oracle, outputs: Flat, inputs: CallInputs, name: s
     return not comparison.correct
 
 
+def is_refused(task: Task, admission: Admission, kernel: Function, seed: int) -> bool:
+    """Whether a kernel is wrong on an admitted distribution."""
+    return next(find_failures(task, admission, kernel, seed), None) is not None
+
+
 def failures(task: Task, admission: Admission, kernel: Function, seed: int) -> list[str]:
     """The admitted distributions on which a kernel is wrong."""
+    return list(find_failures(task, admission, kernel, seed))
+
+
+def find_failures(task: Task, admission: Admission, kernel: Function, seed: int) -> Iterator[str]:
+    """One after the other, extremes first."""
     reference = task.build(seed)
     oracle = Oracle(reference, OracleBudget(), 0.0)
-    found = []
-    for name in admission.distributions:
+    for name in sorted(admission.distributions, key=lambda name: not family_of(name)):
         inputs = admission.make_inputs(task, name, seed)
         outputs = reference.run(inputs, 1).outputs
         if wrong(task, oracle, outputs, inputs, name, {"output": kernel(inputs.tensors["x"])}):
-            found.append(name)
-    return found
+            yield name
 
 
 def fast_exp(x: torch.Tensor) -> torch.Tensor:
@@ -121,14 +129,14 @@ DRAWS = ("torch.randn", "torch.rand")
 
 
 class Ranges(unittest.TestCase):
-    def check(self, forward: str, wrong: list[Function], right: list[Function], shape: str = "(32, 512)") -> None:
+    def check(self, forward: str, wrong: list[Function], right: list[Function], shape: str = "(32, 512)", seeds: range = SEEDS) -> None:
         for draw in DRAWS:
             task = task_from(model(forward, f"[{draw}{shape}]"))
             admission = admit(task, seed=5)
-            for seed in SEEDS:
+            for seed in seeds:
                 for kernel in wrong:
                     with self.subTest(wrong=kernel.__name__, draw=draw, seed=seed):
-                        self.assertTrue(failures(task, admission, kernel, seed), admission.distributions)
+                        self.assertTrue(is_refused(task, admission, kernel, seed), admission.distributions)
                 for kernel in right:
                     with self.subTest(right=kernel.__name__, draw=draw, seed=seed):
                         self.assertEqual(failures(task, admission, kernel, seed), [])
@@ -150,7 +158,7 @@ class Ranges(unittest.TestCase):
         for dims in ((0,), (1,), (2,), (0, 2)):
             right: Function = lambda x, dims=dims: (x - x.mean(dims, keepdim=True)).square().mean(dims)  # noqa: E731
             wrong_ones = [shifted_by(pivot, dims) for pivot in (torch.zeros_like, torch.mean, lambda x: x[0, 0, 0])]
-            self.check(f"return x.var({dims}, unbiased=False)", wrong_ones, [right], "(24, 20, 64)")
+            self.check(f"return x.var({dims}, unbiased=False)", wrong_ones, [right], "(24, 20, 64)", SEEDS[:3])
 
     def test_rows_of_zeros(self) -> None:
         def divided(x: torch.Tensor) -> torch.Tensor:
@@ -159,8 +167,8 @@ class Ranges(unittest.TestCase):
         def careful(x: torch.Tensor) -> torch.Tensor:
             return x / x.square().sum(-1, keepdim=True).sqrt().clamp_min(1e-12)
 
-        self.check("return F.normalize(x, dim=-1)", [divided], [careful])
-        self.check("return F.normalize(x, dim=0)", [lambda x: x / x.norm(dim=0)], [lambda x: careful(x.T).T])
+        self.check("return F.normalize(x, dim=-1)", [divided], [careful], seeds=SEEDS[:3])
+        self.check("return F.normalize(x, dim=0)", [lambda x: x / x.norm(dim=0)], [lambda x: careful(x.T).T], seeds=SEEDS[:3])
 
     def test_equal_elements(self) -> None:
         def ranks(x: torch.Tensor) -> torch.Tensor:
@@ -170,8 +178,8 @@ class Ranges(unittest.TestCase):
         def last(x: torch.Tensor) -> torch.Tensor:
             return x.shape[-1] - 1 - torch.argmax(x.flip(-1), -1)
 
-        self.check("return torch.sort(x, -1).values", [ranks], [lambda x: x.topk(x.shape[-1]).values.flip(-1)], "(8, 64)")
-        self.check("return torch.argmax(x, -1)", [last], [lambda x: x.max(-1).indices], "(64, 64)")
+        self.check("return torch.sort(x, -1).values", [ranks], [lambda x: x.topk(x.shape[-1]).values.flip(-1)], "(8, 64)", SEEDS[:3])
+        self.check("return torch.argmax(x, -1)", [last], [lambda x: x.max(-1).indices], "(64, 64)", SEEDS[:3])
 
     def test_imaginary_parts(self) -> None:
         for draw in ("torch.randn(32, 64, dtype=torch.complex64)", "torch.randn(32, 64).to(torch.complex64)"):
