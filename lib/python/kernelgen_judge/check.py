@@ -258,8 +258,8 @@ class Checker:
     def _allow_rounding(
         self, expected: Expected, prepared: compare.Expected, comparison: compare.Comparison
     ) -> compare.Comparison:
-        """Compares once more with what plain sequential sums cost in the very call. The largest of several simulations counts, because a
-        mean of a row, or a loss, is one number that may be right by chance."""
+        """Compares once more with what plain sequential sums cost in the very call. Several simulations are made, because a mean of a
+        row, or a loss, is one number that may be right by chance."""
         chosen, oracle = self._preparer.current, self._oracles.get(expected.weight_set)
         if chosen is None or oracle is None or is_about_range(chosen.distribution):
             return comparison

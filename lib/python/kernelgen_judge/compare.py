@@ -123,7 +123,7 @@ class Expected:
         slack: float = 1.0,
     ):
         """`tolerance` overrides the defaults by dtype; `known` has what other calls showed, by output. With a `slack` above 1 the
-        tolerance is so many times as large, and the float64 rule does not hold."""
+        tolerance is so many times as large; above MOST_SLACK the float64 rule does not hold."""
         self.structure = outputs.structure
         self.has_truth = truth is not None
         with one_thread():
