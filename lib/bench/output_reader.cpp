@@ -1,5 +1,6 @@
 #include "bench/output_reader.hpp"
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 
@@ -45,14 +46,16 @@ OutputReader::OutputReader(std::byte* arena, std::uint64_t mapped, const RunnerJ
       mapped_(mapped),
       outputs_(job.outputs),
       slots_(static_cast<std::uint64_t>(std::max(job.slots, 1))),
-      slot_bytes_(job.slot_bytes) {}
+      slot_bytes_(job.slot_bytes),
+      exchange_(mapped_file_of(job.exchange_fd)) {}
 
 OutputReader::OutputReader(OutputReader&& other) noexcept
     : arena_(std::exchange(other.arena_, nullptr)),
       mapped_(other.mapped_),
       outputs_(std::move(other.outputs_)),
       slots_(other.slots_),
-      slot_bytes_(other.slot_bytes_) {}
+      slot_bytes_(other.slot_bytes_),
+      exchange_(other.exchange_) {}
 
 OutputReader& OutputReader::operator=(OutputReader&& other) noexcept {
   std::swap(arena_, other.arena_);
@@ -60,6 +63,7 @@ OutputReader& OutputReader::operator=(OutputReader&& other) noexcept {
   std::swap(outputs_, other.outputs_);
   std::swap(slots_, other.slots_);
   std::swap(slot_bytes_, other.slot_bytes_);
+  std::swap(exchange_, other.exchange_);
   return *this;
 }
 
@@ -77,6 +81,15 @@ int OutputReader::read(pid_t pid, int slot, std::span<const std::uint64_t> addre
     if (const int error = read_process_memory(pid, addresses[i], {arena_ + place, bytes}); error != 0) return error;
   }
   return 0;
+}
+
+std::optional<std::string> OutputReader::find_foreign_memory(pid_t pid,
+                                                             std::span<const std::uint64_t> addresses) const {
+  std::vector<MemoryRange> ranges(addresses.size());
+  for (std::size_t i = 0; i < addresses.size(); ++i) ranges[i] = {addresses[i], outputs_[i % outputs_.size()].bytes};
+  const auto found = kernelgen::find_foreign_memory(pid, ranges, exchange_);
+  if (!found) return std::nullopt;
+  return fmt::format("output {} lies in {}", found->range % outputs_.size(), describe_mapping(found->mapping));
 }
 
 std::uint64_t OutputReader::bytes() const {

@@ -8,11 +8,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <kernelgen/core/result.hpp>
 
+#include "bench/output_mappings.hpp"
 #include "bench/runner.hpp"
 
 namespace kernelgen {
@@ -37,6 +40,10 @@ class OutputReader {
   /// bytes, whatever the address is worth. Returns the same as read_process_memory; EINVAL when the addresses are not
   /// one for each output of each call.
   [[nodiscard]] int read(pid_t pid, int slot, std::span<const std::uint64_t> addresses) const;
+  /// Names the output that lies in memory which is not the process's own, and that memory; nothing if all of them lie
+  /// in its own. Requires: a read() of the same addresses succeeded, and the process has been stopped since.
+  [[nodiscard]] std::optional<std::string> find_foreign_memory(pid_t pid,
+                                                               std::span<const std::uint64_t> addresses) const;
   /// The bytes of all outputs of a call together.
   [[nodiscard]] std::uint64_t bytes() const;
 
@@ -48,6 +55,7 @@ class OutputReader {
   std::vector<ByteRange> outputs_;
   std::uint64_t slots_ = 1;
   std::uint64_t slot_bytes_ = 0;
+  MappedFile exchange_;
 };
 
 }  // namespace v0

@@ -66,6 +66,8 @@ struct RunnerDeath {
   bool was_building = false;
   /// True if it was ended because processes of the candidate were left after a call.
   bool left_processes = false;
+  /// True if it was ended because an output lay in memory that was not its own; `text` names both.
+  bool has_foreign_memory = false;
   std::optional<int> exit_code;
   /// The signal that its crash handler reported, else the one that the system reports.
   std::optional<int> signal;

@@ -297,6 +297,8 @@ class SandboxedRunner final : public RunnerProcess {
     if (error == ESRCH || !signal_runner(0)) return end_with({});
     if (error == EFAULT) return reply_of(RunnerStatus::Interface, "its outputs are at addresses that cannot be read");
     if (error != 0) return reply_of(RunnerStatus::Protocol, fmt::format("its outputs: {}", std::strerror(error)));
+    if (auto foreign = reader_->find_foreign_memory(runner_pid_, addresses_))
+      return end_with({.has_foreign_memory = true, .text = *std::move(foreign)});
     if (static_cast<std::uint64_t>(series.calls) * reader_->bytes() < k_min_freed_bytes) return answer;
     // Any command makes the runner free them. In the next call, freeing them would look like hidden work.
     auto freed = ask(KGEN_OP_ECHO, {}, {timeout});
@@ -351,7 +353,8 @@ class SandboxedRunner final : public RunnerProcess {
       // Cancellation is polled every 50 ms, which avoids a wake-up descriptor.
       const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<long>(left, 0, 50)));
       if (ready == 0 && builds_ && builds_->is_too_large())
-        return end_with({.text = "its builds take more than 2 GiB", .allocation_failed = true});
+        return end_with(
+            {.text = "its builds take more than 2 GiB", .allocation_failed = true});
       if (ready < 0 && errno != EINTR) return end_with({});
       if (watched[0].revents != 0) {
         if (auto answer = read_reply(op, sequence)) return *std::move(answer);
@@ -415,7 +418,9 @@ class SandboxedRunner final : public RunnerProcess {
 
   RunnerDeath end_with(RunnerDeath death) {
     if (dead_) return *dead_;
-    if (!death.timed_out && !death.left_processes && !stop_.stop_requested()) await_status();
+    // Where the worker ends it, there is no status to wait for.
+    const bool ended_here = death.timed_out || death.left_processes || death.has_foreign_memory;
+    if (!ended_here && !stop_.stop_requested()) await_status();
     if (wait_status_ && WIFSIGNALED(*wait_status_)) death.signal = WTERMSIG(*wait_status_);
     if (wait_status_ && WIFEXITED(*wait_status_)) death.exit_code = WEXITSTATUS(*wait_status_);
     dead_ = death;

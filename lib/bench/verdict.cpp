@@ -133,6 +133,8 @@ Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, const Evalua
                         std::chrono::duration<double>(options.call_timeout).count())};
   if (death.left_processes)
     return {OutcomeKind::Cheat, "process", "processes that it had started were still there after a call"};
+  if (death.has_foreign_memory)
+    return {OutcomeKind::Cheat, "memory", death.text + "; outputs must lie in memory that its process has to itself"};
   if (death.allocation_failed)
     return {OutcomeKind::OutOfMemory, "",
             with_text(fmt::format("it ran out of memory in {}", name_of(step)), death.text)};

@@ -552,6 +552,18 @@ TEST_CASE("processes left beside the runner are a cheat", "[bench][evaluation]")
   CHECK(record->outcome.to_class() == "cheat:process");
 }
 
+TEST_CASE("outputs in memory of others are a cheat that names the memory", "[bench][evaluation]") {
+  Scene scene;
+  scene.runner = [](const std::string& op, int) -> RunnerAnswer {
+    if (op == "run") return RunnerDeath{.has_foreign_memory = true, .text = "output 0 lies in the file /tmp/x"};
+    return RunnerReply{};
+  };
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "cheat:memory");
+  CHECK(record->outcome.message.starts_with("output 0 lies in the file /tmp/x; "));
+}
+
 TEST_CASE("a measurement on a busy machine is suspect", "[bench][evaluation]") {
   Scene scene;
   scene.judge.waits = 500ms;
