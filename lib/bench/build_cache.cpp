@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <limits>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "support/directory_tree.hpp"
 #include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/random_id.hpp"
@@ -30,19 +30,6 @@ constexpr std::size_t k_max_keys = 512;
 constexpr std::uintmax_t k_max_total = std::uintmax_t{8} << 30;
 constexpr std::chrono::minutes k_new{1};
 
-/// The size of all files; the largest number where a directory refuses to be read, which no compiler's does.
-std::uintmax_t bytes_below(const fs::path& directory) {
-  std::uintmax_t bytes = 0;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code unreadable;
-    if (entry->is_symlink(unreadable) || !entry->is_regular_file(unreadable)) continue;
-    const auto size = entry->file_size(unreadable);
-    if (!unreadable) bytes += size;
-  }
-  return error == std::errc::permission_denied ? std::numeric_limits<std::uintmax_t>::max() : bytes;
-}
-
 void evict_oldest(const fs::path& kept) {
   std::vector<std::pair<fs::file_time_type, fs::path>> keys;
   std::error_code error;
@@ -55,15 +42,22 @@ void evict_oldest(const fs::path& kept) {
   std::sort(keys.rbegin(), keys.rend());
   std::uintmax_t total = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    total += std::min(bytes_below(keys[i].second), k_max_total + 1);
-    if (i >= k_max_keys || total > k_max_total) fs::remove_all(keys[i].second, error);
+    const auto size = measure_tree(keys[i].second);
+    total += size.is_complete ? std::min(size.bytes, k_max_total + 1) : k_max_total + 1;
+    if (i >= k_max_keys || total > k_max_total) remove_tree(keys[i].second);
   }
 }
 
 /// Opens a runner's directory to lock it for as long as it is in use. On file systems that cannot lock directories
 /// (some network file systems), none counts as abandoned.
 UniqueFd open_directory(const fs::path& path) {
-  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/// True for a directory, and false for a link to one, which a candidate may have left.
+bool is_real_directory(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(path, error));
 }
 
 /// Locks the directory; true if no other worker uses it.
@@ -81,7 +75,7 @@ void remove_orphans(const fs::path& work_directories) {
     // A directory that was just created may not be locked yet.
     if (gone || now - time < k_new) continue;
     const auto lock = open_directory(entry.path());
-    if (lock.valid() && lock_directory(lock, entry.path())) fs::remove_all(entry.path(), gone);
+    if (lock.valid() && lock_directory(lock, entry.path())) remove_tree(entry.path());
   }
 }
 
@@ -98,25 +92,29 @@ Result<std::unique_ptr<BuildCache>> BuildCache::make(const fs::path& directory) 
 }
 
 bool BuildCache::is_kept(const fs::path& directory, const std::string& key) {
-  std::error_code error;
-  return fs::is_directory(directory / "kept" / key, error);
+  return is_real_directory(directory / "kept" / key);
 }
 
-BuildCache::~BuildCache() {
-  std::error_code error;
-  fs::remove_all(path_, error);
-}
+BuildCache::~BuildCache() { remove_tree(path_); }
 
 void BuildCache::restore(std::string key) {
   key_ = std::move(key);
   std::error_code error;
-  fs::rename(directory_ / "kept" / key_, path_ / "kept", error);
+  const auto home = directory_ / "kept" / key_;
+  if (is_real_directory(home)) fs::rename(home, path_ / "kept", error);
 }
 
-bool BuildCache::is_too_large() const { return bytes_below(path_ / "kept") > k_most_growth; }
+bool BuildCache::is_too_large() const {
+  // All that the candidate can write here counts, not only what is kept of it.
+  const auto size = measure_tree(path_);
+  return !size.is_complete || size.bytes > k_most_growth;
+}
 
 void BuildCache::keep() noexcept try {
-  if (key_.empty() || bytes_below(path_ / "kept") > k_max_bytes) return;
+  if (key_.empty()) return;
+  // The candidate may have left anything in its place, such as a link to what it could not reach itself.
+  const auto size = measure_tree(path_ / "kept");
+  if (!size.is_complete || !size.is_plain || size.bytes > k_max_bytes) return;
   const auto home = directory_ / "kept" / std::exchange(key_, {});
   std::error_code error;
   // Another evaluation of the same candidate may have kept its builds first.

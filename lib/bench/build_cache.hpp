@@ -2,7 +2,8 @@
 
 /// \file
 /// Caches the builds of Python candidates (Triton kernels, torch extensions) for the next evaluation of the same
-/// candidate. A runner can write only to its own directory, so a candidate can damage no builds but its own.
+/// candidate. A runner can write only to its own directory, so a candidate can damage no builds but its own. Only
+/// builds of plain directories and files are kept, and no link in them is followed here.
 ///
 ///     DIR/places/RANDOM/kept    the work directory of one runner, mounted into its sandbox; locked by its worker
 ///     DIR/kept/KEY              the store; builds move to a work directory before LOAD, and back when the runner has
@@ -38,7 +39,8 @@ class BuildCache {
   void start(std::string key) { key_ = std::move(key); }
   /// True if the builds have grown beyond what a candidate may write; see also keep().
   [[nodiscard]] bool is_too_large() const;
-  /// Moves the builds to the cache, unless they are too large or the key has some; the oldest keys are evicted.
+  /// Moves the builds to the cache, unless they are too large, hold links or special files, or the key has some; the
+  /// oldest keys are evicted.
   /// Requires: the runner has ended.
   void keep() noexcept;
 

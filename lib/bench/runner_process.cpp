@@ -354,7 +354,7 @@ class SandboxedRunner final : public RunnerProcess {
       const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(std::clamp<long>(left, 0, 50)));
       if (ready == 0 && builds_ && builds_->is_too_large())
         return end_with(
-            {.text = "its builds take more than 2 GiB", .allocation_failed = true});
+            {.text = "its builds take more than 2 GiB, 65536 files or 32 levels", .allocation_failed = true});
       if (ready < 0 && errno != EINTR) return end_with({});
       if (watched[0].revents != 0) {
         if (auto answer = read_reply(op, sequence)) return *std::move(answer);

@@ -1,5 +1,7 @@
 #include "bench/build_cache.hpp"
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <fstream>
 
@@ -95,16 +97,57 @@ TEST_CASE("what is too large is not kept", "[bench][build_cache]") {
   CHECK(fs::is_empty(directory.path / "kept"));
 }
 
-TEST_CASE("links that a candidate left do not count, and are not followed", "[bench][build_cache]") {
-  const Directory directory;
+TEST_CASE("builds with links or special files are not kept, and nothing behind a link changes",
+          "[bench][build_cache]") {
+  const Directory directory, outside;
+  fs::create_directories(outside.path / "below");
+  std::ofstream(outside.path / "below" / "secret") << "a file of somebody else's";
+  const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(24);
+  fs::last_write_time(outside.path, long_ago);
   {
     auto place = BuildCache::make(directory.path).value();
     place->restore("one");
     build(*place, "kernel.cubin");
-    fs::create_directory_symlink("/", place->path() / "kept" / "root");
+    const auto kept = place->path() / "kept";
+    SECTION("a link to a directory among the builds") { fs::create_directory_symlink(outside.path, kept / "link"); }
+    SECTION("a link to a file") { fs::create_symlink(outside.path / "below" / "secret", kept / "link"); }
+    SECTION("a hard link") { fs::create_hard_link(outside.path / "below" / "secret", kept / "link"); }
+    SECTION("a FIFO") { REQUIRE(::mkfifo((kept / "fifo").c_str(), 0600) == 0); }
+    SECTION("a link in the place of all builds") {
+      fs::remove_all(kept);
+      fs::create_directory_symlink(outside.path, kept);
+    }
+    SECTION("a FIFO in the place of all builds") {
+      fs::remove_all(kept);
+      REQUIRE(::mkfifo(kept.c_str(), 0600) == 0);
+    }
+    CHECK_FALSE(place->is_too_large());
     place->keep();
   }
-  CHECK(fs::exists(directory.path / "kept" / "one" / "kernel.cubin"));
+  CHECK(fs::is_empty(directory.path / "kept"));
+  CHECK(fs::is_empty(directory.path / "places"));
+  CHECK_FALSE(BuildCache::is_kept(directory.path, "one"));
+  CHECK(fs::file_size(outside.path / "below" / "secret") == 25);
+  CHECK(fs::last_write_time(outside.path) == long_ago);
+}
+
+TEST_CASE("a link in the store is no kept build", "[bench][build_cache]") {
+  const Directory directory, outside;
+  fs::create_directories(outside.path / "below");
+  auto place = BuildCache::make(directory.path).value();
+  fs::create_directory_symlink(outside.path, directory.path / "kept" / "one");
+  CHECK_FALSE(BuildCache::is_kept(directory.path, "one"));
+  place->restore("one");
+  CHECK_FALSE(fs::exists(fs::symlink_status(place->path() / "kept")));
+}
+
+TEST_CASE("all that a candidate writes beside its builds counts", "[bench][build_cache]") {
+  const Directory directory;
+  auto place = BuildCache::make(directory.path).value();
+  place->start("one");
+  std::ofstream(place->path() / "beside") << "";
+  fs::resize_file(place->path() / "beside", (std::uintmax_t{2} << 30) + 1);
+  CHECK(place->is_too_large());
 }
 
 TEST_CASE("places of workers that were killed are removed, and no others", "[bench][build_cache]") {
