@@ -81,7 +81,8 @@ Result<EarlyVerdict> CandidateSession::rehearse() {
     if (ended) return ended;
     const auto& reply = std::get<RunnerReply>(rehearsed);
     rehearsals.push_back({prepared.series.calls,
-                          reply.host_ns + runner_->take_overrun_ns() - std::max<std::int64_t>(call_ns(reply), 0)});
+                          reply.host_ns + runner_->take_overrun_ns() - std::max<std::int64_t>(call_ns(reply), 0),
+                          reply.waited_ns});
   }
   clock_allowance_ = clock_allowance_from(rehearsals, task_.layout.slots > 1);
   return EarlyVerdict();

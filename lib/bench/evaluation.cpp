@@ -601,13 +601,18 @@ class Evaluation {
       if (auto doubtful = check_plausibility_of_device_time(timing)) return *std::move(doubtful);
       return verdict;
     }
+    if (loose_ns <= call_ns || timing.speedup_call.value <= 1) return verdict;
+    if (candidate_->clock_allowance().on_idle_machine().looseness_of(call_ns, calls) <= 1)
+      return Outcome{OutcomeKind::Suspect, std::string(k_busy_machine),
+                     fmt::format("other work kept the candidate's process waiting for a processor before it was "
+                                 "loaded, so the worker's clock cannot verify {:.0f} us of calls that take {:.0f} us; "
+                                 "repeat it when the machine is idle",
+                                 loose_ns / 1e3, call_ns / 1e3)};
     // A speedup that is within the tolerance of the worker's clock does not count.
-    if (loose_ns > call_ns && timing.speedup_call.value > 1)
-      return Outcome{
-          OutcomeKind::Suspect, "too short to time",
-          fmt::format("its call takes {:.0f} us by the runner's clock, and the worker's clock cannot verify {:.0f} us",
-                      call_ns / 1e3, loose_ns / 1e3)};
-    return verdict;
+    return Outcome{
+        OutcomeKind::Suspect, "too short to time",
+        fmt::format("its call takes {:.0f} us by the runner's clock, and the worker's clock cannot verify {:.0f} us",
+                    call_ns / 1e3, loose_ns / 1e3)};
   }
 
   /// Checks whether a busy device is still busy without the runner. If it is not, the work may have been of the

@@ -59,7 +59,24 @@ std::optional<ProcessStatus> read_status(pid_t process) {
   return status;
 }
 
+/// The second field of a schedstat file: "RUNNING WAITING SLICES", in nanoseconds.
+std::chrono::nanoseconds waiting_time_in(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::int64_t running = 0, waiting = 0;
+  return std::chrono::nanoseconds(file >> running >> waiting ? waiting : 0);
+}
+
 }  // namespace
+
+std::chrono::nanoseconds waiting_time_of(pid_t process) {
+  std::chrono::nanoseconds total{};
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), error))
+    total += waiting_time_in(thread.path() / "schedstat");
+  return total;
+}
+
+std::chrono::nanoseconds waiting_time_of_this_thread() { return waiting_time_in("/proc/thread-self/schedstat"); }
 
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> found;

@@ -21,6 +21,11 @@ inline namespace v0 {
 /// supervisor. Deeper levels are not searched, because this runs after every call.
 [[nodiscard]] bool has_helpers(pid_t supervisor, pid_t runner);
 
+/// The time in which the threads of a process wanted a processor and waited for one; 0 where the kernel does not tell.
+[[nodiscard]] std::chrono::nanoseconds waiting_time_of(pid_t process);
+/// The same of the calling thread.
+[[nodiscard]] std::chrono::nanoseconds waiting_time_of_this_thread();
+
 /// The processes that a runner has started.
 struct HelperProcesses {
   /// Processor time of all of them, including those that ended and were reaped.

@@ -50,6 +50,8 @@ struct RunnerReply {
   std::int64_t host_ns = 0;
   /// The part of that time in which the candidate's own compilers worked; see BuildClock.
   std::chrono::nanoseconds build_time{0};
+  /// In a rehearsal: how long the runner and the worker waited for a processor meanwhile, because of other work.
+  std::int64_t waited_ns = 0;
   /// What a function of a native candidate returned; 0 where none did.
   int returned = 0;
 

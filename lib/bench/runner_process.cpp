@@ -125,7 +125,11 @@ class SandboxedRunner final : public RunnerProcess {
   }
   RunnerAnswer rehearse(const CallSeries& series, milliseconds timeout) override {
     constexpr int k_rehearsal = 0;
-    return ask_for_calls(k_rehearsal, 0, run_flags(Allocations::Plain, CallMode::Eager), series, {timeout});
+    const auto waited = [&] { return waiting_time_of(runner_pid_) + waiting_time_of_this_thread(); };
+    const auto before = waited();
+    auto answer = ask_for_calls(k_rehearsal, 0, run_flags(Allocations::Plain, CallMode::Eager), series, {timeout});
+    if (auto* reply = std::get_if<RunnerReply>(&answer)) reply->waited_ns = (waited() - before).count();
+    return answer;
   }
   RunnerAnswer load(const RunnerCode& code, const StepLimits& limits) override {
     if (builds_) builds_->restore(code.builds_key);

@@ -305,8 +305,27 @@ double ClockAllowance::looseness_of(double call_ns, int calls) const {
   return call_ns > 0 ? (looseness_ns + further_ns) / calls / call_ns : 0;
 }
 
+ClockAllowance ClockAllowance::on_idle_machine() const {
+  auto idle = *this;
+  idle.looseness_ns = std::min(looseness_ns, idle_looseness_ns);
+  return idle;
+}
+
+namespace {
+
+/// An overhead that honest calls seldom exceed, from those of single calls. Requires: there is one.
+double allowed_overhead(std::vector<std::int64_t> single, bool in_series) {
+  std::sort(single.begin(), single.end());
+  const auto low = static_cast<double>(single.front());
+  const auto high = static_cast<double>(single.back());
+  const auto at = static_cast<std::size_t>(std::lround(k_rehearsal_share * static_cast<double>(single.size() - 1)));
+  return in_series ? static_cast<double>(single[at]) : high + k_rehearsal_margin * (high - low);
+}
+
+}  // namespace
+
 ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals, bool in_series) {
-  std::vector<std::int64_t> single, longer;
+  std::vector<std::int64_t> single, longer, idle;
   int most = 1;
   for (const auto& rehearsal : rehearsals) {
     (rehearsal.calls == 1 ? single : longer).push_back(rehearsal.overhead_ns);
@@ -314,17 +333,19 @@ ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals, bo
   }
   if (single.empty()) return {};
   ClockAllowance allowance;
-  std::sort(single.begin(), single.end());
-  const auto low = static_cast<double>(single.front());
+  const auto least = *std::min_element(single.begin(), single.end());
+  const auto low = static_cast<double>(least);
+  // What was waited may have been before or after the overhead, so no more is taken off than makes it the least one.
+  for (const auto& rehearsal : rehearsals)
+    if (rehearsal.calls == 1) idle.push_back(std::max(rehearsal.overhead_ns - rehearsal.waited_ns, least));
   // Of both the fastest, because what delays them is not part of a call.
   if (!longer.empty()) {
     const double further = static_cast<double>(*std::min_element(longer.begin(), longer.end())) - low;
     allowance.per_call_ns = std::max(further, 0.0) / (most - 1);
   }
-  const auto at = static_cast<std::size_t>(std::lround(k_rehearsal_share * static_cast<double>(single.size() - 1)));
-  const auto high = static_cast<double>(single.back());
-  allowance.overhead_ns = in_series ? static_cast<double>(single[at]) : high + k_rehearsal_margin * (high - low);
+  allowance.overhead_ns = allowed_overhead(single, in_series);
   allowance.looseness_ns = allowance.overhead_ns - low;
+  allowance.idle_looseness_ns = allowed_overhead(idle, in_series) - low;
   return allowance;
 }
 

@@ -51,6 +51,8 @@ struct ClockAllowance {
   double overhead_ns = 0;
   /// The time of a series that a false clock could hide: the overhead above, less the least that was measured.
   double looseness_ns = 0;
+  /// What the looseness would have been without the time in which the rehearsals waited for a processor.
+  double idle_looseness_ns = 0;
   /// What each further call of a series adds to the overhead.
   double per_call_ns = 0;
 
@@ -58,12 +60,16 @@ struct ClockAllowance {
   [[nodiscard]] std::int64_t least_ns(std::int64_t host_ns, int calls) const;
   /// The share of such a call's time that a false clock could hide.
   [[nodiscard]] double looseness_of(double call_ns, int calls) const;
+  /// The allowance as it would be on an idle machine, as far as waiting for a processor explains the looseness.
+  [[nodiscard]] ClockAllowance on_idle_machine() const;
 };
 
 /// An overhead that was measured while no candidate was loaded.
 struct Rehearsal {
   int calls = 1;
   std::int64_t overhead_ns = 0;
+  /// The part of it in which runner and worker waited for a processor, and some time around it.
+  std::int64_t waited_ns = 0;
 };
 
 /// The allowance from several rehearsals. `in_series`: short calls can be timed in series.

@@ -1,5 +1,6 @@
 #include "bench/process_tree.hpp"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <chrono>
@@ -102,9 +103,22 @@ TEST_CASE("a process is bound to as many processors as it may have threads", "[b
   CHECK(processors_for(100'000) == 0);
 }
 
+TEST_CASE("waiting for a processor is told for each process", "[bench][process_tree]") {
+  const auto one = start("while :; do :; done"), other = start("while :; do :; done");
+  const auto process = runner_of(one), rival = runner_of(other);
+  // Kernels without these statistics tell nothing.
+  if (!std::ifstream(fmt::format("/proc/{}/schedstat", process)).good()) return;
+  bind_to_processors(process, 1);
+  bind_to_processors(rival, 1);
+  const auto before = waiting_time_of(process);
+  CHECK(becomes_true([&] { return waiting_time_of(process) - before > 100ms; }));
+  CHECK(waiting_time_of_this_thread() > 0ns);
+}
+
 TEST_CASE("a process that is gone has no children and does not run", "[bench][process_tree]") {
   constexpr pid_t k_no_process = 0x7FFFFFF0;
   CHECK(children_of(k_no_process).empty());
   CHECK_FALSE(is_running(k_no_process));
+  CHECK(waiting_time_of(k_no_process) == 0ns);
   CHECK(helpers_of(k_no_process, k_no_process).running == 0);
 }

@@ -149,6 +149,8 @@ struct Scene {
   /// The overhead of the n-th rehearsal, and the processor time that the stopped runner uses beside each call.
   std::function<std::int64_t(int)> overhead_ns = [](int) { return 100'000; };
   std::int64_t overrun_ns = 0;
+  /// How long runner and worker wait for a processor in the n-th rehearsal.
+  std::function<std::int64_t(int)> waited_ns = [](int) { return 0; };
   std::uint64_t output_bytes = 0;
   int slots = 1;
   std::optional<GpuFacts> gpu;
@@ -194,7 +196,8 @@ class FakeRunner final : public Runner {
   RunnerAnswer rehearse(const CallSeries&, std::chrono::milliseconds) override {
     // Only calls of the candidate are counted.
     --scene_.judge.canaries;
-    return RunnerReply{.host_ns = scene_.overhead_ns(++rehearsals_)};
+    const auto overhead_ns = scene_.overhead_ns(++rehearsals_);
+    return RunnerReply{.host_ns = overhead_ns, .waited_ns = scene_.waited_ns(rehearsals_)};
   }
   RunnerAnswer load(const RunnerCode&, const StepLimits& limits) override { return answer("load", limits); }
   RunnerAnswer construct(int, const WeightDraw& draw, ConstantWeights constants, const StepLimits& limits) override {

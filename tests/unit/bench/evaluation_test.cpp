@@ -497,6 +497,39 @@ TEST_CASE("a call too short for the worker's clock is labelled, and cannot win",
   CHECK(evaluate(scene)->outcome.correct());
 }
 
+TEST_CASE("a call that is short beside a busy machine's overhead was not measured", "[bench][evaluation]") {
+  Scene scene;
+  scene.overhead_ns = [](int rehearsal) { return rehearsal % 2 == 0 ? 100'000 : 2'400'000; };
+  scene.runner = [](const std::string&, int) { return RunnerReply{.end_ns = 1'000'000, .host_ns = 1'120'000}; };
+  SECTION("the rehearsals waited for a processor") {
+    scene.waited_ns = [](int rehearsal) { return rehearsal % 2 == 0 ? 0 : 2'250'000; };
+    const auto record = evaluate(scene);
+    REQUIRE(record);
+    CHECK(record->outcome.is_busy_machine());
+    CHECK(record->outcome.message.find("repeat it when the machine is idle") != std::string::npos);
+  }
+  SECTION("they waited too little to explain the overhead") {
+    scene.waited_ns = [](int) { return 100'000; };
+    CHECK(evaluate(scene)->outcome.to_class() == "suspect:too short to time");
+  }
+  SECTION("it is slower than the reference") {
+    scene.waited_ns = [](int rehearsal) { return rehearsal % 2 == 0 ? 0 : 2'250'000; };
+    scene.judge.reference_ns = 500'000;
+    scene.judge.alone_ns.assign(20, 500'000);
+    CHECK(evaluate(scene)->outcome.correct());
+  }
+}
+
+TEST_CASE("waiting for a processor is no looseness of the clock on an idle machine", "[bench][verdict]") {
+  const std::vector<Rehearsal> rehearsals{{1, 100'000, 0}, {1, 900'000, 750'000}, {1, 120'000, 200'000}};
+  const auto allowance = clock_allowance_from(rehearsals, false);
+  CHECK(allowance.overhead_ns == 1'100'000);
+  CHECK(allowance.looseness_ns == 1'000'000);
+  CHECK(allowance.idle_looseness_ns == 62'500);
+  CHECK(allowance.on_idle_machine().looseness_ns == 62'500);
+  CHECK(allowance.on_idle_machine().overhead_ns == allowance.overhead_ns);
+}
+
 TEST_CASE("a candidate that is faster on inputs it has seen is suspect", "[bench][evaluation]") {
   Scene scene;
   scene.judge.fresh = [](int canary) { return canary % 4 == 0; };
