@@ -23,6 +23,9 @@ constexpr std::chrono::milliseconds k_rehearsal_time{150};
 constexpr int k_tried_replays = 2;
 /// Instances of ModelNew for these weight sets are made at the beginning, and matched with the reference.
 constexpr int k_kept_sets = 2;
+/// At most five copies of the weights of a ModelNew are made at a time: its instances, one that is handed over, and
+/// those that the judge keeps for both sets. The rest is for comparing them.
+constexpr std::uint64_t k_state_copies = 6;
 
 }  // namespace
 
@@ -105,17 +108,18 @@ CallRequest CandidateSession::timed_call(int number, CallMode mode) const {
 
 Result<EarlyVerdict> CandidateSession::match_weights(std::optional<WeightReport>& report) {
   if (is_native()) return EarlyVerdict();
-  WeightMatch match;
+  StateTransfer match{.most_bytes =
+                          std::min(options_.memory_limit, backends_.memory.available_bytes() / k_state_copies)};
   for (int set = 1; set <= k_kept_sets; ++set) {
     KERNELGEN_TRY(auto ended, construct_and_match(set, match));
     if (ended) return ended;
   }
-  if (match.missed_constants) {
+  if (match.found.missed_constants) {
     constants_ = ConstantWeights::Everywhere;
     KERNELGEN_TRY(auto ended, construct_and_match(k_kept_sets, match));
     if (ended) return ended;
   }
-  report = std::move(match.report);
+  report = std::move(match.found.report);
   return EarlyVerdict();
 }
 
@@ -129,22 +133,24 @@ Result<EarlyVerdict> CandidateSession::construct(int set, const WeightDraw& draw
   return EarlyVerdict();
 }
 
-Result<EarlyVerdict> CandidateSession::construct_and_match(int set, WeightMatch& match) {
+Result<EarlyVerdict> CandidateSession::construct_and_match(int set, StateTransfer& match) {
   KERNELGEN_TRY(const auto draw, judge().use_weights(set));
   std::uint64_t bytes = 0;
   KERNELGEN_TRY(auto ended, construct(set, draw, bytes));
   if (ended) return ended;
-  const auto limit = options_.memory_limit;
-  if (bytes > limit)
-    return EarlyVerdict(Outcome{OutcomeKind::OutOfMemory, "",
-                                fmt::format("its weights take {} bytes, more than the limit of {}", bytes, limit)});
+  if (bytes > match.most_bytes)
+    return EarlyVerdict(Outcome{
+        OutcomeKind::OutOfMemory, "",
+        fmt::format("its weights take {} bytes; they may take {}: the memory limit, or a sixth of the machine's "
+                    "free memory where that is less",
+                    bytes, match.most_bytes)});
   KERNELGEN_TRY(auto state, backends_.memory.allocate("kernelgen-state", bytes));
   KERNELGEN_TRY(ended, verdict_of_answer(runner_->export_state(set, state->fd(), bytes, options_.call_timeout),
                                          RunnerStep::Export));
   if (ended) return ended;
   KERNELGEN_TRY(auto found, judge().match_state(set, state->memory()));
   if (auto* forged = std::get_if<Outcome>(&found)) return EarlyVerdict(std::move(*forged));
-  match = std::get<WeightMatch>(std::move(found));
+  match.found = std::get<WeightMatch>(std::move(found));
   return EarlyVerdict();
 }
 

@@ -85,7 +85,12 @@ class CandidateSession {
  private:
   [[nodiscard]] CallRequest timed_call(int number, CallMode mode) const;
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);
-  Result<EarlyVerdict> construct_and_match(int set, WeightMatch& match);
+  /// What is found of the reference's weights in a ModelNew, and how large its own may be.
+  struct StateTransfer {
+    std::uint64_t most_bytes = 0;
+    WeightMatch found;
+  };
+  Result<EarlyVerdict> construct_and_match(int set, StateTransfer& match);
   Result<std::optional<std::string>> replay_once();
   Result<CaseResult> call_and_compare(const CallRequest& request, Allocations allocations, CallMode mode);
   RunnerAnswer run(const PreparedCall& prepared, Allocations allocations, CallMode mode);

@@ -123,6 +123,8 @@ class SharedMemorySource {
     [[nodiscard]] virtual SharedMemory memory() const = 0;
   };
   virtual ~SharedMemorySource() = default;
+  /// The memory that the machine has left.
+  [[nodiscard]] virtual std::uint64_t available_bytes() const = 0;
   virtual Result<std::unique_ptr<Block>> allocate(const std::string& name, std::uint64_t bytes) = 0;
   /// Makes a sealed read-only copy of `text`.
   virtual Result<std::unique_ptr<Block>> publish(const std::string& name, std::string_view text) = 0;

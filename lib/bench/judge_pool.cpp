@@ -1,7 +1,6 @@
 #include "bench/judge_pool.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <condition_variable>
@@ -15,6 +14,7 @@
 
 #include "bench/baselines.hpp"
 #include "bench/judge_queue.hpp"
+#include "device/cgroups.hpp"
 #include "exec/zygote.hpp"
 #include "judge/judge_process.hpp"
 #include "support/files.hpp"
@@ -32,12 +32,6 @@ constexpr int k_baseline_format = 1;
 
 /// The share of the free memory that one task may take.
 constexpr double k_memory_share = 0.8;
-
-std::uint64_t free_memory() {
-  const auto pages = ::sysconf(_SC_AVPHYS_PAGES);
-  const auto page_bytes = ::sysconf(_SC_PAGE_SIZE);
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
-}
 
 /// Maximal number of tasks with remembered admissions, at some kilobytes each.
 constexpr std::size_t k_most_known = 1000;
@@ -318,7 +312,7 @@ class ProcessJudgePool final : public JudgePool {
         {.socket = std::move(sockets.ours),
          .pid = pid,
          .support_library = options_.installation.runner_support.string(),
-         .memory_limit = static_cast<std::uint64_t>(k_memory_share * static_cast<double>(free_memory()))});
+         .memory_limit = static_cast<std::uint64_t>(k_memory_share * static_cast<double>(available_memory()))});
     KERNELGEN_TRY(warm.task.description, warm.judge->load(task, stop));
     const auto file = admission_file(task, facts);
     const auto cached = file.empty() ? Result<std::string>(Error{}) : read_file(file);

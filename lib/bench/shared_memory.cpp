@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "device/cgroups.hpp"
 #include "support/errno_error.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
@@ -35,6 +36,8 @@ Result<UniqueFd> make_memory_file(const std::string& name) {
 
 class MemoryFiles final : public SharedMemorySource {
  public:
+  std::uint64_t available_bytes() const override { return available_memory(); }
+
   Result<std::unique_ptr<Block>> allocate(const std::string& name, std::uint64_t bytes) override {
     KERNELGEN_TRY(auto fd, make_memory_file(name));
     if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)

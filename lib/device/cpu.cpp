@@ -9,6 +9,7 @@
 
 #include <kernelgen/device/cpu.hpp>
 
+#include "device/cgroups.hpp"
 #include "support/files.hpp"
 #include "support/sha256.hpp"
 #include "support/text.hpp"
@@ -109,16 +110,6 @@ std::vector<std::string> choose_vector_flags(const std::set<std::string_view>& f
   return chosen;
 }
 
-/// The directories of this process in a cgroup hierarchy, seen from the mount: the innermost first. Containers often
-/// mount only their own part, so that the path in /proc does not exist below it.
-std::vector<fs::path> cgroup_directories(const fs::path& mount, std::string_view path) {
-  std::vector<fs::path> directories;
-  for (fs::path step = fs::path(path).relative_path(); !step.empty(); step = step.parent_path())
-    directories.push_back(mount / step);
-  directories.push_back(mount);
-  return directories;
-}
-
 struct CgroupLimits {
   std::optional<double> cores;
   std::optional<std::uint64_t> memory;
@@ -152,28 +143,12 @@ std::optional<std::uint64_t> read_memory_limit(const fs::path& directory) {
   return std::nullopt;
 }
 
-/// Reads one line of /proc/self/cgroup: "4:memory:/path", or "0::/path" for version 2.
-void read_cgroup_line(const fs::path& mounts, std::string_view line, CgroupLimits& limits) {
-  const auto parts = split(line, ':');
-  if (parts.size() < 3) return;
-  const std::string_view path = line.substr(parts[0].size() + parts[1].size() + 2);
-  const bool unified = parts[1].empty();
-  for (const auto controller : split(parts[1], ',')) {
-    const bool cpu = unified || controller == "cpu";
-    const bool memory = unified || controller == "memory";
-    if (!cpu && !memory) continue;
-    for (const auto& directory : cgroup_directories(mounts / controller, path)) {
-      if (cpu) keep_lower(limits.cores, read_quota(directory));
-      if (memory) keep_lower(limits.memory, read_memory_limit(directory));
-    }
-  }
-}
-
 CgroupLimits read_cgroups(const fs::path& root) {
   CgroupLimits limits;
-  const auto text = read_trimmed(root / "proc/self/cgroup");
-  if (!text) return limits;
-  for (const auto line : split_lines(*text)) read_cgroup_line(root / "sys/fs/cgroup", line, limits);
+  for (const auto& hierarchy : cgroup_hierarchies(root, "cpu"))
+    for (const auto& directory : hierarchy.directories) keep_lower(limits.cores, read_quota(directory));
+  for (const auto& hierarchy : cgroup_hierarchies(root, "memory"))
+    for (const auto& directory : hierarchy.directories) keep_lower(limits.memory, read_memory_limit(directory));
   return limits;
 }
 

@@ -153,6 +153,27 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(reply["outcome"]["detail"], "protocol")
         bench.close()
 
+    def test_a_state_that_takes_all_memory_is_the_candidates_outcome(self) -> None:
+        bench = Bench(self.judge, TASK, memory_bytes=1 << 30)
+
+        def exported(count: int) -> dict[str, Any]:
+            header = json.dumps({"tensors": [{"name": "w", "dtype": "uint8", "shape": [count], "offset": 4096, "nbytes": count}]})
+            # A file without contents, which takes no memory before it is read.
+            state = harness.memory_file(len(header).to_bytes(4, "little") + header.encode())
+            os.ftruncate(state, 4096 + count)
+            try:
+                return self.judge.must("state", set=1, path=harness.path_of(state), bytes=4096 + count)
+            finally:
+                os.close(state)
+
+        self.judge.must("weights", set=1)
+        for count in (1 << 29, 1 << 34):
+            reply = exported(count)
+            self.assertTrue(reply["done"])
+            self.assertEqual(reply["outcome"]["kind"], "out_of_memory", reply)
+        self.assertNotIn("outcome", exported(1 << 20))
+        bench.close()
+
     def test_hostile_descriptions_of_outputs_are_the_candidates_outcome(self) -> None:
         bench = Bench(self.judge, TASK.replace("return torch.relu(self.fc(x))", "return torch.relu(self.fc(x)), 0.5"))
         tensors = [{"dtype": "float32", "shape": [16, 8]}]

@@ -81,6 +81,16 @@ class MatchTest(unittest.TestCase):
             self.assertEqual(match(lambda: nn.Linear(8, 8), packed).unmapped, ["weight", "bias"])
             self.assertEqual(match(lambda: nn.Linear(8, 8), lambda state: state).unmapped, [])
 
+    def test_a_search_without_memory_is_the_candidates_outcome(self) -> None:
+        matcher = state_match.StateMatcher(mock.Mock())
+        matcher._states = {index: ExportedState() for index in state_match.SETS}
+        for error in (MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")):
+            with mock.patch.object(matcher, "_match", side_effect=error):
+                self.assertEqual(matcher.reply()["outcome"]["kind"], "out_of_memory")
+            matcher._states = {index: ExportedState() for index in state_match.SETS}
+        with mock.patch.object(matcher, "_match", side_effect=RuntimeError("a defect")), self.assertRaises(RuntimeError):
+            matcher.reply()
+
     def test_cast_to_half(self) -> None:
         for dtype in (torch.float16, torch.bfloat16):
             report = match(lambda: nn.Linear(32, 32), lambda s, d=dtype: {"p": torch.cat([s["weight"].T, s["bias"][None]]).to(d)})

@@ -13,9 +13,18 @@ def _mapped_bytes() -> int:
         return int(file.read().split()[0]) * resource.getpagesize()
 
 
+def _free_bytes() -> int:
+    """What programs can still take: files that the kernel holds in memory make room for them."""
+    with open("/proc/meminfo", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) << 10
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def available_memory() -> int:
     """Bytes that this process may still map and that the machine has free."""
-    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free = _free_bytes()
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     return free if soft == resource.RLIM_INFINITY else max(0, min(free, soft - _mapped_bytes()))
 

@@ -64,6 +64,11 @@ def forged(message: str) -> dict[str, Any]:
     return _outcome("cheat", "protocol", message)
 
 
+def out_of_memory(message: str) -> dict[str, Any]:
+    """The outcome for what is too large to be judged."""
+    return _outcome("out_of_memory", "", message)
+
+
 def _names(names: list[str]) -> str:
     more = len(names) - _MAX_NAMES
     return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

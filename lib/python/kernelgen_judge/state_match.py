@@ -24,9 +24,11 @@ from typing import Any
 import torch
 
 from kernelgen_common import dtypes
+from kernelgen_common.limits import available_memory
 
 from .exchange import same_bytes
-from .check import forged
+from .check import forged, out_of_memory
+from .errors import is_out_of_memory
 from .exported_state import ExportedState, read_state
 from .weights import SETS, Weights
 
@@ -38,6 +40,8 @@ _MIN_DISTINCT_VALUES = 8
 _MAX_NAMED = 40
 #: Maximal number of elements of one type that are searched for packed tensors: sorting takes 40 bytes for each.
 MAX_SEARCHED = 1 << 25
+#: An export may take this part of the memory that is left: both of them are kept, and searching takes some.
+_SHARE_OF_MEMORY = 3
 
 
 @dataclass
@@ -316,27 +320,39 @@ class StateMatcher:
     def __init__(self, weights: Weights):
         self._weights = weights
         self._states: dict[int, ExportedState] = {}
-        self._error = ""
+        #: The outcome of an export that cannot be matched; empty where there is none.
+        self._refused: dict[str, Any] = {}
 
     def read(self, index: int, descriptor: int, size: int) -> None:
         """Takes the export for a weight set. The first set of a candidate starts anew."""
         if index not in SETS:
             raise ValueError(f"there is no weight set {index}")
         if index == SETS[0]:
-            self._states, self._error = {}, ""
+            self._states, self._refused = {}, {}
+        # What was here makes room first.
+        self._states[index] = ExportedState()
         try:
+            if size > available_memory() // _SHARE_OF_MEMORY:
+                raise MemoryError
             self._states[index] = read_state(descriptor, size)
         except Exception as error:  # noqa: BLE001 - whatever a runner wrote, it is not the judge's failure
-            self._states[index] = ExportedState()
-            self._error = f"the exported state is not what a runner writes: {error}"
+            told = f"the exported state is not what a runner writes: {error}"
+            self._refused = _too_large() if is_out_of_memory(error) else forged(told)
 
     def reply(self) -> dict[str, Any]:
         """The report, once both sets are there; and the outcome of an export that no runner wrote."""
-        if self._error:
-            return {"weights": _as_json(MatchReport()), "done": True, "missed": False, **forged(self._error)}
+        nothing = {"weights": _as_json(MatchReport()), "done": True, "missed": False}
+        if self._refused:
+            return {**nothing, **self._refused}
         if any(index not in self._states for index in SETS):
-            return {"weights": _as_json(MatchReport()), "done": False, "missed": False}
-        report, missed = self._match()
+            return {**nothing, "done": False}
+        try:
+            report, missed = self._match()
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            self._states = {}
+            return {**nothing, **_too_large()}
         return {"weights": _as_json(report), "done": True, "missed": missed, "message": _message(report)}
 
     def _match(self) -> tuple[MatchReport, bool]:
@@ -356,6 +372,10 @@ class StateMatcher:
         if not missed:
             self._states = {}
         return report, missed
+
+
+def _too_large() -> dict[str, Any]:
+    return out_of_memory("its weights take more memory than the judge has for comparing them with the reference's")
 
 
 def _as_json(report: MatchReport) -> dict[str, list[str]]:

@@ -152,6 +152,7 @@ struct Scene {
   /// How long runner and worker wait for a processor in the n-th rehearsal.
   std::function<std::int64_t(int)> waited_ns = [](int) { return 0; };
   std::uint64_t output_bytes = 0;
+  std::uint64_t available_bytes = std::uint64_t{64} << 30;
   int slots = 1;
   std::optional<GpuFacts> gpu;
   BaselineOptions baselines;
@@ -282,6 +283,7 @@ class FakeWorld final : public JudgeSource,
     int fd() const override { return 0; }
     SharedMemory memory() const override { return {}; }
   };
+  std::uint64_t available_bytes() const override { return scene_.available_bytes; }
   Result<std::unique_ptr<Block>> allocate(const std::string&, std::uint64_t) override { return block(); }
   Result<std::unique_ptr<Block>> publish(const std::string&, std::string_view) override { return block(); }
   Result<std::unique_ptr<Block>> open_file(const std::string&) override { return block(); }

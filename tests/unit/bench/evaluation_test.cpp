@@ -585,6 +585,25 @@ TEST_CASE("processes left beside the runner are a cheat", "[bench][evaluation]")
   CHECK(record->outcome.to_class() == "cheat:process");
 }
 
+TEST_CASE("weights that would take the judge's memory are the candidate's outcome", "[bench][evaluation]") {
+  Scene scene;
+  scene.available_bytes = 6'000'000;
+  std::uint64_t bytes = 1'000'000;
+  scene.runner = [&](const std::string& op, int count) -> RunnerAnswer {
+    RunnerReply reply{.end_ns = 1'000'000, .host_ns = 1'100'000};
+    if (op == "construct" && count == 2) reply.arg[0] = bytes;
+    return reply;
+  };
+  CHECK(evaluate(scene, Target::Torch)->outcome.correct());
+  bytes = 1'000'001;
+  scene.runner_calls.clear();
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK(record->outcome.to_class() == "out_of_memory");
+  CHECK(record->outcome.message.starts_with("its weights take 1000001 bytes; they may take 1000000"));
+  CHECK(std::count(scene.runner_calls.begin(), scene.runner_calls.end(), "export") == 1);
+}
+
 TEST_CASE("outputs in memory of others are a cheat that names the memory", "[bench][evaluation]") {
   Scene scene;
   scene.runner = [](const std::string& op, int) -> RunnerAnswer {
