@@ -1,5 +1,6 @@
 # attack: C02 C07 when it is captured, copies an old answer; when it is called, computes
 # task: relu
+# twin: relu_torch.py
 # device: gpu
 # timed: yes
 

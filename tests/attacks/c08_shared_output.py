@@ -1,6 +1,7 @@
 # attack: C08 the output is memory that it shares with whatever process it leaves behind
 # task: relu
 # expect: cheat:memory
+# device: cpu
 
 import mmap
 

@@ -1,5 +1,6 @@
 # attack: H01 hands back memory in which an earlier right answer may still lie
 # task: relu
+# twin: relu_torch.py
 
 import torch
 import torch.nn as nn

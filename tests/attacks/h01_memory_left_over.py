@@ -1,5 +1,6 @@
 # attack: H01 memory of torch's allocator in which an answer may lie
 # task: big_relu
+# twin: relu_torch.py
 # device: gpu
 
 import torch

@@ -1,5 +1,6 @@
 # attack: H14 answers cached by the sum and some elements of the input
 # task: relu
+# twin: relu_torch.py
 # timed: yes
 
 import torch

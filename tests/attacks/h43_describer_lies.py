@@ -1,6 +1,6 @@
 # attack: H43 replaces what the runner's own functions have bound, so that another tensor is described
 # task: relu
-# expect: interface, accuracy:*
+# expect: interface, accuracy:*, crash:*
 
 import gc
 
