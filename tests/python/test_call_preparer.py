@@ -229,6 +229,17 @@ class StagerTest(unittest.TestCase):
         self.assertEqual((outcome["kind"], outcome["detail"]), ("accuracy", "mismatch"))
         self.assertIn("stale", outcome["message"])
 
+    def test_an_imprecise_answer_is_not_called_stale(self) -> None:
+        # Calls of this task have several places in the arena: what was drawn for a place is then drawn again.
+        self.judge, arena = session(TASK.replace("nn.BatchNorm1d(8)", "nn.Linear(8, 8)"))
+        self.addCleanup(os.close, arena)
+        self.judge.prepare_call({})
+        answer(self.judge)
+        self.judge._preparer._arena.view(self.place("output")).mul_(1 + 3e-5)
+        outcome = self.judge.check({})["outcome"]
+        self.assertEqual((outcome["kind"], outcome["detail"]), ("accuracy", "mismatch"))
+        self.assertNotIn("stale", outcome["message"])
+
     def test_poisoned_outputs_were_not_written(self) -> None:
         self.judge.prepare_call({})
         outcome = self.judge.check({})["outcome"]
