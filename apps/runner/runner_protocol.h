@@ -37,7 +37,8 @@ enum {
   KGEN_OP_EXPORT_STATE = 4, /**< Python: fd: memfd; arg[0] = set, arg[1] = capacity in bytes */
   KGEN_OP_PREPARE = 5,  /**< native: arg[0] = set. reply arg[0] = workspace bytes. start_ns..end_ns is kgen_prepare */
   KGEN_OP_RUN = 6,      /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags, arg[3] = first slot,
-                               arg[4] = number of calls, one for each slot in a row; 0: one. See below. Between JOB and LOAD,
+                               arg[4] = number of calls, one for each slot in a row; 0: one. On a device all slots at once,
+                               with KGEN_RUN_GRAPH, or the first one alone. See below. Between JOB and LOAD,
                                set 0 is a function of the runner's own that does nothing: the worker measures what an
                                exchange costs while no code of the candidate is in the process */
   KGEN_OP_DESTROY = 7,  /**< native: arg[0] = set */
@@ -57,7 +58,8 @@ enum {
   KGEN_RUN_POISON = 1, /**< fill fresh allocations and the workspace with garbage; costs time inside the call */
   KGEN_RUN_IN_PLACE =
       2,             /**< Python: return the addresses of outputs instead of copying them; the worker fetches them */
-  KGEN_RUN_GRAPH = 4 /**< device: replay a graph captured from the candidate, at the first such RUN, off the clock */
+  KGEN_RUN_GRAPH = 4 /**< device: replay a graph captured from the candidate, at the first such RUN, off the clock. All
+                        calls of a series are one graph, so that the worker's clock can bound them */
 };
 
 /** Eight bytes in a standby runner; the worker reads them to test whether it can read the runner's memory. */

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "device/processors.hpp"
 #include "support/try.hpp"
@@ -21,6 +22,8 @@ constexpr std::int64_t k_short_call_ns = 5'000'000;
 constexpr int k_rehearsals = 12, k_fewest_rehearsals = 4, k_rehearsed_series = 32;
 constexpr std::chrono::milliseconds k_rehearsal_time{150};
 constexpr int k_tried_replays = 2;
+/// Replayed series, of nothing and of a candidate's calls. The first of them are captured, which takes longer.
+constexpr int k_replayed_series = 4;
 /// Instances of ModelNew for these weight sets are made at the beginning, and matched with the reference.
 constexpr int k_kept_sets = 2;
 /// At most five copies of the weights of a ModelNew are made at a time: its instances, one that is handed over, and
@@ -76,10 +79,10 @@ Result<EarlyVerdict> CandidateSession::rehearse() {
   for (int i = 1; i <= k_rehearsals; ++i) {
     if (i > k_fewest_rehearsals && backends_.now() - start > k_rehearsal_time) break;
     CallRequest request{.distribution = std::string(k_own_distribution), .freshness = Freshness::Canary};
-    if (i % k_fewest_rehearsals == 0) request.calls = std::min(task_.layout.slots, k_rehearsed_series);
+    if (i % k_fewest_rehearsals == 0) request.calls = std::min(max_series(), k_rehearsed_series);
     KERNELGEN_TRY(const auto prepared, judge().prepare_call(request));
     [[maybe_unused]] const auto before = runner_->take_overrun_ns();
-    const auto rehearsed = runner_->rehearse(prepared.series, options_.call_timeout);
+    const auto rehearsed = runner_->rehearse(prepared.series, CallMode::Eager, options_.call_timeout);
     KERNELGEN_TRY(auto ended, verdict_of_answer(rehearsed, RunnerStep::Load));
     if (ended) return ended;
     const auto& reply = std::get<RunnerReply>(rehearsed);
@@ -87,14 +90,36 @@ Result<EarlyVerdict> CandidateSession::rehearse() {
                           reply.host_ns + runner_->take_overrun_ns() - std::max<std::int64_t>(call_ns(reply), 0),
                           reply.waited_ns});
   }
-  clock_allowance_ = clock_allowance_from(rehearsals, task_.layout.slots > 1);
+  clock_allowance_ = clock_allowance_from(rehearsals, max_series() > 1);
   return EarlyVerdict();
+}
+
+Result<EarlyVerdict> CandidateSession::rehearse_replayed_series() {
+  if (!on_device() || task_.layout.slots == 1) return EarlyVerdict();
+  for (int i = 0; i < k_replayed_series; ++i) {
+    KERNELGEN_TRY(const auto prepared, judge().prepare_call(replayed_series(i == 0)));
+    [[maybe_unused]] const auto before = runner_->take_overrun_ns();
+    const auto rehearsed = runner_->rehearse(prepared.series, CallMode::Graph, options_.call_timeout);
+    const auto* reply = std::get_if<RunnerReply>(&rehearsed);
+    if (reply != nullptr && reply->status == RunnerStatus::NotCapturable) return EarlyVerdict();
+    KERNELGEN_TRY(auto ended, verdict_of_answer(rehearsed, RunnerStep::Load));
+    if (ended) return ended;
+    if (i > 0) series_overheads_ns_.push_back(reply->host_ns + runner_->take_overrun_ns());
+  }
+  return EarlyVerdict();
+}
+
+CallRequest CandidateSession::replayed_series(bool is_new) const {
+  return {.distribution = std::string(k_own_distribution),
+          .freshness = is_new ? Freshness::Canary : Freshness::Repeat,
+          .mode = CallMode::Graph,
+          .calls = task_.layout.slots};
 }
 
 int CandidateSession::plan_series() {
   const double call_ns =
       static_cast<double>(least_host_ns_) - clock_allowance_.overhead_ns + clock_allowance_.looseness_ns / 2;
-  return series_ = calls_of_series(clock_allowance_, std::max(call_ns, 0.0), task_.layout.slots);
+  return series_ = calls_of_series(clock_allowance_, std::max(call_ns, 0.0), max_series());
 }
 
 CallRequest CandidateSession::timed_call(int number, CallMode mode) const {
@@ -220,10 +245,14 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
   const int calls = prepared.series.calls;
   const auto host_ns = reply.host_ns + runner_->take_overrun_ns();
   // A replay flushes the cache more often than a rehearsal, so the allowance says nothing about it.
-  const auto least_ns = candidate == CallMode::Graph ? 1 : clock_allowance_.least_ns(host_ns, calls);
-  const auto candidate_ns = std::max<std::int64_t>(std::max(call_ns(reply), least_ns) / calls, 1);
+  auto least_ns = candidate == CallMode::Graph ? 1 : clock_allowance_.least_ns(host_ns, calls);
+  // Replayed series will say more. Rehearsals of single calls are few, and on some machines a right kernel's calls take
+  // longer than all of them.
+  if (has_replayed_series()) least_ns -= static_cast<std::int64_t>(clock_allowance_.overhead_ns);
+  const auto candidate_ns = std::max(std::max(call_ns(reply), least_ns) / calls,
+                                     candidate == CallMode::Graph ? least_replay_ns_ : least_call_ns_);
   // Only the timed series show how short a call is.
-  series_ = std::max(series_, calls_of_series(clock_allowance_, static_cast<double>(candidate_ns), task_.layout.slots));
+  series_ = std::max(series_, calls_of_series(clock_allowance_, static_cast<double>(candidate_ns), max_series()));
   // This is decided after the answer, so that the candidate cannot know which calls count.
   const bool cheap = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes;
   const bool full = options_.measure.full_comparisons > 0 && (cheap || coin_(entropy_) == 0);
@@ -252,16 +281,37 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
 Result<std::optional<std::string>> CandidateSession::try_replay() {
   // Work that the capture misses runs during the capture, so the first replay would look right.
   for (int i = 0; i < k_tried_replays; ++i) {
-    KERNELGEN_TRY(auto refused, replay_once());
+    KERNELGEN_TRY(auto refused,
+                  replay_once({.distribution = std::string(k_own_distribution), .mode = CallMode::Graph}));
     if (refused) return refused;
   }
   return std::optional<std::string>();
 }
 
-Result<std::optional<std::string>> CandidateSession::replay_once() {
+Result<std::variant<ReplayedSeries, std::string>> CandidateSession::time_replayed_series() {
+  using Answer = std::variant<ReplayedSeries, std::string>;
+  const auto [low, high] = std::minmax_element(series_overheads_ns_.begin(), series_overheads_ns_.end());
+  ReplayedSeries found{.calls = task_.layout.slots, .overhead_ns = static_cast<double>(*high)};
+  for (int i = 0; i < k_replayed_series; ++i) {
+    KERNELGEN_TRY(auto refused, replay_once(replayed_series(true)));
+    if (refused) return Answer(*std::move(refused));
+    if (i > 0) found.host_ns.push_back(replay_host_ns_);
+  }
+  const auto calls = static_cast<double>(found.calls);
+  const auto fastest = *std::min_element(found.host_ns.begin(), found.host_ns.end());
+  const double in_series_ns = std::max((static_cast<double>(fastest) - found.overhead_ns) / calls, 0.0);
+  found.looseness_ns = static_cast<double>(*high - *low) / calls;
+  found.least_call_ns = less_what_may_be_hidden(in_series_ns + static_cast<double>(task_.launch.call_ns));
+  found.least_replay_ns = less_what_may_be_hidden(in_series_ns + static_cast<double>(task_.launch.replay_ns));
+  least_call_ns_ = std::max<std::int64_t>(std::llround(found.least_call_ns), 1);
+  least_replay_ns_ = std::max<std::int64_t>(std::llround(found.least_replay_ns), 1);
+  return Answer(std::move(found));
+}
+
+Result<std::optional<std::string>> CandidateSession::replay_once(const CallRequest& request) {
   using Refused = std::optional<std::string>;
-  KERNELGEN_TRY(auto prepared,
-                judge().prepare_call({.distribution = std::string(k_own_distribution), .mode = CallMode::Graph}));
+  KERNELGEN_TRY(auto prepared, judge().prepare_call(request));
+  [[maybe_unused]] const auto before = runner_->take_overrun_ns();
   const auto answer = run(prepared, Allocations::Plain, CallMode::Graph);
   if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
   if (const auto* death = std::get_if<RunnerDeath>(&answer)) {
@@ -270,6 +320,7 @@ Result<std::optional<std::string>> CandidateSession::replay_once() {
   }
   const auto& reply = std::get<RunnerReply>(answer);
   lost_ = reply.status == RunnerStatus::DeviceFault;
+  replay_host_ns_ = reply.host_ns + runner_->take_overrun_ns();
   if (reply.status != RunnerStatus::Ok) return Refused(reply.text);
   KERNELGEN_TRY(const auto checked, judge().check(CheckMode::Full, std::nullopt));
   if (checked.outcome.correct()) return Refused();

@@ -43,6 +43,8 @@ class CandidateSession {
   /// Measures the overhead of calls while no candidate is in the process, in the rhythm of timed calls. Requires:
   /// open_job().
   Result<EarlyVerdict> rehearse();
+  /// The same for series that are replayed as one graph, on a device. Requires: rehearse().
+  Result<EarlyVerdict> rehearse_replayed_series();
   /// Loads the candidate. Requires: open_job().
   Result<EarlyVerdict> load(const Artifact& artifact, std::string builds_key);
 
@@ -66,6 +68,13 @@ class CandidateSession {
   /// replayed; it is still correct, because its eager calls were.
   Result<std::optional<std::string>> try_replay();
 
+  /// True if series can be replayed as one graph. Requires: rehearse_replayed_series().
+  [[nodiscard]] bool has_replayed_series() const { return !series_overheads_ns_.empty(); }
+  /// Replays series of calls as one graph, which bounds the time of a call by the worker's clock: no later call counts
+  /// as shorter. Returns the reason if they cannot be replayed. Requires: has_replayed_series(), and try_replay() found
+  /// no reason.
+  Result<std::variant<ReplayedSeries, std::string>> time_replayed_series();
+
   /// Calls the candidate once more, without a score, to see what runs in a call. Requires: a call under the current
   /// weights.
   [[nodiscard]] ExaminedCall examine();
@@ -84,6 +93,8 @@ class CandidateSession {
 
  private:
   [[nodiscard]] CallRequest timed_call(int number, CallMode mode) const;
+  /// A request for a series that is replayed; not new: the same inputs once more.
+  [[nodiscard]] CallRequest replayed_series(bool is_new) const;
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);
   /// What is found of the reference's weights in a ModelNew, and how large its own may be.
   struct StateTransfer {
@@ -91,7 +102,10 @@ class CandidateSession {
     WeightMatch found;
   };
   Result<EarlyVerdict> construct_and_match(int set, StateTransfer& match);
-  Result<std::optional<std::string>> replay_once();
+  /// Prepares calls that are replayed, makes and compares them. Returns the reason if that fails.
+  Result<std::optional<std::string>> replay_once(const CallRequest& request);
+  /// The largest number of calls in a timed series.
+  [[nodiscard]] int max_series() const { return on_device() ? 1 : task_.layout.slots; }
   Result<CaseResult> call_and_compare(const CallRequest& request, Allocations allocations, CallMode mode);
   RunnerAnswer run(const PreparedCall& prepared, Allocations allocations, CallMode mode);
   /// Limits of a step in which a Python candidate may build, within the rest of its build time.
@@ -130,6 +144,13 @@ class CandidateSession {
   /// Weight sets under which the candidate has been called; the first call under each may build.
   std::set<int> called_sets_;
   ClockAllowance clock_allowance_;
+  /// Times of series of nothing that are replayed as one graph, by the worker's clock.
+  std::vector<std::int64_t> series_overheads_ns_;
+  /// The worker's time of the last replay, overhead included.
+  std::int64_t replay_host_ns_ = 0;
+  /// No call and no replay takes less on a device.
+  std::int64_t least_call_ns_ = 1;
+  std::int64_t least_replay_ns_ = 1;
   std::random_device entropy_;
   std::uniform_int_distribution<int> coin_{0, 1};
 };

@@ -344,6 +344,9 @@ class Evaluation {
     KERNELGEN_TRY(auto ended, candidate_->open_job());
     if (!ended && scores_time()) {
       KERNELGEN_TRY(ended, candidate_->rehearse());
+      if (!ended && !record_.timing->reference_alone_graph_ns.empty()) {
+        KERNELGEN_TRY(ended, candidate_->rehearse_replayed_series());
+      }
     }
     if (ended) return ended;
     return candidate_->load(artifact_, builds_key());
@@ -485,9 +488,14 @@ class Evaluation {
   /// Times the same calls as graphs, which gives device time without the host's.
   Result<EarlyVerdict> measure_replays() {
     if (!record_.timing || record_.timing->reference_alone_graph_ns.empty()) return EarlyVerdict();
-    KERNELGEN_TRY(const auto refused, candidate_->try_replay());
+    KERNELGEN_TRY(auto refused, candidate_->try_replay());
+    if (!refused && candidate_->has_replayed_series()) {
+      KERNELGEN_TRY(refused, bound_by_replayed_series());
+    }
     auto mode = CallMode::Graph;
     if (refused) {
+      const auto& allowance = candidate_->clock_allowance();
+      bound_calls(*record_.timing, [&](std::int64_t host_ns) { return allowance.least_ns(host_ns, 1); });
       record_.timing->speedup_device_reason = "the candidate cannot be replayed as a graph: " + *refused;
       if (candidate_->is_lost()) return EarlyVerdict();
       mode = CallMode::Eager;
@@ -497,6 +505,15 @@ class Evaluation {
     KERNELGEN_TRY(auto samples, sample(options, CallMode::Graph, mode, 0));
     report_replays(*record_.timing, samples);
     return std::move(samples.ended);
+  }
+
+  /// Lets no call count as shorter than the worker's clock says. Returns the reason if that cannot be found out.
+  Result<std::optional<std::string>> bound_by_replayed_series() {
+    KERNELGEN_TRY(auto found, candidate_->time_replayed_series());
+    if (auto* refused = std::get_if<std::string>(&found)) return std::optional("in a series: " + *refused);
+    const auto& series = record_.timing->replayed_series.emplace(std::get<ReplayedSeries>(std::move(found)));
+    bound_calls(*record_.timing, [&](std::int64_t) { return std::llround(series.least_call_ns); });
+    return std::optional<std::string>();
   }
 
   /// Looks at what does the work of the calls. This comes after everything that is timed, so it can change no time.
@@ -590,7 +607,9 @@ class Evaluation {
       timing.reference_alone_after_ns = std::move(after.samples_ns);
     }
     const auto call_ns = median(timing.candidate_ns);
-    const double loose_ns = candidate_->clock_allowance().looseness_of(call_ns, calls) * call_ns;
+    const double loose_ns = timing.replayed_series
+                                ? timing.replayed_series->looseness_ns
+                                : candidate_->clock_allowance().looseness_of(call_ns, calls) * call_ns;
     if (loose_ns > 1.1 * std::max(k_loose_share * call_ns, k_loose_ns))
       record_.labels.push_back(fmt::format(
           "loose clock: up to {:.0f} us of each call are known from the runner's clock only", loose_ns / 1e3));

@@ -68,6 +68,7 @@ struct JudgeSession : AdmittedTask {
   int exchange_fd = -1;
   /// The exchange buffers on the device, where there is one.
   std::optional<int> device_fd;
+  LaunchTimes launch;
   int threads = 1;
   /// Borrowed like the judge.
   ReferenceTimes* reference_times = nullptr;

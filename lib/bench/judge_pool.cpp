@@ -249,7 +249,10 @@ class ProcessJudgePool final : public JudgePool {
     static_cast<AdmittedTask&>(*session) = judge.task;
     session->judge = judge.judge.get();
     session->exchange_fd = judge.exchange->fd();
-    if (judge.device_arena) session->device_fd = judge.device_arena->fd;
+    if (judge.device_arena) {
+      session->device_fd = judge.device_arena->fd;
+      session->launch = judge.device_arena->launch;
+    }
     session->threads = task.threads;
     session->reference_times = &judge.reference_times;
     if (task.device) session->idle_bytes = held_idle(task.device->uuid);

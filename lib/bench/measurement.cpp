@@ -32,6 +32,13 @@ void count_comparisons(TimingReport& timing, const PairSamples& samples) {
   timing.discarded += samples.discarded;
 }
 
+void report_speedup_of_calls(TimingReport& timing) {
+  const auto estimate = paired_estimate(timing.reference_ns, timing.candidate_ns);
+  timing.reference_median_ns = estimate.reference_ns;
+  timing.candidate_median_ns = estimate.candidate_ns;
+  timing.speedup_call = estimate.ratio;
+}
+
 /// Fewer probes than this say nothing about the device.
 constexpr std::int64_t k_fewest_probes = 10;
 /// Fewer delayed probes than this may come from a desktop that draws its screen.
@@ -119,11 +126,13 @@ void report_calls(TimingReport& timing, const PairSamples& samples) {
   timing.device_contention = samples.device_contention;
   count_comparisons(timing, samples);
   // A wrong candidate has no speedup.
-  if (samples.ended) return;
-  const auto estimate = paired_estimate(timing.reference_ns, timing.candidate_ns);
-  timing.reference_median_ns = estimate.reference_ns;
-  timing.candidate_median_ns = estimate.candidate_ns;
-  timing.speedup_call = estimate.ratio;
+  if (!samples.ended) report_speedup_of_calls(timing);
+}
+
+void bound_calls(TimingReport& timing, const std::function<std::int64_t(std::int64_t)>& least_ns) {
+  for (std::size_t i = 0; i < timing.candidate_ns.size(); ++i)
+    timing.candidate_ns[i] = std::max(timing.candidate_ns[i], least_ns(timing.host_ns[i]));
+  if (!timing.candidate_ns.empty()) report_speedup_of_calls(timing);
 }
 
 void report_replays(TimingReport& timing, const PairSamples& samples) {

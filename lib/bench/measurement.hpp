@@ -71,6 +71,10 @@ struct PairSamples {
 /// Writes samples of eager calls into the report, with the speedup per call.
 void report_calls(TimingReport& timing, const PairSamples& samples);
 
+/// Raises the reported samples of eager calls to the least time that such a call can take by the worker's time of it,
+/// and the speedup with them.
+void bound_calls(TimingReport& timing, const std::function<std::int64_t(std::int64_t host_ns)>& least_ns);
+
 /// Writes samples of calls replayed as graphs into the report, with the speedup on the device.
 void report_replays(TimingReport& timing, const PairSamples& samples);
 

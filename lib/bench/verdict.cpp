@@ -356,6 +356,10 @@ int calls_of_series(const ClockAllowance& allowance, double call_ns, int most) {
   return std::min(calls, most);
 }
 
+double less_what_may_be_hidden(double call_ns) {
+  return std::max(call_ns - std::max(k_hidden_share * call_ns, k_hidden_ns), 0.0);
+}
+
 std::string busy_message(std::optional<double> contention) {
   if (!contention || *contention <= k_max_contention) return "";
   return fmt::format(

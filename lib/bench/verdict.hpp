@@ -79,6 +79,10 @@ struct Rehearsal {
 /// `most`.
 [[nodiscard]] int calls_of_series(const ClockAllowance& allowance, double call_ns, int most);
 
+/// A time of a call by the worker's clock, less what a false clock may hide of it: 5 %, or 1 us if that is more. At
+/// least 0.
+[[nodiscard]] double less_what_may_be_hidden(double call_ns);
+
 /// A message for a reference that waited for a processor in this share of its time; empty for a normal share.
 [[nodiscard]] std::string busy_message(std::optional<double> contention);
 

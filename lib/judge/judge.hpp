@@ -187,12 +187,20 @@ struct CheckResult {
   bool throttled = false;
 };
 
+/// What a call and a replay take at least beyond their share of a series that is replayed as one graph, in nanoseconds:
+/// until the first kernel runs and after the last one's end. Measured with an operation that does next to nothing.
+struct LaunchTimes {
+  std::int64_t call_ns = 0;
+  std::int64_t replay_ns = 0;
+};
+
 /// The exchange buffers on a device.
 struct DeviceArena {
   /// Descriptor of the buffers, owned by the judge.
   int fd = -1;
   /// Bytes of device memory that the judge keeps while it is idle.
   std::uint64_t kept_bytes = 0;
+  LaunchTimes launch;
 };
 
 /// The use of a device by foreign processes. Counts are since the judge started.

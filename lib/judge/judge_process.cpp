@@ -165,6 +165,8 @@ class JudgeProcess final : public Judge {
     device_arena_ = std::move(fds.front());
     DeviceArena arena{.fd = device_arena_.get()};
     KERNELGEN_TRY(arena.kept_bytes, read_u64(reply, "attach", "device_bytes"));
+    KERNELGEN_TRY(arena.launch.call_ns, read<std::int64_t>(reply, "attach", "call_launch_ns"));
+    KERNELGEN_TRY(arena.launch.replay_ns, read<std::int64_t>(reply, "attach", "replay_launch_ns"));
     return std::optional(arena);
   }
 

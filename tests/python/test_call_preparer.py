@@ -307,12 +307,11 @@ class StagerTest(unittest.TestCase):
         self.judge.prepare_call({"canary": True})
         self.assertEqual(self.kind("sample"), "accuracy:mismatch")
 
-    @unittest.skipIf(harness.DEVICE, "a device has one slot")
     def test_each_call_of_a_series_has_inputs_of_its_own_and_is_compared(self) -> None:
         self.judge, arena = session("import torch, torch.nn as nn" + TASK.partition("import torch, torch.nn as nn")[2].replace(
             "self.bn(x) @ y", "x @ y"))  # fmt: skip
         preparer, layout = self.judge._preparer, self.judge._layout
-        self.assertGreater(layout.slots, 100)
+        self.assertGreater(layout.slots, 60)
         for calls in (3, layout.slots, layout.slots + 9):
             reply = self.judge.prepare_call({"canary": True, "calls": calls})
             self.assertEqual(reply["calls"], min(calls, layout.slots))
@@ -336,7 +335,6 @@ class StagerTest(unittest.TestCase):
         self.assertEqual(self.kind(), "crash:out_of_bounds")
         os.close(arena)
 
-    @unittest.skipIf(harness.DEVICE, "a device has one slot")
     def test_calls_that_leave_something_to_the_next_are_no_series(self) -> None:
         for forward in ("self.bn(x) @ y", "x.mul_(2) @ y", "x @ y + torch.randn(16)"):
             self.judge, arena = session(TASK.replace("self.bn(x) @ y", forward))
@@ -347,7 +345,10 @@ class StagerTest(unittest.TestCase):
     def test_single_calls_meet_the_same_addresses_and_others(self) -> None:
         self.judge, arena = session(TASK.replace("self.bn(x) @ y", "x @ y"))
         slots = [self.judge.prepare_call({})["slot"] for _ in range(24)]
-        if self.judge._layout.slots > 1:
+        if harness.DEVICE:
+            # What was captured in a graph has addresses for good.
+            self.assertEqual(set(slots), {0})
+        else:
             self.assertTrue(all(len(set(slots[i : i + 4])) <= 2 for i in range(0, 24, 4)))
             self.assertGreater(len(set(slots)), 4)
         os.close(arena)

@@ -15,8 +15,10 @@ import torch
 from harness import FAKE_UUID, SUPPORT
 from kernelgen_common.gpu import GpuError
 from kernelgen_runner import graphs, protocol
+from kernelgen_runner.calls import Work, make_device_run
 from kernelgen_runner.candidate import decisive, describe
 from kernelgen_runner.device import Device, _free_blocks, device_failure, open_device
+from kernelgen_runner.outputs import MappedTensor
 from kernelgen_runner.protocol import Failure, Reply
 from kernelgen_runner.support import gpu_devices, minor_of
 
@@ -263,6 +265,72 @@ class DecisiveTest(unittest.TestCase):
         text = describe(error, "elsewhere.py")
         self.assertTrue(text.startswith("Silent: (its message cannot be read)\ncaused by KeyError: 'a'"), text)
         self.assertLessEqual(text.count("caused by"), 4)
+
+
+class SeriesTest(unittest.TestCase):
+    """Series that are replayed as one graph, on the fake device, which runs a call again where another one replays it."""
+
+    SLOTS, COUNT = 3, 8
+
+    def setUp(self) -> None:
+        device = Device(str(SUPPORT), FAKE_UUID)
+        self.addCleanup(device.gpu.close)
+        self.inputs = [torch.arange(float(self.COUNT)) + 100 * slot for slot in range(self.SLOTS)]
+        self.outputs = [torch.full((self.COUNT,), -1.0) for _ in range(self.SLOTS)]
+        self.models: dict[int, Any] = {}
+        places = [self.mapped(slot) for slot in range(self.SLOTS)]
+        work = Work(places, [[one] for one in self.inputs], self.models, lambda index: None, lambda: 0)
+        capture = mock.patch("kernelgen_runner.calls.make_capture", lambda device: lambda call: graphs.Captured(call, call()))
+        with capture:
+            support: Any = SimpleNamespace(poison_allocations=lambda byte: None)
+            self.run_command = make_device_run(work, support, device)
+
+    def mapped(self, slot: int) -> MappedTensor:
+        output = self.outputs[slot]
+        return MappedTensor("output", "y", "float32", (self.COUNT,), (1,), output.data_ptr(), output.nbytes, slot)
+
+    def ask(self, model: Any, calls: int, flags: int = protocol.RUN_GRAPH, first: int = 0) -> Reply:
+        self.models[1] = model
+        command: Any = SimpleNamespace(arguments=[1, 7, flags, first, calls])
+        return self.run_command(command)
+
+    def assert_doubled(self, slots: range) -> None:
+        for slot in slots:
+            self.assertTrue(torch.equal(self.outputs[slot], 2 * self.inputs[slot]), slot)
+
+    def test_every_slot_gets_the_answer_to_its_own_inputs(self) -> None:
+        self.ask(lambda x: x * 2, self.SLOTS)
+        self.assert_doubled(range(self.SLOTS))
+        for output, given in zip(self.outputs, self.inputs):
+            output.fill_(-1)
+            given.add_(1)
+        self.ask(self.models[1], self.SLOTS)
+        self.assert_doubled(range(self.SLOTS))
+
+    def test_a_result_that_the_next_call_overwrites_is_copied_before(self) -> None:
+        kept = torch.empty(self.COUNT)
+        self.ask(lambda x: torch.mul(x, 2, out=kept), self.SLOTS)
+        self.assert_doubled(range(self.SLOTS))
+
+    def test_a_single_call_has_a_graph_of_its_own(self) -> None:
+        kept = torch.empty(self.COUNT)
+        self.ask(lambda x: torch.mul(x, 2, out=kept), self.SLOTS)
+        for output in self.outputs:
+            output.fill_(-1)
+        self.ask(self.models[1], 1)
+        self.assert_doubled(range(1))
+        self.assertTrue(bool((self.outputs[1] == -1).all()))
+
+    def test_series_are_graphs_of_all_slots(self) -> None:
+        for calls, flags, first in ((2, protocol.RUN_GRAPH, 0), (self.SLOTS, 0, 0), (1, 0, 1), (4, protocol.RUN_GRAPH, 0)):
+            with self.subTest(calls=calls, flags=flags, first=first), self.assertRaises(Failure) as caught:
+                self.ask(lambda x: x * 2, calls, flags, first)
+            self.assertEqual(caught.exception.reply.status, protocol.PROTOCOL)
+
+    def test_outputs_that_a_series_leaves_unwritten(self) -> None:
+        with self.assertRaises(Failure) as caught:
+            self.ask(lambda x: (x, x), self.SLOTS)
+        self.assertEqual(caught.exception.reply.status, protocol.NOT_CAPTURABLE)
 
 
 if __name__ == "__main__":

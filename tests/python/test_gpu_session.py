@@ -13,13 +13,17 @@ import torch
 from harness import SUPPORT, Judge, Zygote
 from kernelgen_common import frames
 from kernelgen_common.gpu import Clocks, Gpu, GpuError, tensor_at
-from kernelgen_judge import admission, server
+from kernelgen_judge import admission, gpu_check, server
+from kernelgen_judge.call_preparer import CallPreparer
 from kernelgen_judge.device import CPU, GpuDevice
-from kernelgen_judge.exchange import Layout
+from kernelgen_judge.exchange import Layout, make_layout
+from kernelgen_judge.gpu_call_preparer import plan_memory
 from kernelgen_judge.gpu_check import GpuChecker
+from kernelgen_judge.gpu_quick import GpuQuickComparer
 from kernelgen_judge.gpu_session import GpuArena
+from kernelgen_judge.gpu_timing import GpuTimedReference
 from kernelgen_judge.rounding import to_tf32
-from kernelgen_judge.session import Session
+from kernelgen_judge.session import GPU_SLOTS, GPU_SLOTS_BYTES, Session
 from kernelgen_judge.errors import TaskError
 from kernelgen_judge.device_probe import DeviceProbe
 from support import device_request
@@ -74,7 +78,7 @@ class ProcessTest(unittest.TestCase):
         kept = reply.body.pop("device_bytes")
         self.assertGreater(kept, self.layout["device_bytes"])
         self.assertEqual(len(reply.body.pop("processor_ns")), 2)
-        self.assertEqual(reply.body, {"id": 77, "ok": True, "device_fd": True})
+        self.assertEqual(reply.body, {"id": 77, "ok": True, "device_fd": True, "call_launch_ns": 0, "replay_launch_ns": 0})
         self.assertEqual(len(reply.descriptors), 1)
         address = self.gpu.import_shared(reply.descriptors[0], self.layout["device_bytes"])
         reply.close()
@@ -253,6 +257,313 @@ class TruthTest(unittest.TestCase):
                 with self.subTest(text=text, precision=precision, dtype=dtype):
                     kind = "correct" if expected else "accuracy"
                     self.assertEqual(self.outcomes(text, precision, dtype), [kind] * 4)
+
+SERIES = TASK.replace("nn.BatchNorm1d(8)", "nn.Linear(8, 8)")
+
+
+class SeriesTest(unittest.TestCase):
+    """Calls in a row, each in a slot of its own. The test plays the candidate."""
+
+    def setUp(self) -> None:
+        self.session = Session()
+
+    def attach(self, text: str = SERIES) -> None:
+        self.session.load(load_request(text))
+        arena = harness.memory_file(size=self.session.layout({})["bytes"])
+        self.addCleanup(os.close, arena)
+        self.session.attach({"path": f"/proc/self/fd/{arena}", "bytes": 1 << 20})
+        for descriptor in self.session.take_descriptors():
+            os.close(descriptor)
+        self.session.weights({"set": 1})
+        self.preparer = self.session._preparer
+        assert self.preparer is not None
+
+    def slots(self, text: str) -> int:
+        session = Session()
+        session.load(load_request(text))
+        return int(session.layout({})["slots"])
+
+    def view(self, role: str, slot: int, index: int = 0) -> torch.Tensor:
+        return self.preparer._arena.view(self.session._layout.of(role, slot=slot)[index])
+
+    def answer_of(self, slot: int) -> torch.Tensor:
+        """Computes the task from the contents of a slot."""
+        weight, bias = (self.preparer._arena.view(segment) for segment in self.session._layout.of("parameter"))
+        return torch.nn.functional.linear(self.view("input", slot), weight, bias) @ self.view("input", slot, 1)
+
+    def answer(self, calls: int = GPU_SLOTS) -> None:
+        for slot in range(calls):
+            self.view("output", slot).copy_(self.answer_of(slot))
+
+    def outcome(self) -> tuple[str, str]:
+        found = self.session.check({"mode": "full"})["outcome"]
+        return found["kind"] + (":" + found["detail"] if found["detail"] else ""), found["message"]
+
+    def kind(self) -> str:
+        return self.outcome()[0]
+
+    # -- slots ----------------------------------------------------------------------------------------------------
+
+    def test_small_calls_have_slots(self) -> None:
+        self.assertEqual(self.slots(SERIES), GPU_SLOTS)
+
+    def test_larger_calls_have_fewer_and_long_ones_one(self) -> None:
+        self.session.load(load_request(SERIES.replace("randn(60, 8)", "randn(1 << 17, 8)")))
+        layout = self.session.layout({})
+        self.assertEqual(layout["slots"], GPU_SLOTS_BYTES // layout["slot_bytes"])
+        self.assertTrue(8 <= layout["slots"] < GPU_SLOTS)
+        self.assertEqual(self.slots(SERIES.replace("randn(60, 8)", "randn(1 << 19, 8)")), 1)
+
+    def test_calls_that_leave_something_to_the_next_have_one_slot(self) -> None:
+        for forward in ("x.mul_(2) @ y", "x @ y + torch.randn(16)"):
+            self.assertEqual(self.slots(TASK.replace("self.bn(x) @ y", forward)), 1)
+        self.assertEqual(self.slots(TASK), 1)
+
+    def test_slots_take_no_memory_that_anything_else_needs(self) -> None:
+        self.session.load(load_request(SERIES))
+        task, device = self.session._task, self.session._device
+        one = make_layout(Session._tensors(task), False, 4096)
+        plan = plan_memory(device, task, one)
+        least = one.total_bytes + plan.runner + plan.least + plan.per_set
+        many = make_layout(Session._tensors(task), False, 4096, lambda _: GPU_SLOTS)
+        found = []
+        for free in (least, least + many.total_bytes, 2 * (least + 2 * many.total_bytes)):
+            self.session = Session()
+            with mock.patch.object(GpuDevice, "free_bytes", lambda self, free=free: free):
+                self.attach()
+            found.append(self.session._layout.slots)
+            self.session.prepare_call({})
+            self.answer(1)
+            self.assertEqual(self.kind(), "correct")
+        self.assertEqual(found, [1, 1, GPU_SLOTS])
+
+    def test_the_plan_counts_the_sets_and_answers_of_all_slots(self) -> None:
+        self.session.load(load_request(SERIES))
+        task, device = self.session._task, self.session._device
+        one, many = (make_layout(Session._tensors(task), False, 4096, lambda _, n=n: n) for n in (1, GPU_SLOTS))
+        few, more = plan_memory(device, task, one), plan_memory(device, task, many)
+        needed = (GPU_SLOTS - 1) * many.bytes_of("input", "output")
+        for before, after in ((few.least, more.least), (few.ample, more.ample), (few.kept, more.kept)):
+            self.assertGreaterEqual(after, before + needed)
+        self.assertEqual(many.total_bytes, one.total_bytes + (GPU_SLOTS - 1) * many.slot_bytes)
+
+    # -- series ---------------------------------------------------------------------------------------------------
+
+    def test_a_series_is_in_the_first_slots_and_single_calls_in_the_first_one(self) -> None:
+        self.attach()
+        for asked, calls in ((GPU_SLOTS, GPU_SLOTS), (1, 1), (5, 5), (0, 1), (GPU_SLOTS + 9, GPU_SLOTS), (1, 1), (1, 1)):
+            reply = self.session.prepare_call({"calls": asked, "canary": True})
+            self.assertEqual((reply["slot"], reply["calls"]), (0, calls))
+            self.assertEqual(self.preparer.slots, list(range(calls)))
+            self.assertGreater(reply["reference_ns"], 0)
+            self.answer(calls)
+            self.assertEqual(self.kind(), "correct")
+
+    def test_inputs_differ_from_slot_to_slot_and_from_series_to_series(self) -> None:
+        self.attach()
+        seen = set()
+        for number, share in enumerate((1.0, 1.0, 0.0, 0.0)):
+            with mock.patch.object(CallPreparer, "_fresh_share", return_value=share):
+                reply = self.session.prepare_call({"calls": GPU_SLOTS, "canary": True})
+            self.assertEqual(reply["fresh"], share > 0)
+            seen |= {bytes(self.view("input", slot).flatten().view(torch.uint8).tolist()) for slot in range(GPU_SLOTS)}
+            self.assertEqual(len(seen), (number + 1) * GPU_SLOTS)
+            self.answer()
+            self.assertEqual(self.kind(), "correct")
+
+    def test_a_series_draws_one_set_for_each_further_slot(self) -> None:
+        self.attach()
+        for _ in range(3):
+            self.session.prepare_call({})
+        sets = [len(slot.sets) for slot in self.preparer._slots]
+        self.assertEqual(sets, [3] + [0] * (GPU_SLOTS - 1))
+        for _ in range(4):
+            self.session.prepare_call({"calls": GPU_SLOTS})
+        self.assertEqual([len(slot.sets) for slot in self.preparer._slots], [3] + [1] * (GPU_SLOTS - 1))
+
+    def test_one_wrong_slot_is_refused_and_named(self) -> None:
+        self.attach()
+        for wrong in (0, 1, 5, GPU_SLOTS - 1):
+            self.session.prepare_call({"calls": GPU_SLOTS, "canary": True})
+            self.answer()
+            self.view("output", wrong)[3, 3] += 1
+            for _ in range(2):
+                kind, message = self.outcome()
+                self.assertEqual(kind, "accuracy:mismatch")
+                self.assertIn(f"call {wrong + 1} of {GPU_SLOTS}", message)
+            self.view("output", wrong)[3, 3] = float("nan")
+            self.assertIn(f"call {wrong + 1} of {GPU_SLOTS}", self.outcome()[1])
+
+    def test_samples_are_of_every_call(self) -> None:
+        self.attach()
+        for wrong in (0, 5):
+            self.session._checker._full = False
+            self.session.prepare_call({"calls": GPU_SLOTS, "canary": True})
+            self.answer()
+            self.assertEqual(self.session.check({"mode": "sample"})["outcome"]["kind"], "correct")
+            self.view("output", wrong).zero_()
+            outcome = self.session.check({"mode": "sample"})["outcome"]
+            self.assertEqual(outcome["kind"], "accuracy")
+            self.assertIn(f"call {wrong + 1} of {GPU_SLOTS}", outcome["message"])
+
+    def test_a_slot_that_was_not_written_is_found(self) -> None:
+        self.attach()
+        for _ in range(2):
+            self.session.prepare_call({"calls": GPU_SLOTS})
+            for slot in range(GPU_SLOTS):
+                if slot != 17:
+                    self.view("output", slot).copy_(self.answer_of(slot))
+            self.assertIn("was not written", self.outcome()[1])
+            # Each of them was the right answer's place before.
+            self.answer()
+            self.assertEqual(self.kind(), "correct")
+
+    def test_answers_of_other_slots_are_stale(self) -> None:
+        self.attach()
+        for source, target, told in ((0, 7, True), (6, 7, True), (GPU_SLOTS - 1, 0, True), (9, 3, False)):
+            self.session.prepare_call({"calls": GPU_SLOTS, "canary": True})
+            self.answer()
+            self.view("output", target).copy_(self.view("output", source))
+            kind, message = self.outcome()
+            self.assertEqual(kind, "accuracy:mismatch")
+            self.assertIn(f"call {target + 1} of", message)
+            self.assertEqual("stale" in message, told)
+
+    def test_answers_of_the_series_before_are_refused(self) -> None:
+        self.attach()
+        self.session.prepare_call({"calls": GPU_SLOTS, "canary": True})
+        self.answer()
+        self.assertEqual(self.kind(), "correct")
+        kept = self.view("output", 5).clone()
+        for share in (0.0, 1.0):
+            with mock.patch.object(CallPreparer, "_fresh_share", return_value=share):
+                self.session.prepare_call({"calls": GPU_SLOTS, "canary": True})
+            self.answer()
+            self.view("output", 5).copy_(kept)
+            kind, message = self.outcome()
+            self.assertEqual(kind, "accuracy:mismatch")
+            self.assertIn("call 6 of", message)
+
+    def test_a_series_is_repeated(self) -> None:
+        self.attach()
+        first = self.session.prepare_call({"calls": GPU_SLOTS})
+        inputs = [self.view("input", slot).clone() for slot in range(GPU_SLOTS)]
+        self.answer()
+        self.assertEqual(self.kind(), "correct")
+        self.view("input", 9).zero_()
+        again = self.session.prepare_call({"repeat": True, "calls": GPU_SLOTS})
+        self.assertEqual((again["calls"], again["slot"], again["reference_ns"]), (GPU_SLOTS, 0, 0))
+        self.assertEqual((again["seed"], again["forward_seed"]), (first["seed"], first["forward_seed"]))
+        for slot, known in enumerate(inputs):
+            self.assertTrue(torch.equal(self.view("input", slot), known))
+            self.assertTrue(bool(self.view("output", slot).isnan().all()))
+        self.answer()
+        self.assertEqual(self.kind(), "correct")
+        self.session.weights({"set": 2})
+        self.session.prepare_call({"repeat": True})
+        self.assertEqual(self.kind(), "accuracy:mismatch")
+        self.answer()
+        self.assertEqual(self.kind(), "correct")
+
+    def test_the_reference_may_be_called_after_a_series(self) -> None:
+        self.attach()
+        reply = self.session.prepare_call({"calls": GPU_SLOTS, "canary": True, "reference_after": True, "graph": True})
+        self.assertEqual((reply["reference_ns"], reply["calls"]), (0, GPU_SLOTS))
+        self.answer()
+        found = self.session.check({"mode": "full"})
+        self.assertEqual(found["outcome"]["kind"], "correct")
+        self.assertGreater(found["reference_ns"], 0)
+
+    # -- writes where nothing may be written ------------------------------------------------------------------------
+
+    def test_an_overwritten_input_of_any_call_is_found(self) -> None:
+        self.attach()
+        for slot in (0, 5, GPU_SLOTS - 1):
+            self.session.prepare_call({"calls": GPU_SLOTS, "canary": True})
+            self.answer()
+            self.view("input", slot, 1)[2, 2] += 1
+            kind, message = self.outcome()
+            self.assertEqual(kind, "mutated_input")
+            self.assertIn("input y ", message)
+            self.session.prepare_call({"repeat": True})
+            self.answer()
+            self.assertEqual(self.kind(), "correct")
+
+    def test_overwritten_padding_of_any_slot_is_found(self) -> None:
+        self.attach()
+        memory, layout = self.preparer._arena._all, self.session._layout
+        for calls in (GPU_SLOTS, 1):
+            for slot in (0, 5, GPU_SLOTS - 1):
+                for segment in (layout.of("input", slot=slot)[1], layout.of("output", slot=slot)[0]):
+                    for place in (segment.begin - 1, segment.begin + segment.nbytes):
+                        self.session.prepare_call({"calls": calls, "canary": True})
+                        self.answer(calls)
+                        memory[place] ^= 1
+                        kind, message = self.outcome()
+                        self.assertEqual(kind, "crash:out_of_bounds")
+                        self.assertIn(segment.name, message)
+                        self.assertEqual(self.kind(), "correct")
+
+    def test_what_is_written_to_other_slots_between_series_changes_nothing(self) -> None:
+        self.attach()
+        for share in (1.0, 0.0, 0.0):
+            with mock.patch.object(CallPreparer, "_fresh_share", return_value=share):
+                self.session.prepare_call({"calls": GPU_SLOTS, "canary": True})
+            self.answer()
+            self.assertEqual(self.kind(), "correct")
+            self.session.prepare_call({"canary": True})
+            for role in ("input", "output"):
+                self.view(role, 5).fill_(3.0)
+            self.answer(1)
+            self.assertEqual(self.kind(), "correct")
+
+    # -- what the device has to do ---------------------------------------------------------------------------------
+
+    def test_flags_of_a_series_are_read_at_once_and_answers_too(self) -> None:
+        self.attach()
+        self.session.admit({})
+        for calls in (1, GPU_SLOTS):
+            # The first call on a distribution is compared with the truth, which the quick look does not know.
+            for _ in range(2):
+                self.session.prepare_call({"calls": calls})
+                self.answer(calls)
+                accept = mock.patch.object(GpuQuickComparer, "accept_all", autospec=True, side_effect=GpuQuickComparer.accept_all)
+                flags = mock.patch.object(gpu_check, "read_flags", side_effect=gpu_check.read_flags)
+                with accept as looked, flags as read:
+                    self.assertEqual(self.kind(), "correct")
+            self.assertEqual((read.call_count, looked.call_count), (1, 1))
+
+    def test_a_series_of_the_reference_is_timed_as_one(self) -> None:
+        self.attach()
+        gpu = self.session._device.gpu
+        with mock.patch.object(gpu, "begin_call", side_effect=gpu.begin_call) as begin:
+            self.session.prepare_call({"calls": GPU_SLOTS})
+        self.assertEqual(begin.call_count, 1)
+
+    def test_a_series_is_no_graph_of_the_reference(self) -> None:
+        self.attach()
+        with mock.patch.object(GpuTimedReference, "capture", return_value=None) as capture:
+            self.session.prepare_call({"calls": GPU_SLOTS, "graph": True})
+            self.assertEqual(capture.call_count, 0)
+            self.session.prepare_call({"graph": True})
+            self.assertEqual(capture.call_count, 1)
+
+    def test_the_reference_alone_is_timed_call_by_call(self) -> None:
+        self.attach()
+        self.session.time_reference({"seconds": 0.01, "min_samples": 2, "max_samples": 2, "calls": 16})
+        self.assertEqual(len(self.preparer.series), 1)
+
+    def test_digests_are_of_the_prepared_call(self) -> None:
+        self.attach()
+        self.session.prepare_call({"calls": GPU_SLOTS})
+        self.answer()
+        self.assertEqual(self.kind(), "correct")
+        self.assertEqual(self.preparer.current.slot, GPU_SLOTS - 1)
+        before = self.session.output_digest({})["digest"]
+        self.view("output", 0)[0, 0] += 1
+        self.assertEqual(self.session.output_digest({})["digest"], before)
+        self.view("output", GPU_SLOTS - 1)[0, 0] += 1
+        self.assertNotEqual(self.session.output_digest({})["digest"], before)
 
 
 class FailureTest(unittest.TestCase):

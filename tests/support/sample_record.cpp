@@ -36,6 +36,12 @@ TimingReport sample_timing() {
   timing.host_ns = {2'050'000, 2'060'000, 2'040'000, 2'055'000};
   timing.reference_alone_after_ns = {4'060'000};
   timing.memory_floor = MemoryFloor{.read_bytes = 1'048'576, .written_bytes = 4096, .bytes_per_second = 4e12};
+  timing.replayed_series = ReplayedSeries{.calls = 64,
+                                          .host_ns = {900'000, 880'000},
+                                          .overhead_ns = 320'000,
+                                          .looseness_ns = 1'250,
+                                          .least_call_ns = 7'750,
+                                          .least_replay_ns = 8'550};
   timing.reference_median_ns = 4'050'000;
   timing.candidate_median_ns = 2'002'500;
   timing.speedup_call = {2.0225, 2.01, 2.035};

@@ -398,7 +398,7 @@ void Session::run(const Command& command, kgen_reply& reply) {
     if ((flags & KGEN_RUN_GRAPH) != 0) return refuse(reply, KGEN_STATUS_NOT_CAPTURABLE, "a processor has no graphs");
     call_on_host(*state, calls, reply);
   } else if ((flags & KGEN_RUN_GRAPH) != 0) {
-    replay_on_device(*state, calls.front(), reply);
+    replay_on_device(*state, calls, reply);
   } else {
     call_on_device(*state, calls.front(), reply);
   }
@@ -407,8 +407,10 @@ void Session::run(const Command& command, kgen_reply& reply) {
 
 std::vector<kgen_run_args> Session::arguments_of(const Command& command, const State& state, kgen_reply& reply) {
   const std::uint64_t first = command.record.arg[3], count = std::max<std::uint64_t>(command.record.arg[4], 1);
-  const bool is_single = options_.device != nullptr;
-  if (first >= slots_.size() || count > (is_single ? 1 : slots_.size())) {
+  // A graph keeps the addresses that it was captured with.
+  const bool is_graph = (command.record.arg[2] & KGEN_RUN_GRAPH) != 0;
+  const bool is_known = options_.device == nullptr || (first == 0 && (count == 1 || is_graph));
+  if (first >= slots_.size() || count > slots_.size() || !is_known) {
     refuse(reply, KGEN_STATUS_PROTOCOL, "there are no such slots");
     return {};
   }
@@ -453,18 +455,26 @@ void Session::call_on_device(State& state, const kgen_run_args& args, kgen_reply
   options_.device->end(reply);
 }
 
-void Session::replay_on_device(State& state, const kgen_run_args& args, kgen_reply& reply) {
-  if (state.graph == nullptr) {
-    state.graph = options_.device->capture(reply, [&] {
-      call_candidate(reply, [&] { return entries_.run(state.state, &args); });
-      explain(reply);
-      return reply.status == KGEN_STATUS_OK;
+void Session::replay_on_device(State& state, const std::vector<kgen_run_args>& calls, kgen_reply& reply) {
+  const bool is_series = calls.size() > 1;
+  if (is_series && calls.size() != slots_.size())
+    return refuse(reply, KGEN_STATUS_PROTOCOL, "a series that is replayed has the calls of all slots");
+  void*& graph = is_series ? state.series : state.graph;
+  if (graph == nullptr) {
+    graph = options_.device->capture(reply, [&] {
+      for (const auto& args : calls) {
+        call_candidate(reply, [&] { return entries_.run(state.state, &args); });
+        explain(reply);
+        if (reply.status != KGEN_STATUS_OK) return false;
+      }
+      return true;
     });
-    if (state.graph == nullptr) return;
+    if (graph == nullptr) return;
   }
-  if (!options_.device->begin_replay(reply)) return;
+  // The worker's clock bounds a series, so its launch need not be hidden behind flushes.
+  if (!(is_series ? options_.device->begin(reply) : options_.device->begin_replay(reply))) return;
   reply.start_ns = kgen_now_ns();
-  if (options_.device->replay(state.graph, reply)) options_.device->end(reply);
+  if (options_.device->replay(graph, reply)) options_.device->end(reply);
 }
 
 /// Calls without a score, which show what runs in a call.

@@ -44,6 +44,8 @@ class Session {
     std::uint64_t workspace_bytes = 0;
     /// kgen_run as a graph, after the capture.
     void* graph = nullptr;
+    /// The calls of all slots as one graph, after its capture.
+    void* series = nullptr;
   };
   struct Entries {
     decltype(&kgen_abi_version) abi_version = nullptr;
@@ -85,7 +87,8 @@ class Session {
   [[nodiscard]] std::vector<kgen_run_args> arguments_of(const Command& command, const State& state, kgen_reply& reply);
   void call_on_host(State& state, const std::vector<kgen_run_args>& calls, kgen_reply& reply);
   void call_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
-  void replay_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
+  /// Replays a call, or the calls of a series, after capturing them once.
+  void replay_on_device(State& state, const std::vector<kgen_run_args>& calls, kgen_reply& reply);
   /// Adds the candidate's error text, unless the reply has a more precise one.
   void explain(kgen_reply& reply) const;
 

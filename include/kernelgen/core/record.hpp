@@ -146,6 +146,23 @@ struct MemoryFloor {
   [[nodiscard]] double bytes() const { return static_cast<double>(read_bytes.value_or(0) + written_bytes); }
 };
 
+/// On a device: a series of calls on inputs of their own, replayed as one graph, by the worker's clock. Times in
+/// nanoseconds.
+struct ReplayedSeries {
+  /// The number of calls in a series.
+  std::int64_t calls = 0;
+  /// The worker's clock around each of the series.
+  std::vector<std::int64_t> host_ns;
+  /// The overhead that such a series may have, and for each call the range in which it varies, which a false clock
+  /// could hide. Measured before the candidate was loaded.
+  double overhead_ns = 0;
+  double looseness_ns = 0;
+  /// The least time of a call, and of a replay, that this leaves: with what starting one takes, and less 1 us or 5 %,
+  /// whichever is larger. No sample is below it.
+  double least_call_ns = 0;
+  double least_replay_ns = 0;
+};
+
 /// Raw samples and what was computed from them. All times in nanoseconds.
 struct TimingReport {
   /// The options of the measurement as they took effect; absent in records of earlier versions.
@@ -176,6 +193,8 @@ struct TimingReport {
   std::vector<std::int64_t> reference_graph_ns;
   std::vector<std::int64_t> candidate_graph_ns;
   std::vector<std::int64_t> graph_host_ns;
+  /// Absent where the candidate or the reference cannot be a graph, and where calls are long.
+  std::optional<ReplayedSeries> replayed_series;
   /// Times of the median pair: reference over candidate is exactly speedup_call.value. See paired_estimate(). Records
   /// of earlier versions have the median of each column here, and their ratio may differ from speedup_call.
   double reference_median_ns = 0;

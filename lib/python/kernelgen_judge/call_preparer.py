@@ -159,13 +159,13 @@ class CallPreparer:
         self._draw = draw
         self._rng = random.Random(os.urandom(32))
         inputs = layout.of("input")
-        self._input_segments = inputs
         self._pattern = pattern
         guard = 0 if pattern is None else GUARD
         self._private_layout = make_layout([("input", segment.spec) for segment in inputs], False, guard)
         self._private_of = {segment.name: segment for segment in self._private_layout.segments}
         self._slots = [_Slot(arena, layout, index) for index in range(layout.slots)]
-        self._sets_per_slot = max(1, self._pool_limit() // layout.slots)
+        #: Input sets at most, by slot.
+        self._most_sets = self._plan_sets(layout.slots)
         self._plans: dict[str, CanaryPlan] = {}
         self._host: Placed = arena if host is None else host
         self._report = self._host.layout.of("report")
@@ -186,9 +186,10 @@ class CallPreparer:
         assert isinstance(self._arena, Memory)
         return Padding(self._arena)
 
-    def _pool_limit(self) -> int:
+    def _plan_sets(self, slots: int) -> list[int]:
         bytes_per_set = max(1, self._private_layout.total_bytes)
-        return max(1, min(POOL_SETS, min(POOL_BYTES, available_memory() // 4) // bytes_per_set))
+        together = min(POOL_SETS, min(POOL_BYTES, available_memory() // 4) // bytes_per_set)
+        return [max(1, together // slots)] * slots
 
     # -- choosing -------------------------------------------------------------------------------------------------
 
@@ -281,7 +282,7 @@ class CallPreparer:
     def _set_to_fill(self, slot: int) -> InputSet:
         """A set to overwrite: a new one while the memory lasts, then the least recently used one."""
         sets = self._slots[slot].sets
-        if len(sets) < self._sets_per_slot:
+        if len(sets) < self._most_sets[slot]:
             sets.append(InputSet(self._task, self._private_layout, self._pattern, slot))
         else:
             sets.append(sets.pop(0))
@@ -299,7 +300,9 @@ class CallPreparer:
         self._slots[slot].drawn.append((distribution, seed))
         if not chosen.canaries:
             for name, tensor in chosen.tensors.items():
-                plan = self._plans.setdefault(name, plan_for(drawn.tensors[name]))
+                if name not in self._plans:
+                    self._plans[name] = plan_for(drawn.tensors[name])
+                plan = self._plans[name]
                 if plan.kind != "none":
                     chosen.canaries[name] = Canary(tensor, plan, self._rng)
         return chosen

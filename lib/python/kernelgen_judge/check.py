@@ -54,6 +54,15 @@ def _outcome(kind: str, detail: str, message: str, outputs: list[Any] | None = N
     return {"outcome": found, "outputs": outputs or []}
 
 
+def _of_call(reply: dict[str, Any], index: int, calls: int) -> dict[str, Any]:
+    """The reply about one of several calls in a row, with a message that tells which one it is."""
+    if calls == 1:
+        return reply
+    outcome = reply["outcome"]
+    message = one_line(f"call {index + 1} of {calls} in a row: {outcome['message']}", 2000)
+    return {**reply, "outcome": {**outcome, "message": message}}
+
+
 def _largest_error(reply: dict[str, Any]) -> float:
     """As a share of what is allowed, over all outputs."""
     return max((output["max_error_ratio"] for output in reply["outputs"]), default=0.0)
@@ -145,20 +154,19 @@ class Checker:
     def check(self, mode: str) -> dict[str, Any]:
         """{"outcome": {kind, detail, message}, "outputs": [OutputError...]} for the prepared call."""
         full = mode == "full" or self._full
-        preparer, first, worst = self._preparer, True, _outcome("correct", "", "")
-        for preparer.current in preparer.series:
+        preparer, worst = self._preparer, _outcome("correct", "", "")
+        for index, preparer.current in enumerate(preparer.series):
             if full:
                 self._fetch_outputs()
-            if first:
+            if index == 0:
                 refused = self._find_illegal_writes() or self._check_description()
                 if refused is not None:
                     return refused
             found = self._compare_in_full() if full else self._compare_sample()
             if found["outcome"]["kind"] != "correct":
-                return found
-            if first or _largest_error(found) > _largest_error(worst):
+                return _of_call(found, index, len(preparer.series))
+            if index == 0 or _largest_error(found) > _largest_error(worst):
                 worst = found
-            first = False
         return worst
 
     def _fetch_outputs(self) -> None:
@@ -415,7 +423,7 @@ class Checker:
         if unwritten:
             return "; " + unwritten
         if self._is_earlier_answer(expected):
-            return "; stale: it equals the answer of an earlier call"
+            return "; stale: it equals the answer of another call"
         if self._is_other_weights_answer(expected):
             return "; it equals the answer under the other weight set"
         return ""
@@ -438,10 +446,14 @@ class Checker:
             return False
 
     def _is_earlier_answer(self, expected: Expected) -> bool:
-        """True for the answer to the call before this one, or to an earlier one at the same addresses."""
+        """True for the answer to the call before this one, to the first of the series, or to an earlier one at the same addresses."""
         # One that is near the right answer, too, is an imprecise one.
         if self._close_to(expected.outputs):
             return False
+        series, current = self._preparer.series, self._preparer.current
+        others = [] if current is None else [series[0], series[series.index(current) - 1]]
+        if any(self._close_to(one.expected.outputs) for one in others if one is not current and one.expected is not None):
+            return True
         if self._preparer.previous is not None and self._close_to(self._preparer.previous):
             return True
         reference = self._weights.get(expected.weight_set).reference

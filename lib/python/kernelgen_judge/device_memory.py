@@ -15,7 +15,7 @@ import torch
 
 from .device import Device, GpuDevice
 from .errors import OUT_OF_MEMORY, TaskError, gib, is_out_of_memory
-from .exchange import PAGE, Layout, Memory, Placed, Segment
+from .exchange import PAGE, SLOT_ROLES, Layout, Memory, Placed, Segment
 
 GUARD = PAGE
 _WORD_BYTES = 8
@@ -58,6 +58,11 @@ class DeviceMemory(Placed):
         """`whole` spans the memory, and keeps it alive if torch owns it."""
         super().__init__(layout, whole[: layout.total_bytes])
         self.pattern = pattern
+        first, slots = layout.first_slot, layout.slots
+        #: The memory of the slots, one in each row.
+        self.slots = self._all[first : first + slots * layout.slot_bytes].view(slots, layout.slot_bytes)
+        #: All of it in a single row, for what is there once.
+        self.whole = self._all.view(1, -1)
         self.fill_padding()
 
     @classmethod
@@ -73,8 +78,16 @@ class DeviceMemory(Placed):
             raise TaskError(f"needs {needed}, {gib(free)} are free", OUT_OF_MEMORY) from None
 
     def fill_padding(self) -> None:
-        for _, start, length in self.paddings():
-            self._all[start : start + length] = self.pattern.bytes[:length]
+        for rows, places in self.padding_by_rows():
+            for _, start, length in places:
+                rows[:, start : start + length] = self.pattern.bytes[:length]
+
+    def padding_by_rows(self) -> list[tuple[torch.Tensor, list[tuple[Segment, int, int]]]]:
+        """The rows in which padding has the same places, with (segment, offset in a row, length) of each place."""
+        first = self.layout.first_slot
+        places = [(segment, start - first, length) for segment, start, length in self.paddings(self.layout.of(*SLOT_ROLES))]
+        once = self.paddings(segment for segment in self.layout.segments if segment.role not in SLOT_ROLES)
+        return [(rows, found) for rows, found in ((self.whole, once), (self.slots, places)) if found]
 
     def byte_range(self, segments: Sequence[Segment]) -> torch.Tensor:
         """The bytes from the first segment's start to the last one's end; they must be neighbours."""
@@ -126,34 +139,51 @@ class Mirror:
         return found
 
 
+class _PaddingRows:
+    """The padding in rows of memory where it has the same places. It is read by whole words, which takes an eighth of the work."""
+
+    def __init__(self, rows: torch.Tensor, places: list[tuple[Segment, int, int]], pattern: PaddingPattern):
+        self.places = places
+        self._words = rows.view(torch.int64)
+        index, masks, wanted = [], [], []
+        contents = pattern.bytes.cpu()
+        for _, start, length in places:
+            # A tensor may end within the first word; the padding ends with a page.
+            before = start % _WORD_BYTES
+            index.append(torch.arange((start - before) // _WORD_BYTES, (start + length) // _WORD_BYTES))
+            nothing = torch.zeros(before, dtype=torch.uint8)
+            masks.append(torch.cat([nothing, torch.full((length,), 255, dtype=torch.uint8)]).view(torch.int64))
+            wanted.append(torch.cat([nothing, contents[:length]]).view(torch.int64))
+        self._lengths = [words.numel() for words in index]
+        self._index, self._mask, self._wanted = (torch.cat(parts).to(rows.device) for parts in (index, masks, wanted))
+
+    def differing(self) -> torch.Tensor:
+        """For each word in each row a number that is 0 if it is intact."""
+        return self._words.index_select(1, self._index).bitwise_xor_(self._wanted).bitwise_and_(self._mask)
+
+    def broken(self) -> list[str]:
+        """Names of the tensors with overwritten padding, in any row."""
+        parts = (self.differing() != 0).any(dim=0).cpu().split(self._lengths)
+        return [segment.name for (segment, _, _), part in zip(self.places, parts) if bool(part.any())]
+
+
 class DevicePadding:
     """Checks all padding of an arena at once."""
 
     def __init__(self, memory: DeviceMemory):
-        self._places = memory.paddings()
         self._memory = memory
-        device = memory.raw(memory.layout.segments[0]).device
-        ranges = [torch.arange(start, start + length) for _, start, length in self._places]
-        self._index = torch.cat(ranges).to(device)
-        within = torch.cat([torch.arange(length) for _, _, length in self._places]).to(device)
-        self._wanted = memory.pattern.bytes[within]
+        self._parts = [_PaddingRows(rows, places, memory.pattern) for rows, places in memory.padding_by_rows()]
 
     def fill(self) -> None:
-        self._memory._all.index_copy_(0, self._index, self._wanted)
+        self._memory.fill_padding()
 
     def flag(self) -> torch.Tensor:
         """A flag that tells whether any padding was overwritten."""
-        return (self._memory._all.index_select(0, self._index) != self._wanted).any()
+        return torch.stack([part.differing().any() for part in self._parts]).any()
 
     def broken(self, slots: Sequence[int] = (0,)) -> list[str]:
-        """Names of the tensors with overwritten padding, in any slot."""
-        differing = (self._memory._all.index_select(0, self._index) != self._wanted).cpu()
-        names, position = [], 0
-        for segment, _, length in self._places:
-            if bool(differing[position : position + length].any()):
-                names.append(segment.name)
-            position += length
-        return list(dict.fromkeys(names))
+        """Names of the tensors with overwritten padding, in any slot: a call may write to other slots than its own."""
+        return list(dict.fromkeys(name for part in self._parts for name in part.broken()))
 
 
 def private_memory(device: Device, layout: Layout, name: str, pattern: PaddingPattern | None) -> Memory | DeviceMemory:

@@ -86,6 +86,11 @@ class Layout:
             return segment
         return replace(segment, segment_offset=segment.segment_offset + slot * self.slot_bytes)
 
+    @property
+    def first_slot(self) -> int:
+        """Where the first slot begins."""
+        return min((segment.segment_offset for segment in self.of(*SLOT_ROLES)), default=0)
+
     def all_segments(self) -> list[Segment]:
         """The segments of all slots."""
         once = list(self.segments)
@@ -167,10 +172,10 @@ class Placed:
         """Copies raw bytes of equal length."""
         self.raw(segment).copy_(source)
 
-    def paddings(self) -> list[tuple[Segment, int, int]]:
-        """(segment, offset in the memory, length) of every range that belongs to no tensor."""
+    def paddings(self, segments: Iterable[Segment]) -> list[tuple[Segment, int, int]]:
+        """(segment, offset in the memory, length) of every range in these segments that belongs to no tensor."""
         found = []
-        for segment in self.layout.all_segments():
+        for segment in segments:
             end = segment.offset + segment.nbytes
             base = segment.segment_offset
             if segment.offset:
@@ -215,10 +220,10 @@ class Padding:
 
     def __init__(self, memory: Memory):
         self._memory = memory
-        first = min((segment.segment_offset for segment in memory.layout.of(*SLOT_ROLES)), default=0)
+        first = memory.layout.first_slot
         #: By slot; at -1 what is there once.
         self._places: dict[int, list[tuple[Segment, int, int]]] = {}
-        for segment, start, length in memory.paddings():
+        for segment, start, length in memory.paddings(memory.layout.all_segments()):
             in_slot = segment.role in SLOT_ROLES
             slot = (segment.segment_offset - first) // memory.layout.slot_bytes if in_slot else -1
             self._places.setdefault(slot, []).append((segment, memory.address + start, length))

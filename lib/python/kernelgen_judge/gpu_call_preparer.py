@@ -1,4 +1,7 @@
-"""Input sets in memory of a device, as many as fit next to a runner, and replays of references as graphs."""
+"""Input sets in memory of a device, as many as fit next to a runner, and replays of references as graphs.
+
+Graphs have addresses for good, so single calls are always in the first slot, and calls in a row in the first slots.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from .arithmetic import DEVICE_CHUNK
 from .device import PROCESS_BYTES, GpuDevice
 from .device_memory import DeviceMemory, DevicePadding, Mirror
 from .errors import OUT_OF_MEMORY, TaskError, gib
-from .exchange import Layout, Segment
+from .exchange import Layout
 from .gpu_timing import GpuTimedReference, ReferenceGraph
 from .call_preparer import POOL_SETS, InputSet, CallPreparer, PreparedCall, _Changes
 from .task import Task
@@ -39,7 +42,7 @@ class MemoryPlan:
     least: int
     #: The bytes that the judge should have before it gets a second input set.
     ample: int
-    #: The size of an input set, including the expected answer.
+    #: The size of an input set of the first slot, including the expected answer.
     per_set: int
     #: The size of the arena.
     exchanged: int = 0
@@ -52,8 +55,17 @@ class MemoryPlan:
             wanted, had = gib(self.exchanged + needed), gib(self.exchanged + max(0, self.free))
             text = f"needs {wanted} of device memory for inputs, answers and a candidate, and can have {had}"
             raise TaskError(text, OUT_OF_MEMORY)
-        fitting = (self.free - self.runner_ample - self.ample) // max(1, self.per_set)
-        return max(1, min(POOL_SETS, fitting))
+        return max(1, min(POOL_SETS, self._ample_sets))
+
+    @property
+    def is_ample(self) -> bool:
+        """True if nothing has less memory than it could use."""
+        return self._ample_sets >= POOL_SETS
+
+    @property
+    def _ample_sets(self) -> int:
+        """Input sets that leave a runner its ample share."""
+        return (self.free - self.runner_ample - self.ample) // max(1, self.per_set)
 
     @property
     def kept(self) -> int:
@@ -80,12 +92,23 @@ def plan_memory(device: GpuDevice, task: Task, layout: Layout) -> MemoryPlan:
     # A weight set with what restores it, and the copy that the arena's is compared with; fresh inputs on their way into a
     # set; a call of the reference; the answer before the current one; working memory of the comparison.
     least = 3 * weights + inputs + call + outputs + _COMPARISON_BYTES * min(largest, DEVICE_CHUNK)
+    # An input set and an expected answer for each further slot; padding takes as much as in the arena.
+    further = (layout.slots - 1) * layout.slot_bytes
+    least += further
     # Two other weight sets; a transform of inputs; a call inside of graphs; outputs that must be looked at twice.
     ample = least + 4 * weights + inputs + call + outputs
     # A ModelNew has weights of its own, and may keep another form of them.
     runner = int(outputs * _RUNNER_OUTPUTS) + 2 * weights + (PROCESS_BYTES if device.torch.type == "cuda" else 0)
-    more = runner + 2 * (inputs + call)
+    more = runner + 2 * (inputs + call) + further
     return MemoryPlan(_free_bytes(device), runner, more, least, ample, inputs + outputs, layout.total_bytes)
+
+
+def has_room_for_slots(device: GpuDevice, task: Task, layout: Layout) -> bool:
+    """Whether a layout that is not allocated yet leaves ample memory for everything else. A task that just fits with one slot must
+    not fail because of others."""
+    device.release_cache()
+    plan = plan_memory(device, task, layout)
+    return replace(plan, free=plan.free - layout.total_bytes).is_ample
 
 
 def _free_bytes(device: GpuDevice) -> int:
@@ -103,8 +126,6 @@ class GpuCallPreparer(CallPreparer):
     def __init__(self, task: Task, layout: Layout, arena: DeviceMemory, draw: Any, host: Any, plan: MemoryPlan):
         self._plan = plan
         self._device_arena = arena
-        allowed = set(task.mutated_inputs)
-        self._kept = [segment for segment in layout.of("input") if segment.name not in allowed]
         self._mirrors: dict[int, tuple[Mirror, Mirror]] = {}
         self._graphs: dict[tuple[int, int], ReferenceGraph] = {}
         super().__init__(task, layout, arena, draw, host, arena.pattern)
@@ -112,22 +133,22 @@ class GpuCallPreparer(CallPreparer):
     def _make_padding(self) -> DevicePadding:
         return DevicePadding(self._device_arena)
 
-    def _pool_limit(self) -> int:
-        return self._plan.sets
+    def _plan_sets(self, slots: int) -> list[int]:
+        return [self._plan.sets] + [1] * (slots - 1)
+
+    def _choose_slots(self, calls: int) -> list[int]:
+        """The first ones, because what was captured in a graph always has the same addresses."""
+        return list(range(min(max(1, calls), len(self._slots))))
 
     def _mirror_of(self, chosen: InputSet) -> tuple[Mirror, Mirror]:
-        """(all inputs, those that no call may write) beside the arena's."""
+        """(all inputs, those that no call may write) beside the arena's in the slot of the set."""
         known = self._mirrors.get(id(chosen))
         if known is None:
             assert isinstance(chosen.memory, DeviceMemory)
-
-            def pairs(segments: list[Segment]) -> list[tuple[Segment, Segment]]:
-                return [(segment, self._private_of[segment.name]) for segment in segments]
-
-            arena, memory = self._device_arena, chosen.memory
-            both = (self._input_segments, self._kept)
-            known = tuple(Mirror(arena, memory, pairs(segments)) for segments in both)  # type: ignore[assignment]
-            self._mirrors[id(chosen)] = known
+            arena, memory, allowed = self._device_arena, chosen.memory, set(self._task.mutated_inputs)
+            pairs = [(segment, self._private_of[name]) for name, segment in self._slots[chosen.slot].inputs.items()]
+            kept = [pair for pair in pairs if pair[0].name not in allowed]
+            known = self._mirrors[id(chosen)] = (Mirror(arena, memory, pairs), Mirror(arena, memory, kept))
         return known
 
     def _write_inputs(self, chosen: InputSet, changes: _Changes) -> None:
@@ -141,30 +162,28 @@ class GpuCallPreparer(CallPreparer):
     # -- afterwards -----------------------------------------------------------------------------------------------
 
     def flags(self) -> list[torch.Tensor]:
-        """Booleans on the device that tell whether padding, or an input that no call may write, has changed."""
-        changed = [] if self.current is None else self._mirror_of(self.current)[1].flags()
-        return [self.padding.flag(), *changed]
+        """Booleans on the device that tell whether padding, or an input that no prepared call may write, has changed."""
+        return [self.padding.flag(), *(flag for chosen in self.series for flag in self._mirror_of(chosen)[1].flags())]
 
     def unchanged(self) -> None:
         """Notes that `flags` were read and none was set."""
-        if not self._task.mutated_inputs and self.current is not None:
-            self._slots[self.current.slot].holds = self.current
+        # The further slots are looked at after a series only, so they are written anew for each.
+        if self.series and not self._task.mutated_inputs:
+            self._slots[0].holds = self.series[0]
 
     def changed_inputs(self) -> list[str]:
-        if self.current is None:
-            return []
-        names = [segment.name for segment, _ in self._mirror_of(self.current)[1].differing()]
+        names = [segment.name for chosen in self.series for segment, _ in self._mirror_of(chosen)[1].differing()]
         if not names:
             self.unchanged()
-        return names
+        return list(dict.fromkeys(names))
 
     # -- graphs ---------------------------------------------------------------------------------------------------
 
     def time_replay(self, reference: TimedReference, weight_set: int, reply: PreparedCall) -> PreparedCall:
-        """The reply to a prepared call with the time of a replay, where the reference can be a graph."""
+        """The reply to a single prepared call with the time of a replay, where the reference can be a graph."""
         chosen = self.current
         known = reply.reference_ns == 0
-        if known or not isinstance(reference, GpuTimedReference) or chosen is None or chosen.expected is None:
+        if known or len(self.series) > 1 or not isinstance(reference, GpuTimedReference) or chosen is None or chosen.expected is None:
             return reply
         key = (id(chosen), weight_set)
         if key not in self._graphs:

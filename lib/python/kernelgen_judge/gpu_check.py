@@ -14,13 +14,14 @@ import torch
 from kernelgen_common import dtypes
 
 from .check import SAMPLE_BLOCKS, SAMPLE_ELEMENTS, SAMPLE_SLACK, Checker, _outcome
+from .compare import OutputError
 from .device_memory import read_flags
 from .errors import is_out_of_memory
 from .exchange import Layout, Placed, Segment
 from .gpu_quick import GpuQuickComparer
 from .gpu_call_preparer import GpuCallPreparer
 from .gpu_weights import GpuWeights
-from .call_preparer import Expected
+from .call_preparer import Expected, InputSet
 from .target import default_tolerance
 
 _HASH_ROW = 4096
@@ -86,11 +87,21 @@ class GpuChecker(Checker):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._arena_views = {segment.name: self._arena.view(segment) for segment in self._segments}
+        layout = self._arena.layout
+        slots = [layout.of("output", slot=slot) for slot in range(layout.slots)]
+        self._views_of_slots = [{segment.name: self._arena.view(segment) for segment in outputs} for outputs in slots]
+        #: What the quick comparison found in this check, by call.
+        self._accepted: dict[int, list[OutputError] | None] = {}
         self._views = self._arena_views
         self._gpu_quick = GpuQuickComparer(self._tolerance)
         self._digest = Digest(self._task.device.torch)
         self._memo = ComparisonMemo()
+
+    @property
+    def _arena_views(self) -> dict[str, torch.Tensor]:
+        """The outputs of the call that is looked at."""
+        current = self._preparer.current
+        return self._views_of_slots[0 if current is None else current.slot]
 
     def _make_copy(self, private: Layout) -> Placed:
         """None is needed until the quick look has failed: see `_copy_outputs`."""
@@ -107,15 +118,19 @@ class GpuChecker(Checker):
         except RuntimeError as error:
             if not is_out_of_memory(error):
                 raise
-            self._copy, self._pairs = self._arena, [(segment, segment) for segment in self._segments]
+            self._copy, self._pairs = self._arena, [(segment, segment) for segment in self._preparer.outputs()]
             return
         self._copy = Placed(self._private, whole)
-        for segment, private in self._pairs:
+        for segment, (_, private) in zip(self._preparer.outputs(), self._pairs):
             self._copy.copy_in(private, self._arena.raw(segment))
         self._views = {private.name: self._copy.view(private) for _, private in self._pairs}
 
     def digest(self) -> str:
-        return self._digest.of([self._arena.raw(segment) for segment in self._segments])
+        return self._digest.of([self._arena.raw(segment) for segment in self._preparer.outputs()])
+
+    def check(self, mode: str) -> dict[str, Any]:
+        self._accepted = {}
+        return super().check(mode)
 
     def _find_illegal_writes(self) -> dict[str, Any] | None:
         """Checks all protected memory with one wait; names are looked up only when something was overwritten."""
@@ -127,14 +142,27 @@ class GpuChecker(Checker):
         return None
 
     def _compare_in_full(self) -> dict[str, Any]:
-        assert self._preparer.current is not None and self._preparer.current.expected is not None
-        expected = self._preparer.current.expected
+        chosen = self._preparer.current
+        assert chosen is not None and chosen.expected is not None
+        expected = chosen.expected
         if not self._needs_truth(expected):
-            accepted = self._gpu_quick.accept(expected, self._arena_views, self._known(expected))
+            accepted = self._look_at(chosen, expected)
             if accepted is not None:
                 return _outcome("correct", "", "", [error.to_json() for error in accepted])
         known = self._memo.find(self.digest()) if self._memo.is_about(expected) else None
         return known or self._compare_unknown(expected)
+
+    def _look_at(self, chosen: InputSet, expected: Expected) -> list[OutputError] | None:
+        """The quick comparison of a call. The calls after it in a series are looked at together with it, because each look waits for
+        the device."""
+        if id(chosen) not in self._accepted:
+            series = self._preparer.series
+            later = [(one, one.expected) for one in series[series.index(chosen) :] if one.expected is not None]
+            quick = [(one, answer) for one, answer in later if not self._needs_truth(answer)]
+            answers = [(answer, self._views_of_slots[one.slot]) for one, answer in quick]
+            found = self._gpu_quick.accept_all(answers, self._known(expected))
+            self._accepted.update(zip((id(one) for one, _ in quick), found))
+        return self._accepted[id(chosen)]
 
     def _compare_unknown(self, expected: Expected) -> dict[str, Any]:
         try:

@@ -10,8 +10,8 @@ candidate that is still writing gains nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import torch
@@ -53,6 +53,20 @@ class _Look:
         return float(torch.linalg.vector_norm(self.wanted, dtype=torch.float32)) / math.sqrt(self.wanted.numel())
 
 
+@dataclass
+class _Answer:
+    """The outputs of one call."""
+
+    expected: Expected
+    candidate: Mapping[str, torch.Tensor]
+    errors: list[OutputError] = field(default_factory=list)
+    looks: list[_Look] = field(default_factory=list)
+    #: Flags of the outputs that are compared bit by bit.
+    different: list[torch.Tensor] = field(default_factory=list)
+    #: None until it is decided.
+    accepted: bool | None = None
+
+
 class GpuQuickComparer:
     """The quick comparison. It keeps its working memory between calls. One thread."""
 
@@ -71,64 +85,82 @@ class GpuQuickComparer:
 
         Shapes and dtypes are the expected ones; candidate tensors are contiguous. `known` is what other calls showed, by output.
         """
-        if self._was_equal and self._is_equal(expected, candidate):
-            return [OutputError(name, kernelbench_allclose=True) for name in expected.outputs.tensors]
-        errors = self._measure(expected, candidate, known)
-        self._was_equal = bool(errors) and all(error.max_abs == 0.0 for error in errors)
-        return errors
+        return self.accept_all([(expected, candidate)], known)[0]
 
-    def _is_equal(self, expected: Expected, candidate: Mapping[str, torch.Tensor]) -> bool:
+    def accept_all(
+        self, answers: Sequence[tuple[Expected, Mapping[str, torch.Tensor]]], known: Mapping[str, Allowance] = MappingProxyType({})
+    ) -> list[list[OutputError] | None]:
+        """`accept` for the answers of several calls, with the waits of one."""
+        if self._was_equal and self._are_equal(answers):
+            return [[OutputError(name, kernelbench_allclose=True) for name in expected.outputs.tensors] for expected, _ in answers]
+        found = self._measure(answers, known)
+        self._was_equal = all(errors and all(error.max_abs == 0.0 for error in errors) for errors in found)
+        return found
+
+    def _are_equal(self, answers: Sequence[tuple[Expected, Mapping[str, torch.Tensor]]]) -> bool:
         """Whether all numbers are equal; a NaN is equal to nothing."""
         found = []
-        for name, wanted in expected.outputs.tensors.items():
-            flat = wanted.contiguous().reshape(-1)
-            self._equal = _grown(self._equal, flat, self._chunk)
-            for r, c in zip(flat.split(self._chunk), candidate[name].reshape(-1).split(self._chunk)):
-                found.append(torch.eq(c, r, out=self._equal[: c.numel()]).all())
+        for expected, candidate in answers:
+            for name, wanted in expected.outputs.tensors.items():
+                flat = wanted.contiguous().reshape(-1)
+                self._equal = _grown(self._equal, flat, self._chunk)
+                for r, c in zip(flat.split(self._chunk), candidate[name].reshape(-1).split(self._chunk)):
+                    found.append(torch.eq(c, r, out=self._equal[: c.numel()]).all())
         return bool(torch.stack(found).all())
 
     def _measure(
-        self, expected: Expected, candidate: Mapping[str, torch.Tensor], known: Mapping[str, Allowance]
-    ) -> list[OutputError] | None:
-        errors: list[OutputError] = []
-        looks: list[_Look] = []
-        different: list[torch.Tensor] = []
-        for name, wanted in expected.outputs.tensors.items():
+        self, answers: Sequence[tuple[Expected, Mapping[str, torch.Tensor]]], known: Mapping[str, Allowance]
+    ) -> list[list[OutputError] | None]:
+        measured = [_Answer(expected, candidate) for expected, candidate in answers]
+        for answer in measured:
+            self._queue(answer, known)
+        self._decide([answer for answer in measured if answer.accepted is None])
+        return [answer.errors if answer.accepted else None for answer in measured]
+
+    def _queue(self, answer: _Answer, known: Mapping[str, Allowance]) -> None:
+        """Queues the first look at all outputs, if each of them can be looked at."""
+        for name, wanted in answer.expected.outputs.tensors.items():
             error = OutputError(name, kernelbench_allclose=True)
-            errors.append(error)
+            answer.errors.append(error)
             if wanted.numel() == 0:
                 continue
-            wanted, given = wanted.contiguous().reshape(-1), candidate[name].reshape(-1)
+            wanted, given = wanted.contiguous().reshape(-1), answer.candidate[name].reshape(-1)
             if wanted.dtype in _WORKABLE:
-                looks.append(self._look(expected, error, wanted, given, known.get(name, Allowance())))
+                answer.looks.append(self._look(answer.expected, error, wanted, given, known.get(name, Allowance())))
             elif wanted.is_floating_point() or wanted.is_complex():
-                return None
+                answer.accepted = False
+                return
             else:
-                different.append(differs(_bytes(wanted), _bytes(given)))
-        return errors if self._decide(looks, different) else None
+                answer.different.append(differs(_bytes(wanted), _bytes(given)))
 
-    def _decide(self, looks: list[_Look], different: list[torch.Tensor]) -> bool:
-        queued = [number for look in looks for number in look.numbers] + [flag.float() for flag in different]
-        if not queued:
-            return True
-        read = torch.stack(queued).tolist()
-        if any(read[3 * len(looks) :]):
-            return False
+    def _decide(self, answers: list[_Answer]) -> None:
+        queued = [[number for look in answer.looks for number in look.numbers] for answer in answers]
+        for numbers, answer in zip(queued, answers):
+            numbers += [flag.float() for flag in answer.different]
+        for answer, read in zip(answers, _read(queued)):
+            self._decide_one(answer, read)
+        self._decide_doubtful([answer for answer in answers if answer.accepted is None])
+
+    def _decide_one(self, answer: _Answer, read: list[float]) -> None:
+        """Decides what the numbers of the first look decide."""
         doubtful = []
-        for index, look in enumerate(looks):
+        answer.accepted = False
+        if any(read[3 * len(answer.looks) :]):
+            return
+        for index, look in enumerate(answer.looks):
             largest, total, look.least = read[3 * index : 3 * index + 3]
             # The sum is NaN or infinite if any element is.
             if not math.isfinite(total) or not math.isfinite(look.least):
-                return False
+                return
             look.error.max_abs, look.error.mean_abs = largest, total / look.wanted.numel()
             if is_far(look.error, look.distance, lambda: look.least) and is_far(look.error, look.distance, look.rms):
-                return False
+                return
             allowance = look.tolerance.atol * look.least
             if largest > 0.0:
                 look.error.max_error_ratio = largest / allowance if allowance > 0.0 else math.inf
             if look.error.max_error_ratio > _SAFE or largest > look.kernelbench:
                 doubtful.append(look)
-        return not doubtful or self._decide_doubtful(doubtful)
+        answer.looks, answer.accepted = doubtful, None if doubtful else True
 
     # -- the first look -------------------------------------------------------------------------------------------
 
@@ -164,29 +196,35 @@ class GpuQuickComparer:
 
     # -- the second look ------------------------------------------------------------------------------------------
 
-    def _decide_doubtful(self, looks: list[_Look]) -> bool:
+    def _decide_doubtful(self, answers: list[_Answer]) -> None:
         """Evaluates the rule exactly, with the least rms as scale. Differences are computed again, and only these count."""
-        queued = []
-        for look in looks:
-            scaled, outside = [], []
-            for r, c in zip(look.wanted.split(self._chunk), look.given.split(self._chunk)):
-                gap = self._gap_of(c, r).abs_()
-                self._allowed = _grown(self._allowed, c, self._chunk)
-                allowed = self._allowed[: c.numel()].copy_(c).abs_().mul_(look.kernelbench).add_(look.kernelbench)
-                outside.append((gap > allowed).any())
-                allowed.copy_(r).abs_().mul_(look.tolerance.rtol).add_(look.tolerance.atol * look.least)
-                # 0 / 0 is an error of zero where none is allowed; the gap itself holds no NaN, or its share is one.
-                share = torch.where(gap == 0, gap, gap.div(allowed))
-                scaled.append(share.amax())
-            queued += [_only(scaled, torch.amax), _only(outside, torch.any).float()]
-        read = torch.stack(queued).tolist()
-        for index, look in enumerate(looks):
-            share, outside_kernelbench = read[2 * index : 2 * index + 2]
-            if not share <= 1.0:
-                return False
-            look.error.max_error_ratio = share
-            look.error.kernelbench_allclose = outside_kernelbench == 0.0
-        return True
+        read = _read([[number for look in answer.looks for number in self._look_again(look)] for answer in answers])
+        for answer, numbers in zip(answers, read):
+            answer.accepted = all(share <= 1.0 for share in numbers[::2])
+            for look, share, outside_kernelbench in zip(answer.looks, numbers[::2], numbers[1::2]):
+                look.error.max_error_ratio = share
+                look.error.kernelbench_allclose = outside_kernelbench == 0.0
+
+    def _look_again(self, look: _Look) -> list[torch.Tensor]:
+        """The largest share of what is allowed, and whether anything is outside of KernelBench's rule."""
+        scaled, outside = [], []
+        for r, c in zip(look.wanted.split(self._chunk), look.given.split(self._chunk)):
+            gap = self._gap_of(c, r).abs_()
+            self._allowed = _grown(self._allowed, c, self._chunk)
+            allowed = self._allowed[: c.numel()].copy_(c).abs_().mul_(look.kernelbench).add_(look.kernelbench)
+            outside.append((gap > allowed).any())
+            allowed.copy_(r).abs_().mul_(look.tolerance.rtol).add_(look.tolerance.atol * look.least)
+            # 0 / 0 is an error of zero where none is allowed; the gap itself holds no NaN, or its share is one.
+            share = torch.where(gap == 0, gap, gap.div(allowed))
+            scaled.append(share.amax())
+        return [_only(scaled, torch.amax), _only(outside, torch.any).float()]
+
+
+def _read(queued: list[list[torch.Tensor]]) -> list[list[float]]:
+    """Numbers on the device, read with one wait."""
+    together = [number for numbers in queued for number in numbers]
+    read = iter(torch.stack(together).tolist() if together else [])
+    return [[next(read) for _ in numbers] for numbers in queued]
 
 
 def _bytes(flat: torch.Tensor) -> torch.Tensor:

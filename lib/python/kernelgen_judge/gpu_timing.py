@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -20,7 +20,45 @@ from .timing import CacheFlusher, TimedReference
 from .values import Flat, assign, flatten_output, writable_base
 
 WARM_UP_CALLS = 3
+#: Operations in a series, and repetitions, for launch_times().
+_LAUNCHES, _LAUNCH_REPEATS = 64, 10
 _SHORT_NS = 2_000_000
+
+
+def launch_times(device: GpuDevice) -> tuple[int, int]:
+    """What a call, and a replay, take at least beyond their share of a series that is replayed as one graph, in nanoseconds: the
+    shortest times of an operation that does next to nothing. Nothing where there can be no graph."""
+    gpu, stream = device.gpu, device.stream()
+    if device.torch.type != "cuda":
+        return 0, 0
+    word = torch.zeros(1, dtype=torch.int32, device=device.torch)
+    side, _ = device.graph_place()
+
+    def fill(stream: int, times: int = 1) -> None:
+        for _ in range(times):
+            gpu.fill(word.data_ptr(), 0, word.nbytes, stream)
+
+    def record(times: int) -> int:
+        gpu.begin_capture(side.cuda_stream)
+        fill(side.cuda_stream, times)
+        return gpu.end_capture(side.cuda_stream)
+
+    def shortest(begin: Callable[[int], None], work: Callable[[], None]) -> int:
+        found = []
+        for _ in range(_LAUNCH_REPEATS):
+            begin(stream)
+            work()
+            found.append(gpu.end_call(stream).device_ns)
+        return min(found)
+
+    device.synchronize()
+    one, several = record(1), record(_LAUNCHES)
+    in_series = shortest(gpu.begin_call, lambda: gpu.replay(several, stream)) // _LAUNCHES
+    call = shortest(gpu.begin_call, lambda: fill(stream))
+    replay = shortest(gpu.begin_replay, lambda: gpu.replay(one, stream))
+    gpu.free_graph(one)
+    gpu.free_graph(several)
+    return max(call - in_series, 0), max(replay - in_series, 0)
 
 
 class NotCapturable(Exception):
@@ -73,8 +111,10 @@ class GpuTimedReference(TimedReference):
         with quiet(task.sink), failing, torch.no_grad():
             yield
 
-    def call(self, arguments: Sequence[Any], forward_seed: int, ranges: Sequence[tuple[int, int]]) -> tuple[Any, int]:
-        """One call, and its time between two events on torch's stream. `ranges` mean nothing here."""
+    def call_series(
+        self, series: Sequence[Sequence[Any]], forward_seed: int, ranges: Sequence[tuple[int, int]]
+    ) -> tuple[list[Any], int]:
+        """Calls one right after the other, and their time between two events on torch's stream. `ranges` mean nothing here."""
         if self._restores:
             self.reference.restore()
         self._device.apply_flags(self._task.precision)
@@ -84,20 +124,14 @@ class GpuTimedReference(TimedReference):
             if self._repeatable and self._last_ns < _SHORT_NS:
                 # Other work since the last call has evicted the code of this call from the processor's caches, while a user's
                 # calls follow each other. If launches take longer than kernels, this can take half of the call.
-                module(*arguments)
+                module(*series[0])
             self._device.probe()
             gpu.begin_call(stream)
-            value = module(*arguments)
-            call = gpu.end_call(stream)
-        self._last_ns = call.device_ns
+            values = [module(*arguments) for arguments in series]
+            device_ns = gpu.end_call(stream).device_ns
+        self._last_ns = device_ns // len(series)
         self._note_length()
-        return value, call.device_ns
-
-    def call_series(
-        self, series: Sequence[Sequence[Any]], forward_seed: int, ranges: Sequence[tuple[int, int]]
-    ) -> tuple[list[Any], int]:
-        calls = [self.call(arguments, forward_seed, ranges) for arguments in series]
-        return [value for value, _ in calls], sum(nanoseconds for _, nanoseconds in calls)
+        return values, device_ns
 
     def _note_length(self) -> None:
         """Watches the clocks, but not for short calls: they draw too little power, and reading clocks takes as long."""

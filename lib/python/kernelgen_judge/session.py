@@ -20,7 +20,9 @@ from .compiled import MODES, CompiledReference, NoBaseline
 from .device import Device, GpuDevice, open_device
 from .device_memory import GUARD
 from .exchange import Layout, Memory, contiguous_spec, make_layout, native_job, python_job
+from .gpu_call_preparer import has_room_for_slots
 from .gpu_session import GpuArena
+from .gpu_timing import launch_times
 from .call_preparer import CallPreparer, secret_seed
 from .state_match import StateMatcher
 from .task import CallInputs, Task, TaskSource, load_task
@@ -33,6 +35,9 @@ _MODES = ("full", "sample")
 _CANDIDATE_TURN_SECONDS = 3e-4
 #: Slots of a task, their bytes and tensors together. A runner tells the addresses of up to 502 outputs in one reply.
 MAX_SLOTS, SLOTS_BYTES, MAX_SLOT_TENSORS = 256, 128 << 20, 500
+#: The same on a GPU, where a series is replayed as one graph. Longer calls, of which fewer slots than the least would fit, are long
+#: enough for the worker's clock without a series.
+GPU_SLOTS, GPU_SLOTS_BYTES, LEAST_GPU_SLOTS = 128, 512 << 20, 24
 
 
 class RequestError(Exception):
@@ -155,7 +160,10 @@ class Session:
         task, threads = self._loaded(), int(self._request.get("threads") or 1)
         device = task.device.gpu.facts if task.device.gpu is not None else None
         guard = 0 if device is None else GUARD
-        layout = self._layout = make_layout(self._tensors(task), device is None, guard, self._slots_for)
+        layout = make_layout(self._tensors(task), device is None, guard, self._slots_for)
+        if isinstance(task.device, GpuDevice) and layout.slots > 1 and not has_room_for_slots(task.device, task, layout):
+            layout = make_layout(self._tensors(task), False, guard)
+        self._layout = layout
         self._host_layout = None if device is None else make_layout([])
         scalars = [("input", s.name, s.type, s.value) for s in task.input_scalars]
         scalars += [("init", s.name, s.type, s.value) for s in task.init_scalars]
@@ -190,8 +198,11 @@ class Session:
         """The number of slots: more than one where calls may follow each other, as many as make a series that the worker's clock can
         measure."""
         task = self._loaded()
-        if task.device.is_gpu or task.mutated_state or task.mutated_inputs or task.randomness != "none":
+        if task.mutated_state or task.mutated_inputs or task.randomness != "none":
             return 1
+        if task.device.is_gpu:
+            fitting = min(GPU_SLOTS, GPU_SLOTS_BYTES // slot_bytes)
+            return fitting if fitting >= LEAST_GPU_SLOTS else 1
         tensors = len(task.inputs) + len(task.outputs)
         return max(1, min(MAX_SLOTS, SLOTS_BYTES // slot_bytes, MAX_SLOT_TENSORS // tensors))
 
@@ -235,7 +246,9 @@ class Session:
         self._preparer = made.preparer(self._draw, host)
         self._checker = made.checker(self._preparer, self._weights, self._request, host)
         self._matcher = StateMatcher(self._weights)
-        return {"device_fd": True, "device_bytes": made.kept_bytes}
+        call_ns, replay_ns = launch_times(device)
+        times = {"call_launch_ns": call_ns, "replay_launch_ns": replay_ns}
+        return {"device_fd": True, "device_bytes": made.kept_bytes, **times}
 
     def take_descriptors(self) -> list[int]:
         """The descriptors for the reply to the last request; the caller closes them."""
@@ -399,6 +412,9 @@ class Session:
 
     def _sample_exclusively(self, timed: TimedReference, request: dict[str, Any]) -> dict[str, Any]:
         turns, as_graph, calls = itertools.count(), bool(request.get("graph")), int(request.get("calls") or 1)
+        if self._loaded().device.is_gpu:
+            # A device's own clock needs no series, and the next replay overwrites the answer of the last one.
+            calls = 1
         samples = sample(
             lambda: self._call_exclusively(timed, next(turns), as_graph, calls),
             float(request.get("seconds") or 1.0),

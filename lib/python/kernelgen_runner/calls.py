@@ -46,8 +46,8 @@ class Work:
     restore: Callable[[int], None]
     #: CPU nanoseconds spent when the process should have slept.
     side_work: Callable[[], int]
-    #: The captured graph, or the reason why there is none, by weight set.
-    graphs: dict[int, Captured | Failure] = field(default_factory=dict)
+    #: The captured graph, or the reason why there is none, by weight set and number of calls.
+    graphs: dict[tuple[int, int], Captured | Failure] = field(default_factory=dict)
     #: The outputs of the last call, which the worker reads in place until the next command.
     held: list[Any] = field(default_factory=list)
 
@@ -124,11 +124,12 @@ def slots_of(first: int, calls: int, slots: int) -> list[int]:
 
 def make_device_run(work: Work, support: Support, device: Device) -> Run:
     """Calls on a device: between two events on the stream, after the cache was flushed. Outputs go to the device arena."""
-    outputs = work.outputs()
-    # A device has one slot.
-    models, arguments, restore, side_work = work.models, work.arguments[0], work.restore, work.side_work
+    outputs, every_output = work.outputs(), [work.outputs(slot) for slot in range(len(work.arguments))]
+    models, series, restore, side_work = work.models, work.arguments, work.restore, work.side_work
+    arguments = series[0]
     describe, materialize = make_describer(outputs, work.report, device.torch), make_materializer()
-    addresses, copy_all, check = make_addresses(), device.make_copier(), device.check
+    addresses, queue_copies, check = make_addresses(), device.make_copier(), device.check
+    synchronize = device.synchronize
     now, seed, track_gradients = time.monotonic_ns, make_seeder(), torch._C._set_grad_enabled
     clock_of, forget, refused_launch = device.clock, device.forget_errors, device.refused_launch
     capture, poison = make_capture(device), device.make_poisoner([place.nbytes for place in outputs])
@@ -140,31 +141,51 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
         value = model(*arguments)
         return value, materialize(value)
 
-    def checked_capture(model: torch.nn.Module) -> Captured:
-        captured = capture(lambda: call(model))
-        places = zip(outputs, addresses(describe(*captured.value)))
-        if not replay_writes(captured.replay, [(address, place.nbytes) for place, address in places]):
+    def call_series(model: Callable[..., Any]) -> tuple[Any, dict[int, torch.Tensor]]:
+        """Calls on the inputs of all slots; what the first call returned. The outputs of each are copied into the arena right
+        after it, because the next one may overwrite them."""
+        first = None
+        for slot, (inputs, places) in enumerate(zip(series, every_output)):
+            value = model(*inputs)
+            made = materialize(value)
+            tensors = describe(value, made, slot > 0)
+            queue_copies([(p.address, a, p.nbytes) for p, a in zip(places, addresses(tensors))])
+            first = first or (value, made)
+        assert first is not None
+        return first
+
+    def checked_capture(model: Callable[..., Any], several: bool) -> Captured:
+        captured = capture(lambda: call_series(model) if several else call(model))
+        if several:
+            written = [(place.address, place.nbytes) for places in every_output for place in places]
+        else:
+            found = zip(outputs, addresses(describe(*captured.value)))
+            written = [(address, place.nbytes) for place, address in found]
+        if not replay_writes(captured.replay, written):
             raise Failure(protocol.NOT_CAPTURABLE, _NOT_CAPTURED)
         return captured
 
-    def graph_of(index: int) -> Captured:
-        found = graphs.get(index)
+    def graph_of(index: int, calls: int) -> Captured:
+        found = graphs.get((index, calls))
         if found is None:
             try:
-                found = checked_capture(models[index])
+                found = checked_capture(models[index], calls > 1)
             except Failure as failure:
                 found = failure
-            graphs[index] = found
+            graphs[index, calls] = found
         if isinstance(found, Failure):
             raise found
         return found
 
     def run(command: Command) -> Reply:
-        index, forward_seed, flags = command.arguments[:3]
+        index, forward_seed, flags, slot, calls = command.arguments[:5]
+        calls = max(calls, 1)
+        if slot or not (calls == 1 or (calls == len(series) and flags & protocol.RUN_GRAPH)):
+            raise Failure(protocol.PROTOCOL, f"{calls} calls from slot {slot} on, on a device with {len(series)} slots")
         model = models[index]
         track_gradients(False)
         try:
-            captured = graph_of(index) if flags & protocol.RUN_GRAPH else None
+            captured = graph_of(index, calls) if flags & protocol.RUN_GRAPH else None
             restore(index)
             seed(forward_seed)
             if flags & protocol.RUN_POISON:
@@ -172,7 +193,8 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
                 poison_host(POISON_BYTE)
             forget()
             clock = clock_of()
-            check(clock.begin() if captured is None else clock.begin_replay())
+            # The worker's clock bounds a series, so its launch need not be hidden behind flushes.
+            check(clock.begin() if captured is None or calls > 1 else clock.begin_replay())
             started = now()
             if captured is None:
                 value, materialized = call(model)
@@ -190,7 +212,9 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
         if captured is not None:
             value, materialized = captured.value
         tensors = describe(value, materialized)
-        copy_all([(p.address, a, p.nbytes) for p, a in zip(outputs, addresses(tensors))])
+        if calls == 1:
+            queue_copies([(p.address, a, p.nbytes) for p, a in zip(outputs, addresses(tensors))])
+            synchronize()
         told = (side_work(), max(clock.times.off_stream_ns, 0), 0, max(clock.times.device_ns, 0))
         return Reply(start_ns=started, end_ns=ended, arguments=told)
 

@@ -86,15 +86,14 @@ class Device:
             raise device_failure(error) from None
 
     def make_copier(self) -> Callable[[Sequence[tuple[int, int, int]]], None]:
-        """A function that makes copies (to, from, bytes) within the device and waits for them. It raises Failure."""
-        copy, synchronize, stream = self.gpu.copy, self.gpu.synchronize, self._stream
+        """A function that queues copies (to, from, bytes) within the device. It raises Failure."""
+        copy, stream = self.gpu.copy, self._stream
 
         def copy_all(copies: Sequence[tuple[int, int, int]]) -> None:
             try:
                 on = stream(0)
                 for to, source, count in copies:
                     copy(to, source, count, on)
-                synchronize()
             except GpuError as error:
                 raise device_failure(error) from None
 

@@ -158,6 +158,9 @@ class Runner:
     def _nothing(self) -> Callable[..., Any]:
         """What is called in a rehearsal: it returns outputs that are there already."""
         outputs = tuple(place.view(self._where) for place in self._mapped if place.role == "output" and place.slot == 0)
+        if self._device is not None and len(self._arguments) > 1:
+            # As in a candidate, they are copied into the arena.
+            outputs = tuple(output.clone() for output in outputs)
         value = outputs[0] if len(outputs) == 1 else outputs
         return lambda *arguments: value
 
@@ -168,6 +171,8 @@ class Runner:
             raise Failure(protocol.PROTOCOL, "a Python runner loads Python sources")
         source = read_source(command.descriptors[0])
         del self._models[protocol.REHEARSAL]
+        if self._work is not None:
+            self._work.graphs.clear()
         command.close()
         # A driver reserves terabytes of addresses.
         if command.arguments[1] and self._device is None:
@@ -281,9 +286,11 @@ class Runner:
 
     def _destroy(self, command: Command) -> Reply:
         index = self._set_of(command)
-        graphs = self._work.graphs if self._work is not None else {}
-        for table in (self._models, self._exports, self._restored, graphs):
+        for table in (self._models, self._exports, self._restored):
             table.pop(index, None)  # type: ignore[attr-defined]
+        graphs = self._work.graphs if self._work is not None else {}
+        for key in [key for key in graphs if key[0] == index]:
+            del graphs[key]
         return Reply()
 
     # -- a call ---------------------------------------------------------------------------------------------------

@@ -16,13 +16,15 @@ static void multiply(void* opaque) {
 }
 
 RUN {
-  static struct work work;
+  static struct work queued[8];
+  static unsigned calls;
+  struct work* work = &queued[calls++ % 8];
   UNUSED_STATE;
   int (*launch)(void*, void (*)(void*), void*) = fake_cuda("cuLaunchHostFunc");
   if (args->stream == NULL || args->device != KGEN_DEVICE_CUDA) return kgen_fail(&args->error, "no stream");
-  work.x = input_x(args);
-  work.w = kgen_find(&args->parameters, "layer.w")->data;
-  work.y = output_y(args);
-  work.count = kgen_find(&args->outputs, "y")->element_count;
-  return launch(args->stream, multiply, &work);
+  work->x = input_x(args);
+  work->w = kgen_find(&args->parameters, "layer.w")->data;
+  work->y = output_y(args);
+  work->count = kgen_find(&args->outputs, "y")->element_count;
+  return launch(args->stream, multiply, work);
 }

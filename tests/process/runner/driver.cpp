@@ -96,9 +96,10 @@ std::string job_text(int threads, int slots) {
                   "\nslots " + std::to_string(slots) + " " + std::to_string(k_slot_bytes) + "\n");
 }
 
-std::string device_job_text(const std::string& uuid) {
-  return make_job("kgen-job 1\nthreads 2\narena 4096\ndevice fake " + uuid + " " +
-                  std::to_string(k_device_arena_bytes) + "\n");
+std::string device_job_text(const std::string& uuid, int slots) {
+  return make_job("kgen-job 1\nthreads 2\narena 4096\nslots " + std::to_string(slots) + " " +
+                  std::to_string(k_slot_bytes) + "\ndevice fake " + uuid + " " + std::to_string(slots * k_slot_bytes) +
+                  "\n");
 }
 
 Runner::Runner(LaunchOptions options) : arena_(k_most_slots * k_slot_bytes) {

@@ -50,8 +50,7 @@ inline constexpr std::size_t k_slot_bytes = 12288;
 /// Slots for which an arena has room.
 inline constexpr std::size_t k_most_slots = 3;
 /// The same job on a device.
-[[nodiscard]] std::string device_job_text(const std::string& uuid);
-inline constexpr std::uint64_t k_device_arena_bytes = 12288;
+[[nodiscard]] std::string device_job_text(const std::string& uuid, int slots = 1);
 
 class Runner {
  public:

@@ -23,21 +23,21 @@ std::string device_uuid() {
   return facts.uuid;
 }
 
-/// The judge's side: a device arena with x, w and a poisoned y.
+/// The judge's side: a device arena with x, w and a poisoned y; x and y in every slot.
 class DeviceArena {
  public:
-  DeviceArena() {
+  explicit DeviceArena(int slots = 1) : slots_(slots) {
     std::array<char, 256> error{};
     gpu_ = kgen_gpu_open("", error.data(), error.size());
     REQUIRE(gpu_ != nullptr);
     void* address = nullptr;
-    REQUIRE(kgen_gpu_allocate_shared(gpu_, k_device_arena_bytes, &address, &fd_) == 0);
+    REQUIRE(kgen_gpu_allocate_shared(gpu_, static_cast<std::uint64_t>(slots) * k_slot_bytes, &address, &fd_) == 0);
     data_ = static_cast<char*>(address);
-    for (std::size_t i = 0; i < k_count; ++i) {
-      Runner::x_of(data_)[i] = static_cast<float>(i);
-      Runner::w_of(data_)[i] = 2;
-    }
-    std::memset(y(), 0xFF, k_count * sizeof(float));
+    for (int slot = 0; slot < slots; ++slot)
+      for (std::size_t i = 0; i < k_count; ++i)
+        Runner::x_of(place(slot))[i] = static_cast<float>(i + k_count * static_cast<std::size_t>(slot));
+    std::fill_n(Runner::w_of(data_), k_count, 2.0F);
+    poison();
   }
   ~DeviceArena() {
     kgen_gpu_close(gpu_);
@@ -47,14 +47,20 @@ class DeviceArena {
   DeviceArena& operator=(const DeviceArena&) = delete;
 
   [[nodiscard]] int fd() const { return fd_; }
-  [[nodiscard]] float* y() const { return Runner::y_of(data_); }
-  [[nodiscard]] bool holds_answer() const {
+  [[nodiscard]] int slots() const { return slots_; }
+  void poison() const {
+    for (int slot = 0; slot < slots_; ++slot) std::memset(Runner::y_of(place(slot)), 0xFF, k_count * sizeof(float));
+  }
+  [[nodiscard]] bool holds_answer(int slot = 0) const {
     for (std::size_t i = 0; i < k_count; ++i)
-      if (y()[i] != 2.0F * static_cast<float>(i)) return false;
+      if (Runner::y_of(place(slot))[i] != 2.0F * Runner::x_of(place(slot))[i]) return false;
     return true;
   }
 
  private:
+  [[nodiscard]] char* place(int slot) const { return data_ + static_cast<std::size_t>(slot) * k_slot_bytes; }
+
+  int slots_;
   kgen_gpu* gpu_ = nullptr;
   char* data_ = nullptr;
   int fd_ = -1;
@@ -62,7 +68,7 @@ class DeviceArena {
 
 /// Loads and prepares a candidate on the device.
 void make_ready(Runner& runner, const DeviceArena& arena, const std::string& candidate) {
-  const auto loaded = runner.load(candidate, device_job_text(device_uuid()), {arena.fd()});
+  const auto loaded = runner.load(candidate, device_job_text(device_uuid(), arena.slots()), {arena.fd()});
   REQUIRE(loaded);
   INFO(text_of(*loaded));
   REQUIRE(loaded->status == KGEN_STATUS_OK);
@@ -82,7 +88,7 @@ TEST_CASE("a candidate works on device memory, and the device's clock is told", 
   make_ready(runner, arena, "correct");
   std::int64_t least_difference_ns = std::numeric_limits<std::int64_t>::max();
   for (const std::uint64_t flags : {0, 1, 0, 1, 0, 1}) {
-    std::memset(arena.y(), 0xFF, k_count * sizeof(float));
+    arena.poison();
     const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, flags});
     REQUIRE(ran);
     INFO(text_of(*ran));
@@ -102,13 +108,54 @@ TEST_CASE("what a candidate queues is replayed as a graph", "[gpu][runner]") {
   Runner runner(on_device());
   make_ready(runner, arena, "device_queued");
   for (int i = 0; i < 3; ++i) {
-    std::memset(arena.y(), 0xFF, k_count * sizeof(float));
+    arena.poison();
     const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, KGEN_RUN_GRAPH});
     REQUIRE(ran);
     INFO(text_of(*ran));
     REQUIRE(ran->status == KGEN_STATUS_OK);
     CHECK(arena.holds_answer());
   }
+}
+
+TEST_CASE("the calls of a series are replayed as one graph", "[gpu][runner]") {
+  const DeviceArena arena(3);
+  Runner runner(on_device());
+  make_ready(runner, arena, "device_queued");
+  for (int i = 0; i < 3; ++i) {
+    arena.poison();
+    const auto ran = runner.ask(KGEN_OP_RUN, {1, 0, KGEN_RUN_GRAPH, 0, 3});
+    REQUIRE(ran);
+    INFO(text_of(*ran));
+    REQUIRE(ran->status == KGEN_STATUS_OK);
+    CHECK((arena.holds_answer(0) && arena.holds_answer(1) && arena.holds_answer(2)));
+    // A single call has a graph of its own.
+    arena.poison();
+    REQUIRE(runner.ask(KGEN_OP_RUN, {1, 0, KGEN_RUN_GRAPH, 0, 1})->status == KGEN_STATUS_OK);
+    CHECK((arena.holds_answer(0) && !arena.holds_answer(1)));
+  }
+}
+
+TEST_CASE("on a device only all slots make a series, and only as a graph", "[gpu][runner]") {
+  const DeviceArena arena(3);
+  Runner runner(on_device());
+  make_ready(runner, arena, "device_queued");
+  const auto status = [&](std::uint64_t flags, std::uint64_t first, std::uint64_t calls) {
+    return runner.ask(KGEN_OP_RUN, {1, 0, flags, first, calls})->status;
+  };
+  CHECK(status(KGEN_RUN_GRAPH, 0, 2) == KGEN_STATUS_PROTOCOL);
+  CHECK(status(KGEN_RUN_GRAPH, 0, 4) == KGEN_STATUS_PROTOCOL);
+  CHECK(status(KGEN_RUN_GRAPH, 1, 1) == KGEN_STATUS_PROTOCOL);
+  CHECK(status(0, 0, 3) == KGEN_STATUS_PROTOCOL);
+  CHECK(status(0, 0, 1) == KGEN_STATUS_OK);
+}
+
+TEST_CASE("a series of nothing is rehearsed on a device", "[gpu][runner]") {
+  const DeviceArena arena(3);
+  Runner runner(on_device());
+  const SharedMemory job(device_job_text(device_uuid(), 3));
+  REQUIRE(runner.ask(KGEN_OP_JOB, {}, {job.fd(), arena.fd(), arena.fd()})->status == KGEN_STATUS_OK);
+  CHECK(runner.ask(KGEN_OP_RUN, {0, 0, KGEN_RUN_GRAPH, 0, 3})->status == KGEN_STATUS_OK);
+  CHECK_FALSE(arena.holds_answer());
 }
 
 TEST_CASE("the activities of a call on a device are collected", "[gpu][runner]") {

@@ -140,6 +140,114 @@ TEST_CASE("transforms come between calls or between replays", "[bench][evaluatio
   CHECK(in_replays == 2);
 }
 
+namespace {
+
+/// A GPU with 100 slots. Calls and replays take `claimed_ns` by the candidate's word, and `taken_ns` in a series.
+void replay_series(Scene& scene, std::uint64_t claimed_ns, std::int64_t taken_ns) {
+  put_on_gpu(scene, claimed_ns, claimed_ns);
+  scene.slots = 100;
+  scene.judge.reference_ns = 40'000;
+  scene.judge.alone_ns = {40'000};
+  scene.judge.alone_graph = {{40'000}, ""};
+  const auto runs = scene.runner;
+  scene.runner = [=](const std::string& op, int count) {
+    auto answer = runs(op, count);
+    auto& host_ns = std::get<RunnerReply>(answer).host_ns;
+    host_ns = 100'000 + static_cast<std::int64_t>(claimed_ns);
+    if (op == "replay series") host_ns = 300'000 + 100 * taken_ns + 20'000 * (count % 3);
+    return answer;
+  };
+  // The first is captured.
+  scene.rehearsed_series = [](int number) {
+    return RunnerReply{.host_ns = number == 1 ? 90'000'000 : 200'000 + 50'000 * (number % 3)};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("no call on a GPU is shorter than the worker's clock says of replayed series", "[bench][evaluation][gpu]") {
+  Scene scene;
+  replay_series(scene, 1'000, 20'000);
+  scene.launch = {.call_ns = 1'500, .replay_ns = 2'500};
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  const auto& timing = *record->timing;
+  REQUIRE(timing.replayed_series);
+  CHECK(timing.replayed_series->calls == 100);
+  CHECK(timing.replayed_series->host_ns.size() == 3);
+  CHECK(timing.replayed_series->overhead_ns == 300'000);
+  CHECK(timing.replayed_series->looseness_ns == 1'000);
+  // 20 us in the series.
+  CHECK(timing.replayed_series->least_call_ns == Approx(21'500 * 0.95));
+  CHECK(timing.replayed_series->least_replay_ns == Approx(22'500 * 0.95));
+  const auto all = [](const std::vector<std::int64_t>& samples, std::int64_t wanted_ns) {
+    return std::all_of(samples.begin(), samples.end(), [&](std::int64_t sample_ns) { return sample_ns == wanted_ns; });
+  };
+  CHECK(all(timing.candidate_ns, 20'425));
+  CHECK(all(timing.candidate_graph_ns, 21'375));
+  CHECK(timing.speedup_call.value == Approx(40.0 / 20.425));
+  CHECK(timing.speedup_device.value().value == Approx(40.0 / 21.375));
+}
+
+TEST_CASE("a time that the worker's clock agrees with stays", "[bench][evaluation][gpu]") {
+  Scene scene;
+  replay_series(scene, 20'000, 18'000);
+  const auto record = evaluate(scene, Target::Triton);
+  REQUIRE(record);
+  CHECK(record->timing->speedup_call.value == 2);
+  CHECK(record->timing->speedup_device.value().value == 2);
+  CHECK(record->timing->replayed_series->least_call_ns == Approx(17'000));
+  CHECK(std::none_of(record->labels.begin(), record->labels.end(),
+                     [](const std::string& label) { return label.find("loose clock") != std::string::npos; }));
+}
+
+TEST_CASE("a candidate with wrong answers in a replayed series is called instead", "[bench][evaluation][gpu]") {
+  Scene scene;
+  replay_series(scene, 20'000, 18'000);
+  scene.judge.answer = [&](const std::string&, int) {
+    const bool is_series = !scene.runner_calls.empty() && scene.runner_calls.back() == "replay series";
+    return is_series ? wrong() : Outcome{};
+  };
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK_FALSE(record->timing->replayed_series);
+  CHECK(record->timing->speedup_device_reason.find("in a series: its replay gives other outputs") != std::string::npos);
+}
+
+TEST_CASE("longer calls than rehearsals count as longer only where no series was replayed",
+          "[bench][evaluation][gpu]") {
+  const auto median_ns = [](bool is_replayed) {
+    Scene scene;
+    replay_series(scene, 20'000, 18'000);
+    const auto runs = scene.runner;
+    scene.runner = [=](const std::string& op, int count) -> RunnerAnswer {
+      if (op == "replay series" && !is_replayed)
+        return RunnerReply{.status = RunnerStatus::NotCapturable, .text = "no"};
+      auto answer = runs(op, count);
+      // The rehearsals say 100 us beside the call.
+      if (op == "run") std::get<RunnerReply>(answer).host_ns = 20'000 + 180'000;
+      return answer;
+    };
+    const auto record = evaluate(scene, Target::Cuda);
+    REQUIRE(record);
+    return record->timing->candidate_median_ns;
+  };
+  CHECK(median_ns(true) == Approx(20'000));
+  CHECK(median_ns(false) == Approx(100'000));
+}
+
+TEST_CASE("where a runner replays no series, there is none", "[bench][evaluation][gpu]") {
+  Scene scene;
+  replay_series(scene, 1'000, 20'000);
+  scene.rehearsed_series = [](int) { return RunnerReply{.status = RunnerStatus::NotCapturable, .text = "no graphs"}; };
+  const auto record = evaluate(scene, Target::Torch);
+  REQUIRE(record);
+  CHECK_FALSE(record->timing->replayed_series);
+  CHECK(record->timing->speedup_device.value().value == 40);
+  CHECK(std::count(scene.runner_calls.begin(), scene.runner_calls.end(), "replay series") == 0);
+}
+
 TEST_CASE("a replay that gives other outputs than the calls did is no graph of the candidate",
           "[bench][evaluation][gpu]") {
   Scene scene;

@@ -151,9 +151,12 @@ struct Scene {
   std::int64_t overrun_ns = 0;
   /// How long runner and worker wait for a processor in the n-th rehearsal.
   std::function<std::int64_t(int)> waited_ns = [](int) { return 0; };
+  /// The n-th rehearsal of a series that is replayed.
+  std::function<RunnerAnswer(int)> rehearsed_series = [](int) { return RunnerReply{.host_ns = 300'000}; };
   std::uint64_t output_bytes = 0;
   std::uint64_t available_bytes = std::uint64_t{64} << 30;
   int slots = 1;
+  LaunchTimes launch;
   std::optional<GpuFacts> gpu;
   BaselineOptions baselines;
   MeasureOptions measure;
@@ -194,7 +197,12 @@ class FakeRunner final : public Runner {
   FakeRunner& operator=(const FakeRunner&) = delete;
   ~FakeRunner() override { --scene_.runners_alive; }
   RunnerAnswer open(const RunnerJob&, std::chrono::milliseconds) override { return RunnerReply{}; }
-  RunnerAnswer rehearse(const CallSeries&, std::chrono::milliseconds) override {
+  RunnerAnswer rehearse(const CallSeries&, CallMode mode, std::chrono::milliseconds) override {
+    if (mode == CallMode::Graph) {
+      --scene_.judge.graphs;
+      if (++rehearsed_series_ == 1) --scene_.judge.canaries;
+      return scene_.rehearsed_series(rehearsed_series_);
+    }
     // Only calls of the candidate are counted.
     --scene_.judge.canaries;
     const auto overhead_ns = scene_.overhead_ns(++rehearsals_);
@@ -207,8 +215,9 @@ class FakeRunner final : public Runner {
   }
   RunnerAnswer export_state(int, int, std::uint64_t, std::chrono::milliseconds) override { return answer("export"); }
   RunnerAnswer prepare(int set, std::chrono::milliseconds) override { return answer("prepare " + std::to_string(set)); }
-  RunnerAnswer run(int, const PreparedCall&, Allocations, CallMode mode, const StepLimits& limits) override {
-    return answer(mode == CallMode::Graph ? "replay" : "run", limits);
+  RunnerAnswer run(int, const PreparedCall& call, Allocations, CallMode mode, const StepLimits& limits) override {
+    const bool is_series = mode == CallMode::Graph && call.series.calls > 1;
+    return answer(is_series ? "replay series" : mode == CallMode::Graph ? "replay" : "run", limits);
   }
   ExaminedCall examine(int, std::uint64_t, std::chrono::milliseconds) override {
     scene_.runner_calls.emplace_back("examine");
@@ -228,6 +237,7 @@ class FakeRunner final : public Runner {
   }
   Scene& scene_;
   int rehearsals_ = 0;
+  int rehearsed_series_ = 0;
   bool ran_ = false;
 };
 
@@ -257,6 +267,7 @@ class FakeWorld final : public JudgeSource,
     session->admission = scene_.admission;
     session->layout.output_bytes = scene_.output_bytes;
     session->layout.slots = scene_.slots;
+    session->launch = scene_.launch;
     return std::unique_ptr<JudgeSession>(std::move(session));
   }
   void prestart(RunnerKind) override {}
