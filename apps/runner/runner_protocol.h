@@ -108,6 +108,9 @@ enum {
                                    device any more. As the status of HELLO: the device cannot be used */
 };
 
+/** The user and the group that the candidates of root run as. */
+#define KGEN_UNPRIVILEGED_USER 65534
+
 /** Bits of arg[1] of HELLO: the active parts of the isolation. A missing bit means that this machine refused the part.
  */
 enum {
@@ -117,9 +120,11 @@ enum {
   KGEN_ISOLATION_NET = 8,
   KGEN_ISOLATION_IPC = 16,
   KGEN_ISOLATION_SECCOMP = 32,
-  KGEN_ISOLATION_LANDLOCK = 64, /**< files and other processes are closed, where there is no mount or pid namespace */
-  KGEN_ISOLATION_PROC = 128,    /**< /proc shows the runner's own processes only */
-  KGEN_ISOLATION_SEAL = 256     /**< the supervisor watches the start of processes */
+  KGEN_ISOLATION_LANDLOCK = 64,  /**< files and other processes are closed, where there is no mount or pid namespace */
+  KGEN_ISOLATION_PROC = 128,     /**< /proc shows the runner's own processes only */
+  KGEN_ISOLATION_SEAL = 256,     /**< the supervisor watches the start of processes */
+  KGEN_ISOLATION_NOT_ROOT = 512, /**< outside of its namespaces it is not root either */
+  KGEN_ISOLATION_OTHER_USER = 1024 /**< it is another user than the one that started it: KGEN_UNPRIVILEGED_USER */
 };
 
 /** struct.Struct("<IHHQ6Q") */

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <net/if.h>
@@ -20,6 +19,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,8 +46,9 @@ static void report(int status_fd, int what, int64_t value) {
 }
 
 /* The caller keeps its user and group inside: files that it may read (a virtual environment in a private home) stay
- * readable. The read-only view prevents writing, the pid namespace prevents signals. */
-static uint32_t enter_namespaces(void) {
+ * readable. The read-only view prevents writing, the pid namespace prevents signals. Root becomes the unprivileged user
+ * in the end. */
+static uint32_t enter_namespaces(int* has_unprivileged) {
   static const struct {
     int flag;
     uint32_t bit;
@@ -56,21 +57,8 @@ static uint32_t enter_namespaces(void) {
                 {CLONE_NEWNET, KGEN_ISOLATION_NET},
                 {CLONE_NEWIPC, KGEN_ISOLATION_IPC},
                 {CLONE_NEWUTS, 0}};
-  const unsigned user = geteuid();
-  const unsigned group = getegid();
-  uint32_t isolation = 0;
-  char map[64];
-  /* Root's further groups (disk, docker) would give access; other users may not drop theirs. */
-  const int refused = setgroups(0, NULL);
-  (void)refused;
-  if (unshare(CLONE_NEWUSER) == 0) {
-    isolation |= KGEN_ISOLATION_USER;
-    write_file("/proc/self/setgroups", "deny");
-    snprintf(map, sizeof map, "%u %u 1", user, user);
-    write_file("/proc/self/uid_map", map);
-    snprintf(map, sizeof map, "%u %u 1", group, group);
-    write_file("/proc/self/gid_map", map);
-  }
+  uint32_t isolation = geteuid() != 0 ? KGEN_ISOLATION_NOT_ROOT : 0;
+  if (kgen_sandbox_enter_users(has_unprivileged) == 0) isolation |= KGEN_ISOLATION_USER;
   for (size_t i = 0; i < sizeof others / sizeof others[0]; ++i) {
     if (unshare(others[i].flag) == 0) isolation |= others[i].bit;
   }
@@ -89,7 +77,8 @@ static void start_loopback(void) {
   close(fd);
 }
 
-static void drop_capabilities(void) {
+/* Becomes the unprivileged user as well, if asked to. Returns 1 if it did. */
+static int drop_capabilities(int drops_user) {
   struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   struct __user_cap_data_struct none[2];
   memset(none, 0, sizeof none);
@@ -98,7 +87,9 @@ static void drop_capabilities(void) {
   prctl(PR_SET_SECUREBITS,
         SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP | SECBIT_NO_SETUID_FIXUP_LOCKED, 0, 0, 0);
   prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  const int is_unprivileged = drops_user && kgen_sandbox_become_unprivileged() == 0;
   syscall(__NR_capset, &header, none);
+  return is_unprivileged;
 }
 
 static void limit(int resource, uint64_t value) {
@@ -265,11 +256,16 @@ static enum kgen_sandbox_use use_of(const struct kgen_sandbox_options* options, 
   return options->watching_tool != 0 && own_pids ? KGEN_SANDBOX_TOOL : KGEN_SANDBOX_DEVICE;
 }
 
-static void become_runner(pid_t supervisor, int status_fd, const struct kgen_sandbox_options* options,
-                          uint32_t* isolation, int watch_socket) {
-  const int own_pids = (*isolation & KGEN_ISOLATION_PID) != 0;
+/* Sets the signal for the parent's death. */
+static void die_with(pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  if (getppid() != supervisor) _exit(1); /* the supervisor ended before the death signal was set */
+  if (getppid() != parent) _exit(1); /* it ended before the signal was set */
+}
+
+static void become_runner(pid_t supervisor, int status_fd, const struct kgen_sandbox_options* options,
+                          uint32_t* isolation, int drops_user, int watch_socket) {
+  const int own_pids = (*isolation & KGEN_ISOLATION_PID) != 0;
+  die_with(supervisor);
   setpgid(0, 0);
   if (status_fd >= 0) close(status_fd);
   close_others(options, watch_socket);
@@ -286,11 +282,16 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
   if (options->address_space_bytes != 0) limit(RLIMIT_AS, mapped_bytes() + options->address_space_bytes);
   if (options->devices != NULL && options->devices[0] != NULL && (*isolation & KGEN_ISOLATION_PROC) != 0)
     open_own_threads();
-  drop_capabilities();
+  const int is_unprivileged = drop_capabilities(drops_user);
+  if (drops_user && !is_unprivileged)
+    _exit(1); /* the directories that it may write to belong to the unprivileged user now */
+  if (is_unprivileged) *isolation |= KGEN_ISOLATION_NOT_ROOT | KGEN_ISOLATION_OTHER_USER;
+  die_with(supervisor); /* becoming another user has cleared it */
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   if ((!own_files || !own_pids) && kgen_sandbox_restrict_access(options, own_files) == 0)
     *isolation |= KGEN_ISOLATION_LANDLOCK;
-  /* Dropping capabilities in a user namespace may have cleared it; /proc/self would then belong to the overflow user.
+  /* Another user, or dropped capabilities in a user namespace, may have cleared it; /proc/self would then belong to the
+   * overflow user.
    */
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   const int filtered = kgen_sandbox_install_filter(own_pids, use_of(options, own_pids)) == 0;
@@ -315,7 +316,8 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   /* Set before /proc becomes read-only. When memory runs out, the kernel kills the candidate first. */
   write_file("/proc/self/oom_score_adj", "1000");
-  uint32_t isolation_bits = enter_namespaces();
+  int has_unprivileged = 0;
+  uint32_t isolation_bits = enter_namespaces(&has_unprivileged);
   if (chosen.loopback != 0 && (isolation_bits & KGEN_ISOLATION_NET) != 0) start_loopback();
   sigset_t child;
   sigset_t before;
@@ -336,10 +338,16 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   setsid();
   signal(SIGPIPE, SIG_IGN); /* the reader of the status pipe may be gone */
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  int drops_user = 0;
   if ((isolation_bits & KGEN_ISOLATION_MOUNT) != 0) {
     isolation_bits &= ~(uint32_t)KGEN_ISOLATION_MOUNT;
     const int own_pids = (isolation_bits & KGEN_ISOLATION_PID) != 0;
+    const mode_t mask = umask(022); /* the view is for all users */
     isolation_bits |= kgen_sandbox_build_root(&chosen, own_pids);
+    umask(mask);
+    /* Without a view of its own, that user may be stopped on the way to a path. */
+    drops_user =
+        has_unprivileged && (isolation_bits & KGEN_ISOLATION_MOUNT) != 0 && kgen_sandbox_prepare_unprivileged(&chosen);
   }
   const int signal_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
   int watch[2] = {-1, -1};
@@ -355,7 +363,7 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   if (watch[0] >= 0) close(watch[0]);
   signal(SIGPIPE, SIG_DFL);
   sigprocmask(SIG_SETMASK, &before, NULL);
-  become_runner(self, status_fd, &chosen, &isolation_bits, watch[1]);
+  become_runner(self, status_fd, &chosen, &isolation_bits, drops_user, watch[1]);
   if (isolation != NULL) *isolation = isolation_bits;
   return 0;
 }

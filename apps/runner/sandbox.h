@@ -79,6 +79,9 @@ struct kgen_sandbox_options {
  * nodes, a /proc of its own, no capabilities, no_new_privs, no sockets, an allow list of system calls, no core dumps. A
  * part that the machine refuses is left out; *isolation (may be NULL) gets the KGEN_ISOLATION_* bits of the active
  * parts.
+ * Where the caller is root, the runner is KGEN_UNPRIVILEGED_USER (runner_protocol.h). The build cache and
+ * writable_directory then belong to that user, with all that lies in them. It stays root, without capabilities, where
+ * that user could not use a visible path or a device.
  * Sets HOME and TMPDIR to /tmp in the C environment and the working directory to /tmp, if /tmp is private. TMPDIR and
  * the working directory are writable_directory instead where there is one.
  *

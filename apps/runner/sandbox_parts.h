@@ -8,6 +8,19 @@
 extern const char* const kgen_sandbox_system_paths[];
 extern const char* const kgen_sandbox_runner_paths[];
 
+/* Enters a user namespace. The caller keeps its user and group in it; *has_unprivileged is 1 where the caller is root
+ * and may become the unprivileged user. Returns 0, or -1 where namespaces are refused; *has_unprivileged is valid in
+ * any case. */
+int kgen_sandbox_enter_users(int* has_unprivileged);
+
+/* Gives the unprivileged user the directories that the sandbox may write to. Returns 1; 0 where that user could not use
+ * all paths and devices that the options name, or where a file system lets no file have another owner. Call it in the
+ * new root, with the capabilities of root or of a user namespace. */
+int kgen_sandbox_prepare_unprivileged(const struct kgen_sandbox_options* options);
+
+/* Becomes the unprivileged user for good. Returns 0, or -1. */
+int kgen_sandbox_become_unprivileged(void);
+
 /* Where there is no mount or pid namespace: restricts the calling process with Landlock. Other files than those of the
  * view stay closed, and so do processes outside of the sandbox. own_files 1: the view is in force, and files are left
  * alone. Requires no_new_privs. Returns 0, or -1 where the kernel has no Landlock. */

@@ -1,6 +1,7 @@
 #include "bench/build_cache.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -97,11 +98,17 @@ bool BuildCache::is_kept(const fs::path& directory, const std::string& key) {
 
 BuildCache::~BuildCache() { remove_tree(path_); }
 
-void BuildCache::restore(std::string key) {
+void BuildCache::restore(std::string key, uid_t user) {
   key_ = std::move(key);
   std::error_code error;
   const auto home = directory_ / "kept" / key_;
-  if (is_real_directory(home)) fs::rename(home, path_ / "kept", error);
+  struct stat status {};
+  if (::lstat(home.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) return;
+  // What another user built could not be replaced by this runner.
+  if (status.st_uid == user)
+    fs::rename(home, path_ / "kept", error);
+  else
+    remove_tree(home);
 }
 
 bool BuildCache::is_too_large() const {

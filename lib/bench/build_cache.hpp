@@ -9,6 +9,8 @@
 ///     DIR/kept/KEY              the store; builds move to a work directory before LOAD, and back when the runner has
 ///     ended
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -32,9 +34,9 @@ class BuildCache {
   BuildCache& operator=(const BuildCache&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Moves the builds that are cached for this key into the directory. Builds that are missing or cannot be moved only
-  /// cost time.
-  void restore(std::string key);
+  /// Moves the builds that are cached for this key into the directory. Builds that are missing, cannot be moved, or do
+  /// not belong to `user`, as which the runner runs, only cost time.
+  void restore(std::string key, uid_t user);
   /// Starts new builds for this key; the cached ones stay for other evaluations.
   void start(std::string key) { key_ = std::move(key); }
   /// True if the builds have grown beyond what a candidate may write; see also keep().

@@ -96,6 +96,7 @@ class SandboxedRunner final : public RunnerProcess {
       return Error{ErrorCode::MissingDevice, fmt::format("a runner cannot use its device: {}", hello.text)};
     isolation_ = describe_isolation(hello.arg[1]);
     is_watched_ = (hello.arg[1] & KGEN_ISOLATION_SEAL) != 0;
+    is_other_user_ = (hello.arg[1] & KGEN_ISOLATION_OTHER_USER) != 0;
     // The candidate could find this process otherwise. The judge and the zygotes are closed to others in any case.
     if ((hello.arg[1] & KGEN_ISOLATION_PID) == 0) ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     open_runner(Clock::now() + timeout);
@@ -132,7 +133,7 @@ class SandboxedRunner final : public RunnerProcess {
     return answer;
   }
   RunnerAnswer load(const RunnerCode& code, const StepLimits& limits) override {
-    if (builds_) builds_->restore(code.builds_key);
+    if (builds_) builds_->restore(code.builds_key, is_other_user_ ? KGEN_UNPRIVILEGED_USER : ::geteuid());
     const std::uint64_t kind = code.kind == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
     if (code.kind == CodeKind::SharedObject) bind();
     return ask(KGEN_OP_LOAD, {kind, code.memory_limit}, limits, std::array<int, 1>{code.fd});
@@ -501,6 +502,8 @@ class SandboxedRunner final : public RunnerProcess {
   /// True if the supervisor decides about the processes that it starts.
   bool is_watched_ = false;
   bool is_sealed_ = false;
+  /// True if it is another user than this process.
+  bool is_other_user_ = false;
   std::int64_t processor_ns_at_reply_ = 0;
   std::int64_t overrun_ns_ = 0;
   std::optional<OutputReader> reader_;

@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint32_t k_full_isolation = KGEN_ISOLATION_USER | KGEN_ISOLATION_MOUNT | KGEN_ISOLATION_PID |
-                                           KGEN_ISOLATION_NET | KGEN_ISOLATION_IPC | KGEN_ISOLATION_SECCOMP;
+                                           KGEN_ISOLATION_NET | KGEN_ISOLATION_IPC | KGEN_ISOLATION_SECCOMP |
+                                           KGEN_ISOLATION_NOT_ROOT;
 
 std::vector<std::string> sandboxed_command(const std::string& helper, const SandboxView& view,
                                            const std::string& report_file, const std::vector<std::string>& program) {
@@ -39,9 +40,10 @@ std::vector<std::string> sandboxed_command(const std::string& helper, const Sand
 std::string describe_isolation(std::uint64_t bits) {
   if ((bits & k_full_isolation) == k_full_isolation) return "full";
   static constexpr std::pair<std::uint32_t, std::string_view> k_layers[] = {
-      {KGEN_ISOLATION_USER, "user namespace"}, {KGEN_ISOLATION_MOUNT, "private file system"},
-      {KGEN_ISOLATION_PID, "pid namespace"},   {KGEN_ISOLATION_NET, "network namespace"},
-      {KGEN_ISOLATION_IPC, "ipc namespace"},   {KGEN_ISOLATION_SECCOMP, "system call filter"}};
+      {KGEN_ISOLATION_USER, "user namespace"},       {KGEN_ISOLATION_MOUNT, "private file system"},
+      {KGEN_ISOLATION_PID, "pid namespace"},         {KGEN_ISOLATION_NET, "network namespace"},
+      {KGEN_ISOLATION_IPC, "ipc namespace"},         {KGEN_ISOLATION_SECCOMP, "system call filter"},
+      {KGEN_ISOLATION_NOT_ROOT, "user besides root"}};
   std::string missing;
   for (const auto& [bit, name] : k_layers)
     if ((bits & bit) == 0) missing += fmt::format("{}no {}", missing.empty() ? "" : ", ", name);

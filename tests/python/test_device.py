@@ -20,7 +20,7 @@ from kernelgen_runner.candidate import decisive, describe
 from kernelgen_runner.device import Device, _free_blocks, device_failure, open_device
 from kernelgen_runner.outputs import MappedTensor
 from kernelgen_runner.protocol import Failure, Reply
-from kernelgen_runner.support import gpu_devices, minor_of
+from kernelgen_runner.support import gpu_devices, minor_of, python_paths
 
 DRIVER = ctypes.CDLL("libcuda.so.1")
 ILLEGAL_ADDRESS = 700
@@ -102,6 +102,14 @@ class NodesTest(unittest.TestCase):
 
     def test_the_fake_device_has_none(self) -> None:
         self.assertEqual(gpu_devices("fake", FAKE_UUID), [])
+
+
+class PathsTest(unittest.TestCase):
+    def test_torch_is_named_besides_the_folder_around_it(self) -> None:
+        """The sandbox asks of each path whether another user may read it."""
+        package = Path(torch.__file__).parent
+        self.assertIn(str(package), python_paths())
+        self.assertIn(str(package.parent), python_paths())
 
 
 class TorchCuda:

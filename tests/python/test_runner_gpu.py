@@ -183,7 +183,8 @@ class KeptBuildsTest(TrialCase):
         """Acts as a worker: a runner gets its own directory, into which the candidate's builds are moved, and back."""
         slot.mkdir()
         runner = Runner(Zygotes.runners, builds=str(slot))
-        kept.rename(slot / "kept")
+        if kept.exists():
+            kept.rename(slot / "kept")
         answer = load_candidate(runner, self.bench, model("return x", before=self.BEFORE))
         (slot / "kept").rename(kept)
         runner.close()
@@ -197,7 +198,6 @@ class KeptBuildsTest(TrialCase):
         with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
             shelf = Path(name)
             kept = shelf / "candidate"
-            kept.mkdir()
             for number in (1, 2):
                 answer = self.load(shelf / f"runner{number}", kept)
                 self.assertEqual(answer.status, protocol.OK, answer.text)

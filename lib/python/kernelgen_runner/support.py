@@ -50,6 +50,9 @@ def python_paths() -> list[str]:
     """Directories that must stay readable for this interpreter to go on importing."""
     found = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable))]
     found += [path for path in sys.path if path]
+    # Another user may be refused a package and not the folder around it.
+    packages = (sys.modules.get(name) for name in ("numpy", "torch", "triton"))
+    found += [folder for package in packages for folder in getattr(package, "__path__", ())]
     paths = (os.path.abspath(path) for path in found)
     return list(dict.fromkeys(path for path in paths if os.path.exists(path) and path not in ("/", "/tmp")))
 

@@ -32,10 +32,11 @@ constexpr std::size_t k_offset = k_page - (k_count * sizeof(float) + 63) / 64 * 
 }
 
 /// Runs between fork and exec: only system calls.
-void refuse_unshare() {
-  std::array<sock_filter, 4> filter{{
+void refuse_namespaces() {
+  std::array<sock_filter, 5> filter{{
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setns, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   }};
@@ -120,7 +121,7 @@ Runner::Runner(LaunchOptions options) : arena_(k_most_slots * k_slot_bytes) {
   if (child == 0) {
     fcntl(control[1], F_SETFD, 0);
     fcntl(status[1], F_SETFD, 0);
-    if (options.refuse_namespaces) refuse_unshare();
+    if (options.refuse_namespaces) refuse_namespaces();
     execv(argv[0], argv.data());
     _exit(127);
   }

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <fstream>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@ using namespace kgen_test;
 namespace {
 
 constexpr std::uint64_t k_all = KGEN_ISOLATION_USER | KGEN_ISOLATION_MOUNT | KGEN_ISOLATION_PID | KGEN_ISOLATION_NET |
-                                KGEN_ISOLATION_IPC | KGEN_ISOLATION_SECCOMP | KGEN_ISOLATION_PROC;
+                                KGEN_ISOLATION_IPC | KGEN_ISOLATION_SECCOMP | KGEN_ISOLATION_PROC |
+                                KGEN_ISOLATION_NOT_ROOT;
 
 /// A process outside of the sandbox that must survive.
 class Bystander {
@@ -166,9 +168,43 @@ TEST_CASE("calls that outlast a stop, or give memory a second address, are refus
   CHECK(runner.y()[k_refused + 2] == 0);
 }
 
+TEST_CASE("root's candidates run as an unprivileged user, and those of others as their user", "[runner][sandbox]") {
+  LaunchOptions options;
+  std::vector<float> expected(6, static_cast<float>(getuid() == 0 ? 65534 : getuid()));
+  for (std::size_t i = 3; i < 6; ++i) expected[i] = static_cast<float>(getuid() == 0 ? 65534 : getgid());
+  const mode_t mask = umask(022);
+  SECTION("in namespaces") {}
+  SECTION("where new files are closed to others") { umask(077); }
+  SECTION("where a path is closed to that user, which root stays able to read") {
+    char closed[] = "/tmp/kernelgen-closed-XXXXXX";
+    REQUIRE(mkdtemp(closed) != nullptr);
+    options.arguments = {"--show", closed};
+    Runner runner(options);
+    CHECK(runner.has(KGEN_ISOLATION_NOT_ROOT) == (getuid() != 0));
+    CHECK_FALSE(runner.has(KGEN_ISOLATION_OTHER_USER));
+    rmdir(closed);
+    umask(mask);
+    return;
+  }
+  Runner runner(options);
+  umask(mask);
+  if (!runner.has(KGEN_ISOLATION_USER | KGEN_ISOLATION_MOUNT)) return;
+  CHECK(runner.has(KGEN_ISOLATION_NOT_ROOT));
+  CHECK(runner.has(KGEN_ISOLATION_OTHER_USER) == (getuid() == 0));
+  const auto reply = runner.evaluate("probes_users");
+  REQUIRE(reply);
+  REQUIRE(reply->status == KGEN_STATUS_OK);
+  CHECK(std::vector<float>(runner.y(), runner.y() + 6) == expected);
+  CHECK(runner.y()[6] == 0);                                   // further groups
+  CHECK(runner.y()[7] == 0);                                   // its own files are its own
+  for (int i = 8; i < 12; ++i) CHECK(runner.y()[i] == EPERM);  // becoming root again
+}
+
 TEST_CASE("refused namespaces are reported, and what is left still holds", "[runner][sandbox]") {
   Runner runner({.refuse_namespaces = true});
-  CHECK((runner.hello().arg[1] | KGEN_ISOLATION_LANDLOCK) == (KGEN_ISOLATION_SECCOMP | KGEN_ISOLATION_LANDLOCK));
+  const std::uint64_t not_root = getuid() != 0 ? KGEN_ISOLATION_NOT_ROOT : 0;
+  CHECK((runner.hello().arg[1] | KGEN_ISOLATION_LANDLOCK) ==
+        (KGEN_ISOLATION_SECCOMP | KGEN_ISOLATION_LANDLOCK | not_root));
   SECTION("an honest candidate runs") { CHECK(runner.evaluate("correct")->status == KGEN_STATUS_OK); }
   SECTION("a fork kills") {
     CHECK_FALSE(runner.evaluate("forks_in_run"));

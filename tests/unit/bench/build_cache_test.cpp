@@ -1,6 +1,7 @@
 #include "bench/build_cache.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
@@ -31,7 +32,7 @@ TEST_CASE("the builds of a candidate come back to it, and to no other one", "[be
   const Directory directory;
   {
     auto place = BuildCache::make(directory.path).value();
-    place->restore("one");
+    place->restore("one", ::geteuid());
     build(*place, "kernel.cubin");
     CHECK_FALSE(BuildCache::is_kept(directory.path, "one"));
     place->keep();
@@ -39,17 +40,31 @@ TEST_CASE("the builds of a candidate come back to it, and to no other one", "[be
     CHECK(BuildCache::is_kept(directory.path, "one"));
   }
   auto other = BuildCache::make(directory.path).value();
-  other->restore("two");
+  other->restore("two", ::geteuid());
   CHECK_FALSE(has(*other, "kernel.cubin"));
   auto same = BuildCache::make(directory.path).value();
-  same->restore("one");
+  same->restore("one", ::geteuid());
   CHECK(has(*same, "kernel.cubin"));
+}
+
+TEST_CASE("builds of another user do not come back, because a runner could not replace them", "[bench][build_cache]") {
+  const Directory directory;
+  {
+    auto place = BuildCache::make(directory.path).value();
+    place->restore("one", ::geteuid());
+    build(*place, "kernel.cubin");
+    place->keep();
+  }
+  auto place = BuildCache::make(directory.path).value();
+  place->restore("one", ::geteuid() + 1);
+  CHECK_FALSE(has(*place, "kernel.cubin"));
+  CHECK_FALSE(BuildCache::is_kept(directory.path, "one"));
 }
 
 TEST_CASE("building anew takes no kept builds away", "[bench][build_cache]") {
   const Directory directory;
   auto before = BuildCache::make(directory.path).value();
-  before->restore("one");
+  before->restore("one", ::geteuid());
   build(*before, "kernel.cubin");
   before->keep();
   auto anew = BuildCache::make(directory.path).value();
@@ -66,13 +81,13 @@ TEST_CASE("two runners of one candidate do not disturb each other", "[bench][bui
   auto first = BuildCache::make(directory.path).value();
   auto second = BuildCache::make(directory.path).value();
   for (auto* place : {first.get(), second.get()}) {
-    place->restore("one");
+    place->restore("one", ::geteuid());
     build(*place, "kernel.cubin");
   }
   first->keep();
   second->keep();
   auto third = BuildCache::make(directory.path).value();
-  third->restore("one");
+  third->restore("one", ::geteuid());
   CHECK(has(*third, "kernel.cubin"));
 }
 
@@ -90,7 +105,7 @@ TEST_CASE("the place of a runner goes with it", "[bench][build_cache]") {
 TEST_CASE("what is too large is not kept", "[bench][build_cache]") {
   const Directory directory;
   auto place = BuildCache::make(directory.path).value();
-  place->restore("one");
+  place->restore("one", ::geteuid());
   build(*place, "huge");
   fs::resize_file(place->path() / "kept" / "huge", 300u << 20);
   place->keep();
@@ -106,7 +121,7 @@ TEST_CASE("builds with links or special files are not kept, and nothing behind a
   fs::last_write_time(outside.path, long_ago);
   {
     auto place = BuildCache::make(directory.path).value();
-    place->restore("one");
+    place->restore("one", ::geteuid());
     build(*place, "kernel.cubin");
     const auto kept = place->path() / "kept";
     SECTION("a link to a directory among the builds") { fs::create_directory_symlink(outside.path, kept / "link"); }
@@ -137,7 +152,7 @@ TEST_CASE("a link in the store is no kept build", "[bench][build_cache]") {
   auto place = BuildCache::make(directory.path).value();
   fs::create_directory_symlink(outside.path, directory.path / "kept" / "one");
   CHECK_FALSE(BuildCache::is_kept(directory.path, "one"));
-  place->restore("one");
+  place->restore("one", ::geteuid());
   CHECK_FALSE(fs::exists(fs::symlink_status(place->path() / "kept")));
 }
 

@@ -27,7 +27,7 @@ class ScriptedProcesses final : public ProcessRunner {
 
   std::map<std::string, std::string> says{{"c++", "g++ 12.2.0\nCopyright\n"},
                                           {"python3", "python 3.11.7\ntorch 2.4.0\ntriton 3.0.0\n"},
-                                          {"/libexec/kgen-sandbox", "isolation 191\n"}};
+                                          {"/libexec/kgen-sandbox", "isolation 703\n"}};
 };
 
 struct Examined {
@@ -96,11 +96,11 @@ TEST_CASE("less than everything is limited or missing, with a remedy", "[bench][
 
 TEST_CASE("the isolation mechanisms that are missing are named", "[bench][doctor]") {
   Examined machine;
-  machine.processes.says["/libexec/kgen-sandbox"] = "isolation 32\n";
+  machine.processes.says["/libexec/kgen-sandbox"] = "isolation 544\n";
   CHECK(machine["isolation"].status == DoctorStatus::Limited);
   CHECK(machine["isolation"].detail.find("weak: no user namespace, no private file system") != std::string::npos);
   CHECK(machine["isolation"].detail.find("unless weak isolation is allowed") != std::string::npos);
-  machine.processes.says["/libexec/kgen-sandbox"] = "isolation 96\n";
+  machine.processes.says["/libexec/kgen-sandbox"] = "isolation 608\n";
   CHECK(machine["isolation"].detail.find("partial: no user namespace, no private file system") != std::string::npos);
   machine.processes.says["/libexec/kgen-sandbox"] = "failed sandbox 11\n";
   CHECK(machine["isolation"].detail.find("Resource temporarily unavailable") != std::string::npos);

@@ -35,7 +35,7 @@ class FakeProcessRunner final : public ProcessRunner {
     return answer(request);
   }
   ProcessRequest last;
-  std::string sandbox_says = "isolation 191\n";
+  std::string sandbox_says = "isolation 703\n";
   std::function<Result<ProcessOutcome>(const ProcessRequest&)> answer = [](const ProcessRequest&) {
     return ProcessOutcome{};
   };
@@ -207,7 +207,7 @@ TEST_CASE("the compiler runs in the sandbox and sees what it was given", "[compi
 TEST_CASE("isolation mechanisms that are missing are in the report", "[compile][cpp_compiler][sandbox]") {
   CppBench bench;
   bench.refuse(1, "candidate.cpp:3:5: error: no\n");
-  bench.runner.sandbox_says = "isolation 32\n";
+  bench.runner.sandbox_says = "isolation 544\n";
   CHECK(bench.failed().report.isolation.find("weak: no user namespace") == 0);
 }
 

@@ -35,7 +35,7 @@ class FakeProcesses final : public ProcessRunner {
     if (has("-shared")) {
       last = request;
       const auto report = std::find(request.command.begin(), request.command.end(), "--report");
-      write_file_atomic(*(report + 1), "isolation 191\n").value();
+      write_file_atomic(*(report + 1), "isolation 703\n").value();
       return answer(request);
     }
     ++questions;

@@ -11,21 +11,22 @@
 
 #include "apps/runner/runner_support.h"
 
-static void refuse_unshare(void) {
+static void refuse_namespaces(void) {
   struct sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unshare, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setns, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  const struct sock_fprog program = {4, filter};
+  const struct sock_fprog program = {5, filter};
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
-  if (strcmp(argv[2], "refused") == 0) refuse_unshare();
+  if (strcmp(argv[2], "refused") == 0) refuse_namespaces();
   const int none = -1;
   struct kgen_sandbox_options options;
   memset(&options, 0, sizeof options);
