@@ -11,6 +11,7 @@
 #include "bench/gpu_findings.hpp"
 #include "compile/cuda_toolkit.hpp"
 #include "core/names.hpp"
+#include "device/memory_group.hpp"
 #include "exec/sandbox.hpp"
 #include "profile/sanitizers.hpp"
 #include "support/files.hpp"
@@ -30,6 +31,8 @@ constexpr auto k_status_names = make_names<DoctorStatus>({
 
 // With less memory an ordinary evaluation is likely to fail: torch takes half a GiB in each of two processes.
 constexpr double k_least_memory_gib = 4;
+/// The limit of a control group that is made to see whether it can be.
+constexpr std::uint64_t k_probed_bytes = std::uint64_t{1} << 30;
 constexpr double k_least_shared_memory_gib = 1;
 
 constexpr const char* k_rebuild = "build it again (cmake --build), or install it again (cmake --install)";
@@ -273,6 +276,11 @@ class Examination {
     const double memory = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGE_SIZE)) / k_gib;
     add("memory", memory >= k_least_memory_gib ? DoctorStatus::Ok : DoctorStatus::Limited,
         fmt::format("{:.1f} GiB{}", memory, memory >= k_least_memory_gib ? "" : "; large tasks need smaller inputs"));
+    const auto group = MemoryGroup::make(k_probed_bytes, options_.root);
+    add("memory limit", group ? DoctorStatus::Ok : DoctorStatus::Limited,
+        group ? "a control group limits all processes of a candidate together"
+              : "each process of a candidate has a limit of its own, and files in memory have another: " +
+                    group.error().message);
   }
 
   void examine_shared_memory() {

@@ -23,6 +23,7 @@
 #include "bench/output_reader.hpp"
 #include "bench/process_tree.hpp"
 #include "bench/processor_sampler.hpp"
+#include "device/memory_group.hpp"
 #include "device/processors.hpp"
 #include "exec/sandbox.hpp"
 #include "runner/runner_protocol.h"
@@ -43,6 +44,10 @@ constexpr milliseconds k_death_patience{2000};
 constexpr milliseconds k_destroy_patience{5000};
 /// Freeing outputs below this size takes less time than a call's clock can resolve.
 constexpr std::uint64_t k_min_freed_bytes = 1u << 20;
+/// Memory of a candidate beside its limit: its compilers' and its temporary files; with a device, its driver's as well.
+constexpr std::uint64_t k_build_memory = std::uint64_t{1} << 30;
+constexpr std::uint64_t k_device_memory = std::uint64_t{4} << 30;
+constexpr const char* k_out_of_memory = "its processes and its files in memory together took more than the limit";
 /// Interval for polling the processes of a candidate that may be building.
 constexpr milliseconds k_helper_interval{200};
 /// The time in which calls are repeated while the worker samples the processor: some 200 samples. On a busy machine it
@@ -136,10 +141,12 @@ class SandboxedRunner final : public RunnerProcess {
     if (builds_) builds_->restore(code.builds_key, is_other_user_ ? KGEN_UNPRIVILEGED_USER : ::geteuid());
     const std::uint64_t kind = code.kind == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
     if (code.kind == CodeKind::SharedObject) bind();
+    limit_memory(code.memory_limit);
     return ask(KGEN_OP_LOAD, {kind, code.memory_limit}, limits, std::array<int, 1>{code.fd});
   }
   RunnerAnswer build(const BuildJob& job, const StepLimits& limits) override {
     if (builds_) builds_->start(job.builds_key);
+    limit_memory(job.memory_limit);
     return ask(KGEN_OP_BUILD, {job.memory_limit}, limits, std::array<int, 2>{job.description_fd, job.code_fd});
   }
   RunnerAnswer construct(int set, const WeightDraw& draw, ConstantWeights constants,
@@ -287,6 +294,16 @@ class SandboxedRunner final : public RunnerProcess {
     return is_sealed_;
   }
 
+  /// Limits all processes of the candidate together, where the worker can. The runner limits its own address space as
+  /// well, so that an allocation fails there before a process is killed here.
+  void limit_memory(std::uint64_t bytes) {
+    if (bytes == 0 || runner_pid_ <= 0) return;
+    auto group = MemoryGroup::make(bytes + (on_device_ ? k_device_memory : k_build_memory));
+    if (group && group->add(runner_pid_)) group_.emplace(*std::move(group));
+  }
+
+  [[nodiscard]] bool has_run_out() const { return group_ && group_->has_run_out(); }
+
   /// The system call filter lets no candidate undo this.
   void bind() const {
     if (processors_ > 0 && runner_pid_ > 0) bind_to_processors(runner_pid_, processors_);
@@ -334,7 +351,10 @@ class SandboxedRunner final : public RunnerProcess {
   /// Waits for the reply to a step that may build, within the limits of `clock`.
   RunnerAnswer receive_while_building(std::uint16_t op, Clock::time_point start, BuildClock& clock) {
     while (true) {
-      if (auto answer = poll_for_reply(op, sequence_, Clock::now() + k_helper_interval)) return *std::move(answer);
+      auto answer = poll_for_reply(op, sequence_, Clock::now() + k_helper_interval);
+      // Where the kernel ends only one process of a group, the runner may go on without it.
+      if (has_run_out()) return end_with({.text = k_out_of_memory, .allocation_failed = true});
+      if (answer) return *std::move(answer);
       const auto helpers = helpers_of(supervisor_, runner_pid_);
       const auto verdict = clock.observe(
           {.elapsed = Clock::now() - start, .helper_time = helpers.processor_time, .has_helpers = helpers.running > 0});
@@ -424,10 +444,15 @@ class SandboxedRunner final : public RunnerProcess {
   RunnerDeath end_with(RunnerDeath death) {
     if (dead_) return *dead_;
     // Where the worker ends it, there is no status to wait for.
-    const bool ended_here = death.timed_out || death.left_processes || death.has_foreign_memory;
+    const bool ended_here =
+        death.timed_out || death.left_processes || death.has_foreign_memory || death.allocation_failed;
     if (!ended_here && !stop_.stop_requested()) await_status();
     if (wait_status_ && WIFSIGNALED(*wait_status_)) death.signal = WTERMSIG(*wait_status_);
     if (wait_status_ && WIFEXITED(*wait_status_)) death.exit_code = WEXITSTATUS(*wait_status_);
+    if (death.signal == SIGKILL && has_run_out()) {
+      death.allocation_failed = true;
+      death.text = k_out_of_memory;
+    }
     dead_ = death;
     end();
     return death;
@@ -479,6 +504,7 @@ class SandboxedRunner final : public RunnerProcess {
       supervisor_ = 0;
     }
     connection_.status.reset();
+    group_.reset();
     // An interrupted build is not cached: the next evaluation would not build ahead, and its compiler may hang in the
     // runner.
     if (builds_ && !(dead_ && dead_->was_building)) builds_->keep();
@@ -486,6 +512,8 @@ class SandboxedRunner final : public RunnerProcess {
 
   RunnerConnection connection_;
   std::unique_ptr<BuildCache> builds_;
+  /// Limits the memory of the candidate's processes, where that is possible.
+  std::optional<MemoryGroup> group_;
   std::stop_token stop_;
   pid_t supervisor_ = 0;
   UniqueFd runner_;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/bench/doctor.hpp>
 #include <kernelgen/task/task_source.hpp>
 
 #include "support/catch.hpp"
@@ -151,6 +152,24 @@ TEST_CASE("rejected: a process started after the first calls", "[verdicts]") {
 }
 TEST_CASE("rejected: a process started by a candidate that took the seal out of its own process", "[verdicts]") {
   CHECK(verdict("relu", "escapes_seal.py") == "cheat:process");
+}
+TEST_CASE("rejected: processes that take more memory together than one may", "[verdicts]") {
+  DoctorOptions options;
+  options.installation = installation_at(KERNELGEN_BINARY_DIR);
+  options.python = options.compiler = "/bin/false";
+  const auto findings = examine_machine(options, *make_process_runner(), {}).value();
+  const auto limit = std::find_if(findings.begin(), findings.end(),
+                                  [](const DoctorFinding& finding) { return finding.name == "memory limit"; });
+  REQUIRE(limit != findings.end());
+  if (limit->status != DoctorStatus::Ok) {
+    WARN(limit->detail);
+    return;
+  }
+  auto request = untimed(request_for("relu", "memory_in_processes.py"));
+  request.options.call_timeout = 30s;
+  const auto outcome = record_of(request).outcome;
+  CHECK(outcome.to_class() == "out_of_memory");
+  CHECK_THAT(outcome.message, Catch::Contains("its processes and its files in memory together took more"));
 }
 TEST_CASE("rejected: a crash that is only told, at once", "[verdicts]") {
   const auto record = record_of("relu", "claims_crash.py");
