@@ -173,6 +173,16 @@ class Allowances(unittest.TestCase):
                 self.assertEqual(found.least > 5e-4, on_a_gpu and DEVICE.is_gpu)
                 self.assertLess(found.least, 1e-2)
 
+    def test_a_transform_that_tf32_makes_meaningless_is_dropped(self):
+        layers = "nn.Sequential(nn.Conv2d(4, 8, 3), nn.InstanceNorm2d(8))"
+        text = model("return self.f(x)", "[torch.randn(2, 4, 20, 20)]", f"self.f = {layers}")
+        for precision in ("default", "strict"):
+            with self.subTest(precision=precision):
+                admission = admit(task_from(text, precision=precision), seed=5)
+                why = [reason for reason in admission.dropped.values() if reason.startswith("TF32 may cost")]
+                self.assertEqual(bool(why), precision == "default" and DEVICE.is_gpu, admission.dropped)
+                self.assertIn("negate", admission.distributions)
+
     def test_the_class_strict_knows_what_sequential_sums_cost(self):
         self.assertEqual(self.allowed(self.LINEAR, "default").rounding, 0.0)
         self.assertTrue(5e-8 < self.allowed(self.LINEAR, "strict").rounding < 5e-7)

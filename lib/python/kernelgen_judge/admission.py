@@ -30,7 +30,7 @@ from .guarded import guarding
 from .oracle import Oracle, OracleBudget, OracleUnavailable
 from .sensitivity import sensitive_bytes
 from .stability import is_stable
-from .target import FEW_ELEMENTS, NOISE_MULTIPLE, ROUNDING_MARGIN, Allowance, Tolerance, Truth, default_tolerance
+from .target import FEW_ELEMENTS, NOISE_LIMIT, NOISE_MULTIPLE, ROUNDING_MARGIN, Allowance, Tolerance, Truth, default_tolerance
 from .task import CallInputs, CallResult, Reference, Task, TaskError
 from .trivial import TrivialCheck
 from .values import Flat, same_bits
@@ -496,6 +496,10 @@ def _own_problem(expected: Expected, outputs: Flat, truth: Truth, limit: float) 
     comparison = expected.compare(outputs.tensors)
     if not comparison.correct or worst > limit:
         return f"the reference's own rounding is up to {worst:.2g} times the allowed error"
+    coarse = max((target.tf32_share for target in expected.targets.values()), default=0.0)
+    if coarse > NOISE_LIMIT and limit < math.inf:
+        # An honest candidate may use TF32 where the reference happens not to, and the reverse.
+        return f"TF32 may cost up to {coarse:.2g} of an output's rms"
     return ""
 
 

@@ -152,6 +152,8 @@ class Target:
         self.scale: float | torch.Tensor = 0.0
         #: Largest error of the reference over the rms of the whole output; 0 where TF32 explains it.
         self.unexplained = 0.0
+        #: What TF32 may cost, over the same rms; 0 where there is none.
+        self.tf32_share = 0.0
         self.learned = Allowance()
         if not self.exact:
             self._prepare(None if truth is None or truth.tf32 is None else _wide(truth.tf32.get(name)))
@@ -216,9 +218,12 @@ class Target:
         """The scale of each row, raised until its noise is allowed."""
         tf32 = torch.where(tf32 > 0, torch.clamp(tf32, min=self._at_least(0.0, TF32_EPS) * whole), tf32)
         unexplained = torch.where(own > TF32_MULTIPLE * tf32, own, torch.zeros_like(own))
-        noise = torch.maximum(TF32_MULTIPLE * self._spread_of_rows(len(scale)) * tf32, NOISE_MULTIPLE * unexplained).clamp(max=NOISE_LIMIT * min(whole, self.oracle_rms))
+        coarse, least = TF32_MULTIPLE * self._spread_of_rows(len(scale)) * tf32, min(whole, self.oracle_rms)
+        noise = torch.maximum(coarse, NOISE_MULTIPLE * unexplained).clamp(max=NOISE_LIMIT * least)
         raised = torch.maximum(scale, noise / self._atol)
         beyond = (raised - scale) * self._atol + own
+        if least > 0:
+            self.tf32_share = float(coarse.max()) / least
         if whole > 0:
             self.unexplained = float(unexplained.max()) / whole
             share = float((beyond / scale.clamp(min=SCALE_FLOOR * whole)).max())
