@@ -336,16 +336,26 @@ API int cuMemAddressFree(cu_address address, size_t bytes) {
   return munmap((void*)(uintptr_t)address, bytes) == 0 ? 0 : k_invalid_value;
 }
 
+static void count_mapped(int64_t bytes) {
+  pthread_mutex_lock(&lock);
+  allocated += (uint64_t)bytes;
+  pthread_mutex_unlock(&lock);
+}
+
 API int cuMemMap(cu_address address, size_t bytes, size_t offset, cu_memory memory, unsigned long long flags) {
   (void)flags;
   void* place =
       mmap((void*)(uintptr_t)address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, (int)memory - 1, (off_t)offset);
-  return place == MAP_FAILED ? k_invalid_value : 0;
+  if (place == MAP_FAILED) return k_invalid_value;
+  count_mapped((int64_t)bytes);
+  return 0;
 }
 
 API int cuMemUnmap(cu_address address, size_t bytes) {
   void* place = mmap((void*)(uintptr_t)address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-  return place == MAP_FAILED ? k_invalid_value : 0;
+  if (place == MAP_FAILED) return k_invalid_value;
+  count_mapped(-(int64_t)bytes);
+  return 0;
 }
 
 API int cuMemSetAccess(cu_address address, size_t bytes, const struct cu_memory_access* access, size_t count) {
