@@ -84,6 +84,7 @@ class Evaluation {
     KERNELGEN_TRY(auto verdict, judge_within_memory());
     timed("end", [&] { candidate_->end(); });
     verdict = explain_by_weights(reattribute_to_machine(std::move(verdict)), record_.weights);
+    verdict = excuse_unreliable_reference(std::move(verdict), session_->admission.labels);
     KERNELGEN_TRY(auto checked, check_plausibility(std::move(verdict)));
     if (checked.correct()) {
       const auto work = record_.work ? *record_.work : report_no_work("Triton's interpreter ran it");

@@ -224,6 +224,19 @@ Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& w
                       weights->unmapped.size(), fmt::join(weights->unmapped, ", "), verdict.message)};
 }
 
+Outcome excuse_unreliable_reference(Outcome verdict, const std::vector<std::string>& labels) {
+  const bool differs = verdict.kind == OutcomeKind::WeightSync ||
+                       ((verdict.kind == OutcomeKind::Accuracy || verdict.kind == OutcomeKind::OffDistribution) &&
+                        verdict.detail == "mismatch");
+  if (!differs) return verdict;
+  const auto label = std::find_if(labels.begin(), labels.end(), [](const std::string& one) {
+    return one.starts_with("stochastic:") || one.starts_with("nondeterministic:") || one.starts_with("ill-conditioned:");
+  });
+  if (label == labels.end()) return verdict;
+  return {OutcomeKind::NotScored, "",
+          fmt::format("the task cannot tell right from wrong ({}), so this is no verdict: {}", *label, verdict.message)};
+}
+
 Outcome verdict_of_cases(const std::vector<CaseResult>& cases) {
   const auto failed = [](const CaseResult& result) { return !result.outcome.correct(); };
   const auto own = std::find_if(cases.begin(), cases.end(), [&](const CaseResult& result) {

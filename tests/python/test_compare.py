@@ -5,6 +5,7 @@ import math
 import unittest
 
 import torch
+import torch.nn.functional as F
 import support  # noqa: F401  (sets the number of threads)
 
 from kernelgen_judge.compare import Expected
@@ -324,6 +325,28 @@ class TheTruth(unittest.TestCase):
         expected = one(reference, truth)
         self.assertTrue(expected.compare(answer(reference)).correct)
         self.assertFalse(expected.compare(answer(wrong)).correct)
+
+    def test_what_is_close_to_the_reference_is_right_where_that_is_far_from_the_truth(self):
+        truth = torch.rand(64, 256, dtype=torch.float64)
+        reference = truth.float()
+        reference[9, 9] += 200
+        expected = one(reference, truth)
+        self.assertTrue(expected.compare(answer(reference)).correct)
+        wrong = reference.clone()
+        wrong[9, 8] += 0.3
+        self.assertFalse(expected.compare(answer(wrong)).correct)
+
+    def test_lost_digits_of_what_is_nothing_on_the_own_inputs(self):
+        """log(1 + exp(x)) is zero below -17, where log1p is not: nothing beside the output on the task's own inputs."""
+        x = -torch.rand(64, 256, dtype=torch.float64) * 250 - 10
+        truth = F.mish(x)
+        plain = (x.float() * torch.tanh(torch.log(1 + torch.exp(x.float()))))
+        known = {"output": Allowance(magnitude=0.5)}
+        flat = flatten_output(truth.float())
+        for slack, right in ((32.0, True), (1.0, False)):
+            expected = Expected(flat, Truth({"output": truth}), None, known, slack)
+            self.assertEqual(expected.compare(answer(plain)).correct, right)
+            self.assertFalse(expected.compare(answer(torch.where(x < -14, plain, 0.0))).correct)
 
     def test_trivial_answers_are_wrong_whatever_the_reference_does(self):
         for error in (0.03, 0.1, 1.0, 100.0):

@@ -99,6 +99,16 @@ class Sequential(unittest.TestCase):
         error, truth = simulated(lambda x: x.sum(1), x)
         self.assertGreater(error, 0.5 * difference(sequential_sum(x), truth))
 
+    def test_equal_terms_are_rounded_alike(self):
+        """A slice of zeros makes a convolution give its bias everywhere."""
+        torch.manual_seed(5)
+        constant = torch.rand(64, 1).expand(64, 16384)
+        noisy = constant + 1e-2 * torch.randn(64, 16384)
+        for x in (constant.contiguous(), noisy):
+            for function, plain in ((lambda x: x.sum(1), sequential_sum), (lambda x: x.mean(1), lambda x: sequential_sum(x) / 16384)):
+                error, truth = simulated(function, x)
+                self.assertTrue(0.4 < error / difference(plain(x), truth) < 2.5)
+
     def test_what_is_taken_apart_gives_the_same(self):
         torch.manual_seed(4)
         x = torch.rand(8, 16, 10, 10)

@@ -35,7 +35,7 @@ from .task import CallInputs, CallResult, Reference, Task, TaskError
 from .trivial import TrivialCheck
 from .values import Flat, same_bits
 
-VERSION = 6
+VERSION = 7
 #: If its Model is built and called in this time, a task gets two more weight sets.
 _CHEAP_SET_SECONDS = 0.03
 #: Draws of weights on which a reference must be stable under a transform that needs it, and the time for all but the first.

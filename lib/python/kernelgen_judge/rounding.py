@@ -99,6 +99,9 @@ def _mapped(value: Any) -> Any:
 _EPS = torch.finfo(torch.float32).eps
 #: The rms of one rounding to nearest, as a multiple of eps.
 _ONE_ROUNDING = 0.2
+#: The rms error of a sum of equal terms, one after the other, as a multiple of eps, of the terms' number and of the sum: all of them
+#: are rounded alike while the sum stays within a power of two. (At most a quarter.)
+_ALIKE = 0.1
 #: The rms of an operation without a sum, in eps: functions of fast libraries are right to about one unit in the last place.
 _FUNCTION = 0.5
 #: Functions that are often computed as a difference of numbers near one.
@@ -231,10 +234,12 @@ class SequentialRounding(_Mode):
         if torch.is_tensor(result) and result.dtype == torch.float64:
             if squares is not None:
                 terms, total = squares
+                mean_square = total * terms if name == "mean" else total / terms
                 size = result.square().add_(total).mul_(max(1.0, terms / 3)).sqrt_()
                 if name in ("sum", "mean"):
                     divisor = terms if name == "mean" else 1
                     size = torch.hypot(size, _swallowed(func, args, kwargs, result, divisor) / (_ONE_ROUNDING * _EPS))
+                    size = torch.where(_alike(result, terms, mean_square, name), terms * _ALIKE / _ONE_ROUNDING * result.abs(), size)
                 self._add_noise(result, size, _ONE_ROUNDING)
             else:
                 self._add_noise(result, result.abs().add_(1.0) if name.rstrip("_") in _NEAR_ONE else result, _FUNCTION)
@@ -268,6 +273,12 @@ class SequentialRounding(_Mode):
             generator = self._generators[result.device] = torch.Generator(result.device).manual_seed(self._seed)
         noise = torch.empty_like(result).normal_(generator=generator)
         result.addcmul_(noise, size.nan_to_num(0.0, 0.0, 0.0), value=factor * _EPS)
+
+
+def _alike(result: torch.Tensor, terms: int, mean_square: torch.Tensor, name: str) -> torch.Tensor:
+    """Where the terms of a sum or mean differ by less than the sum can show, so that each addition is rounded alike."""
+    mean = result if name == "mean" else result / terms
+    return mean_square - mean.square() < (_EPS * terms * mean).square()
 
 
 def _swallowed(func: Any, args: Any, kwargs: Any, result: torch.Tensor, divisor: int) -> torch.Tensor:

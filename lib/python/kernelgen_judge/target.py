@@ -23,6 +23,8 @@ FLOAT64_MULTIPLE, FLOAT64_MULTIPLEHALF = 256.0, 8.0
 ROUNDING_MARGIN, ROUNDING_MARGIN_LARGEST = 3.0, 5.0
 FLOOR_EPS, FLOOR_EPSHALF = 8.0, 1.0
 FEW_ELEMENTS, ROUNDING_EPS = ROW_ELEMENTS, 0.2
+#: With a slack that is there for gross errors, so many eps of the output on the task's own inputs are allowed for certain.
+GROSS_FLOOR_EPS = 64.0
 TF32_EPS = 2.0**-10
 #: Up to this slack the error of a whole output has a limit.
 MOST_SLACK = 2.0
@@ -176,6 +178,9 @@ class Target:
             raised = scale + (self.known.share * scale).clamp(max=self.known.level * whole) / self._atol
         else:
             raised = self._raised(scale, whole, self._largest_errors(self.values, rows), self._largest_errors(tf32, rows))
+        if not self.limits_error:
+            floor = min(GROSS_FLOOR_EPS * torch.finfo(self.dtype).eps, self._atol / self._slack) * self.known.magnitude
+            raised = raised.clamp(min=floor / self._atol)
         self.scale = float(raised) if row_scale is None else raised
         if self.own_error is not None and self.limits_error:
             # What is this close to the reference is close enough to the truth, by the triangle inequality.

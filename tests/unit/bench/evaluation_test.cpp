@@ -236,6 +236,30 @@ TEST_CASE("weights explain neither other failures nor wrong outputs on other inp
   CHECK(explain_by_weights({OutcomeKind::Accuracy, "nan", "NaN"}, std::nullopt).kind == OutcomeKind::Accuracy);
 }
 
+TEST_CASE("no answer is wrong where the reference cannot say what is right", "[bench][evaluation]") {
+  for (const auto& label : {"stochastic: forward() draws random numbers", "ill-conditioned: its own rounding", "nondeterministic: it"}) {
+    Scene scene;
+    scene.admission.labels = {label};
+    scene.admission.scored = false;
+    scene.judge.answer = [](const std::string&, int) { return wrong(); };
+    const auto record = evaluate(scene, Target::Torch);
+    REQUIRE(record);
+    CHECK(record->outcome.to_class() == "not_scored");
+    CHECK_THAT(record->outcome.message, Catch::Contains(label) && Catch::Contains(wrong().message));
+  }
+}
+
+TEST_CASE("wrong is wrong where only trivial answers pass as well, and so are NaN, shapes and crashes", "[bench][evaluation]") {
+  const auto kept = [](const Outcome& outcome, const std::string& label) {
+    return excuse_unreliable_reference(outcome, {label}).to_class() == outcome.to_class();
+  };
+  CHECK(kept({OutcomeKind::Accuracy, "mismatch", "wrong"}, "trivial: zeros"));
+  CHECK(kept({OutcomeKind::Accuracy, "mismatch", "wrong"}, "raised tolerance: 2e-3"));
+  for (const auto& outcome : {Outcome{OutcomeKind::Accuracy, "nan", "NaN"}, Outcome{OutcomeKind::Accuracy, "shape", "shape"},
+                              Outcome{OutcomeKind::OffDistribution, "nan", "NaN"}, Outcome{OutcomeKind::Crash, "exit 0", ""}})
+    CHECK(kept(outcome, "stochastic: it draws"));
+}
+
 TEST_CASE("a difference on special values is a label, and a crash is none", "[bench][evaluation]") {
   Scene scene;
   scene.admission.probe = "special";
