@@ -175,13 +175,20 @@ def load(name, text):
     return module
 task = load("task", entry["task"])
 kernel = load("kernel", entry["kernel"])
-device = torch.device("cuda")
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 def move(value):
     return value.to(device) if isinstance(value, torch.Tensor) else value
 def outputs(value):
     return [value] if isinstance(value, torch.Tensor) else [part for part in value if isinstance(part, torch.Tensor)]
 def double(value):
     return value.double() if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+def widened(module):
+    module = copy.deepcopy(module).double()
+    for part in module.modules():
+        for name, value in vars(part).items():
+            if isinstance(value, torch.Tensor):
+                setattr(part, name, double(value))
+    return module
 moves = {"own": lambda x: x, "16 times": lambda x: 16 * x, "a 16th": lambda x: x / 16, "plus 16": lambda x: x + 16, "minus 16": lambda x: x - 16}
 worst, errors = {}, {}
 def named(module):
@@ -189,11 +196,12 @@ def named(module):
 with torch.no_grad():
     for seed in (11, 12, 13):
         initial = [move(value) for value in (task.get_init_inputs() if hasattr(task, "get_init_inputs") else [])]
-        torch.manual_seed(seed); torch.cuda.manual_seed(seed)
+        torch.manual_seed(seed)
         reference = task.Model(*initial).to(device)
-        torch.manual_seed(seed); torch.cuda.manual_seed(seed)
+        torch.manual_seed(seed)
         candidate = kernel.ModelNew(*initial).to(device)
-        truth = copy.deepcopy(reference).double()
+        truth = widened(reference)
+        products_in_tf32 = torch.backends.cuda.matmul.allow_tf32
         torch.manual_seed(seed + 100)
         given = [move(value) for value in task.get_inputs()]
         for name, change in [*moves.items(), *([("weights", moves["own"])] if named(reference) == named(candidate) else [])]:
@@ -202,12 +210,13 @@ with torch.no_grad():
                 for one, two in zip(reference.parameters(), candidate.parameters()):
                     change_by = 0.3 * torch.randn_like(one) * one.std(correction=0).clamp(min=0.1)
                     one += change_by; two += change_by
-                truth = copy.deepcopy(reference).double()
+                truth = widened(reference)
+            torch.backends.cuda.matmul.allow_tf32 = False
             inputs = [change(value) if isinstance(value, torch.Tensor) and value.is_floating_point() else value for value in given]
             torch.manual_seed(seed); right = outputs(copy.deepcopy(truth)(*[double(value) for value in inputs]))
             torch.manual_seed(seed); plain = outputs(reference(*[move(value) for value in copy.deepcopy(inputs)]))
+            torch.backends.cuda.matmul.allow_tf32 = products_in_tf32
             torch.manual_seed(seed); found = outputs(candidate(*[move(value) for value in copy.deepcopy(inputs)]))
-            torch.cuda.synchronize()
             for one, two, three in zip(right, plain, found):
                 size = one.float().pow(2).mean().sqrt().item() or 1.0
                 if three.shape != one.shape:
@@ -217,14 +226,14 @@ with torch.no_grad():
                 own = ((two.double() - one).abs().nan_to_num(1e30).max() / size).item()
                 if name not in worst or off > worst[name][0]:
                     worst[name] = (off, own)
-wrong_for = sorted(name for name, (off, own) in worst.items() if name in errors or off > max(1e-3, 4 * own))
-print(json.dumps({"wrong_for": wrong_for, "errors": {name: [float(f"{value:.2g}") for value in pair] for name, pair in worst.items()}, **errors}))
+wrong_for = sorted({*errors, *(name for name, (off, own) in worst.items() if off > max(1e-3, 4 * own))})
+print(json.dumps({"wrong_for": wrong_for, "errors": {name: [float(f"{value:.2g}") for value in pair] for name, pair in worst.items()}}))
 """
 
 
 def recheck(arguments: argparse.Namespace) -> None:
     entries, results = json.loads(arguments.list.read_text()), json.loads(arguments.results.read_text())
-    refused = [row for row in results if row["outcome"] != "correct" and "recheck" not in row]
+    refused = [row for row in results if row["outcome"] not in ("correct", "not_scored") and "recheck" not in row]
     lock, started = threading.Lock(), time.monotonic()
 
     def serve() -> None:
@@ -256,20 +265,20 @@ def recheck(arguments: argparse.Namespace) -> None:
 def table(arguments: argparse.Namespace) -> None:
     results = json.loads(arguments.results.read_text())
     names = sorted({row["collection"] for row in results})
-    print("| collection | judged | correct | refused, wrong by the recheck too | refused, right by the recheck | cannot be rechecked |")
-    print("|---|---|---|---|---|---|")
+    print("| collection | judged | correct | not scored | refused, wrong by the recheck too | refused, right by the recheck | cannot be rechecked |")
+    print("|---|---|---|---|---|---|---|")
 
     def kind(row: dict) -> str:
-        if row["outcome"] == "correct":
-            return "correct"
+        if row["outcome"] in ("correct", "not_scored"):
+            return row["outcome"]
         again = row.get("recheck", {"failed": "not done"})
         return "failed" if "failed" in again else "wrong" if again["wrong_for"] else "right"
 
     for name in [*names, ""]:
         kinds = Counter(kind(row) for row in results if name in ("", row["collection"]))
-        print(f"| {name or 'all'} | {sum(kinds.values())} | " + " | ".join(str(kinds[key]) for key in ("correct", "wrong", "right", "failed")) + " |")
+        print(f"| {name or 'all'} | {sum(kinds.values())} | " + " | ".join(str(kinds[key]) for key in ("correct", "not_scored", "wrong", "right", "failed")) + " |")
     for row in sorted(results, key=lambda row: (kind(row), row["outcome"])):
-        if row["outcome"] != "correct":
+        if kind(row) not in ("correct", "not_scored"):
             again = json.dumps(row.get("recheck", {}))[:300]
             print(f"{kind(row):6} {row['outcome']:30} {row['path']}: {row['message'][:220]}\n       {again}")
 

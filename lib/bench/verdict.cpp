@@ -230,11 +230,13 @@ Outcome excuse_unreliable_reference(Outcome verdict, const std::vector<std::stri
                         verdict.detail == "mismatch");
   if (!differs) return verdict;
   const auto label = std::find_if(labels.begin(), labels.end(), [](const std::string& one) {
-    return one.starts_with("stochastic:") || one.starts_with("nondeterministic:") || one.starts_with("ill-conditioned:");
+    return one.starts_with("stochastic:") || one.starts_with("nondeterministic:") ||
+           one.starts_with("ill-conditioned:");
   });
   if (label == labels.end()) return verdict;
-  return {OutcomeKind::NotScored, "",
-          fmt::format("the task cannot tell right from wrong ({}), so this is no verdict: {}", *label, verdict.message)};
+  return {
+      OutcomeKind::NotScored, "",
+      fmt::format("the task cannot tell right from wrong ({}), so this is no verdict: {}", *label, verdict.message)};
 }
 
 Outcome verdict_of_cases(const std::vector<CaseResult>& cases) {

@@ -39,8 +39,8 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 /// Explains wrong outputs of a ModelNew by the reference's tensors that are not in it, if there are any.
 [[nodiscard]] Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& weights);
 
-/// Takes back the verdict that outputs differ from a reference that cannot say what is right: one that draws random numbers of its own,
-/// or answers with its own rounding. `labels` are those of the task's admission.
+/// Takes back the verdict that outputs differ from a reference that cannot say what is right: one that draws random
+/// numbers of its own, or answers with its own rounding. `labels` are those of the task's admission.
 [[nodiscard]] Outcome excuse_unreliable_reference(Outcome verdict, const std::vector<std::string>& labels);
 
 /// The verdict over all checked calls: the first failure on the task's own distribution, else OffDistribution if a

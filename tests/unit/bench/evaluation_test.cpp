@@ -237,7 +237,8 @@ TEST_CASE("weights explain neither other failures nor wrong outputs on other inp
 }
 
 TEST_CASE("no answer is wrong where the reference cannot say what is right", "[bench][evaluation]") {
-  for (const auto& label : {"stochastic: forward() draws random numbers", "ill-conditioned: its own rounding", "nondeterministic: it"}) {
+  for (const auto& label :
+       {"stochastic: forward() draws random numbers", "ill-conditioned: its own rounding", "nondeterministic: it"}) {
     Scene scene;
     scene.admission.labels = {label};
     scene.admission.scored = false;
@@ -249,14 +250,16 @@ TEST_CASE("no answer is wrong where the reference cannot say what is right", "[b
   }
 }
 
-TEST_CASE("wrong is wrong where only trivial answers pass as well, and so are NaN, shapes and crashes", "[bench][evaluation]") {
+TEST_CASE("wrong is wrong where only trivial answers pass as well, and so are NaN, shapes and crashes",
+          "[bench][evaluation]") {
   const auto kept = [](const Outcome& outcome, const std::string& label) {
     return excuse_unreliable_reference(outcome, {label}).to_class() == outcome.to_class();
   };
   CHECK(kept({OutcomeKind::Accuracy, "mismatch", "wrong"}, "trivial: zeros"));
   CHECK(kept({OutcomeKind::Accuracy, "mismatch", "wrong"}, "raised tolerance: 2e-3"));
-  for (const auto& outcome : {Outcome{OutcomeKind::Accuracy, "nan", "NaN"}, Outcome{OutcomeKind::Accuracy, "shape", "shape"},
-                              Outcome{OutcomeKind::OffDistribution, "nan", "NaN"}, Outcome{OutcomeKind::Crash, "exit 0", ""}})
+  for (const auto& outcome :
+       {Outcome{OutcomeKind::Accuracy, "nan", "NaN"}, Outcome{OutcomeKind::Accuracy, "shape", "shape"},
+        Outcome{OutcomeKind::OffDistribution, "nan", "NaN"}, Outcome{OutcomeKind::Crash, "exit 0", ""}})
     CHECK(kept(outcome, "stochastic: it draws"));
 }
 
