@@ -164,7 +164,8 @@ CASES = [
     wrong("relu", "remembers_answer.cu", "accuracy:mismatch"),
     wrong("relu", "cached_by_pointer_torch.py", "accuracy:mismatch"),
     wrong("relu", "cached_by_shape_torch.py", "accuracy:mismatch"),
-    wrong("relu", "honest_at_first_torch.py", "accuracy:mismatch"),
+    # By lot, transforms come between the timed calls.
+    wrong("relu", "honest_at_first_torch.py", "accuracy:mismatch", "off_distribution:mismatch"),
     wrong("relu", "lazy_torch.py", "accuracy:*", "interface", "launch:*"),
     Case("big_relu", "forged_events.cu", ("correct", "suspect:*", "cheat:*"), (gained_nothing(1.5),)),
     Case("big_relu", "forged_timer_torch.py", ("correct", "suspect:*", "cheat:*"), (gained_nothing(1.5),)),
