@@ -232,7 +232,8 @@ class Admitted(unittest.TestCase):
             self.assertIn(REPEATS, self.families(forward).distributions, forward)
 
     def test_tiny_numbers_where_the_truth_is_zero(self) -> None:
-        """Far below zero, a gated norm gives zero, and a right kernel that clamps before exp() next to nothing."""
+        """Far below zero, a gated norm gives zero, and a right kernel that clamps before exp() next to nothing: less than 64 eps of
+        its output on the task's own inputs."""
         forward = "y = x * F.silu(x); return y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-5)"
         task = task_from(model(forward, "[torch.randn(32, 512)]"))
         admission = admit(task, seed=5)
@@ -244,7 +245,7 @@ class Admitted(unittest.TestCase):
 
         for seed in SEEDS:
             self.assertEqual(failures(task, admission, clamped, seed), [])
-            self.assertIn("offset_below", failures(task, admission, lambda x: clamped(x) + 1e-6, seed))
+            self.assertIn("offset_below", failures(task, admission, lambda x: clamped(x) + 2e-5, seed))
 
     def test_half_precision_stays_finite(self) -> None:
         task = task_from(model("return x", "[torch.rand(32, 32)]"), precision="fp16")
