@@ -39,8 +39,9 @@ enum {
   KGEN_OP_RUN = 6,      /**< arg[0] = set, arg[1] = forward seed, arg[2] = KGEN_RUN_* flags, arg[3] = first slot,
                                arg[4] = number of calls, one for each slot in a row; 0: one. On a device all slots at once,
                                with KGEN_RUN_GRAPH, or the first one alone. See below. Between JOB and LOAD,
-                               set 0 is a function of the runner's own that does nothing: the worker measures what an
-                               exchange costs while no code of the candidate is in the process */
+                               set 0 is a function of the runner's own: the worker measures what an exchange costs
+                               while no code of the candidate is in the process. It does nothing, or on the processor
+                               writes to the outputs of the first slot for arg[1] nanoseconds */
   KGEN_OP_DESTROY = 7,  /**< native: arg[0] = set */
   KGEN_OP_ECHO = 9,     /**< answered at once; a Python runner then frees the outputs of its last call */
   KGEN_OP_BUILD = 10,   /**< a builder: compiles what LOAD, CONSTRUCT and the first RUN would; fds: job, code; arg[0] =

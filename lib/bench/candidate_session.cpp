@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "device/processors.hpp"
@@ -21,6 +22,11 @@ constexpr std::int64_t k_short_call_ns = 5'000'000;
 /// Every fourth rehearsal is of a longer series. Where calls are long, little depends on them, so fewer will do.
 constexpr int k_rehearsals = 12, k_fewest_rehearsals = 4, k_rehearsed_series = 32;
 constexpr std::chrono::milliseconds k_rehearsal_time{150};
+/// Rehearsals of separate calls, for each of these shares of the reference's time: 1/16, 1/4, all of it. Longer calls
+/// than this are not timed in series.
+constexpr int k_separate_rehearsals = 6;
+constexpr std::array<std::int64_t, 3> k_separate_shares{16, 4, 1};
+constexpr std::int64_t k_longest_in_series_ns = 1'000'000;
 constexpr int k_tried_replays = 2;
 /// Replayed series, of nothing and of a candidate's calls. The first of them are captured, which takes longer.
 constexpr int k_replayed_series = 4;
@@ -73,24 +79,44 @@ Result<EarlyVerdict> CandidateSession::open_job() {
       RunnerStep::Load);
 }
 
-Result<EarlyVerdict> CandidateSession::rehearse() {
+Result<EarlyVerdict> CandidateSession::rehearse(std::int64_t reference_ns) {
   std::vector<Rehearsal> rehearsals;
   const auto start = backends_.now();
   for (int i = 1; i <= k_rehearsals; ++i) {
     if (i > k_fewest_rehearsals && backends_.now() - start > k_rehearsal_time) break;
     CallRequest request{.distribution = std::string(k_own_distribution), .freshness = Freshness::Canary};
     if (i % k_fewest_rehearsals == 0) request.calls = std::min(max_series(), k_rehearsed_series);
-    KERNELGEN_TRY(const auto prepared, judge().prepare_call(request));
-    [[maybe_unused]] const auto before = runner_->take_overrun_ns();
-    const auto rehearsed = runner_->rehearse(prepared.series, CallMode::Eager, options_.call_timeout);
-    KERNELGEN_TRY(auto ended, verdict_of_answer(rehearsed, RunnerStep::Load));
+    KERNELGEN_TRY(auto ended, rehearse_once(request, 0, rehearsals));
     if (ended) return ended;
-    const auto& reply = std::get<RunnerReply>(rehearsed);
-    rehearsals.push_back({prepared.series.calls,
-                          reply.host_ns + runner_->take_overrun_ns() - std::max<std::int64_t>(call_ns(reply), 0),
-                          reply.waited_ns});
+  }
+  if (max_series() > 1) {
+    const CallRequest request{.distribution = std::string(k_own_distribution), .freshness = Freshness::Canary};
+    const auto longest_ns = std::clamp<std::int64_t>(reference_ns, k_separate_shares.front(), k_longest_in_series_ns);
+    for (int i = 0; i < k_separate_rehearsals; ++i) {
+      for (const auto share : k_separate_shares) {
+        KERNELGEN_TRY(auto ended, rehearse_once(request, longest_ns / share, rehearsals));
+        if (ended) return ended;
+      }
+    }
   }
   clock_allowance_ = clock_allowance_from(rehearsals, max_series() > 1);
+  return EarlyVerdict();
+}
+
+Result<EarlyVerdict> CandidateSession::rehearse_once(const CallRequest& request, std::int64_t work_ns,
+                                                     std::vector<Rehearsal>& rehearsals) {
+  KERNELGEN_TRY(const auto prepared, judge().prepare_call(request));
+  [[maybe_unused]] const auto before = runner_->take_overrun_ns();
+  const auto rehearsed =
+      runner_->rehearse(prepared.series, CallMode::Eager, std::chrono::nanoseconds(work_ns), options_.call_timeout);
+  KERNELGEN_TRY(auto ended, verdict_of_answer(rehearsed, RunnerStep::Load));
+  if (ended) return ended;
+  const auto& reply = std::get<RunnerReply>(rehearsed);
+  rehearsals.push_back(
+      {.calls = prepared.series.calls,
+       .overhead_ns = reply.host_ns + runner_->take_overrun_ns() - std::max<std::int64_t>(call_ns(reply), 0),
+       .waited_ns = reply.waited_ns,
+       .call_ns = work_ns});
   return EarlyVerdict();
 }
 
@@ -99,7 +125,8 @@ Result<EarlyVerdict> CandidateSession::rehearse_replayed_series() {
   for (int i = 0; i < k_replayed_series; ++i) {
     KERNELGEN_TRY(const auto prepared, judge().prepare_call(replayed_series(i == 0)));
     [[maybe_unused]] const auto before = runner_->take_overrun_ns();
-    const auto rehearsed = runner_->rehearse(prepared.series, CallMode::Graph, options_.call_timeout);
+    const auto rehearsed =
+        runner_->rehearse(prepared.series, CallMode::Graph, std::chrono::nanoseconds::zero(), options_.call_timeout);
     const auto* reply = std::get_if<RunnerReply>(&rehearsed);
     if (reply != nullptr && reply->status == RunnerStatus::NotCapturable) return EarlyVerdict();
     KERNELGEN_TRY(auto ended, verdict_of_answer(rehearsed, RunnerStep::Load));
@@ -122,13 +149,13 @@ int CandidateSession::plan_series() {
   return series_ = calls_of_series(clock_allowance_, std::max(call_ns, 0.0), max_series());
 }
 
-CallRequest CandidateSession::timed_call(int number, CallMode mode) const {
+CallRequest CandidateSession::timed_call(int number, CallMode mode, int calls) const {
   // The order alternates (ABBA), which cancels the cost of being called second.
   return {.distribution = std::string(k_own_distribution),
           .freshness = Freshness::Canary,
           .mode = mode,
           .order = number % 2 == 0 ? ReferenceOrder::After : ReferenceOrder::Before,
-          .calls = series_};
+          .calls = calls};
 }
 
 Result<EarlyVerdict> CandidateSession::match_weights(std::optional<WeightReport>& report) {
@@ -233,11 +260,20 @@ Result<CaseResult> CandidateSession::call_and_compare(const CallRequest& request
 
 Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number, CallMode reference,
                                                                       CallMode candidate) {
+  return time_pair(number, reference, candidate, series_);
+}
+
+Result<std::variant<TimedPair, Outcome>> CandidateSession::separate_pair(int number) {
+  return time_pair(number, CallMode::Eager, CallMode::Eager, 1);
+}
+
+Result<std::variant<TimedPair, Outcome>> CandidateSession::time_pair(int number, CallMode reference, CallMode candidate,
+                                                                     int wanted) {
   using Answer = std::variant<TimedPair, Outcome>;
   // What it did before there were these inputs is no part of the call.
   if (number == 1) [[maybe_unused]]
     auto before = runner_->take_overrun_ns();
-  KERNELGEN_TRY(auto prepared, judge().prepare_call(timed_call(number, reference)));
+  KERNELGEN_TRY(auto prepared, judge().prepare_call(timed_call(number, reference, wanted)));
   const auto answer = run(prepared, Allocations::Plain, candidate);
   KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));
   if (ended) return Answer(*std::move(ended));
@@ -245,20 +281,24 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number
   const int calls = prepared.series.calls;
   const auto host_ns = reply.host_ns + runner_->take_overrun_ns();
   // A replay flushes the cache more often than a rehearsal, so the allowance says nothing about it.
-  auto least_ns = candidate == CallMode::Graph ? 1 : clock_allowance_.least_ns(host_ns, calls);
+  const bool is_separate = calls < series_;
+  auto least_ns = candidate == CallMode::Graph ? 1
+                  : is_separate                ? clock_allowance_.least_separate_ns(host_ns)
+                                               : clock_allowance_.least_ns(host_ns, calls);
   // Replayed series will say more. Rehearsals of single calls are few, and on some machines a right kernel's calls take
   // longer than all of them.
   if (has_replayed_series()) least_ns -= static_cast<std::int64_t>(clock_allowance_.overhead_ns);
   const auto candidate_ns = std::max(std::max(call_ns(reply), least_ns) / calls,
                                      candidate == CallMode::Graph ? least_replay_ns_ : least_call_ns_);
   // Only the timed series show how short a call is.
-  series_ = std::max(series_, calls_of_series(clock_allowance_, static_cast<double>(candidate_ns), max_series()));
+  if (!is_separate)
+    series_ = std::max(series_, calls_of_series(clock_allowance_, static_cast<double>(candidate_ns), max_series()));
   // This is decided after the answer, so that the candidate cannot know which calls count.
   const bool cheap = on_device() || task_.layout.output_bytes <= k_always_full_output_bytes;
   const bool full = options_.measure.full_comparisons > 0 && (cheap || coin_(entropy_) == 0);
   // The call prepared after the last pair is wasted, which costs little where calls are short.
   const auto next = reference_ns_ > 0 && reference_ns_ < k_short_call_ns
-                        ? std::optional(timed_call(number + 1, reference))
+                        ? std::optional(timed_call(number + 1, reference, series_))
                         : std::nullopt;
   KERNELGEN_TRY(auto checked, judge().check(full ? CheckMode::Full : CheckMode::Sample, next));
   if (!checked.outcome.correct()) {

@@ -40,9 +40,9 @@ class CandidateSession {
   Result<std::string> start();
   /// Gives the runner its job. Requires: start().
   Result<EarlyVerdict> open_job();
-  /// Measures the overhead of calls while no candidate is in the process, in the rhythm of timed calls. Requires:
-  /// open_job().
-  Result<EarlyVerdict> rehearse();
+  /// Measures the overhead of calls while no candidate is in the process, in the rhythm of timed calls. `reference_ns`
+  /// is the time of the reference alone. Requires: open_job().
+  Result<EarlyVerdict> rehearse(std::int64_t reference_ns);
   /// The same for series that are replayed as one graph, on a device. Requires: rehearse().
   Result<EarlyVerdict> rehearse_replayed_series();
   /// Loads the candidate. Requires: open_job().
@@ -64,6 +64,10 @@ class CandidateSession {
   /// Makes a timed call, or a series of them, of reference and candidate each, on the same inputs. `number` counts from
   /// 1.
   Result<std::variant<TimedPair, Outcome>> timed_pair(int number, CallMode reference, CallMode candidate);
+  /// True if short calls are timed in series.
+  [[nodiscard]] bool is_in_series() const { return series_ > 1; }
+  /// The same with one call each, whose inputs are not there before the call before it has ended.
+  Result<std::variant<TimedPair, Outcome>> separate_pair(int number);
   /// Captures the candidate as a graph, without timing it, and checks replays. Returns the reason if it cannot be
   /// replayed; it is still correct, because its eager calls were.
   Result<std::optional<std::string>> try_replay();
@@ -92,7 +96,11 @@ class CandidateSession {
   void end();
 
  private:
-  [[nodiscard]] CallRequest timed_call(int number, CallMode mode) const;
+  /// Makes a call, or a series, of a function that works for a while.
+  Result<EarlyVerdict> rehearse_once(const CallRequest& request, std::int64_t work_ns,
+                                     std::vector<Rehearsal>& rehearsals);
+  [[nodiscard]] CallRequest timed_call(int number, CallMode mode, int calls) const;
+  Result<std::variant<TimedPair, Outcome>> time_pair(int number, CallMode reference, CallMode candidate, int calls);
   /// A request for a series that is replayed; not new: the same inputs once more.
   [[nodiscard]] CallRequest replayed_series(bool is_new) const;
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);

@@ -135,6 +135,23 @@ void bound_calls(TimingReport& timing, const std::function<std::int64_t(std::int
   if (!timing.candidate_ns.empty()) report_speedup_of_calls(timing);
 }
 
+bool report_separate_calls(TimingReport& timing, const std::vector<TimedPair>& pairs) {
+  PairSamples samples;
+  samples.pairs = pairs;
+  auto& separate = timing.separate_calls.emplace();
+  separate.reference_ns = column(samples, &TimedPair::reference_ns);
+  separate.candidate_ns = column(samples, &TimedPair::candidate_ns);
+  separate.host_ns = column(samples, &TimedPair::host_ns);
+  count_comparisons(timing, samples);
+  const auto estimate = paired_estimate(separate.reference_ns, separate.candidate_ns);
+  separate.speedup = estimate.ratio;
+  if (k_less_fast_alone * estimate.ratio.high >= timing.speedup_call.low) return false;
+  timing.reference_median_ns = estimate.reference_ns;
+  timing.candidate_median_ns = estimate.candidate_ns;
+  timing.speedup_call = estimate.ratio;
+  return true;
+}
+
 void report_replays(TimingReport& timing, const PairSamples& samples) {
   timing.reference_graph_ns = column(samples, &TimedPair::reference_ns);
   timing.candidate_graph_ns = column(samples, &TimedPair::candidate_ns);

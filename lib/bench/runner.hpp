@@ -145,9 +145,10 @@ class Runner {
  public:
   virtual ~Runner() = default;
   virtual RunnerAnswer open(const RunnerJob& job, std::chrono::milliseconds timeout) = 0;
-  /// Makes calls of a function that does nothing. The part of the worker's time that the reply does not explain is the
-  /// overhead of the series. Requires: open(), and no candidate is loaded.
-  virtual RunnerAnswer rehearse(const CallSeries& series, CallMode mode, std::chrono::milliseconds timeout) = 0;
+  /// Makes calls of a function that does nothing, or on a processor works for a while. The part of the worker's time
+  /// that the reply does not explain is the overhead of the series. Requires: open(), and no candidate is loaded.
+  virtual RunnerAnswer rehearse(const CallSeries& series, CallMode mode, std::chrono::nanoseconds work,
+                                std::chrono::milliseconds timeout) = 0;
   virtual RunnerAnswer load(const RunnerCode& code, const StepLimits& limits) = 0;
   /// Constructs the module (ModelNew only); arg[0] is the size of its state.
   virtual RunnerAnswer construct(int set, const WeightDraw& draw, ConstantWeights constants,

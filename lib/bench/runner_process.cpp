@@ -129,11 +129,13 @@ class SandboxedRunner final : public RunnerProcess {
     on_device_ = job.device_fd.has_value();
     return ask(KGEN_OP_JOB, {}, {timeout}, fds);
   }
-  RunnerAnswer rehearse(const CallSeries& series, CallMode mode, milliseconds timeout) override {
+  RunnerAnswer rehearse(const CallSeries& series, CallMode mode, std::chrono::nanoseconds work,
+                        milliseconds timeout) override {
     constexpr int k_rehearsal = 0;
     const auto waited = [&] { return waiting_time_of(runner_pid_) + waiting_time_of_this_thread(); };
     const auto before = waited();
-    auto answer = ask_for_calls(k_rehearsal, 0, run_flags(Allocations::Plain, mode), series, {timeout});
+    auto answer = ask_for_calls(k_rehearsal, static_cast<std::uint64_t>(work.count()),
+                                run_flags(Allocations::Plain, mode), series, {timeout});
     if (auto* reply = std::get_if<RunnerReply>(&answer)) reply->waited_ns = (waited() - before).count();
     return answer;
   }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "bench/statistics.hpp"
 #include "exec/exit_status.hpp"
@@ -224,7 +225,7 @@ Outcome explain_by_weights(Outcome verdict, const std::optional<WeightReport>& w
                       weights->unmapped.size(), fmt::join(weights->unmapped, ", "), verdict.message)};
 }
 
-Outcome excuse_unreliable_reference(Outcome verdict, const std::vector<std::string>& labels) {
+Outcome withdraw_unreliable_verdict(Outcome verdict, const std::vector<std::string>& labels) {
   const bool differs = verdict.kind == OutcomeKind::WeightSync ||
                        ((verdict.kind == OutcomeKind::Accuracy || verdict.kind == OutcomeKind::OffDistribution) &&
                         verdict.detail == "mismatch");
@@ -314,6 +315,22 @@ std::int64_t ClockAllowance::least_ns(std::int64_t host_ns, int calls) const {
   return std::max<std::int64_t>(host_ns - static_cast<std::int64_t>(overhead_ns + (calls - 1) * per_call_ns), 1);
 }
 
+std::int64_t ClockAllowance::least_separate_ns(std::int64_t host_ns) const {
+  const auto host = static_cast<double>(host_ns);
+  double call_ns = host - (separate.empty() ? overhead_ns : separate.front().overhead_ns);
+  for (std::size_t i = 0; i < separate.size(); ++i) {
+    const auto& from = separate[i];
+    if (host < from.call_ns + from.overhead_ns) break;
+    call_ns = host - from.overhead_ns;
+    if (i + 1 == separate.size()) break;
+    // The overhead changes evenly from one of them to the next.
+    const auto& to = separate[i + 1];
+    const double rise = (to.overhead_ns - from.overhead_ns) / (to.call_ns - from.call_ns);
+    call_ns = from.call_ns + (host - from.call_ns - from.overhead_ns) / (1 + std::max(rise, 0.0));
+  }
+  return std::max<std::int64_t>(std::llround(call_ns), 1);
+}
+
 double ClockAllowance::looseness_of(double call_ns, int calls) const {
   // Code of the candidate's could do without what the runner does after each further call.
   const double further_ns = per_call_ns * (calls - 1);
@@ -341,8 +358,11 @@ double allowed_overhead(std::vector<std::int64_t> single, bool in_series) {
 
 ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals, bool in_series) {
   std::vector<std::int64_t> single, longer, idle;
+  std::map<std::int64_t, std::vector<std::int64_t>> separate;
   int most = 1;
   for (const auto& rehearsal : rehearsals) {
+    if (rehearsal.calls == 1) separate[rehearsal.call_ns].push_back(rehearsal.overhead_ns);
+    if (rehearsal.call_ns > 0) continue;
     (rehearsal.calls == 1 ? single : longer).push_back(rehearsal.overhead_ns);
     most = std::max(most, rehearsal.calls);
   }
@@ -352,7 +372,8 @@ ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals, bo
   const auto low = static_cast<double>(least);
   // What was waited may have been before or after the overhead, so no more is taken off than makes it the least one.
   for (const auto& rehearsal : rehearsals)
-    if (rehearsal.calls == 1) idle.push_back(std::max(rehearsal.overhead_ns - rehearsal.waited_ns, least));
+    if (rehearsal.calls == 1 && rehearsal.call_ns == 0)
+      idle.push_back(std::max(rehearsal.overhead_ns - rehearsal.waited_ns, least));
   // Of both the fastest, because what delays them is not part of a call.
   if (!longer.empty()) {
     const double further = static_cast<double>(*std::min_element(longer.begin(), longer.end())) - low;
@@ -361,6 +382,9 @@ ClockAllowance clock_allowance_from(const std::vector<Rehearsal>& rehearsals, bo
   allowance.overhead_ns = allowed_overhead(single, in_series);
   allowance.looseness_ns = allowance.overhead_ns - low;
   allowance.idle_looseness_ns = allowed_overhead(idle, in_series) - low;
+  if (!in_series) return allowance;
+  for (auto& [call_ns, overheads] : separate)
+    allowance.separate.push_back({static_cast<double>(call_ns), allowed_overhead(std::move(overheads), false)});
   return allowance;
 }
 

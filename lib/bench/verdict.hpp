@@ -41,7 +41,7 @@ enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
 
 /// Takes back the verdict that outputs differ from a reference that cannot say what is right: one that draws random
 /// numbers of its own, or answers with its own rounding. `labels` are those of the task's admission.
-[[nodiscard]] Outcome excuse_unreliable_reference(Outcome verdict, const std::vector<std::string>& labels);
+[[nodiscard]] Outcome withdraw_unreliable_verdict(Outcome verdict, const std::vector<std::string>& labels);
 
 /// The verdict over all checked calls: the first failure on the task's own distribution, else OffDistribution if a
 /// transformed input failed by accuracy, else Correct.
@@ -59,9 +59,19 @@ struct ClockAllowance {
   double idle_looseness_ns = 0;
   /// What each further call of a series adds to the overhead.
   double per_call_ns = 0;
+  /// The overhead of a separate call that takes this long: processors that sleep meanwhile wake later.
+  struct SeparateCall {
+    double call_ns = 0;
+    double overhead_ns = 0;
+  };
+  /// In the order of the calls' times. Empty where calls are not timed in series.
+  std::vector<SeparateCall> separate;
 
   /// The least time of a series of calls that took this long by the worker's clock; at least 1.
   [[nodiscard]] std::int64_t least_ns(std::int64_t host_ns, int calls) const;
+  /// The least time of a separate call that took this long by the worker's clock, without what honest calls seldom
+  /// exceed; at least 1.
+  [[nodiscard]] std::int64_t least_separate_ns(std::int64_t host_ns) const;
   /// The share of such a call's time that a false clock could hide.
   [[nodiscard]] double looseness_of(double call_ns, int calls) const;
   /// The allowance as it would be on an idle machine, as far as waiting for a processor explains the looseness.
@@ -74,6 +84,8 @@ struct Rehearsal {
   std::int64_t overhead_ns = 0;
   /// The part of it in which runner and worker waited for a processor, and some time around it.
   std::int64_t waited_ns = 0;
+  /// The time for which the call itself worked. Others than 0 are of separate calls.
+  std::int64_t call_ns = 0;
 };
 
 /// The allowance from several rehearsals. `in_series`: short calls can be timed in series.

@@ -50,14 +50,16 @@ BOOST_DESCRIBE_STRUCT(BaselineReport, (), (name, samples_ns, median_ns, speedup,
 BOOST_DESCRIBE_STRUCT(MeasureOptions, (),
                       (max_relative_interval, full_comparisons, max_samples, warmup_calls, deadline))
 BOOST_DESCRIBE_STRUCT(ReplayedSeries, (), (calls, host_ns, overhead_ns, looseness_ns, least_call_ns, least_replay_ns))
+BOOST_DESCRIBE_STRUCT(SeparateCalls, (), (reference_ns, candidate_ns, host_ns, speedup))
 BOOST_DESCRIBE_STRUCT(MemoryFloor, (), (read_bytes, written_bytes, bytes_per_second))
 BOOST_DESCRIBE_STRUCT(TimingReport, (),
                       (options, reference_alone_before_ns, reference_ns, candidate_ns, host_ns, calls,
                        clock_overhead_ns, clock_looseness_ns, clock_per_call_ns, fresh, reference_alone_after_ns,
                        off_stream_ns, clock_mhz, reference_alone_graph_ns, reference_graph_ns, candidate_graph_ns,
-                       graph_host_ns, replayed_series, reference_median_ns, candidate_median_ns, speedup_call,
-                       speedup_device, speedup_device_reason, stop_reason, full_comparisons, sampled_comparisons,
-                       discarded, contention, device_contention, memory_floor, prepare_ns, first_call_ns, baselines))
+                       graph_host_ns, replayed_series, separate_calls, reference_median_ns, candidate_median_ns,
+                       speedup_call, speedup_device, speedup_device_reason, stop_reason, full_comparisons,
+                       sampled_comparisons, discarded, contention, device_contention, memory_floor, prepare_ns,
+                       first_call_ns, baselines))
 BOOST_DESCRIBE_STRUCT(WorkActivity, (), (name, origin, microseconds))
 BOOST_DESCRIBE_STRUCT(WorkReport, (),
                       (source, own, library, framework, copies, examined_ns, timed_ns, activities, unavailable))

@@ -256,7 +256,11 @@ class TruthTest(unittest.TestCase):
             for dtype, expected in (("tf32", right), ("float32", True), ("bfloat16", False)):
                 with self.subTest(text=text, precision=precision, dtype=dtype):
                     kind = "correct" if expected else "accuracy"
-                    self.assertEqual(self.outcomes(text, precision, dtype), [kind] * 4)
+                    outcomes = self.outcomes(text, precision, dtype)
+                    self.assertEqual(outcomes[:3], [kind] * 3)
+                    # Without the truth, a sample may miss what is only 8 times less precise than the class.
+                    if expected or precision != "tf32":
+                        self.assertEqual(outcomes[3], kind)
 
 SERIES = TASK.replace("nn.BatchNorm1d(8)", "nn.Linear(8, 8)")
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import unittest
 
-from harness import SUPPORT, Runner, RunnerDied, exchange_weights
+from harness import SUPPORT, Bench, Judge, Runner, RunnerDied, exchange_weights, memory_file
 from kernelgen_runner import protocol
 from trial import HONEST, TASK, TWO_OUTPUTS, TrialCase, Zygotes, model
 
@@ -210,6 +211,19 @@ class RunnerTest(TrialCase):
         beyond = trial.bench.layout["slots"]
         for slot, calls in ((beyond, 1), (0, beyond + 1)):
             self.assertEqual(trial.runner.ask(protocol.OP_RUN, 1, 0, 0, slot, calls).status, protocol.PROTOCOL)
+
+    def test_a_rehearsal_works_for_as_long_as_it_is_asked_to(self) -> None:
+        judge, runner = Judge(Zygotes.judges), Runner(Zygotes.runners)
+        bench = Bench(judge, TASK)
+        for one in (judge, runner, bench):
+            self.addCleanup(one.close)
+        job = memory_file(json.dumps(bench.layout["python_job"]).encode())
+        self.addCleanup(os.close, job)
+        self.assertEqual(runner.ask(protocol.OP_JOB, descriptors=(job, bench.arena)).status, protocol.OK)
+        for nanoseconds in (0, 3_000_000, 0):
+            answer = runner.ask(protocol.OP_RUN, protocol.REHEARSAL, nanoseconds, 0, 0, 1)
+            self.assertEqual(answer.status, protocol.OK, answer.text)
+            self.assertEqual(answer.end_ns - answer.start_ns >= 3_000_000, nanoseconds > 0)
 
     def test_caches(self) -> None:
         for key in ("x.data_ptr()", "x.shape", "0"):

@@ -42,6 +42,10 @@ TimingReport sample_timing() {
                                           .looseness_ns = 1'250,
                                           .least_call_ns = 7'750,
                                           .least_replay_ns = 8'550};
+  timing.separate_calls = SeparateCalls{.reference_ns = {4'200'000, 4'150'000},
+                                        .candidate_ns = {2'100'000, 2'075'000},
+                                        .host_ns = {2'300'000, 2'280'000},
+                                        .speedup = {2.0, 1.98, 2.02}};
   timing.reference_median_ns = 4'050'000;
   timing.candidate_median_ns = 2'002'500;
   timing.speedup_call = {2.0225, 2.01, 2.035};

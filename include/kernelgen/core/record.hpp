@@ -163,6 +163,17 @@ struct ReplayedSeries {
   double least_replay_ns = 0;
 };
 
+/// Calls that are separate, where others are timed in series: the inputs of each are there when the call before it has
+/// ended, so that no two can be computed together. Times in nanoseconds.
+struct SeparateCalls {
+  std::vector<std::int64_t> reference_ns;
+  /// The runner's clock; never less than what the worker's clock leaves for the call.
+  std::vector<std::int64_t> candidate_ns;
+  std::vector<std::int64_t> host_ns;  ///< the worker's clock around the same calls
+  /// Ratio of reference to candidate.
+  Ratio speedup;
+};
+
 /// Raw samples and what was computed from them. All times in nanoseconds.
 struct TimingReport {
   /// The options of the measurement as they took effect; absent in records of earlier versions.
@@ -195,6 +206,8 @@ struct TimingReport {
   std::vector<std::int64_t> graph_host_ns;
   /// Absent where the candidate or the reference cannot be a graph, and where calls are long.
   std::optional<ReplayedSeries> replayed_series;
+  /// Absent where calls are not timed in series.
+  std::optional<SeparateCalls> separate_calls;
   /// Times of the median pair: reference over candidate is exactly speedup_call.value. See paired_estimate(). Records
   /// of earlier versions have the median of each column here, and their ratio may differ from speedup_call.
   double reference_median_ns = 0;

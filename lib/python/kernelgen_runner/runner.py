@@ -100,6 +100,8 @@ class Runner:
         self._work: Work | None = None
         #: Weight sets that have been called. Candidates may compile in the first call of each, and not later.
         self._called: set[int] = set()
+        #: How long the function that is called in a rehearsal works.
+        self._rehearsed_ns = 0
         self._last_cpu = time.process_time_ns()
         self._handlers = {
             protocol.OP_JOB: self._open_job,
@@ -156,13 +158,23 @@ class Runner:
         return Reply()
 
     def _nothing(self) -> Callable[..., Any]:
-        """What is called in a rehearsal: it returns outputs that are there already."""
+        """What is called in a rehearsal: it returns outputs that are there already, and on the processor writes to them for a while."""
         outputs = tuple(place.view(self._where) for place in self._mapped if place.role == "output" and place.slot == 0)
         if self._device is not None and len(self._arguments) > 1:
             # As in a candidate, they are copied into the arena.
             outputs = tuple(output.clone() for output in outputs)
         value = outputs[0] if len(outputs) == 1 else outputs
-        return lambda *arguments: value
+        now = time.monotonic_ns
+
+        def nothing(*arguments: Any) -> Any:
+            if self._rehearsed_ns:
+                end = now() + self._rehearsed_ns
+                while now() < end:
+                    for output in outputs:
+                        output.zero_()
+            return value
+
+        return nothing
 
     def _load(self, command: Command) -> Reply:
         if self._candidate is not None or not self._job or len(command.descriptors) != 1:
@@ -299,6 +311,8 @@ class Runner:
         index = command.arguments[0]
         if index not in self._models or self._run is None:
             raise Failure(protocol.PROTOCOL, "RUN comes after CONSTRUCT, and for set 0 between JOB and LOAD")
+        if index == protocol.REHEARSAL:
+            self._rehearsed_ns = command.arguments[1] if self._device is None else 0
         if index in self._called or index == protocol.REHEARSAL:
             return self._run(command)
         self._exports.clear()

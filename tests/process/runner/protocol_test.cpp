@@ -44,6 +44,9 @@ TEST_CASE("between the job and the candidate, a call that does nothing can be re
     CHECK(rehearsed->status == KGEN_STATUS_OK);
     CHECK(rehearsed->end_ns >= rehearsed->start_ns);
   }
+  const auto worked = runner.ask(KGEN_OP_RUN, {0, 2'000'000});
+  REQUIRE(worked);
+  CHECK(worked->end_ns - worked->start_ns >= 2'000'000);
   CHECK(runner.ask(KGEN_OP_RUN, {1})->status == KGEN_STATUS_PROTOCOL);
 }
 

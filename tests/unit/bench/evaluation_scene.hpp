@@ -197,7 +197,8 @@ class FakeRunner final : public Runner {
   FakeRunner& operator=(const FakeRunner&) = delete;
   ~FakeRunner() override { --scene_.runners_alive; }
   RunnerAnswer open(const RunnerJob&, std::chrono::milliseconds) override { return RunnerReply{}; }
-  RunnerAnswer rehearse(const CallSeries&, CallMode mode, std::chrono::milliseconds) override {
+  RunnerAnswer rehearse(const CallSeries&, CallMode mode, std::chrono::nanoseconds work,
+                        std::chrono::milliseconds) override {
     if (mode == CallMode::Graph) {
       --scene_.judge.graphs;
       if (++rehearsed_series_ == 1) --scene_.judge.canaries;
@@ -206,7 +207,8 @@ class FakeRunner final : public Runner {
     // Only calls of the candidate are counted.
     --scene_.judge.canaries;
     const auto overhead_ns = scene_.overhead_ns(++rehearsals_);
-    return RunnerReply{.host_ns = overhead_ns, .waited_ns = scene_.waited_ns(rehearsals_)};
+    return RunnerReply{
+        .end_ns = work.count(), .host_ns = overhead_ns + work.count(), .waited_ns = scene_.waited_ns(rehearsals_)};
   }
   RunnerAnswer load(const RunnerCode&, const StepLimits& limits) override { return answer("load", limits); }
   RunnerAnswer construct(int, const WeightDraw& draw, ConstantWeights constants, const StepLimits& limits) override {

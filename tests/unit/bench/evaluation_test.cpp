@@ -253,7 +253,7 @@ TEST_CASE("no answer is wrong where the reference cannot say what is right", "[b
 TEST_CASE("wrong is wrong where only trivial answers pass as well, and so are NaN, shapes and crashes",
           "[bench][evaluation]") {
   const auto kept = [](const Outcome& outcome, const std::string& label) {
-    return excuse_unreliable_reference(outcome, {label}).to_class() == outcome.to_class();
+    return withdraw_unreliable_verdict(outcome, {label}).to_class() == outcome.to_class();
   };
   CHECK(kept({OutcomeKind::Accuracy, "mismatch", "wrong"}, "trivial: zeros"));
   CHECK(kept({OutcomeKind::Accuracy, "mismatch", "wrong"}, "raised tolerance: 2e-3"));
@@ -509,6 +509,60 @@ TEST_CASE("short calls are timed in series, whose time the worker measures", "[b
   CHECK(record->timing->full_comparisons > 1000);
   CHECK(std::none_of(record->labels.begin(), record->labels.end(),
                      [](const std::string& label) { return label.starts_with("loose clock"); }));
+}
+
+TEST_CASE("the overhead of a separate call grows with the time for which the processors sleep", "[bench][verdict]") {
+  std::vector<Rehearsal> rehearsals(4, {1, 100'000});
+  rehearsals.insert(rehearsals.end(), 4, {.overhead_ns = 150'000, .call_ns = 100'000});
+  rehearsals.insert(rehearsals.end(), 4, {.overhead_ns = 150'000, .call_ns = 1'000'000});
+  const auto allowance = clock_allowance_from(rehearsals, true);
+  CHECK(allowance.overhead_ns == 100'000);
+  REQUIRE(allowance.separate.size() == 3);
+  CHECK(allowance.least_separate_ns(50'000) == 1);
+  CHECK(allowance.least_separate_ns(100'000) == 1);
+  CHECK(allowance.least_separate_ns(175'000) == 50'000);
+  CHECK(allowance.least_separate_ns(250'000) == 100'000);
+  CHECK(allowance.least_separate_ns(650'000) == 500'000);
+  CHECK(allowance.least_separate_ns(2'150'000) == 2'000'000);
+  CHECK(clock_allowance_from(rehearsals, false).separate.empty());
+}
+
+TEST_CASE("calls that are faster in a series count as they are one at a time", "[bench][evaluation]") {
+  Scene scene;
+  scene.slots = 256;
+  scene.overhead_ns = [](int rehearsal) { return rehearsal % 2 == 0 ? 100'000 : 120'000; };
+  std::int64_t separate_ns = 80'000;
+  std::int64_t claimed_ns = 80'000;
+  scene.runner = [&](const std::string&, int) {
+    const bool is_separate = scene.judge.series == 1;
+    const std::int64_t taken_ns = is_separate ? separate_ns : 20'000 * scene.judge.series;
+    return RunnerReply{.end_ns = is_separate ? claimed_ns : taken_ns, .host_ns = taken_ns + 110'000};
+  };
+  const auto is_label = [](const std::string& label) { return label.starts_with("calls one at a time: "); };
+  const auto counts_alone = [&](const EvaluationRecord& record) {
+    return std::any_of(record.labels.begin(), record.labels.end(), is_label);
+  };
+  SECTION("the candidate computes several together") {}
+  SECTION("it hides that from its own clock") { claimed_ns = 1'000; }
+  SECTION("a process that was stopped is a little slower") {
+    separate_ns = claimed_ns = 24'000;
+    const auto record = evaluate(scene);
+    REQUIRE(record);
+    CHECK(record->timing->separate_calls->speedup.value == Approx(2'000.0 / 24).epsilon(0.01));
+    CHECK(record->timing->speedup_call.value == Approx(100).epsilon(0.05));
+    CHECK_FALSE(counts_alone(*record));
+    return;
+  }
+  const auto record = evaluate(scene);
+  REQUIRE(record);
+  REQUIRE(record->timing->separate_calls);
+  CHECK(record->timing->separate_calls->reference_ns.size() == 32);
+  // The worker's clock leaves what the rehearsals varied by, and a quarter of it.
+  CHECK(record->timing->speedup_call.value == Approx(2'000.0 / 80).epsilon(0.25));
+  CHECK(record->timing->speedup_call.value == record->timing->separate_calls->speedup.value);
+  CHECK(record->timing->reference_median_ns / record->timing->candidate_median_ns ==
+        Approx(record->timing->speedup_call.value));
+  CHECK(counts_alone(*record));
 }
 
 TEST_CASE("a call too short for the worker's clock is labelled, and cannot win", "[bench][evaluation]") {
