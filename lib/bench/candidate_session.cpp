@@ -20,7 +20,7 @@ constexpr std::uint64_t k_always_full_output_bytes = 64u << 20;
 /// one wasted call.
 constexpr std::int64_t k_short_call_ns = 5'000'000;
 /// Every fourth rehearsal is of a longer series. Where calls are long, little depends on them, so fewer will do.
-constexpr int k_rehearsals = 12, k_fewest_rehearsals = 4, k_rehearsed_series = 32;
+constexpr int k_rehearsals = 12, k_fewest_rehearsals = 4, k_rehearsed_series = 128;
 constexpr std::chrono::milliseconds k_rehearsal_time{150};
 /// Rehearsals of separate calls, for each of these shares of the reference's time: 1/16, 1/4, all of it. Longer calls
 /// than this are not timed in series.
@@ -281,7 +281,7 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::time_pair(int number,
   const int calls = prepared.series.calls;
   const auto host_ns = reply.host_ns + runner_->take_overrun_ns();
   // A replay flushes the cache more often than a rehearsal, so the allowance says nothing about it.
-  const bool is_separate = calls < series_;
+  const bool is_separate = wanted < series_;
   auto least_ns = candidate == CallMode::Graph ? 1
                   : is_separate                ? clock_allowance_.least_separate_ns(host_ns)
                                                : clock_allowance_.least_ns(host_ns, calls);

@@ -66,7 +66,7 @@ class CandidateSession {
   Result<std::variant<TimedPair, Outcome>> timed_pair(int number, CallMode reference, CallMode candidate);
   /// True if short calls are timed in series.
   [[nodiscard]] bool is_in_series() const { return series_ > 1; }
-  /// The same with one call each, whose inputs are not there before the call before it has ended.
+  /// The same with one call each. Its inputs are there only when the call before it has ended.
   Result<std::variant<TimedPair, Outcome>> separate_pair(int number);
   /// Captures the candidate as a graph, without timing it, and checks replays. Returns the reason if it cannot be
   /// replayed; it is still correct, because its eager calls were.

@@ -1,5 +1,6 @@
-// attack: C01 computes the calls of a series together, sixteen at a time, because their inputs are all there before the
-// first one task: chain twin: chain_steps.cpp
+// attack: C01 computes the calls of a series together: their inputs are all there before the first one
+// task: chain
+// twin: chain_steps.cpp
 
 #include <stdint.h>
 #include <string.h>
