@@ -30,7 +30,6 @@ ROWS = (
     ("relu", "honest/relu_openmp.cpp"),
     ("relu", "honest/relu_torch.py"),
     ("softmax", "honest/softmax_torch.py"),
-    ("rms_norm", "honest/rms_norm_rows.c"),
     ("matmul", "honest/matmul_torch.py"),
     ("mlp", "honest/mlp_torch.py"),
     ("argmax", "honest/argmax_of_max.py"),

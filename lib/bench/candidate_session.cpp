@@ -282,9 +282,7 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::time_pair(int number,
   const auto host_ns = reply.host_ns + runner_->take_overrun_ns();
   // A replay flushes the cache more often than a rehearsal, so the allowance says nothing about it.
   const bool is_separate = wanted < series_;
-  auto least_ns = candidate == CallMode::Graph ? 1
-                  : is_separate                ? clock_allowance_.least_separate_ns(host_ns)
-                                               : clock_allowance_.least_ns(host_ns, calls);
+  auto least_ns = candidate == CallMode::Graph || is_separate ? 1 : clock_allowance_.least_ns(host_ns, calls);
   // Replayed series will say more. Rehearsals of single calls are few, and on some machines a right kernel's calls take
   // longer than all of them.
   if (has_replayed_series()) least_ns -= static_cast<std::int64_t>(clock_allowance_.overhead_ns);

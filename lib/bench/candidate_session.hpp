@@ -66,7 +66,8 @@ class CandidateSession {
   Result<std::variant<TimedPair, Outcome>> timed_pair(int number, CallMode reference, CallMode candidate);
   /// True if short calls are timed in series.
   [[nodiscard]] bool is_in_series() const { return series_ > 1; }
-  /// The same with one call each. Its inputs are there only when the call before it has ended.
+  /// The same with one call each. Its inputs are there only when the call before it has ended. The candidate's time is
+  /// that of the runner's clock.
   Result<std::variant<TimedPair, Outcome>> separate_pair(int number);
   /// Captures the candidate as a graph, without timing it, and checks replays. Returns the reason if it cannot be
   /// replayed; it is still correct, because its eager calls were.
@@ -100,7 +101,7 @@ class CandidateSession {
   Result<EarlyVerdict> rehearse_once(const CallRequest& request, std::int64_t work_ns,
                                      std::vector<Rehearsal>& rehearsals);
   [[nodiscard]] CallRequest timed_call(int number, CallMode mode, int calls) const;
-  Result<std::variant<TimedPair, Outcome>> time_pair(int number, CallMode reference, CallMode candidate, int calls);
+  Result<std::variant<TimedPair, Outcome>> time_pair(int number, CallMode reference, CallMode candidate, int wanted);
   /// A request for a series that is replayed; not new: the same inputs once more.
   [[nodiscard]] CallRequest replayed_series(bool is_new) const;
   Result<EarlyVerdict> construct(int set, const WeightDraw& draw, std::uint64_t& state_bytes);

@@ -135,12 +135,13 @@ void bound_calls(TimingReport& timing, const std::function<std::int64_t(std::int
   if (!timing.candidate_ns.empty()) report_speedup_of_calls(timing);
 }
 
-bool report_separate_calls(TimingReport& timing, const std::vector<TimedPair>& pairs) {
+bool report_separate_calls(TimingReport& timing, const std::vector<TimedPair>& pairs, std::int64_t least_ns) {
   PairSamples samples;
   samples.pairs = pairs;
   auto& separate = timing.separate_calls.emplace();
   separate.reference_ns = column(samples, &TimedPair::reference_ns);
   separate.candidate_ns = column(samples, &TimedPair::candidate_ns);
+  for (auto& candidate_ns : separate.candidate_ns) candidate_ns = std::max(candidate_ns, least_ns);
   separate.host_ns = column(samples, &TimedPair::host_ns);
   count_comparisons(timing, samples);
   const auto estimate = paired_estimate(separate.reference_ns, separate.candidate_ns);

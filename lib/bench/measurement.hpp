@@ -37,7 +37,7 @@ struct TimedPair {
 
 /// A separate call may be so many times less fast than one in a series, compared with the reference: a process that was
 /// stopped has lost other things than one that was not.
-inline constexpr double k_less_fast_alone = 1.25;
+inline constexpr double k_less_fast_alone = 1.5;
 
 /// Takes the next pair, or returns the verdict that ends the evaluation.
 using NextPair = std::function<Result<std::variant<TimedPair, Outcome>>()>;
@@ -79,9 +79,10 @@ void report_calls(TimingReport& timing, const PairSamples& samples);
 /// and the speedup with them.
 void bound_calls(TimingReport& timing, const std::function<std::int64_t(std::int64_t host_ns)>& least_ns);
 
-/// Writes samples of separate calls into the report. Where these are less fast than series by more than noise and
-/// `k_less_fast_alone` explain, their speedup is the speedup per call, and this returns true.
-bool report_separate_calls(TimingReport& timing, const std::vector<TimedPair>& pairs);
+/// Writes samples of separate calls into the report, none of the candidate's shorter than `least_ns`. Where they are
+/// less fast than series by more than noise and `k_less_fast_alone` explain, their speedup is the speedup per call, and
+/// this returns true. Requires: there are pairs.
+bool report_separate_calls(TimingReport& timing, const std::vector<TimedPair>& pairs, std::int64_t least_ns);
 
 /// Writes samples of calls replayed as graphs into the report, with the speedup on the device.
 void report_replays(TimingReport& timing, const PairSamples& samples);

@@ -167,7 +167,7 @@ struct ReplayedSeries {
 /// ended, so that no two can be computed together. Times in nanoseconds.
 struct SeparateCalls {
   std::vector<std::int64_t> reference_ns;
-  /// The runner's clock; never less than what the worker's clock leaves for the call.
+  /// The runner's clock; never less than what the worker's clock leaves for the fastest of these calls.
   std::vector<std::int64_t> candidate_ns;
   std::vector<std::int64_t> host_ns;  ///< the worker's clock around the same calls
   /// Ratio of reference to candidate.
