@@ -1,6 +1,8 @@
 // attack: C01 computes the calls of a series together, and one alone after a pause, as it is when it is separate
 // task: chain
 // twin: chain_steps.cpp
+// open: series count where they are less than half as much faster again than separate calls, and these are not exact
+// varies: yes
 
 #include <stdint.h>
 #include <string.h>

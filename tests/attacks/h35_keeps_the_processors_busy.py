@@ -1,7 +1,7 @@
 # attack: H35 threads of its own work on while the reference is timed
 # task: big_relu
 # twin: relu_torch.py
-# expect: out_of_memory, crash:*
+# expect: out_of_memory, crash:*, launch:exception
 
 import ctypes
 import threading
