@@ -54,14 +54,15 @@ def main() -> int:
     print("| kernel | in series: reference, kernel | ratio | one at a time: reference, kernel | ratio | score | loose |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as cache, Worker(options.kgen, cache) as worker:
-        for task, path in ROWS:
+        for name, path in ROWS:
             if options.only not in path:
                 continue
-            source, target = (ROOT / "tests" / path).read_text(encoding="utf-8"), "torch" if path.endswith(".py") else "cpp"
+            task, source = load_task(ROOT / f"tests/tasks/{name}.py"), (ROOT / "tests" / path).read_text(encoding="utf-8")
+            target = "torch" if path.endswith(".py") else "cpp"
             found: list[list[float]] = [[] for _ in range(8)]
             outcomes = []
             for _ in range(options.trials):
-                answer = worker.judge(load_task(ROOT / f"tests/tasks/{task}.py"), target, source, {"threads": 1})
+                answer = worker.judge(task, target, source, {"threads": 1})
                 timing = (answer.record or {}).get("timing") or {}
                 separate = timing.get("separate_calls")
                 if answer.outcome != "correct" or not separate:

@@ -81,20 +81,20 @@ Result<EarlyVerdict> CandidateSession::open_job() {
 
 Result<EarlyVerdict> CandidateSession::rehearse(std::int64_t reference_ns) {
   std::vector<Rehearsal> rehearsals;
+  const CallRequest single{.distribution = std::string(k_own_distribution), .freshness = Freshness::Canary};
   const auto start = backends_.now();
   for (int i = 1; i <= k_rehearsals; ++i) {
     if (i > k_fewest_rehearsals && backends_.now() - start > k_rehearsal_time) break;
-    CallRequest request{.distribution = std::string(k_own_distribution), .freshness = Freshness::Canary};
+    auto request = single;
     if (i % k_fewest_rehearsals == 0) request.calls = std::min(max_series(), k_rehearsed_series);
     KERNELGEN_TRY(auto ended, rehearse_once(request, 0, rehearsals));
     if (ended) return ended;
   }
   if (max_series() > 1) {
-    const CallRequest request{.distribution = std::string(k_own_distribution), .freshness = Freshness::Canary};
     const auto longest_ns = std::clamp<std::int64_t>(reference_ns, k_separate_shares.front(), k_longest_in_series_ns);
     for (int i = 0; i < k_separate_rehearsals; ++i) {
       for (const auto share : k_separate_shares) {
-        KERNELGEN_TRY(auto ended, rehearse_once(request, longest_ns / share, rehearsals));
+        KERNELGEN_TRY(auto ended, rehearse_once(single, longest_ns / share, rehearsals));
         if (ended) return ended;
       }
     }
@@ -260,6 +260,9 @@ Result<CaseResult> CandidateSession::call_and_compare(const CallRequest& request
 
 Result<std::variant<TimedPair, Outcome>> CandidateSession::timed_pair(int number, CallMode reference,
                                                                       CallMode candidate) {
+  // What it did before there were these inputs is no part of the call.
+  if (number == 1) [[maybe_unused]]
+    auto before = runner_->take_overrun_ns();
   return time_pair(number, reference, candidate, series_);
 }
 
@@ -270,9 +273,6 @@ Result<std::variant<TimedPair, Outcome>> CandidateSession::separate_pair(int num
 Result<std::variant<TimedPair, Outcome>> CandidateSession::time_pair(int number, CallMode reference, CallMode candidate,
                                                                      int wanted) {
   using Answer = std::variant<TimedPair, Outcome>;
-  // What it did before there were these inputs is no part of the call.
-  if (number == 1) [[maybe_unused]]
-    auto before = runner_->take_overrun_ns();
   KERNELGEN_TRY(auto prepared, judge().prepare_call(timed_call(number, reference, wanted)));
   const auto answer = run(prepared, Allocations::Plain, candidate);
   KERNELGEN_TRY(auto ended, verdict_of_answer(answer, RunnerStep::Run));

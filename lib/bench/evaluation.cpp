@@ -38,7 +38,7 @@ constexpr int k_replay_share = 2;
 /// Timed series at least, however many calls each of them has.
 constexpr int k_fewest_series = 20;
 /// Separate calls beside them.
-constexpr int k_separate_pairs = 32;
+constexpr std::size_t k_separate_pairs = 32;
 /// Number of calls in a series of a compiled reference.
 constexpr int k_baseline_calls = 16;
 /// A record is labelled if a false clock could hide more than this share of a call, and this time.
@@ -480,14 +480,14 @@ class Evaluation {
     between_ = shuffled_distributions();
     // By lot, half of the transforms come between the replays.
     const auto left = record_.timing->reference_alone_graph_ns.empty() ? 0 : between_.size() / 2;
-    separate_left_ = k_separate_pairs;
     KERNELGEN_TRY(auto samples, sample(options, CallMode::Eager, CallMode::Eager, left));
     report_calls(*record_.timing, samples);
-    if (!samples.ended && !separate_.empty() && report_separate_calls(*record_.timing, separate_, least_separate_ns()))
+    const auto in_series = record_.timing->speedup_call.value;
+    if (!samples.ended && !separate_.pairs.empty() &&
+        report_separate_calls(*record_.timing, separate_, least_separate_ns()))
       record_.labels.push_back(fmt::format(
           "calls one at a time: {:.3g} times as fast as the reference, where calls in a series are {:.3g} times",
-          record_.timing->speedup_call.value,
-          paired_estimate(record_.timing->reference_ns, record_.timing->candidate_ns).ratio.value));
+          record_.timing->speedup_call.value, in_series));
     const auto& allowance = candidate_->clock_allowance();
     record_.timing->clock_overhead_ns = allowance.overhead_ns;
     record_.timing->clock_looseness_ns = allowance.looseness_ns;
@@ -556,7 +556,7 @@ class Evaluation {
         KERNELGEN_TRY(auto ended, check_like_timed(candidate));
         if (ended) return std::variant<TimedPair, Outcome>(*std::move(ended));
       }
-      while (separate_left_ > 0 && candidate_->is_in_series() && is_chosen_by_lot()) {
+      while (has_separate_pair_left() && is_chosen_by_lot()) {
         KERNELGEN_TRY(auto ended, time_separate_pair());
         if (ended) return std::variant<TimedPair, Outcome>(*std::move(ended));
       }
@@ -572,17 +572,22 @@ class Evaluation {
     while (!samples.ended && between_.size() > left) {
       KERNELGEN_TRY(samples.ended, check_like_timed(candidate));
     }
-    while (!samples.ended && separate_left_ > 0 && candidate_->is_in_series()) {
+    while (!samples.ended && has_separate_pair_left()) {
       KERNELGEN_TRY(samples.ended, time_separate_pair());
     }
     return samples;
   }
 
+  /// True if calls are timed in series, and separate ones are still to be timed.
+  [[nodiscard]] bool has_separate_pair_left() const {
+    return candidate_->is_in_series() && separate_.pairs.size() < k_separate_pairs;
+  }
+
   /// Times a call of each side without others around it. These lie between the series, at secret places.
   Result<EarlyVerdict> time_separate_pair() {
-    KERNELGEN_TRY(auto answer, candidate_->separate_pair(separate_left_--));
+    KERNELGEN_TRY(auto answer, candidate_->separate_pair(static_cast<int>(separate_.pairs.size()) + 1));
     if (auto* outcome = std::get_if<Outcome>(&answer)) return EarlyVerdict(std::move(*outcome));
-    separate_.push_back(std::get<TimedPair>(answer));
+    separate_.pairs.push_back(std::get<TimedPair>(answer));
     return EarlyVerdict();
   }
 
@@ -590,7 +595,7 @@ class Evaluation {
   /// woken differs from call to call, and no rehearsal shows all of it.
   [[nodiscard]] std::int64_t least_separate_ns() const {
     const auto fastest =
-        std::min_element(separate_.begin(), separate_.end(),
+        std::min_element(separate_.pairs.begin(), separate_.pairs.end(),
                          [](const TimedPair& one, const TimedPair& other) { return one.host_ns < other.host_ns; });
     return candidate_->clock_allowance().least_separate_ns(fastest->host_ns);
   }
@@ -720,9 +725,8 @@ class Evaluation {
   std::random_device lots_;
   /// The distributions that are still to be checked between timed calls.
   std::vector<std::string> between_;
-  /// Separate calls that are left, and those that were timed.
-  int separate_left_ = 0;
-  std::vector<TimedPair> separate_;
+  /// The separate calls that were timed.
+  PairSamples separate_;
 
   std::unique_ptr<JudgeSession> session_;
   Artifact artifact_;

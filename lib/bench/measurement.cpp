@@ -32,8 +32,7 @@ void count_comparisons(TimingReport& timing, const PairSamples& samples) {
   timing.discarded += samples.discarded;
 }
 
-void report_speedup_of_calls(TimingReport& timing) {
-  const auto estimate = paired_estimate(timing.reference_ns, timing.candidate_ns);
+void report_speedup_of_calls(TimingReport& timing, const PairedEstimate& estimate) {
   timing.reference_median_ns = estimate.reference_ns;
   timing.candidate_median_ns = estimate.candidate_ns;
   timing.speedup_call = estimate.ratio;
@@ -126,18 +125,17 @@ void report_calls(TimingReport& timing, const PairSamples& samples) {
   timing.device_contention = samples.device_contention;
   count_comparisons(timing, samples);
   // A wrong candidate has no speedup.
-  if (!samples.ended) report_speedup_of_calls(timing);
+  if (!samples.ended) report_speedup_of_calls(timing, paired_estimate(timing.reference_ns, timing.candidate_ns));
 }
 
 void bound_calls(TimingReport& timing, const std::function<std::int64_t(std::int64_t)>& least_ns) {
   for (std::size_t i = 0; i < timing.candidate_ns.size(); ++i)
     timing.candidate_ns[i] = std::max(timing.candidate_ns[i], least_ns(timing.host_ns[i]));
-  if (!timing.candidate_ns.empty()) report_speedup_of_calls(timing);
+  if (!timing.candidate_ns.empty())
+    report_speedup_of_calls(timing, paired_estimate(timing.reference_ns, timing.candidate_ns));
 }
 
-bool report_separate_calls(TimingReport& timing, const std::vector<TimedPair>& pairs, std::int64_t least_ns) {
-  PairSamples samples;
-  samples.pairs = pairs;
+bool report_separate_calls(TimingReport& timing, const PairSamples& samples, std::int64_t least_ns) {
   auto& separate = timing.separate_calls.emplace();
   separate.reference_ns = column(samples, &TimedPair::reference_ns);
   separate.candidate_ns = column(samples, &TimedPair::candidate_ns);
@@ -149,9 +147,7 @@ bool report_separate_calls(TimingReport& timing, const std::vector<TimedPair>& p
   // Not the low end of its interval: series that became longer may be a mixture, with some that could not be computed
   // together.
   if (k_less_fast_alone * estimate.ratio.high >= timing.speedup_call.value) return false;
-  timing.reference_median_ns = estimate.reference_ns;
-  timing.candidate_median_ns = estimate.candidate_ns;
-  timing.speedup_call = estimate.ratio;
+  report_speedup_of_calls(timing, estimate);
   return true;
 }
 

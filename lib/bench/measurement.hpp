@@ -82,7 +82,7 @@ void bound_calls(TimingReport& timing, const std::function<std::int64_t(std::int
 /// Writes samples of separate calls into the report, none of the candidate's shorter than `least_ns`. Where they are
 /// less fast than series by more than noise and `k_less_fast_alone` explain, their speedup is the speedup per call, and
 /// this returns true. Requires: there are pairs.
-bool report_separate_calls(TimingReport& timing, const std::vector<TimedPair>& pairs, std::int64_t least_ns);
+bool report_separate_calls(TimingReport& timing, const PairSamples& samples, std::int64_t least_ns);
 
 /// Writes samples of calls replayed as graphs into the report, with the speedup on the device.
 void report_replays(TimingReport& timing, const PairSamples& samples);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "bench/statistics.hpp"
@@ -317,16 +318,16 @@ std::int64_t ClockAllowance::least_ns(std::int64_t host_ns, int calls) const {
 
 std::int64_t ClockAllowance::least_separate_ns(std::int64_t host_ns) const {
   const auto host = static_cast<double>(host_ns);
-  double call_ns = host - (separate.empty() ? overhead_ns : separate.front().overhead_ns);
-  for (std::size_t i = 0; i < separate.size(); ++i) {
-    const auto& from = separate[i];
-    if (host < from.call_ns + from.overhead_ns) break;
-    call_ns = host - from.overhead_ns;
-    if (i + 1 == separate.size()) break;
+  const auto next = std::find_if(separate.begin(), separate.end(),
+                                 [&](const SeparateCall& one) { return host < one.call_ns + one.overhead_ns; });
+  // The first of them takes no time.
+  if (next == separate.begin()) return 1;
+  const auto& from = *std::prev(next);
+  double call_ns = host - from.overhead_ns;
+  if (next != separate.end()) {
     // The overhead changes evenly from one of them to the next.
-    const auto& to = separate[i + 1];
-    const double rise = (to.overhead_ns - from.overhead_ns) / (to.call_ns - from.call_ns);
-    call_ns = from.call_ns + (host - from.call_ns - from.overhead_ns) / (1 + std::max(rise, 0.0));
+    const double rise = (next->overhead_ns - from.overhead_ns) / (next->call_ns - from.call_ns);
+    call_ns = from.call_ns + (call_ns - from.call_ns) / (1 + std::max(rise, 0.0));
   }
   return std::max<std::int64_t>(std::llround(call_ns), 1);
 }

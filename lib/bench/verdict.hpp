@@ -70,7 +70,7 @@ struct ClockAllowance {
   /// The least time of a series of calls that took this long by the worker's clock; at least 1.
   [[nodiscard]] std::int64_t least_ns(std::int64_t host_ns, int calls) const;
   /// The least time of a separate call that took this long by the worker's clock, without what honest calls seldom
-  /// exceed; at least 1.
+  /// exceed; at least 1. Requires: calls are timed in series.
   [[nodiscard]] std::int64_t least_separate_ns(std::int64_t host_ns) const;
   /// The share of such a call's time that a false clock could hide.
   [[nodiscard]] double looseness_of(double call_ns, int calls) const;

@@ -255,18 +255,25 @@ class Bench:
             os.close(self.device_arena)
 
 
-def load_candidate(runner: Runner, bench: Bench, source: str, memory: int = 0) -> Answer:
-    """JOB, and LOAD with a candidate's source."""
+def open_job(runner: Runner, bench: Bench) -> Answer:
+    """JOB."""
     job = memory_file(json.dumps(bench.layout["python_job"]).encode())
-    code = memory_file(source.encode())
     device = () if bench.device_arena is None else (bench.device_arena,)
     try:
-        opened = runner.ask(protocol.OP_JOB, descriptors=(job, bench.arena, *device))
-        if opened.status != protocol.OK:
-            return opened
-        return runner.ask(protocol.OP_LOAD, protocol.CODE_PYTHON, memory, descriptors=(code,))
+        return runner.ask(protocol.OP_JOB, descriptors=(job, bench.arena, *device))
     finally:
         os.close(job)
+
+
+def load_candidate(runner: Runner, bench: Bench, source: str, memory: int = 0) -> Answer:
+    """JOB, and LOAD with a candidate's source."""
+    opened = open_job(runner, bench)
+    if opened.status != protocol.OK:
+        return opened
+    code = memory_file(source.encode())
+    try:
+        return runner.ask(protocol.OP_LOAD, protocol.CODE_PYTHON, memory, descriptors=(code,))
+    finally:
         os.close(code)
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import unittest
 
-from harness import SUPPORT, Bench, Judge, Runner, RunnerDied, exchange_weights, memory_file
+from harness import SUPPORT, Bench, Judge, Runner, RunnerDied, exchange_weights, open_job
 from kernelgen_runner import protocol
 from trial import HONEST, TASK, TWO_OUTPUTS, TrialCase, Zygotes, model
 
@@ -217,9 +216,7 @@ class RunnerTest(TrialCase):
         bench = Bench(judge, TASK)
         for one in (judge, runner, bench):
             self.addCleanup(one.close)
-        job = memory_file(json.dumps(bench.layout["python_job"]).encode())
-        self.addCleanup(os.close, job)
-        self.assertEqual(runner.ask(protocol.OP_JOB, descriptors=(job, bench.arena)).status, protocol.OK)
+        self.assertEqual(open_job(runner, bench).status, protocol.OK)
         for nanoseconds in (0, 3_000_000, 0):
             answer = runner.ask(protocol.OP_RUN, protocol.REHEARSAL, nanoseconds, 0, 0, 1)
             self.assertEqual(answer.status, protocol.OK, answer.text)

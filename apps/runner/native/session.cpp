@@ -89,6 +89,16 @@ void limit_address_space(std::uint64_t bytes) {
 
 bool hidden_in_prepare(Role role) { return is_in_slot(role); }
 
+/// Works as a kernel does: processors that wait for the end fall asleep meanwhile.
+void write_outputs_for(std::int64_t nanoseconds, const kgen_run_args& call) {
+  if (nanoseconds <= 0) return;
+  const std::int64_t end_ns = kgen_now_ns() + nanoseconds;
+  while (kgen_now_ns() < end_ns) {
+    for (std::size_t i = 0; i < call.outputs.count; ++i)
+      std::memset(call.outputs.items[i]->data, 0, call.outputs.items[i]->nbytes);
+  }
+}
+
 }  // namespace
 
 Session::Session(SessionOptions options) : options_(options) {}
@@ -438,16 +448,6 @@ void Session::wake_threads() const {
   // The reference's threads have just worked when it is called, while these were stopped. Waking a sleeping core takes
   // 100 us and more, which is no property of the kernel.
   if (parallel_ != nullptr) parallel_([](void*) {}, nullptr, 0, 0);
-}
-
-/// Works as a kernel does: processors that wait for the end fall asleep meanwhile.
-void write_outputs_for(std::int64_t nanoseconds, const kgen_run_args& call) {
-  if (nanoseconds <= 0) return;
-  const std::int64_t end_ns = kgen_now_ns() + nanoseconds;
-  while (kgen_now_ns() < end_ns) {
-    for (std::size_t i = 0; i < call.outputs.count; ++i)
-      std::memset(call.outputs.items[i]->data, 0, call.outputs.items[i]->nbytes);
-  }
 }
 
 void Session::rehearse(const Command& command, kgen_reply& reply) {

@@ -313,7 +313,8 @@ class Runner:
             raise Failure(protocol.PROTOCOL, "RUN comes after CONSTRUCT, and for set 0 between JOB and LOAD")
         if index == protocol.REHEARSAL:
             self._rehearsed_ns = command.arguments[1] if self._device is None else 0
-        if index in self._called or index == protocol.REHEARSAL:
+            return self._run(command)
+        if index in self._called:
             return self._run(command)
         self._exports.clear()
         reply = self._run(command)
