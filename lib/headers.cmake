@@ -36,6 +36,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   llm/clients.hpp
   llm/llm_client.hpp
   llm/scripted_client.hpp
+  platform/platform.hpp
   profile/findings.hpp
   profile/headroom.hpp
   profile/metrics.hpp

@@ -4,6 +4,7 @@
 
 #include <kernelgen/compile/kernel_compiler.hpp>
 #include <kernelgen/device/gpu.hpp>
+#include <kernelgen/platform/platform.hpp>
 #include <kernelgen/profile/findings.hpp>
 #include <kernelgen/profile/profiler.hpp>
 #include <kernelgen/profile/report_reader.hpp>
@@ -62,7 +63,7 @@ Result<std::optional<GpuFacts>> choose_device(const ProfileOptions& options, con
       read_gpus({.program = installation.gpu_probe, .environment = context.environment.clean, .cache_dir = {}}, catalog,
                 context.processes, context.stop));
   auto gpu = choose_gpu(reading, catalog, options.device);
-  if (gpu && gpu->vendor == "nvidia") return std::optional(*std::move(gpu));
+  if (gpu && platform_of(gpu->vendor).counters == CounterProgram::Ncu) return std::optional(*std::move(gpu));
   if (gpu) return Error{ErrorCode::Unsupported, gpu->name + " is no NVIDIA GPU; there is no profiler for it yet"};
   const bool may_be_cpu = options.device.empty() && !needs_gpu && gpu.error().code == ErrorCode::MissingDevice;
   if (may_be_cpu && options.timeline) return std::optional<GpuFacts>();
@@ -137,7 +138,7 @@ Result<ExitCode> run(const ProfileOptions& options, Context& context) {
   KERNELGEN_TRY(auto request, make_request(options, context));
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(const auto gpu, choose_device(options, request.candidate, installation, context));
-  if (gpu) request.device_uuid = gpu->uuid;
+  request.gpu = gpu;
   KERNELGEN_TRY(const auto made,
                 make_profiler(options.python, to_milliseconds(options.timeout_seconds), installation, context));
   if (request.candidate && is_native(request.candidate->target)) {

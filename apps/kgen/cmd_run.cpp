@@ -10,6 +10,7 @@
 
 #include <kernelgen/bench/compiling_profiler.hpp>
 #include <kernelgen/flow/engine.hpp>
+#include <kernelgen/platform/platform.hpp>
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/results_directory.hpp>
 #include <kernelgen/task/task_source.hpp>
@@ -89,7 +90,7 @@ Result<std::unique_ptr<Profiler>> choose_profiler(const RunOptions& options, con
     return Error{ErrorCode::InvalidArgument,
                  "--profile needs the device on this machine, not behind --launch-prefix "
                  "or --spool"};
-  if (!request.gpu || request.gpu->vendor != "nvidia")
+  if (!request.gpu || platform_of(request.gpu->vendor).counters != CounterProgram::Ncu)
     return Error{ErrorCode::InvalidArgument, "--profile needs a target that runs on an NVIDIA GPU of this machine"};
   KERNELGEN_TRY(auto profiler, make_profiler(flags.python, std::nullopt, installation, context));
   KERNELGEN_TRY(auto compiler, make_local_compiler(request.gpu, flags.cache_dir, installation, context));

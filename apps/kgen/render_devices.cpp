@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include <kernelgen/platform/platform.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
 
 #include "core/json.hpp"
@@ -33,11 +34,13 @@ std::string render_devices(const CpuFacts& cpu, const GpuInventory& reading) {
   for (const auto& gpu : reading.gpus) {
     text += fmt::format("GPU {}: {}\n", gpu.index, sanitize_line(gpu.name, k_shown_bytes));
     text += fact("UUID", gpu.uuid);
-    if (gpu.driver_version > 0) text += fact("driver", "for CUDA " + format_driver_version(gpu.driver_version));
+    const auto& platform = platform_of(gpu.vendor);
+    if (gpu.driver_version > 0)
+      text += fact("driver", fmt::format("for {} {}", platform.toolkit, format_driver_version(gpu.driver_version)));
     auto facts = device_facts(gpu);
     for (const auto& [name, value] : facts)
       if (name != "device") text += fact(name, value);
-    if (gpu.vendor == "fake") text += fact("note", "a device of the tests: its times are no results");
+    if (!platform.label.empty()) text += fact("note", platform.label);
   }
   return text;
 }

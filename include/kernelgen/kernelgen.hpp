@@ -38,6 +38,7 @@
 #include <kernelgen/llm/clients.hpp>
 #include <kernelgen/llm/llm_client.hpp>
 #include <kernelgen/llm/scripted_client.hpp>
+#include <kernelgen/platform/platform.hpp>
 #include <kernelgen/profile/findings.hpp>
 #include <kernelgen/profile/headroom.hpp>
 #include <kernelgen/profile/metrics.hpp>

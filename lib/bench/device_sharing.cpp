@@ -8,6 +8,8 @@
 #include <string_view>
 #include <thread>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "support/units.hpp"
 
 namespace kernelgen {
@@ -97,8 +99,8 @@ Outcome reattribute_memory_failure(Outcome verdict, const DeviceUse& use) {
   return {OutcomeKind::Suspect, std::string(k_memory_in_use),
           fmt::format(
               "memory of the device ran out, which may be due to other processes ({}); repeat it when they have ended "
-              "(`nvidia-smi` lists them), or on another device; {}",
-              *shared, verdict.message)};
+              "({} lists them), or on another device; {}",
+              *shared, process_programs(), verdict.message)};
 }
 
 }  // namespace v0

@@ -8,6 +8,7 @@
 
 #include <kernelgen/compile/local_compiler.hpp>
 #include <kernelgen/device/cpu.hpp>
+#include <kernelgen/platform/platform.hpp>
 
 #include "bench/device_gate.hpp"
 #include "bench/runner_pool.hpp"
@@ -51,8 +52,9 @@ class LocalDevices final : public Devices {
     const std::scoped_lock lock(mutex_);
     KERNELGEN_TRY(const auto* reading, read(stop));
     if (reading->gpus.empty() && asked.empty() && !on_gpu_only) return on_cpu(request);
-    KERNELGEN_TRY(const auto first, choose_gpu(*reading, catalog_, asked));
-    const auto gpus = asked.empty() ? gpus_like_first(*reading) : std::vector{first};
+    KERNELGEN_TRY(const auto suitable, suitable_gpus(*reading, request));
+    KERNELGEN_TRY(const auto first, choose_gpu(suitable, catalog_, asked));
+    const auto gpus = asked.empty() ? gpus_like_first(suitable) : std::vector{first};
     std::vector<Placement::Choice> choices;
     choices.reserve(gpus.size());
     for (const auto& gpu : gpus)
@@ -106,6 +108,17 @@ class LocalDevices final : public Devices {
       KERNELGEN_TRY(reading_, read_gpus(probe_options(), catalog_, processes_, stop));
     }
     return &reading_;
+  }
+
+  /// The GPUs of the target's vendor, where no GPU is asked for: on a machine with several vendors the target chooses.
+  static Result<GpuInventory> suitable_gpus(const GpuInventory& reading, const DeviceRequest& request) {
+    const auto& vendor = traits_of(request.target).gpu_vendor;
+    if (!request.asked.empty() || reading.gpus.empty()) return reading;
+    GpuInventory suitable{gpus_for(reading, vendor), reading.reason};
+    if (!suitable.gpus.empty()) return suitable;
+    return Error{ErrorCode::MissingDevice,
+                 fmt::format("{} kernels need a GPU of {}'s; there is {}", to_string(request.target),
+                             platform_of(vendor).maker, reading.gpus.front().to_line())};
   }
 
   /// Requires: the mutex is held.

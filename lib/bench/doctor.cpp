@@ -10,6 +10,7 @@
 
 #include "bench/gpu_findings.hpp"
 #include "compile/cuda_toolkit.hpp"
+#include "compile/hipcc.hpp"
 #include "core/names.hpp"
 #include "device/memory_group.hpp"
 #include "exec/sandbox.hpp"
@@ -56,7 +57,9 @@ for name in ("torch", "triton"):
     except BaseException as error:
         print(name, "!" + (str(error) or type(error).__name__).splitlines()[0], flush=True)
 if "torch" in sys.modules:
-    print("torch_cuda", sys.modules["torch"].version.cuda or "none", flush=True)
+    for name in ("cuda", "hip"):
+        if getattr(sys.modules["torch"].version, name, None):
+            print("torch_" + name, getattr(sys.modules["torch"].version, name), flush=True)
 )";
 
 /// {3, 11} for "3.11.7"; zeros for a text that is no version.
@@ -140,16 +143,16 @@ class Examination {
         read_gpus({.program = options_.installation->gpu_probe, .environment = options_.environment, .cache_dir = {}},
                   {}, runner_, stop_);
     if (!gpus_.reading && gpus_.reading.error().code == ErrorCode::Cancelled) return gpus_.reading.error();
-    gpus_.has_card = has_nvidia_card(options_.root);
+    gpus_.cards = cards_on_bus(options_.root);
     gpus_.nvcc = find_nvcc(options_.nvcc, options_.environment);
     if (gpus_.nvcc) {
       KERNELGEN_TRY(const auto version, start({*gpus_.nvcc, "--version"}, std::chrono::seconds(10)));
       gpus_.nvcc_release = parse_cuda_release(version.standard_output);
     }
-    if (driver_release(gpus_)) {
-      KERNELGEN_TRY(const auto used,
-                    start({"nvidia-smi", "--query-compute-apps=pid,process_name,used_memory", "--format=csv,noheader"},
-                          std::chrono::seconds(20)));
+    gpus_.hipcc = find_hipcc("", options_.environment);
+    const auto* gpu = first_gpu(gpus_);
+    if (gpu != nullptr && !platform_of(gpu->vendor).process_list.empty()) {
+      KERNELGEN_TRY(const auto used, start(platform_of(gpu->vendor).process_list, std::chrono::seconds(20)));
       if (used.success()) gpus_.processes = used.standard_output;
     }
     for (auto& finding : gpu_findings(gpus_))
@@ -166,7 +169,7 @@ class Examination {
     }
     judge_python(said["python"], outcome);
     if (said["python"].empty()) return {};
-    judge_torch(said["torch"], said["torch_cuda"], outcome);
+    judge_torch({said["torch"], said["torch_cuda"], said["torch_hip"]}, outcome);
     judge_triton(said["triton"]);
     return {};
   }
@@ -194,7 +197,8 @@ class Examination {
       add("python", DoctorStatus::Ok, version + " (" + options_.python + ')');
   }
 
-  void judge_torch(const std::string& version, const std::string& cuda, const ProcessOutcome& outcome) {
+  void judge_torch(const TorchBuild& torch, const ProcessOutcome& outcome) {
+    const auto& version = torch.version;
     const auto [major, minor] = major_minor(version);
     const auto remedy = torch_remedy();
     if (version.empty())
@@ -203,7 +207,7 @@ class Examination {
       add("torch", DoctorStatus::Missing, version.substr(1), remedy);
     else if (major < 2 || (major == 2 && minor < 4))
       add("torch", DoctorStatus::Missing, version + "; 2.4 or newer is needed", remedy);
-    else if (auto wrong = torch_on_gpu(gpus_, version, cuda == "none" ? "" : cuda, options_.python))
+    else if (auto wrong = torch_on_gpu(gpus_, torch, options_.python))
       add("torch", wrong->status, wrong->detail, wrong->remedy);
     else
       add("torch", DoctorStatus::Ok, version);
@@ -215,7 +219,7 @@ class Examination {
           options_.python + " -m pip install triton");
     else
       add("triton", DoctorStatus::Ok,
-          version + (driver_release(gpus_) ? "" : " (on a CPU under its interpreter: correctness only)"));
+          version + (first_gpu(gpus_) != nullptr ? "" : " (on a CPU under its interpreter: correctness only)"));
   }
 
   Result<void> examine_isolation() {
@@ -251,9 +255,9 @@ class Examination {
                                              .compiler = options_.compiler,
                                              .environment = options_.environment},
                                             runner_);
-    auto tools = sanitizer_tools(Target::Cpp, false);
-    if (gpus_.has_card)
-      for (auto& tool : sanitizer_tools(Target::Cuda, true))
+    auto tools = sanitizer_tools(Target::Cpp, nullptr);
+    for (const auto* card : gpus_.cards)
+      for (auto& tool : sanitizer_tools(Target::Torch, card))
         if (tool.kind == SanitizerKind::ComputeSanitizer) tools.push_back(std::move(tool));
     std::string names;
     for (const auto& tool : tools) {

@@ -8,6 +8,8 @@
 #include <future>
 #include <random>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "bench/baselines.hpp"
 #include "bench/build_ahead.hpp"
 #include "bench/candidate_session.hpp"
@@ -243,7 +245,7 @@ class Evaluation {
     record_.tolerance = task.admission.tolerance;
     record_.labels = task.admission.labels;
     if (backends_.prebuilt != nullptr) record_.labels.push_back(label_of(*backends_.prebuilt));
-    if (backends_.gpu && backends_.gpu->vendor == "fake") record_.labels.push_back("fake device: a time is no result");
+    if (on_device() && !platform().label.empty()) record_.labels.push_back(platform().label);
   }
 
   /// Lets a Python candidate compile before it occupies the device. If its compiler hangs, the evaluation ends here.
@@ -623,6 +625,8 @@ class Evaluation {
   }
 
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
+  /// Requires: on_device().
+  [[nodiscard]] const Platform& platform() const { return platform_of(backends_.gpu->vendor); }
 
   /// Checks whether the clocks and the times of the reference agree, for a correct candidate. Requires: the runner is
   /// gone.
@@ -751,6 +755,7 @@ JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options, c
   if (gpu)
     asked.device = JudgeDevice{.vendor = gpu->vendor,
                                .uuid = gpu->uuid,
+                               .variable = platform_of(gpu->vendor).choosing_variable,
                                .l2_bytes = gpu->l2_bytes,
                                .memory_bytes = gpu->memory_bytes,
                                .bytes_per_second = gpu->measured_bytes_per_second.value_or(0)};

@@ -13,6 +13,7 @@
 
 #include <kernelgen/core/version.hpp>
 #include <kernelgen/device/cpu.hpp>
+#include <kernelgen/platform/platform.hpp>
 
 #include "bench/devices.hpp"
 #include "bench/evaluation.hpp"
@@ -82,8 +83,7 @@ Result<void> check_request(const EvaluationRequest& request, const Prebuilt* pre
 
 /// Whether kernels of the target can run on the device's make.
 Result<void> check_vendor(Target target, const Device& device) {
-  const auto& vendor = traits_of(target).gpu_vendor;
-  if (vendor.empty() || !device.gpu || device.gpu->vendor == vendor || device.gpu->vendor == "fake") return {};
+  if (!device.gpu || serves_vendor(device.gpu->vendor, traits_of(target).gpu_vendor)) return {};
   return Error{ErrorCode::Unsupported, fmt::format("{} kernels do not run on {}", to_string(target), device.line)};
 }
 

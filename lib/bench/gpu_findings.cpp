@@ -16,10 +16,10 @@ namespace {
 
 using Release = std::pair<int, int>;
 
-const GpuFacts* first_nvidia(const GpuEnvironment& situation) {
+const GpuFacts* first_gpu_for(const GpuEnvironment& situation, DeviceCompiler compiler) {
   if (!situation.reading) return nullptr;
   for (const auto& gpu : situation.reading->gpus)
-    if (gpu.vendor == "nvidia") return &gpu;
+    if (platform_of(gpu.vendor).compiler == compiler) return &gpu;
   return nullptr;
 }
 
@@ -37,27 +37,38 @@ std::string list_of(const GpuInventory& reading) {
 }
 
 DoctorFinding device_finding(const GpuEnvironment& situation) {
-  if (!situation.reading)
-    return {"GPU", DoctorStatus::Limited, sanitize_line(situation.reading.error().to_line(), 300), "nvidia-smi"};
+  if (!situation.reading) {
+    const auto& lister = situation.cards.empty() ? std::vector<std::string>{} : situation.cards.front()->process_list;
+    return {"GPU", DoctorStatus::Limited, sanitize_line(situation.reading.error().to_line(), 300),
+            lister.empty() ? std::string() : lister.front()};
+  }
   const auto& reading = *situation.reading;
-  if (reading.gpus.empty() && situation.has_card)
-    return {"GPU", DoctorStatus::Limited, "there is an NVIDIA card, but " + sanitize_line(reading.reason, 300),
-            "sudo apt-get install nvidia-driver-580, or start the container with --gpus all"};
+  if (reading.gpus.empty() && !situation.cards.empty()) {
+    const auto& platform = *situation.cards.front();
+    return {"GPU", DoctorStatus::Limited,
+            fmt::format("there is an {} card, but {}", platform.maker, sanitize_line(reading.reason, 300)),
+            platform.driver_remedy};
+  }
   if (reading.gpus.empty())
     return {"GPU", DoctorStatus::Ok, "none; cpp, torch and triton kernels are judged on the processor", ""};
-  auto text = list_of(reading);
-  text += fmt::format("; driver for CUDA {}", format_driver_version(reading.gpus.front().driver_version));
-  return {"GPU", DoctorStatus::Ok, sanitize_line(text, 300), ""};
+  const auto& first = reading.gpus.front();
+  const auto [major, minor] = driver_release(first);
+  return {"GPU", DoctorStatus::Ok,
+          sanitize_line(
+              fmt::format("{}; driver for {} {}.{}", list_of(reading), platform_of(first.vendor).toolkit, major, minor),
+              300),
+          ""};
 }
 
 /// The finding about nvcc; nothing on a machine without a use for it.
 std::optional<DoctorFinding> nvcc_finding(const GpuEnvironment& situation) {
-  const auto driver = driver_release(situation);
+  const auto* gpu = first_gpu_for(situation, DeviceCompiler::Nvcc);
+  const Release driver = gpu == nullptr ? Release{} : driver_release(*gpu);
   if (!situation.nvcc) {
-    if (!driver) return std::nullopt;
+    if (gpu == nullptr) return std::nullopt;
     return DoctorFinding{"nvcc", DoctorStatus::Limited,
                          "not there; cuda kernels cannot be compiled, triton and torch kernels can",
-                         "sudo apt-get install nvidia-cuda-toolkit, or set CUDA_HOME"};
+                         platform_of(gpu->vendor).compiler_remedy};
   }
   const auto& [major, minor] = situation.nvcc_release;
   if (major == 0)
@@ -65,34 +76,40 @@ std::optional<DoctorFinding> nvcc_finding(const GpuEnvironment& situation) {
                          "set CUDA_HOME to a CUDA toolkit"};
   const auto found = fmt::format("{}.{} ({})", major, minor, *situation.nvcc);
   // Drivers serve every toolkit of their major version, and older ones.
-  if (driver && major > driver->first)
+  if (gpu != nullptr && major > driver.first)
     return DoctorFinding{
         "nvcc", DoctorStatus::Limited,
         fmt::format("{}: newer than the driver, which is for CUDA {}.{}; its kernels will not start", found,
-                    driver->first, driver->second),
-        fmt::format("install a driver for CUDA {}, or set CUDA_HOME to a CUDA {} toolkit", major, driver->first)};
+                    driver.first, driver.second),
+        fmt::format("install a driver for CUDA {}, or set CUDA_HOME to a CUDA {} toolkit", major, driver.first)};
   return DoctorFinding{"nvcc", DoctorStatus::Ok, found, ""};
 }
 
-/// The newest of torch's builds that the driver serves.
-std::string torch_index(const Release& driver) {
-  constexpr Release k_builds[] = {{13, 0}, {12, 8}, {12, 6}, {11, 8}};
-  for (const auto& build : k_builds)
-    if (build <= driver) return fmt::format("cu{}{}", build.first, build.second);
-  return "cu118";
+/// The finding about hipcc; nothing on a machine without a use for it.
+std::optional<DoctorFinding> hipcc_finding(const GpuEnvironment& situation) {
+  const auto* gpu = first_gpu_for(situation, DeviceCompiler::Hipcc);
+  if (gpu == nullptr) return std::nullopt;
+  if (situation.hipcc) return DoctorFinding{"hipcc", DoctorStatus::Ok, *situation.hipcc, ""};
+  return DoctorFinding{"hipcc", DoctorStatus::Limited,
+                       "not there; hip kernels cannot be compiled, triton and torch kernels can",
+                       platform_of(gpu->vendor).compiler_remedy};
 }
 
 }  // namespace
 
-std::optional<Release> driver_release(const GpuEnvironment& situation) {
-  const auto* gpu = first_nvidia(situation);
-  if (gpu == nullptr) return std::nullopt;
-  return Release{gpu->driver_version / 1000, gpu->driver_version % 1000 / 10};
+const GpuFacts* first_gpu(const GpuEnvironment& situation) {
+  if (!situation.reading) return nullptr;
+  for (const auto& gpu : situation.reading->gpus)
+    if (platform_of(gpu.vendor).label.empty()) return &gpu;
+  return nullptr;
 }
+
+Release driver_release(const GpuFacts& gpu) { return {gpu.driver_version / 1000, gpu.driver_version % 1000 / 10}; }
 
 std::vector<DoctorFinding> gpu_findings(const GpuEnvironment& situation) {
   std::vector<DoctorFinding> findings{device_finding(situation)};
   if (auto nvcc = nvcc_finding(situation)) findings.push_back(*std::move(nvcc));
+  if (auto hipcc = hipcc_finding(situation)) findings.push_back(*std::move(hipcc));
   std::string processes;
   for (const auto line : split_lines(situation.processes))
     if (!trim(line).empty()) processes += (processes.empty() ? "" : "; ") + std::string(trim(line));
@@ -102,37 +119,50 @@ std::vector<DoctorFinding> gpu_findings(const GpuEnvironment& situation) {
   return findings;
 }
 
-std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation, const std::string& torch_version,
-                                          const std::string& torch_cuda, const std::string& python) {
-  const auto driver = driver_release(situation);
-  if (!driver) return std::nullopt;
+std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation, const TorchBuild& torch,
+                                          const std::string& python) {
+  const auto* gpu = first_gpu(situation);
+  if (gpu == nullptr) return std::nullopt;
+  const auto& platform = platform_of(gpu->vendor);
+  const auto& built_for = platform.compiler == DeviceCompiler::Hipcc ? torch.hip : torch.cuda;
   const auto remedy =
       fmt::format("{} -m pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/{}", python,
-                  torch_index(*driver));
-  if (torch_cuda.empty())
-    return DoctorFinding{"torch", DoctorStatus::Limited,
-                         torch_version + ": built without CUDA, so nothing can be judged on the GPU", remedy};
+                  platform.torch_build(gpu->driver_version));
+  if (built_for.empty())
+    return DoctorFinding{
+        "torch", DoctorStatus::Limited,
+        fmt::format("{}: built without {}, so nothing can be judged on the GPU", torch.version, platform.toolkit),
+        remedy};
   int major = 0;
-  std::from_chars(torch_cuda.data(), torch_cuda.data() + torch_cuda.size(), major);
-  if (major > driver->first)
+  std::from_chars(built_for.data(), built_for.data() + built_for.size(), major);
+  const auto driver = driver_release(*gpu);
+  if (driver.first > 0 && major > driver.first)
     return DoctorFinding{"torch", DoctorStatus::Limited,
-                         fmt::format("{}: built for CUDA {}, the driver is for {}.{}", torch_version, torch_cuda,
-                                     driver->first, driver->second),
+                         fmt::format("{}: built for {} {}, the driver is for {}.{}", torch.version, platform.toolkit,
+                                     built_for, driver.first, driver.second),
                          remedy};
   return std::nullopt;
 }
 
-bool has_nvidia_card(const std::string& root) {
+std::vector<const Platform*> cards_on_bus(const std::string& root) {
   std::error_code error;
-  const auto begins = [](const std::filesystem::path& file, std::string_view start) {
+  std::vector<const Platform*> found;
+  const auto read = [](const std::filesystem::path& file) {
     const auto text = read_file(file, 4096);
-    return text && text->compare(0, start.size(), start) == 0;
+    return text ? std::string(trim(*text)) : std::string();
   };
   for (std::filesystem::directory_iterator at(std::filesystem::path(root) / "sys/bus/pci/devices", error), end;
-       !error && at != end; at.increment(error))
-    // A display controller (class 03) of NVIDIA's (vendor 10de).
-    if (begins(at->path() / "vendor", "0x10de") && begins(at->path() / "class", "0x03")) return true;
-  return false;
+       !error && at != end; at.increment(error)) {
+    // Display controllers and processing accelerators.
+    const auto what = read(at->path() / "class");
+    if (!what.starts_with("0x03") && !what.starts_with("0x12")) continue;
+    const auto vendor = read(at->path() / "vendor");
+    for (const auto* platform : platforms())
+      if (!vendor.empty() && platform->pci_vendor == vendor &&
+          std::find(found.begin(), found.end(), platform) == found.end())
+        found.push_back(platform);
+  }
+  return found;
 }
 
 }  // namespace v0

@@ -11,6 +11,7 @@
 
 #include <kernelgen/bench/doctor.hpp>
 #include <kernelgen/device/gpu.hpp>
+#include <kernelgen/platform/platform.hpp>
 
 namespace kernelgen {
 inline namespace v0 {
@@ -18,29 +19,40 @@ inline namespace v0 {
 /// Facts about the GPUs of a machine, and the tools for them.
 struct GpuEnvironment {
   Result<GpuInventory> reading = Error{ErrorCode::NotFound, "not looked for", {}};
-  /// True if the machine has an NVIDIA card, with or without a driver.
-  bool has_card = false;
+  /// The platforms of which the machine has a card, with or without a driver.
+  std::vector<const Platform*> cards;
   /// The path of nvcc, or why there is none.
   Result<std::string> nvcc = Error{ErrorCode::MissingTool, "not looked for", {}};
   /// Version of nvcc, {13, 0}; zeros if nvcc did not report it.
   std::pair<int, int> nvcc_release{0, 0};
-  /// The processes on the devices now, one a line, as nvidia-smi lists them.
+  /// The path of hipcc, or why there is none.
+  Result<std::string> hipcc = Error{ErrorCode::MissingTool, "not looked for", {}};
+  /// The processes on the devices now, one a line, as Platform::process_list prints them.
   std::string processes;
 };
 
-/// The CUDA version of the driver, {13, 0}, from the first NVIDIA device; nothing without one.
-[[nodiscard]] std::optional<std::pair<int, int>> driver_release(const GpuEnvironment& situation);
+/// The first GPU that is hardware; null without one.
+[[nodiscard]] const GpuFacts* first_gpu(const GpuEnvironment& situation);
 
-/// The findings "GPU", "nvcc" where it matters, and "GPU use" where foreign processes use it.
+/// The newest CUDA or ROCm that the driver of a GPU serves: {13, 0}.
+[[nodiscard]] std::pair<int, int> driver_release(const GpuFacts& gpu);
+
+/// What a torch was built for: "13.0", "6.3.42131"; empty for neither.
+struct TorchBuild {
+  std::string version;
+  std::string cuda;
+  std::string hip;
+};
+
+/// The findings "GPU", "nvcc" and "hipcc" where they matter, and "GPU use" where foreign processes use it.
 [[nodiscard]] std::vector<DoctorFinding> gpu_findings(const GpuEnvironment& situation);
 
-/// The problem with a torch for this CUDA version ("13.0", empty for none) on this machine; nothing if it works.
-[[nodiscard]] std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation,
-                                                        const std::string& torch_version, const std::string& torch_cuda,
+/// The problem with a torch on this machine; nothing if it works.
+[[nodiscard]] std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation, const TorchBuild& torch,
                                                         const std::string& python);
 
-/// True if <root>/sys shows an NVIDIA card on the PCI bus.
-[[nodiscard]] bool has_nvidia_card(const std::string& root);
+/// The platforms of the cards that <root>/sys shows on the PCI bus.
+[[nodiscard]] std::vector<const Platform*> cards_on_bus(const std::string& root);
 
 }  // namespace v0
 }  // namespace kernelgen

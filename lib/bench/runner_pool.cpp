@@ -4,6 +4,8 @@
 #include <mutex>
 #include <optional>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "bench/cupti.hpp"
 #include "bench/runner_process.hpp"
 #include "device/gpu_json.hpp"
@@ -101,12 +103,25 @@ class RunnerPool final : public RunnerSource {
     return runner;
   }
 
+  /// What both kinds of runner are told about their device.
+  [[nodiscard]] std::vector<std::string> gpu_arguments() const {
+    if (!options_.gpu) return {};
+    const auto& platform = platform_of(options_.gpu->vendor);
+    std::vector<std::string> arguments{"--gpu", options_.gpu->uuid};
+    if (!platform.choosing_variable.empty())
+      arguments.insert(arguments.end(), {"--gpu-variable", platform.choosing_variable});
+    for (const auto& node : platform.device_nodes(options_.gpu->uuid, "/"))
+      arguments.insert(arguments.end(), {"--gpu-node", node});
+    return arguments;
+  }
+
   Result<void> start_native(const RunnerSockets& ends) const {
     ChildRequest request;
     request.command = {options_.installation.native_runner.string(), "--control", std::to_string(k_control_in_child),
                        "--status", std::to_string(k_status_in_child)};
-    if (options_.gpu) request.command.insert(request.command.end(), {"--gpu", options_.gpu->uuid});
-    if (options_.gpu && options_.gpu->vendor == "nvidia")
+    const auto gpu = gpu_arguments();
+    request.command.insert(request.command.end(), gpu.begin(), gpu.end());
+    if (options_.gpu && platform_of(options_.gpu->vendor).has_cupti)
       if (const auto cupti = find_cupti(options_.python, options_.environment); !cupti.empty())
         request.command.insert(request.command.end(), {"--cupti", cupti.string()});
     request.environment = options_.environment;
@@ -145,10 +160,11 @@ class RunnerPool final : public RunnerSource {
                          .environment = options_.environment};
     // torch.compile would keep a pool of compiling processes, and processes that outlive a call count as cheating.
     zygote.environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1";
+    const auto gpu = gpu_arguments();
+    zygote.arguments.insert(zygote.arguments.end(), gpu.begin(), gpu.end());
     if (options_.gpu)
-      zygote.arguments.insert(zygote.arguments.end(),
-                              {"--gpu", options_.gpu->uuid, "--gpu-vendor", options_.gpu->vendor, "--gpu-facts",
-                               json::serialize(to_value(*options_.gpu))});
+      zygote.arguments.insert(zygote.arguments.end(), {"--gpu-vendor", options_.gpu->vendor, "--gpu-facts",
+                                                       json::serialize(to_value(*options_.gpu))});
     if (kind == RunnerKind::PythonInterpreter) zygote.arguments.push_back("--interpreter");
     return Zygote::start(std::move(zygote));
   }

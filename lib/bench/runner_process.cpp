@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "bench/build_clock.hpp"
 #include "bench/library_use.hpp"
 #include "bench/output_reader.hpp"
@@ -93,10 +95,11 @@ class SandboxedRunner final : public RunnerProcess {
                                                                           : "its connection closed")};
     const auto& hello = std::get<RunnerReply>(answer);
     if (hello.status == RunnerStatus::OutOfMemory)
-      return Error{ErrorCode::OutOfMemory,
-                   fmt::format("a runner cannot use its device: {}; end what else uses it (`nvidia-smi` lists it), or "
-                               "choose another GPU",
-                               hello.text)};
+      return Error{
+          ErrorCode::OutOfMemory,
+          fmt::format("a runner cannot use its device: {}; end what else uses it ({} lists it), or choose another "
+                      "GPU",
+                      hello.text, process_programs())};
     if (hello.status != RunnerStatus::Ok)
       return Error{ErrorCode::MissingDevice, fmt::format("a runner cannot use its device: {}", hello.text)};
     isolation_ = describe_isolation(hello.arg[1]);

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <map>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "bench/statistics.hpp"
 #include "exec/exit_status.hpp"
 
@@ -415,8 +417,8 @@ std::optional<Outcome> check_plausibility_of_timing(const TimingReport& timing) 
   if (is_busy_device(timing))
     return Outcome{OutcomeKind::Suspect, std::string(k_busy_machine),
                    fmt::format("other processes delayed {:.0f} % of the probes of the device; "
-                               "repeat it when they have ended (`nvidia-smi` lists them), or on another device",
-                               100 * *timing.device_contention)};
+                               "repeat it when they have ended ({} lists them), or on another device",
+                               100 * *timing.device_contention, process_programs())};
   for (std::size_t i = 0; i < timing.host_ns.size(); ++i)
     if (timing.host_ns[i] < timing.candidate_ns[i])
       return Outcome{OutcomeKind::Suspect, "clock", "the runner reported more time than the worker measured"};

@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view k_unsupported_fence = "[-Wtsan]";
 
 std::vector<SanitizerTool> tools_for(const EvaluationRequest& request, const EvaluationBackends& backends) {
-  auto tools = sanitizer_tools(request.candidate.target, backends.gpu.has_value());
+  auto tools = sanitizer_tools(request.candidate.target, backends.gpu ? &platform_of(backends.gpu->vendor) : nullptr);
   // A process that calls the candidate knows kernelgen's own targets.
   if (backends.prebuilt != nullptr) tools.clear();
   return tools;
@@ -53,7 +53,7 @@ SanitizeRequest sanitize_request(const EvaluationRequest& request, const Evaluat
                    .artifact = std::move(artifact),
                    .precision = request.options.precision,
                    .shrink = request.options.shrink,
-                   .device_uuid = backends.gpu ? backends.gpu->uuid : std::string(),
+                   .gpu = backends.gpu,
                    .counters = Counters::None},
           .threads = request.options.threads,
           .timeout = request.options.sanitizers.timeout};

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t k_max_kernels = 256;
 constexpr std::size_t k_max_name = 500;
 constexpr std::size_t k_max_mangled = 4096;
+constexpr std::uint64_t k_max_registers = 65536;
 
 /// The text between the first two quotes.
 std::string_view quoted(std::string_view line) {
@@ -94,6 +96,35 @@ std::vector<KernelResources> parse_ptxas_resources(std::string_view log) {
     } else if (said.substr(0, k_used.size()) == k_used && !kernels.empty()) {
       read_usage(said, kernels.back());
     }
+  }
+  return kernels;
+}
+
+std::vector<KernelResources> parse_amdgpu_resources(std::string_view log) {
+  constexpr std::string_view k_remark = ": remark: ";
+  constexpr std::string_view k_end = " [-Rpass-analysis=kernel-resource-usage]";
+  constexpr std::string_view k_name = "Function Name: ";
+  constexpr std::uint64_t k_register_bytes = 4;
+  std::vector<KernelResources> kernels;
+  for (auto line : split_lines(log)) {
+    const auto start = line.find(k_remark);
+    if (start == line.npos || !ends_with(line, k_end)) continue;
+    line.remove_suffix(k_end.size());
+    const auto said = trim(line.substr(start + k_remark.size()));
+    if (said.substr(0, k_name.size()) == k_name) {
+      if (kernels.size() == k_max_kernels) break;
+      kernels.emplace_back().name = demangle(std::string(said.substr(k_name.size())));
+      continue;
+    }
+    const auto colon = said.find(": ");
+    if (kernels.empty() || colon == said.npos) continue;
+    const auto what = said.substr(0, colon);
+    const auto number = leading_number(said.substr(colon + 2));
+    auto& kernel = kernels.back();
+    if (what == "VGPRs") kernel.registers = static_cast<int>(std::min<std::uint64_t>(number, k_max_registers));
+    if (what == "VGPRs Spill") kernel.spill_store_bytes = kernel.spill_load_bytes = number * k_register_bytes;
+    if (what == "ScratchSize [bytes/lane]") kernel.stack_bytes = number;
+    if (what == "LDS Size [bytes/block]") kernel.static_shared_bytes = number;
   }
   return kernels;
 }

@@ -13,6 +13,9 @@ inline namespace v0 {
 /// kernels that call them. Input is hostile: capped in number.
 [[nodiscard]] std::vector<KernelResources> parse_ptxas_resources(std::string_view log);
 
+/// The same as the remarks of amdgpu's compiler (-Rpass-analysis=kernel-resource-usage) say; registers are vector ones.
+[[nodiscard]] std::vector<KernelResources> parse_amdgpu_resources(std::string_view log);
+
 /// "k(float*)" of "_Z1kPf"; the name itself where it is not mangled. Capped.
 [[nodiscard]] std::string demangle(const std::string& name);
 

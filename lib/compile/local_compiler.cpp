@@ -1,6 +1,10 @@
 #include <kernelgen/compile/local_compiler.hpp>
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include <kernelgen/platform/platform.hpp>
 
 #include "support/try.hpp"
 
@@ -16,19 +20,31 @@ Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions
                          .sandbox = options.installation.sandbox.string(),
                          .environment = options.environment};
   if (!options.gpu) return make_cpp_compiler(std::move(cpp), runner);
-  // On the fake device of the tests, kernels are host code.
-  if (options.gpu->vendor == "fake") {
-    cpp.target = Target::Cuda;
-    cpp.flags.insert(cpp.flags.end(), {"-x", "c++"});
-    return make_cpp_compiler(std::move(cpp), runner);
+  const auto& gpu = *options.gpu;
+  switch (platform_of(gpu.vendor).compiler) {
+    case DeviceCompiler::HostCpp:
+      cpp.target = Target::Cuda;
+      cpp.flags.insert(cpp.flags.end(), {"-x", "c++"});
+      return make_cpp_compiler(std::move(cpp), runner);
+    case DeviceCompiler::Nvcc:
+      return make_nvcc_compiler({.architecture = gpu.architecture,
+                                 .driver_version = gpu.driver_version,
+                                 .abi_dir = std::move(cpp.abi_dir),
+                                 .output_dir = store,
+                                 .sandbox = std::move(cpp.sandbox),
+                                 .environment = options.environment},
+                                runner);
+    case DeviceCompiler::Hipcc:
+      return make_hipcc_compiler({.architecture = gpu.architecture,
+                                  .abi_dir = std::move(cpp.abi_dir),
+                                  .output_dir = store,
+                                  .sandbox = std::move(cpp.sandbox),
+                                  .environment = options.environment},
+                                 runner);
+    case DeviceCompiler::None:
+      break;
   }
-  return make_nvcc_compiler({.architecture = options.gpu->architecture,
-                             .driver_version = options.gpu->driver_version,
-                             .abi_dir = std::move(cpp.abi_dir),
-                             .output_dir = store,
-                             .sandbox = std::move(cpp.sandbox),
-                             .environment = options.environment},
-                            runner);
+  return Error{ErrorCode::Unsupported, fmt::format("there is no compiler of native kernels for {}", gpu.to_line())};
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "device/gpu_json.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
@@ -17,6 +19,8 @@ namespace fs = std::filesystem;
 
 /// Exit code of kgen-gpu where there is no device.
 constexpr int k_machine_lacks = 69;
+/// What it says without any driver.
+constexpr std::string_view k_no_driver = "there is no GPU driver";
 /// The first use of a driver after boot, without its persistence service, can take many seconds for each device.
 constexpr std::chrono::seconds k_facts_timeout{120};
 constexpr std::chrono::seconds k_bandwidth_timeout{120};
@@ -114,17 +118,20 @@ void fill_in(GpuFacts& gpu, const GpuCatalog& catalog) {
 
 /// Why no GPU is visible, with what may hide it.
 std::string explain_absence(std::string reason, const GpuProbeOptions& options) {
-  const auto visible = options.environment.find("CUDA_VISIBLE_DEVICES");
-  if (visible == options.environment.end() || reason.find("libcuda") != std::string::npos) return reason;
-  return fmt::format("{}, and CUDA_VISIBLE_DEVICES is '{}': unset it, or name devices that are there", reason,
-                     sanitize_line(visible->second, 100));
+  if (contains(reason, k_no_driver)) return reason;
+  for (const auto* platform : platforms())
+    for (const auto& name : platform->hiding_variables)
+      if (const auto hidden = options.environment.find(name); hidden != options.environment.end())
+        return fmt::format("{}, and {} is '{}': unset it, or name devices that are there", reason, name,
+                           sanitize_line(hidden->second, 100));
+  return reason;
 }
 
 }  // namespace
 
 std::string GpuFacts::to_line() const {
-  return fmt::format("{} ({}), {} {}, {:.0f} GiB", name, architecture, multiprocessors, vendor == "amd" ? "CUs" : "SMs",
-                     static_cast<double>(memory_bytes) / (1ULL << 30));
+  return fmt::format("{} ({}), {} {}s, {:.0f} GiB", name, architecture, multiprocessors,
+                     platform_of(vendor).words.multiprocessor, static_cast<double>(memory_bytes) / (1ULL << 30));
 }
 
 std::string format_driver_version(int driver_version) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <kernelgen/device/gpu.hpp>
+#include <kernelgen/platform/platform.hpp>
 
 #include "device/gpu_json.hpp"
 #include "device/gpu_names.hpp"
@@ -71,6 +72,14 @@ bool is_index(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+/// The GPU with this number among those of one vendor.
+const GpuFacts* of_vendor(const std::vector<GpuFacts>& gpus, std::string_view vendor, std::string_view number) {
+  std::size_t seen = 0;
+  for (const auto& gpu : gpus)
+    if (gpu.vendor == vendor && std::to_string(seen++) == number) return &gpu;
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<std::string> gpu_name_words(std::string_view name) {
@@ -128,6 +137,13 @@ std::vector<const GpuModel*> find_gpu_models(const GpuCatalog& catalog, std::str
   return found;
 }
 
+std::vector<GpuFacts> gpus_for(const GpuInventory& reading, std::string_view vendor) {
+  std::vector<GpuFacts> found;
+  for (const auto& gpu : reading.gpus)
+    if (serves_vendor(gpu.vendor, vendor)) found.push_back(gpu);
+  return found;
+}
+
 Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catalog, std::string_view asked) {
   const auto& gpus = reading.gpus;
   if (gpus.empty())
@@ -142,8 +158,10 @@ Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catal
     return found == gpus.end() ? nullptr : &*found;
   };
   const GpuFacts* chosen = nullptr;
+  if (const auto colon = asked.find(':'); colon != asked.npos && is_index(asked.substr(colon + 1)))
+    chosen = of_vendor(gpus, asked.substr(0, colon), asked.substr(colon + 1));
   if (is_index(asked)) chosen = take([&](const auto& gpu) { return std::to_string(gpu.index) == asked; });
-  if (chosen == nullptr && asked.substr(0, 4) == "GPU-" && asked.size() > 4)
+  if (chosen == nullptr && (asked.starts_with("GPU-") || asked.starts_with("PCI-")) && asked.size() > 4)
     chosen = take([&](const auto& gpu) { return gpu.uuid.compare(0, asked.size(), asked) == 0; });
   if (chosen == nullptr) chosen = take([&](const auto& gpu) { return same_gpu_name(gpu.name, asked); });
   const auto meant = find_gpu_models(catalog, asked);

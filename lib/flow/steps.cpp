@@ -261,7 +261,7 @@ ProfileRequest profile_request(const ActionResult& result, const FlowRequest& re
   profile.candidate = result.candidate;
   profile.precision = request.evaluation.precision;
   profile.shrink = request.evaluation.shrink;
-  if (task.gpu) profile.device_uuid = task.gpu->uuid;
+  profile.gpu = task.gpu;
   profile.counters = request.counters;
   // One profile serves all steps that start from the kernel, whatever their stage.
   profile.metric_set = "full";

@@ -22,9 +22,11 @@ inline namespace v0 {
 
 /// The GPU that a judge and its runners work on.
 struct JudgeDevice {
-  /// "nvidia"; "fake" in tests.
+  /// GpuFacts::vendor.
   std::string vendor;
   std::string uuid;
+  /// Platform::choosing_variable.
+  std::string variable{};
   std::uint64_t l2_bytes = 0;
   std::uint64_t memory_bytes = 0;
   /// Measured bandwidth of its memory; 0: unknown.

@@ -74,6 +74,7 @@ json::value device_value(const std::optional<JudgeDevice>& device) {
   if (!device) return nullptr;
   return {{"vendor", device->vendor},
           {"uuid", device->uuid},
+          {"variable", device->variable},
           {"l2_bytes", device->l2_bytes},
           {"bytes_per_second", device->bytes_per_second}};
 }

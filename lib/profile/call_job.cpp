@@ -2,6 +2,8 @@
 
 #include <boost/json.hpp>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -22,7 +24,7 @@ Result<std::filesystem::path> write_call_job(const ProfileRequest& request, cons
                     {"mode", job.mode},
                     {"task", {{"name", request.task.name}, {"text", request.task.text}, {"path", request.task.path}}},
                     {"precision", std::string(to_string(request.precision))},
-                    {"device", request.device_uuid.empty() ? "cpu" : "cuda"},
+                    {"device", !request.gpu ? "cpu" : "cuda"},
                     {"warmups", job.warmups},
                     {"calls", job.calls},
                     {"seconds", job.seconds},
@@ -50,7 +52,9 @@ void set_call_environment(std::map<std::string, std::string>& environment, const
                           const ProfileRequest& request) {
   environment["PYTHONPATH"] = installation.python_dir.string();
   environment["PYTHONSAFEPATH"] = "1";
-  if (!request.device_uuid.empty()) environment["CUDA_VISIBLE_DEVICES"] = request.device_uuid;
+  if (!request.gpu) return;
+  if (const auto& variable = platform_of(request.gpu->vendor).choosing_variable; !variable.empty())
+    environment[variable] = request.gpu->uuid;
 }
 
 std::string last_output_line(const ProcessOutcome& outcome) {

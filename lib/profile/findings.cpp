@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include <kernelgen/platform/platform.hpp>
+
 namespace kernelgen {
 inline namespace v0 {
 namespace {
@@ -212,13 +214,13 @@ class KernelReader {
     return cause;
   }
 
-  /// An AMD CU runs few workgroups at once, so small ones leave wavefronts unused.
   void find_small_blocks() {
-    constexpr double k_enough_threads = 256;
+    if (!gpu_) return;
+    const int enough = platform_of(gpu_->vendor).few_threads_per_block;
     const auto threads = kernel_.metric("block_threads");
-    if (!threads || *threads >= k_enough_threads || !gpu_ || gpu_->vendor != "amd") return;
-    add("small_blocks", fmt::format("workgroups of {:.0f} threads: 256 and more keep a compute unit busier", *threads),
-        0.4);
+    if (!threads || *threads >= enough) return;
+    add("small_blocks",
+        fmt::format("workgroups of {:.0f} threads: {} and more keep a compute unit busier", *threads, enough), 0.4);
   }
 
   void find_uncoalesced() {

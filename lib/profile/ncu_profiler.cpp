@@ -40,7 +40,7 @@ class NcuProfiler final : public Profiler {
     KERNELGEN_TRY(auto profile, timeline(request, scratch.path(), stop));
     if (profile.unavailable || request.counters == Counters::None) return profile;
     profile.metric_set = request.metric_set;
-    if (request.device_uuid.empty()) {
+    if (!request.gpu) {
       profile.no_counters = ProfileUnavailable{"a CPU has no counters that this profiler reads", ""};
       return profile;
     }

@@ -103,18 +103,6 @@ std::optional<std::string> locate_compute_sanitizer(const std::map<std::string, 
   return std::nullopt;
 }
 
-/// The nodes of NVIDIA's GPUs.
-std::vector<std::string> device_nodes() {
-  std::vector<std::string> nodes;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/dev", error)) {
-    const auto name = entry.path().filename().string();
-    if (name.starts_with("nvidia") && name != "nvidia-modeset") nodes.push_back(entry.path().string());
-  }
-  std::sort(nodes.begin(), nodes.end());
-  return nodes;
-}
-
 std::string first_line(std::string_view text) {
   return sanitize_line(trim(text).substr(0, trim(text).find('\n')), 200);
 }
@@ -279,7 +267,7 @@ class LocalSanitizers final : public Sanitizers {
                              fs::path(request.call.artifact)})
       if (!path.empty()) view.readable.push_back(path.string());
     view.writable = job.parent_path().string();
-    if (!request.call.device_uuid.empty()) view.devices = device_nodes();
+    if (const auto& gpu = request.call.gpu) view.devices = platform_of(gpu->vendor).device_nodes(gpu->uuid, "/");
     KERNELGEN_TRY(auto outcome,
                   run_sandboxed(options_.installation.sandbox.string(), view, (scratch / "sandbox").string(),
                                 std::move(process), runner_, std::move(stop)));
@@ -356,10 +344,11 @@ class LocalSanitizers final : public Sanitizers {
 
 }  // namespace
 
-std::vector<SanitizerTool> sanitizer_tools(Target target, bool on_gpu) {
-  if (target == Target::Triton && !on_gpu) return {};
+std::vector<SanitizerTool> sanitizer_tools(Target target, const Platform* platform) {
+  if (target == Target::Triton && platform == nullptr) return {};
   std::vector<SanitizerTool> tools{{.kind = SanitizerKind::Shaker, .name = "shaker"}};
-  if (on_gpu) {
+  if (platform != nullptr) {
+    if (!platform->has_compute_sanitizer) return tools;
     for (const char* name : {"memcheck", "racecheck", "synccheck", "initcheck"})
       tools.push_back({.kind = SanitizerKind::ComputeSanitizer, .name = name});
   } else if (target == Target::Cpp) {

@@ -15,6 +15,7 @@
 #include <kernelgen/core/installation.hpp>
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/exec/process.hpp>
+#include <kernelgen/platform/platform.hpp>
 #include <kernelgen/profile/profiler.hpp>
 
 #include "profile/sanitizer_report.hpp"
@@ -40,8 +41,9 @@ struct SanitizerTool {
   std::string runtime{};
 };
 
-/// The tools for candidates of a target. There is none for Triton on the CPU, which an interpreter runs.
-[[nodiscard]] std::vector<SanitizerTool> sanitizer_tools(Target target, bool on_gpu);
+/// The tools for candidates of a target on the GPUs of a platform; null: on the CPU. There is none for Triton on the
+/// CPU, which an interpreter runs.
+[[nodiscard]] std::vector<SanitizerTool> sanitizer_tools(Target target, const Platform* platform);
 
 /// An entry point of GCC's OpenMP runtime in a shared object that libkgen_openmp_order.so does not order; nothing if
 /// there is none. `object` is the content of the file.

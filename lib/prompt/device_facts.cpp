@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <kernelgen/platform/platform.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
 
 namespace kernelgen {
@@ -20,24 +21,13 @@ DeviceFact describe_cache(const CpuCache& cache) {
   return {fmt::format("L{} {}cache", cache.level, kind), std::move(size)};
 }
 
-/// What AMD and NVIDIA call the same things.
-struct VendorWords {
-  const char* multiprocessor;
-  const char* shared;
-  const char* warp;
-};
-
-VendorWords vendor_words(const GpuFacts& facts) {
-  return facts.vendor == "amd" ? VendorWords{"CU", "LDS", "wavefront"} : VendorWords{"SM", "shared memory", "warp"};
-}
-
 std::string format_rate(double per_second, const char* unit) {
   if (per_second >= 1e15) return fmt::format("{:.3g} P{}", per_second / 1e15, unit);
   if (per_second >= 1e12) return fmt::format("{:.3g} T{}", per_second / 1e12, unit);
   return fmt::format("{:.3g} G{}", per_second / 1e9, unit);
 }
 
-std::string describe_shared(const GpuFacts& facts, const VendorWords& words) {
+std::string describe_shared(const GpuFacts& facts, const PlatformWords& words) {
   auto text = format_bytes(facts.shared_bytes_per_block) + " per block";
   if (facts.shared_bytes_per_block_optin > facts.shared_bytes_per_block)
     text += fmt::format(", {} where the kernel asks for it", format_bytes(facts.shared_bytes_per_block_optin));
@@ -69,7 +59,7 @@ std::vector<DeviceFact> device_facts(const CpuFacts& facts) {
 }
 
 std::vector<DeviceFact> device_facts(const GpuFacts& facts) {
-  const VendorWords words = vendor_words(facts);
+  const auto& words = platform_of(facts.vendor).words;
   std::vector<DeviceFact> lines{{"device", facts.name}};
   const auto add = [&](const std::string& name, bool known, std::string text) {
     if (known) lines.emplace_back(name, std::move(text));
@@ -82,7 +72,7 @@ std::vector<DeviceFact> device_facts(const GpuFacts& facts) {
   add("registers", facts.registers_per_block > 0,
       fmt::format("{} per block, {} per {}", facts.registers_per_block, facts.registers_per_multiprocessor,
                   words.multiprocessor));
-  add(words.shared, facts.shared_bytes_per_block > 0, describe_shared(facts, words));
+  add(words.shared_memory, facts.shared_bytes_per_block > 0, describe_shared(facts, words));
   add("L2 cache", facts.l2_bytes > 0, format_bytes(facts.l2_bytes));
   add("cache before memory", facts.memory_cache_bytes > 0, format_bytes(facts.memory_cache_bytes));
   add("memory", facts.memory_bytes > 0, describe_memory(facts));

@@ -4,6 +4,8 @@
 #include <array>
 #include <iterator>
 
+#include <kernelgen/platform/platform.hpp>
+
 namespace kernelgen {
 inline namespace v0 {
 namespace {
@@ -163,7 +165,7 @@ std::string_view header_of(std::string_view name, Target target) {
   const auto is_it = [&](const auto& one) { return one.name == name; };
   if (target != Target::Cpp) {
     const auto device = std::find_if(k_device_headers.begin(), k_device_headers.end(), is_it);
-    const bool hip = traits_of(target).gpu_vendor == "amd";
+    const bool hip = platform_of(traits_of(target).gpu_vendor).compiler == DeviceCompiler::Hipcc;
     if (device != k_device_headers.end()) return hip ? device->hip : device->cuda;
   }
   const auto found = std::find_if(k_headers.begin(), k_headers.end(), is_it);

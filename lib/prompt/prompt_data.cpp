@@ -7,6 +7,7 @@
 #include <cctype>
 #include <map>
 
+#include <kernelgen/platform/platform.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 
 #include "prompt/knowledge_topics.hpp"
@@ -172,11 +173,11 @@ void set_target(TemplateData& data, Target target, Language language, VerbatimTe
   data.set("fence_tag", fence_tag(target, language));
   const auto& traits = traits_of(target);
   data.set("target_text", verbatim.placeholder(trim(traits.prompt_text)));
-  const bool amd = traits.gpu_vendor == "amd";
-  data.set("is_amd", amd);
-  data.set("stream_type", amd ? "hipStream_t" : "cudaStream_t");
-  data.set("multiprocessor", amd ? "CU" : "SM");
-  data.set("warp", amd ? "wavefront" : "warp");
+  const auto& platform = platform_of(traits.gpu_vendor);
+  for (const auto* one : platforms()) data.set("is_" + one->vendor, one == &platform);
+  data.set("stream_type", platform.words.stream_type);
+  data.set("multiprocessor", platform.words.multiprocessor);
+  data.set("warp", platform.words.warp);
   data.set("worker", target == Target::Triton ? "program" : needs_gpu(target) ? "block" : "thread");
 }
 

@@ -4,16 +4,15 @@
 
 #include <fmt/format.h>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "support/try.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-bool fits(const GpuFacts& gpu, const std::string& vendor) {
-  // The tests' device stands for all.
-  return vendor.empty() || gpu.vendor == vendor || gpu.vendor == "fake";
-}
+bool fits(const GpuFacts& gpu, const std::string& vendor) { return serves_vendor(gpu.vendor, vendor); }
 
 /// One that is not here, by its name in the catalog.
 Result<GpuFacts> find_in_catalog(const GpuCatalog& catalog, const std::string& name, const std::string& vendor) {

@@ -208,9 +208,9 @@ TEST_CASE("devices are shown with what they can do", "[cli][render][devices]") {
 }
 
 TEST_CASE("a machine without a GPU is shown with the reason", "[cli][render][devices]") {
-  const GpuInventory none{.reason = "there is no CUDA driver"};
-  CHECK(render_devices(sample_cpu(), none) == "cpu: Some CPU, 8 cores\nno GPU: there is no CUDA driver\n");
-  CHECK(devices_to_json(sample_cpu(), none).find("\"reason\": \"there is no CUDA driver\"") != std::string::npos);
+  const GpuInventory none{.reason = "there is no GPU driver"};
+  CHECK(render_devices(sample_cpu(), none) == "cpu: Some CPU, 8 cores\nno GPU: there is no GPU driver\n");
+  CHECK(devices_to_json(sample_cpu(), none).find("\"reason\": \"there is no GPU driver\"") != std::string::npos);
 }
 
 TEST_CASE("the catalog is a table", "[cli][render][devices]") {

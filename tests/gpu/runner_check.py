@@ -8,6 +8,7 @@ Ends with 0 when every candidate got the answer that it should get.
 from __future__ import annotations
 
 import argparse
+import glob
 import json
 import os
 import signal
@@ -127,6 +128,8 @@ class Check:
         began = time.monotonic()
         self.judges = harness.Zygote("kernelgen_judge")
         arguments = ["--support", options.support, "--gpu", options.uuid, "--gpu-vendor", options.vendor]
+        arguments += ["--gpu-variable", "CUDA_VISIBLE_DEVICES"] if options.vendor == "nvidia" else []
+        arguments += [part for node in sorted(glob.glob("/dev/nvidia*")) for part in ("--gpu-node", node)]
         self.runners = harness.Zygote("kernelgen_runner", *arguments)
         print(f"zygotes ready after {time.monotonic() - began:.1f} s: {self.runners.ready}", flush=True)
 

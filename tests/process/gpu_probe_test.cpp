@@ -76,7 +76,7 @@ TEST_CASE("a machine without a driver is told from one that does not work", "[gp
   probe.options.environment["LD_LIBRARY_PATH"] = directory.path().string();
   const auto reading = read_gpus(probe.options, {}, *probe.runner, {}).value();
   CHECK(reading.gpus.empty());
-  CHECK(reading.reason == "there is no CUDA driver (libcuda.so.1) on this machine");
+  CHECK(reading.reason == "there is no GPU driver (libcuda.so.1 or libamdhip64.so) on this machine");
   probe.options.program = "/nonexistent/kgen-gpu";
   CHECK(read_gpus(probe.options, {}, *probe.runner, {}).error().code == ErrorCode::MissingTool);
 }

@@ -20,7 +20,7 @@ from kernelgen_runner.candidate import decisive, describe
 from kernelgen_runner.device import Device, _free_blocks, device_failure, open_device
 from kernelgen_runner.outputs import MappedTensor
 from kernelgen_runner.protocol import Failure, Reply
-from kernelgen_runner.support import gpu_devices, minor_of, python_paths
+from kernelgen_runner.support import python_paths
 
 DRIVER = ctypes.CDLL("libcuda.so.1")
 ILLEGAL_ADDRESS = 700
@@ -87,21 +87,6 @@ class DeviceTest(unittest.TestCase):
         blocks = [("active_allocated", 512), ("inactive", 1024), ("active_awaiting_free", 64), ("inactive", 32)]
         segment = {"address": 4096, "blocks": [{"state": state, "size": size} for state, size in blocks]}
         self.assertEqual(_free_blocks([segment, {"address": 0, "blocks": []}]), [(4608, 1024), (5696, 32)])
-
-
-class NodesTest(unittest.TestCase):
-    def test_the_node_of_one_gpu(self) -> None:
-        with tempfile.TemporaryDirectory() as told:
-            for minor, uuid in ((0, "GPU-aaaa"), (3, "GPU-bbbb")):
-                folder = Path(told) / f"0000:0{minor}:00.0"
-                folder.mkdir()
-                (folder / "information").write_text(f"Model: \t\t NVIDIA\nGPU UUID: \t {uuid}\nDevice Minor: \t {minor}\n")
-            self.assertEqual(minor_of("GPU-bbbb", told), "3")
-            # A driver that has not started yet writes question marks: then all nodes are passed on.
-            self.assertIsNone(minor_of("GPU-cccc", told))
-
-    def test_the_fake_device_has_none(self) -> None:
-        self.assertEqual(gpu_devices("fake", FAKE_UUID), [])
 
 
 class PathsTest(unittest.TestCase):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Modules include only what stands to their left, so that each can be read, tested and changed without what uses it:
 
-core, support < exec < {task, detect, llm, device} < judge < {prompt, compile, profile} < bench < store < flow < report
+core, support < exec < platform < {task, detect, llm, device} < judge < {prompt, compile, profile} < bench < store < flow < report
      < apps
 
 - Modules in braces do not include each other: each of them can be replaced alone.
@@ -16,7 +16,7 @@ import sys
 
 import tree
 
-LAYERS = [["core", "support"], ["exec"], ["task", "detect", "llm", "device"], ["judge"],
+LAYERS = [["core", "support"], ["exec"], ["platform"], ["task", "detect", "llm", "device"], ["judge"],
           ["prompt", "compile", "profile"], ["bench"], ["store"], ["flow"], ["report"]]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
 ONE_FILE = {"boost/asio": "lib/exec/spawn.cpp", "boost/process": "lib/exec/spawn.cpp"}

@@ -28,7 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../apps/runner/gpu/cuda_driver.h"
+#include "../../apps/runner/gpu/cuda_attributes.h"
+#include "../../apps/runner/gpu/driver.h"
 
 #define API __attribute__((visibility("default")))
 

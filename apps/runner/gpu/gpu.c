@@ -9,7 +9,7 @@
 
 /* Two would empty the cache. More keep the device busy until the call of a process that was stopped arrives; otherwise
  * the delay of its arrival would be part of the call. */
-enum { k_flush_l2_times = 6 };
+enum { k_flush_l2_times = 6, k_flush_memory_cache_times = 2 };
 
 /* torch's flags for graphs, so that both sides are replayed alike. Drivers before CUDA 11.7 do not know priorities. */
 enum { k_auto_free_on_launch = 1, k_use_node_priority = 8 };
@@ -28,31 +28,16 @@ static int start(struct kgen_gpu* gpu) {
       kgen_gpu_checked(gpu, gpu->driver->context_retain(&gpu->context, gpu->device), "starting the device");
   const size_t length = strlen(gpu->error);
   if (status == CU_DEVICE_UNAVAILABLE) {
-    snprintf(gpu->error + length, sizeof gpu->error - length,
-             "; if it is in exclusive mode: sudo nvidia-smi -c DEFAULT");
+    snprintf(gpu->error + length, sizeof gpu->error - length, "%s", gpu->driver->unavailable_remedy);
   }
   return status;
 }
 
 const char* kgen_gpu_error(const struct kgen_gpu* gpu) { return gpu->error; }
 
-/* Writes the UUID of the device that it found to `text`. */
-static int find_device(const struct kgen_cuda_driver* driver, const char* uuid, int* device, char text[48]) {
-  int count = 0;
-  if (driver->device_get_count(&count) != CU_OK) return -1;
-  for (int i = 0; i < count; ++i) {
-    struct cu_uuid found;
-    if (driver->device_get(device, i) != CU_OK || driver->device_get_uuid(&found, *device) != CU_OK) continue;
-    kgen_gpu_format_uuid(&found, text);
-    if (uuid == NULL || uuid[0] == '\0' || strcmp(uuid, text) == 0) return 0;
-  }
-  return -1;
-}
-
 /* Creates everything that later calls need, because a candidate could influence what is created after it is loaded. */
-static int set_up(struct kgen_gpu* gpu) {
-  const struct kgen_cuda_driver* driver = gpu->driver;
-  int l2_bytes = 0;
+static int set_up(struct kgen_gpu* gpu, uint64_t l2_bytes) {
+  const struct kgen_driver* driver = gpu->driver;
   int status = start(gpu);
   if (status == 0) status = kgen_gpu_checked(gpu, driver->context_set_current(gpu->context), "starting the device");
   if (status == 0) status = kgen_gpu_checked(gpu, driver->stream_create(&gpu->stream, 0), "making a stream");
@@ -61,26 +46,27 @@ static int set_up(struct kgen_gpu* gpu) {
   if (status == 0) status = kgen_gpu_checked(gpu, driver->event_create(&gpu->graph_start, 0), "making an event");
   if (status == 0) status = kgen_gpu_checked(gpu, driver->event_create(&gpu->graph_end, 0), "making an event");
   if (status != 0) return status;
-  if (driver->device_get_attribute(&l2_bytes, CU_L2_BYTES, gpu->device) != CU_OK || l2_bytes <= 0) return 0;
   gpu->scratch_bytes = (size_t)l2_bytes * k_flush_l2_times;
+  if (driver->memory_cache_bytes != NULL) {
+    const size_t behind = (size_t)driver->memory_cache_bytes(gpu->device) * k_flush_memory_cache_times;
+    if (gpu->scratch_bytes < behind) gpu->scratch_bytes = behind;
+  }
+  if (gpu->scratch_bytes == 0) return 0;
   return kgen_gpu_checked(gpu, driver->memory_allocate(&gpu->scratch, gpu->scratch_bytes), "allocating memory");
 }
 
 struct kgen_gpu* kgen_gpu_open(const char* uuid, char* error, size_t capacity) {
-  const struct kgen_cuda_driver* driver = kgen_cuda_driver_load(error, capacity);
-  int device = 0;
-  char found[48];
-  if (driver == NULL) return NULL;
-  if (find_device(driver, uuid, &device, found) != 0) {
-    snprintf(error, capacity, "there is no GPU %s", uuid != NULL ? uuid : "");
-    return NULL;
-  }
+  struct kgen_gpu_place place;
+  struct kgen_gpu_facts facts;
+  if (kgen_find_device(0, uuid != NULL && uuid[0] != '\0' ? uuid : NULL, &place, error, capacity) != 0) return NULL;
   struct kgen_gpu* gpu = calloc(1, sizeof *gpu);
   if (gpu == NULL) return NULL;
-  gpu->driver = driver;
-  gpu->device = device;
-  memcpy(gpu->uuid, found, sizeof found);
-  if (set_up(gpu) == 0) return gpu;
+  memset(&facts, 0, sizeof facts);
+  place.driver->read_facts(place.driver, place.device, &facts);
+  gpu->driver = place.driver;
+  gpu->device = place.device;
+  memcpy(gpu->uuid, facts.uuid, sizeof gpu->uuid);
+  if (set_up(gpu, facts.l2_bytes) == 0) return gpu;
   snprintf(error, capacity, "%s", gpu->error);
   kgen_gpu_close(gpu);
   return NULL;
@@ -88,7 +74,7 @@ struct kgen_gpu* kgen_gpu_open(const char* uuid, char* error, size_t capacity) {
 
 void kgen_gpu_close(struct kgen_gpu* gpu) {
   if (gpu == NULL) return;
-  const struct kgen_cuda_driver* driver = gpu->driver;
+  const struct kgen_driver* driver = gpu->driver;
   for (int i = 0; i < KGEN_GPU_MAX_SHARED; ++i) {
     if (gpu->shared[i].bytes != 0) kgen_gpu_free_shared(gpu, (void*)(uintptr_t)gpu->shared[i].address);
   }
@@ -111,9 +97,9 @@ void* kgen_gpu_stream(struct kgen_gpu* gpu) { return gpu->stream; }
 /* -- timed calls -------------------------------------------------------------------------------------------------- */
 
 static int begin(struct kgen_gpu* gpu, void* stream, int flushes) {
-  const struct kgen_cuda_driver* driver = gpu->driver;
+  const struct kgen_driver* driver = gpu->driver;
   /* A candidate may have reserved a part of the cache for itself; older devices refuse, and have nothing to reset. */
-  driver->context_reset_persisting_l2();
+  if (driver->context_reset_persisting_l2 != NULL) driver->context_reset_persisting_l2();
   for (int i = 0; i < flushes && gpu->scratch != 0; ++i) {
     const int status = driver->memory_set(gpu->scratch, ++gpu->scratch_byte, gpu->scratch_bytes, stream);
     if (status != CU_OK) return kgen_gpu_checked(gpu, status, "flushing the cache");
@@ -156,6 +142,7 @@ static int elapsed(const struct kgen_gpu* gpu, void* start, void* end, int64_t* 
 static int64_t without_launch(struct kgen_gpu* gpu, int64_t launched_ns) {
   enum { k_max_launch_ns = 2000, k_part = 4 };
   int64_t marked_ns = 0;
+  if (gpu->driver->event_record_with_flags == NULL) return launched_ns;
   if (elapsed(gpu, gpu->graph_start, gpu->graph_end, &marked_ns) != CU_OK) return launched_ns;
   const int64_t most_ns = launched_ns / k_part < k_max_launch_ns ? launched_ns / k_part : k_max_launch_ns;
   if (marked_ns > launched_ns) return launched_ns;
@@ -163,7 +150,7 @@ static int64_t without_launch(struct kgen_gpu* gpu, int64_t launched_ns) {
 }
 
 int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* call) {
-  const struct kgen_cuda_driver* driver = gpu->driver;
+  const struct kgen_driver* driver = gpu->driver;
   call->device_ns = 0;
   if (gpu->replaying) update_launch_time(gpu);
   int status = kgen_gpu_checked(gpu, driver->event_record(gpu->end, stream), "stopping the clock");
@@ -182,7 +169,9 @@ int kgen_gpu_end_call(struct kgen_gpu* gpu, void* stream, struct kgen_gpu_call* 
 
 /* -- graphs ------------------------------------------------------------------------------------------------------- */
 
+/* Without such events a replay is timed from outside. */
 static int mark(struct kgen_gpu* gpu, void* event, void* stream) {
+  if (gpu->driver->event_record_with_flags == NULL) return CU_OK;
   const int status = gpu->driver->event_record_with_flags(event, stream, CU_EVENT_RECORD_EXTERNAL);
   return kgen_gpu_checked(gpu, status, "capturing");
 }
@@ -230,7 +219,7 @@ void kgen_gpu_free_graph(struct kgen_gpu* gpu, void* graph) {
 /* -- facts about the device --------------------------------------------------------------------------------------- */
 
 static int64_t copy_once(struct kgen_gpu* gpu, void* to, const void* from, uint64_t bytes) {
-  const struct kgen_cuda_driver* driver = gpu->driver;
+  const struct kgen_driver* driver = gpu->driver;
   int64_t taken_ns = 0;
   if (driver->event_record(gpu->start, gpu->stream) != CU_OK) return 0;
   if (kgen_gpu_copy(gpu, to, from, bytes, gpu->stream) != 0) return 0;

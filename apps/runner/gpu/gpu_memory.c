@@ -1,5 +1,8 @@
+#define _GNU_SOURCE
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "gpu_parts.h"
@@ -31,9 +34,15 @@ static struct kgen_gpu_shared* free_slot(struct kgen_gpu* gpu) {
   return NULL;
 }
 
+static void keep(struct kgen_gpu_shared* slot, cu_address address, size_t bytes, enum kgen_gpu_sharing how) {
+  slot->address = address;
+  slot->bytes = bytes;
+  slot->how = how;
+}
+
 /* A mapping keeps the memory alive, so the handle is released either way. */
 static int map(struct kgen_gpu* gpu, cu_memory memory, size_t bytes, void** address) {
-  const struct kgen_cuda_driver* driver = gpu->driver;
+  const struct kgen_driver* driver = gpu->driver;
   const struct cu_memory_access access = {{CU_LOCATION_DEVICE, gpu->device}, CU_ACCESS_READ_WRITE};
   struct kgen_gpu_shared* slot = free_slot(gpu);
   cu_address place = 0;
@@ -48,13 +57,73 @@ static int map(struct kgen_gpu* gpu, cu_memory memory, size_t bytes, void** addr
   }
   driver->memory_release(memory);
   if (status != CU_OK) return kgen_gpu_checked(gpu, status, "mapping shared memory");
-  slot->address = place;
-  slot->bytes = bytes;
+  keep(slot, place, bytes, KGEN_GPU_MAPPED);
   *address = (void*)(uintptr_t)place;
   return 0;
 }
 
-int kgen_gpu_allocate_shared(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd) {
+/* -- by handles: for drivers that do not share virtual memory ------------------------------------------------------ */
+
+/* What a descriptor of such memory holds. */
+struct handle_file {
+  char magic[8];
+  struct kgen_ipc_handle handle;
+};
+static const char k_handle_magic[8] = "KGENIPC";
+
+static int has_handles(const struct kgen_driver* driver) {
+  return driver->ipc_get_handle != NULL && driver->ipc_open_handle != NULL && driver->ipc_close_handle != NULL;
+}
+
+static int write_handle(struct kgen_gpu* gpu, const struct kgen_ipc_handle* handle, int* fd) {
+  struct handle_file file;
+  memcpy(file.magic, k_handle_magic, sizeof file.magic);
+  file.handle = *handle;
+  *fd = memfd_create("kernelgen-handle", MFD_CLOEXEC);
+  if (*fd >= 0 && write(*fd, &file, sizeof file) == (ssize_t)sizeof file) return 0;
+  snprintf(gpu->error, sizeof gpu->error, "sharing memory: %s", strerror(errno));
+  if (*fd >= 0) close(*fd);
+  return 1;
+}
+
+static int allocate_with_handle(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd) {
+  struct kgen_gpu_shared* slot = free_slot(gpu);
+  struct kgen_ipc_handle handle;
+  cu_address place = 0;
+  if (slot == NULL) return kgen_gpu_checked(gpu, CU_OUT_OF_MEMORY, "allocating shared memory");
+  int status = kgen_gpu_checked(gpu, gpu->driver->memory_allocate(&place, bytes), "allocating shared memory");
+  if (status != 0) return status;
+  status = kgen_gpu_checked(gpu, gpu->driver->ipc_get_handle(&handle, place), "sharing memory");
+  if (status == 0) status = write_handle(gpu, &handle, fd);
+  if (status != 0) {
+    gpu->driver->memory_free(place);
+    return status;
+  }
+  keep(slot, place, bytes, KGEN_GPU_ALLOCATED);
+  *address = (void*)(uintptr_t)place;
+  return 0;
+}
+
+/* Nothing is done, and -1 is the answer, for a descriptor that holds no handle. */
+static int import_handle(struct kgen_gpu* gpu, int fd, uint64_t bytes, void** address) {
+  struct handle_file file;
+  cu_address place = 0;
+  if (!has_handles(gpu->driver) || pread(fd, &file, sizeof file, 0) != (ssize_t)sizeof file ||
+      memcmp(file.magic, k_handle_magic, sizeof file.magic) != 0) {
+    return -1;
+  }
+  struct kgen_gpu_shared* slot = free_slot(gpu);
+  if (slot == NULL) return kgen_gpu_checked(gpu, CU_OUT_OF_MEMORY, "mapping shared memory");
+  const int status = gpu->driver->ipc_open_handle(&place, file.handle, CU_IPC_LAZY_PEER_ACCESS);
+  if (status != CU_OK) return kgen_gpu_checked(gpu, status, "mapping shared memory");
+  keep(slot, place, bytes, KGEN_GPU_OPENED);
+  *address = (void*)(uintptr_t)place;
+  return 0;
+}
+
+/* -- either way ---------------------------------------------------------------------------------------------------- */
+
+static int allocate_virtual(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd) {
   const struct cu_memory_properties properties = shareable(gpu);
   size_t size = 0;
   cu_memory memory = 0;
@@ -72,22 +141,42 @@ int kgen_gpu_allocate_shared(struct kgen_gpu* gpu, uint64_t bytes, void** addres
   return status;
 }
 
+int kgen_gpu_allocate_shared(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd) {
+  const int has_virtual = gpu->driver->memory_create != NULL;
+  const int status = has_virtual ? allocate_virtual(gpu, bytes, address, fd) : CU_NOT_SUPPORTED;
+  /* A lack of memory is none of the means. */
+  if (status == 0 || status == CU_OUT_OF_MEMORY || !has_handles(gpu->driver)) {
+    return has_virtual ? status : kgen_gpu_checked(gpu, status, "sharing memory");
+  }
+  return allocate_with_handle(gpu, bytes, address, fd);
+}
+
 int kgen_gpu_import_shared(struct kgen_gpu* gpu, int fd, uint64_t bytes, void** address) {
   size_t size = 0;
   cu_memory memory = 0;
-  int status = rounded(gpu, bytes, &size);
+  int status = import_handle(gpu, fd, bytes, address);
+  if (status >= 0) return status;
+  if (gpu->driver->memory_import == NULL) return kgen_gpu_checked(gpu, CU_NOT_SUPPORTED, "importing shared memory");
+  status = rounded(gpu, bytes, &size);
   if (status != 0) return status;
   status = gpu->driver->memory_import(&memory, (void*)(uintptr_t)fd, CU_HANDLE_FILE_DESCRIPTOR);
   if (status != CU_OK) return kgen_gpu_checked(gpu, status, "importing shared memory");
   return map(gpu, memory, size, address);
 }
 
+static int release(const struct kgen_driver* driver, const struct kgen_gpu_shared* slot) {
+  if (slot->how == KGEN_GPU_ALLOCATED) return driver->memory_free(slot->address);
+  if (slot->how == KGEN_GPU_OPENED) return driver->ipc_close_handle(slot->address);
+  const int status = driver->memory_unmap(slot->address, slot->bytes);
+  if (status == CU_OK) driver->address_free(slot->address, slot->bytes);
+  return status;
+}
+
 int kgen_gpu_free_shared(struct kgen_gpu* gpu, void* address) {
   for (int i = 0; i < KGEN_GPU_MAX_SHARED; ++i) {
     struct kgen_gpu_shared* slot = &gpu->shared[i];
     if (slot->bytes == 0 || slot->address != (cu_address)(uintptr_t)address) continue;
-    const int status = gpu->driver->memory_unmap(slot->address, slot->bytes);
-    if (status == CU_OK) gpu->driver->address_free(slot->address, slot->bytes);
+    const int status = release(gpu->driver, slot);
     slot->bytes = 0;
     return kgen_gpu_checked(gpu, status, "unmapping shared memory");
   }

@@ -2,18 +2,22 @@
 #ifndef KERNELGEN_RUNNER_GPU_PARTS_H
 #define KERNELGEN_RUNNER_GPU_PARTS_H
 
-#include "cuda_driver.h"
+#include "driver.h"
 #include "gpu.h"
 
 enum { KGEN_GPU_MAX_SHARED = 64 };
 
+/* How memory came here. */
+enum kgen_gpu_sharing { KGEN_GPU_MAPPED, KGEN_GPU_ALLOCATED, KGEN_GPU_OPENED };
+
 struct kgen_gpu_shared {
   cu_address address;
   size_t bytes; /* as reserved and mapped */
+  enum kgen_gpu_sharing how;
 };
 
 struct kgen_gpu {
-  const struct kgen_cuda_driver* driver;
+  const struct kgen_driver* driver;
   void* context;
   int device;
   char uuid[48];
@@ -32,7 +36,6 @@ struct kgen_gpu {
   struct kgen_gpu_shared shared[KGEN_GPU_MAX_SHARED];
 };
 
-void kgen_gpu_format_uuid(const struct cu_uuid* uuid, char text[48]);
 /* Keeps the reason if status is an error. Returns status. */
 int kgen_gpu_checked(struct kgen_gpu* gpu, int status, const char* what);
 

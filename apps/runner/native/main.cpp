@@ -21,7 +21,6 @@
 #include "allocation_watch.h"
 #include "channel.hpp"
 #include "device.hpp"
-#include "gpu_nodes.hpp"
 #include "options.hpp"
 #include "session.hpp"
 
@@ -78,8 +77,7 @@ std::uint32_t enter_sandbox(const Options& options) {
   kgen_sandbox_options sandbox{};
   sandbox.struct_size = sizeof sandbox;
   sandbox.scratch_bytes = options.scratch_bytes;
-  const std::vector<std::string> nodes = options.gpu ? gpu_nodes(minor_of(*options.gpu)) : std::vector<std::string>{};
-  const std::vector<const char*> devices = pointers(nodes);
+  const std::vector<const char*> devices = pointers(options.gpu_nodes);
   sandbox.devices = devices.data();
   sandbox.sockets_at_first = options.gpu ? 1 : 0;
   sandbox.hidden_paths = hidden.data();
@@ -100,8 +98,8 @@ int serve(const Options& options, std::uint32_t isolation) {
   std::unique_ptr<Device> device;
   if (options.gpu) {
     std::string error;
-    // Restricts the candidate's CUDA runtime to this device.
-    setenv("CUDA_VISIBLE_DEVICES", options.gpu->c_str(), 1);
+    // Restricts the candidate's runtime to this device.
+    if (options.gpu_variable) setenv(options.gpu_variable->c_str(), options.gpu->c_str(), 1);
     if (options.cupti) setenv("KGEN_CUPTI", options.cupti->c_str(), 1);
     device = Device::open(*options.gpu, error);
     kgen_sandbox_refuse_sockets();

@@ -133,6 +133,30 @@ struct NvccCompilerOptions {
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_nvcc_compiler(NvccCompilerOptions options,
                                                                          ProcessRunner& runner);
 
+/// Options of the compiler for HIP candidates.
+struct HipccCompilerOptions {
+  /// hipcc; empty: that of ROCM_PATH or HIP_PATH, of the PATH, of /opt/rocm.
+  std::string hipcc{};
+  std::vector<std::string> flags{"-O3", "-std=c++17"};
+  /// GpuFacts::architecture of the device that the kernels will run on, "gfx90a"; they will run on no other.
+  std::string architecture{};
+  /// The same as in CppCompilerOptions.
+  std::string abi_dir{};
+  std::string output_dir{};
+  std::string sandbox{};
+  /// More files and folders that the compiler may read; the folder of hipcc need not be among them.
+  std::vector<std::string> toolchain_paths{};
+  std::optional<std::map<std::string, std::string>> environment{};
+};
+
+/// Compiles `hip` candidates to shared objects with hipcc. `runner` must outlive the compiler.
+///
+/// Outcomes and errors are those of make_cpp_compiler; CompileReport::kernels tells what each kernel needs. A missing
+/// or incomplete ROCm, or one that does not know the architecture, is the Error MissingTool of key() and compile(); a
+/// text that is no name of an architecture is InvalidArgument here.
+[[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_hipcc_compiler(HipccCompilerOptions options,
+                                                                          ProcessRunner& runner);
+
 /// Counts of what a cache has done.
 struct CacheCounters {
   std::uint64_t hits = 0;

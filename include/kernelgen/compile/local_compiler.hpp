@@ -24,7 +24,7 @@ struct LocalCompilerOptions {
   Installation installation{};
   /// The cache directory of evaluations: what one of them built is not built again.
   std::filesystem::path cache_dir{};
-  /// The GPU to build `cuda` candidates for. Unset: `cpp` candidates, for the processor.
+  /// The GPU to build `cuda` or `hip` candidates for. Unset: `cpp` candidates, for the processor.
   std::optional<GpuFacts> gpu{};
   /// The same as CppCompilerOptions::environment.
   std::optional<std::map<std::string, std::string>> environment{};

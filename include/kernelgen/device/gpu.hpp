@@ -22,9 +22,9 @@ inline namespace KERNELGEN_API v0 {
 /// Facts for records, prompts and limits. A plain value. Sizes in bytes, clocks in kHz; an unknown number is 0 or
 /// absent. A multiprocessor is an SM, or a compute unit (CU) with AMD; shared memory is LDS there, a warp a wavefront.
 struct GpuFacts {
-  /// Index in the driver's order, after CUDA_VISIBLE_DEVICES.
+  /// Index in the drivers' order, after what their environment variables hide.
   int index = 0;
-  /// "nvidia", "amd"; "fake" for the tests' device, with times that mean nothing.
+  /// Platform::vendor: "nvidia", "amd"; "fake" for the tests' device, with times that mean nothing.
   std::string vendor;
   /// The driver's name for it: "NVIDIA H200".
   std::string name;
@@ -32,7 +32,7 @@ struct GpuFacts {
   std::string uuid;
   /// The compilers' name for it: "sm_90", "gfx942".
   std::string architecture;
-  /// The newest CUDA that the driver serves: 13000 is 13.0.
+  /// The newest CUDA or ROCm that the driver serves: 13000 is 13.0.
   int driver_version = 0;
   /// The name in the catalog; empty for a device that is not listed.
   std::string model;
@@ -101,7 +101,7 @@ using GpuCatalog = std::vector<GpuModel>;
 struct GpuProbeOptions {
   /// kgen-gpu (Installation::gpu_probe).
   std::filesystem::path program;
-  /// The program's whole environment; CUDA_VISIBLE_DEVICES and LD_LIBRARY_PATH count.
+  /// The program's whole environment; LD_LIBRARY_PATH and variables that hide devices count.
   std::map<std::string, std::string> environment;
   /// Measured bandwidths are kept in devices/ below it. Empty: they are not kept.
   std::filesystem::path cache_dir;
@@ -110,7 +110,7 @@ struct GpuProbeOptions {
 /// The GPUs of a machine.
 struct GpuInventory {
   std::vector<GpuFacts> gpus;
-  /// Why there is none: "there is no CUDA driver (libcuda.so.1) on this machine".
+  /// Why there is none: "there is no GPU driver (libcuda.so.1, libamdhip64.so) on this machine".
   std::string reason;
 };
 
@@ -126,10 +126,14 @@ struct GpuInventory {
 [[nodiscard]] Result<double> measure_gpu_bandwidth(const GpuFacts& gpu, const GpuProbeOptions& options,
                                                    ProcessRunner& runner, std::stop_token stop);
 
-/// Finds a requested GPU by index ("1"), UUID (or its beginning, with "GPU-"), or name; empty: the first.
+/// Finds a requested GPU by index ("1"), vendor and index among its GPUs ("amd:0"), UUID (or its beginning, with
+/// "GPU-"), or name; empty: the first.
 /// MissingDevice, with a list of the GPUs, when there is no such GPU.
 [[nodiscard]] Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catalog,
                                           std::string_view asked);
+
+/// The GPUs that run kernels for GPUs of a vendor; all for an empty one.
+[[nodiscard]] std::vector<GpuFacts> gpus_for(const GpuInventory& reading, std::string_view vendor);
 
 /// The first GPU and those of the same model, so that measurements on them can be compared. These are used unless a
 /// device is asked for.

@@ -19,6 +19,7 @@
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/task.hpp>
+#include <kernelgen/device/gpu.hpp>
 #include <kernelgen/exec/process.hpp>
 
 namespace kernelgen {
@@ -37,8 +38,8 @@ struct ProfileRequest {
   PrecisionClass precision = PrecisionClass::Strict;
   /// See EvaluationOptions::shrink.
   std::vector<std::pair<std::string, std::int64_t>> shrink;
-  /// UUID of the GPU. Empty: the CPU, which has a timeline of operators and no counters.
-  std::string device_uuid;
+  /// Unset: the CPU, which has a timeline of operators and no counters.
+  std::optional<GpuFacts> gpu;
   Counters counters = Counters::Read;
   /// See metric_sets().
   std::string metric_set = "brief";

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import torch
 import torch.utils.dlpack
 
+from .platform import Platform, dlpack_device, platform_of
+
 OUT_OF_MEMORY = 2
 _ERROR_BYTES = 512
 
@@ -134,9 +136,11 @@ def _load(path: str) -> ctypes.CDLL:
     return library
 
 
-def use_only(uuid: str) -> None:
-    """Hides every other GPU from this process. Call it before the first use of the driver, which reads the setting once."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = uuid
+def use_only(variable: str, uuid: str) -> None:
+    """Hides every other GPU from this process, by the driver's variable for that; "": it has none. Call it before the first use
+    of the driver, which reads the setting once."""
+    if variable:
+        os.environ[variable] = uuid
 
 
 class Gpu:
@@ -174,8 +178,13 @@ class Gpu:
 
     @property
     def torch_device(self) -> torch.device:
-        """The torch device for tensors on this GPU. The memory of the tests' fake device is the CPU's."""
-        return torch.device("cpu") if self.facts.vendor == "fake" else torch.device("cuda", 0)
+        """The torch device for tensors on this GPU."""
+        kind = self.platform.torch_device
+        return torch.device(kind) if kind == "cpu" else torch.device(kind, 0)
+
+    @property
+    def platform(self) -> Platform:
+        return platform_of(self.facts.vendor)
 
     def close(self) -> None:
         if self._gpu:
@@ -324,7 +333,6 @@ class _DlManagedTensor(ctypes.Structure):
 
 
 _DL_UNSIGNED = 1
-_DL_DEVICES = {"cpu": 1, "cuda": 2}
 _DL_NAME = b"dltensor"
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
     ("PyCapsule_New", ctypes.pythonapi)
@@ -344,7 +352,7 @@ def tensor_at(address: int, count: int, device: torch.device | str) -> torch.Ten
     # DLPack is used because __cuda_array_interface__ needs numpy, which torch does not require.
     shape = (ctypes.c_int64 * 1)(count)
     managed = _DlManagedTensor(
-        _DlTensor(address, _DL_DEVICES[device.type], device.index or 0, 1, _DL_UNSIGNED, 8, 1, shape, None, 0)
+        _DlTensor(address, dlpack_device(device.type), device.index or 0, 1, _DL_UNSIGNED, 8, 1, shape, None, 0)
     )
     _handed_over.append((managed, shape))
     capsule = _new_capsule(ctypes.addressof(managed), _DL_NAME, None)

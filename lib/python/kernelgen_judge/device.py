@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from kernelgen_common.gpu import Clocks, Gpu, GpuError, use_only
+from kernelgen_common.platform import Platform, platform_of
 
 from . import precision as precision_class
 from .errors import OUT_OF_MEMORY, TaskError, gib, is_out_of_memory
@@ -36,11 +37,6 @@ _FULL_SPEED = 0.99
 #: Time for which a power cap affects later calls: on an H200, a call of 24 ms took 24.4 ms right after another one, 23.0 ms after
 #: 10 ms, 22.7 ms after 50 ms and after 200 ms.
 _RECOVERY_SECONDS = 0.05
-#: Architectures that compute float64 at half or more of float32's rate; others at 1/32 or 1/64.
-_FULL_RATE_FLOAT64 = frozenset({"sm_60", "sm_70", "sm_80", "sm_90", "sm_100"})
-
-#: The first architecture of NVIDIA with TF32.
-_FIRST_TF32 = 80
 
 
 class Device:
@@ -125,7 +121,7 @@ class GpuDevice(Device):
         self.shared_bytes = 0
         #: Bytes that are left for a candidate once there is an arena.
         self.runner_bytes = 0
-        self.has_fast_float64 = not self._on_cuda or gpu.facts.architecture in _FULL_RATE_FLOAT64
+        self.has_fast_float64 = not self._on_cuda or gpu.facts.architecture in gpu.platform.full_rate_float64
 
     def drawing(self) -> contextlib.AbstractContextManager[Any]:
         return self.torch
@@ -152,8 +148,7 @@ class GpuDevice(Device):
         precision_class.apply_device_flags(precision)
 
     def tf32_products(self, precision: str) -> bool | None:
-        vendor, architecture = self.gpu.facts.vendor, self.gpu.facts.architecture.removeprefix("sm_")
-        has_tf32 = vendor == "fake" or (vendor == "nvidia" and architecture.isdigit() and int(architecture) >= _FIRST_TF32)
+        has_tf32 = self.gpu.platform.has_tf32(self.gpu.facts.architecture)
         return precision_class.tf32_products(precision) if has_tf32 else None
 
     def stream(self) -> int:
@@ -205,7 +200,7 @@ class GpuDevice(Device):
         ways = f"choose another GPU, or {super().memory_advice()}"
         if others <= total // _REPORT_DIVISOR:
             return ways
-        return f"other processes hold {gib(others)} of its {gib(total)}: end them (`nvidia-smi` lists them), {ways}"
+        return f"other processes hold {gib(others)} of its {gib(total)}: end them (`{self.gpu.platform.process_list}` lists them), {ways}"
 
     def use(self) -> dict[str, int]:
         probes, delayed = (self._probe.count, self._probe.delayed) if self._probe is not None else (0, 0)
@@ -276,20 +271,23 @@ def open_device(request: Mapping[str, Any]) -> Device:
     if not library:
         raise TaskError("a device needs libkgen_runner_support.so", "missing_tool")
     vendor, uuid = str(wanted.get("vendor") or ""), str(wanted.get("uuid") or "")
-    if vendor != "fake" and torch.version.cuda is None:
+    try:
+        platform = platform_of(vendor)
+    except ValueError as error:
+        raise TaskError(str(error), "missing_device") from None
+    if not platform.torch_version():
         raise TaskError(
-            f"torch {torch.__version__} has no CUDA; install a torch that fits the driver, or set KGEN_PYTHON to a "
-            "Python that has one",
+            f"torch {torch.__version__} has no {platform.toolkit}; install a torch that fits the driver, or set KGEN_PYTHON "
+            "to a Python that has one",
             "missing_tool",
         )
-    if vendor != "fake":
-        use_only(uuid)
+    use_only(str(wanted.get("variable") or ""), uuid)
     try:
         gpu = Gpu(str(library), uuid)
     except (OSError, AttributeError) as error:
         raise TaskError(f"{library} cannot be used: {error}", "missing_tool") from None
     except GpuError as error:
-        raise _unusable(f"GPU {uuid}: {error}") from None
+        raise _unusable(f"GPU {uuid}: {error}", platform) from None
     if gpu.facts.vendor != vendor:
         raise TaskError(f"GPU {uuid} is of vendor {gpu.facts.vendor}, not {vendor}", "missing_device")
     device = GpuDevice(gpu)
@@ -299,13 +297,13 @@ def open_device(request: Mapping[str, Any]) -> Device:
             torch.zeros(1, device=device.torch)
         except (RuntimeError, AssertionError) as error:
             why = f"torch {torch.__version__} cannot use GPU {uuid}: {error}"
-            raise _unusable(f"{why}; install a torch that fits the driver") from None
+            raise _unusable(f"{why}; install a torch that fits the driver", platform) from None
     return device
 
 
-def _unusable(why: str) -> TaskError:
+def _unusable(why: str, platform: Platform) -> TaskError:
     """The error for a device that is there and does not start. Without memory to start, it cannot say what holds the memory."""
     if not is_out_of_memory(RuntimeError(why)):
         return TaskError(why, "missing_device")
-    ways = "end the processes that hold its memory (`nvidia-smi` lists them), or choose another GPU"
+    ways = f"end the processes that hold its memory (`{platform.process_list}` lists them), or choose another GPU"
     return TaskError(f"{why}; {ways}", OUT_OF_MEMORY)

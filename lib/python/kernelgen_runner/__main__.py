@@ -17,6 +17,7 @@ import sys
 from typing import Any
 
 from kernelgen_common import zygote
+from kernelgen_common.platform import PLATFORMS, platform_of
 
 
 def main() -> int:
@@ -28,7 +29,9 @@ def main() -> int:
     parser.add_argument("--hide", action="append", default=[], help="a directory that candidates must not see")
     parser.add_argument("--log", help="where candidates' output goes; default: nowhere")
     parser.add_argument("--gpu", metavar="UUID", help="runners work on this GPU; default: on the processor")
-    parser.add_argument("--gpu-vendor", default="nvidia", choices=("nvidia", "fake"), help="whose GPU that is")
+    parser.add_argument("--gpu-vendor", default="nvidia", choices=sorted(PLATFORMS), help="whose GPU that is")
+    parser.add_argument("--gpu-variable", metavar="NAME", default="", help="the variable that makes a process see that GPU only")
+    parser.add_argument("--gpu-node", metavar="FILE", action="append", default=[], help="a device node that it needs")
     parser.add_argument("--gpu-facts", metavar="JSON", default="{}", help="what is known of it, for building without it")
     options = parser.parse_args()
     connection = socket.socket(fileno=options.fd)
@@ -50,10 +53,10 @@ def main() -> int:
     from . import prewarm, standby
     from .support import Support
 
-    prewarmed = prewarm.Prewarmed()
+    prewarmed = prewarm.Prewarmed(platform_of(options.gpu_vendor))
     support = Support(options.support)
     settings = standby.Settings(
-        support, options.hide, options.log, options.gpu, options.gpu_vendor, json.loads(options.gpu_facts), prewarmed
+        support, options.hide, options.log, options.gpu, options.gpu_variable, options.gpu_node, json.loads(options.gpu_facts), prewarmed
     )
     zygote.import_hidden_dependencies()
 
@@ -65,7 +68,7 @@ def main() -> int:
         return standby.main(descriptors[0], status, settings, kept if isinstance(kept, str) else None)
 
     ready = {"python": platform.python_version(), "torch": str(torch.__version__), "triton": triton_version}
-    return zygote.serve(connection, ready, child, prewarmed.warm if options.gpu_vendor == "nvidia" and options.gpu else None)
+    return zygote.serve(connection, ready, child, prewarmed.warm if options.gpu and prewarmed.platform.is_hardware else None)
 
 
 if __name__ == "__main__":

@@ -57,10 +57,10 @@ def toolchains() -> list[str]:
 class Builds:
     """The directory of one runner's builds."""
 
-    def __init__(self, directory: str, architecture: str = "", triton_files: Mapping[str, bytes] = MappingProxyType({})):
+    def __init__(self, directory: str, architecture: Mapping[str, str] = MappingProxyType({}), triton_files: Mapping[str, bytes] = MappingProxyType({})):
         """Sets the environment of candidates' builds, before anything reads it.
 
-        triton_files: files that Triton would build first, by path.
+        architecture: what tells torch's extensions the architecture. triton_files: files that Triton would build first, by path.
         """
         self._contents = Path(directory) / CONTENTS
         self._triton_files = triton_files
@@ -69,8 +69,7 @@ class Builds:
         # torch.compile's pool of processes would outlive the compilation, which candidates must not do.
         os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         os.environ["MAX_JOBS"] = str(len(os.sched_getaffinity(0)))
-        if architecture:
-            os.environ["TORCH_CUDA_ARCH_LIST"] = architecture
+        os.environ.update(architecture)
         # Python's own scripts: ninja is often installed beside the interpreter.
         folders = [os.environ.get("PATH", ""), os.path.dirname(sys.executable)]
         home = cuda_home()

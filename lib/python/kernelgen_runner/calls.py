@@ -135,7 +135,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
     capture, poison = make_capture(device), device.make_poisoner([place.nbytes for place in outputs])
     # Where the device's memory is the processor's.
     poison_host = support.poison_allocations if device.torch.type == "cpu" else lambda byte: None
-    graphs, replay_writes = work.graphs, device.make_replay_check()
+    graphs, replay_writes, toolkit = work.graphs, device.make_replay_check(), device.gpu.platform.toolkit
 
     def call(model: Callable[..., Any]) -> tuple[Any, dict[int, torch.Tensor]]:
         value = model(*arguments)
@@ -208,7 +208,7 @@ def make_device_run(work: Work, support: Support, device: Device) -> Run:
         check(status)
         refused = refused_launch()
         if refused:
-            raise Failure(protocol.EXCEPTION, f"CUDA error: {refused}: a kernel of this call was not started")
+            raise Failure(protocol.EXCEPTION, f"{toolkit} error: {refused}: a kernel of this call was not started")
         if captured is not None:
             value, materialized = captured.value
         tensors = describe(value, materialized)

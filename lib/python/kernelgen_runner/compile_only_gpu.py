@@ -7,6 +7,7 @@ Tensors are on torch's "meta" device and claim to be on the GPU.
 from __future__ import annotations
 
 import contextlib
+import importlib
 from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -14,11 +15,10 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .device import architecture_number
+from kernelgen_common.platform import cuda_number, platform_of
 
 _META = torch.device("meta")
 _GPU = torch.device("cuda", 0)
-_WARP = 32
 
 
 def _without_gpu(value: Any) -> Any:
@@ -63,7 +63,8 @@ def _properties(facts: Mapping[str, Any]) -> SimpleNamespace:
         minor=minor,
         total_memory=facts["memory_bytes"],
         multi_processor_count=facts["multiprocessors"],
-        warp_size=_WARP,
+        warp_size=facts["warp_threads"],
+        gcnArchName=facts["architecture"],
         max_threads_per_multi_processor=facts["threads_per_multiprocessor"],
         regs_per_multiprocessor=facts["registers_per_multiprocessor"],
         shared_memory_per_block=facts["shared_bytes_per_block"],
@@ -74,7 +75,7 @@ def _properties(facts: Mapping[str, Any]) -> SimpleNamespace:
 
 
 def _capability(facts: Mapping[str, Any]) -> tuple[int, int]:
-    major, _, minor = architecture_number(str(facts["architecture"])).partition(".")
+    major, _, minor = cuda_number(str(facts["architecture"])).partition(".")
     return (int(major), int(minor)) if minor else (0, 0)
 
 
@@ -106,12 +107,14 @@ def _patch_torch(facts: Mapping[str, Any]) -> None:
 def _patch_triton(facts: Mapping[str, Any]) -> None:
     """Makes Triton compile kernels for the device, and all configurations where an autotuner would measure them."""
     from triton.backends.compiler import GPUTarget
-    from triton.backends.nvidia.driver import CudaLauncher as launcher
     from triton.runtime import autotuner, jit
     from triton.runtime.driver import driver
 
+    platform = platform_of(str(facts["vendor"]))
+    launcher = getattr(importlib.import_module(f"triton.backends.{platform.triton_backend}.driver"), platform.triton_launcher)
     major, minor = _capability(facts)
-    target = GPUTarget("cuda", 10 * major + minor, _WARP)
+    architecture = 10 * major + minor if major else facts["architecture"]
+    target = GPUTarget(platform.triton_target, architecture, facts["warp_threads"])
     driver.set_active(
         SimpleNamespace(
             get_current_device=lambda: 0,

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from kernelgen_common.gpu import Gpu, GpuError, TimedCall, tensor_at, use_only
+from kernelgen_common.platform import Platform, platform_of
 
 from . import protocol
 from .protocol import Failure, Reply
@@ -38,18 +39,12 @@ def device_failure(error: GpuError, more: str = "") -> Failure:
     return failure
 
 
-def architecture_number(architecture: str) -> str:
-    """"sm_90" as TORCH_CUDA_ARCH_LIST has it: "9.0". Empty for anything else."""
-    number = re.fullmatch(r"sm_(\d+)(\d)", architecture)
-    return f"{number[1]}.{number[2]}" if number else ""
-
-
 class Device:
     """One device. `torch` is the torch device of its tensors."""
 
-    def __init__(self, library: str, uuid: str):
-        """Opens the device and makes its context work once. Raises GpuError."""
-        use_only(uuid)
+    def __init__(self, library: str, uuid: str, variable: str):
+        """Opens the device and makes its context work once; see use_only. Raises GpuError."""
+        use_only(variable, uuid)
         self.gpu = Gpu(library, uuid)
         self.torch = self.gpu.torch_device
         self._on_gpu = self.torch.type == "cuda"
@@ -69,12 +64,12 @@ class Device:
             torch.cuda.synchronize()
         except Exception as error:  # noqa: BLE001 - a torch without CUDA asserts
             raise GpuError(f"torch cannot use the device: {error}") from None
-        self._last_error = _runtime_errors()
+        self._last_error = _runtime_errors(self.gpu.platform)
 
     @property
-    def architecture(self) -> str:
-        """As TORCH_CUDA_ARCH_LIST has it."""
-        return architecture_number(self.gpu.facts.architecture)
+    def architecture(self) -> dict[str, str]:
+        """The variable that tells torch's extensions the architecture."""
+        return architecture_setting(self.gpu.facts.vendor, self.gpu.facts.architecture)
 
     # -- memory ---------------------------------------------------------------------------------------------------
 
@@ -183,11 +178,11 @@ class Device:
                 raise device_failure(error) from None
 
     def forget_errors(self) -> None:
-        """Clears earlier errors of the CUDA runtime, which belong to no call."""
+        """Clears earlier errors of the runtime, which belong to no call."""
         self._last_error()
 
     def refused_launch(self) -> str:
-        """CUDA's message about a kernel of the last call that failed to launch; empty if there is none."""
+        """The runtime's message about a kernel of the last call that failed to launch; empty if there is none."""
         return self._last_error()
 
     def synchronize(self) -> None:
@@ -228,17 +223,24 @@ def _free_blocks(segments: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
     return found
 
 
-def _runtime_errors() -> Callable[[], str]:
-    """A function that takes the last error of the CUDA runtime which torch has loaded, as a text; "" for none.
+def architecture_setting(vendor: str, architecture: str) -> dict[str, str]:
+    """What tells torch's extensions the architecture of a device, for the environment; nothing where it is unknown."""
+    platform = platform_of(vendor)
+    told = platform.architecture_of(architecture)
+    return {platform.architecture_variable: told} if told else {}
+
+
+def _runtime_errors(platform: Platform) -> Callable[[], str]:
+    """A function that takes the last error of the runtime which torch has loaded, as a text; "" for none.
 
     A launch with impossible dimensions is refused silently: without a query, old results would be used.
     """
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
-        path = re.search(r"/\S*/libcudart\.so\S*", file.read())
+        path = re.search(rf"/\S*/{platform.runtime_library}\S*", file.read())
     if path is None:
         return lambda: ""
     library = ctypes.CDLL(path[0])
-    take, text_of = library.cudaGetLastError, library.cudaGetErrorString
+    take, text_of = (getattr(library, name) for name in platform.runtime_errors)
     text_of.restype = ctypes.c_char_p
 
     def last_error() -> str:
@@ -248,11 +250,11 @@ def _runtime_errors() -> Callable[[], str]:
     return last_error
 
 
-def open_device(library: str | None, uuid: str) -> Device:
-    """The device of that UUID. Raises GpuError."""
+def open_device(library: str | None, uuid: str, variable: str = "") -> Device:
+    """The device of that UUID; see use_only. Raises GpuError."""
     if library is None:
         raise GpuError("a GPU needs libkgen_runner_support.so")
     try:
-        return Device(library, uuid)
+        return Device(library, uuid, variable)
     except (OSError, AttributeError) as error:
         raise GpuError(f"{os.path.basename(library)} cannot be used: {error}") from None

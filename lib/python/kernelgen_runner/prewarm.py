@@ -18,6 +18,8 @@ from pathlib import Path
 
 import torch
 
+from kernelgen_common.platform import PLATFORMS, Platform
+
 from .builds import cuda_home
 
 _MOST_BYTES = 8 << 20
@@ -27,7 +29,8 @@ _SECONDS = 60.0
 class Prewarmed:
     """The prepared files; empty until warm() has run."""
 
-    def __init__(self) -> None:
+    def __init__(self, platform: Platform = PLATFORMS["nvidia"]) -> None:
+        self.platform = platform
         #: Contents for a new TRITON_CACHE_DIR, by path in it.
         self.triton_files: dict[str, bytes] = {}
 
@@ -37,10 +40,10 @@ class Prewarmed:
             with contextlib.suppress(Exception):
                 prepare()
         with contextlib.suppress(Exception):
-            from triton.backends.nvidia import driver
-
-            driver.library_dirs()
-            self.triton_files = built_files(_build_triton_helper)
+            driver = importlib.import_module(f"triton.backends.{self.platform.triton_backend}.driver")
+            if hasattr(driver, "library_dirs"):
+                driver.library_dirs()
+            self.triton_files = built_files(getattr(driver, self.platform.triton_utilities))
 
 
 def _import_extensions() -> None:
@@ -73,13 +76,7 @@ def _triton_key() -> None:
     triton_key()
 
 
-def _build_triton_helper() -> None:
-    from triton.backends.nvidia.driver import CudaUtils
-
-    CudaUtils()
-
-
-def built_files(build: Callable[[], None]) -> dict[str, bytes]:
+def built_files(build: Callable[[], object]) -> dict[str, bytes]:
     """The files that a function writes to TRITON_CACHE_DIR. It runs in a separate process, because it may load a driver."""
     directory = tempfile.mkdtemp(prefix="kernelgen-triton-")
     try:
@@ -95,7 +92,7 @@ def built_files(build: Callable[[], None]) -> dict[str, bytes]:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _run_and_exit(build: Callable[[], None], directory: str) -> None:
+def _run_and_exit(build: Callable[[], object], directory: str) -> None:
     try:
         os.setpgid(0, 0)
         nowhere = os.open(os.devnull, os.O_RDWR)

@@ -13,11 +13,11 @@ from kernelgen_common.gpu import GpuError
 
 from . import builds, protocol
 from .ahead import Builder
-from .device import Device, architecture_number, device_failure, open_device
+from .device import Device, architecture_setting, device_failure, open_device
 from .prewarm import Prewarmed
 from .protocol import Channel
 from .runner import Runner
-from .support import Support, gpu_devices, library_paths
+from .support import Support, library_paths
 
 ISOLATION_MOUNT = 2
 ISOLATION_SEAL = 256
@@ -32,9 +32,11 @@ class Settings:
     hidden: Sequence[str] = ()
     #: The file for candidates' output; None: it is dropped.
     log: str | None = None
-    #: The UUID of their GPU, and its vendor; None: the processor.
+    #: The UUID of their GPU; None: the processor.
     gpu: str | None = None
-    gpu_vendor: str = "nvidia"
+    #: The variable that makes a process see that GPU only, and the device nodes that it needs.
+    gpu_variable: str = ""
+    gpu_nodes: Sequence[str] = ()
     #: The facts about that GPU, GpuFacts as JSON; builders need them.
     gpu_facts: Mapping[str, Any] = field(default_factory=dict)
     prewarmed: Prewarmed = field(default_factory=Prewarmed)
@@ -45,13 +47,14 @@ def build_ahead(control: int, status: int, settings: Settings, kept: str) -> int
 
     Returns in the sandboxed process only.
     """
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    if settings.gpu_variable:
+        os.environ[settings.gpu_variable] = ""
     # Compilers need as many files and as much scratch space as a candidate with a device.
     channel, isolation = _enter_sandbox(control, status, settings, [], kept, watched=False)
     settings.support.refuse_sockets()
     directory = builds.place(kept, private=bool(isolation & ISOLATION_MOUNT))
     facts = settings.gpu_facts if settings.gpu is not None else {}
-    architecture = architecture_number(str(facts.get("architecture"))) if facts else ""
+    architecture = architecture_setting(str(facts["vendor"]), str(facts["architecture"])) if facts else {}
     made = builds.Builds(directory, architecture, settings.prewarmed.triton_files)
     return Builder(channel, made, facts).serve(isolation)
 
@@ -77,7 +80,7 @@ def main(control: int, status: int, settings: Settings, kept: str | None = None)
     kept: a directory of the worker's for what candidates build.
     """
     on_gpu = settings.gpu is not None
-    devices = gpu_devices(settings.gpu_vendor, settings.gpu or "") if on_gpu else None
+    devices = settings.gpu_nodes if on_gpu else None
     channel, isolation = _enter_sandbox(control, status, settings, devices, kept, watched=True)
     try:
         device = _start_device(settings) if on_gpu else None
@@ -87,7 +90,7 @@ def main(control: int, status: int, settings: Settings, kept: str | None = None)
     made = None
     if device is not None or kept is not None:
         directory = builds.place(kept, private=bool(isolation & ISOLATION_MOUNT))
-        architecture = device.architecture if device is not None else ""
+        architecture = device.architecture if device is not None else {}
         made = builds.Builds(directory, architecture, settings.prewarmed.triton_files)
     seals_itself = not isolation & ISOLATION_SEAL
     return Runner(channel, settings.support, device, made, seals_itself).serve(isolation)
@@ -95,7 +98,7 @@ def main(control: int, status: int, settings: Settings, kept: str | None = None)
 
 def _start_device(settings: Settings) -> Device:
     try:
-        return open_device(settings.support.path, settings.gpu or "")
+        return open_device(settings.support.path, settings.gpu or "", settings.gpu_variable)
     finally:
         settings.support.refuse_sockets()
 

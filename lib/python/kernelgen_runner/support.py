@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import glob
 import mmap
 import os
-import re
 import sys
 from collections.abc import Sequence
 
@@ -60,30 +58,6 @@ def python_paths() -> list[str]:
 def library_paths() -> list[str]:
     """Directories of libraries besides the system's: a driver is loaded in the sandbox."""
     return [path for path in os.environ.get("LD_LIBRARY_PATH", "").split(":") if path.startswith("/")]
-
-
-def minor_of(uuid: str, told: str = "/proc/driver/nvidia/gpus") -> str | None:
-    """The number in the name of a GPU's device node, as the driver tells it; None where it does not."""
-    for path in glob.glob(f"{told}/*/information"):
-        try:
-            with open(path, encoding="ascii", errors="replace") as file:
-                text = file.read()
-        except OSError:
-            continue
-        minor = re.search(r"^Device Minor:\s*(\d+)", text, re.MULTILINE)
-        if minor and re.search(rf"^GPU UUID:\s*{re.escape(uuid)}\s*$", text, re.MULTILINE):
-            return minor[1]
-    return None
-
-
-def gpu_devices(vendor: str, uuid: str = "") -> list[str]:
-    """The device nodes that a runner needs for a GPU: those of the machine's that exist, of other GPUs none if possible."""
-    if vendor != "nvidia":
-        return []
-    minor = minor_of(uuid) if uuid else None
-    own = [f"/dev/nvidia{minor}"] if minor is not None else sorted(glob.glob("/dev/nvidia[0-9]*"))
-    shared = ["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-caps"]
-    return [path for path in [*own, *shared] if os.path.exists(path)]
 
 
 class Support:

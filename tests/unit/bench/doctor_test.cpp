@@ -134,7 +134,7 @@ TEST_CASE("a machine with a GPU is looked at with its tools", "[bench][doctor]")
       "{\"vendor\": \"nvidia\", \"name\": \"NVIDIA H200\", \"uuid\": \"GPU-1\", \"driver_version\": 12080}\n";
   says["/cuda/bin/nvcc"] = "Cuda compilation tools, release 13.0, V13.0.88\n";
   says["nvidia-smi"] = "1234, python, 300 MiB\n";
-  says["python3"] = "python 3.11.7\ntorch 2.13.0+cpu\ntriton 3.0.0\ntorch_cuda none\n";
+  says["python3"] = "python 3.11.7\ntorch 2.13.0+cpu\ntriton 3.0.0\n";
   CHECK(machine["GPU"].status == DoctorStatus::Ok);
   CHECK(machine["nvcc"].status == DoctorStatus::Limited);
   CHECK(machine["GPU use"].detail == "other processes use it and disturb times: 1234, python, 300 MiB");

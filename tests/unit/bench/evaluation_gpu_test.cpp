@@ -366,7 +366,7 @@ TEST_CASE("a device that others work on makes a time suspect, and a wrong answer
   CHECK(record->outcome.to_class() == "suspect:busy machine");
   CHECK(record->outcome.message ==
         "other processes delayed 60 % of the probes of the device; repeat it when they "
-        "have ended (`nvidia-smi` lists them), or on another device");
+        "have ended (`nvidia-smi` or `rocm-smi` lists them), or on another device");
   scene.judge.answer = [](const std::string&, int) { return wrong(); };
   CHECK(evaluate(scene, Target::Cuda)->outcome.to_class() == "accuracy:mismatch");
 }

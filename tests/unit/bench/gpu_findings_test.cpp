@@ -1,5 +1,6 @@
 #include "bench/gpu_findings.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "support/catch.hpp"
@@ -56,7 +57,7 @@ TEST_CASE("all GPUs of a node are told, each kind once", "[bench][doctor][gpu]")
 
 TEST_CASE("a machine without a card lacks nothing", "[bench][doctor][gpu]") {
   GpuEnvironment situation;
-  situation.reading = GpuInventory{{}, "there is no CUDA driver"};
+  situation.reading = GpuInventory{{}, "there is no GPU driver"};
   const auto findings = gpu_findings(situation);
   REQUIRE(findings.size() == 1);
   CHECK(findings[0].status == DoctorStatus::Ok);
@@ -65,11 +66,11 @@ TEST_CASE("a machine without a card lacks nothing", "[bench][doctor][gpu]") {
 
 TEST_CASE("a card without a driver is named, with what to do", "[bench][doctor][gpu]") {
   GpuEnvironment situation;
-  situation.reading = GpuInventory{{}, "there is no CUDA driver (libcuda.so.1) on this machine"};
-  situation.has_card = true;
+  situation.reading = GpuInventory{{}, "there is no GPU driver (libcuda.so.1 or libamdhip64.so) on this machine"};
+  situation.cards = {&platform_of("nvidia")};
   const auto finding = find(situation, "GPU");
   CHECK(finding.status == DoctorStatus::Limited);
-  CHECK(holds(finding.detail, "there is an NVIDIA card, but there is no CUDA driver"));
+  CHECK(holds(finding.detail, "there is an NVIDIA card, but there is no GPU driver"));
   CHECK(holds(finding.remedy, "nvidia-driver"));
 }
 
@@ -110,21 +111,21 @@ TEST_CASE("a device that others use is named", "[bench][doctor][gpu]") {
 }
 
 TEST_CASE("a torch without CUDA is of no use on a GPU", "[bench][doctor][gpu]") {
-  const auto wrong = torch_on_gpu(with_h200(), "2.13.0+cpu", "", "/venv/bin/python");
+  const auto wrong = torch_on_gpu(with_h200(), {"2.13.0+cpu", "", ""}, "/venv/bin/python");
   REQUIRE(wrong);
   CHECK(wrong->status == DoctorStatus::Limited);
   CHECK(wrong->detail == "2.13.0+cpu: built without CUDA, so nothing can be judged on the GPU");
   CHECK(wrong->remedy ==
         "/venv/bin/python -m pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/cu130");
-  CHECK_FALSE(torch_on_gpu(with_h200(), "2.13.0+cu130", "13.0", "python3"));
-  CHECK_FALSE(torch_on_gpu(GpuEnvironment{}, "2.13.0+cpu", "", "python3"));
+  CHECK_FALSE(torch_on_gpu(with_h200(), {"2.13.0+cu130", "13.0", ""}, "python3"));
+  CHECK_FALSE(torch_on_gpu(GpuEnvironment{}, {"2.13.0+cpu", "", ""}, "python3"));
 }
 
 TEST_CASE("a torch that is newer than the driver gets the build for it", "[bench][doctor][gpu]") {
   const std::pair<int, const char*> cases[] = {
       {12080, "cu128"}, {12090, "cu128"}, {12070, "cu126"}, {12020, "cu118"}, {11040, "cu118"}};
   for (const auto& [driver, build] : cases) {
-    const auto wrong = torch_on_gpu(with_h200(driver), "2.13.0+cu130", "13.0", "python3");
+    const auto wrong = torch_on_gpu(with_h200(driver), {"2.13.0+cu130", "13.0", ""}, "python3");
     INFO(driver);
     REQUIRE(wrong);
     CHECK(holds(wrong->remedy, build));
@@ -139,10 +140,57 @@ TEST_CASE("a card is found on the bus, whatever drives it", "[bench][doctor][gpu
     write_file_atomic(device / "vendor", vendor).value();
     write_file_atomic(device / "class", what).value();
   };
-  CHECK_FALSE(has_nvidia_card(root.path().string()));
+  CHECK(cards_on_bus(root.path().string()).empty());
   add("0000:00:01.0", "0x8086\n", "0x030000\n");
   add("0000:00:02.0", "0x10de\n", "0x040300\n");  // its sound
-  CHECK_FALSE(has_nvidia_card(root.path().string()));
+  CHECK(cards_on_bus(root.path().string()).empty());
   add("0000:00:03.0", "0x10de\n", "0x030200\n");
-  CHECK(has_nvidia_card(root.path().string()));
+  add("0000:00:04.0", "0x10de\n", "0x030200\n");
+  CHECK(cards_on_bus(root.path().string()) == std::vector{&platform_of("nvidia")});
+  add("0000:00:05.0", "0x1002\n", "0x120000\n");  // an MI300X is a processing accelerator
+  const auto cards = cards_on_bus(root.path().string());
+  CHECK(cards.size() == 2);
+  CHECK(std::count(cards.begin(), cards.end(), &platform_of("amd")) == 1);
+}
+
+namespace {
+
+GpuEnvironment with_mi300x() {
+  GpuFacts gpu;
+  gpu.vendor = "amd";
+  gpu.name = "AMD Instinct MI300X";
+  gpu.architecture = "gfx942";
+  gpu.driver_version = 6030;
+  gpu.multiprocessors = 304;
+  gpu.memory_bytes = std::uint64_t{192} << 30;
+  GpuEnvironment situation;
+  situation.reading = GpuInventory{{gpu}, ""};
+  return situation;
+}
+
+}  // namespace
+
+TEST_CASE("an AMD GPU needs hipcc and a torch for ROCm", "[bench][doctor][gpu]") {
+  auto situation = with_mi300x();
+  CHECK(find(situation, "GPU").detail == "AMD Instinct MI300X (gfx942), 304 CUs, 192 GiB; driver for ROCm 6.3");
+  CHECK(holds(find(situation, "hipcc").detail, "hip kernels cannot be compiled"));
+  CHECK(holds(find(situation, "hipcc").remedy, "ROCM_PATH"));
+  CHECK(find(situation, "nvcc").detail == "no such finding");
+  situation.hipcc = std::string("/opt/rocm/bin/hipcc");
+  CHECK(find(situation, "hipcc").status == DoctorStatus::Ok);
+  const auto wrong = torch_on_gpu(situation, {"2.13.0+cu130", "13.0", ""}, "python3");
+  REQUIRE(wrong);
+  CHECK(wrong->detail == "2.13.0+cu130: built without ROCm, so nothing can be judged on the GPU");
+  CHECK(holds(wrong->remedy, "whl/rocm6.3"));
+  CHECK(torch_on_gpu(situation, {"2.13.0+rocm7.0", "", "7.0.1"}, "python3"));
+  CHECK_FALSE(torch_on_gpu(situation, {"2.13.0+rocm6.3", "", "6.3.42131"}, "python3"));
+}
+
+TEST_CASE("an AMD card without ROCm is named, with what to do", "[bench][doctor][gpu]") {
+  GpuEnvironment situation;
+  situation.reading = GpuInventory{{}, "there is no GPU driver (libcuda.so.1 or libamdhip64.so) on this machine"};
+  situation.cards = {&platform_of("amd")};
+  const auto finding = find(situation, "GPU");
+  CHECK(holds(finding.detail, "there is an AMD card, but there is no GPU driver"));
+  CHECK(holds(finding.remedy, "render,video"));
 }

@@ -62,3 +62,29 @@ TEST_CASE("a hostile log costs little", "[compile][kernel_resources]") {
   for (int i = 0; i < 2000; ++i) many += "ptxas info    : Compiling entry function 'k' for 'sm_90'\n";
   CHECK(parse_ptxas_resources(many).size() == 256);
 }
+
+TEST_CASE("what the compiler for AMD counts is read for each kernel", "[compile][kernel_resources]") {
+  // hipcc of ROCm 5.2 (Debian), for gfx90a.
+  const std::string end = " [-Rpass-analysis=kernel-resource-usage]\n";
+  std::string log;
+  for (const char* said : {"Function Name: _Z6secondPf", "    SGPRs: 68", "    VGPRs: 5", "    AGPRs: 0",
+                           "    ScratchSize [bytes/lane]: 272", "    Occupancy [waves/SIMD]: 8", "    SGPRs Spill: 0",
+                           "    VGPRs Spill: 3", "    LDS Size [bytes/block]: 0"})
+    log += "k.hip:4:1: remark: " + std::string(said) + end;
+  log += "__global__ void second(float* p) { p[0] = 1; }\n^\n";
+  for (const char* said :
+       {"Function Name: _Z3addILi64EEvPfi", "    VGPRs: 99999999999", "    LDS Size [bytes/block]: 256"})
+    log += "k.hip:2:1: remark: " + std::string(said) + end;
+  log += "k.hip:9:1: remark: Function Name: other [-Rpass=inline]\n";
+  const auto kernels = parse_amdgpu_resources(log);
+  REQUIRE(kernels.size() == 2);
+  CHECK(kernels[0].name == "second(float*)");
+  CHECK(kernels[0].registers == 5);
+  CHECK(kernels[0].stack_bytes == 272);
+  CHECK(kernels[0].spill_store_bytes == 12);
+  CHECK(kernels[0].static_shared_bytes == 0);
+  CHECK(kernels[1].name == "void add<64>(float*, int)");
+  CHECK(kernels[1].registers == 65536);
+  CHECK(kernels[1].static_shared_bytes == 256);
+  CHECK(parse_amdgpu_resources("k.hip:1:1: remark:     VGPRs: 5" + end).empty());
+}

@@ -179,3 +179,22 @@ TEST_CASE("only GPUs like the first are used unless one is asked for", "[device]
   CHECK(uuids == std::vector<std::string>{"first", "same", "a little less"});
   CHECK(gpus_like_first({}).empty());
 }
+
+TEST_CASE("a GPU is chosen by its number among its maker's", "[device][gpu]") {
+  const auto gpu = [](int index, std::string vendor, std::string uuid) {
+    return GpuFacts{.index = index, .vendor = std::move(vendor), .name = "a GPU", .uuid = std::move(uuid)};
+  };
+  const GpuInventory reading{
+      .gpus = {gpu(0, "nvidia", "GPU-1"), gpu(1, "amd", "GPU-2"), gpu(2, "amd", "PCI-0000:83:00")}, .reason = ""};
+  const auto chosen = [&](std::string_view asked) { return choose_gpu(reading, {}, asked).value().uuid; };
+  CHECK(chosen("amd:0") == "GPU-2");
+  CHECK(chosen("amd:1") == "PCI-0000:83:00");
+  CHECK(chosen("nvidia:0") == "GPU-1");
+  CHECK(chosen("2") == "PCI-0000:83:00");
+  CHECK(chosen("PCI-0000:83") == "PCI-0000:83:00");
+  for (const char* missing : {"amd:2", "nvidia:1", "acme:0", "amd:", ":0"})
+    CHECK(choose_gpu(reading, {}, missing).error().code == ErrorCode::MissingDevice);
+  CHECK(gpus_for(reading, "amd").size() == 2);
+  CHECK(gpus_for(reading, "").size() == 3);
+  CHECK(gpus_for(reading, "acme").empty());
+}

@@ -102,10 +102,11 @@ TEST_CASE("a part of a device is not the device of the catalog", "[device][gpu]"
 
 TEST_CASE("a machine without a driver has no GPU, and a reason", "[device][gpu]") {
   GpuMachine machine;
-  machine.probe.facts = FakeProbe::complains(69, "kgen-gpu: there is no CUDA driver (libcuda.so.1) on this machine\n");
+  machine.probe.facts =
+      FakeProbe::complains(69, "kgen-gpu: there is no GPU driver (libcuda.so.1 or libamdhip64.so) on this machine\n");
   const auto reading = machine.read().value();
   CHECK(reading.gpus.empty());
-  CHECK(reading.reason == "there is no CUDA driver (libcuda.so.1) on this machine");
+  CHECK(reading.reason == "there is no GPU driver (libcuda.so.1 or libamdhip64.so) on this machine");
 }
 
 TEST_CASE("a driver that lists nothing is a machine without a GPU", "[device][gpu]") {

@@ -53,7 +53,7 @@ TEST_CASE("a profile is taken before advice, journaled, and shown to the model",
   for (const auto& taken : events_of<ProfileTaken>(*journal)) profiled.push_back(taken.action_id);
   CHECK(profiled == std::vector<std::string>{"seed1", "seed1/optimize", "stage2"});
   REQUIRE(profiler.requests().size() == 3);
-  CHECK(profiler.requests()[0].device_uuid == "GPU-1");
+  CHECK(profiler.requests()[0].gpu.value().uuid == "GPU-1");
   CHECK(holds(profiler.requests()[0].candidate->source, "score 1.3"));
   CHECK(holds(world.model.prompts().at("task.seed1-analysis"),
               "finding=device memory at 30 % of its peak, multiprocessors at 80 %: compute-bound"));

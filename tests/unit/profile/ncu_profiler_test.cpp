@@ -69,7 +69,7 @@ struct Bench {
     options.scratch_dir = (directory.path() / "scratch").string();
     request.task = {.name = "relu", .path = "", .text = "class Model", .content_id = "", .level = TaskLevel::Unknown};
     request.candidate = make_candidate(Target::Triton, "class ModelNew");
-    request.device_uuid = "GPU-1";
+    request.gpu = GpuFacts{.vendor = "nvidia", .uuid = "GPU-1"};
   }
 
   Result<Profile> profile() { return make_ncu_profiler(options, processes).value()->profile(request, {}); }
@@ -150,7 +150,7 @@ TEST_CASE("profiler: without counters there is one run", "[profile][profiler]") 
 
 TEST_CASE("profiler: a CPU has a timeline and no counters", "[profile][profiler]") {
   Bench bench;
-  bench.request.device_uuid.clear();
+  bench.request.gpu.reset();
   const auto profile = bench.profile();
   REQUIRE(profile);
   REQUIRE(profile->no_counters);

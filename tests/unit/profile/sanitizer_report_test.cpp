@@ -143,16 +143,18 @@ TEST_CASE("sanitizer report: random bytes and mutated reports keep the promises"
 }
 
 TEST_CASE("sanitizer tools: each target has those that see its code", "[profile][sanitizer]") {
-  const auto names = [](Target target, bool on_gpu) {
+  const auto names = [](Target target, const char* vendor) {
     std::string all;
-    for (const auto& tool : sanitizer_tools(target, on_gpu)) all += tool.name + ' ';
+    for (const auto& tool : sanitizer_tools(target, vendor == nullptr ? nullptr : &platform_of(vendor)))
+      all += tool.name + ' ';
     return all;
   };
-  CHECK(names(Target::Cpp, false) == "shaker thread address ");
-  CHECK(names(Target::Torch, false) == "shaker ");
-  CHECK(names(Target::Triton, false).empty());
-  CHECK(names(Target::Triton, true) == "shaker memcheck racecheck synccheck initcheck ");
-  CHECK(names(Target::Cuda, true) == names(Target::Triton, true));
+  CHECK(names(Target::Cpp, nullptr) == "shaker thread address ");
+  CHECK(names(Target::Torch, nullptr) == "shaker ");
+  CHECK(names(Target::Triton, nullptr).empty());
+  CHECK(names(Target::Triton, "nvidia") == "shaker memcheck racecheck synccheck initcheck ");
+  CHECK(names(Target::Cuda, "nvidia") == names(Target::Triton, "nvidia"));
+  CHECK(names(Target::Hip, "amd") == "shaker ");
 }
 
 TEST_CASE("shaken: calls that disagree are a finding", "[profile][sanitizer]") {

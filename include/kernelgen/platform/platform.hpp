@@ -1,0 +1,98 @@
+#pragma once
+
+/// \file
+/// Platforms: everything that the maker of a GPU decides. No other code tests for a vendor.
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <kernelgen/core/api.hpp>
+
+namespace kernelgen {
+inline namespace KERNELGEN_API v0 {
+
+/// What makers call the same things.
+struct PlatformWords {
+  std::string multiprocessor = "SM";
+  std::string shared_memory = "shared memory";
+  std::string warp = "warp";
+  /// The type of a stream in sources.
+  std::string stream_type = "cudaStream_t";
+};
+
+/// The compiler of native candidates for a platform's GPUs.
+enum class DeviceCompiler {
+  None,
+  Nvcc,
+  Hipcc,
+  HostCpp,  ///< the kernels of a device that is none are host code
+};
+
+/// The program that reads a GPU's counters.
+enum class CounterProgram { None, Ncu, Rocprof };
+
+/// One maker's GPUs.
+struct Platform {
+  /// The name in GpuFacts::vendor: "nvidia".
+  std::string vendor;
+  /// "NVIDIA".
+  std::string maker;
+  /// The software that a driver's version counts: "CUDA", "ROCm".
+  std::string toolkit;
+  PlatformWords words{};
+
+  /// The vendor's number on the PCI bus, as sysfs has it: "0x10de".
+  std::string pci_vendor{};
+  /// The device nodes that a process needs for the GPU with this UUID; below `root`, a file system. Where the
+  /// GPU's own node cannot be told from others, those of all GPUs.
+  std::function<std::vector<std::string>(const std::string& uuid, const std::filesystem::path& root)> device_nodes =
+      [](const std::string&, const std::filesystem::path&) { return std::vector<std::string>{}; };
+  /// The environment variable that makes a process see one GPU only, by its UUID.
+  std::string choosing_variable{};
+  /// The environment variables that may hide GPUs from the driver.
+  std::vector<std::string> hiding_variables{};
+
+  DeviceCompiler compiler = DeviceCompiler::None;
+  CounterProgram counters = CounterProgram::None;
+  /// True if CUPTI tells what runs on a device.
+  bool has_cupti = false;
+  /// True if compute-sanitizer watches its kernels.
+  bool has_compute_sanitizer = false;
+  /// The folder of public builds of torch for a driver, as GpuFacts::driver_version has it: "cu130", "rocm6.3".
+  std::function<std::string(int driver_version)> torch_build = [](int) { return std::string(); };
+  /// The command that lists the processes on the devices, one a line; to be shown. Empty: there is none.
+  std::vector<std::string> process_list{};
+  /// How to install a driver.
+  std::string driver_remedy{};
+  /// How to install the compiler.
+  std::string compiler_remedy{};
+  /// Blocks of fewer threads leave a multiprocessor's slots for blocks occupied and its warps unused; 0: no such rule.
+  int few_threads_per_block = 0;
+
+  /// The label of records with times that are no results; empty for hardware.
+  std::string label{};
+  /// True for a stand-in that serves targets of every vendor.
+  bool serves_all = false;
+};
+
+/// The platform of a vendor; one without a name or abilities for a vendor that is not known. The reference stays
+/// valid.
+[[nodiscard]] const Platform& platform_of(std::string_view vendor);
+
+/// All platforms, in the order in which their drivers are asked.
+[[nodiscard]] std::vector<const Platform*> platforms();
+
+/// Adds a platform, or replaces the one of this vendor. Thread-safe.
+void add_platform(Platform platform);
+
+/// The programs that list the processes on GPUs, for messages: "`nvidia-smi` or `rocm-smi`".
+[[nodiscard]] std::string process_programs();
+
+/// Whether a GPU of `vendor` runs kernels for GPUs of `wanted`; an empty `wanted` means any.
+[[nodiscard]] bool serves_vendor(std::string_view vendor, std::string_view wanted);
+
+}  // namespace v0
+}  // namespace kernelgen

@@ -1,0 +1,151 @@
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <kernelgen/compile/kernel_compiler.hpp>
+
+#include "compile/diagnostics.hpp"
+#include "compile/hipcc.hpp"
+#include "compile/kernel_resources.hpp"
+#include "compile/sandboxed_compiler.hpp"
+#include "compile/toolchain.hpp"
+#include "support/text.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* k_usual_hipcc = "/opt/rocm/bin/hipcc";
+constexpr std::string_view k_resource_remark = "-Rpass-analysis=kernel-resource-usage";
+
+/// Environment variables that change what hipcc does.
+const std::vector<std::string>& hipcc_variables() {
+  static const std::vector<std::string> k_names{"ROCM_PATH",
+                                                "HIP_PATH",
+                                                "HIP_CLANG_PATH",
+                                                "HIP_DEVICE_LIB_PATH",
+                                                "DEVICE_LIB_PATH",
+                                                "HIPCC_COMPILE_FLAGS_APPEND",
+                                                "HIPCC_LINK_FLAGS_APPEND",
+                                                "HSA_PATH"};
+  return k_names;
+}
+
+class HipccToolset final : public Toolset {
+ public:
+  HipccToolset(HipccCompilerOptions options, std::string hipcc, ProcessRunner& runner)
+      : options_(std::move(options)),
+        toolchain_(std::move(hipcc),
+                   compiler_environment(options_.environment ? *options_.environment : current_environment(),
+                                        hipcc_variables()),
+                   runner) {}
+
+  [[nodiscard]] std::string name() const override { return options_.hipcc.empty() ? "hipcc" : options_.hipcc; }
+  [[nodiscard]] Target target() const override { return Target::Hip; }
+  [[nodiscard]] const std::map<std::string, std::string>& environment() const override {
+    return toolchain_.environment();
+  }
+  [[nodiscard]] std::vector<std::string> flags(const CompileRequest& request) const override {
+    auto flags = options_.flags;
+    flags.push_back("--offload-arch=" + options_.architecture);
+    flags.insert(flags.end(), request.extra_flags.begin(), request.extra_flags.end());
+    return flags;
+  }
+  [[nodiscard]] Result<std::string> locate() const override { return find_hipcc(options_.hipcc, environment()); }
+  [[nodiscard]] std::vector<std::string> command_line(const std::string& driver, const std::vector<std::string>& flags,
+                                                      const std::string& source,
+                                                      const std::string& output) const override {
+    std::vector<std::string> command{driver};
+    command.insert(command.end(), flags.begin(), flags.end());
+    command.insert(command.end(),
+                   {"-x", "hip", "-shared", "-fPIC", "-fno-color-diagnostics", "-ferror-limit=50",
+                    // What each kernel needs, for the report.
+                    std::string(k_resource_remark), "-I", fs::absolute(options_.abi_dir).string(), source, "-o", output,
+                    // This reports undefined symbols here instead of when the candidate is loaded.
+                    "-Wl,-z,defs"});
+    return command;
+  }
+  /// A toolkit is a folder with bin/hipcc, and with its compiler in lib/llvm.
+  [[nodiscard]] Result<std::vector<std::string>> toolchain_paths(const std::string& driver, std::stop_token) override {
+    std::error_code error;
+    const auto real = fs::canonical(driver, error);
+    const auto root = (error ? fs::path(driver) : real).parent_path().parent_path();
+    return std::vector<std::string>{root.string()};
+  }
+  [[nodiscard]] Result<std::map<std::string, std::string>> key_values(const std::vector<std::string>& flags,
+                                                                      std::stop_token stop) override {
+    KERNELGEN_TRY(const auto facts, toolchain_.facts(flags, std::move(stop)));
+    auto values = facts.key_values("hip.");
+    values["flags.resolved"] = facts.resolved_flags;
+    return values;
+  }
+  void read_log(CompileReport& report) const override {
+    report.diagnostics = parse_diagnostics(report.log);
+    std::erase_if(report.diagnostics, [](const auto& one) { return contains(one.message, k_resource_remark); });
+    report.kernels = parse_amdgpu_resources(report.log);
+  }
+  [[nodiscard]] std::optional<Error> missing_part(const CompileReport& report) const override {
+    if (contains(report.log, "cannot find ROCm device library for"))
+      return Error{ErrorCode::MissingTool,
+                   name() + " has no device library for " + options_.architecture + "; set ROCM_PATH to a newer ROCm",
+                   {}};
+    for (const std::string_view words : {"cannot find ROCm device library", "cannot find HIP runtime",
+                                         "unable to find library -lamdhip64", "cannot find -lamdhip64"})
+      if (contains(report.log, words))
+        return Error{ErrorCode::MissingTool, name() + ": " + std::string(words) + "; install all of ROCm's HIP", {}};
+    return std::nullopt;
+  }
+  [[nodiscard]] std::string remedy(std::string_view said) const override {
+    if (contains(said, "invalid target ID"))
+      return "this ROCm does not know " + options_.architecture + "; set ROCM_PATH to a newer one";
+    return Toolset::remedy(said);
+  }
+
+ private:
+  HipccCompilerOptions options_;
+  Toolchain toolchain_;
+};
+
+}  // namespace
+
+Result<std::string> find_hipcc(const std::string& named, const std::map<std::string, std::string>& environment) {
+  if (!named.empty()) return find_program(named, environment);
+  for (const char* name : {"ROCM_PATH", "HIP_PATH"})
+    if (const auto found = environment.find(name); found != environment.end() && !found->second.empty())
+      if (auto path = find_program(found->second + "/bin/hipcc", environment)) return path;
+  if (auto found = find_program("hipcc", environment)) return found;
+  if (auto found = find_program(k_usual_hipcc, environment)) return found;
+  return Error{
+      ErrorCode::MissingTool,
+      "there is no hipcc in ROCM_PATH, on the PATH or in /opt/rocm; install ROCm's HIP (Debian and Ubuntu: apt "
+      "install hipcc) or set ROCM_PATH; triton kernels do not need it",
+      {}};
+}
+
+bool is_gfx_name(std::string_view architecture) {
+  constexpr std::string_view k_prefix = "gfx";
+  if (!architecture.starts_with(k_prefix)) return false;
+  architecture.remove_prefix(k_prefix.size());
+  return architecture.size() >= 3 && architecture.size() <= 5 &&
+         architecture.find_first_not_of("0123456789abcdef") == architecture.npos;
+}
+
+Result<std::unique_ptr<KernelCompiler>> make_hipcc_compiler(HipccCompilerOptions options, ProcessRunner& runner) {
+  if (!is_gfx_name(options.architecture))
+    return Error{ErrorCode::InvalidArgument,
+                 "'" + options.architecture + "' is no architecture that hipcc compiles for; they look like gfx90a",
+                 {}};
+  const auto environment = options.environment ? *options.environment : current_environment();
+  // Where it is missing, the compiler says so when it is used.
+  auto hipcc = find_hipcc(options.hipcc, environment);
+  BuildPlaces places{options.abi_dir, options.output_dir, options.sandbox, options.toolchain_paths};
+  return make_sandboxed_compiler(
+      std::make_unique<HipccToolset>(std::move(options), hipcc ? *std::move(hipcc) : std::string("hipcc"), runner),
+      std::move(places), runner);
+}
+
+}  // namespace v0
+}  // namespace kernelgen

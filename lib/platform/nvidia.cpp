@@ -1,0 +1,75 @@
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "platform/built_in.hpp"
+#include "platform/device_nodes.hpp"
+#include "support/text.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The value on a line of the driver's text that begins with `name`; empty without such a line.
+std::string value_of(const fs::path& information, std::string_view name) {
+  std::ifstream file(information);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with(name) && line.size() > name.size() && line[name.size()] == ':')
+      return std::string(trim(std::string_view(line).substr(name.size() + 1)));
+  return {};
+}
+
+/// The number in the name of a GPU's node, as the driver tells it.
+std::optional<std::string> minor_of(const std::string& uuid, const fs::path& root) {
+  std::error_code error;
+  for (const auto& gpu : fs::directory_iterator(root / "proc/driver/nvidia/gpus", error)) {
+    const auto information = gpu.path() / "information";
+    if (value_of(information, "GPU UUID") != uuid) continue;
+    auto minor = value_of(information, "Device Minor");
+    if (is_decimal(minor)) return minor;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> nvidia_nodes(const std::string& uuid, const fs::path& root) {
+  const auto minor = minor_of(uuid, root);
+  return nodes_in(root, "dev", [&](std::string_view name) {
+    if (name == "nvidiactl" || name == "nvidia-uvm" || name == "nvidia-uvm-tools" || name == "nvidia-caps") return true;
+    if (!name.starts_with("nvidia") || !is_decimal(name.substr(6))) return false;
+    return !minor || name.substr(6) == *minor;
+  });
+}
+
+/// The newest of torch's builds that the driver serves: 13000 is CUDA 13.0.
+std::string torch_for_cuda(int driver_version) {
+  constexpr std::pair<int, const char*> k_builds[] = {{13000, "cu130"}, {12080, "cu128"}, {12060, "cu126"}};
+  for (const auto& [version, name] : k_builds)
+    if (version <= driver_version) return name;
+  return "cu118";
+}
+
+}  // namespace
+
+Platform nvidia_platform() {
+  Platform platform;
+  platform.vendor = "nvidia";
+  platform.maker = "NVIDIA";
+  platform.toolkit = "CUDA";
+  platform.pci_vendor = "0x10de";
+  platform.device_nodes = nvidia_nodes;
+  platform.choosing_variable = "CUDA_VISIBLE_DEVICES";
+  platform.hiding_variables = {"CUDA_VISIBLE_DEVICES"};
+  platform.compiler = DeviceCompiler::Nvcc;
+  platform.counters = CounterProgram::Ncu;
+  platform.has_cupti = platform.has_compute_sanitizer = true;
+  platform.torch_build = torch_for_cuda;
+  platform.process_list = {"nvidia-smi", "--query-compute-apps=pid,process_name,used_memory", "--format=csv,noheader"};
+  platform.driver_remedy = "sudo apt-get install nvidia-driver-580, or start the container with --gpus all";
+  platform.compiler_remedy = "sudo apt-get install nvidia-cuda-toolkit, or set CUDA_HOME";
+  return platform;
+}
+
+}  // namespace v0
+}  // namespace kernelgen
