@@ -65,7 +65,7 @@ Result<void> check_output(const std::string& output) {
 Result<EvaluationRequest> make_request(const EvalOptions& options, const Environment& environment) {
   EvaluationRequest request;
   KERNELGEN_TRY(auto source, read_code("--code", options.code));
-  KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
+  KERNELGEN_TRY(const auto target, choose_judged_target(options.target, options.code, source));
   KERNELGEN_TRY(request.options, evaluation_options(options.evaluation));
   if (options.correctness_only) request.options.mode = EvaluationMode::CorrectnessOnly;
   if (options.quick) request.options.mode = EvaluationMode::Quick;
@@ -152,8 +152,13 @@ std::vector<Option> describe_options(EvalOptions& options, const Environment& en
        .value = values::flag(options.json)},
       {.name = "--target",
        .value_name = "NAME",
-       .help = "cpp, cuda, torch or triton; guessed from the file when not given",
-       .value = built_target(options.target),
+       .help = "cpp, cuda, hip, torch or triton; guessed from the file when not given",
+       .value = judged_target(options.target),
+       .task_file = TaskFileRule::Allowed},
+      {.name = "--wave-size",
+       .value_name = "N",
+       .help = "Lanes of a wavefront where the CPU executes hip: 64 or 32",
+       .value = values::whole_number(options.evaluation.options.hip_cpu.wave_size, {32, 64}),
        .task_file = TaskFileRule::Allowed},
       {.name = "--baseline",
        .value_name = "LIST",

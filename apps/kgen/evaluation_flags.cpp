@@ -17,6 +17,8 @@ constexpr const char* k_evaluation = "Evaluation";
 
 /// The targets for which kernels can be evaluated.
 const std::vector<std::string> k_built_targets{"cpp", "cuda", "torch", "triton"};
+/// The targets of `kgen eval`: the CPU executes hip kernels, which gives no time to search by.
+const std::vector<std::string> k_judged_targets{"cpp", "cuda", "hip", "torch", "triton"};
 const std::vector<std::string> k_targets{"cpp", "cuda", "hip", "hipkittens", "torch", "triton"};
 
 Result<std::pair<std::string, std::int64_t>> parse_shrink(const std::string& text) {
@@ -266,7 +268,9 @@ Result<Target> parse_built_target(const std::string& name) {
   const auto target = parse_target(name);
   if (!target) return unknown_name(name, k_built_targets);
   if (*target != Target::Hip && *target != Target::Hipkittens) return *target;
-  return Error{ErrorCode::Unsupported, "target " + name + " is not built yet; cpp, cuda, torch and triton are"};
+  return Error{ErrorCode::Unsupported,
+               "target " + name + " is not built yet; cpp, cuda, torch and triton are" +
+                   (*target == Target::Hip ? ", and `kgen eval --device cpu` executes hip" : "")};
 }
 
 namespace {
@@ -309,6 +313,22 @@ Result<Target> choose_built_target(const std::string& name, const std::string& p
   if (!name.empty()) return parse_built_target(name);
   if (const auto guess = guess_target(path, source)) return parse_built_target(std::string(to_string(*guess)));
   return Error{ErrorCode::InvalidArgument, "cannot tell the target of " + path + " from its name; pass --target"};
+}
+
+Result<Target> choose_judged_target(const std::string& name, const std::string& path, const std::string& source) {
+  const auto target = name.empty() ? guess_target(path, source) : parse_target(name);
+  return target == Target::Hip ? Result<Target>(*target) : choose_built_target(name, path, source);
+}
+
+Value judged_target(std::string& target) {
+  auto value = values::text(target);
+  value.completions = k_judged_targets;
+  value.store = [&target](const std::string& text) -> Result<void> {
+    if (!parse_target(text)) return unknown_name(text, k_judged_targets);
+    target = text;
+    return {};
+  };
+  return value;
 }
 
 }  // namespace kernelgen::cli

@@ -73,6 +73,11 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 /// is none.
 [[nodiscard]] Result<Target> choose_built_target(const std::string& name, const std::string& path,
                                                  const std::string& source);
+/// The same for `kgen eval`, which judges hip, too: the CPU executes it.
+[[nodiscard]] Result<Target> choose_judged_target(const std::string& name, const std::string& path,
+                                                  const std::string& source);
+/// The value of its --target.
+[[nodiscard]] Value judged_target(std::string& target);
 
 /// A duration from the seconds of an option.
 [[nodiscard]] std::chrono::milliseconds to_milliseconds(double seconds);

@@ -45,15 +45,24 @@ class LocalDevices final : public Devices {
     if (on_cpu_only && !asked.empty() && asked != k_cpu)
       return Error{ErrorCode::InvalidArgument,
                    fmt::format("{} kernels run on the cpu, not on {}", to_string(request.target), asked)};
-    if (on_gpu_only && asked == k_cpu)
+    if (on_gpu_only && asked == k_cpu && request.target != Target::Hip)
       return Error{ErrorCode::InvalidArgument,
-                   fmt::format("{} kernels need a GPU, not the cpu", to_string(request.target))};
+                   fmt::format("{} kernels need a GPU, not the cpu{}", to_string(request.target),
+                               request.target == Target::Hipkittens
+                                   ? ": they are written for matrix instructions, which it does not execute"
+                                   : "")};
     if (on_cpu_only || asked == k_cpu) return on_cpu(request);
     const std::scoped_lock lock(mutex_);
     KERNELGEN_TRY(const auto* reading, read(stop));
     if (reading->gpus.empty() && asked.empty() && !on_gpu_only) return on_cpu(request);
     KERNELGEN_TRY(const auto suitable, suitable_gpus(*reading, request));
-    KERNELGEN_TRY(const auto first, choose_gpu(suitable, catalog_, asked));
+    auto chosen = choose_gpu(suitable, catalog_, asked);
+    if (!chosen && request.target == Target::Hip && asked.empty()) {
+      auto error = std::move(chosen).error();
+      error.message += k_hip_on_cpu;
+      return error;
+    }
+    KERNELGEN_TRY(const auto first, std::move(chosen));
     const auto gpus = asked.empty() ? gpus_like_first(suitable) : std::vector{first};
     std::vector<Placement::Choice> choices;
     choices.reserve(gpus.size());

@@ -9,6 +9,7 @@
 #include <set>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include <kernelgen/bench/worker.hpp>
 #include <kernelgen/compile/kernel_compiler.hpp>
@@ -77,6 +78,10 @@ class Devices {
   /// The number of GPUs that requests without a device are spread over.
   [[nodiscard]] virtual Result<int> count_gpus(std::stop_token stop) = 0;
 };
+
+/// What to do without a GPU for `hip` kernels; the end of a message.
+inline constexpr std::string_view k_hip_on_cpu =
+    "; --device cpu executes hip kernels on the processor, for correctness and without a time";
 
 /// The content store of the worker's artifacts.
 [[nodiscard]] std::string artifact_store(const WorkerOptions& options);

@@ -226,7 +226,9 @@ class Evaluation {
 
   Result<CompileOutcome> compile(const std::stop_token& stop) {
     KERNELGEN_TRY(const auto permit, permit_build(stop));
-    return backends_.compiler.compile({.candidate = request_.candidate, .timeout = options_.build_timeout}, stop);
+    CompileRequest asked{.candidate = request_.candidate, .timeout = options_.build_timeout};
+    if (is_executed_on_cpu()) asked.extra_flags.push_back(hip_wave_flag(options_.hip_cpu.wave_size));
+    return backends_.compiler.compile(asked, stop);
   }
 
   EarlyVerdict take(CompileOutcome outcome) {
@@ -246,6 +248,10 @@ class Evaluation {
     record_.labels = task.admission.labels;
     if (backends_.prebuilt != nullptr) record_.labels.push_back(label_of(*backends_.prebuilt));
     if (on_device() && !platform().label.empty()) record_.labels.push_back(platform().label);
+    if (is_executed_on_cpu())
+      record_.labels.push_back(fmt::format(
+          "executed on the CPU: an emulation of HIP with wavefronts of {} lanes; says nothing about an AMD GPU",
+          options_.hip_cpu.wave_size));
   }
 
   /// Lets a Python candidate compile before it occupies the device. If its compiler hangs, the evaluation ends here.
@@ -623,6 +629,9 @@ class Evaluation {
     record_.cases.push_back(std::move(result));
     return is_right ? EarlyVerdict() : EarlyVerdict(verdict_of_cases(record_.cases));
   }
+
+  /// True if the processor stands in for the GPU that the target is for.
+  [[nodiscard]] bool is_executed_on_cpu() const { return needs_gpu(request_.candidate.target) && !on_device(); }
 
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
   /// Requires: on_device().

@@ -84,7 +84,8 @@ Result<void> check_request(const EvaluationRequest& request, const Prebuilt* pre
 /// Whether kernels of the target can run on the device's make.
 Result<void> check_vendor(Target target, const Device& device) {
   if (!device.gpu || serves_vendor(device.gpu->vendor, traits_of(target).gpu_vendor)) return {};
-  return Error{ErrorCode::Unsupported, fmt::format("{} kernels do not run on {}", to_string(target), device.line)};
+  return Error{ErrorCode::Unsupported, fmt::format("{} kernels do not run on {}{}", to_string(target), device.line,
+                                                   target == Target::Hip ? k_hip_on_cpu : "")};
 }
 
 /// The judges of one device.
@@ -298,11 +299,14 @@ class Evaluator final : public LocalBenchmarker {
   Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request, const Prebuilt* prebuilt,
                                        const ProgressCallback& progress, std::stop_token stop) {
     KERNELGEN_CHECK(check_vendor(request.candidate.target, device));
-    KERNELGEN_TRY(auto record, begin_record(request, device, stop));
+    auto adapted = request;
+    // What a processor executes in place of a GPU has no time.
+    if (needs_gpu(request.candidate.target) && !device.gpu) adapted.options.mode = EvaluationMode::CorrectnessOnly;
+    KERNELGEN_TRY(auto record, begin_record(adapted, device, stop));
     std::unique_ptr<KernelCompiler> publisher;
     if (prebuilt != nullptr) publisher = make_prebuilt_compiler(*prebuilt, artifact_store(options_));
     DeviceJudges judges(*judges_, *device.gate);
-    return evaluate_candidate(request, std::move(record),
+    return evaluate_candidate(adapted, std::move(record),
                               {.gpu = device.gpu,
                                .judges = judges,
                                .compiler = publisher ? *publisher : *device.compiler,

@@ -66,6 +66,8 @@ Result<void> check_options(const EvaluationOptions& options) {
   KERNELGEN_CHECK(check_tolerance("rtol", options.rtol));
   KERNELGEN_CHECK(check_tolerance("atol", options.atol));
   KERNELGEN_CHECK(check_tolerance("measure.max_relative_interval", measure.max_relative_interval));
+  const int lanes = options.hip_cpu.wave_size;
+  if (lanes != 32 && lanes != 64) return refused("hip_cpu.wave_size", std::to_string(lanes), "32 or 64");
   if (options.memory_limit == 0) return refused("memory_limit", "0 bytes", "above 0");
   return {};
 }

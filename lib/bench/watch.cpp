@@ -14,14 +14,19 @@ namespace {
 /// GCC's warning about atomic_thread_fence.
 constexpr std::string_view k_unsupported_fence = "[-Wtsan]";
 
+bool is_executed_on_cpu(const EvaluationRequest& request, const EvaluationBackends& backends) {
+  return needs_gpu(request.candidate.target) && !backends.gpu;
+}
+
 std::vector<SanitizerTool> tools_for(const EvaluationRequest& request, const EvaluationBackends& backends) {
   auto tools = sanitizer_tools(request.candidate.target, backends.gpu ? &platform_of(backends.gpu->vendor) : nullptr);
   // A process that calls the candidate knows kernelgen's own targets.
-  if (backends.prebuilt != nullptr) tools.clear();
+  if (backends.prebuilt != nullptr || is_executed_on_cpu(request, backends)) tools.clear();
   return tools;
 }
 
-std::string reason_without_tools(const EvaluationBackends& backends) {
+std::string reason_without_tools(const EvaluationRequest& request, const EvaluationBackends& backends) {
+  if (is_executed_on_cpu(request, backends)) return "the CPU executes it in place of a GPU";
   return backends.prebuilt != nullptr ? "a compiler of the client built it, which does not build it for sanitizers"
                                       : "without a GPU, Triton's interpreter runs it";
 }
@@ -99,7 +104,7 @@ Result<void> watch_candidate(const EvaluationRequest& request, const Artifact& a
   if (backends.sanitizers == nullptr) return {};
   const auto tools = tools_for(request, backends);
   if (tools.empty()) {
-    record.sanitizers.push_back({.tool = "none", .version = {}, .reason = reason_without_tools(backends)});
+    record.sanitizers.push_back({.tool = "none", .version = {}, .reason = reason_without_tools(request, backends)});
     return {};
   }
   for (const auto& tool : tools) {

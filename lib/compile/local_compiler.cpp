@@ -6,11 +6,28 @@
 
 #include <kernelgen/platform/platform.hpp>
 
+#include "compile/compiler_table.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
+
+/// The compilers of what a processor runs: `cpp`, and `hip` in place of a GPU.
+Result<std::unique_ptr<KernelCompiler>> make_cpu_compilers(const LocalCompilerOptions& options, CppCompilerOptions cpp,
+                                                           ProcessRunner& runner) {
+  if (options.installation.hip_cpu_dir.empty()) return make_cpp_compiler(std::move(cpp), runner);
+  HipCpuCompilerOptions hip{.compiler = cpp.compiler,
+                            .headers_dir = options.installation.hip_cpu_dir.string(),
+                            .abi_dir = cpp.abi_dir,
+                            .output_dir = cpp.output_dir,
+                            .sandbox = cpp.sandbox,
+                            .environment = cpp.environment};
+  std::vector<std::unique_ptr<KernelCompiler>> compilers(2);
+  KERNELGEN_TRY(compilers[0], make_cpp_compiler(std::move(cpp), runner));
+  KERNELGEN_TRY(compilers[1], make_hip_cpu_compiler(std::move(hip), runner));
+  return make_compiler_table(std::move(compilers));
+}
 
 Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions& options, const std::string& store,
                                                       ProcessRunner& runner) {
@@ -19,7 +36,7 @@ Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions
                          .output_dir = store,
                          .sandbox = options.installation.sandbox.string(),
                          .environment = options.environment};
-  if (!options.gpu) return make_cpp_compiler(std::move(cpp), runner);
+  if (!options.gpu) return make_cpu_compilers(options, std::move(cpp), runner);
   const auto& gpu = *options.gpu;
   switch (platform_of(gpu.vendor).compiler) {
     case DeviceCompiler::HostCpp:

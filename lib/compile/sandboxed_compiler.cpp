@@ -178,6 +178,9 @@ Result<CompileKey> SandboxedCompiler::key(const CompileRequest& request, std::st
   values["format"] = k_key_format;
   values["language"] = to_string(request.candidate.language);
   values["source"] = sha256_hex(request.candidate.source);
+  // The way in which a source is rewritten may change from version to version.
+  if (const auto text = toolset_->source_text(request.candidate); text != request.candidate.source)
+    values["source.rewritten"] = sha256_hex(text);
   values["target"] = to_string(request.candidate.target);
   values.merge(environment_key_values(toolset_->environment()));
   CompileKey key;
@@ -193,10 +196,11 @@ Result<CompileOutcome> SandboxedCompiler::compile(const CompileRequest& request,
   report.cache = "off (no cache)";
   if (auto refused = refuse_without_compiling(source)) return CompileOutcome(CompileFailed{*refused, report});
 
+  const auto text = toolset_->source_text(request.candidate);
   KERNELGEN_TRY(const auto driver, toolset_->locate());
   KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(fs::path(places_.output_dir) / "builds", "build-"));
   Job job{.file = source_file_name(request.candidate.target, request.candidate.language),
-          .text = source,
+          .text = text,
           .timeout = request.timeout};
   job.command = toolset_->command_line(driver, toolset_->flags(request), job.file, k_output_name);
   report.command = job.command;

@@ -30,6 +30,8 @@ class Toolset {
   [[nodiscard]] virtual Target target() const = 0;
   /// The compiler's environment; TMPDIR is added to it.
   [[nodiscard]] virtual const std::map<std::string, std::string>& environment() const = 0;
+  /// The text that the compiler gets. Each line is where it is in the candidate's source.
+  [[nodiscard]] virtual std::string source_text(const Candidate& candidate) const { return candidate.source; }
   /// The compiler's own flags and those of the request.
   [[nodiscard]] virtual std::vector<std::string> flags(const CompileRequest& request) const = 0;
   /// The path of the compiler; MissingTool says what to install.

@@ -47,6 +47,15 @@ struct SanitizerOptions {
   [[nodiscard]] bool empty() const { return !enabled; }
 };
 
+/// How a processor executes `hip` kernels (EvaluationOptions::device "cpu"): results are checked and nothing is timed.
+struct HipCpuOptions {
+  /// Lanes of a wavefront: 64 as on gfx9 (CDNA), or 32 as on gfx10 and later (RDNA).
+  int wave_size = 64;
+
+  /// Nothing differs from the defaults.
+  [[nodiscard]] bool empty() const { return wave_size == HipCpuOptions{}.wave_size; }
+};
+
 /// Options of one evaluation. The defaults give a verdict that can be published.
 struct EvaluationOptions {
   EvaluationMode mode = EvaluationMode::Full;
@@ -68,8 +77,8 @@ struct EvaluationOptions {
   std::uint64_t memory_limit = 8ULL << 30;
   /// Threads on both sides; 0 means one per core.
   int threads = 0;
-  /// The device: "cpu", or a GPU by index, UUID or name. Empty: a GPU for `cuda`, and for `triton` and `torch` if the
-  /// machine has one.
+  /// The device: "cpu", or a GPU by index, UUID or name. Empty: a GPU for `cuda` and `hip`, and for `triton` and
+  /// `torch` if the machine has one. `hip` kernels are executed on "cpu" as well, without a time: see HipCpuOptions.
   std::string device;
   /// Integer constants at the top of the task file to replace before it is loaded, to make it fit a small machine.
   /// A shrunk task is labelled.
@@ -83,6 +92,7 @@ struct EvaluationOptions {
   BaselineOptions baselines;
   /// Tools that watch a correct candidate; none by default.
   SanitizerOptions sanitizers;
+  HipCpuOptions hip_cpu;
 };
 
 /// The measurement that the options ask for: `measure`, and with EvaluationMode::Quick at most 20 samples, 8 full

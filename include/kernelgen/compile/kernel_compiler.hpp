@@ -101,6 +101,33 @@ struct CppCompilerOptions {
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_cpp_compiler(CppCompilerOptions options,
                                                                         ProcessRunner& runner);
 
+/// Options of the compiler that builds HIP candidates for the processor.
+struct HipCpuCompilerOptions {
+  /// The C++ compiler; looked up on the PATH.
+  std::string compiler = "c++";
+  /// A moderate level: better ones copy calls, and threads are compared by the calls that they wait in.
+  std::vector<std::string> flags{"-O1", "-finline-functions", "-march=native", "-std=c++17"};
+  /// Installation::hip_cpu_dir: the directory that holds hip/hip_runtime.h.
+  std::string headers_dir{};
+  /// The same as in CppCompilerOptions.
+  std::string abi_dir{};
+  std::string output_dir{};
+  std::string sandbox{};
+  std::vector<std::string> toolchain_paths{};
+  std::optional<std::map<std::string, std::string>> environment{};
+};
+
+/// Compiles `hip` candidates to shared objects that a processor executes: threads of a block take turns. Their results
+/// are checked that way; their times mean nothing. `runner` must outlive the compiler.
+///
+/// Outcomes and errors are those of make_cpp_compiler. Matrix instructions and inline assembly of a device are errors
+/// of the compilation that name themselves. NotFound if the headers do not exist.
+[[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_hip_cpu_compiler(HipCpuCompilerOptions options,
+                                                                            ProcessRunner& runner);
+
+/// The flag of a CompileRequest that gives wavefronts 32 or 64 lanes. Without it they have 64.
+[[nodiscard]] std::string hip_wave_flag(int lanes);
+
 /// Options of the compiler for CUDA candidates.
 struct NvccCompilerOptions {
   /// nvcc; empty: that of CUDA_HOME or CUDA_PATH, of the PATH, of /usr/local/cuda.

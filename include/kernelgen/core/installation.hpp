@@ -20,6 +20,7 @@ struct Installation {
   std::filesystem::path abi_dir;       ///< share/kernelgen/abi: the directory to put on the include path of candidates
   std::filesystem::path devices_dir;   ///< share/kernelgen/devices: data about GPUs
   std::filesystem::path selftest_dir;  ///< share/kernelgen/selftest: kernels for `kgen selftest`
+  std::filesystem::path hip_cpu_dir;   ///< share/kernelgen/hip_cpu: headers with which a CPU executes `hip` kernels
 };
 
 /// The layout below a prefix: bin/, libexec/kernelgen/, share/kernelgen/. Fails naming the first part that is missing.

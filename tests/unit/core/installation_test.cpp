@@ -20,7 +20,8 @@ const char* const k_parts[] = {"bin/kgen",
                                "share/kernelgen/prompts/seed.mustache",
                                "share/kernelgen/abi/kernelgen/abi.h",
                                "share/kernelgen/devices/gpus.json",
-                               "share/kernelgen/selftest/attacks/one.py"};
+                               "share/kernelgen/selftest/attacks/one.py",
+                               "share/kernelgen/hip_cpu/hip/hip_runtime.h"};
 
 TemporaryDirectory make_installation() {
   auto prefix = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-prefix-").value();
@@ -45,6 +46,7 @@ TEST_CASE("the parts of an installation are found below its prefix", "[core][ins
   CHECK(found->gpu_probe == prefix.path() / "libexec/kernelgen/kgen-gpu");
   CHECK(found->devices_dir == prefix.path() / "share/kernelgen/devices");
   CHECK(found->selftest_dir == prefix.path() / "share/kernelgen/selftest");
+  CHECK(found->hip_cpu_dir == prefix.path() / "share/kernelgen/hip_cpu");
 }
 
 TEST_CASE("a missing part of an installation is named", "[core][installation]") {

@@ -1,0 +1,253 @@
+/// \file
+/// What kernels are written with: qualifiers, barriers, exchanges between lanes, launches.
+#pragma once
+
+#include <tuple>
+
+#include "scheduler.h"
+
+#define __global__
+#define __device__
+#define __host__
+#define __managed__
+#define __constant__
+// A variable of a block. Blocks run one after another, so all of them use the same bytes; see lds.h.
+#define __shared__ thread_local
+#define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+#define HIP_KERNEL_NAME(...) __VA_ARGS__
+#define HIP_SYMBOL(x) x
+#define HIP_DYNAMIC_SHARED(type, name) type* const name = kgen_hip::dynamic_lds<type>();
+#if defined(__clang__)
+#define KGEN_HIP_VECTOR_TYPE(count, ...) ext_vector_type(count)
+#else
+#define KGEN_HIP_VECTOR_TYPE(count, ...) vector_size((count) * sizeof(__VA_ARGS__))
+#endif
+
+namespace kgen_hip {
+
+/// Refuses what no processor executes, in one line that says so.
+template <class T>
+struct AlwaysFalse : std::false_type {};
+template <class A, class B, class C, class... Rest>
+C matrix_instruction(A, B, C, Rest...) {
+  static_assert(AlwaysFalse<C>::value,
+                "matrix instructions (MFMA, WMMA) are not executed on the CPU: this kernel needs an AMD GPU");
+  return C{};
+}
+
+/// The values that a launch copies for its kernel, and the kernel's call.
+template <class Kernel, class... Arguments>
+struct BoundKernel {
+  Kernel kernel;
+  std::tuple<Arguments...> arguments;
+
+  static void call(void* self) {
+    auto& bound = *static_cast<BoundKernel*>(self);
+    std::apply(bound.kernel, bound.arguments);
+  }
+};
+
+/// `kernel<<<grid, block, bytes, stream>>>(arguments)` becomes kernel(...).on(grid, block, bytes, stream)(arguments).
+template <class Kernel>
+class Launcher {
+ public:
+  explicit Launcher(Kernel kernel) : kernel_(kernel) {}
+
+  template <class Stream = std::nullptr_t>
+  Launcher& on(dim3 grid, dim3 block, std::size_t dynamic_lds = 0, Stream = {}) {
+    options_ = {grid, block, dynamic_lds, false};
+    return *this;
+  }
+
+  template <class... Arguments>
+  void operator()(Arguments... arguments);
+
+ private:
+  Kernel kernel_;
+  LaunchOptions options_;
+};
+
+template <class Kernel>
+Launcher<Kernel> kernel(Kernel kernel) {
+  return Launcher<Kernel>(kernel);
+}
+
+/// The array that `extern __shared__ T name[]` declares.
+template <class T>
+T* dynamic_lds() {
+  return reinterpret_cast<T*>(scheduler().dynamic_lds());
+}
+
+/// The same at the scope of a file, for all its kernels.
+template <class T>
+struct DynamicArray {
+  operator T*() const { return dynamic_lds<T>(); }
+};
+
+/// Tells how much static LDS the kernel has. Follows each declaration.
+template <class... T>
+inline void note_lds(const T&... variables) {
+  if (scheduler().in_kernel() && scheduler().notes_static_lds())
+    (scheduler().note_static_lds(&variables, sizeof(variables)), ...);
+}
+
+inline unsigned lane() { return scheduler().thread().flat % k_wave; }
+
+/// The value of another lane at this place of the program. A lane that does not take part has none: poison.
+template <class T>
+inline T value_of_lane(const Wave& wave, unsigned source) {
+  static_assert(sizeof(T) <= k_lane_bytes && std::is_trivially_copyable_v<T>, "lanes exchange up to 16 bytes");
+  T result;
+  std::memcpy(&result, wave.values[source % k_wave], sizeof result);
+  return result;
+}
+
+template <class T>
+inline T shuffle(T value, unsigned source, int line) {
+  return value_of_lane<T>(scheduler().exchange(line, &value, sizeof value), source);
+}
+
+/// Fails if the mask of a _sync function names a lane that is not here.
+inline void check_mask(unsigned long long mask, int line) {
+  const auto& here = scheduler().block().wave[scheduler().thread().flat / k_wave];
+  const unsigned first = scheduler().thread().flat / k_wave * k_wave;
+  for (unsigned i = 0; i < k_wave && first + i < scheduler().block().threads; ++i)
+    if ((mask >> i & 1) != 0 && (here.active >> i & 1) == 0 &&
+        scheduler().block().thread[first + i].status != Status::Done)
+      scheduler().fail("line " + std::to_string(line) + ": the mask names lane " + std::to_string(i) +
+                       " of a wavefront, which does not come here");
+}
+
+}  // namespace kgen_hip
+
+// Each function takes the line of its call, for messages.
+#define KGEN_HIP_LINE int line = __builtin_LINE()
+
+inline void __syncthreads(KGEN_HIP_LINE) { kgen_hip::scheduler().barrier(kgen_hip::BarrierKind::Plain, false, line); }
+inline int __syncthreads_count(int predicate, KGEN_HIP_LINE) {
+  return kgen_hip::scheduler().barrier(kgen_hip::BarrierKind::Count, predicate != 0, line);
+}
+inline int __syncthreads_and(int predicate, KGEN_HIP_LINE) {
+  return kgen_hip::scheduler().barrier(kgen_hip::BarrierKind::And, predicate != 0, line);
+}
+inline int __syncthreads_or(int predicate, KGEN_HIP_LINE) {
+  return kgen_hip::scheduler().barrier(kgen_hip::BarrierKind::Or, predicate != 0, line);
+}
+inline void __builtin_amdgcn_s_barrier(KGEN_HIP_LINE) { __syncthreads(line); }
+
+inline void __threadfence() { kgen_hip::scheduler().count_poll(); }
+inline void __threadfence_block() { kgen_hip::scheduler().count_poll(); }
+inline void __threadfence_system() { kgen_hip::scheduler().count_poll(); }
+template <class... T>
+inline void __builtin_amdgcn_fence(T...) {}
+inline void __builtin_amdgcn_s_sleep(int) { kgen_hip::scheduler().yield(); }
+inline void __nanosleep(unsigned) { kgen_hip::scheduler().yield(); }
+inline void __builtin_amdgcn_s_waitcnt(int) {}
+inline void __builtin_amdgcn_sched_barrier(int) {}
+inline void __builtin_amdgcn_s_setprio(int) {}
+
+inline unsigned __lane_id() { return kgen_hip::lane(); }
+inline unsigned __builtin_amdgcn_mbcnt_lo(unsigned mask, unsigned base) {
+  const unsigned lane = kgen_hip::lane();
+  return base + static_cast<unsigned>(__builtin_popcount(lane >= 32 ? mask : mask & ((1u << lane) - 1)));
+}
+inline unsigned __builtin_amdgcn_mbcnt_hi(unsigned mask, unsigned base) {
+  const unsigned lane = kgen_hip::lane();
+  return base + static_cast<unsigned>(lane < 32 ? 0 : __builtin_popcount(mask & ((1u << (lane - 32)) - 1)));
+}
+inline int __builtin_amdgcn_wavefrontsize() { return warpSize; }
+
+template <class T>
+inline T __shfl(T value, int source, int width = warpSize, KGEN_HIP_LINE) {
+  const unsigned w = static_cast<unsigned>(width), self = kgen_hip::lane();
+  return kgen_hip::shuffle(value, (static_cast<unsigned>(source) & (w - 1)) + (self & ~(w - 1)), line);
+}
+template <class T>
+inline T __shfl_up(T value, unsigned delta, int width = warpSize, KGEN_HIP_LINE) {
+  const unsigned self = kgen_hip::lane(), place = self & (static_cast<unsigned>(width) - 1);
+  return kgen_hip::shuffle(value, place < delta ? self : self - delta, line);
+}
+template <class T>
+inline T __shfl_down(T value, unsigned delta, int width = warpSize, KGEN_HIP_LINE) {
+  const unsigned self = kgen_hip::lane(), place = self & (static_cast<unsigned>(width) - 1);
+  return kgen_hip::shuffle(value, place + delta >= static_cast<unsigned>(width) ? self : self + delta, line);
+}
+template <class T>
+inline T __shfl_xor(T value, int mask, int width = warpSize, KGEN_HIP_LINE) {
+  const unsigned w = static_cast<unsigned>(width), self = kgen_hip::lane();
+  const unsigned source = self ^ static_cast<unsigned>(mask);
+  return kgen_hip::shuffle(value, source >= ((self + w) & ~(w - 1)) ? self : source, line);
+}
+inline unsigned long long __ballot(int predicate, KGEN_HIP_LINE) {
+  const unsigned char vote = predicate != 0 ? 1 : 0;
+  const auto& wave = kgen_hip::scheduler().exchange(line, &vote, 1);
+  unsigned long long answer = 0;
+  for (int i = 0; i < warpSize; ++i)
+    if ((wave.active >> i & 1) != 0 && wave.values[i][0] == 1) answer |= 1ull << i;
+  return answer;
+}
+inline unsigned long long __activemask(KGEN_HIP_LINE) {
+  const unsigned char unused = 0;
+  return kgen_hip::scheduler().exchange(line, &unused, 1).active;
+}
+inline int __any(int predicate, KGEN_HIP_LINE) { return __ballot(predicate, line) != 0 ? 1 : 0; }
+inline int __all(int predicate, KGEN_HIP_LINE) { return __ballot(predicate == 0 ? 1 : 0, line) == 0 ? 1 : 0; }
+inline void __builtin_amdgcn_wave_barrier(KGEN_HIP_LINE) { (void)__activemask(line); }
+inline void __syncwarp(unsigned long long mask = ~0ull, KGEN_HIP_LINE) {
+  (void)__activemask(line);
+  if (mask != ~0ull) kgen_hip::check_mask(mask, line);
+}
+
+template <class T>
+inline T __shfl_sync(unsigned long long mask, T value, int source, int width = warpSize, KGEN_HIP_LINE) {
+  const T result = __shfl(value, source, width, line);
+  kgen_hip::check_mask(mask, line);
+  return result;
+}
+template <class T>
+inline T __shfl_up_sync(unsigned long long mask, T value, unsigned delta, int width = warpSize, KGEN_HIP_LINE) {
+  const T result = __shfl_up(value, delta, width, line);
+  kgen_hip::check_mask(mask, line);
+  return result;
+}
+template <class T>
+inline T __shfl_down_sync(unsigned long long mask, T value, unsigned delta, int width = warpSize, KGEN_HIP_LINE) {
+  const T result = __shfl_down(value, delta, width, line);
+  kgen_hip::check_mask(mask, line);
+  return result;
+}
+template <class T>
+inline T __shfl_xor_sync(unsigned long long mask, T value, int lane_mask, int width = warpSize, KGEN_HIP_LINE) {
+  const T result = __shfl_xor(value, lane_mask, width, line);
+  kgen_hip::check_mask(mask, line);
+  return result;
+}
+inline unsigned long long __ballot_sync(unsigned long long mask, int predicate, KGEN_HIP_LINE) {
+  const auto result = __ballot(predicate, line);
+  kgen_hip::check_mask(mask, line);
+  return result & mask;
+}
+inline int __any_sync(unsigned long long mask, int predicate, KGEN_HIP_LINE) {
+  return __ballot_sync(mask, predicate, line) != 0 ? 1 : 0;
+}
+inline int __all_sync(unsigned long long mask, int predicate, KGEN_HIP_LINE) {
+  return __ballot_sync(mask, predicate == 0 ? 1 : 0, line) == 0 ? 1 : 0;
+}
+
+inline int __builtin_amdgcn_readfirstlane(int value, KGEN_HIP_LINE) {
+  const auto& wave = kgen_hip::scheduler().exchange(line, &value, sizeof value);
+  return kgen_hip::value_of_lane<int>(wave, static_cast<unsigned>(__builtin_ctzll(wave.active)));
+}
+inline int __builtin_amdgcn_readlane(int value, int source, KGEN_HIP_LINE) {
+  return kgen_hip::shuffle(value, static_cast<unsigned>(source), line);
+}
+inline int __builtin_amdgcn_ds_bpermute(int address, int value, KGEN_HIP_LINE) {
+  return kgen_hip::shuffle(value, static_cast<unsigned>(address) / 4, line);
+}
+
+[[noreturn]] inline void kgen_hip_trap(int line = __builtin_LINE()) {
+  kgen_hip::scheduler().fail("line " + std::to_string(line) + ": the kernel called a trap");
+}
+#define __trap() kgen_hip_trap()
