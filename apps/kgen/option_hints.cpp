@@ -6,6 +6,7 @@ const std::vector<OptionHint>& option_hints() {
   static const std::vector<OptionHint> k_hints{
       {"another GPU", "--device"},
       {"another device", "--device"},
+      {"the cpu executes hip kernels on request", "--device cpu"},
       {"choose by index, UUID or name", "--device"},
       {"smaller inputs", "--shrink NAME=VALUE"},
       {"raise the time limit of a call", "--timeout S"},

@@ -126,8 +126,9 @@ class LocalDevices final : public Devices {
     GpuInventory suitable{gpus_for(reading, vendor), reading.reason};
     if (!suitable.gpus.empty()) return suitable;
     return Error{ErrorCode::MissingDevice,
-                 fmt::format("{} kernels need a GPU of {}'s; there is {}", to_string(request.target),
-                             platform_of(vendor).maker, reading.gpus.front().to_line())};
+                 fmt::format("{} kernels need a GPU of {}'s; there is {}{}", to_string(request.target),
+                             platform_of(vendor).maker, reading.gpus.front().to_line(),
+                             request.target == Target::Hip ? k_hip_on_cpu : "")};
   }
 
   /// Requires: the mutex is held.

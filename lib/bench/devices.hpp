@@ -81,7 +81,7 @@ class Devices {
 
 /// What to do without a GPU for `hip` kernels; the end of a message.
 inline constexpr std::string_view k_hip_on_cpu =
-    "; --device cpu executes hip kernels on the processor, for correctness and without a time";
+    "; the cpu executes hip kernels on request, for correctness and without a time";
 
 /// The content store of the worker's artifacts.
 [[nodiscard]] std::string artifact_store(const WorkerOptions& options);

@@ -62,7 +62,7 @@ class HipCpuToolset final : public Toolset {
   [[nodiscard]] std::vector<std::string> flags(const CompileRequest& request) const override {
     auto flags = options_.flags;
     flags.insert(flags.end(), std::begin(k_place_flags), std::end(k_place_flags));
-    flags.insert(flags.end(), {"-Wno-attributes", "-x", "c++"});
+    flags.insert(flags.end(), {"-fvisibility=hidden", "-Wno-attributes", "-x", "c++"});
     flags.insert(flags.end(), request.extra_flags.begin(), request.extra_flags.end());
     return flags;
   }

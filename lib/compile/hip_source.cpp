@@ -60,7 +60,7 @@ class Rewriter {
     const auto kernel = begin_of_kernel(open);
     const auto close = end_of_configuration(open);
     if (!kernel || !close) return;
-    insert(tokens_[*kernel].begin, "kgen_hip::kernel([&](auto... kgen_a) { ");
+    insert(tokens_[*kernel].begin, "kgen_hip::kernel([&](auto&... kgen_a) { ");
     replace(open, open, "(kgen_a...); }).on(");
     replace(*close, *close + 2, ")");
     // A parameter may be a pointer, and the type of NULL is an integer.
@@ -124,7 +124,7 @@ class Rewriter {
     return tokens_.is(at + 3, "(");
   }
 
-  /// A variable of the block: dynamic memory when it is `extern`, else one whose size is told to the scheduler.
+  /// A variable of the block: dynamic memory when it is `extern`, else one of a size that the scheduler is told.
   void rewrite_shared(std::size_t shared) {
     std::size_t begin = shared;
     bool is_extern = false;

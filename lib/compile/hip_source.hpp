@@ -15,7 +15,7 @@ inline namespace v0 {
 ///     k<T><<<grid, block>>>(x)         a launch by kgen_hip::kernel()
 ///     extern __shared__ float s[];     a pointer from kgen_hip::dynamic_lds()
 ///     __shared__ float s[N];           followed by kgen_hip::note_lds(s)
-///     (void*)kernel, when launched     the kernel itself, whose parameters the launch has to know
+///     (void*)kernel, when launched     the kernel itself: the launch has to know its parameters
 ///     asm("...") of a device, and matrix instructions   an error that says why
 [[nodiscard]] std::string rewrite_hip_for_cpu(std::string_view source);
 

@@ -37,7 +37,7 @@ class DeviceTest(unittest.TestCase):
         self.addCleanup(DRIVER.kgen_fake_cuda_fault, 0)
 
     def test_architecture(self) -> None:
-        self.assertEqual(self.device.architecture, "9.0")
+        self.assertEqual(self.device.architecture, {"TORCH_CUDA_ARCH_LIST": "9.0"})
 
     def test_devices_that_are_not_there(self) -> None:
         with self.assertRaisesRegex(GpuError, "no GPU GPU-none"):

@@ -13,6 +13,7 @@ from unittest import mock
 
 import support
 import torch
+from kernelgen_common.platform import platform_of
 from kernelgen_common.gpu import GpuError
 from kernelgen_judge import compare, exchange
 from kernelgen_judge.device import GpuDevice, open_device
@@ -64,11 +65,19 @@ class OpenTest(unittest.TestCase):
                 self.fails(code, words)
 
     def test_a_torch_that_is_newer_than_the_driver(self) -> None:
-        gpu = SimpleNamespace(facts=SimpleNamespace(vendor="nvidia", name="x", architecture="sm_90"), torch_device=torch.device("cuda"))
+        facts = SimpleNamespace(vendor="nvidia", name="x", architecture="sm_90")
+        gpu = SimpleNamespace(facts=facts, torch_device=torch.device("cuda"), platform=platform_of("nvidia"))
         told = RuntimeError("The NVIDIA driver on your system is too old (found version 11040).")
         with mock.patch("kernelgen_judge.device.Gpu", return_value=gpu), mock.patch.object(torch.cuda, "init", side_effect=told):
             with mock.patch.object(torch.version, "cuda", "13.0"), mock.patch.dict("os.environ"):
                 self.fails("missing_device", "cannot use GPU .*too old .*; install a torch that fits the driver", vendor="nvidia")
+
+    def test_a_torch_for_another_vendor(self) -> None:
+        with mock.patch.object(torch.version, "cuda", "13.0"), mock.patch.object(torch.version, "hip", None):
+            self.fails("missing_tool", "has no ROCm; install a torch that fits the driver", vendor="amd")
+
+    def test_a_vendor_that_is_not_known(self) -> None:
+        self.fails("missing_device", "no GPUs of vendor 'acme' are known; there are amd, fake, nvidia", vendor="acme")
 
     def test_no_device_is_the_cpu(self) -> None:
         self.assertFalse(open_device({}).is_gpu)

@@ -42,7 +42,7 @@ def device_failure(error: GpuError, more: str = "") -> Failure:
 class Device:
     """One device. `torch` is the torch device of its tensors."""
 
-    def __init__(self, library: str, uuid: str, variable: str):
+    def __init__(self, library: str, uuid: str, variable: str = ""):
         """Opens the device and makes its context work once; see use_only. Raises GpuError."""
         use_only(variable, uuid)
         self.gpu = Gpu(library, uuid)

@@ -1,5 +1,5 @@
 /// \file
-/// bfloat16 as the older header has it: hip_bfloat16, whose bits are its member `data`.
+/// bfloat16 as the older header has it: hip_bfloat16, with its bits in the member `data`.
 #pragma once
 
 #include "hip_bf16.h"

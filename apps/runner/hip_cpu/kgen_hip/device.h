@@ -37,7 +37,7 @@ C matrix_instruction(A, B, C, Rest...) {
   return C{};
 }
 
-/// The values that a launch copies for its kernel, and the kernel's call.
+/// A kernel with its arguments, which live as long as the launch: each thread converts them to the kernel's parameters.
 template <class Kernel, class... Arguments>
 struct BoundKernel {
   Kernel kernel;
@@ -62,7 +62,7 @@ class Launcher {
   }
 
   template <class... Arguments>
-  void operator()(Arguments... arguments);
+  void operator()(Arguments&&... arguments);
 
  private:
   Kernel kernel_;

@@ -131,7 +131,7 @@ class FiberPool {
   FiberPool(const FiberPool&) = delete;
   FiberPool& operator=(const FiberPool&) = delete;
 
-  /// Returns a fiber at its beginning, or one whose thread has ended.
+  /// Returns a fiber at its beginning, or one that has ended a thread.
   Fiber* take() {
     if (idle_.empty()) grow();
     Fiber* fiber = idle_.back();

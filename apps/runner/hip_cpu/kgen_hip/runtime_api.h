@@ -213,12 +213,12 @@ hipError_t launch(const LaunchOptions& options, Bound& bound) {
 
 template <class Kernel>
 template <class... Arguments>
-void Launcher<Kernel>::operator()(Arguments... arguments) {
-  BoundKernel<Kernel, Arguments...> bound{kernel_, {arguments...}};
+void Launcher<Kernel>::operator()(Arguments&&... arguments) {
+  BoundKernel<Kernel, Arguments&...> bound{kernel_, std::tuple<Arguments&...>(arguments...)};
   (void)launch(options_, bound);
 }
 
-/// A launch whose arguments are addresses.
+/// A launch with the addresses of its arguments.
 template <class... Parameters, std::size_t... I>
 hipError_t launch_packed(void (*kernel)(Parameters...), LaunchOptions options, void** arguments,
                          std::index_sequence<I...>) {
@@ -284,8 +284,8 @@ inline int attribute(hipDeviceAttribute_t which) {
   return 0;
 }
 
-/// Blocks of a kernel that a multiprocessor holds: two at most, so that kernels whose blocks wait for each other stay
-/// small.
+/// Blocks of a kernel that a multiprocessor holds: two at most, so that kernels with blocks that wait for each other
+/// stay small.
 inline int blocks_of_a_multiprocessor(int threads, std::size_t dynamic_lds) {
   if (threads <= 0 || threads > static_cast<int>(k_max_block_threads) || dynamic_lds > k_lds_bytes) return 0;
   const int by_lds = dynamic_lds == 0 ? 2 : static_cast<int>(k_lds_bytes / dynamic_lds);
@@ -316,7 +316,7 @@ inline bool release(void* begin) {
 }  // namespace kgen_hip
 
 #define hipLaunchKernelGGL(kernel_, grid_, block_, bytes_, stream_, ...) \
-  kgen_hip::kernel([&](auto... kgen_a) { kernel_(kgen_a...); }).on(grid_, block_, bytes_, stream_)(__VA_ARGS__)
+  kgen_hip::kernel([&](auto&... kgen_a) { kernel_(kgen_a...); }).on(grid_, block_, bytes_, stream_)(__VA_ARGS__)
 
 template <class F>
 hipError_t hipLaunchCooperativeKernel(F* kernel, dim3 grid, dim3 block, void** arguments, std::size_t dynamic_lds = 0,

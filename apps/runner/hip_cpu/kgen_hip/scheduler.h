@@ -132,7 +132,7 @@ class Scheduler {
  private:
   static constexpr int k_polls_of_a_turn = 256;
   static constexpr int k_rounds_before_next_block = 8;
-  static constexpr double k_longest_wait_seconds = 10;
+  static constexpr double k_longest_wait_seconds = 5;
 
   static void note_place(Place& place, int line, void* frame) {
     place.line = line;
