@@ -22,9 +22,10 @@ constexpr std::size_t k_max_header_bytes = 1u << 20;
 
 /// Lanes that exchange values wait at one place of the code, which is known by the addresses to which their functions
 /// return. So a call must not exist twice, and what comes first in the source has to come first in the code.
-constexpr const char* k_place_flags[] = {"-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
-                                         "-fno-thread-jumps",       "-fno-reorder-blocks",
-                                         "-fno-crossjumping",       "-fno-tree-tail-merge"};
+constexpr const char* k_place_flags[] = {"-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"};
+/// clang++ does not know these; attributes in the headers tell it the same.
+constexpr const char* k_place_flags_of_gcc[] = {"-fno-thread-jumps", "-fno-reorder-blocks", "-fno-crossjumping",
+                                                "-fno-tree-tail-merge"};
 
 /// The SHA-256 of all headers below a directory, with their names.
 Result<std::string> digest_of_headers(const fs::path& directory) {
@@ -62,6 +63,7 @@ class HipCpuToolset final : public Toolset {
   [[nodiscard]] std::vector<std::string> flags(const CompileRequest& request) const override {
     auto flags = options_.flags;
     flags.insert(flags.end(), std::begin(k_place_flags), std::end(k_place_flags));
+    if (!is_clang()) flags.insert(flags.end(), std::begin(k_place_flags_of_gcc), std::end(k_place_flags_of_gcc));
     flags.insert(flags.end(), {"-fvisibility=hidden", "-Wno-attributes", "-x", "c++"});
     flags.insert(flags.end(), request.extra_flags.begin(), request.extra_flags.end());
     return flags;
@@ -101,6 +103,13 @@ class HipCpuToolset final : public Toolset {
   }
 
  private:
+  /// True if the driver, links followed, has clang's name.
+  [[nodiscard]] bool is_clang() const {
+    const auto driver = toolchain_.locate();
+    std::error_code error;
+    return driver && fs::canonical(*driver, error).filename().string().find("clang") != std::string::npos;
+  }
+
   HipCpuCompilerOptions options_;
   Toolchain toolchain_;
 };

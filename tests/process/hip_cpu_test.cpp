@@ -28,8 +28,10 @@ class HipBench {
             .output_dir = (directory_.path() / "out").string(),
             .sandbox = KERNELGEN_SANDBOX};
   }
-  CompileOutcome compile(const std::string& source, int lanes = 64) {
-    auto compiler = make_hip_cpu_compiler(options(), *runner).value();
+  CompileOutcome compile(const std::string& source, int lanes = 64, const std::string& driver = "c++") {
+    auto chosen = options();
+    chosen.compiler = driver;
+    auto compiler = make_hip_cpu_compiler(chosen, *runner).value();
     return compiler
         ->compile(
             {.candidate = make_candidate(Target::Hip, source), .extra_flags = {hip_wave_flag(lanes)}, .timeout = 120s},
@@ -51,8 +53,8 @@ std::string kernels(const std::string& name) {
 /// A compiled source of kernels, loaded into this process.
 class Loaded {
  public:
-  Loaded(HipBench& bench, const std::string& name, int lanes) {
-    const auto outcome = bench.compile(kernels(name), lanes);
+  Loaded(HipBench& bench, const std::string& name, int lanes, const std::string& driver = "c++") {
+    const auto outcome = bench.compile(kernels(name), lanes, driver);
     if (const auto* failed = std::get_if<CompileFailed>(&outcome)) FAIL(failed->report.log);
     library_ = ::dlopen(std::get<Compiled>(outcome).artifact.path.c_str(), RTLD_NOW | RTLD_LOCAL);
     REQUIRE(library_ != nullptr);
@@ -98,6 +100,16 @@ TEST_CASE("the CPU executes hip kernels with both sizes of wavefronts", "[compil
   for (const char* name : {"vector_add", "lds_reduction", "tiled_matmul", "dynamic_lds", "shuffles", "lanes",
                            "divergence", "cooperative_tiles", "atomics", "sixteen_bits", "symbols", "grid_barrier",
                            "blocks_that_count", "block_votes"}) {
+    INFO(name);
+    CHECK(loaded.call(name) == 0);
+  }
+}
+
+TEST_CASE("clang++ builds hip kernels for the CPU, too", "[compile][hip]") {
+  HipBench bench;
+  if (!find_program("clang++", current_environment())) return;
+  Loaded loaded(bench, "sound.hip", 64, "clang++");
+  for (const char* name : {"lds_reduction", "shuffles", "divergence", "grid_barrier", "block_votes"}) {
     INFO(name);
     CHECK(loaded.call(name) == 0);
   }
@@ -153,6 +165,23 @@ TEST_CASE("matrix instructions and assembly are refused in one line", "[compile]
   REQUIRE_FALSE(assembly.report.diagnostics.empty());
   CHECK(assembly.report.diagnostics.front().file == "candidate.hip");
   CHECK(assembly.report.diagnostics.front().line == 3);
+}
+
+TEST_CASE("hip sources of all kinds compile for the CPU", "[compile][hip]") {
+  HipBench bench;
+  for (const auto& file : fs::directory_iterator(KERNELGEN_SOURCE_DIR "/tests/data/detect")) {
+    if (file.path().extension() != ".hip") continue;
+    INFO(file.path());
+    const auto source = read_file(file.path(), 1u << 20).value();
+    const auto outcome = bench.compile(source);
+    const auto* failed = std::get_if<CompileFailed>(&outcome);
+    if (!contains_text(source, "__builtin_amdgcn_mfma_")) {
+      CHECK(failed == nullptr);
+    } else {
+      REQUIRE(failed != nullptr);
+      CHECK(contains_text(failed->outcome.message, "matrix instructions (MFMA, WMMA) are not executed on the CPU"));
+    }
+  }
 }
 
 TEST_CASE("a launch by a void pointer is refused with its reason", "[compile][hip]") {

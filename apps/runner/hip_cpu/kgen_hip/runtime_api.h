@@ -125,7 +125,9 @@ struct ihipEvent_t {
 using hipEvent_t = ihipEvent_t*;
 using hipDevice_t = int;
 
-constexpr unsigned hipStreamDefault = 0, hipStreamNonBlocking = 1;
+// A macro, because it is passed as a stream, too.
+#define hipStreamDefault 0x00
+constexpr unsigned hipStreamNonBlocking = 1;
 constexpr unsigned hipEventDefault = 0, hipEventBlockingSync = 1, hipEventDisableTiming = 2;
 constexpr unsigned hipHostMallocDefault = 0, hipHostMallocPortable = 1, hipHostMallocMapped = 2;
 constexpr unsigned hipMemAttachGlobal = 1;

@@ -20,6 +20,13 @@ inline dim3 blockDim;
 inline dim3 gridDim;
 constexpr int warpSize = KGEN_HIP_WAVE;
 
+// A call that must not be copied, because its address tells where a lane waits.
+#if defined(__clang__)
+#define KGEN_HIP_ONE_CALL __attribute__((noinline, noduplicate, convergent))
+#else
+#define KGEN_HIP_ONE_CALL __attribute__((noinline))
+#endif
+
 namespace kgen_hip {
 
 /// A failure of a kernel that a device would report as an error of the launch, such as threads that wait forever.
@@ -66,7 +73,7 @@ class Scheduler {
   [[nodiscard]] std::size_t dynamic_lds_size() const { return options_.dynamic_lds; }
 
   /// Waits for the lanes of the wavefront that come to the same place. Returns their values.
-  __attribute__((noinline)) const Wave& exchange(int line, const void* value, std::size_t size) {
+  KGEN_HIP_ONE_CALL const Wave& exchange(int line, const void* value, std::size_t size) {
     Thread& thread = *thread_;
     std::memcpy(thread.value, value, size);
     note_place(thread.place, line, __builtin_frame_address(0));

@@ -404,12 +404,16 @@ EXPORT int blocks_that_count() { return check_recurrence(false); }
 
 // ---- Votes of a block, vectors of the compiler, empty assembly ----
 using floatx4 = __attribute__((ext_vector_type(4))) float;
+#if defined(__FLT16_MAX__)
 typedef _Float16 halfx2 __attribute__((ext_vector_type(2)));
+#else
+typedef float halfx2 __attribute__((ext_vector_type(2)));
+#endif
 __device__ __noinline__ floatx4 twice(floatx4 value) { return value + value; }
 __global__ void votes(int* out) {
   asm volatile("" ::: "memory");
   const floatx4 doubled = twice(floatx4{1, 2, 3, 4});
-  const halfx2 small = {(_Float16)1, (_Float16)2};
+  const halfx2 small = {1, 2};
   const int counted = __syncthreads_count(threadIdx.x % 3 == 0);
   const int all = __syncthreads_and(1), any = __syncthreads_or(threadIdx.x == 5);
   out[threadIdx.x] = counted + 1000 * all + 2000 * any + (int)doubled[3] + (int)small[1];
