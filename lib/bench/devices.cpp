@@ -59,7 +59,7 @@ class LocalDevices final : public Devices {
     auto chosen = choose_gpu(suitable, catalog_, asked);
     if (!chosen && request.target == Target::Hip && asked.empty()) {
       auto error = std::move(chosen).error();
-      error.message += k_hip_on_cpu;
+      error.message += advice_for_hip();
       return error;
     }
     KERNELGEN_TRY(const auto first, std::move(chosen));
@@ -211,6 +211,10 @@ class LocalDevices final : public Devices {
 };
 
 }  // namespace
+
+std::string_view advice_for_hip() {
+  return "; the cpu executes hip kernels on request, for correctness and without a time";
+}
 
 std::string artifact_store(const WorkerOptions& options) {
   return (std::filesystem::path(options.cache_dir) / "artifacts").string();

@@ -80,8 +80,7 @@ class Devices {
 };
 
 /// What to do without a GPU for `hip` kernels; the end of a message.
-inline constexpr std::string_view k_hip_on_cpu =
-    "; the cpu executes hip kernels on request, for correctness and without a time";
+[[nodiscard]] std::string_view advice_for_hip();
 
 /// The content store of the worker's artifacts.
 [[nodiscard]] std::string artifact_store(const WorkerOptions& options);

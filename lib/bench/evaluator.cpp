@@ -85,7 +85,7 @@ Result<void> check_request(const EvaluationRequest& request, const Prebuilt* pre
 Result<void> check_vendor(Target target, const Device& device) {
   if (!device.gpu || serves_vendor(device.gpu->vendor, traits_of(target).gpu_vendor)) return {};
   return Error{ErrorCode::Unsupported, fmt::format("{} kernels do not run on {}{}", to_string(target), device.line,
-                                                   target == Target::Hip ? k_hip_on_cpu : "")};
+                                                   target == Target::Hip ? advice_for_hip() : std::string_view())};
 }
 
 /// The judges of one device.

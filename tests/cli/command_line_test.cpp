@@ -287,14 +287,15 @@ TEST_CASE("a task's kgen.toml may set these options and no others", "[cli][setti
                                      "--task-timeout",
                                      "--temperature",
                                      "--timeout"};
-  CHECK(
-      allowed ==
-      std::map<std::string, std::set<std::string>>{
-          {"run", search},
-          {"generate", {"--build-timeout", "--gpu", "--target", "--task-timeout", "--temperature", "--timeout"}},
-          {"eval", {"--baseline", "--baseline-timeout", "--build-timeout", "--target", "--task-timeout", "--timeout"}},
-          {"prompt", {"--gpu", "--target"}},
-          {"profile", {"--target", "--timeout"}}});
+  CHECK(allowed ==
+        std::map<std::string, std::set<std::string>>{
+            {"run", search},
+            {"generate", {"--build-timeout", "--gpu", "--target", "--task-timeout", "--temperature", "--timeout"}},
+            {"eval",
+             {"--baseline", "--baseline-timeout", "--build-timeout", "--target", "--task-timeout", "--timeout",
+              "--wave-size"}},
+            {"prompt", {"--gpu", "--target"}},
+            {"profile", {"--target", "--timeout"}}});
 
   // The manual has the same list.
   const auto page = read_file(std::string(KERNELGEN_SOURCE_DIR) + "/docs/configuration.md").value();
