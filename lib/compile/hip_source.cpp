@@ -60,8 +60,8 @@ class Rewriter {
     const auto kernel = begin_of_kernel(open);
     const auto close = end_of_configuration(open);
     if (!kernel || !close) return;
-    insert(tokens_[*kernel].begin, "kgen_hip::kernel([&](auto&... kgen_a) { ");
-    replace(open, open, "(kgen_a...); }).on(");
+    insert(tokens_[*kernel].begin, "kgen_hip::kgen_kernel([&](auto&... kgen_a) { ");
+    replace(open, open, "(kgen_a...); }).kgen_on(");
     replace(*close, *close + 2, ")");
     // A parameter may be a pointer, and the type of NULL is an integer.
     const auto arguments = *close + 3;
@@ -134,6 +134,9 @@ class Rewriter {
     while (end < tokens_.size() && !tokens_.is(end, ";")) end = next(end);
     if (end >= tokens_.size() || tokens_[end].directive != tokens_[shared].directive) return;
     if (is_extern) return rewrite_dynamic(begin, end);
+    // __shared__ is a keyword here, behind which C++ takes an attribute but no alignas.
+    for (auto at = shared + 1; at < end; at = next(at))
+      if (tokens_.is(at, "alignas")) replace(at, at, "__align__");
     if (!tokens_.is_in_function(shared) || tokens_[shared].directive != 0) return;
     std::string names;
     for (const auto name : declared_names(shared + 1, end)) {

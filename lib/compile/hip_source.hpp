@@ -12,7 +12,7 @@ inline namespace v0 {
 /// Rewrites a HIP source for the headers in apps/runner/hip_cpu. Each line stays where it is, so that diagnostics name
 /// the lines of the source. Accepts any text: what it does not understand is left to the compiler.
 ///
-///     k<T><<<grid, block>>>(x)         a launch by kgen_hip::kernel()
+///     k<T><<<grid, block>>>(x)         a launch by kgen_hip::kgen_kernel()
 ///     extern __shared__ float s[];     a pointer from kgen_hip::dynamic_lds()
 ///     __shared__ float s[N];           followed by kgen_hip::note_lds(s)
 ///     (void*)kernel, when launched     the kernel itself: the launch has to know its parameters

@@ -10,7 +10,8 @@ namespace {
 
 /// What a launch becomes.
 std::string launch(const std::string& kernel, const std::string& configuration, const std::string& arguments) {
-  return "kgen_hip::kernel([&](auto&... kgen_a) { " + kernel + "(kgen_a...); }).on(" + configuration + ")" + arguments;
+  return "kgen_hip::kgen_kernel([&](auto&... kgen_a) { " + kernel + "(kgen_a...); }).kgen_on(" + configuration + ")" +
+         arguments;
 }
 
 void check_unchanged(const std::string& source) { CHECK(rewrite_hip_for_cpu(source) == source); }
@@ -78,6 +79,8 @@ TEST_CASE("the size of static shared memory is told", "[compile][hip]") {
         "void k() { __shared__ std::array<int, 4> a; kgen_hip::note_lds(a); }");
   CHECK(rewrite_hip_for_cpu("void k() { __shared__ struct S { int x; } a; }") ==
         "void k() { __shared__ struct S { int x; } a; kgen_hip::note_lds(a); }");
+  CHECK(rewrite_hip_for_cpu("void k() { __shared__ alignas(16) char a[64]; }") ==
+        "void k() { __shared__ __align__(16) char a[64]; kgen_hip::note_lds(a); }");
   check_unchanged("__shared__ float at_file_scope[4];");
   check_unchanged("#define SHARED(T, n) __shared__ T n[4];\n");
 }

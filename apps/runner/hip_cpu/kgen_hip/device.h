@@ -49,14 +49,16 @@ struct BoundKernel {
   }
 };
 
-/// `kernel<<<grid, block, bytes, stream>>>(arguments)` becomes kernel(...).on(grid, block, bytes, stream)(arguments).
+/// `kernel<<<grid, block, bytes, stream>>>(arguments)` becomes
+/// kgen_kernel(...).kgen_on(grid, block, bytes, stream)(arguments). A macro of the source may have a parameter
+/// `kernel`.
 template <class Kernel>
 class Launcher {
  public:
   explicit Launcher(Kernel kernel) : kernel_(kernel) {}
 
   template <class Stream = std::nullptr_t>
-  Launcher& on(dim3 grid, dim3 block, std::size_t dynamic_lds = 0, Stream = {}) {
+  Launcher& kgen_on(dim3 grid, dim3 block, std::size_t dynamic_lds = 0, Stream = {}) {
     options_ = {grid, block, dynamic_lds, false};
     return *this;
   }
@@ -70,7 +72,7 @@ class Launcher {
 };
 
 template <class Kernel>
-Launcher<Kernel> kernel(Kernel kernel) {
+Launcher<Kernel> kgen_kernel(Kernel kernel) {
   return Launcher<Kernel>(kernel);
 }
 
@@ -90,7 +92,9 @@ struct DynamicArray {
 template <class... T>
 inline void note_lds(const T&... variables) {
   if (scheduler().in_kernel() && scheduler().notes_static_lds())
-    (scheduler().note_static_lds(&variables, sizeof(variables)), ...);
+    (scheduler().note_static_lds(const_cast<const void*>(static_cast<const volatile void*>(&variables)),
+                                 sizeof(variables)),
+     ...);
 }
 
 inline unsigned lane() { return scheduler().thread().flat % k_wave; }

@@ -318,7 +318,9 @@ inline bool release(void* begin) {
 }  // namespace kgen_hip
 
 #define hipLaunchKernelGGL(kernel_, grid_, block_, bytes_, stream_, ...) \
-  kgen_hip::kernel([&](auto&... kgen_a) { kernel_(kgen_a...); }).on(grid_, block_, bytes_, stream_)(__VA_ARGS__)
+  kgen_hip::kgen_kernel([&](auto&... kgen_a) {                           \
+    kernel_(kgen_a...);                                                  \
+  }).kgen_on(grid_, block_, bytes_, stream_)(__VA_ARGS__)
 
 template <class F>
 hipError_t hipLaunchCooperativeKernel(F* kernel, dim3 grid, dim3 block, void** arguments, std::size_t dynamic_lds = 0,

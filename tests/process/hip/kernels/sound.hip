@@ -425,3 +425,59 @@ EXPORT int block_votes() {
   for (const int value : out.read()) wrong += value == 30 + 1000 + 2000 + 8 + 2 ? 0 : 1;
   return wrong;
 }
+
+// ---- Forms of declarations and launches ----
+struct Parameters {
+  const float* x;
+  float* y;
+  int n;
+};
+template <class T, int N>
+struct Tile {
+  T values[N];
+};
+template <class T, int Threads>
+__global__ __launch_bounds__(Threads, 2) void declares(Parameters p, T factor) {
+  __shared__ Tile<T, 4> tile;
+  static __shared__ int flag;
+  __shared__ float4 vector[8];
+  __shared__ alignas(16) unsigned char bytes[64];
+  volatile __shared__ float kept[4];
+  if (threadIdx.x == 0) {
+    flag = 1;
+    tile.values[0] = factor;
+    vector[0] = make_float4(1, 2, 3, 4);
+    bytes[0] = 1;
+    kept[0] = 2;
+  }
+  __syncthreads();
+  for (int i = blockIdx.x * Threads + threadIdx.x; i < p.n; i += gridDim.x * Threads)
+    p.y[i] = p.x[i] * tile.values[0] * flag + vector[0].x - bytes[0] + kept[0];
+}
+enum class Operation { Add, Multiply };
+template <Operation O, class... More>
+__global__ void apply(float* y, const float* x, size_t n) {
+  const size_t i = blockIdx.x * static_cast<size_t>(blockDim.x) + threadIdx.x;
+  if (i < n) y[i] = O == Operation::Add ? x[i] + 2.0f : x[i] * max(2, 1.0f);
+}
+#define LAUNCH(kernel, blocks, threads, ...)                 \
+  do {                                                       \
+    kernel<<<blocks, threads, 0, nullptr>>>(__VA_ARGS__);    \
+    if (hipGetLastError() != hipSuccess) return -1;          \
+  } while (0)
+EXPORT int forms() {
+  const int n = 1000;
+  const auto x = numbers(n);
+  Buffer<float> in(x), out(n);
+  declares<float, 128><<<dim3(4), dim3(128), 0, nullptr>>>(Parameters{in, out, n}, 2.0f);
+  LAUNCH((apply<Operation::Multiply>), (n + 127) / 128, 128, out, out, n);
+  auto pointer = &apply<Operation::Add>;
+  pointer<<<(n + 127) >> 7, 128>>>(out, out, n);
+  int blocks = 0;
+  CHECK(hipOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, declares<float, 128>, 128, 0));
+  CHECK(hipFuncSetAttribute(reinterpret_cast<const void*>(&declares<float, 128>),
+                            hipFuncAttributeMaxDynamicSharedMemorySize, 1024));
+  auto expected = x;
+  for (auto& value : expected) value = (value * 2 + 2) * 2 + 2;
+  return far_apart(out.read(), expected, 0) + (blocks == 2 ? 0 : 1);
+}
