@@ -128,7 +128,7 @@ class LocalDevices final : public Devices {
     return Error{ErrorCode::MissingDevice,
                  fmt::format("{} kernels need a GPU of {}'s; there is {}{}", to_string(request.target),
                              platform_of(vendor).maker, reading.gpus.front().to_line(),
-                             request.target == Target::Hip ? k_hip_on_cpu : "")};
+                             request.target == Target::Hip ? advice_for_hip() : std::string_view())};
   }
 
   /// Requires: the mutex is held.
