@@ -306,7 +306,7 @@ class KgenTest(unittest.TestCase):
         gpu, = json.loads(result.stdout)["gpus"]
         self.assertEqual((gpu["vendor"], gpu["multiprocessors"]), ("fake", 4))
         self.assertGreater(gpu["measured_bytes_per_second"], 0)
-        self.assertIn("its times are no results", self.run_kgen("devices", environment=fake).stdout)
+        self.assertIn("a time is no result", self.run_kgen("devices", environment=fake).stdout)
 
     def test_a_profile_needs_a_gpu_of_a_known_maker(self):
         fake = {"LD_LIBRARY_PATH": str(FAKE_CUDA)}

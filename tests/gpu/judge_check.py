@@ -252,7 +252,7 @@ def check_task(name: str, text: str, options: argparse.Namespace) -> int:
     columns = " ".join(f"{what} {seconds * 1e3:.3f}" for what, seconds in check.times.items())
     print(f"{'FAILED' if check.problems else 'ok':6} {name:16} [ms] {columns}")
     if options.vendor == "nvidia" and torch.cuda.is_initialized():
-        sets = check.session._preparer._limit if check.session._preparer else 0
+        sets = sum(check.session._preparer._most_sets) if check.session._preparer else 0
         most, kept = torch.cuda.max_memory_allocated() >> 20, torch.cuda.memory_reserved() >> 20
         print(f"  memory: allocated at most {most} MiB, reserved {kept} MiB, {sets} input sets")
     for problem in check.problems:
