@@ -128,7 +128,9 @@ Result<ExitCode> read_reports(const ProfileOptions& options, Context& context) {
   }
   KERNELGEN_TRY(const auto profile, read_profile_reports(texts));
   std::optional<GpuFacts> gpu;
-  if (profile.source.rfind("rocprof", 0) == 0) gpu.emplace().vendor = "amd";
+  for (const auto* platform : platforms())
+    if (platform->counters == CounterProgram::Rocprof && profile.source.rfind("rocprof", 0) == 0)
+      gpu.emplace().vendor = platform->vendor;
   return show(profile, gpu, options, context);
 }
 

@@ -82,6 +82,7 @@ Platform amd_platform() {
   platform.choosing_variable = "ROCR_VISIBLE_DEVICES";
   platform.hiding_variables = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
   platform.compiler = DeviceCompiler::Hipcc;
+  platform.counters = CounterProgram::Rocprof;
   platform.torch_build = torch_for_rocm;
   platform.process_list = {"rocm-smi", "--showpids"};
   platform.driver_remedy =

@@ -58,6 +58,35 @@ TEST_CASE("a device with a hostile name is still JSON", "[gpu][probe]") {
   CHECK(reading.gpus.at(0).name == "a \"quoted\\\" name,\n\x01 \xef\xbf\xbd");
 }
 
+TEST_CASE("GPUs of two makers in one machine are counted on, and each is found by its maker", "[gpu][probe]") {
+  Probe probe;
+  probe.options.environment["KGEN_HIP_LIBRARY"] = KERNELGEN_FAKE_HIP;
+  const auto reading = read_gpus(probe.options, {}, *probe.runner, {}).value();
+  REQUIRE(reading.gpus.size() == 2);
+  CHECK(reading.gpus[0].vendor == "fake");
+  CHECK(reading.gpus[1].vendor == "amd");
+  CHECK(reading.gpus[1].index == 1);
+  CHECK(reading.gpus[1].to_line() == "AMD Instinct MI210 (stand-in) (gfx90a), 104 CUs, 64 GiB");
+  CHECK(choose_gpu(reading, {}, "amd:0").value().uuid == "GPU-5d1ce9a3b2f40617");
+  CHECK(gpus_for(reading, "amd").size() == 2);
+  CHECK(measure_gpu_bandwidth(reading.gpus[1], probe.options, *probe.runner, {}).value() > 1e6);
+}
+
+TEST_CASE("an AMD driver that does not start is told where there is no other", "[gpu][probe]") {
+  Probe probe;
+  const auto directory = TemporaryDirectory::create(fs::temp_directory_path(), "driver-").value();
+  write_file_atomic(directory.path() / "libcuda.so.1", "no library").value();
+  probe.options.environment = {{"LD_LIBRARY_PATH", directory.path().string()},
+                               {"KGEN_HIP_LIBRARY", KERNELGEN_FAKE_HIP},
+                               {"KGEN_FAKE_HIP_STARTS", "100"},
+                               {"HIP_VISIBLE_DEVICES", "9"}};
+  const auto reason = read_gpus(probe.options, {}, *probe.runner, {}).value().reason;
+  CHECK(reason.find("ROCm does not start: no ROCm-capable device is detected (100)") == 0);
+  CHECK(reason.find("HIP_VISIBLE_DEVICES is '9': unset it") != std::string::npos);
+  probe.options.environment["KGEN_HIP_LIBRARY"] = (directory.path() / "libcuda.so.1").string();
+  CHECK(read_gpus(probe.options, {}, *probe.runner, {}).value().reason.find("there is no GPU driver") == 0);
+}
+
 TEST_CASE("kgen-gpu measures the bandwidth of a device", "[gpu][probe]") {
   Probe probe;
   const auto gpu = read_gpus(probe.options, {}, *probe.runner, {}).value().gpus.at(0);

@@ -55,6 +55,9 @@ static struct {
 } hip;
 
 static int hip_version;
+/* Records must not take the times of a stand-in for those of a device. */
+static int is_stand_in;
+static const char k_stand_in[] = " (stand-in)";
 static size_t architecture_offset;
 
 static int attribute(int device, int which) {
@@ -121,7 +124,8 @@ static uint64_t memory_cache_bytes(int device) {
 static void read_facts(const struct kgen_driver* driver, int device, struct kgen_gpu_facts* facts) {
   size_t bytes = 0;
   snprintf(facts->vendor, sizeof facts->vendor, "%s", driver->vendor);
-  if (hip.name(facts->name, sizeof facts->name, device) != CU_OK) facts->name[0] = '\0';
+  if (hip.name(facts->name, sizeof facts->name - sizeof k_stand_in, device) != CU_OK) facts->name[0] = '\0';
+  if (is_stand_in) strcat(facts->name, k_stand_in);
   read_uuid(device, facts->uuid);
   read_architecture(device, facts->architecture, sizeof facts->architecture);
   /* As CUDA counts: 6030 is 6.3. */
@@ -276,7 +280,8 @@ static void* open_library(void) {
   char loaded[4096] = "";
   /* A stand-in for the driver, which needs no device node. */
   const char* named = getenv("KGEN_HIP_LIBRARY");
-  if (named != NULL) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
+  is_stand_in = named != NULL;
+  if (is_stand_in) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
   /* The library takes a compiler with it. Without a device that would be a tenth of a second for nothing. */
   if (access("/dev/kfd", F_OK) != 0) return NULL;
   if (dl_iterate_phdr(find_loaded, loaded) != 0) return dlopen(loaded, RTLD_NOW | RTLD_LOCAL);

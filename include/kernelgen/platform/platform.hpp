@@ -31,7 +31,7 @@ enum class DeviceCompiler {
   HostCpp,  ///< the kernels of a device that is none are host code
 };
 
-/// The program that reads a GPU's counters.
+/// The program that reads a GPU's counters. Reports of rocprof are read; it is not started yet.
 enum class CounterProgram { None, Ncu, Rocprof };
 
 /// One maker's GPUs.
