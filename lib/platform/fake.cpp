@@ -9,6 +9,7 @@ Platform fake_platform() {
   platform.vendor = "fake";
   platform.maker = "fake";
   platform.toolkit = "CUDA";
+  platform.choosing_variable = "CUDA_VISIBLE_DEVICES";
   platform.has_compute_sanitizer = true;
   platform.compiler = DeviceCompiler::HostCpp;
   platform.label = "fake device: a time is no result";

@@ -38,7 +38,7 @@ def the_device() -> dict[str, Any] | None:
 def runner_arguments() -> list[str]:
     """The arguments of a zygote of runners."""
     arguments = ["--support", SUPPORT] if SUPPORT else []
-    return [*arguments, "--gpu", FAKE_UUID, "--gpu-vendor", DEVICE] if DEVICE else arguments
+    return [*arguments, "--gpu", FAKE_UUID, "--gpu-vendor", DEVICE, "--gpu-variable", "CUDA_VISIBLE_DEVICES"] if DEVICE else arguments
 
 
 class Zygote:

@@ -14,10 +14,12 @@ from kernelgen_runner import protocol
 from trial import HEAD, HONEST, TASK
 
 FACTS = {
+    "vendor": "nvidia",
     "name": "NVIDIA H200",
     "architecture": "sm_90",
     "memory_bytes": 150 << 30,
     "multiprocessors": 132,
+    "warp_threads": 32,
     "threads_per_multiprocessor": 2048,
     "registers_per_multiprocessor": 65536,
     "shared_bytes_per_block": 49152,
@@ -59,7 +61,7 @@ def setUpModule() -> None:
     global judges, runners
     judges = Zygote("kernelgen_judge")
     support = ["--support", SUPPORT] if SUPPORT else []
-    gpu = ["--gpu", UUID, "--gpu-vendor", "fake", "--gpu-facts", json.dumps(FACTS)]
+    gpu = ["--gpu", UUID, "--gpu-vendor", "fake", "--gpu-variable", "CUDA_VISIBLE_DEVICES", "--gpu-facts", json.dumps(FACTS)]
     runners = Zygote("kernelgen_runner", *support, *gpu)
 
 

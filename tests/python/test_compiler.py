@@ -234,7 +234,7 @@ class BuildsTest(unittest.TestCase):
         directory = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, directory)
         with mock.patch.dict(os.environ, environment):
-            self.builds = builds.Builds(directory, "9.0")
+            self.builds = builds.Builds(directory, {"TORCH_CUDA_ARCH_LIST": "9.0"})
             self.builds.make_ready()
             found = dict(os.environ)
         self.contents = Path(directory) / builds.CONTENTS

@@ -44,7 +44,7 @@ class BuiltFilesTest(unittest.TestCase):
 
     def test_a_runner_finds_them_and_keeps_what_it_has(self) -> None:
         with tempfile.TemporaryDirectory() as directory, mock.patch.dict(os.environ):
-            made = builds.Builds(directory, "", {"KEY/helper.so": b"library", "OTHER/helper.so": b"library"})
+            made = builds.Builds(directory, {}, {"KEY/helper.so": b"library", "OTHER/helper.so": b"library"})
             triton = Path(os.environ["TRITON_CACHE_DIR"])
             (triton / "KEY").mkdir(parents=True)
             (triton / "KEY" / "helper.so").write_bytes(b"its own")
