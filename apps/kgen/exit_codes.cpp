@@ -8,7 +8,9 @@ namespace {
 
 /// True if the record's times are a result: they exist, and no label invalidates them.
 bool has_result_time(const EvaluationRecord& record) {
-  const auto interpreted = [](const std::string& label) { return label.starts_with("interpreter"); };
+  const auto interpreted = [](const std::string& label) {
+    return label.starts_with("interpreter") || label.starts_with("stand-in");
+  };
   return record.timing && record.timing->speedup_call.value > 0 &&
          std::none_of(record.labels.begin(), record.labels.end(), interpreted);
 }

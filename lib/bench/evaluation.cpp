@@ -21,6 +21,7 @@
 #include "bench/watch.hpp"
 #include "exec/sandbox.hpp"
 #include "support/sha256.hpp"
+#include "support/text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -227,7 +228,10 @@ class Evaluation {
   Result<CompileOutcome> compile(const std::stop_token& stop) {
     KERNELGEN_TRY(const auto permit, permit_build(stop));
     CompileRequest asked{.candidate = request_.candidate, .timeout = options_.build_timeout};
-    if (is_executed_on_cpu()) asked.extra_flags.push_back(hip_wave_flag(options_.hip_cpu.wave_size));
+    if (is_executed_on_cpu() && backends_.prebuilt != nullptr)
+      record_.labels.push_back("executed on the CPU: a compiler of the client built it; says nothing about an AMD GPU");
+    else if (is_executed_on_cpu())
+      asked.extra_flags.push_back(hip_wave_flag(options_.hip_cpu.wave_size));
     return backends_.compiler.compile(asked, stop);
   }
 
@@ -248,7 +252,11 @@ class Evaluation {
     record_.labels = task.admission.labels;
     if (backends_.prebuilt != nullptr) record_.labels.push_back(label_of(*backends_.prebuilt));
     if (on_device() && !platform().label.empty()) record_.labels.push_back(platform().label);
-    if (is_executed_on_cpu())
+    if (on_device() && contains(backends_.gpu->name, "(stand-in)"))
+      record_.labels.push_back("stand-in for a driver: a time is no result");
+    if (is_executed_on_cpu() && backends_.prebuilt != nullptr)
+      record_.labels.push_back("executed on the CPU: a compiler of the client built it; says nothing about an AMD GPU");
+    else if (is_executed_on_cpu())
       record_.labels.push_back(fmt::format(
           "executed on the CPU: an emulation of HIP with wavefronts of {} lanes; says nothing about an AMD GPU",
           options_.hip_cpu.wave_size));

@@ -1,7 +1,5 @@
 #include "compile/cuda_toolkit.hpp"
 
-#include <unistd.h>
-
 #include <charconv>
 #include <filesystem>
 
@@ -18,11 +16,6 @@ namespace fs = std::filesystem;
 
 /// The default place of a toolkit, where NVIDIA's packages put it.
 constexpr const char* k_usual_nvcc = "/usr/local/cuda/bin/nvcc";
-
-bool is_program(const std::string& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
-}
 
 /// The files that are part of an artifact or produce it: the name in the key, and paths below the root, of which the
 /// first existing one counts.

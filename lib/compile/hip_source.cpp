@@ -18,6 +18,9 @@ constexpr std::string_view k_no_assembly =
 constexpr std::array<std::string_view, 4> k_matrix_builtins{"__builtin_amdgcn_mfma_", "__builtin_amdgcn_wmma_",
                                                             "__builtin_amdgcn_smfmac_", "__builtin_amdgcn_swmmac_"};
 
+/// Tokens of one launch at most: a source must not make the rewriting of it take long.
+constexpr std::size_t k_most_scanned = 4096;
+
 class Rewriter {
  public:
   explicit Rewriter(std::string_view source) : source_(source), tokens_(source) {}
@@ -94,7 +97,7 @@ class Rewriter {
   /// The `<` of template arguments that end at `close`.
   [[nodiscard]] std::optional<std::size_t> begin_of_template_arguments(std::size_t close) const {
     int depth = 0;
-    for (std::size_t at = close + 1; at-- > 0;) {
+    for (std::size_t at = close + 1; at-- > 0 && close - at < k_most_scanned;) {
       if (tokens_.is(at, ">")) ++depth;
       if (tokens_.is(at, ")") || tokens_.is(at, "]")) {
         if (tokens_.partner(at) > at) return std::nullopt;
@@ -108,7 +111,7 @@ class Rewriter {
 
   /// The first of the three `>` that end a configuration: the last ones before the arguments.
   [[nodiscard]] std::optional<std::size_t> end_of_configuration(std::size_t open) const {
-    for (std::size_t at = open + 1; at + 3 < tokens_.size(); ++at) {
+    for (std::size_t at = open + 1; at + 3 < tokens_.size() && at < open + k_most_scanned; ++at) {
       if (tokens_.is(at, ";") || tokens_.is(at, "}") || tokens_[at].directive != tokens_[open].directive)
         return std::nullopt;
       if ((tokens_.is(at, "(") || tokens_.is(at, "[") || tokens_.is(at, "{")) && tokens_.partner(at) < tokens_.size())
@@ -130,8 +133,11 @@ class Rewriter {
     bool is_extern = false;
     while (begin > 0 && is_part_of_declaration(begin - 1, shared))
       is_extern = tokens_.is(--begin, "extern") || is_extern;
+    // One declaration is rewritten once, so that no source makes much more text than it has.
+    if (shared < end_of_shared_) return;
     std::size_t end = shared;
     while (end < tokens_.size() && !tokens_.is(end, ";")) end = next(end);
+    end_of_shared_ = end;
     if (end >= tokens_.size() || tokens_[end].directive != tokens_[shared].directive) return;
     if (is_extern) return rewrite_dynamic(begin, end);
     // __shared__ is a keyword here, behind which C++ takes an attribute but no alignas.
@@ -286,6 +292,8 @@ class Rewriter {
   std::string_view source_;
   HipTokens tokens_;
   std::vector<Edit> edits_;
+  /// The end of the declaration of shared memory that was rewritten last.
+  std::size_t end_of_shared_ = 0;
 };
 
 }  // namespace

@@ -115,9 +115,9 @@ Result<std::string> find_hipcc(const std::string& named, const std::map<std::str
   if (!named.empty()) return find_program(named, environment);
   for (const char* name : {"ROCM_PATH", "HIP_PATH"})
     if (const auto found = environment.find(name); found != environment.end() && !found->second.empty())
-      if (auto path = find_program(found->second + "/bin/hipcc", environment)) return path;
+      if (auto path = found->second + "/bin/hipcc"; is_program(path)) return path;
   if (auto found = find_program("hipcc", environment)) return found;
-  if (auto found = find_program(k_usual_hipcc, environment)) return found;
+  if (is_program(k_usual_hipcc)) return std::string(k_usual_hipcc);
   return Error{
       ErrorCode::MissingTool,
       "there is no hipcc in ROCM_PATH, on the PATH or in /opt/rocm; install ROCm's HIP (Debian and Ubuntu: apt "

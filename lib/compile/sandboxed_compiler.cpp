@@ -179,8 +179,9 @@ Result<CompileKey> SandboxedCompiler::key(const CompileRequest& request, std::st
   values["language"] = to_string(request.candidate.language);
   values["source"] = sha256_hex(request.candidate.source);
   // The way in which a source is rewritten may change from version to version.
-  if (const auto text = toolset_->source_text(request.candidate); text != request.candidate.source)
-    values["source.rewritten"] = sha256_hex(text);
+  if (!refuse_without_compiling(request.candidate.source))
+    if (const auto text = toolset_->source_text(request.candidate); text != request.candidate.source)
+      values["source.rewritten"] = sha256_hex(text);
   values["target"] = to_string(request.candidate.target);
   values.merge(environment_key_values(toolset_->environment()));
   CompileKey key;

@@ -1,5 +1,7 @@
 #include "compile/toolchain.hpp"
 
+#include <unistd.h>
+
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -255,6 +257,11 @@ Result<ToolchainFacts> Toolchain::facts(const std::vector<std::string>& flags, s
   remembered_[key] = {file_stamp(files), facts};
   files_[key] = std::move(files);
   return facts;
+}
+
+bool is_program(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
 }  // namespace v0

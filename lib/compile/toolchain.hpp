@@ -75,6 +75,9 @@ class Toolchain {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
+/// Whether there is a program that may be started.
+[[nodiscard]] bool is_program(const std::string& path);
+
 /// A text that changes whenever one of the files is replaced or written; empty if one is missing.
 [[nodiscard]] std::string file_stamp(const std::vector<std::string>& files);
 

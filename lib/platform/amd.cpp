@@ -80,7 +80,8 @@ Platform amd_platform() {
   platform.device_nodes = amd_nodes;
   // HIP's own variable takes indices only, where ROCr's takes UUIDs as well.
   platform.choosing_variable = "ROCR_VISIBLE_DEVICES";
-  platform.hiding_variables = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"};
+  platform.hiding_variables = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
+                               "CUDA_VISIBLE_DEVICES"};
   platform.compiler = DeviceCompiler::Hipcc;
   platform.counters = CounterProgram::Rocprof;
   platform.torch_build = torch_for_rocm;

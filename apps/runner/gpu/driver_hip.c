@@ -278,9 +278,16 @@ static void* open_library(void) {
   static const char* const k_names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so",
                                         "/opt/rocm/lib/libamdhip64.so"};
   char loaded[4096] = "";
+  /* The chosen device is then the only one, and has the number 0: another choice among several would miss it. */
+  const char* chosen = getenv("ROCR_VISIBLE_DEVICES");
+  if (chosen != NULL && strncmp(chosen, "GPU-", 4) == 0 && strchr(chosen, ',') == NULL) {
+    unsetenv("HIP_VISIBLE_DEVICES");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    unsetenv("GPU_DEVICE_ORDINAL");
+  }
   /* A stand-in for the driver, which needs no device node. */
   const char* named = getenv("KGEN_HIP_LIBRARY");
-  is_stand_in = named != NULL;
+  is_stand_in = named != NULL && named[0] != '\0';
   if (is_stand_in) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
   /* The library takes a compiler with it. Without a device that would be a tenth of a second for nothing. */
   if (access("/dev/kfd", F_OK) != 0) return NULL;

@@ -3,7 +3,7 @@
  * A GPU, as the judge and both kinds of runner use it: facts, memory that two processes share, timed calls, graphs.
  * Plain C. The first call loads the driver, so one build serves machines with and without one.
  *
- * It uses a vendor's driver API only (CUDA now), and knows no tensors. Functions with the result int return 0, or a
+ * It uses the drivers' APIs only (CUDA's, and HIP), and knows no tensors. Functions with the result int return 0, or a
  * positive error number of the driver with the reason in kgen_gpu_error(). Open a device after fork, never before, and
  * before a candidate is loaded. One thread at a time.
  */
@@ -21,12 +21,12 @@ extern "C" {
 /** The driver's facts about a device. Unknown numbers are 0. Sizes in bytes. */
 struct kgen_gpu_facts {
   uint32_t struct_size;
-  int32_t index;          /**< in the driver's order, after CUDA_VISIBLE_DEVICES */
+  int32_t index;          /**< in the drivers' order, after what the environment hides */
   char vendor[16];        /**< "nvidia"; "fake" for the tests' device, with times that mean nothing */
   char name[128];         /**< "NVIDIA H200" */
   char uuid[48];          /**< "GPU-aabbccdd-..." */
   char architecture[16];  /**< "sm_90" */
-  int32_t driver_version; /**< the newest CUDA that the driver supports; 13000 is 13.0 */
+  int32_t driver_version; /**< the newest CUDA or ROCm that the driver supports; 13000 is 13.0 */
   int32_t multiprocessors;
   int32_t warp_threads;
   int32_t threads_per_block;

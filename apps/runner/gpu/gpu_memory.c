@@ -70,6 +70,7 @@ struct handle_file {
   struct kgen_ipc_handle handle;
 };
 static const char k_handle_magic[8] = "KGENIPC";
+enum { k_block_bytes = 2 << 20 };
 
 static int has_handles(const struct kgen_driver* driver) {
   return driver->ipc_get_handle != NULL && driver->ipc_open_handle != NULL && driver->ipc_close_handle != NULL;
@@ -91,7 +92,9 @@ static int allocate_with_handle(struct kgen_gpu* gpu, uint64_t bytes, void** add
   struct kgen_ipc_handle handle;
   cu_address place = 0;
   if (slot == NULL) return kgen_gpu_checked(gpu, CU_OUT_OF_MEMORY, "allocating shared memory");
-  int status = kgen_gpu_checked(gpu, gpu->driver->memory_allocate(&place, bytes), "allocating shared memory");
+  /* A handle opens the whole block behind an allocation: of this size it has a block of its own. */
+  const uint64_t whole = (bytes + k_block_bytes - 1) / k_block_bytes * k_block_bytes;
+  int status = kgen_gpu_checked(gpu, gpu->driver->memory_allocate(&place, whole), "allocating shared memory");
   if (status != 0) return status;
   status = kgen_gpu_checked(gpu, gpu->driver->ipc_get_handle(&handle, place), "sharing memory");
   if (status == 0) status = write_handle(gpu, &handle, fd);
@@ -144,8 +147,7 @@ static int allocate_virtual(struct kgen_gpu* gpu, uint64_t bytes, void** address
 int kgen_gpu_allocate_shared(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd) {
   const int has_virtual = gpu->driver->memory_create != NULL;
   const int status = has_virtual ? allocate_virtual(gpu, bytes, address, fd) : CU_NOT_SUPPORTED;
-  /* A lack of memory is none of the means. */
-  if (status == 0 || status == CU_OUT_OF_MEMORY || !has_handles(gpu->driver)) {
+  if (status != CU_NOT_SUPPORTED || !has_handles(gpu->driver)) {
     return has_virtual ? status : kgen_gpu_checked(gpu, status, "sharing memory");
   }
   return allocate_with_handle(gpu, bytes, address, fd);

@@ -55,7 +55,7 @@ struct JobScalar {
 };
 
 struct JobDevice {
-  std::string vendor;  ///< "nvidia", or "fake" in tests
+  std::string vendor;  ///< the one that the driver reports
   std::string uuid;
 };
 

@@ -110,7 +110,7 @@ struct GpuProbeOptions {
 /// The GPUs of a machine.
 struct GpuInventory {
   std::vector<GpuFacts> gpus;
-  /// Why there is none: "there is no GPU driver (libcuda.so.1, libamdhip64.so) on this machine".
+  /// Why there is none: "there is no GPU driver (libcuda.so.1 or libamdhip64.so) on this machine".
   std::string reason;
 };
 

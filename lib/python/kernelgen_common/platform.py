@@ -9,6 +9,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+#: The variables that make a process see one GPU, or none.
+CHOOSING_VARIABLES = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
 #: DLDeviceType of DLPack.
 _DL_CPU, _DL_CUDA, _DL_ROCM = 1, 2, 10
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelgen_common.gpu import GpuError
+from kernelgen_common.platform import CHOOSING_VARIABLES
 
 from . import builds, protocol
 from .ahead import Builder
@@ -47,8 +48,8 @@ def build_ahead(control: int, status: int, settings: Settings, kept: str) -> int
 
     Returns in the sandboxed process only.
     """
-    if settings.gpu_variable:
-        os.environ[settings.gpu_variable] = ""
+    for variable in CHOOSING_VARIABLES:
+        os.environ[variable] = ""
     # Compilers need as many files and as much scratch space as a candidate with a device.
     channel, isolation = _enter_sandbox(control, status, settings, [], kept, watched=False)
     settings.support.refuse_sockets()

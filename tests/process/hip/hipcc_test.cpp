@@ -108,6 +108,12 @@ TEST_CASE("a text that is no architecture, and a hipcc that is not there, are er
   bench.options.architecture = "gfx90a";
   bench.options.hipcc = "/nonexistent/hipcc";
   CHECK(bench.start(k_hip).error().code == ErrorCode::MissingTool);
-  const auto none = find_hipcc("", {{"PATH", "/nonexistent"}});
-  if (!none) CHECK(none.error().message.find("ROCM_PATH") != std::string::npos);
+  // What a variable names and is not there does not hide another hipcc.
+  const auto other = find_hipcc("", {{"PATH", "/usr/bin:/bin"}, {"ROCM_PATH", "/nonexistent"}});
+  if (fs::exists("/usr/bin/hipcc")) CHECK(other.value() == "/usr/bin/hipcc");
+  const auto none = find_hipcc("", {{"PATH", "/nonexistent"}, {"ROCM_PATH", "/nonexistent"}});
+  if (fs::exists("/opt/rocm/bin/hipcc")) return;
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == ErrorCode::MissingTool);
+  CHECK(none.error().message.find("ROCM_PATH") != std::string::npos);
 }

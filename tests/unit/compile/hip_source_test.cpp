@@ -128,3 +128,18 @@ TEST_CASE("each line of a rewritten source stays where it is", "[compile][hip]")
   const auto rewritten = rewrite_hip_for_cpu(source);
   CHECK(std::count(rewritten.begin(), rewritten.end(), '\n') == std::count(source.begin(), source.end(), '\n'));
 }
+
+TEST_CASE("a hostile source makes no much longer text, and takes no long time", "[compile][hip]") {
+  std::string source = "__global__ void f() { ";
+  for (int i = 0; i < 5000; ++i) source += "__shared__ ";
+  source += "int a";
+  for (int i = 0; i < 20'000; ++i) source += ",a";
+  source += "; }\n";
+  CHECK(rewrite_hip_for_cpu(source).size() < 4 * source.size());
+  std::string launches;
+  for (int i = 0; i < 50'000; ++i) launches += "a<<<1,";
+  CHECK(rewrite_hip_for_cpu(launches).size() < 4 * launches.size());
+  std::string unended;
+  for (int i = 0; i < 50'000; ++i) unended += "__shared__ a ";
+  CHECK(rewrite_hip_for_cpu("void f() {" + unended).size() < 8 * unended.size());
+}

@@ -139,7 +139,6 @@ class FiberPool {
     return fiber;
   }
   void give_back(Fiber* fiber) { idle_.push_back(fiber); }
-  [[nodiscard]] std::size_t in_use() const { return all_.size() - idle_.size(); }
 
   /// Forgets what all fibers did: after a failure their threads never go on.
   void reset() {

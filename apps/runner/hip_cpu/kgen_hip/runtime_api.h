@@ -142,7 +142,8 @@ constexpr int k_multiprocessor_threads = 2048;
 struct Runtime {
   hipError_t last = hipSuccess;
   std::string detail;
-  std::map<void*, std::size_t> allocations;
+  /// By the address that the candidate has: what to unmap.
+  std::map<void*, std::pair<void*, std::size_t>> allocations;
 };
 inline Runtime& runtime() {
   static Runtime* const one = new Runtime;
@@ -296,6 +297,7 @@ inline int blocks_of_a_multiprocessor(int threads, std::size_t dynamic_lds) {
 
 /// Memory that ends where nothing may be touched, as far as alignment allows, and holds no numbers.
 inline void* allocate(std::size_t bytes) {
+  if (bytes > SIZE_MAX / 2) return nullptr;
   const std::size_t used = (bytes + 255) / 256 * 256;
   const std::size_t pages = (used + k_guard_bytes - 1) / k_guard_bytes * k_guard_bytes;
   void* memory = mmap(nullptr, pages + k_guard_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -303,14 +305,13 @@ inline void* allocate(std::size_t bytes) {
   mprotect(static_cast<char*>(memory) + pages, k_guard_bytes, PROT_NONE);
   std::memset(memory, k_poison, pages);
   char* begin = static_cast<char*>(memory) + (pages - used);
-  runtime().allocations[begin] = pages;
+  runtime().allocations[begin] = {memory, pages + k_guard_bytes};
   return begin;
 }
 inline bool release(void* begin) {
   const auto found = runtime().allocations.find(begin);
   if (found == runtime().allocations.end()) return false;
-  const auto address = reinterpret_cast<std::uintptr_t>(begin) / k_guard_bytes * k_guard_bytes;
-  munmap(reinterpret_cast<void*>(address), found->second + k_guard_bytes);
+  munmap(found->second.first, found->second.second);
   runtime().allocations.erase(found);
   return true;
 }
