@@ -221,6 +221,16 @@ class Float64(unittest.TestCase):
         with self.assertRaises(OracleUnavailable):
             oracle.run(inputs, 1, [])
 
+    def test_simulations_of_one_call_leave_time_to_the_next(self):
+        task = task_from(model("return x.sum(-1)", "[torch.rand(64, 96)]"))
+        oracle = Oracle(task.build(1), OracleBudget(5.0), 0.0)
+        inputs = task.make_inputs(1)
+        self.assertIsNotNone(oracle.run_rounded(inputs, 1, []))
+        oracle._copy.rounded_spent = 5.0
+        self.assertIsNone(oracle.run_rounded(inputs, 1, []))
+        oracle.renew_rounding_time()
+        self.assertIsNotNone(oracle.run_rounded(inputs, 1, []))
+
     def test_a_module_that_insists_on_float32(self):
         admission = admitted("return x @ torch.arange(288, dtype=torch.float32).view(96, 3).sin()")
         self.assertRegex(admission.float64, r"^none: forward\(\) in float64: line 9: RuntimeError")

@@ -276,6 +276,7 @@ class Checker:
         chosen, oracle = self._preparer.current, self._oracles.get(expected.weight_set)
         if chosen is None or oracle is None or is_about_range(chosen.distribution):
             return comparison
+        oracle.renew_rounding_time()
         for lot in range(ROUNDING_LOTS):
             rounded = oracle.run_rounded(chosen.inputs, expected.forward_seed, expected.draws, lot)
             if rounded is None:

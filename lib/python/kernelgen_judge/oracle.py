@@ -131,6 +131,11 @@ class Oracle:
             raise OracleUnavailable(self.without_float64)
         return Truth(outputs, coarse, copied.dtype == torch.float64)
 
+    def renew_rounding_time(self) -> None:
+        """From here on there is the whole time for simulations again. A judge serves many candidates, and would else refuse the later
+        ones what it allowed to the first."""
+        self._copy.rounded_spent = 0.0
+
     def run_rounded(
         self, inputs: CallInputs, forward_seed: int, draws: list[torch.Tensor], lot: int = 0
     ) -> dict[str, torch.Tensor] | None:
@@ -148,7 +153,7 @@ class _WiderCopy:
         self.dtype = dtype
         self._task = reference.task
         self._budget = budget
-        self.spent = self._rounded_spent = 0.0
+        self.spent = self.rounded_spent = 0.0
         convolution = any(isinstance(part, _CONVOLUTIONS) for part in reference.module.modules())
         slowdown = _slowdown(self._task.device, convolution) if dtype == torch.float64 else 1.0
         self._estimate = reference_seconds * slowdown
@@ -228,14 +233,14 @@ class _WiderCopy:
     ) -> dict[str, torch.Tensor] | None:
         """See Oracle.run_rounded."""
         spent = self.spent
-        if self._rounded_spent + _ROUNDED_COST * self._estimate > _ROUNDED_SHARE * self._budget.seconds:
+        if self.rounded_spent + _ROUNDED_COST * self._estimate > _ROUNDED_SHARE * self._budget.seconds:
             return None
         try:
             return self.run(inputs, forward_seed, draws, SequentialRounding(forward_seed + lot).active())
         except (OracleUnavailable, NotSimulated):
             return None
         finally:
-            self._rounded_spent += self.spent - spent
+            self.rounded_spent += self.spent - spent
             self.spent = spent
 
 
