@@ -37,7 +37,7 @@ SAMPLE_SLACK = 2.0
 #: Changes of inputs and weights that are tried before an answer under weights that need it is refused.
 STABILITY_TRIES = 6
 #: Simulations of rounding before an answer is refused.
-ROUNDING_LOTS = 6
+ROUNDING_LOTS = 12
 _MAX_NAMES = 8
 
 
