@@ -9,27 +9,7 @@
 #include <unistd.h>
 
 #include "driver.h"
-
-/* hipDeviceAttribute_t; these numbers are the same from ROCm 5.2 to 7. */
-enum {
-  HIP_CLOCK_KHZ = 5,
-  HIP_COOPERATIVE_LAUNCH = 10,
-  HIP_L2_BYTES = 19,
-  HIP_MAX_THREADS_PER_BLOCK = 56,
-  HIP_THREADS_PER_MULTIPROCESSOR = 57,
-  HIP_MEMORY_BUS_BITS = 59,
-  HIP_MEMORY_CLOCK_KHZ = 60,
-  HIP_MULTIPROCESSORS = 63,
-  HIP_PCI_BUS = 67,
-  HIP_PCI_DEVICE = 68,
-  HIP_PCI_DOMAIN = 69,
-  HIP_REGISTERS_PER_BLOCK = 71,
-  HIP_REGISTERS_PER_MULTIPROCESSOR = 72,
-  HIP_SHARED_PER_BLOCK = 74,
-  HIP_SHARED_PER_BLOCK_OPTIN = 75,
-  HIP_SHARED_PER_MULTIPROCESSOR = 76,
-  HIP_WARP_SIZE = 87
-};
+#include "hip_attributes.h"
 
 /* hipDeviceProp_t differs between versions, and there is room for later ones. gcnArchName lies at these offsets: of the
  * struct of ROCm 5, and of the one of ROCm 6 and 7, which has a function of its own. */
