@@ -95,6 +95,13 @@ std::optional<DoctorFinding> hipcc_finding(const GpuEnvironment& situation) {
                        platform_of(gpu->vendor).compiler_remedy};
 }
 
+/// The newest of torch's builds that the driver serves.
+std::string torch_build(const Platform& platform, int driver_version) {
+  for (const auto& [oldest_driver, build] : platform.torch_builds)
+    if (oldest_driver <= driver_version) return build;
+  return {};
+}
+
 }  // namespace
 
 const GpuFacts* first_gpu(const GpuEnvironment& situation) {
@@ -127,7 +134,7 @@ std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation, const
   const auto& built_for = platform.compiler == DeviceCompiler::Hipcc ? torch.hip : torch.cuda;
   const auto remedy =
       fmt::format("{} -m pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/{}", python,
-                  platform.torch_build(gpu->driver_version));
+                  torch_build(platform, gpu->driver_version));
   if (built_for.empty())
     return DoctorFinding{
         "torch", DoctorStatus::Limited,

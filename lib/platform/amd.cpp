@@ -59,15 +59,6 @@ std::vector<std::string> amd_nodes(const std::string& uuid, const fs::path& root
   return nodes;
 }
 
-/// The newest of torch's builds that the driver serves: 6030 is ROCm 6.3.
-std::string torch_for_rocm(int driver_version) {
-  constexpr std::pair<int, const char*> k_builds[] = {
-      {7000, "rocm7.0"}, {6040, "rocm6.4"}, {6030, "rocm6.3"}, {6020, "rocm6.2"}};
-  for (const auto& [version, name] : k_builds)
-    if (version <= driver_version) return name;
-  return "rocm6.1";
-}
-
 }  // namespace
 
 Platform amd_platform() {
@@ -84,7 +75,7 @@ Platform amd_platform() {
                                "CUDA_VISIBLE_DEVICES"};
   platform.compiler = DeviceCompiler::Hipcc;
   platform.counters = CounterProgram::Rocprof;
-  platform.torch_build = torch_for_rocm;
+  platform.torch_builds = {{7000, "rocm7.0"}, {6040, "rocm6.4"}, {6030, "rocm6.3"}, {6020, "rocm6.2"}, {0, "rocm6.1"}};
   platform.process_list = {"rocm-smi", "--showpids"};
   platform.driver_remedy =
       "install AMD's driver (amdgpu-dkms and rocm, https://rocm.docs.amd.com), and join the "

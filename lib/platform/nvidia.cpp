@@ -42,14 +42,6 @@ std::vector<std::string> nvidia_nodes(const std::string& uuid, const fs::path& r
   });
 }
 
-/// The newest of torch's builds that the driver serves: 13000 is CUDA 13.0.
-std::string torch_for_cuda(int driver_version) {
-  constexpr std::pair<int, const char*> k_builds[] = {{13000, "cu130"}, {12080, "cu128"}, {12060, "cu126"}};
-  for (const auto& [version, name] : k_builds)
-    if (version <= driver_version) return name;
-  return "cu118";
-}
-
 }  // namespace
 
 Platform nvidia_platform() {
@@ -64,7 +56,7 @@ Platform nvidia_platform() {
   platform.compiler = DeviceCompiler::Nvcc;
   platform.counters = CounterProgram::Ncu;
   platform.has_cupti = platform.has_compute_sanitizer = true;
-  platform.torch_build = torch_for_cuda;
+  platform.torch_builds = {{13000, "cu130"}, {12080, "cu128"}, {12060, "cu126"}, {0, "cu118"}};
   platform.process_list = {"nvidia-smi", "--query-compute-apps=pid,process_name,used_memory", "--format=csv,noheader"};
   platform.driver_remedy = "sudo apt-get install nvidia-driver-580, or start the container with --gpus all";
   platform.compiler_remedy = "sudo apt-get install nvidia-cuda-toolkit, or set CUDA_HOME";

@@ -12,13 +12,11 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-bool fits(const GpuFacts& gpu, const std::string& vendor) { return serves_vendor(gpu.vendor, vendor); }
-
 /// One that is not here, by its name in the catalog.
 Result<GpuFacts> find_in_catalog(const GpuCatalog& catalog, const std::string& name, const std::string& vendor) {
   const auto models = find_gpu_models(catalog, name);
-  const auto found =
-      std::find_if(models.begin(), models.end(), [&](const auto* model) { return fits(model->facts, vendor); });
+  const auto found = std::find_if(models.begin(), models.end(),
+                                  [&](const auto* model) { return serves_vendor(model->facts.vendor, vendor); });
   if (found != models.end()) return (*found)->facts;
   if (!models.empty())
     return Error{ErrorCode::InvalidArgument, fmt::format("{} is no GPU for this target", models.front()->facts.name)};
@@ -45,13 +43,10 @@ GpuInventory read_fitting(const PromptDeviceOptions& options, const GpuCatalog& 
   auto reading = read_gpus(probe, catalog, runner, stop);
   // If the GPUs of a machine cannot be listed, it counts as having none; the reason is shown where a GPU is needed.
   if (!reading) return {{}, reading.error().message};
-  const auto& vendor = traits_of(options.target).gpu_vendor;
-  auto& gpus = reading->gpus;
-  const auto others = std::remove_if(gpus.begin(), gpus.end(), [&](const auto& gpu) { return !fits(gpu, vendor); });
-  if (others != gpus.end() && others == gpus.begin())
-    reading->reason = fmt::format("{} is no GPU for it", gpus.front().name);
-  gpus.erase(others, gpus.end());
-  return *std::move(reading);
+  auto fitting = gpus_for(*reading, traits_of(options.target).gpu_vendor);
+  if (fitting.empty() && !reading->gpus.empty())
+    reading->reason = fmt::format("{} is no GPU for it", reading->gpus.front().name);
+  return {std::move(fitting), std::move(reading->reason)};
 }
 
 /// "cpu: AMD EPYC 7B13, 2 cores" of a record.

@@ -5,6 +5,7 @@
 
 #include "cuda_attributes.h"
 #include "driver.h"
+#include "symbols.h"
 
 /* The functions for facts, which nothing else calls. */
 static struct {
@@ -52,13 +53,6 @@ static void read_facts(const struct kgen_driver* driver, int device, struct kgen
   if (facts_of.total_memory(&bytes, device) == CU_OK) facts->memory_bytes = bytes;
 }
 
-/* Writes the address of a symbol to a pointer to a function. */
-static int take(void* library, const char* symbol, void* function) {
-  void* found = dlsym(library, symbol);
-  memcpy(function, &found, sizeof found);
-  return found != NULL ? 0 : -1;
-}
-
 static int refuse(const char* symbol, char* error, size_t capacity) {
   snprintf(error, capacity, "the CUDA driver is too old: no %s", symbol);
   return -1;
@@ -66,17 +60,17 @@ static int refuse(const char* symbol, char* error, size_t capacity) {
 
 static int resolve(void* library, struct kgen_driver* driver, char* error, size_t capacity) {
 #define KGEN_RESOLVE(member, symbol, parameters) \
-  if (take(library, symbol, &driver->member) != 0) return refuse(symbol, error, capacity);
-#define KGEN_TRY(member, symbol, parameters) take(library, symbol, &driver->member);
+  if (kgen_find_symbol(library, symbol, &driver->member) != 0) return refuse(symbol, error, capacity);
+#define KGEN_TRY(member, symbol, parameters) kgen_find_symbol(library, symbol, &driver->member);
   KGEN_DRIVER_FUNCTIONS(KGEN_RESOLVE)
   KGEN_OPTIONAL_DRIVER_FUNCTIONS(KGEN_TRY)
 #undef KGEN_RESOLVE
 #undef KGEN_TRY
-  if (take(library, "cuDriverGetVersion", &facts_of.version) != 0 ||
-      take(library, "cuDeviceGetName", &facts_of.name) != 0 ||
-      take(library, "cuDeviceGetUuid_v2", &facts_of.uuid) != 0 ||
-      take(library, "cuDeviceGetAttribute", &facts_of.attribute) != 0 ||
-      take(library, "cuDeviceTotalMem_v2", &facts_of.total_memory) != 0) {
+  if (kgen_find_symbol(library, "cuDriverGetVersion", &facts_of.version) != 0 ||
+      kgen_find_symbol(library, "cuDeviceGetName", &facts_of.name) != 0 ||
+      kgen_find_symbol(library, "cuDeviceGetUuid_v2", &facts_of.uuid) != 0 ||
+      kgen_find_symbol(library, "cuDeviceGetAttribute", &facts_of.attribute) != 0 ||
+      kgen_find_symbol(library, "cuDeviceTotalMem_v2", &facts_of.total_memory) != 0) {
     return refuse("cuDeviceGetUuid_v2", error, capacity);
   }
   driver->read_facts = read_facts;
@@ -94,7 +88,7 @@ const struct kgen_driver* kgen_load_cuda(char* error, size_t capacity) {
   if (loaded) return &driver;
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return NULL;
-  if (take(library, "cuInit", &initialize) != 0) {
+  if (kgen_find_symbol(library, "cuInit", &initialize) != 0) {
     snprintf(error, capacity, "libcuda.so.1 is no CUDA driver: no cuInit");
     dlclose(library);
     return NULL;

@@ -10,6 +10,7 @@
 
 #include "driver.h"
 #include "hip_attributes.h"
+#include "symbols.h"
 
 /* hipDeviceProp_t differs between versions, and there is room for later ones. gcnArchName lies at these offsets: of the
  * struct of ROCm 5, and of the one of ROCm 6 and 7, which has a function of its own. */
@@ -164,12 +165,6 @@ static int memory_import(cu_memory* memory, void* descriptor, int type) {
 
 /* -- loading ------------------------------------------------------------------------------------------------------- */
 
-static int take(void* library, const char* symbol, void* function) {
-  void* found = dlsym(library, symbol);
-  memcpy(function, &found, sizeof found);
-  return found != NULL ? 0 : -1;
-}
-
 static int refuse(const char* symbol, char* error, size_t capacity) {
   snprintf(error, capacity, "ROCm is too old: its HIP has no %s; 5.2 or newer is needed", symbol);
   return -1;
@@ -178,7 +173,7 @@ static int refuse(const char* symbol, char* error, size_t capacity) {
 /* The functions with the parameters of CUDA's. */
 static int resolve_alike(void* library, struct kgen_driver* driver, char* error, size_t capacity) {
 #define KGEN_TAKE(member, symbol) \
-  if (take(library, symbol, &driver->member) != 0) return refuse(symbol, error, capacity);
+  if (kgen_find_symbol(library, symbol, &driver->member) != 0) return refuse(symbol, error, capacity);
   KGEN_TAKE(device_get_count, "hipGetDeviceCount")
   KGEN_TAKE(device_get, "hipDeviceGet")
   KGEN_TAKE(context_synchronize, "hipDeviceSynchronize")
@@ -199,16 +194,16 @@ static int resolve_alike(void* library, struct kgen_driver* driver, char* error,
   KGEN_TAKE(event_synchronize, "hipEventSynchronize")
   KGEN_TAKE(event_elapsed, "hipEventElapsedTime")
 #undef KGEN_TAKE
-  take(library, "hipEventRecordWithFlags", &driver->event_record_with_flags);
-  take(library, "hipIpcGetMemHandle", &driver->ipc_get_handle);
-  take(library, "hipIpcOpenMemHandle", &driver->ipc_open_handle);
-  take(library, "hipIpcCloseMemHandle", &driver->ipc_close_handle);
+  kgen_find_symbol(library, "hipEventRecordWithFlags", &driver->event_record_with_flags);
+  kgen_find_symbol(library, "hipIpcGetMemHandle", &driver->ipc_get_handle);
+  kgen_find_symbol(library, "hipIpcOpenMemHandle", &driver->ipc_open_handle);
+  kgen_find_symbol(library, "hipIpcCloseMemHandle", &driver->ipc_close_handle);
   return 0;
 }
 
 static int resolve_own(void* library, char* error, size_t capacity) {
 #define KGEN_TAKE(member, symbol) \
-  if (take(library, symbol, &hip.member) != 0) return refuse(symbol, error, capacity);
+  if (kgen_find_symbol(library, symbol, &hip.member) != 0) return refuse(symbol, error, capacity);
   KGEN_TAKE(initialize, "hipInit")
   KGEN_TAKE(version, "hipDriverGetVersion")
   KGEN_TAKE(error_string, "hipGetErrorString")
@@ -219,30 +214,30 @@ static int resolve_own(void* library, char* error, size_t capacity) {
   KGEN_TAKE(stream_create, "hipStreamCreateWithFlags")
   KGEN_TAKE(graph_instantiate, "hipGraphInstantiate")
 #undef KGEN_TAKE
-  take(library, "hipDeviceGetUuid", &hip.uuid);
+  kgen_find_symbol(library, "hipDeviceGetUuid", &hip.uuid);
   architecture_offset = k_architecture_in_6;
-  if (take(library, "hipGetDevicePropertiesR0600", &hip.properties) == 0) return 0;
+  if (kgen_find_symbol(library, "hipGetDevicePropertiesR0600", &hip.properties) == 0) return 0;
   architecture_offset = k_architecture_in_5;
-  if (take(library, "hipGetDeviceProperties", &hip.properties) == 0) return 0;
+  if (kgen_find_symbol(library, "hipGetDeviceProperties", &hip.properties) == 0) return 0;
   return refuse("hipGetDeviceProperties", error, capacity);
 }
 
 /* Virtual memory, where it has CUDA's structs. */
 static void resolve_virtual_memory(void* library, struct kgen_driver* driver) {
   if (hip_version < k_version_of_virtual_memory) return;
-  if (take(library, "hipMemGetAllocationGranularity", &driver->granularity) != 0 ||
-      take(library, "hipMemRelease", &driver->memory_release) != 0 ||
-      take(library, "hipMemExportToShareableHandle", &driver->memory_export) != 0 ||
-      take(library, "hipMemImportFromShareableHandle", &hip.memory_import) != 0 ||
-      take(library, "hipMemAddressReserve", &driver->address_reserve) != 0 ||
-      take(library, "hipMemAddressFree", &driver->address_free) != 0 ||
-      take(library, "hipMemMap", &driver->memory_map) != 0 ||
-      take(library, "hipMemUnmap", &driver->memory_unmap) != 0 ||
-      take(library, "hipMemSetAccess", &driver->memory_set_access) != 0) {
+  if (kgen_find_symbol(library, "hipMemGetAllocationGranularity", &driver->granularity) != 0 ||
+      kgen_find_symbol(library, "hipMemRelease", &driver->memory_release) != 0 ||
+      kgen_find_symbol(library, "hipMemExportToShareableHandle", &driver->memory_export) != 0 ||
+      kgen_find_symbol(library, "hipMemImportFromShareableHandle", &hip.memory_import) != 0 ||
+      kgen_find_symbol(library, "hipMemAddressReserve", &driver->address_reserve) != 0 ||
+      kgen_find_symbol(library, "hipMemAddressFree", &driver->address_free) != 0 ||
+      kgen_find_symbol(library, "hipMemMap", &driver->memory_map) != 0 ||
+      kgen_find_symbol(library, "hipMemUnmap", &driver->memory_unmap) != 0 ||
+      kgen_find_symbol(library, "hipMemSetAccess", &driver->memory_set_access) != 0) {
     return;
   }
   driver->memory_import = memory_import;
-  take(library, "hipMemCreate", &driver->memory_create);
+  kgen_find_symbol(library, "hipMemCreate", &driver->memory_create);
 }
 
 /* Finds a copy of the library that is loaded already, such as torch's own: a second one would have a state of its own.

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpu_parts.h"
+#include "symbols.h"
 
 enum { k_clock_multiprocessor = 1, k_clock_memory = 2, k_sensor_gpu = 0 };
 
@@ -18,12 +19,6 @@ struct management {
   int (*throttling)(void* device, unsigned long long* reasons);
 };
 
-static int resolve(void* library, const char* symbol, void* function) {
-  void* found = dlsym(library, symbol);
-  memcpy(function, &found, sizeof found);
-  return found == NULL ? -1 : 0;
-}
-
 static const struct management* load(void) {
   static struct management management;
   static int state; /* 0: not tried, 1: there, -1: not there */
@@ -31,11 +26,11 @@ static const struct management* load(void) {
   state = -1;
   void* library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return NULL;
-  if (resolve(library, "nvmlInit_v2", &management.initialize) != 0 ||
-      resolve(library, "nvmlDeviceGetHandleByUUID", &management.find) != 0 ||
-      resolve(library, "nvmlDeviceGetClockInfo", &management.clock) != 0 ||
-      resolve(library, "nvmlDeviceGetTemperature", &management.temperature) != 0 ||
-      resolve(library, "nvmlDeviceGetCurrentClocksThrottleReasons", &management.throttling) != 0 ||
+  if (kgen_find_symbol(library, "nvmlInit_v2", &management.initialize) != 0 ||
+      kgen_find_symbol(library, "nvmlDeviceGetHandleByUUID", &management.find) != 0 ||
+      kgen_find_symbol(library, "nvmlDeviceGetClockInfo", &management.clock) != 0 ||
+      kgen_find_symbol(library, "nvmlDeviceGetTemperature", &management.temperature) != 0 ||
+      kgen_find_symbol(library, "nvmlDeviceGetCurrentClocksThrottleReasons", &management.throttling) != 0 ||
       management.initialize() != 0) {
     return NULL;
   }

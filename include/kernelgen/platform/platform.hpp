@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <kernelgen/core/api.hpp>
@@ -61,8 +62,9 @@ struct Platform {
   bool has_cupti = false;
   /// True if compute-sanitizer watches its kernels.
   bool has_compute_sanitizer = false;
-  /// The folder of public builds of torch for a driver, as GpuFacts::driver_version has it: "cu130", "rocm6.3".
-  std::function<std::string(int driver_version)> torch_build = [](int) { return std::string(); };
+  /// Folders of public builds of torch ("cu130", "rocm6.3"), each with the oldest driver that serves it, as
+  /// GpuFacts::driver_version has it; the newest first, and at last one for every driver.
+  std::vector<std::pair<int, std::string>> torch_builds{};
   /// The command that lists the processes on the devices, one a line; to be shown. Empty: there is none.
   std::vector<std::string> process_list{};
   /// How to install a driver.
