@@ -1,6 +1,5 @@
 # attack: H13 answers cached by the input's address
 # task: relu
-# expect: accuracy:mismatch
 # installed: yes
 
 import torch

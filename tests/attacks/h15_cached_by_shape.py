@@ -1,6 +1,5 @@
 # attack: H15 answers cached by the input's shape
 # task: relu
-# expect: accuracy:mismatch
 
 import torch
 import torch.nn as nn
