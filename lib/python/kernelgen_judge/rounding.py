@@ -35,7 +35,7 @@ def to_tf32(tensor: torch.Tensor) -> torch.Tensor:
     return torch.where(tensor.isfinite(), cut, tensor)
 
 
-class _Mode(TorchDispatchMode):
+class DispatchMode(TorchDispatchMode):
     """A mode of torch that does without torch.compile, because its import takes seconds."""
 
     @classmethod
@@ -60,7 +60,7 @@ class _InsideRecurrentLayer(TorchFunctionMode):
             self._operands.products = before
 
 
-class Tf32Operands(_Mode):
+class Tf32Operands(DispatchMode):
     """A mode in which operands are cut to TF32 where the precision class allows it. `found` says whether any was."""
 
     def __init__(self, products: bool):
@@ -195,7 +195,7 @@ COMPOSED: dict[str, Callable[..., Any]] = {
 }
 
 
-class SequentialRounding(_Mode):
+class SequentialRounding(DispatchMode):
     """A mode in which float64 results get the rounding of float32 with plain sequential sums.
 
     One after the other, K terms x give a sum y with an error of about 0.2 eps * sqrt(K/3 * (y^2 + sum x^2)): partial sums of

@@ -27,7 +27,9 @@ from .device import CPU, Device
 from .errors import TaskError
 from .module_state import StateSnapshot, StateTensor, state_tensors
 from .randomness import CallTrace, draw_name, replaying, tracing
+from .reference_trace import ReferenceTrace
 from .source import CappedText, TaskSource, load_module, quiet, task_errors
+from .task_facts import Observed, TensorSize, facts_of
 from .values import (
     Flat,
     ScalarSpec,
@@ -130,9 +132,14 @@ class Reference:
         return self.forward(inputs.clone(set(self.task.mutated_inputs)), forward_seed, trace, replay)
 
     def forward(
-        self, inputs: CallInputs, forward_seed: int, trace: bool, replay: list[torch.Tensor] | None = None
+        self,
+        inputs: CallInputs,
+        forward_seed: int,
+        trace: bool,
+        replay: list[torch.Tensor] | None = None,
+        observer: ReferenceTrace | None = None,
     ) -> CallResult:
-        """One call on the tensors of `inputs` themselves, which forward() may write. See `run`."""
+        """One call on the tensors of `inputs` themselves, which forward() may write, within `observer`. See `run`."""
         task = self.task
         arguments = inputs.arguments()
         task.device.apply_flags(task.precision)
@@ -143,12 +150,14 @@ class Reference:
             if tracer:
                 tracer.start()
             task.device.synchronize()
-            with mode:
+            with mode, observer or contextlib.nullcontext():
                 started = time.perf_counter()
                 value = self.module(*arguments)
                 # This is inside task_errors, because a device reports failures when it is waited for.
                 task.device.synchronize()
                 seconds = time.perf_counter() - started
+            if observer:
+                observer.finish(value)
             record = tracer.finish() if tracer else None
             outputs = flatten_output(value)
         self._own_memory(outputs, inputs)
@@ -205,6 +214,8 @@ class Task:
     allowances: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: True if outputs may depend on an order of equal elements that torch leaves open.
     leaves_ties_open: bool = False
+    #: What the operations of a call tell, as task_facts.facts_of gives it.
+    facts: dict[str, Any] = field(default_factory=dict)
     #: Seconds of the first call of the reference, which is rather slow.
     probe_seconds: float = 0.0
 
@@ -295,6 +306,7 @@ class Task:
             "mutated_inputs": list(self.mutated_inputs),
             "mutated_buffers": list(self.mutated_buffers),
             "labels": list(self.labels),
+            "facts": self.facts or None,
         }
 
 
@@ -359,6 +371,25 @@ def _leaves_ties_open(functions: set[str], outputs: list[TensorSpec]) -> bool:
     return bool(open_ones) and (integers or not _TAKES_INDICES.isdisjoint(functions))
 
 
+#: A kernel may use that this share of an input is zero.
+_SPARSE_SHARE = 0.05
+
+
+def _is_dense(tensor: torch.Tensor) -> bool:
+    """False for an input of which a kernel need not read everything, or knows something: masks, zeros, a constant."""
+    repeated = any(stride == 0 and size > 1 for stride, size in zip(tensor.stride(), tensor.shape))
+    if tensor.dtype == torch.bool or tensor.numel() == 0 or repeated or tensor.numel() > 1 and bool((tensor == tensor.reshape(-1)[0]).all()):
+        return False
+    return int((tensor == 0).sum()) <= _SPARSE_SHARE * tensor.numel() or not tensor.is_floating_point()
+
+
+def _facts(task: Task, observed: Observed, inputs: CallInputs) -> dict[str, Any]:
+    given = [TensorSize(name, tensor.nbytes, _is_dense(tensor)) for name, tensor in inputs.tensors.items()]
+    state = [TensorSize(spec.name, spec.elements * spec.itemsize) for spec in task.parameters]
+    state += [TensorSize(spec.name, spec.elements * spec.itemsize, False) for spec in task.buffers + task.attributes]
+    return facts_of(observed, given, state, [spec.elements * spec.itemsize for spec in task.outputs])
+
+
 def _probe(task: Task, seed: int) -> None:
     """Builds the reference once and calls it once: specs, mode, mutation, draws, level."""
     reference = task.build(seed)
@@ -370,8 +401,9 @@ def _probe(task: Task, seed: int) -> None:
     for role, target in (("parameter", task.parameters), ("buffer", task.buffers), ("attribute", task.attributes)):
         target.extend(entry.spec for entry in reference.state if entry.role == role)
     given = inputs.clone()
+    observer = ReferenceTrace(given.tensors, {entry.name: entry.tensor for entry in reference.state})
     with task.device.watching_memory() as peak:
-        result = reference.forward(given, seed + 1, trace=True)
+        result = reference.forward(given, seed + 1, trace=True, observer=observer)
     task.call_bytes = max(peak, default=0)
     task.mutated_inputs = [name for name, tensor in given.tensors.items() if not same_bits(tensor, inputs.tensors[name])]
     changed = reference.changed()
@@ -379,6 +411,7 @@ def _probe(task: Task, seed: int) -> None:
     task.mutated_buffers = [entry.name for entry in changed if entry.role == "buffer"]
     task.outputs, task.output_structure = result.outputs.specs(), result.outputs.structure
     task.output_scalars = result.outputs.scalars
+    task.facts = _facts(task, observer.observed, inputs)
     trace = result.trace
     task.draws = [spec_of(name, tensor) for name, tensor in result.named_draws().items()]
     task.randomness = "stochastic" if trace.stochastic else "traced" if trace.draws else "none"
