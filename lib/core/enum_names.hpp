@@ -71,6 +71,33 @@ inline constexpr auto names_of<TaskLevel> = make_names<TaskLevel>({
 });
 
 template <>
+inline constexpr auto names_of<OperationFamily> = make_names<OperationFamily>({
+    {OperationFamily::Attention, "attention"},
+    {OperationFamily::Convolution, "convolution"},
+    {OperationFamily::Gemm, "gemm"},
+    {OperationFamily::Scan, "scan"},
+    {OperationFamily::Normalization, "normalization"},
+    {OperationFamily::Loss, "loss"},
+    {OperationFamily::Reduction, "reduction"},
+    {OperationFamily::Pooling, "pooling"},
+});
+
+template <>
+inline constexpr auto names_of<RecurrenceKind> = make_names<RecurrenceKind>({
+    {RecurrenceKind::Gru, "gru"},
+    {RecurrenceKind::Lstm, "lstm"},
+    {RecurrenceKind::Rnn, "rnn"},
+    {RecurrenceKind::Loop, "loop"},
+});
+
+template <>
+inline constexpr auto names_of<OutputRequirement> = make_names<OutputRequirement>({
+    {OutputRequirement::FullSequence, "full_sequence"},
+    {OutputRequirement::FinalStateOnly, "final_state_only"},
+    {OutputRequirement::Other, "other"},
+});
+
+template <>
 inline constexpr auto names_of<ModuleMode> = make_names<ModuleMode>({
     {ModuleMode::Train, "train"},
     {ModuleMode::Eval, "eval"},

@@ -28,9 +28,14 @@ inline namespace v0 {
 BOOST_DESCRIBE_STRUCT(TensorSpec, (), (name, dtype, shape, strides))
 BOOST_DESCRIBE_STRUCT(ScalarSpec, (), (name, type, value))
 BOOST_DESCRIBE_STRUCT(TaskSource, (), (name, path, text, content_id, level))
+BOOST_DESCRIBE_STRUCT(OperationFact, (), (name, count, inputs, outputs, dtype))
+BOOST_DESCRIBE_STRUCT(RecurrenceFact, (), (kind, layers, directions, steps, hidden_size, returns))
+BOOST_DESCRIBE_STRUCT(TaskFacts, (),
+                      (operations, unlisted_operations, product_flops, other_flops, input_bytes, state_bytes,
+                       output_bytes, families, recurrence, least_flops, least_read_bytes))
 BOOST_DESCRIBE_STRUCT(TaskDescription, (),
                       (name, content_id, level, mode, randomness, precision, inputs, parameters, buffers, attributes,
-                       draws, outputs, scalars, mutated_inputs, mutated_buffers, labels))
+                       draws, outputs, scalars, mutated_inputs, mutated_buffers, labels, facts))
 BOOST_DESCRIBE_STRUCT(Candidate, (), (target, language, source, id))
 BOOST_DESCRIBE_STRUCT(Diagnostic, (), (severity, file, line, column, message, source_line))
 BOOST_DESCRIBE_STRUCT(KernelResources, (),

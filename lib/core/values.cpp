@@ -52,6 +52,9 @@ std::size_t size_of(DType dtype) {
 std::string_view to_string(TaskLevel level) { return names_of<TaskLevel>.name(level); }
 std::optional<TaskLevel> parse_task_level(std::string_view name) { return names_of<TaskLevel>.find(name); }
 
+std::string_view to_string(OperationFamily family) { return names_of<OperationFamily>.name(family); }
+std::string_view to_string(RecurrenceKind kind) { return names_of<RecurrenceKind>.name(kind); }
+std::string_view to_string(OutputRequirement requirement) { return names_of<OutputRequirement>.name(requirement); }
 std::string_view to_string(ModuleMode mode) { return names_of<ModuleMode>.name(mode); }
 
 std::string_view to_string(ForwardRandomness randomness) { return names_of<ForwardRandomness>.name(randomness); }

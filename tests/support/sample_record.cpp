@@ -24,6 +24,22 @@ TaskDescription sample_task() {
   task.mutated_inputs = {"x"};
   task.mutated_buffers = {"norm.num_batches_tracked"};
   task.labels = {"shrunk: seq_len 512 -> 16"};
+  task.facts = TaskFacts{.operations = {{"gru", 1, {{512, 10, 128}, {6, 10, 256}}, {{512, 10, 256}}, "float32"}},
+                         .unlisted_operations = 3,
+                         .product_flops = 22'649'241'600,
+                         .other_flops = 15'360,
+                         .input_bytes = 2'621'440,
+                         .state_bytes = 393'224,
+                         .output_bytes = 61'440,
+                         .families = {OperationFamily::Gemm, OperationFamily::Pooling},
+                         .recurrence = RecurrenceFact{.kind = RecurrenceKind::Gru,
+                                                      .layers = 6,
+                                                      .directions = 1,
+                                                      .steps = 512,
+                                                      .hidden_size = 256,
+                                                      .returns = OutputRequirement::FinalStateOnly},
+                         .least_flops = 22'649'241'600,
+                         .least_read_bytes = std::nullopt};
   return task;
 }
 

@@ -98,6 +98,88 @@ struct TaskSource {
   TaskLevel level = TaskLevel::Unknown;
 };
 
+/// One torch function that forward() calls, with equal calls counted together.
+struct OperationFact {
+  /// The name of the function in torch: "linear", "softmax".
+  std::string name;
+  std::int64_t count = 1;
+  std::vector<std::vector<std::int64_t>> inputs;
+  std::vector<std::vector<std::int64_t>> outputs;
+  /// The torch name of the element type of the first output.
+  std::string dtype;
+  bool operator==(const OperationFact&) const = default;
+};
+
+/// A kind of work that operations are of.
+enum class OperationFamily {
+  Attention,
+  Convolution,
+  Gemm,
+  Scan,
+  Normalization,
+  Loss,
+  Reduction,
+  Pooling,
+};
+[[nodiscard]] std::string_view to_string(OperationFamily family);
+
+/// The cell of a recurrence.
+enum class RecurrenceKind {
+  Gru,
+  Lstm,
+  Rnn,
+  Loop,  ///< a loop of other operations
+};
+[[nodiscard]] std::string_view to_string(RecurrenceKind kind);
+
+/// The part of its recurrence that a reference returns.
+enum class OutputRequirement {
+  FullSequence,    ///< something from every step
+  FinalStateOnly,  ///< only the state after the last step
+  Other,           ///< neither: a sum over all steps, a step in the middle
+};
+/// "full_sequence", "final_state_only", "other".
+[[nodiscard]] std::string_view to_string(OutputRequirement requirement);
+
+/// A reference that carries state along a dimension.
+struct RecurrenceFact {
+  RecurrenceKind kind = RecurrenceKind::Loop;
+  /// Layers of all calls together.
+  int layers = 1;
+  int directions = 1;
+  std::int64_t steps = 0;
+  /// Unset for a loop without a cell of torch.nn.
+  std::optional<std::int64_t> hidden_size;
+  /// Unset where it could not be followed.
+  std::optional<OutputRequirement> returns;
+  bool operator==(const RecurrenceFact&) const = default;
+};
+
+/// The work of one call of the reference, as the judge observed it.
+struct TaskFacts {
+  /// In the order of their first call; views and copies are left out.
+  std::vector<OperationFact> operations;
+  /// Further calls, beyond the limit of the list.
+  std::int64_t unlisted_operations = 0;
+  /// Two for each multiply-add of products, convolutions, attention and recurrent layers.
+  std::int64_t product_flops = 0;
+  /// One for each element of every other operation.
+  std::int64_t other_flops = 0;
+  std::int64_t input_bytes = 0;
+  /// Bytes of parameters, buffers and attributes.
+  std::int64_t state_bytes = 0;
+  std::int64_t output_bytes = 0;
+  /// Empty if all operations are elementwise, or within a recurrent layer.
+  std::vector<OperationFamily> families;
+  /// Unset for a reference that is not recurrent.
+  std::optional<RecurrenceFact> recurrence;
+  /// FLOPs that no kernel can save; rather too few. Unset where they are not known.
+  std::optional<std::int64_t> least_flops;
+  /// Bytes of inputs and weights that every kernel must read; rather too few. Unset where they are not known.
+  std::optional<std::int64_t> least_read_bytes;
+  bool operator==(const TaskFacts&) const = default;
+};
+
 /// Facts that the judge found by building and running the reference.
 struct TaskDescription {
   std::string name;
@@ -119,6 +201,11 @@ struct TaskDescription {
   std::vector<std::string> mutated_buffers;
   /// Why the task is not scored, or notes for a reader: "trivial: zeros pass", "stochastic", "shrunk: ...".
   std::vector<std::string> labels;
+  /// Unset in descriptions of earlier versions, and where no judge ran the reference.
+  std::optional<TaskFacts> facts;
+
+  /// True if the reference is known to carry state along a dimension.
+  [[nodiscard]] bool is_recurrent() const { return facts && facts->recurrence; }
 };
 
 }  // namespace v0

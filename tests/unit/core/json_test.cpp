@@ -43,6 +43,25 @@ TEST_CASE("baselines are in a record that has some, and in no other", "[core][js
   CHECK(record->timing->baselines[1].reason == "no compiler");
 }
 
+TEST_CASE("the facts of a task read back as they were written", "[core][json]") {
+  const auto written = full_record().task.value();
+  REQUIRE(written.facts);
+  const auto read = from_value<TaskDescription>(to_value(written));
+  REQUIRE(read);
+  CHECK(read->facts == written.facts);
+  CHECK(read->is_recurrent());
+}
+
+TEST_CASE("a description without facts says that they are unknown", "[core][json]") {
+  const auto read = from_value<TaskDescription>(parse_json(R"({"name": "relu"})").value());
+  REQUIRE(read);
+  CHECK_FALSE(read->facts);
+  CHECK_FALSE(read->is_recurrent());
+  const auto wrong = from_value<TaskDescription>(parse_json(R"({"facts": {"families": ["gem"]}})").value());
+  REQUIRE_FALSE(wrong);
+  CHECK(wrong.error().message.find("facts.families[0]") != std::string::npos);
+}
+
 TEST_CASE("absent parts of a record stay absent", "[core][json]") {
   const auto record = parse_record(to_json(EvaluationRecord{}));
   REQUIRE(record);
