@@ -52,5 +52,4 @@
 #include <kernelgen/store/event.hpp>
 #include <kernelgen/store/journal.hpp>
 #include <kernelgen/store/results_directory.hpp>
-#include <kernelgen/task/reference.hpp>
 #include <kernelgen/task/task_source.hpp>

@@ -245,7 +245,7 @@ class Engine {
     if (!taken && taken.error().code == ErrorCode::Cancelled) return {};
     ProfileTaken event{id, taken ? *std::move(taken) : unavailable_profile(taken.error().to_line()), std::nullopt};
     const auto& result = state_.history.at(id);
-    event.headroom = headroom_of(result, request_, *state_.task, event.profile.unavailable ? nullptr : &event.profile);
+    event.headroom = headroom_of(result, *state_.task, event.profile.unavailable ? nullptr : &event.profile);
     return record(std::move(event));
   }
 
@@ -438,7 +438,8 @@ class Engine {
 
   /// Reads the reply and hands a new candidate to the judge.
   Result<void> judge(int number) {
-    auto result = read_reply(state_.open[number], number, request_, state_.history, backends_.detector);
+    auto result =
+        read_reply(state_.open[number], number, request_, state_.task->description, state_.history, backends_.detector);
     if (!result.candidate || result.record) return finish(std::move(result));
     const auto equal = std::find_if(judging_.begin(), judging_.end(), [&](const auto& entry) {
       return entry.second.result.candidate->id == result.candidate->id;
@@ -496,7 +497,7 @@ class Engine {
   }
 
   Result<void> finish(ActionResult result) {
-    result.headroom = headroom_of(result, request_, *state_.task, nullptr);
+    result.headroom = headroom_of(result, *state_.task, nullptr);
     return record(ActionFinished{std::move(result)});
   }
 

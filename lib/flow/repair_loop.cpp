@@ -56,9 +56,10 @@ RepairOutcome read_outcome(const Journal& journal, const FlowRequest& flow, cons
   RunState state;
   for (const auto& event : journal.events()) apply(state, event);
   RepairOutcome outcome{.history = state.history, .best = {}, .reason = error.to_line(), .error = {}};
+  const auto task = state.task ? state.task->description : TaskDescription{};
   for (const auto& [number, open] : state.open) {
     if (!open.reply) continue;
-    auto result = read_reply(open, number, flow, state.history, backends.detector);
+    auto result = read_reply(open, number, flow, task, state.history, backends.detector);
     if (result.status == ActionStatus::NotJudged) result.message = error.to_line();
     outcome.history[open.action.id] = std::move(result);
   }

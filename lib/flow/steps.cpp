@@ -6,7 +6,6 @@
 #include <kernelgen/profile/findings.hpp>
 #include <kernelgen/profile/headroom.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
-#include <kernelgen/task/reference.hpp>
 
 #include "flow/lineage.hpp"
 #include "flow/option_text.hpp"
@@ -80,14 +79,22 @@ void add_measurements(PromptRequest& prompt, const ActionResult& base, const Tas
     prompt.findings.push_back(std::move(finding.message));
 }
 
-/// Checks a requirement in the model's analysis against the reference.
-void check_requirement(Analysis& analysis, const std::string& reference) {
-  const auto found = read_output_requirement(reference);
-  if (!found || analysis.output_requirement.empty()) return;
-  const auto name = to_string(found->requirement);
+/// The recurrence in a few words: "a GRU of 512 steps".
+std::string name_of(const RecurrenceFact& recurrence) {
+  std::string kind(to_string(recurrence.kind));
+  if (recurrence.kind != RecurrenceKind::Loop)
+    std::transform(kind.begin(), kind.end(), kind.begin(), [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+  return kind + " of " + std::to_string(recurrence.steps) + " steps";
+}
+
+/// Checks a requirement in the model's analysis against what the judge observed.
+void check_requirement(Analysis& analysis, const TaskDescription& task) {
+  if (!task.is_recurrent() || !task.facts->recurrence->returns || analysis.output_requirement.empty()) return;
+  const auto& recurrence = *task.facts->recurrence;
+  const auto name = to_string(*recurrence.returns);
   if (analysis.output_requirement != name)
     analysis.correction = "the reference returns " + std::string(name) + ", not " + analysis.output_requirement +
-                          " as the analysis says: " + found->evidence;
+                          " as the analysis says: so its " + name_of(recurrence) + " behaved when it was run";
 }
 
 Attempt attempt_of(const ActionResult& result) {
@@ -187,7 +194,7 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
 namespace {
 
 /// Reads an analysis or a critique.
-void read_advice(ActionResult& result, const std::string& reply, const std::string& reference) {
+void read_advice(ActionResult& result, const std::string& reply, const TaskDescription& task) {
   if (result.action.kind == PromptKind::Critic) {
     // The text is kept as written, because the prompt that quotes it parses it again.
     if (const auto read = read_critique(reply))
@@ -196,7 +203,7 @@ void read_advice(ActionResult& result, const std::string& reply, const std::stri
       result.message = read.error().to_line();
   } else if (auto read = read_analysis(reply)) {
     result.analysis = *std::move(read);
-    check_requirement(*result.analysis, reference);
+    check_requirement(*result.analysis, task);
   } else {
     result.message = read.error().to_line();
   }
@@ -215,15 +222,15 @@ const ActionResult* find_verdict(const History& history, const std::string& cand
 
 }  // namespace
 
-ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request, const History& history,
-                        const PersistentDetector& detector) {
+ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request, const TaskDescription& task,
+                        const History& history, const PersistentDetector& detector) {
   const auto target = request.target;
   ActionResult result;
   result.action = open.action;
   result.number = number;
   result.status = ActionStatus::NoCode;
   if (open.action.kind == PromptKind::Analysis || open.action.kind == PromptKind::Critic) {
-    read_advice(result, open.reply->text, request.task.text);
+    read_advice(result, open.reply->text, task);
     return result;
   }
   auto extracted = extract_code(*open.reply, target);
@@ -245,14 +252,10 @@ void share_verdict(ActionResult& result, const ActionResult& first) {
   result.message = "the same code as " + first.action.id;
 }
 
-std::optional<Headroom> headroom_of(const ActionResult& result, const FlowRequest& request, const TaskDescribed& task,
-                                    const Profile* profile) {
+std::optional<Headroom> headroom_of(const ActionResult& result, const TaskDescribed& task, const Profile* profile) {
   if (!result.correct() || !task.gpu) return std::nullopt;
-  return find_headroom({.reference = request.task.text,
-                        .description = task.description,
-                        .record = *result.record,
-                        .gpu = *task.gpu,
-                        .profile = profile});
+  return find_headroom(
+      {.description = task.description, .record = *result.record, .gpu = *task.gpu, .profile = profile});
 }
 
 ProfileRequest profile_request(const ActionResult& result, const FlowRequest& request, const TaskDescribed& task) {

@@ -32,15 +32,16 @@ inline namespace v0 {
 /// Reads a reply: an analysis (checked against the reference), a critique, a candidate that is still to be judged
 /// (status NotJudged), a duplicate of one that was judged in this run, or nothing usable.
 [[nodiscard]] ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& request,
-                                      const History& history, const PersistentDetector& detector);
+                                      const TaskDescription& task, const History& history,
+                                      const PersistentDetector& detector);
 
 /// Makes `result` a duplicate of `first`, which has an equal candidate and a verdict.
 void share_verdict(ActionResult& result, const ActionResult& first);
 
 /// The distance of a correct result from its floor; nothing for other results, and without a known floor. `profile` may
 /// be nullptr.
-[[nodiscard]] std::optional<Headroom> headroom_of(const ActionResult& result, const FlowRequest& request,
-                                                  const TaskDescribed& task, const Profile* profile);
+[[nodiscard]] std::optional<Headroom> headroom_of(const ActionResult& result, const TaskDescribed& task,
+                                                  const Profile* profile);
 
 /// The request for the profile of a result.
 [[nodiscard]] ProfileRequest profile_request(const ActionResult& result, const FlowRequest& request,

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// The kinds of work in a task, judged by its source and tensors; they choose the knowledge for prompts.
+/// The kinds of work in a task, as the judge observed it; they choose the knowledge for prompts.
 
 #include <string_view>
 #include <vector>
@@ -26,10 +26,9 @@ enum class KnowledgeTopic {
 };
 [[nodiscard]] std::string_view to_string(KnowledgeTopic topic);
 
-/// The topics of a task, by what usually takes most of the time; four at most. Recurrence is detected by
-/// is_recurrent().
-[[nodiscard]] std::vector<KnowledgeTopic> knowledge_topics_of(std::string_view python,
-                                                              const TaskDescription& description);
+/// The topics of a task, by what usually takes most of the time; four at most. None where the facts are unknown.
+/// Recurrence is no topic: see TaskDescription::is_recurrent().
+[[nodiscard]] std::vector<KnowledgeTopic> knowledge_topics_of(const TaskDescription& description);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -13,7 +13,6 @@
 #include "prompt/knowledge_topics.hpp"
 #include "prompt/verdict_data.hpp"
 #include "support/text.hpp"
-#include "task/recurrence.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -130,6 +129,67 @@ std::string recurrent_weights(const TaskDescription& task) {
   return fmt::format("{}; {:.0f} KiB in all", fmt::join(groups, ", "), total / 1024);
 }
 
+/// "1.5 GFLOP".
+std::string amount_of(std::int64_t number, const char* unit) {
+  const auto value = static_cast<double>(number);
+  if (value >= 1e12) return fmt::format("{:.3g} T{}", value / 1e12, unit);
+  if (value >= 1e9) return fmt::format("{:.3g} G{}", value / 1e9, unit);
+  if (value >= 1e6) return fmt::format("{:.3g} M{}", value / 1e6, unit);
+  return fmt::format("{:.3g} k{}", value / 1e3, unit);
+}
+
+std::string describe_work(const TaskFacts& facts) {
+  std::vector<std::string> parts;
+  if (facts.product_flops > 0) parts.push_back(amount_of(facts.product_flops, "FLOP") + " of products");
+  if (facts.other_flops > 0) parts.push_back(amount_of(facts.other_flops, "FLOP") + " of other operations");
+  parts.push_back(amount_of(facts.input_bytes, "B") + " of inputs");
+  if (facts.state_bytes > 0) parts.push_back(amount_of(facts.state_bytes, "B") + " of weights and other state");
+  parts.push_back(amount_of(facts.output_bytes, "B") + " of outputs");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string cell_name(RecurrenceKind kind) {
+  switch (kind) {
+    case RecurrenceKind::Gru:
+      return "GRU";
+    case RecurrenceKind::Lstm:
+      return "LSTM";
+    case RecurrenceKind::Rnn:
+      return "RNN";
+    case RecurrenceKind::Loop:
+      break;
+  }
+  return "a loop";
+}
+
+/// "GRU, 6 layers, 512 steps, hidden size 256; it returns something of every step".
+std::string describe_recurrence(const RecurrenceFact& recurrence) {
+  auto text = fmt::format("{}, ", cell_name(recurrence.kind));
+  if (recurrence.kind != RecurrenceKind::Loop)
+    text += fmt::format("{} layer{}, ", recurrence.layers, recurrence.layers == 1 ? "" : "s");
+  if (recurrence.directions == 2) text += "both directions, ";
+  text += fmt::format("{} steps", recurrence.steps);
+  if (recurrence.hidden_size) text += fmt::format(", hidden size {}", *recurrence.hidden_size);
+  if (!recurrence.returns) return text;
+  switch (*recurrence.returns) {
+    case OutputRequirement::FullSequence:
+      return text + "; what it returns is made of every step";
+    case OutputRequirement::FinalStateOnly:
+      return text + "; what it returns is what the last step left";
+    case OutputRequirement::Other:
+      return text + "; what it returns is neither every step nor the last one";
+  }
+  return text;
+}
+
+void set_facts(TemplateData& data, const TaskDescription& task) {
+  data.set("is_recurrent", task.is_recurrent());
+  data.set("has_facts", task.facts.has_value());
+  if (!task.facts) return;
+  data.set("work", describe_work(*task.facts));
+  if (task.facts->recurrence) data.set("recurrence", describe_recurrence(*task.facts->recurrence));
+}
+
 void set_task(TemplateData& data, const PromptRequest& request, VerbatimTexts& verbatim) {
   const auto& task = request.description;
   data.set("task_name", sanitize_line(request.task.name, k_max_shown_line));
@@ -144,7 +204,7 @@ void set_task(TemplateData& data, const PromptRequest& request, VerbatimTexts& v
   data.set("precision", std::string(to_string(task.precision)));
   data.set("is_strict", task.precision == PrecisionClass::Strict);
   data.set("is_fusion", task.level == TaskLevel::Fusion);
-  data.set("is_recurrent", is_recurrent(request.task.text));
+  set_facts(data, task);
   const auto weights = recurrent_weights(task);
   data.set("has_recurrent_weights", !weights.empty());
   data.set("recurrent_weights", weights);
@@ -209,7 +269,7 @@ void set_device(TemplateData& data, const PromptRequest& request, const DataOpti
 }
 
 void set_knowledge(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
-  const auto topics = knowledge_topics_of(request.task.text, request.description);
+  const auto topics = knowledge_topics_of(request.description);
   data.set("has_products", std::any_of(topics.begin(), topics.end(), [](KnowledgeTopic topic) {
              return topic == KnowledgeTopic::Gemm || topic == KnowledgeTopic::Convolution ||
                     topic == KnowledgeTopic::Attention;

@@ -36,6 +36,16 @@ TaskDescription gru_description() {
   }
   task.outputs = {contiguous("output", {3, 8, 96})};
   task.scalars = {{"input_size", "int", "64"}, {"hidden_size", "int", "96"}, {"num_layers", "int", "3"}};
+  task.facts.emplace().recurrence = RecurrenceFact{.kind = RecurrenceKind::Gru,
+                                                   .layers = 3,
+                                                   .directions = 1,
+                                                   .steps = 96,
+                                                   .hidden_size = 96,
+                                                   .returns = OutputRequirement::FinalStateOnly};
+  task.facts->product_flops = 240'648'192;
+  task.facts->input_bytes = 205'824;
+  task.facts->state_bytes = 633'600;
+  task.facts->output_bytes = 9'216;
   return task;
 }
 

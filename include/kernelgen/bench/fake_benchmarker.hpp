@@ -43,7 +43,7 @@ class FakeBenchmarker final : public Benchmarker {
     return record;
   }
 
-  /// A description that has the task's name and nothing else.
+  /// A description that has the task's name, and `facts`.
   Result<TaskDescription> describe(const TaskSource& task, const EvaluationOptions& options,
                                    std::stop_token stop) override {
     if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
@@ -51,6 +51,7 @@ class FakeBenchmarker final : public Benchmarker {
     description.name = task.name;
     description.content_id = task.content_id;
     description.precision = options.precision;
+    description.facts = facts;
     return description;
   }
 
@@ -62,6 +63,9 @@ class FakeBenchmarker final : public Benchmarker {
 
   /// Reported by every evaluation. Set before the first call.
   std::vector<EvaluationProgress> progress_steps{{"compile", ""}, {"admit", ""}, {"correctness", ""}, {"timing", ""}};
+
+  /// The facts of every description; unknown by default.
+  std::optional<TaskFacts> facts;
 
  private:
   mutable std::mutex mutex_;

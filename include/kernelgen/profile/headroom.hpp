@@ -4,7 +4,6 @@
 /// Computes how far a kernel is from a lower bound of its task's time. Advice for a search, never part of a verdict.
 
 #include <optional>
-#include <string_view>
 
 #include <kernelgen/core/api.hpp>
 #include <kernelgen/core/headroom.hpp>
@@ -18,8 +17,6 @@ inline namespace KERNELGEN_API v0 {
 
 /// The inputs of find_headroom(), borrowed.
 struct HeadroomRequest {
-  /// The task's source.
-  std::string_view reference;
   const TaskDescription& description;
   /// The record of a correct kernel.
   const EvaluationRecord& record;
@@ -30,8 +27,8 @@ struct HeadroomRequest {
 
 /// The largest of the floors that are known (docs/flow.md): bytes that must be moved over the measured bandwidth,
 /// operations that cannot be saved over the peak, one launch. Each is rather too low than too high. The bytes are those
-/// of the record (TimingReport::memory_floor); without them an estimate for the task's family. Nothing for a kernel
-/// without a time, and where neither the bytes nor the bandwidth are known. Pure.
+/// of the record (TimingReport::memory_floor); without them those of TaskFacts::least_read_bytes. Nothing for a
+/// kernel without a time, and where neither the bytes nor the bandwidth are known. Pure.
 [[nodiscard]] std::optional<Headroom> find_headroom(const HeadroomRequest& request);
 
 }  // namespace v0

@@ -167,16 +167,17 @@ TEST_CASE("an analysis that contradicts the reference is corrected, and the corr
                      {"seed1-analysis", R"({"worth_optimizing": true, "output_requirement": "full sequence"})"},
                      {"seed1-optimize", code_reply("score 2")}});
   world.policy = make_hybrid_policy({.seeds = 1, .stages = {}});
-  auto request = fake_request();
-  request.task.text =
-      "class Model(nn.Module):\n    def __init__(self):\n        self.gru = nn.GRU(4, 4)\n"
-      "    def forward(self, x):\n        out, h_n = self.gru(x)\n        return h_n\n";
+  world.benchmarker.facts.emplace().recurrence = RecurrenceFact{.kind = RecurrenceKind::Gru,
+                                                                .layers = 1,
+                                                                .directions = 1,
+                                                                .steps = 7,
+                                                                .hidden_size = 4,
+                                                                .returns = OutputRequirement::FinalStateOnly};
   const auto journal = make_memory_journal(real_time());
-  REQUIRE(world.run(*journal, request));
+  REQUIRE(world.run(*journal));
   const std::string correction =
-      "the reference returns final_state_only, not full_sequence as the analysis says: line 6: `return h_n` is what "
-      "the "
-      "last step left";
+      "the reference returns final_state_only, not full_sequence as the analysis says: so its GRU of 7 steps behaved "
+      "when it was run";
   CHECK(holds(world.model.prompts().at("task.seed1-optimize"), "correction=" + correction));
   CHECK(history_of(journal->events()).at("seed1/analysis").analysis->correction == correction);
 }

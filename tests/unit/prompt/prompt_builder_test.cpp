@@ -83,8 +83,19 @@ TEST_CASE("a reference cannot break out of its fence or into the template", "[pr
 TEST_CASE("the rules of recurrence are for recurrent tasks alone", "[prompt][builder]") {
   auto request = sample_prompt_request(PromptKind::Seed);
   CHECK(holds(built(request).text, "## Recurrence"));
-  request.task.text = "class Model(nn.Module):\n    def forward(self, x):\n        return torch.relu(x)\n";
+  request.description.facts->recurrence.reset();
   CHECK_FALSE(holds(built(request).text, "## Recurrence"));
+  CHECK_FALSE(holds(built(request).text, "It carries state"));
+}
+
+TEST_CASE("without a call that was observed, the prompt says that the work is unknown", "[prompt][builder]") {
+  auto request = sample_prompt_request(PromptKind::Seed);
+  CHECK(holds(built(request).text, "- Work of a call: 241 MFLOP of products"));
+  request.description.facts.reset();
+  const auto text = built(request).text;
+  CHECK(holds(text, "is unknown: no call was observed"));
+  CHECK_FALSE(holds(text, "Work of a call"));
+  CHECK_FALSE(holds(text, "## Recurrence"));
 }
 
 TEST_CASE("what the compiler counted is shown", "[prompt][builder][verdict]") {

@@ -31,21 +31,20 @@ TEST_CASE("strategies for GPUs fit the kind of work", "[prompt][builder][variant
   for (const auto target : {Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton}) {
     INFO(to_string(target));
     auto request = sample_prompt_request(PromptKind::Seed, target);
-    const auto advice = [&](const std::string& source, std::size_t index) {
-      request.task.text = source;
+    const auto advice = [&](std::size_t index) {
       request.variant = shipped().variants(PromptKind::Seed, target)[index];
       const auto text = built(request).text;
       return text.substr(text.find("## Strategy for this attempt"));
     };
-    const std::string recurrent = "nn.GRU(3, 4)\n";
-    CHECK(holds(advice(recurrent, 0), "No exchange first"));
-    CHECK(holds(advice(recurrent, 1), "Split first"));
-    CHECK(holds(advice("torch.relu(x)\n", 1), "Bandwidth first"));
-    CHECK_FALSE(holds(advice("torch.matmul(a, b)\n", 1), "Bandwidth first"));
+    CHECK(holds(advice(0), "No exchange first"));
+    CHECK(holds(advice(1), "Split first"));
+    request.description.facts = TaskFacts{};
+    CHECK(holds(advice(1), "Bandwidth first"));
+    request.description.facts->families = {OperationFamily::Gemm};
+    CHECK_FALSE(holds(advice(1), "Bandwidth first"));
     // The kind of work is recognized whatever the budget.
-    request.task.text = "torch.matmul(a, b)\n";
     request.max_tokens = least_tokens(request);
-    CHECK_FALSE(holds(advice("torch.matmul(a, b)\n", 1), "Bandwidth first"));
+    CHECK_FALSE(holds(advice(1), "Bandwidth first"));
   }
 }
 
