@@ -92,10 +92,13 @@ class ReferenceTrace(TorchFunctionMode):
             # Its own steps are not observed: they are one operation, and thousands for ATen.
             with _disable_current_modes():
                 result = func(*args, **kwargs)
-            self._note_layer(name, args, result)
         else:
             result = func(*args, **kwargs)
-        self._note_function(name, args, kwargs, result)
+        # Another mode around this one must not see what is asked of the tensors here.
+        with torch._C.DisableTorchFunction():
+            if name in _LAYERS or name in _CELLS:
+                self._note_layer(name, args, result)
+            self._note_function(name, args, kwargs, result)
         return result
 
     def _note_function(self, name: str, args: Any, kwargs: dict[str, Any], result: Any) -> None:
