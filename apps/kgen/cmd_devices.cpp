@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
+#include "local_device.hpp"
 #include "render_devices.hpp"
 #include "support/try.hpp"
 
@@ -33,18 +34,17 @@ Result<void> measure(GpuInventory& reading, const GpuProbeOptions& probe, Contex
 }
 
 Result<ExitCode> run(const DevicesOptions& options, Context& context) {
-  KERNELGEN_TRY(const auto installation, context.find_installation());
-  KERNELGEN_TRY(const auto catalog, read_gpu_catalog(installation.devices_dir));
   if (options.all) {
+    KERNELGEN_TRY(const auto installation, context.find_installation());
+    KERNELGEN_TRY(const auto catalog, read_gpu_catalog(installation.devices_dir));
     context.out << (options.json ? catalog_to_json(catalog) : render_catalog(catalog));
     return ExitCode::Success;
   }
-  KERNELGEN_TRY(const auto cpu, read_cpu_facts());
-  GpuProbeOptions probe{.program = installation.gpu_probe, .environment = context.environment.clean, .cache_dir = {}};
-  KERNELGEN_TRY(probe.cache_dir, choose_cache_dir(options.cache_dir, context.environment));
-  KERNELGEN_TRY(auto reading, read_gpus(probe, catalog, context.processes, context.stop));
-  KERNELGEN_CHECK(measure(reading, probe, context));
-  context.out << (options.json ? devices_to_json(cpu, reading) : render_devices(cpu, reading));
+  KERNELGEN_TRY(auto devices, read_devices(options.cache_dir, context));
+  KERNELGEN_TRY(const auto probe, gpu_probe_options(options.cache_dir, context));
+  KERNELGEN_CHECK(measure(devices.gpus, probe, context));
+  context.out << (options.json ? devices_to_json(devices.cpu, devices.gpus)
+                               : render_devices(devices.cpu, devices.gpus));
   return ExitCode::Success;
 }
 

@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
+#include "local_device.hpp"
 #include "render.hpp"
 #include "support/try.hpp"
 
@@ -20,13 +21,7 @@ struct DoctorCommandOptions {
 };
 
 Result<ExitCode> run(const DoctorCommandOptions& options, Context& context) {
-  DoctorOptions doctor;
-  doctor.installation = context.find_installation();
-  if (!options.python.empty()) doctor.python = options.python;
-  KERNELGEN_TRY(doctor.cache_dir, choose_cache_dir(options.cache_dir, context.environment));
-  doctor.kernelbench_dir = context.environment.kernelbench_dir;
-  doctor.environment = context.environment.clean;
-  KERNELGEN_TRY(auto findings, examine_machine(doctor, context.processes, context.stop));
+  KERNELGEN_TRY(auto findings, examine_machine(options.python, options.cache_dir, context));
   if (!options.llm.empty()) {
     const auto make_client = [&](std::string_view spec) {
       return context.make_llm(spec, Waiting::Return, ReplayMode::Strict);

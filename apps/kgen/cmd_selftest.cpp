@@ -9,10 +9,16 @@
 #include <fmt/format.h>
 #include <boost/json.hpp>
 
+#include <kernelgen/core/version.hpp>
+
 #include "commands.hpp"
 #include "corpus.hpp"
 #include "evaluation_flags.hpp"
 #include "layout.hpp"
+#include "local_device.hpp"
+#include "render.hpp"
+#include "render_devices.hpp"
+#include "support/files.hpp"
 #include "support/json_text.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -30,6 +36,7 @@ constexpr std::chrono::milliseconds k_measuring{3000};
 
 struct SelftestOptions {
   std::string directory;
+  std::string save;
   bool attacks = false;
   bool skip_timed = false;
   bool only_timed = false;
@@ -39,10 +46,19 @@ struct SelftestOptions {
   EvaluationFlags evaluation;
 };
 
-/// A case and the answer to it.
+/// The answer to a case, and the record that it was judged by; none if the evaluation failed.
+struct Answer {
+  CorpusResult result;
+  std::optional<EvaluationRecord> record;
+};
+
+/// A case and the answer to it; none yet if another case ended the test.
 struct Row {
   CorpusCase which;
-  CorpusResult result;
+  std::optional<Answer> answer;
+
+  /// Requires: it was answered.
+  [[nodiscard]] const CorpusResult& result() const { return answer->result; }
 };
 
 bool is_wanted(const CorpusCase& which, const SelftestOptions& options) {
@@ -62,35 +78,36 @@ class Evaluations {
               std::stop_token stop)
       : options_(options), corpus_(std::move(corpus)), benchmarker_(benchmarker), stop_(std::move(stop)) {}
 
-  Result<CorpusResult> answer(const CorpusCase& which) {
+  Result<Answer> answer(const CorpusCase& which) {
     for (int attempt = 1;; ++attempt) {
-      KERNELGEN_TRY(auto result, answer_once(which));
+      KERNELGEN_TRY(auto answer, answer_once(which));
       // What gains over its twin does so again; a disturbed machine does not.
-      const bool is_doubtful = result.answer == CorpusAnswer::Unmeasured ||
-                               (result.answer == CorpusAnswer::Wrong && !which.twin.empty() && attempt == 1);
-      if (!is_doubtful || attempt == k_attempts) return result;
+      const auto found = answer.result.answer;
+      const bool is_doubtful =
+          found == CorpusAnswer::Unmeasured || (found == CorpusAnswer::Wrong && !which.twin.empty() && attempt == 1);
+      if (!is_doubtful || attempt == k_attempts) return answer;
       const std::scoped_lock lock(mutex_);
       twins_.clear();
     }
   }
 
  private:
-  Result<CorpusResult> answer_once(const CorpusCase& which) {
-    const auto record = evaluate(which);
+  Result<Answer> answer_once(const CorpusCase& which) {
+    auto record = evaluate(which);
     if (!record) return failed(which, record.error());
     const bool compare = !which.twin.empty() && record->outcome.correct();
-    if (!compare) return judge_corpus_case(which, *record, nullptr);
+    if (!compare) return Answer{judge_corpus_case(which, *record, nullptr), *std::move(record)};
     const auto twin = twin_of(which);
     if (!twin) return failed(which, twin.error());
-    return judge_corpus_case(which, *record, &*twin);
+    return Answer{judge_corpus_case(which, *record, &*twin), *std::move(record)};
   }
 
   /// A failure of the worker may be the work of the case; what cannot be used or was interrupted is not.
-  Result<CorpusResult> failed(const CorpusCase& which, const Error& error) const {
+  Result<Answer> failed(const CorpusCase& which, const Error& error) const {
     if (stop_.stop_requested() || error.code == ErrorCode::Cancelled || error.code == ErrorCode::InvalidArgument ||
         error.code == ErrorCode::NotFound || error.code == ErrorCode::MissingTool)
-      return Result<CorpusResult>(error).context(which.name);
-    return judge_corpus_failure(which, error);
+      return Result<Answer>(error).context(which.name);
+    return Answer{judge_corpus_failure(which, error), std::nullopt};
   }
 
   Result<EvaluationRecord> twin_of(const CorpusCase& which) {
@@ -118,7 +135,7 @@ class Evaluations {
     if (!which.is_timed && !options_.full) request.options.mode = EvaluationMode::CorrectnessOnly;
     request.options.sanitizers.enabled = which.is_sanitized;
     KERNELGEN_TRY(request.task, load_task_source((corpus_ / "tasks" / (which.task + ".py")).string()));
-    KERNELGEN_TRY(const auto target, choose_built_target("", which.name, which.source));
+    KERNELGEN_TRY(const auto target, choose_judged_target("", which.name, which.source));
     request.candidate = make_candidate(target, guess_language(which.name, target), which.source);
     return benchmarker_.evaluate(request, {}, stop_);
   }
@@ -142,11 +159,11 @@ Result<void> answer_all(std::vector<Row>& rows, Evaluations& evaluations, bool t
   std::optional<Error> failure;
   const auto work = [&] {
     for (std::size_t i = next++; i < mine.size(); i = next++) {
-      auto result = evaluations.answer(mine[i]->which);
+      auto answer = evaluations.answer(mine[i]->which);
       const std::scoped_lock lock(mutex);
-      if (!result) failure = result.error();
+      if (!answer) failure = answer.error();
       if (failure) return;
-      mine[i]->result = *std::move(result);
+      mine[i]->answer = *std::move(answer);
       say(*mine[i]);
     }
   };
@@ -165,7 +182,7 @@ std::string expected_of(const CorpusCase& which) {
 
 std::size_t count(const std::vector<Row>& rows, bool attacks, CorpusAnswer answer) {
   return static_cast<std::size_t>(std::count_if(rows.begin(), rows.end(), [&](const auto& row) {
-    return row.which.is_attack == attacks && row.result.answer == answer;
+    return row.which.is_attack == attacks && row.result().answer == answer;
   }));
 }
 
@@ -180,7 +197,8 @@ std::string summary_of(const std::vector<Row>& rows) {
     for (const auto& [answer, name] :
          {std::pair{CorpusAnswer::Wrong, "answered wrongly"}, std::pair{CorpusAnswer::Open, "known to be open"},
           std::pair{CorpusAnswer::Closed, "no longer open: remove the line open: of each"},
-          std::pair{CorpusAnswer::Unmeasured, "not measured, the machine was busy"}})
+          std::pair{CorpusAnswer::Unmeasured, "not measured, the machine was busy"},
+          std::pair{CorpusAnswer::OtherDevice, "for devices of another make"}})
       if (const auto number = count(rows, attacks, answer); number != 0) text += fmt::format(", {} {}", number, name);
     text += '\n';
   }
@@ -194,53 +212,93 @@ std::string render(const std::vector<Row>& rows, const Terminal& terminal) {
   for (const auto& row : rows) {
     name = std::max(name, row.which.name.size());
     expected = std::max(expected, expected_of(row.which).size());
-    found = std::max(found, row.result.found.size());
+    found = std::max(found, row.result().found.size());
   }
   constexpr std::size_t k_widest = 44;
   expected = std::min(expected, k_widest);
   std::string text = fmt::format("{:<{}}  {:<{}}  {:<{}}  ok\n", "kernel", name, "expected", expected, "found", found);
   for (const auto& row : rows) {
-    const auto answer = row.result.answer;
+    const auto answer = row.result().answer;
     const bool is_fine = answer == CorpusAnswer::Right;
     text += fmt::format("{:<{}}  {:<{}}  {:<{}}  {}\n", row.which.name, name,
-                        cut_to_width(expected_of(row.which), expected), expected, sanitize_line(row.result.found, 200),
-                        found,
+                        cut_to_width(expected_of(row.which), expected), expected,
+                        sanitize_line(row.result().found, 200), found,
                         colored(to_string(answer),
                                 is_fine          ? k_green
                                 : is_bad(answer) ? k_red
                                                  : k_yellow,
                                 terminal.color));
     if (is_bad(answer) || answer == CorpusAnswer::Unmeasured)
-      text += fmt::format("    {}\n    {}\n", row.which.title, sanitize_line(row.result.message, 500));
+      text += fmt::format("    {}\n    {}\n", row.which.title, sanitize_line(row.result().message, 500));
     if (answer == CorpusAnswer::Open) text += fmt::format("    open: {}\n", row.which.open);
   }
   return text + summary_of(rows);
 }
 
+boost::json::object row_to_json(const Row& row) {
+  return {{"name", row.which.name},
+          {"attack", row.which.is_attack},
+          {"title", row.which.title},
+          {"expected", expected_of(row.which)},
+          {"found", row.result().found},
+          {"message", row.result().message},
+          {"answer", to_string(row.result().answer)},
+          {"open", row.which.open}};
+}
+
 std::string rows_to_json(const std::vector<Row>& rows) {
   boost::json::array list;
-  for (const auto& row : rows)
-    list.push_back({{"name", row.which.name},
-                    {"attack", row.which.is_attack},
-                    {"title", row.which.title},
-                    {"expected", expected_of(row.which)},
-                    {"found", row.result.found},
-                    {"message", row.result.message},
-                    {"answer", to_string(row.result.answer)},
-                    {"open", row.which.open}});
+  for (const auto& row : rows) list.push_back(row_to_json(row));
   return to_pretty_json(boost::json::object{{"cases", std::move(list)}});
+}
+
+/// What this machine is and has, for the saved file. What cannot be found out is in it as an error.
+boost::json::object describe_machine(const SelftestOptions& options, Context& context) {
+  boost::json::object file{{"schema", 1},
+                           {"kernelgen", version()},
+                           {"device", options.evaluation.options.device},
+                           {"attacks", options.attacks}};
+  if (const auto devices = read_devices(options.evaluation.cache_dir, context))
+    file["devices"] = boost::json::parse(devices_to_json(devices->cpu, devices->gpus));
+  else
+    file["devices"] = boost::json::object{{"error", devices.error().to_line()}};
+  if (const auto findings = examine_machine(options.evaluation.python, options.evaluation.cache_dir, context))
+    file["findings"] = boost::json::parse(findings_to_json(*findings)).at("findings");
+  else
+    file["findings"] = boost::json::object{{"error", findings.error().to_line()}};
+  return file;
+}
+
+/// Writes the file of --save: the machine, each answer with its record, and the error that ended the test.
+Result<void> save(const std::string& path, boost::json::object file, const std::vector<Row>& rows,
+                  const Result<void>& ended) {
+  boost::json::array list;
+  for (const auto& row : rows) {
+    if (!row.answer) continue;
+    auto one = row_to_json(row);
+    one["record"] = row.answer->record ? boost::json::parse(to_json(*row.answer->record)) : boost::json::value();
+    list.push_back(std::move(one));
+  }
+  file["unanswered"] = rows.size() - list.size();
+  file["cases"] = std::move(list);
+  file["error"] = ended ? boost::json::value() : boost::json::value(ended.error().to_line());
+  return write_file_atomic(path, to_pretty_json(file));
 }
 
 ExitCode exit_code_of(const std::vector<Row>& rows) {
   const auto has = [&](CorpusAnswer answer) {
-    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.result.answer == answer; });
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.result().answer == answer; });
   };
-  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return is_bad(row.result.answer); }))
+  if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return is_bad(row.result().answer); }))
     return ExitCode::BelowTarget;
+  if (std::all_of(rows.begin(), rows.end(),
+                  [](const auto& row) { return row.result().answer == CorpusAnswer::OtherDevice; }))
+    return ExitCode::MachineLacks;
   return has(CorpusAnswer::Unmeasured) ? ExitCode::TryLater : ExitCode::Success;
 }
 
 Result<ExitCode> run(const SelftestOptions& options, Context& context) {
+  if (!options.save.empty()) KERNELGEN_CHECK(check_writable(options.save).context("--save"));
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   std::filesystem::path corpus(options.directory);
   if (options.directory.empty()) {
@@ -258,15 +316,21 @@ Result<ExitCode> run(const SelftestOptions& options, Context& context) {
   std::size_t done = 0;
   const auto say = [&](const Row& row) {
     // A log shows first what is wrong.
-    if (!context.err_terminal.interactive && !is_bad(row.result.answer)) {
+    if (!context.err_terminal.interactive && !is_bad(row.result().answer)) {
       ++done;
       return;
     }
-    progress.show({fmt::format("{} of {}", ++done, rows.size()), row.which.name + ": " + row.result.found});
+    progress.show({fmt::format("{} of {}", ++done, rows.size()), row.which.name + ": " + row.result().found});
   };
-  for (const bool timed : {false, true}) KERNELGEN_CHECK(answer_all(rows, evaluations, timed, options.full, say));
+  auto machine = options.save.empty() ? boost::json::object() : describe_machine(options, context);
+  auto ended = answer_all(rows, evaluations, false, options.full, say);
+  if (ended) ended = answer_all(rows, evaluations, true, options.full, say);
   progress.clear();
+  // What was found until an error is what its finder needs most.
+  const auto saved = options.save.empty() ? Result<void>() : save(options.save, std::move(machine), rows, ended);
+  KERNELGEN_CHECK(ended);
   context.out << (options.json ? rows_to_json(rows) : render(rows, context.out_terminal));
+  KERNELGEN_CHECK(saved);
   return exit_code_of(rows);
 }
 
@@ -323,6 +387,12 @@ Command make_selftest_command(Context& context) {
       {.name = "--full",
        .help = "Time all of them, even those that need no time",
        .value = values::flag(options->full),
+       .is_command_line_only = true},
+      {.name = "--save",
+       .value_name = "FILE",
+       .help = "Write the answers there with their records, and what this machine is and has",
+       .value = values::file(options->save),
+       .excludes = {"--launch-prefix", "--spool"},
        .is_command_line_only = true},
       {.name = "--json", .help = "Print the answers as JSON", .value = values::flag(options->json)}};
   for (auto& option : evaluation_options_of(options->evaluation, context.environment))

@@ -162,6 +162,7 @@ Result<CorpusCase> parse_corpus_case(std::string name, std::string source) {
   const bool is_native = !which.name.ends_with(".py");
   which.on_gpu = !is_native;
   if (which.name.ends_with(".cu")) KERNELGEN_CHECK(set_device(which, "gpu"));
+  if (which.name.ends_with(".hip")) KERNELGEN_CHECK(set_device(which, "both"));
   int number = 0;
   for (const auto line : split_lines(which.source)) {
     ++number;
@@ -184,7 +185,7 @@ Result<std::vector<CorpusCase>> read_corpus(const std::filesystem::path& directo
     std::error_code error;
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(directory / part, error)) {
-      static const std::vector<std::string> endings{".py", ".cpp", ".c", ".cu"};
+      static const std::vector<std::string> endings{".py", ".cpp", ".c", ".cu", ".hip"};
       if (std::find(endings.begin(), endings.end(), entry.path().extension()) != endings.end())
         files.push_back(entry.path());
     }
@@ -211,6 +212,8 @@ std::string_view to_string(CorpusAnswer answer) {
       return "CLOSED";
     case CorpusAnswer::Unmeasured:
       return "busy";
+    case CorpusAnswer::OtherDevice:
+      return "-";
   }
   return "";
 }
@@ -231,6 +234,7 @@ CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& 
 }
 
 CorpusResult judge_corpus_failure(const CorpusCase& which, const Error& error) {
+  if (error.code == ErrorCode::Unsupported) return {CorpusAnswer::OtherDevice, "other device", error.to_line()};
   return answered(which, false, "error", error.to_line());
 }
 

@@ -58,9 +58,10 @@ struct CorpusCase {
 enum class CorpusAnswer {
   Right,
   Wrong,
-  Open,        ///< wrong, as the case says
-  Closed,      ///< right, although the case says that it is open
-  Unmeasured,  ///< the machine was too busy to tell
+  Open,         ///< wrong, as the case says
+  Closed,       ///< right, although the case says that it is open
+  Unmeasured,   ///< the machine was too busy to tell
+  OtherDevice,  ///< its target does not run on this device
 };
 [[nodiscard]] std::string_view to_string(CorpusAnswer answer);
 
@@ -75,7 +76,8 @@ struct CorpusResult {
 /// Judges the record of a case. `twin` is the record of its twin. Pure.
 [[nodiscard]] CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& record,
                                              const EvaluationRecord* twin);
-/// The result for a case for which the evaluation failed altogether. Pure.
+/// The result for a case for which the evaluation failed altogether. ErrorCode::Unsupported: the device is of another
+/// make than the case's target. Pure.
 [[nodiscard]] CorpusResult judge_corpus_failure(const CorpusCase& which, const Error& error);
 
 /// True if `text` fits a pattern in which each * stands for any text.

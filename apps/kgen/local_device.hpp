@@ -7,8 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include <kernelgen/bench/doctor.hpp>
 #include <kernelgen/compile/kernel_compiler.hpp>
+#include <kernelgen/device/cpu.hpp>
 #include <kernelgen/device/gpu.hpp>
 #include <kernelgen/profile/profiler.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
@@ -31,5 +34,20 @@ namespace kernelgen::cli {
 [[nodiscard]] Result<std::unique_ptr<Profiler>> make_profiler(const std::string& python,
                                                               std::optional<std::chrono::milliseconds> timeout,
                                                               const Installation& installation, Context& context);
+
+/// How the GPUs of this machine are looked for.
+[[nodiscard]] Result<GpuProbeOptions> gpu_probe_options(const std::string& cache_dir, Context& context);
+
+/// The devices of this machine.
+struct Devices {
+  CpuFacts cpu;
+  GpuInventory gpus;
+};
+/// Reads them. GPUs without a bandwidth that was measured before have none.
+[[nodiscard]] Result<Devices> read_devices(const std::string& cache_dir, Context& context);
+
+/// examine_machine() with the Python and the cache directory of the options.
+[[nodiscard]] Result<std::vector<DoctorFinding>> examine_machine(const std::string& python,
+                                                                 const std::string& cache_dir, Context& context);
 
 }  // namespace kernelgen::cli

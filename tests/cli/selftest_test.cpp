@@ -1,8 +1,11 @@
 #include <atomic>
 
+#include <boost/json.hpp>
+
 #include "cli/fixture.hpp"
 #include "corpus.hpp"
 #include "support/catch.hpp"
+#include "support/files.hpp"
 
 using namespace kernelgen;
 using namespace kernelgen::cli;
@@ -57,6 +60,9 @@ TEST_CASE("the first lines of a kernel of a corpus are read") {
   CHECK(case_of(k_attack).on_gpu);
   CHECK_FALSE(case_of(k_attack + "# device: gpu\n").on_cpu);
   CHECK_FALSE(parse_corpus_case("attacks/a.cu", "// attack: H01 x\n// task: relu\n").value().on_cpu);
+  const auto hip = parse_corpus_case("attacks/a.hip", "// attack: H01 x\n// task: relu\n").value();
+  CHECK(hip.on_cpu);
+  CHECK(hip.on_gpu);
 }
 
 TEST_CASE("first lines that say nothing useful are refused with their place") {
@@ -202,6 +208,48 @@ TEST_CASE("a worker that ends with an attack is the attack's answer, and a missi
   CHECK(kgen.run({"selftest", "--attacks", kgen.path(".")}) == 64);
   CHECK(kgen.run({"selftest", kgen.path("nowhere")}) == 64);
   CHECK(kgen.run({"selftest", kgen.path("."), "--only", "nothing"}) == 64);
+}
+
+TEST_CASE("a kernel for devices of another make is no mistake, unless there is no other") {
+  Fixture kgen;
+  write_corpus(kgen);
+  kgen.judge = [](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    if (is_honest(request)) return EvaluationRecord{};
+    return Error{ErrorCode::Unsupported, "cuda kernels do not run on an MI300X"};
+  };
+  CHECK(kgen.run({"selftest", "--attacks", kgen.path(".")}) == 0);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("1 attacks: 0 answered rightly, 1 for devices of another make"));
+  kgen.out.str("");
+  CHECK(kgen.run({"selftest", "--attacks", "--only", "attacks/", kgen.path(".")}) == 69);
+}
+
+TEST_CASE("selftest saves the machine, each record, and the error that ended it") {
+  Fixture kgen;
+  write_corpus(kgen);
+  const auto file = kgen.path("saved/selftest.json");
+  kgen.judge = [](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    return is_honest(request) ? EvaluationRecord{} : record_of(OutcomeKind::Accuracy, "mismatch");
+  };
+  CHECK(kgen.run({"selftest", "--attacks", "--save", file, kgen.path(".")}) == 0);
+  auto saved = boost::json::parse(read_file(file).value());
+  CHECK(saved.at("schema") == 1);
+  CHECK(saved.at("error").is_null());
+  CHECK(saved.at("unanswered") == 0);
+  CHECK(saved.at("cases").at(0).at("record").at("outcome").at("kind") == "accuracy");
+  CHECK(saved.at("cases").at(1).at("answer") == "ok");
+  CHECK_FALSE(saved.at("findings").as_array().empty());
+  // This fixture has no installation, so that nothing is known of devices.
+  CHECK(saved.at("devices").is_object());
+
+  kgen.judge = [](const EvaluationRequest&) -> Result<EvaluationRecord> {
+    return Error{ErrorCode::MissingTool, "there is no hipcc"};
+  };
+  CHECK(kgen.run({"selftest", "--attacks", "--save", file, kgen.path(".")}) == 69);
+  saved = boost::json::parse(read_file(file).value());
+  CHECK_THAT(std::string(saved.at("error").as_string()), Catch::Contains("there is no hipcc"));
+  CHECK(saved.at("unanswered") == 2);
+  CHECK(kgen.run({"selftest", "--save", kgen.path("tasks"), kgen.path(".")}) == 64);
+  CHECK(kgen.run({"selftest", "--save", file, "--spool", kgen.path("."), kgen.path(".")}) == 64);
 }
 
 TEST_CASE("every kernel of the corpus says what it is, its task and its twin are there") {
