@@ -41,8 +41,7 @@ Result<ExitCode> run(const DevicesOptions& options, Context& context) {
     return ExitCode::Success;
   }
   KERNELGEN_TRY(auto devices, read_devices(options.cache_dir, context));
-  KERNELGEN_TRY(const auto probe, gpu_probe_options(options.cache_dir, context));
-  KERNELGEN_CHECK(measure(devices.gpus, probe, context));
+  KERNELGEN_CHECK(measure(devices.gpus, devices.probe, context));
   context.out << (options.json ? devices_to_json(devices.cpu, devices.gpus)
                                : render_devices(devices.cpu, devices.gpus));
   return ExitCode::Success;

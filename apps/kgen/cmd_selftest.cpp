@@ -326,7 +326,7 @@ Result<ExitCode> run(const SelftestOptions& options, Context& context) {
   auto ended = answer_all(rows, evaluations, false, options.full, say);
   if (ended) ended = answer_all(rows, evaluations, true, options.full, say);
   progress.clear();
-  // What was found until an error is what its finder needs most.
+  // An error may end the test. The file is written even then, because the answers before it help to find its cause.
   const auto saved = options.save.empty() ? Result<void>() : save(options.save, std::move(machine), rows, ended);
   KERNELGEN_CHECK(ended);
   context.out << (options.json ? rows_to_json(rows) : render(rows, context.out_terminal));

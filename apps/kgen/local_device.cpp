@@ -33,20 +33,15 @@ Result<std::unique_ptr<Profiler>> make_profiler(const std::string& python,
   return make_ncu_profiler(std::move(options), context.processes);
 }
 
-Result<GpuProbeOptions> gpu_probe_options(const std::string& cache_dir, Context& context) {
-  KERNELGEN_TRY(const auto installation, context.find_installation());
-  GpuProbeOptions probe{.program = installation.gpu_probe, .environment = context.environment.clean, .cache_dir = {}};
-  KERNELGEN_TRY(probe.cache_dir, choose_cache_dir(cache_dir, context.environment));
-  return probe;
-}
-
 Result<Devices> read_devices(const std::string& cache_dir, Context& context) {
   KERNELGEN_TRY(const auto installation, context.find_installation());
   KERNELGEN_TRY(const auto catalog, read_gpu_catalog(installation.devices_dir));
-  KERNELGEN_TRY(const auto probe, gpu_probe_options(cache_dir, context));
   Devices devices;
+  devices.probe.program = installation.gpu_probe;
+  devices.probe.environment = context.environment.clean;
+  KERNELGEN_TRY(devices.probe.cache_dir, choose_cache_dir(cache_dir, context.environment));
   KERNELGEN_TRY(devices.cpu, read_cpu_facts());
-  KERNELGEN_TRY(devices.gpus, read_gpus(probe, catalog, context.processes, context.stop));
+  KERNELGEN_TRY(devices.gpus, read_gpus(devices.probe, catalog, context.processes, context.stop));
   return devices;
 }
 

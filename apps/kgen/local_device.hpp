@@ -35,13 +35,11 @@ namespace kernelgen::cli {
                                                               std::optional<std::chrono::milliseconds> timeout,
                                                               const Installation& installation, Context& context);
 
-/// How the GPUs of this machine are looked for.
-[[nodiscard]] Result<GpuProbeOptions> gpu_probe_options(const std::string& cache_dir, Context& context);
-
-/// The devices of this machine.
+/// The devices of this machine, and how the GPUs were looked for.
 struct Devices {
   CpuFacts cpu;
   GpuInventory gpus;
+  GpuProbeOptions probe;
 };
 /// Reads them. GPUs without a bandwidth that was measured before have none.
 [[nodiscard]] Result<Devices> read_devices(const std::string& cache_dir, Context& context);

@@ -40,7 +40,8 @@ KGEN_API int kgen_run(void*, const kgen_run_args* args) {
   if (hipGetDevice(&device) != hipSuccess ||
       hipDeviceGetAttribute(&lanes, hipDeviceAttributeWarpSize, device) != hipSuccess)
     return kgen_fail(&args->error, "the device does not tell its wavefront");
-  softmax<<<static_cast<unsigned>((rows + 3) / 4), dim3(static_cast<unsigned>(lanes), 4), 0, static_cast<hipStream_t>(args->stream)>>>(
+  const dim3 block(static_cast<unsigned>(lanes), 4);
+  softmax<<<static_cast<unsigned>((rows + 3) / 4), block, 0, static_cast<hipStream_t>(args->stream)>>>(
       static_cast<const float*>(x->data), static_cast<float*>(kgen_at(&args->outputs, 0)->data), rows, columns);
   return hipGetLastError() == hipSuccess ? 0 : kgen_fail(&args->error, "the launch failed");
 }
