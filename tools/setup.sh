@@ -40,7 +40,7 @@ apt() {
 
 setup_packages_apt() {
   local wanted=(g++ cmake ninja-build ccache pkg-config git python3 python3-venv
-    libfmt-dev libssl-dev libcurl4-openssl-dev libkainjow-mustache-dev libcli11-dev libtomlplusplus-dev catch2)
+    libfmt-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev libkainjow-mustache-dev libcli11-dev libtomlplusplus-dev catch2)
   if [ "$1" = dev ]; then
     wanted+=(clang clang-format clang-tidy libclang-rt-dev shellcheck doxygen)
     # The tests of completion scripts skip missing shells.
@@ -95,7 +95,7 @@ setup_packages_elsewhere() {
   done
   say "packages: no apt here, so nothing is installed for you"
   [ ${#lacking[@]} = 0 ] || missing "Please install: ${lacking[*]}" \
-    "and the libraries: Boost >= $OLDEST_BOOST (json, process, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, kainjow-mustache, CLI11 >= 2.1, tomlplusplus >= 3, Catch2."
+    "and the libraries: Boost >= $OLDEST_BOOST (json, process, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, SQLite >= 3.36, kainjow-mustache, CLI11 >= 2.1, tomlplusplus >= 3, Catch2."
 }
 
 # Prints "torch 2.13.0" for a Python with a recent enough torch, else nothing. Reads metadata only, because importing

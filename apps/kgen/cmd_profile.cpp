@@ -161,7 +161,7 @@ std::vector<Option> describe_options(ProfileOptions& options, const Environment&
           std::move(problem),
           {.name = "--report",
            .value_name = "FILE",
-           .help = "Profile nothing; read what ncu, rocprof, rocprofv2 or rocprofv3 wrote as CSV. Once for each pass",
+           .help = "Profile nothing; read what ncu, rocprof, rocprofv2 or rocprofv3 wrote. Once for each pass",
            .value = values::files(options.reports),
            .is_repeatable = true},
           {.name = "--target",

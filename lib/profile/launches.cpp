@@ -90,6 +90,26 @@ KernelProfile* find_kernel(Profile& profile, const std::string& name) {
 
 }  // namespace
 
+void add_pass(std::vector<KernelLaunch>& launches, const std::vector<KernelLaunch>& pass) {
+  std::map<std::string, std::vector<std::size_t>> places;
+  for (std::size_t i = 0; i < launches.size(); ++i) places[launches[i].kernel].push_back(i);
+  std::map<std::string, std::size_t> seen;
+  for (const auto& launch : pass) {
+    const auto& same = places[launch.kernel];
+    const auto index = seen[launch.kernel]++;
+    if (index >= same.size()) {
+      launches.push_back(launch);
+      continue;
+    }
+    auto& into = launches[same[index]];
+    if (!(into.duration_ns > 0)) into.duration_ns = launch.duration_ns;
+    for (const auto& metric : launch.metrics) {
+      const auto known = [&](const Metric& one) { return one.name == metric.name; };
+      if (std::none_of(into.metrics.begin(), into.metrics.end(), known)) into.metrics.push_back(metric);
+    }
+  }
+}
+
 void add_launches(Profile& profile, const std::vector<KernelLaunch>& launches) {
   std::vector<KernelSum> gathered;
   for (const auto& launch : launches) {

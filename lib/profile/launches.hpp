@@ -19,6 +19,10 @@ struct KernelLaunch {
   double duration_ns = 0;
 };
 
+/// Adds a pass, which ran the same launches again with other counters: the first launch of a kernel in one is the first
+/// in the other.
+void add_pass(std::vector<KernelLaunch>& launches, const std::vector<KernelLaunch>& pass);
+
 /// Adds the counters to the kernels of a timeline: by name, else by function where that is unambiguous. Other kernels
 /// are appended, without a time unless the timeline is empty. Several launches of a kernel are weighted by their
 /// durations.

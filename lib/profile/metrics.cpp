@@ -8,7 +8,7 @@ inline namespace v0 {
 namespace {
 
 /// Since Volta, the wait for memory is called "long scoreboard"; before, and in other tools, "memory dependency".
-constexpr std::array<MetricSpec, 24> k_metrics = {{
+constexpr std::array<MetricSpec, 26> k_metrics = {{
     {"sm_throughput_pct", "%", "sm__throughput.avg.pct_of_peak_sustained_elapsed", "",
      "busiest unit of the multiprocessors, of its peak"},
     {"grid_blocks", "block", "launch__grid_size", "", "blocks of the grid"},
@@ -47,6 +47,8 @@ constexpr std::array<MetricSpec, 24> k_metrics = {{
      "warps that wait for shared memory or special functions"},
     {"tensor_pipe_pct", "%", "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
      "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active", "tensor cores, of their peak"},
+    {"shared_conflict_pct", "%", "", "", "cycles of shared memory that bank conflicts take"},
+    {"coalesced_pct", "%", "", "", "requests to the L1 cache that would do, of those that were made"},
 }};
 
 std::vector<std::string_view> every_name() {
@@ -81,12 +83,12 @@ const std::vector<MetricSet>& metric_sets() {
         "registers_per_thread", "shared_bytes_per_block", "occupancy_pct"}},
       {"memory_access",
        "are loads and stores coalesced and cached",
-       {"dram_throughput_pct", "l2_hit_pct", "l1_hit_pct", "sectors_per_load", "sectors_per_store",
+       {"dram_throughput_pct", "l2_hit_pct", "l1_hit_pct", "sectors_per_load", "sectors_per_store", "coalesced_pct",
         "stall_memory_pct"}},
       {"advanced_memory",
        "what warps wait for",
-       {"stall_memory_pct", "stall_shared_pct", "stall_barrier_pct", "shared_bytes_per_block", "occupancy_pct",
-        "occupancy_limit_registers", "occupancy_limit_shared", "occupancy_limit_warps"}},
+       {"stall_memory_pct", "stall_shared_pct", "stall_barrier_pct", "shared_conflict_pct", "shared_bytes_per_block",
+        "occupancy_pct", "occupancy_limit_registers", "occupancy_limit_shared", "occupancy_limit_warps"}},
       {"memory_and_tuning",
        "latency, registers and stages",
        {"dram_throughput_pct", "l2_hit_pct", "stall_memory_pct", "stall_barrier_pct", "occupancy_pct",

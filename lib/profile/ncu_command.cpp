@@ -66,7 +66,8 @@ NcuLocation locate_ncu(const std::string& name, const std::map<std::string, std:
 std::vector<std::string> ncu_names(const MetricSet& set) {
   std::vector<std::string> names{std::string(k_ncu_duration)};
   for (const auto name : set.metrics)
-    if (const auto* metric = find_metric(name)) names.emplace_back(metric->ncu);
+    if (const auto* metric = find_metric(name); metric != nullptr && !metric->ncu.empty())
+      names.emplace_back(metric->ncu);
   return names;
 }
 

@@ -35,7 +35,8 @@ double scale_of(std::string_view unit) {
 
 const MetricSpec* spec_of(std::string_view ncu_name) {
   for (const auto& metric : all_metrics())
-    if (metric.ncu == ncu_name || (!metric.ncu_other.empty() && metric.ncu_other == ncu_name)) return &metric;
+    if ((!metric.ncu.empty() && metric.ncu == ncu_name) || (!metric.ncu_other.empty() && metric.ncu_other == ncu_name))
+      return &metric;
   return nullptr;
 }
 

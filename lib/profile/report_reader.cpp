@@ -1,54 +1,39 @@
 #include <kernelgen/profile/report_reader.hpp>
 
-#include <algorithm>
-#include <map>
-
 #include "profile/ncu_report.hpp"
 #include "profile/rocprof_report.hpp"
+#include "support/try.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// The launches in one text, and the profiler that wrote it.
+/// The launches in one file, and the profiler that wrote it.
 struct Report {
-  std::string source;
-  std::vector<KernelLaunch> launches;
+  RocprofReport content;
   std::optional<ProfileUnavailable> reason;
 };
 
-std::optional<Report> read_report(const std::string& text) {
-  if (auto rocprof = read_rocprof_report(text)) {
-    Report report{std::move(rocprof->source), std::move(rocprof->launches), std::nullopt};
-    if (report.launches.empty()) report.reason = ProfileUnavailable{"no kernel was launched", ""};
-    return report;
-  }
-  auto ncu = read_ncu_report(text);
-  const bool spoken = !ncu.errors.empty() || !ncu.warnings.empty();
-  if (ncu.launches.empty() && !spoken) return std::nullopt;
-  auto reason = explain_missing_counters(ncu);
-  return Report{"ncu", std::move(ncu.launches), std::move(reason)};
+Report of_rocprof(RocprofReport content) {
+  Report report{std::move(content), std::nullopt};
+  if (report.content.launches.empty()) report.reason = ProfileUnavailable{"no kernel was launched", ""};
+  return report;
 }
 
-/// Each pass runs the same launches again: the first launch of a kernel in one is the first in the other.
-void merge(std::vector<KernelLaunch>& launches, const std::vector<KernelLaunch>& pass) {
-  std::map<std::string, std::vector<std::size_t>> places;
-  for (std::size_t i = 0; i < launches.size(); ++i) places[launches[i].kernel].push_back(i);
-  std::map<std::string, std::size_t> seen;
-  for (const auto& launch : pass) {
-    const auto& same = places[launch.kernel];
-    const auto index = seen[launch.kernel]++;
-    if (index >= same.size()) {
-      launches.push_back(launch);
-      continue;
-    }
-    auto& into = launches[same[index]];
-    if (!(into.duration_ns > 0)) into.duration_ns = launch.duration_ns;
-    for (const auto& metric : launch.metrics) {
-      const auto known = [&](const Metric& one) { return one.name == metric.name; };
-      if (std::none_of(into.metrics.begin(), into.metrics.end(), known)) into.metrics.push_back(metric);
-    }
+/// Nothing for a file that no profiler wrote.
+Result<std::optional<Report>> read_report(const std::string& text) {
+  if (is_sqlite(text)) {
+    KERNELGEN_TRY(auto rocpd, read_rocpd(text));
+    return std::optional(of_rocprof(std::move(rocpd)));
   }
+  auto rocprof = read_rocprof_json(text);
+  if (!rocprof) rocprof = read_rocprof_table(text);
+  if (rocprof) return std::optional(of_rocprof(*std::move(rocprof)));
+  auto ncu = read_ncu_report(text);
+  const bool spoken = !ncu.errors.empty() || !ncu.warnings.empty();
+  if (ncu.launches.empty() && !spoken) return std::optional<Report>();
+  auto reason = explain_missing_counters(ncu);
+  return std::optional(Report{{"ncu", {}, std::move(ncu.launches)}, std::move(reason)});
 }
 
 }  // namespace
@@ -58,15 +43,22 @@ Result<Profile> read_profile_reports(const std::vector<std::string>& texts) {
   std::vector<KernelLaunch> launches;
   std::optional<ProfileUnavailable> reason;
   for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto number = "report " + std::to_string(i + 1);
     auto report = read_report(texts[i]);
     if (!report)
       return Error{ErrorCode::InvalidArgument,
-                   "report " + std::to_string(i + 1) +
-                       " has no table of ncu, rocprof, rocprofv2 or rocprofv3; see docs/profiling.md",
+                   number + " is a database, but not one of rocpd that can be read: " + report.error().message +
+                       "; see docs/profiling.md",
                    {}};
-    profile.source = report->source;
-    if (!reason) reason = std::move(report->reason);
-    merge(launches, report->launches);
+    if (!*report)
+      return Error{ErrorCode::InvalidArgument,
+                   number + " has no table of ncu, rocprof, rocprofv2 or rocprofv3; see docs/profiling.md",
+                   {}};
+    auto& [content, why] = **report;
+    profile.source = content.source;
+    if (profile.device.empty()) profile.device = content.device;
+    if (!reason) reason = std::move(why);
+    add_pass(launches, content.launches);
   }
   if (texts.empty()) return Error{ErrorCode::InvalidArgument, "there is no report to read", {}};
   add_launches(profile, launches);

@@ -20,7 +20,7 @@ struct MetricSpec {
   std::string_view name;
   /// "%", "byte", "ns"; empty for plain numbers.
   std::string_view unit;
-  /// Name in Nsight Compute.
+  /// Name in Nsight Compute; empty for a counter of AMD's devices only.
   std::string_view ncu;
   /// Name in other versions of ncu or on other devices; empty: the same.
   std::string_view ncu_other;
@@ -42,7 +42,7 @@ struct MetricSet {
   std::vector<std::string_view> metrics;
 };
 
-/// "brief" (6), "full" (24), and one for each tuning stage.
+/// "brief" (6), "full" (26), and one for each tuning stage.
 [[nodiscard]] const std::vector<MetricSet>& metric_sets();
 /// Finds a set by name; nothing for an unknown one.
 [[nodiscard]] const MetricSet* find_metric_set(std::string_view name);

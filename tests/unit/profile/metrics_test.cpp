@@ -7,11 +7,11 @@
 
 using namespace kernelgen;
 
-TEST_CASE("the brief set has six metrics, the full one twenty-four", "[profile][metrics]") {
+TEST_CASE("the brief set has six metrics, the full one twenty-six", "[profile][metrics]") {
   REQUIRE(find_metric_set("brief") != nullptr);
   CHECK(find_metric_set("brief")->metrics.size() == 6);
   REQUIRE(find_metric_set("full") != nullptr);
-  CHECK(find_metric_set("full")->metrics.size() == 24);
+  CHECK(find_metric_set("full")->metrics.size() == 26);
 }
 
 TEST_CASE("the brief set asks ncu for what the stages decide by", "[profile][metrics]") {
@@ -37,7 +37,7 @@ TEST_CASE("names are unique, and sets name metrics that there are", "[profile][m
   std::set<std::string_view> names;
   for (const auto& metric : all_metrics()) {
     CHECK(names.insert(metric.name).second);
-    CHECK(names.insert(metric.ncu).second);
+    CHECK((metric.ncu.empty() || names.insert(metric.ncu).second));
     CHECK_FALSE(metric.meaning.empty());
   }
   for (const auto& set : metric_sets())

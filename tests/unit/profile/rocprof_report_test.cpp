@@ -1,6 +1,8 @@
 // The tables are synthetic: see tests/data/rocprof/README.md.
 #include <kernelgen/profile/report_reader.hpp>
 
+#include <sqlite3.h>
+
 #include <string>
 
 #include "support/catch.hpp"
@@ -31,8 +33,43 @@ void check_launches(const Profile& profile) {
   CHECK(profile.kernels[1].launches == 2);
   CHECK(profile.kernels[1].duration_ns == 4000);
   CHECK(profile.kernels[1].metric("grid_blocks") == 1024);
-  CHECK(profile.kernels[0].metric("registers_per_thread") == 128);
+  // 128, and 64 for accumulation.
+  CHECK(profile.kernels[0].metric("registers_per_thread") == 192);
   CHECK(profile.kernels[0].metric("shared_bytes_per_block") == 65536);
+}
+
+/// The file of a database that these statements make.
+std::string database(const std::string& statements) {
+  sqlite3* made = nullptr;
+  REQUIRE(sqlite3_open(":memory:", &made) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(made, statements.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  sqlite3_int64 size = 0;
+  auto* bytes = sqlite3_serialize(made, "main", &size, 0);
+  REQUIRE(bytes != nullptr);
+  std::string file(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size));
+  sqlite3_free(bytes);
+  sqlite3_close(made);
+  return file;
+}
+
+/// The whole of what JSON and rocpd hold.
+void check_counters(const Profile& profile) {
+  CHECK(profile.source == "rocprofv3");
+  CHECK(profile.device == "AMD Instinct MI300X");
+  check_launches(profile);
+  CHECK(profile.kernels[0].metric("l2_hit_pct") == 90);
+  CHECK(profile.kernels[0].metric("tensor_pipe_pct") == 41.5);
+  // 800 of 1000, of which 500 and 300 are two instances, and 600 of 1000.
+  CHECK(profile.kernels[1].metric("l2_hit_pct") == 75);
+  CHECK(profile.kernels[1].metric("block_threads") == 64);
+  CHECK_FALSE(profile.kernels[1].metric("tensor_pipe_pct"));
+}
+
+std::string message_of(const std::vector<std::string>& texts) {
+  const auto profile = read_profile_reports(texts);
+  REQUIRE_FALSE(profile);
+  CHECK(profile.error().code == ErrorCode::InvalidArgument);
+  return profile.error().message;
 }
 
 }  // namespace
@@ -79,6 +116,116 @@ TEST_CASE("rocprofv3: a trace has times and sizes", "[profile][rocprof]") {
   CHECK(both.kernels[0].metric("occupancy_pct") == 62.5);
 }
 
+TEST_CASE("rocpd's own CSV has names in another case", "[profile][rocprof]") {
+  const auto profile = profile_named({"v3_rocpd2csv.csv", "v3_pass2.csv"});
+  CHECK(profile.source == "rocprofv3");
+  check_launches(profile);
+  CHECK(profile.kernels[0].metric("occupancy_pct") == 62.5);
+}
+
+TEST_CASE("rocprofv3 of ROCm 6.2: no times, and the same dispatch of two processes", "[profile][rocprof]") {
+  const auto profile = profile_named({"v3_rocm62.csv"});
+  REQUIRE(profile.kernels.size() == 1);
+  CHECK(profile.kernels[0].launches == 2);
+  // 400 of 1600 cycles in two instances, and none.
+  CHECK(profile.kernels[0].metric("shared_conflict_pct") == 12.5);
+  CHECK(profile.kernels[0].metric("registers_per_thread") == 32);
+}
+
+TEST_CASE("rocprofv3: a newer version's columns are passed over", "[profile][rocprof]") {
+  auto text = data("v3_pass1.csv");
+  std::string wider;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = text.find('\n', at);
+    wider += text.substr(at, end - at) + (at == 0 ? ",\"Cluster_Size\"\n" : ",7\n");
+    at = end + 1;
+  }
+  const auto profile = read_profile_reports({wider});
+  REQUIRE(profile);
+  check_launches(*profile);
+  CHECK(profile->kernels[1].metric("l2_hit_pct") == 75);
+}
+
+TEST_CASE("rocprof: shares that follow from raw counters", "[profile][rocprof]") {
+  const auto metrics = [](const std::string& columns, const std::string& values) {
+    const auto profile = read_profile_reports({"Index,KernelName,DurationNs," + columns + "\n0,k,10," + values + "\n"});
+    REQUIRE(profile);
+    return profile->kernels.at(0);
+  };
+  // 2048 wavefronts: 16 requests each where neighbouring threads take neighbouring words, 64 where none do.
+  CHECK(metrics("TA_TOTAL_WAVEFRONTS_sum,TCP_TOTAL_ACCESSES_sum", "2048,32768").metric("coalesced_pct") == 100);
+  CHECK(metrics("TA_TOTAL_WAVEFRONTS_sum,TCP_TOTAL_ACCESSES_sum", "2048,131072").metric("coalesced_pct") == 25);
+  CHECK(metrics("TA_TOTAL_WAVEFRONTS_sum,TCP_TOTAL_ACCESSES_sum", "2048,0").metric("coalesced_pct") == std::nullopt);
+  CHECK(metrics("GL2C_HIT_sum,GL2C_MISS_sum", "3,1").metric("l2_hit_pct") == 75);
+  CHECK(metrics("SQC_LDS_BANK_CONFLICT,SQC_LDS_IDX_ACTIVE", "1,4").metric("shared_conflict_pct") == 25);
+  CHECK(metrics("SQ_LDS_BANK_CONFLICT,SQ_LDS_IDX_ACTIVE", "0,0").metric("shared_conflict_pct") == 0);
+  CHECK(metrics("LDSBankConflict", "12.5").metric("shared_conflict_pct") == 12.5);
+}
+
+TEST_CASE("rocprofv3: JSON has the counters, the times and the device", "[profile][rocprof]") {
+  check_counters(profile_named({"v3_results.json"}));
+  // ROCm 6.2 writes one process, and not a list of them.
+  auto text = data("v3_results.json");
+  text.replace(text.find('['), 1, " ");
+  text.replace(text.rfind(']'), 1, " ");
+  const auto single = read_profile_reports({text});
+  REQUIRE(single);
+  check_counters(*single);
+}
+
+TEST_CASE("JSON of another program is no report", "[profile][rocprof]") {
+  CHECK(message_of({R"({"traceEvents": []})"}).find("report 1 has no table") == 0);
+  CHECK(message_of({R"({"rocprofiler-sdk-tool": )"}).find("report 1 has no table") == 0);
+  const auto empty = read_profile_reports({R"({"rocprofiler-sdk-tool": [{"agents": 7, "counters": {}}]})"});
+  REQUIRE(empty);
+  REQUIRE(empty->unavailable);
+  CHECK(empty->unavailable->reason == "no kernel was launched");
+}
+
+TEST_CASE("a database of rocpd has what JSON has", "[profile][rocprof]") {
+  const auto file = database(data("rocpd.sql"));
+  const auto profile = read_profile_reports({file});
+  REQUIRE(profile);
+  check_counters(*profile);
+  // rocprofv3 leaves its databases in the mode of a write-ahead log.
+  auto logged = file;
+  logged[18] = logged[19] = 2;
+  const auto again = read_profile_reports({logged});
+  REQUIRE(again);
+  check_counters(*again);
+}
+
+TEST_CASE("a database of rocpd and a table are two passes", "[profile][rocprof]") {
+  const auto profile = read_profile_reports({database(data("rocpd.sql")), data("v3_pass2.csv")});
+  REQUIRE(profile);
+  check_counters(*profile);
+  CHECK(profile->kernels[0].metric("occupancy_pct") == 62.5);
+}
+
+TEST_CASE("a database that cannot be read says why", "[profile][rocprof]") {
+  const auto reason = [](const std::string& file) { return message_of({file}); };
+  CHECK(reason(database("CREATE TABLE t (x);"))
+            .find("report 1 is a database, but not one of rocpd that can be read: "
+                  "no such table: rocpd_kernel_dispatch") == 0);
+  CHECK(reason(database("CREATE TABLE rocpd_kernel_dispatch (start_id); CREATE TABLE rocpd_info_kernel_symbol (id);"))
+            .find("no such column: K.guid") != std::string::npos);
+  const auto whole = database(data("rocpd.sql"));
+  CHECK_FALSE(reason(whole.substr(0, 4096)).empty());
+  CHECK_FALSE(reason(std::string("SQLite format 3\0", 16)).empty());
+}
+
+TEST_CASE("a database whose views never end is given up", "[profile][rocprof]") {
+  auto statements = data("rocpd.sql");
+  statements +=
+      "DROP VIEW rocpd_kernel_dispatch; CREATE VIEW rocpd_kernel_dispatch AS WITH RECURSIVE n(x) AS (SELECT 1 UNION "
+      "ALL "
+      "SELECT x + 1 FROM n) SELECT x AS id, 'g' AS guid, 2 AS agent_id, 10 AS kernel_id, x AS dispatch_id, 1 AS start, "
+      "2 AS \"end\", 0 AS group_segment_size, 1 AS workgroup_size_x, 1 AS workgroup_size_y, 1 AS workgroup_size_z, 1 "
+      "AS "
+      "grid_size_x, 1 AS grid_size_y, 1 AS grid_size_z, x AS event_id FROM n;";
+  CHECK(message_of({database(statements)}).find("its views take too long to read") != std::string::npos);
+}
+
 TEST_CASE("Nsight Compute's table is read as well", "[profile][rocprof]") {
   const auto profile =
       read_profile_reports({"\"ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"launch__grid_size\"\n"
@@ -112,12 +259,18 @@ TEST_CASE("what has no table is refused by its number", "[profile][rocprof]") {
 }
 
 TEST_CASE("damaged tables lose rows, and nothing else", "[profile][rocprof]") {
-  for (const std::string name : {"v1.csv", "v2.csv", "v3_pass1.csv", "v3_kernel_trace.csv"}) {
+  for (const std::string name : {"v1.csv", "v2.csv", "v3_pass1.csv", "v3_kernel_trace.csv", "v3_results.json"}) {
     const auto whole = data(name);
     for (std::size_t cut = 0; cut < whole.size(); cut += 7) (void)read_profile_reports({whole.substr(0, cut)});
     auto text = whole;
     for (std::size_t at = 0; at < text.size(); at += 11) text[at] = "\",\n\0x9-"[at % 7];
     (void)read_profile_reports({text});
+  }
+  const auto whole = database(data("rocpd.sql"));
+  for (std::size_t at = 100; at < whole.size(); at += 997) {
+    auto damaged = whole;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x55);
+    (void)read_profile_reports({damaged});
   }
   SUCCEED();
 }
