@@ -6,6 +6,7 @@
 #include <kernelgen/device/gpu.hpp>
 #include <kernelgen/platform/platform.hpp>
 #include <kernelgen/profile/findings.hpp>
+#include <kernelgen/profile/metrics.hpp>
 #include <kernelgen/profile/profiler.hpp>
 #include <kernelgen/profile/report_reader.hpp>
 #include <kernelgen/task/task_source.hpp>
@@ -119,6 +120,18 @@ Result<ExitCode> show(const Profile& profile, const std::optional<GpuFacts>& gpu
   return ExitCode::MachineLacks;
 }
 
+/// The facts of the device that a report names, or else only its vendor.
+std::optional<GpuFacts> reported_gpu(const Profile& profile, Context& context) {
+  const auto installation = context.find_installation();
+  const auto catalog = installation ? read_gpu_catalog(installation->devices_dir) : installation.error();
+  if (catalog)
+    if (const auto models = find_gpu_models(*catalog, profile.device); !models.empty()) return models.front()->facts;
+  for (const auto* platform : platforms())
+    if (platform->counters == CounterProgram::Rocprof && profile.source.starts_with("rocprof"))
+      return GpuFacts{.vendor = platform->vendor};
+  return std::nullopt;
+}
+
 /// Shows the profile that another profiler wrote, on this machine or on another one.
 Result<ExitCode> read_reports(const ProfileOptions& options, Context& context) {
   std::vector<std::string> texts;
@@ -126,11 +139,9 @@ Result<ExitCode> read_reports(const ProfileOptions& options, Context& context) {
     KERNELGEN_TRY(auto text, read_file(path, k_max_report_bytes).context("--report"));
     texts.push_back(std::move(text));
   }
-  KERNELGEN_TRY(const auto profile, read_profile_reports(texts));
-  std::optional<GpuFacts> gpu;
-  for (const auto* platform : platforms())
-    if (platform->counters == CounterProgram::Rocprof && profile.source.rfind("rocprof", 0) == 0)
-      gpu.emplace().vendor = platform->vendor;
+  KERNELGEN_TRY(auto profile, read_profile_reports(texts));
+  const auto gpu = reported_gpu(profile, context);
+  if (gpu) add_derived_metrics(profile, *gpu);
   return show(profile, gpu, options, context);
 }
 

@@ -23,6 +23,12 @@ constexpr double k_busy_pct = 60;
 constexpr double k_low_occupancy_pct = 40;
 /// A warp of 32 threads that loads consecutive floats touches 4 sectors of 32 bytes; with vectors of four, 16.
 constexpr double k_coalesced_sectors = 16.5;
+/// Of 100 where no request is wasted; each thread's own line gives 25.
+constexpr double k_coalesced_pct = 50;
+constexpr double k_conflict_pct = 10;
+/// Below this share of their peak, matrix units wait for their operands; below the other one, they are not used.
+constexpr double k_fed_matrix_pct = 50;
+constexpr double k_used_matrix_pct = 1;
 /// Kernels with a smaller share of the device time are not mentioned.
 constexpr double k_min_share = 0.1;
 
@@ -131,6 +137,8 @@ class KernelReader {
     find_low_occupancy();
     find_small_blocks();
     find_uncoalesced();
+    find_bank_conflicts();
+    find_matrix_units();
   }
 
  private:
@@ -182,13 +190,24 @@ class KernelReader {
   }
 
   void find_low_occupancy() {
-    const auto occupancy = kernel_.metric("occupancy_pct");
+    const auto counted = kernel_.metric("occupancy_pct");
+    const auto occupancy = counted ? counted : possible_occupancy();
     if (!occupancy || *occupancy >= k_low_occupancy_pct || few_blocks_) return;
     const auto cause = occupancy_cause();
-    add("low_occupancy",
-        fmt::format("{:.0f} % of the warps that could be resident are{}", *occupancy,
-                    cause.empty() ? "" : ": " + cause),
+    const auto* form =
+        counted ? "{:.0f} % of the warps that could be resident are{}" : "{:.0f} % of the warps can be resident{}";
+    add("low_occupancy", fmt::format(fmt::runtime(form), *occupancy, cause.empty() ? "" : ": " + cause),
         0.5 * (1 - *occupancy / 100));
+  }
+
+  /// The occupancy that the limits allow, in percent.
+  [[nodiscard]] std::optional<double> possible_occupancy() const {
+    const auto all = kernel_.metric("occupancy_limit_warps");
+    if (!all || !(*all > 0)) return std::nullopt;
+    double resident = *all;
+    for (const auto* name : {"occupancy_limit_registers", "occupancy_limit_shared", "occupancy_limit_blocks"})
+      resident = std::min(resident, kernel_.metric(name).value_or(resident));
+    return percent(resident / *all);
   }
 
   [[nodiscard]] std::string occupancy_cause() const {
@@ -234,6 +253,44 @@ class KernelReader {
           0.9);
       return;
     }
+    const auto coalesced = kernel_.metric("coalesced_pct");
+    if (!coalesced || *coalesced >= k_coalesced_pct) return;
+    add("uncoalesced",
+        fmt::format("loads and stores make {:.1f} times the requests that their data needs: uncoalesced; neighbouring "
+                    "threads should take neighbouring elements",
+                    100 / std::max(*coalesced, 1.0)),
+        0.9);
+  }
+
+  [[nodiscard]] std::string shared_memory() const {
+    return gpu_ ? platform_of(gpu_->vendor).words.shared_memory : PlatformWords{}.shared_memory;
+  }
+
+  void find_bank_conflicts() {
+    const auto conflicts = kernel_.metric("shared_conflict_pct");
+    if (!conflicts || *conflicts < k_conflict_pct) return;
+    add("bank_conflicts",
+        fmt::format("bank conflicts take {:.0f} % of the cycles of {}: pad its rows by an element, or swizzle the "
+                    "addresses",
+                    *conflicts, shared_memory()),
+        *conflicts / 100);
+  }
+
+  void find_matrix_units() {
+    const auto matrix = kernel_.metric("tensor_pipe_pct");
+    if (!matrix || *matrix >= k_fed_matrix_pct) return;
+    const double plain = kernel_.metric("sm_throughput_pct").value_or(0);
+    if (*matrix >= k_used_matrix_pct)
+      add("matrix_units",
+          fmt::format("matrix units at {:.0f} % of their peak: larger tiles, and loads ahead of their use, keep them "
+                      "fed",
+                      *matrix),
+          0.5 * (1 - *matrix / 100));
+    else if (plain >= k_busy_pct)
+      add("matrix_units",
+          fmt::format("plain units at {:.0f} % of their peak, and matrix units unused: they multiply matrices faster",
+                      plain),
+          0.5);
   }
 
   const KernelProfile& kernel_;

@@ -20,14 +20,14 @@ constexpr double k_few_registers = 96;
 /// A stage, and the findings that it can change. Other findings may still be more important; they only come later.
 struct StageInterest {
   std::string_view stage;
-  std::array<std::string_view, 4> findings;
+  std::array<std::string_view, 5> findings;
 };
 
 constexpr std::array<StageInterest, 5> k_interests = {
     {{"grid_and_parallel", {"few_blocks", "low_occupancy", "launch_bound", "small_blocks"}},
-     {"block_tiling", {"compute_bound", "memory_bound", "low_occupancy", "small_blocks"}},
+     {"block_tiling", {"compute_bound", "memory_bound", "matrix_units", "low_occupancy", "small_blocks"}},
      {"memory_access", {"uncoalesced", "memory_bound", "copies", "type_casts"}},
-     {"advanced_memory", {"latency_bound", "memory_bound", "low_occupancy", "uncoalesced"}},
+     {"advanced_memory", {"latency_bound", "memory_bound", "bank_conflicts", "low_occupancy", "uncoalesced"}},
      {"memory_and_tuning", {"latency_bound", "memory_bound", "uncoalesced", "low_occupancy"}}}};
 
 bool interests(std::string_view stage, const ProfileFinding& finding) {

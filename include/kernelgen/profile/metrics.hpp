@@ -10,6 +10,8 @@
 #include <vector>
 
 #include <kernelgen/core/api.hpp>
+#include <kernelgen/core/profile.hpp>
+#include <kernelgen/device/gpu.hpp>
 
 namespace kernelgen {
 inline namespace KERNELGEN_API v0 {
@@ -46,6 +48,10 @@ struct MetricSet {
 [[nodiscard]] const std::vector<MetricSet>& metric_sets();
 /// Finds a set by name; nothing for an unknown one.
 [[nodiscard]] const MetricSet* find_metric_set(std::string_view name);
+
+/// Adds counters that follow from others and the facts of the device, for profilers that do not read them: the share of
+/// the memory's peak, and how many blocks are resident on a multiprocessor. Facts that are not known add nothing. Pure.
+void add_derived_metrics(Profile& profile, const GpuFacts& gpu);
 
 }  // namespace v0
 }  // namespace kernelgen
