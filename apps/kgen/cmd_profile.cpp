@@ -51,7 +51,7 @@ Result<std::optional<Candidate>> read_candidate(const ProfileOptions& options) {
 /// The GPU to profile on; nothing for the CPU.
 Result<std::optional<GpuFacts>> choose_device(const ProfileOptions& options, const std::optional<Candidate>& candidate,
                                               const Installation& installation, Context& context) {
-  const bool needs_gpu = candidate && (candidate->target == Target::Cuda || candidate->target == Target::Triton);
+  const bool needs_gpu = candidate && candidate->target != Target::Cpp && candidate->target != Target::Torch;
   if (options.device == "cpu" || (candidate && candidate->target == Target::Cpp)) {
     if (needs_gpu) return Error{ErrorCode::InvalidArgument, "this candidate runs on a GPU, not on the CPU"};
     if (!options.timeline)
@@ -64,8 +64,8 @@ Result<std::optional<GpuFacts>> choose_device(const ProfileOptions& options, con
       read_gpus({.program = installation.gpu_probe, .environment = context.environment.clean, .cache_dir = {}}, catalog,
                 context.processes, context.stop));
   auto gpu = choose_gpu(reading, catalog, options.device);
-  if (gpu && platform_of(gpu->vendor).counters == CounterProgram::Ncu) return std::optional(*std::move(gpu));
-  if (gpu) return Error{ErrorCode::Unsupported, gpu->name + " is no NVIDIA GPU; there is no profiler for it yet"};
+  if (gpu && platform_of(gpu->vendor).counters != CounterProgram::None) return std::optional(*std::move(gpu));
+  if (gpu) return Error{ErrorCode::Unsupported, "there is no profiler for " + gpu->name};
   const bool may_be_cpu = options.device.empty() && !needs_gpu && gpu.error().code == ErrorCode::MissingDevice;
   if (may_be_cpu && options.timeline) return std::optional<GpuFacts>();
   auto error = std::move(gpu).error();
@@ -186,7 +186,7 @@ std::vector<Option> describe_options(ProfileOptions& options, const Environment&
            .value = values::text(options.set),
            .excludes = {"--timeline"}},
           {.name = "--timeline",
-           .help = "Kernels and times only: no counters, no ncu",
+           .help = "Kernels and times only: no counters, no ncu or rocprofv3",
            .value = values::flag(options.timeline)},
           {.name = "--device",
            .value_name = "NAME",
@@ -197,7 +197,7 @@ std::vector<Option> describe_options(ProfileOptions& options, const Environment&
           shrink_option(options.shrink, "Replace a constant of the task file; may be repeated"),
           {.name = "--timeout",
            .value_name = "S",
-           .help = "Limit of each of its two runs, in seconds",
+           .help = "Limit of each of its runs, in seconds",
            .value = values::seconds(options.timeout_seconds, 1),
            .task_file = TaskFileRule::Allowed},
           python_option(options.python, environment),

@@ -90,8 +90,9 @@ Result<std::unique_ptr<Profiler>> choose_profiler(const RunOptions& options, con
     return Error{ErrorCode::InvalidArgument,
                  "--profile needs the device on this machine, not behind --launch-prefix "
                  "or --spool"};
-  if (!request.gpu || platform_of(request.gpu->vendor).counters != CounterProgram::Ncu)
-    return Error{ErrorCode::InvalidArgument, "--profile needs a target that runs on an NVIDIA GPU of this machine"};
+  if (!request.gpu || platform_of(request.gpu->vendor).counters == CounterProgram::None)
+    return Error{ErrorCode::InvalidArgument,
+                 "--profile needs a target that runs on an NVIDIA or AMD GPU of this machine"};
   KERNELGEN_TRY(auto profiler, make_profiler(flags.python, std::nullopt, installation, context));
   KERNELGEN_TRY(auto compiler, make_local_compiler(request.gpu, flags.cache_dir, installation, context));
   return make_compiling_profiler(std::move(profiler), std::move(compiler));

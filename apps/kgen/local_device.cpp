@@ -27,10 +27,10 @@ Result<std::unique_ptr<KernelCompiler>> make_local_compiler(std::optional<GpuFac
 Result<std::unique_ptr<Profiler>> make_profiler(const std::string& python,
                                                 std::optional<std::chrono::milliseconds> timeout,
                                                 const Installation& installation, Context& context) {
-  NcuProfilerOptions options{.installation = installation, .environment = context.environment.clean};
+  LocalProfilerOptions options{.installation = installation, .environment = context.environment.clean};
   if (!python.empty()) options.python = python;
   if (timeout) options.timeout = *timeout;
-  return make_ncu_profiler(std::move(options), context.processes);
+  return make_local_profiler(std::move(options), context.processes);
 }
 
 Result<Devices> read_devices(const std::string& cache_dir, Context& context) {

@@ -30,7 +30,7 @@ namespace kernelgen::cli {
                                                                           const Installation& installation,
                                                                           Context& context);
 
-/// make_ncu_profiler(); `python` is that of the option, and `timeout` its default where it is unset.
+/// make_local_profiler(); `python` is that of the option, and `timeout` its default where it is unset.
 [[nodiscard]] Result<std::unique_ptr<Profiler>> make_profiler(const std::string& python,
                                                               std::optional<std::chrono::milliseconds> timeout,
                                                               const Installation& installation, Context& context);

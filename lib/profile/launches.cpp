@@ -110,6 +110,19 @@ void add_pass(std::vector<KernelLaunch>& launches, const std::vector<KernelLaunc
   }
 }
 
+std::vector<KernelLaunch> last_launches(const Profile& timeline, const std::vector<KernelLaunch>& launches) {
+  auto known = timeline;
+  std::map<std::string, std::int64_t> wanted;
+  for (const auto& launch : launches)
+    if (const auto [entry, added] = wanted.try_emplace(launch.kernel, 0); added)
+      if (const auto* kernel = find_kernel(known, launch.kernel)) entry->second = kernel->launches;
+  std::vector<KernelLaunch> last;
+  for (auto launch = launches.rbegin(); launch != launches.rend(); ++launch)
+    if (wanted[launch->kernel]-- > 0) last.push_back(*launch);
+  std::reverse(last.begin(), last.end());
+  return last;
+}
+
 void add_launches(Profile& profile, const std::vector<KernelLaunch>& launches) {
   std::vector<KernelSum> gathered;
   for (const auto& launch : launches) {

@@ -23,6 +23,11 @@ struct KernelLaunch {
 /// in the other.
 void add_pass(std::vector<KernelLaunch>& launches, const std::vector<KernelLaunch>& pass);
 
+/// The launches of the last call, where a profiler counted the calls before it, too: of each kernel of the timeline as
+/// many as the timeline has. Other kernels are left out.
+[[nodiscard]] std::vector<KernelLaunch> last_launches(const Profile& timeline,
+                                                      const std::vector<KernelLaunch>& launches);
+
 /// Adds the counters to the kernels of a timeline: by name, else by function where that is unambiguous. Other kernels
 /// are appended, without a time unless the timeline is empty. Several launches of a kernel are weighted by their
 /// durations.

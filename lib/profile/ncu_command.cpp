@@ -49,7 +49,7 @@ std::string pattern_of(const std::string& function) {
 
 }  // namespace
 
-NcuLocation locate_ncu(const std::string& name, const std::map<std::string, std::string>& environment) {
+ToolLocation locate_ncu(const std::string& name, const std::map<std::string, std::string>& environment) {
   const auto found = find_program(name.empty() ? "ncu" : name, environment);
   if (found && can_run(*found)) return *found;
   if (!name.empty()) return ProfileUnavailable{"there is no program " + name, ""};

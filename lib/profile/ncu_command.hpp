@@ -4,35 +4,20 @@
 /// Finds Nsight Compute and builds its command line.
 
 #include <map>
-#include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include <kernelgen/core/profile.hpp>
 #include <kernelgen/profile/metrics.hpp>
 
+#include "profile/tool_location.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 
-/// The path of ncu, or why there is none.
-class NcuLocation {
- public:
-  NcuLocation(std::string path) : found_(std::move(path)) {}
-  NcuLocation(ProfileUnavailable why) : found_(std::move(why)) {}
-  explicit operator bool() const { return found_.index() == 0; }
-  /// Requires: found.
-  const std::string& operator*() const { return std::get<0>(found_); }
-  /// Requires: not found.
-  [[nodiscard]] const ProfileUnavailable& error() const { return std::get<1>(found_); }
-
- private:
-  std::variant<std::string, ProfileUnavailable> found_;
-};
-
 /// Finds ncu: `name` when given, else "ncu" on the PATH, else where CUDA and Nsight's own packages put it, newest
 /// first.
-[[nodiscard]] NcuLocation locate_ncu(const std::string& name, const std::map<std::string, std::string>& environment);
+[[nodiscard]] ToolLocation locate_ncu(const std::string& name, const std::map<std::string, std::string>& environment);
 
 /// ncu's names of the metrics of a set, and of the duration.
 [[nodiscard]] std::vector<std::string> ncu_names(const MetricSet& set);

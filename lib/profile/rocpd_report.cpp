@@ -90,7 +90,9 @@ class SqliteDatabase {
     int step = SQLITE_ROW;
     for (int rows = 0; (step = sqlite3_step(prepared)) == SQLITE_ROW; ++rows) {
       if (rows == k_max_rows)
-        return Error{ErrorCode::InvalidArgument, fmt::format("it has more than {} dispatches, or counters of them", k_max_rows), {}};
+        return Error{ErrorCode::InvalidArgument,
+                     fmt::format("it has more than {} dispatches, or counters of them", k_max_rows),
+                     {}};
       row(prepared);
     }
     if (step == SQLITE_INTERRUPT) return Error{ErrorCode::InvalidArgument, "its views take too long to read", {}};

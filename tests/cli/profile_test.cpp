@@ -151,6 +151,17 @@ TEST_CASE("profile: counters that may not be read are told with the remedy, afte
                                  Catch::Contains("NVreg_RestrictProfilingToAdminUsers=0"));
 }
 
+TEST_CASE("profile: without rocprofv3, an AMD GPU has its timeline and the remedy", "[cli][profile]") {
+  ProfileFixture kgen;
+  kgen.machine.gpu =
+      R"({"index": 0, "vendor": "amd", "name": "AMD Instinct MI300X", "uuid": "GPU-1", "architecture": "gfx942"})"
+      "\n";
+  CHECK(kgen.profile() == 69);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("relu_kernel"));
+  CHECK_THAT(kgen.err.str(),
+             Catch::StartsWith("kgen: no counters: neither rocprofv3 nor rocprof is installed; install"));
+}
+
 TEST_CASE("profile: a candidate that fails", "[cli][profile]") {
   ProfileFixture kgen;
   kgen.machine.timeline = R"({"schema": 1, "failure": {"code": "candidate", "message": "ValueError: no"}})";
@@ -188,6 +199,10 @@ TEST_CASE("profile: what another profiler wrote is read without any device", "[c
   CHECK(kgen.run({"profile", "--report", data + "v3_pass1.csv", "--report", data + "v3_pass2.csv"}) == 0);
   CHECK(kgen.out.str().find("rocprofv3: 3 launches of 2 kernels, 10.0 us on the device\n") == 0);
   CHECK(kgen.out.str().find("workgroups of 64 threads") != std::string::npos);
+  CHECK(kgen.run({"profile", "--report", data + "v3_results.json"}) == 0);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("AMD Instinct MI300X: 3 launches of 2 kernels, 10.0 us on the device\n"));
+  // The catalog has the limits of the device that the report names.
+  CHECK_THAT(kgen.out.str(), Catch::Contains("gemm: 12 % of the warps can be resident: limited by shared memory"));
   CHECK(kgen.run({"profile", "--report", data + "README.md"}) == 64);
   CHECK(kgen.err.str().find("report 1 has no table") != std::string::npos);
   CHECK(kgen.run({"profile", "--report", data + "v1.csv", "--problem", k_task}) == 64);

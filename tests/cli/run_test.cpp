@@ -195,7 +195,7 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
       {{"--epsilon", "much"}, "kgen: --min-stage-gain: expected a number"},
       {{"--stop-at-score", "much"}, "kgen: --stop-score: expected a number"},
       {{"--max-cost", "5"}, "--max-cost and --price-cached need --price-input and --price-output\n"},
-      {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA GPU of this machine\n"},
+      {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA or AMD GPU of this machine\n"},
       {{"--profile", "counters", "--launch-prefix", "ssh node"}, "kgen: --profile needs the device on this machine"},
       {{"--prompts", "/no/such/directory"}, "/no/such/directory"}};
   for (const auto& [options, text] : cases) {

@@ -31,7 +31,7 @@ RETIRED = {
     "compare_again": "output_digest", "die_as_told": "record_reported_crash", "do_it": "run_with_retry",
     "excuse": "reattribute_to_machine", "follow_line": "advance_repair_chain", "had_company": "overlapped",
     "has_company": "left_processes", "in_total": "total_ns", "late_ns": "off_stream_ns",
-    "late_turns": "delayed_probes", "mid_message": "has_partial_message", "others_bytes": "foreign_bytes",
+    "late_turns": "delayed_probes", "make_ncu_profiler": "make_local_profiler", "mid_message": "has_partial_message", "others_bytes": "foreign_bytes",
     "owed": "reference_pending", "park": "defer", "pretended.py": "compile_only_gpu.py",
     "classify_workload": "facts_of", "read_output_requirement": "returned", "read_work": "facts_of", "rescues": "escalations", "stop_at_score": "stop_score",
     "take_up": "resume_open_actions", "waking_ns": "wakeup_latency_ns",

@@ -32,7 +32,7 @@ enum class DeviceCompiler {
   HostCpp,  ///< the kernels of a device that is none are host code
 };
 
-/// The program that reads a GPU's counters. Reports of rocprof are read; it is not started yet.
+/// The program that reads a GPU's counters: Nsight Compute, or rocprofv3 and its predecessor rocprof.
 enum class CounterProgram { None, Ncu, Rocprof };
 
 /// One maker's GPUs.

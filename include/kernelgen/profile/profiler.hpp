@@ -54,32 +54,36 @@ class Profiler {
   virtual Result<Profile> profile(const ProfileRequest& request, std::stop_token stop) = 0;
 };
 
-/// How Nsight Compute is run.
-struct NcuProfilerOptions {
+/// How modules are profiled on this machine.
+struct LocalProfilerOptions {
   Installation installation;
   /// The Python with torch, as a path or a name on the PATH of `environment`.
   std::string python = "python3";
   /// The program ncu. Empty: found on the PATH, else where CUDA and its packages install it.
   std::string ncu;
+  /// The program rocprofv3 or rocprof. Empty: found in ROCM_PATH, on the PATH, else in /opt/rocm; rocprofv3 first.
+  std::string rocprof;
   /// The profiled process's whole environment; see clean_environment().
   std::map<std::string, std::string> environment;
   /// Directory for a private directory of each profile.
   std::string scratch_dir = "/tmp";
-  /// Limit of each of the two runs: timeline, counters.
+  /// Limit of each run: the timeline, and each one with counters.
   std::chrono::milliseconds timeout{180'000};
   /// Calls before the first profiled one.
   int warmups = 3;
   /// Calls that the timeline averages.
   int calls = 5;
-  /// Launches of a call with counters. Above this limit, only the longest kernels' launches are counted.
+  /// Launches of a call that Nsight Compute counts. Above this limit, only the longest kernels' launches are counted.
   int max_launches = 48;
 };
 
-/// Runs the module in a Python process: once with torch's profiler for the timeline, once under `ncu` for the counters,
-/// each after warm-up calls. Counters on NVIDIA only; elsewhere there is the timeline alone. The process has the rights
-/// of the caller and no sandbox, because a profiler reaches into it: profile only what you would run yourself. It never
-/// gets more rights than the caller has (no sudo). `runner` must outlive it.
-[[nodiscard]] Result<std::unique_ptr<Profiler>> make_ncu_profiler(NcuProfilerOptions options, ProcessRunner& runner);
+/// Runs the module in a Python process: once with torch's profiler for the timeline, and under the counter program of
+/// the GPU's platform for the counters, each after warm-up calls: once under `ncu`, or under `rocprofv3` or `rocprof`
+/// as often as the hardware needs passes. Without a GPU there is the timeline alone. The process has the rights of the
+/// caller and no sandbox, because a profiler reaches into it: profile only what you would run yourself. It never gets
+/// more rights than the caller has (no sudo). `runner` must outlive it.
+[[nodiscard]] Result<std::unique_ptr<Profiler>> make_local_profiler(LocalProfilerOptions options,
+                                                                    ProcessRunner& runner);
 
 }  // namespace v0
 }  // namespace kernelgen

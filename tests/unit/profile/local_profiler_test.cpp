@@ -56,7 +56,7 @@ class FakeProcesses final : public ProcessRunner {
 struct Bench {
   TemporaryDirectory directory = TemporaryDirectory::create(fs::temp_directory_path(), "profiler-").value();
   FakeProcesses processes;
-  NcuProfilerOptions options;
+  LocalProfilerOptions options;
   ProfileRequest request;
 
   Bench() {
@@ -72,7 +72,7 @@ struct Bench {
     request.gpu = GpuFacts{.vendor = "nvidia", .uuid = "GPU-1"};
   }
 
-  Result<Profile> profile() { return make_ncu_profiler(options, processes).value()->profile(request, {}); }
+  Result<Profile> profile() { return make_local_profiler(options, processes).value()->profile(request, {}); }
 };
 
 bool has(const std::vector<std::string>& command, const std::string& word) {
@@ -270,10 +270,10 @@ TEST_CASE("profiler: wrong requests and options", "[profile][profiler]") {
   REQUIRE_FALSE(unknown);
   CHECK_THAT(unknown.error().message, Catch::Contains("brief, full, grid_and_parallel"));
   bench.options.calls = 0;
-  CHECK(make_ncu_profiler(bench.options, bench.processes).error().code == ErrorCode::InvalidArgument);
+  CHECK(make_local_profiler(bench.options, bench.processes).error().code == ErrorCode::InvalidArgument);
   bench.options.calls = 1;
   bench.options.installation.python_dir = "/nowhere";
-  CHECK(make_ncu_profiler(bench.options, bench.processes).error().code == ErrorCode::NotFound);
+  CHECK(make_local_profiler(bench.options, bench.processes).error().code == ErrorCode::NotFound);
 }
 
 TEST_CASE("profiler: cancellation is an error", "[profile][profiler]") {
@@ -281,7 +281,7 @@ TEST_CASE("profiler: cancellation is an error", "[profile][profiler]") {
   std::stop_source stop;
   stop.request_stop();
   const auto profile =
-      make_ncu_profiler(bench.options, bench.processes).value()->profile(bench.request, stop.get_token());
+      make_local_profiler(bench.options, bench.processes).value()->profile(bench.request, stop.get_token());
   REQUIRE_FALSE(profile);
   CHECK(profile.error().code == ErrorCode::Cancelled);
 }

@@ -1,15 +1,16 @@
+#include <kernelgen/platform/platform.hpp>
 #include <kernelgen/profile/metrics.hpp>
 #include <kernelgen/profile/profiler.hpp>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "profile/call_job.hpp"
+#include "profile/counter_run.hpp"
 #include "profile/ncu_command.hpp"
-#include "profile/ncu_report.hpp"
+#include "profile/rocprof_command.hpp"
 #include "profile/timeline.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
@@ -21,15 +22,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t k_max_report_bytes = 64u << 20;
-/// Each run may show metrics that this ncu does not know; the next one leaves them out.
-constexpr int k_max_runs = 3;
+constexpr std::size_t k_max_timeline_bytes = 64u << 20;
 
 enum class Mode { Timeline, Counters };
 
-class NcuProfiler final : public Profiler {
+class LocalProfiler final : public Profiler {
  public:
-  NcuProfiler(NcuProfilerOptions options, ProcessRunner& runner) : options_(std::move(options)), runner_(runner) {}
+  LocalProfiler(LocalProfilerOptions options, ProcessRunner& runner) : options_(std::move(options)), runner_(runner) {}
 
   Result<Profile> profile(const ProfileRequest& request, std::stop_token stop) override {
     const auto* set = find_metric_set(request.metric_set);
@@ -44,12 +43,8 @@ class NcuProfiler final : public Profiler {
       profile.no_counters = ProfileUnavailable{"a CPU has no counters that this profiler reads", ""};
       return profile;
     }
-    const auto ncu = locate_ncu(options_.ncu, options_.environment);
-    if (!ncu) {
-      profile.no_counters = ncu.error();
-      return profile;
-    }
-    KERNELGEN_CHECK(read_counters(request, *set, *ncu, scratch.path(), profile, stop));
+    KERNELGEN_CHECK(read_counters(request, *set, scratch.path(), profile, stop));
+    if (!profile.no_counters) add_derived_metrics(profile, *request.gpu);
     return profile;
   }
 
@@ -96,7 +91,7 @@ class NcuProfiler final : public Profiler {
       profile.unavailable = ProfileUnavailable{"it was not done within " + limit(), ""};
       return profile;
     }
-    const auto text = read_file(scratch / "timeline.json", k_max_report_bytes);
+    const auto text = read_file(scratch / "timeline.json", k_max_timeline_bytes);
     if (text) return parse_timeline(*text);
     // Without output, the interpreter or the module ended the process.
     const auto words = last_output_line(outcome);
@@ -110,64 +105,49 @@ class NcuProfiler final : public Profiler {
     return profile;
   }
 
-  Result<void> read_counters(const ProfileRequest& request, const MetricSet& set, const std::string& ncu,
-                             const fs::path& scratch, Profile& profile, const std::stop_token& stop) {
-    KERNELGEN_TRY(const auto job, write_job(request, Mode::Counters, scratch));
-    auto metrics = ncu_names(set);
-    for (int i = 0; i < k_max_runs; ++i) {
-      const auto log = scratch / fmt::format("ncu-{}.csv", i);
-      auto command = ncu_command(ncu, log.string(), metrics, choose_launches(profile, options_.max_launches));
-      const auto python = python_command(job);
-      command.insert(command.end(), python.begin(), python.end());
-      KERNELGEN_TRY(const auto outcome, run(std::move(command), request, stop));
-      if (outcome.timed_out) {
-        profile.no_counters = ProfileUnavailable{"reading counters was not done within " + limit(),
-                                                 "a smaller set of metrics needs fewer passes"};
-        return {};
-      }
-      const auto text = read_file(log, k_max_report_bytes);
-      const auto report = read_ncu_report(text ? *text : outcome.standard_output + "\n" + outcome.standard_error);
-      if (drop_unknown(metrics, report)) continue;
-      profile.no_counters = explain_missing_counters(report);
-      if (!profile.no_counters) {
-        profile.source = "ncu";
-        add_counters(profile, report);
-      }
+  Result<void> read_counters(const ProfileRequest& request, const MetricSet& set, const fs::path& scratch,
+                             Profile& profile, const std::stop_token& stop) {
+    const auto program = platform_of(request.gpu->vendor).counters;
+    if (program == CounterProgram::None) {
+      profile.no_counters = ProfileUnavailable{"there is no profiler for GPUs of " + request.gpu->vendor, ""};
       return {};
     }
-    profile.no_counters = ProfileUnavailable{"this Nsight Compute does not know the metrics", "install a newer one"};
-    return {};
-  }
-
-  /// True when another try may help: with other names for unknown metrics, or fewer metrics.
-  static bool drop_unknown(std::vector<std::string>& metrics, const NcuReport& report) {
-    if (!report.launches.empty()) return false;
-    const auto unknown = unknown_metrics(report, metrics);
-    for (const auto& name : unknown) {
-      const auto at = std::find(metrics.begin(), metrics.end(), name);
-      const auto other = other_ncu_name(name);
-      if (other.empty())
-        metrics.erase(at);
-      else
-        *at = other;
+    const bool is_ncu = program == CounterProgram::Ncu;
+    const auto tool = is_ncu ? locate_ncu(options_.ncu, options_.environment)
+                             : locate_rocprof(options_.rocprof, options_.environment);
+    if (!tool) {
+      profile.no_counters = tool.error();
+      return {};
     }
-    return !unknown.empty() && !metrics.empty();
+    KERNELGEN_TRY(const auto job, write_job(request, Mode::Counters, scratch));
+    const auto run_behind = [&](std::vector<std::string> command) {
+      const auto python = python_command(job);
+      command.insert(command.end(), python.begin(), python.end());
+      return run(std::move(command), request, stop);
+    };
+    const CounterRun counting{.set = set,
+                              .architecture = request.gpu->architecture,
+                              .scratch = scratch,
+                              .max_launches = options_.max_launches,
+                              .limit = limit(),
+                              .run = run_behind};
+    return is_ncu ? read_ncu_counters(counting, *tool, profile) : read_rocprof_counters(counting, *tool, profile);
   }
 
-  const NcuProfilerOptions options_;
+  const LocalProfilerOptions options_;
   ProcessRunner& runner_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Profiler>> make_ncu_profiler(NcuProfilerOptions options, ProcessRunner& runner) {
+Result<std::unique_ptr<Profiler>> make_local_profiler(LocalProfilerOptions options, ProcessRunner& runner) {
   std::error_code error;
   if (!fs::is_directory(options.installation.python_dir / "kernelgen_profile", error))
     return Error{
         ErrorCode::NotFound, "cannot profile: no kernelgen_profile in " + options.installation.python_dir.string(), {}};
   if (options.calls < 1 || options.warmups < 0 || options.max_launches < 1)
     return Error{ErrorCode::InvalidArgument, "a profile needs at least one call and one launch", {}};
-  return std::unique_ptr<Profiler>(std::make_unique<NcuProfiler>(std::move(options), runner));
+  return std::unique_ptr<Profiler>(std::make_unique<LocalProfiler>(std::move(options), runner));
 }
 
 }  // namespace v0
