@@ -55,14 +55,17 @@ std::string devices_to_json(const CpuFacts& cpu, const GpuInventory& reading) {
 std::string render_catalog(const GpuCatalog& catalog) {
   std::string text = fmt::format("{:<16}{:<8}{:>5}{:>12}{:>8}{:>9}{:>7}{:>7}{:>7}{:>7}\n", "", "", "", "shared KiB",
                                  "L2 MiB", "mem GiB", "TB/s", "fp32", "tf32", "fp16");
-  for (const auto& [gpu, also, source] : catalog)
+  for (const auto& [gpu, also, source] : catalog) {
+    const auto shared_kib = gpu.shared_bytes_per_block_optin >> 10;
     text += fmt::format("{:<16}{:<8}{:>5}{:>12}{:>8.0f}{:>9.0f}{:>7}{:>7}{:>7}{:>7}\n", gpu.name, gpu.architecture,
-                        gpu.multiprocessors, gpu.shared_bytes_per_block_optin >> 10, double(gpu.l2_bytes) / k_mib,
-                        double(gpu.memory_bytes) / k_gib, tera(gpu.memory_bytes_per_second, 2),
-                        tera(gpu.fp32_per_second), tera(gpu.tf32_per_second), tera(gpu.fp16_per_second));
+                        gpu.multiprocessors, shared_kib == 0 ? "-" : std::to_string(shared_kib),
+                        double(gpu.l2_bytes) / k_mib, double(gpu.memory_bytes) / k_gib,
+                        tera(gpu.memory_bytes_per_second, 2), tera(gpu.fp32_per_second), tera(gpu.tf32_per_second),
+                        tera(gpu.fp16_per_second));
+  }
   return text +
-         "Multiprocessors (SMs or CUs); shared memory of a block; rates in TFLOP/s, tf32 and fp16 of the matrix\n"
-         "units without sparsity. --json has everything, and where it is from.\n";
+         "Multiprocessors (SMs or CUs; pairs of CUs with RDNA); shared memory of a block; rates in TFLOP/s,\n"
+         "tf32 and fp16 of the matrix units without sparsity. --json has everything, and where it is from.\n";
 }
 
 std::string catalog_to_json(const GpuCatalog& catalog) {
