@@ -67,7 +67,8 @@ TEST_CASE("every entry of the catalog is complete and possible", "[device][gpu][
     CHECK(gpu.cooperative_launch);
     CHECK(in(gpu.threads_per_multiprocessor, 1024, gpu.architecture == "gfx908" ? 2560 : 2048));
     CHECK(gpu.registers_per_block == 65536);
-    CHECK(gpu.registers_per_multiprocessor == (nvidia ? 65536 : 131072));
+    // The AccVGPRs of gfx908 are a file of their own, which only the matrix units use.
+    CHECK(gpu.registers_per_multiprocessor == (nvidia || gpu.architecture == "gfx908" ? 65536 : 131072));
     CHECK(in(gpu.clock_khz, 1.0e6, 3.0e6));
     CHECK(in(gpu.memory_bus_bits, 128, 8192));
     CHECK(gpu.shared_bytes_per_block >= 48 * 1024);
