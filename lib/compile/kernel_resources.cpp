@@ -17,6 +17,8 @@ constexpr std::size_t k_max_kernels = 256;
 constexpr std::size_t k_max_name = 500;
 constexpr std::size_t k_max_mangled = 4096;
 constexpr std::uint64_t k_max_registers = 65536;
+constexpr std::uint64_t k_max_bytes = std::uint64_t{1} << 40;
+constexpr std::uint64_t k_register_bytes = 4;
 
 /// The text between the first two quotes.
 std::string_view quoted(std::string_view line) {
@@ -34,6 +36,11 @@ std::uint64_t leading_number(std::string_view phrase) {
 
 bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+/// The same, as far as a count of registers can be one.
+int register_count(std::string_view phrase) {
+  return static_cast<int>(std::min(leading_number(phrase), k_max_registers));
 }
 
 /// "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads".
@@ -104,7 +111,6 @@ std::vector<KernelResources> parse_amdgpu_resources(std::string_view log) {
   constexpr std::string_view k_remark = ": remark: ";
   constexpr std::string_view k_end = " [-Rpass-analysis=kernel-resource-usage]";
   constexpr std::string_view k_name = "Function Name: ";
-  constexpr std::uint64_t k_register_bytes = 4;
   std::vector<KernelResources> kernels;
   for (auto line : split_lines(log)) {
     const auto start = line.find(k_remark);
@@ -119,13 +125,57 @@ std::vector<KernelResources> parse_amdgpu_resources(std::string_view log) {
     const auto colon = said.find(": ");
     if (kernels.empty() || colon == said.npos) continue;
     const auto what = said.substr(0, colon);
-    const auto number = leading_number(said.substr(colon + 2));
+    const auto text = said.substr(colon + 2);
+    const auto number = leading_number(text);
     auto& kernel = kernels.back();
-    if (what == "VGPRs") kernel.registers = static_cast<int>(std::min<std::uint64_t>(number, k_max_registers));
+    if (what == "VGPRs") kernel.registers = register_count(text);
+    if (what == "SGPRs") kernel.scalar_registers = register_count(text);
+    if (what == "AGPRs") kernel.accumulation_registers = register_count(text);
+    if (what == "SGPRs Spill") kernel.spilled_scalar_registers = register_count(text);
+    if (what == "Occupancy [waves/SIMD]") kernel.occupancy = register_count(text);
     if (what == "VGPRs Spill") kernel.spill_store_bytes = kernel.spill_load_bytes = number * k_register_bytes;
     if (what == "ScratchSize [bytes/lane]") kernel.stack_bytes = number;
     if (what == "LDS Size [bytes/block]") kernel.static_shared_bytes = number;
   }
+  return kernels;
+}
+
+std::vector<KernelResources> parse_amdgpu_metadata(std::string_view listing) {
+  constexpr std::string_view k_begin = ".amdgpu_metadata";
+  constexpr std::string_view k_end = ".end_amdgpu_metadata";
+  constexpr std::string_view k_occupancy = "; Occupancy: ";
+  // A kernel is an element of a list; its members stand at this depth, those of its arguments deeper.
+  constexpr std::string_view k_first = "  - .";
+  constexpr std::string_view k_other = "    .";
+  std::vector<KernelResources> kernels;
+  std::optional<int> occupancy;
+  bool is_metadata = false;
+  for (const auto line : split_lines(listing)) {
+    if (line.starts_with(k_occupancy)) occupancy = register_count(line.substr(k_occupancy.size()));
+    if (trim(line) == k_begin) is_metadata = true;
+    if (trim(line) == k_end) is_metadata = false;
+    const bool is_first = line.starts_with(k_first);
+    const auto colon = line.find(':');
+    if (!is_metadata || colon == line.npos || !(is_first || line.starts_with(k_other))) continue;
+    if (is_first) {
+      if (kernels.size() == k_max_kernels) break;
+      kernels.emplace_back();
+    }
+    if (kernels.empty()) continue;
+    auto& kernel = kernels.back();
+    const auto what = line.substr(k_other.size(), colon - k_other.size());
+    const auto text = trim(line.substr(colon + 1));
+    const auto number = std::min(leading_number(text), k_max_bytes);
+    if (what == "name") kernel.name = demangle(std::string(text));
+    if (what == "vgpr_count") kernel.registers = register_count(text);
+    if (what == "agpr_count") kernel.accumulation_registers = register_count(text);
+    if (what == "sgpr_count") kernel.scalar_registers = register_count(text);
+    if (what == "sgpr_spill_count") kernel.spilled_scalar_registers = register_count(text);
+    if (what == "vgpr_spill_count") kernel.spill_store_bytes = kernel.spill_load_bytes = number * k_register_bytes;
+    if (what == "private_segment_fixed_size") kernel.stack_bytes = number;
+    if (what == "group_segment_fixed_size") kernel.static_shared_bytes = number;
+  }
+  if (kernels.size() == 1) kernels.front().occupancy = occupancy;
   return kernels;
 }
 

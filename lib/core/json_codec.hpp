@@ -40,7 +40,8 @@ BOOST_DESCRIBE_STRUCT(Candidate, (), (target, language, source, id))
 BOOST_DESCRIBE_STRUCT(Diagnostic, (), (severity, file, line, column, message, source_line))
 BOOST_DESCRIBE_STRUCT(KernelResources, (),
                       (name, registers, spill_store_bytes, spill_load_bytes, stack_bytes, static_shared_bytes,
-                       constant_bytes, barriers))
+                       constant_bytes, barriers, scalar_registers, spilled_scalar_registers, accumulation_registers,
+                       occupancy, dynamic_shared_bytes))
 BOOST_DESCRIBE_STRUCT(CompileReport, (),
                       (command, diagnostics, log, log_truncated, duration, cache, isolation, kernels))
 BOOST_DESCRIBE_STRUCT(Outcome, (), (kind, detail, message))

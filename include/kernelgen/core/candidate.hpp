@@ -88,6 +88,16 @@ struct KernelResources {
   std::uint64_t static_shared_bytes = 0;
   std::uint64_t constant_bytes = 0;
   int barriers = 0;
+  /// What compilers for AMD report; absent elsewhere. Scalar registers (SGPRs) of a warp, and those that did not fit.
+  std::optional<int> scalar_registers{};
+  std::optional<int> spilled_scalar_registers{};
+  /// Registers per thread for matrix instructions alone (AGPRs). Where both kinds share a file, `registers` counts them
+  /// too.
+  std::optional<int> accumulation_registers{};
+  /// Warps that one scheduler (a SIMD) has room for, as far as registers and static shared memory decide.
+  std::optional<int> occupancy{};
+  /// Bytes per block that the launch asks for, where it was seen.
+  std::optional<std::uint64_t> dynamic_shared_bytes{};
 };
 
 /// How a compilation went, with or without an artifact.

@@ -81,10 +81,57 @@ TEST_CASE("what the compiler for AMD counts is read for each kernel", "[compile]
   CHECK(kernels[0].name == "second(float*)");
   CHECK(kernels[0].registers == 5);
   CHECK(kernels[0].stack_bytes == 272);
+  CHECK(kernels[0].scalar_registers == 68);
+  CHECK(kernels[0].accumulation_registers == 0);
+  CHECK(kernels[0].spilled_scalar_registers == 0);
+  CHECK(kernels[0].occupancy == 8);
   CHECK(kernels[0].spill_store_bytes == 12);
   CHECK(kernels[0].static_shared_bytes == 0);
   CHECK(kernels[1].name == "void add<64>(float*, int)");
   CHECK(kernels[1].registers == 65536);
   CHECK(kernels[1].static_shared_bytes == 256);
   CHECK(parse_amdgpu_resources("k.hip:1:1: remark:     VGPRs: 5" + end).empty());
+}
+
+TEST_CASE("the metadata of a code object is read for each kernel", "[compile][kernel_resources]") {
+  // Triton 3.7 for gfx942.
+  const std::string listing =
+      "; Kernel info:\n; NumVgprs: 150\n; Occupancy: 3\n\t.amdgpu_metadata\n---\namdhsa.kernels:\n"
+      "  - .agpr_count:     16\n    .args:\n      - .address_space:  global\n        .name:           a\n"
+      "        .vgpr_count:     7\n    .group_segment_fixed_size: 512\n    .name:           _Z3tmmPf\n"
+      "    .private_segment_fixed_size: 24\n    .sgpr_count:     78\n    .sgpr_spill_count: 2\n"
+      "    .vgpr_count:     150\n    .vgpr_spill_count: 5\n    .wavefront_size: 64\n"
+      "amdhsa.target:   amdgcn-amd-amdhsa--gfx942\n...\n\t.end_amdgpu_metadata\n    .vgpr_count:     1\n";
+  const auto kernels = parse_amdgpu_metadata(listing);
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels[0].name == "tmm(float*)");
+  CHECK(kernels[0].registers == 150);
+  CHECK(kernels[0].accumulation_registers == 16);
+  CHECK(kernels[0].scalar_registers == 78);
+  CHECK(kernels[0].spilled_scalar_registers == 2);
+  CHECK(kernels[0].spill_store_bytes == 20);
+  CHECK(kernels[0].stack_bytes == 24);
+  CHECK(kernels[0].static_shared_bytes == 512);
+  CHECK(kernels[0].occupancy == 3);
+  CHECK_FALSE(kernels[0].dynamic_shared_bytes);
+}
+
+TEST_CASE("hostile metadata costs little", "[compile][kernel_resources]") {
+  CHECK(parse_amdgpu_metadata("").empty());
+  CHECK(parse_amdgpu_metadata("  - .vgpr_count: 5\n").empty());
+  const std::string begin = "\t.amdgpu_metadata\n";
+  CHECK(parse_amdgpu_metadata(begin + "    .vgpr_count: 5\n").empty());
+  CHECK(parse_amdgpu_metadata(begin + "  - .vgpr_count").empty());
+  const auto kernels = parse_amdgpu_metadata(begin + "  - .vgpr_count: 99999999999\n    .sgpr_count: -4\n    .x:\n" +
+                                             "    .private_segment_fixed_size: 18446744073709551615\n" +
+                                             "    .vgpr_spill_count: 18446744073709551615\n");
+  REQUIRE(kernels.size() == 1);
+  CHECK(kernels[0].registers == 65536);
+  CHECK(kernels[0].scalar_registers == 0);
+  CHECK(kernels[0].stack_bytes == std::uint64_t{1} << 40);
+  CHECK(kernels[0].spill_store_bytes == std::uint64_t{1} << 42);
+  std::string many = begin;
+  for (int i = 0; i < 2000; ++i) many += "  - .vgpr_count: 5\n";
+  CHECK(parse_amdgpu_metadata("; Occupancy: 4\n" + many).size() == 256);
+  CHECK_FALSE(parse_amdgpu_metadata("; Occupancy: 4\n" + many)[0].occupancy);
 }
