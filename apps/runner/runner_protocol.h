@@ -48,7 +48,11 @@ enum {
                                memory limit in bytes, where there is no device */
   KGEN_OP_JOB = 11,     /**< fds: job, arena, and on a device the device arena. Comes once, before LOAD */
   KGEN_OP_EXAMINE = 12, /**< arg[0] = set, arg[1] = forward seed, arg[2] = nanoseconds. See below */
-  KGEN_OP_CRASH = 8     /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
+  KGEN_OP_COMPILE_FOR = 13, /**< a builder: compiles what the first RUN would launch on a GPU that is not here; fds:
+                               job, code, facts about the GPU (GpuFacts as JSON), a memory file for lines of JSON, one
+                               for each kernel: {"kernel", "dynamic_shared_bytes", "code"} or {"kernel", "error"};
+                               arg[0] = memory limit in bytes, arg[1] = bytes of the memory file */
+  KGEN_OP_CRASH = 8         /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
 };
 
 /** arg[0] of LOAD. */

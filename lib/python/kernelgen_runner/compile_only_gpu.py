@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,8 @@ from kernelgen_common.platform import cuda_number, platform_of
 
 _META = torch.device("meta")
 _GPU = torch.device("cuda", 0)
+Compiled = Callable[[Any, Any], None]
+Failed = Callable[[Any, BaseException], None]
 
 
 def _without_gpu(value: Any) -> Any:
@@ -75,8 +78,13 @@ def _properties(facts: Mapping[str, Any]) -> SimpleNamespace:
 
 
 def _capability(facts: Mapping[str, Any]) -> tuple[int, int]:
-    major, _, minor = cuda_number(str(facts["architecture"])).partition(".")
-    return (int(major), int(minor)) if minor else (0, 0)
+    """The pair that torch has for "sm_90", (9, 0), and for "gfx942", (9, 4)."""
+    name = str(facts["architecture"])
+    major, _, minor = cuda_number(name).partition(".")
+    if minor:
+        return int(major), int(minor)
+    gfx = re.fullmatch(r"gfx(\d+)([0-9a-f])[0-9a-f]", name)
+    return (int(gfx[1]), int(gfx[2], 16)) if gfx else (0, 0)
 
 
 def _patch_torch(facts: Mapping[str, Any]) -> None:
@@ -104,16 +112,27 @@ def _patch_torch(facts: Mapping[str, Any]) -> None:
         setattr(torch.cuda, name, answer)
 
 
-def _patch_triton(facts: Mapping[str, Any]) -> None:
+def _launcher(facts: Mapping[str, Any]) -> Compiled:
+    """What compiles the C function that launches a kernel: older versions of Triton need one, and keep it before loading fails here."""
+    platform = platform_of(str(facts["vendor"]))
+    launcher = getattr(importlib.import_module(f"triton.backends.{platform.triton_backend}.driver"), platform.triton_launcher)
+
+    def compile_launcher(kernel: Any, compiled: Any) -> None:
+        with contextlib.suppress(Exception):
+            launcher(compiled.src, compiled.metadata)
+
+    return compile_launcher
+
+
+def _patch_triton(facts: Mapping[str, Any], compiled: Compiled, failed: Failed | None) -> None:
     """Makes Triton compile kernels for the device, and all configurations where an autotuner would measure them."""
     from triton.backends.compiler import GPUTarget
     from triton.runtime import autotuner, jit
     from triton.runtime.driver import driver
 
     platform = platform_of(str(facts["vendor"]))
-    launcher = getattr(importlib.import_module(f"triton.backends.{platform.triton_backend}.driver"), platform.triton_launcher)
-    major, minor = _capability(facts)
-    architecture = 10 * major + minor if major else facts["architecture"]
+    number = cuda_number(str(facts["architecture"]))
+    architecture = int(number.replace(".", "")) if number else facts["architecture"]
     target = GPUTarget(platform.triton_target, architecture, facts["warp_threads"])
     driver.set_active(
         SimpleNamespace(
@@ -127,16 +146,30 @@ def _patch_triton(facts: Mapping[str, Any]) -> None:
     )
     run = jit.JITFunction.run
 
+    class Described(jit.MockTensor):  # type: ignore[misc]
+        """What a kernel is specialized by: type, alignment, and whether 32 bits hold every offset."""
+
+        def __init__(self, tensor: torch.Tensor):
+            super().__init__(tensor.dtype)
+            # Allocations are aligned.
+            self.data_ptr = lambda: tensor.storage_offset() * tensor.element_size()
+            self.ptr_range = lambda: tensor.untyped_storage().nbytes()
+
     def described(value: Any) -> Any:
-        return jit.MockTensor(value.dtype) if isinstance(value, torch.Tensor) else value
+        return Described(value) if isinstance(value, torch.Tensor) else value
 
     def compile_only(kernel: Any, *args: Any, grid: Any, warmup: bool = False, **kwargs: Any) -> Any:
         kwargs = {name: described(value) for name, value in kwargs.items()}
-        compiled = run(kernel, *map(described, args), grid=grid, warmup=True, **kwargs)
-        # Older versions of Triton also compile a C function for each signature, and keep it before loading fails here.
-        with contextlib.suppress(Exception):
-            launcher(compiled.src, compiled.metadata)
-        return compiled
+        try:
+            built = run(kernel, *map(described, args), grid=grid, warmup=True, **kwargs)
+        except Exception as error:
+            if failed is None:
+                raise
+            # The candidate goes on, so that its other kernels are compiled as well.
+            failed(kernel, error)
+            return None
+        compiled(kernel, built)
+        return built
 
     def compile_one(tuner: Any, *args: Any, config: Any, **meta: Any) -> list[float]:
         tuner.fn.run(*args, **{**meta, **config.all_kwargs()})
@@ -147,11 +180,17 @@ def _patch_triton(facts: Mapping[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def compile_only_gpu(facts: Mapping[str, Any]) -> Iterator[None]:
-    """A context in which candidates see a GPU with these facts (GpuFacts as JSON). The changes to torch.cuda last beyond it."""
+def compile_only_gpu(
+    facts: Mapping[str, Any], compiled: Compiled | None = None, failed: Failed | None = None
+) -> Iterator[None]:
+    """A context in which candidates see a GPU with these facts (GpuFacts as JSON). The changes to torch.cuda last beyond it.
+
+    compiled: gets each kernel of Triton, and what was compiled. failed: gets each kernel that was refused, and the error, which the
+    candidate sees otherwise.
+    """
     _patch_torch(facts)
     with contextlib.suppress(ImportError, AttributeError):
-        _patch_triton(facts)
+        _patch_triton(facts, compiled or _launcher(facts), failed)
     with _Answers():
         yield
 
