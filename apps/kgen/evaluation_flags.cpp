@@ -17,8 +17,9 @@ constexpr const char* k_evaluation = "Evaluation";
 
 /// The targets for which kernels can be evaluated.
 const std::vector<std::string> k_built_targets{"cpp", "cuda", "torch", "triton"};
-/// The targets of `kgen eval`: the CPU executes hip kernels, which gives no time to search by.
-const std::vector<std::string> k_judged_targets{"cpp", "cuda", "hip", "torch", "triton"};
+/// The targets of `kgen eval`: the CPU executes hip kernels, which gives no time to search by; hipkittens needs an AMD
+/// GPU.
+const std::vector<std::string> k_judged_targets{"cpp", "cuda", "hip", "hipkittens", "torch", "triton"};
 const std::vector<std::string> k_targets{"cpp", "cuda", "hip", "hipkittens", "torch", "triton"};
 
 Result<std::pair<std::string, std::int64_t>> parse_shrink(const std::string& text) {
@@ -317,7 +318,8 @@ Result<Target> choose_built_target(const std::string& name, const std::string& p
 
 Result<Target> choose_judged_target(const std::string& name, const std::string& path, const std::string& source) {
   const auto target = name.empty() ? guess_target(path, source) : parse_target(name);
-  return target == Target::Hip ? Result<Target>(*target) : choose_built_target(name, path, source);
+  const bool is_amd = target == Target::Hip || target == Target::Hipkittens;
+  return is_amd ? Result<Target>(*target) : choose_built_target(name, path, source);
 }
 
 Value judged_target(std::string& target) {

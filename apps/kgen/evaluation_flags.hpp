@@ -73,7 +73,7 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 /// is none.
 [[nodiscard]] Result<Target> choose_built_target(const std::string& name, const std::string& path,
                                                  const std::string& source);
-/// The same for `kgen eval`, which judges hip, too: the CPU executes it.
+/// The same for `kgen eval`, which judges hip and hipkittens, too.
 [[nodiscard]] Result<Target> choose_judged_target(const std::string& name, const std::string& path,
                                                   const std::string& source);
 /// The value of its --target.

@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 constexpr WriteOptions k_object_options{.mode = 0444, .durability = Durability::Rename};
 /// Age after which a build folder is abandoned; longer than any compilation.
 constexpr std::chrono::hours k_abandoned{24};
+constexpr std::size_t k_max_hashed_bytes = std::size_t{4} << 20;
 
 struct Entry {
   fs::file_time_type used;
@@ -77,6 +78,21 @@ Result<fs::path> publish_content(const fs::path& root, std::string_view content,
   KERNELGEN_CHECK(make_directories(path.parent_path()));
   KERNELGEN_CHECK(write_file_atomic(path, content, k_object_options));
   return path;
+}
+
+Result<std::string> digest_of_folder(const fs::path& directory) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+    if (at->is_regular_file(error)) files.push_back(at->path());
+  if (error) return Error{ErrorCode::NotFound, "cannot read " + directory.string() + ": " + error.message(), {}};
+  std::sort(files.begin(), files.end());
+  std::string text;
+  for (const auto& file : files) {
+    KERNELGEN_TRY(const auto content, read_file(file, k_max_hashed_bytes));
+    text += file.lexically_relative(directory).string() + ' ' + sha256_hex(content) + '\n';
+  }
+  return sha256_hex(text);
 }
 
 void mark_used(const fs::path& file) { ::utimensat(AT_FDCWD, file.c_str(), nullptr, AT_SYMLINK_NOFOLLOW); }

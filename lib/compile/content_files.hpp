@@ -21,6 +21,10 @@ inline namespace v0 {
 [[nodiscard]] Result<std::filesystem::path> publish_content(const std::filesystem::path& root, std::string_view content,
                                                             const std::string& extension);
 
+/// The SHA-256 over the names and contents of all files below a folder, at most 4 MiB each. NotFound if it cannot be
+/// read.
+[[nodiscard]] Result<std::string> digest_of_folder(const std::filesystem::path& directory);
+
 /// Marks a file as used now, for evict(). A file that does not exist or belongs to another user is skipped.
 void mark_used(const std::filesystem::path& file);
 

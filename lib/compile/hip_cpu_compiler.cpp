@@ -1,15 +1,13 @@
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include <kernelgen/compile/kernel_compiler.hpp>
 
+#include "compile/content_files.hpp"
 #include "compile/diagnostics.hpp"
 #include "compile/hip_source.hpp"
 #include "compile/sandboxed_compiler.hpp"
 #include "compile/toolchain.hpp"
-#include "support/files.hpp"
-#include "support/sha256.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -18,30 +16,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t k_max_header_bytes = 1u << 20;
-
 /// Lanes that exchange values wait at one place of the code, which is known by the addresses to which their functions
 /// return. So a call must not exist twice, and what comes first in the source has to come first in the code.
 constexpr const char* k_place_flags[] = {"-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"};
 /// clang++ does not know these; attributes in the headers tell it the same.
 constexpr const char* k_place_flags_of_gcc[] = {"-fno-thread-jumps", "-fno-reorder-blocks", "-fno-crossjumping",
                                                 "-fno-tree-tail-merge"};
-
-/// The SHA-256 of all headers below a directory, with their names.
-Result<std::string> digest_of_headers(const fs::path& directory) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
-    if (at->is_regular_file(error)) files.push_back(at->path());
-  if (error) return Error{ErrorCode::NotFound, "cannot read " + directory.string() + ": " + error.message(), {}};
-  std::sort(files.begin(), files.end());
-  std::string text;
-  for (const auto& file : files) {
-    KERNELGEN_TRY(const auto content, read_file(file, k_max_header_bytes));
-    text += file.lexically_relative(directory).string() + ' ' + sha256_hex(content) + '\n';
-  }
-  return sha256_hex(text);
-}
 
 /// g++ or clang++, for sources that are rewritten first.
 class HipCpuToolset final : public Toolset {
@@ -88,7 +68,7 @@ class HipCpuToolset final : public Toolset {
     KERNELGEN_TRY(const auto facts, toolchain_.facts(flags, std::move(stop)));
     auto values = facts.key_values("compiler.");
     values["flags.resolved"] = facts.resolved_flags;
-    KERNELGEN_TRY(values["hip.headers"], digest_of_headers(options_.headers_dir));
+    KERNELGEN_TRY(values["hip.headers"], digest_of_folder(options_.headers_dir));
     return values;
   }
   void read_log(CompileReport& report) const override { report.diagnostics = parse_diagnostics(report.log); }

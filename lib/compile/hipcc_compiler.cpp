@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include <kernelgen/compile/kernel_compiler.hpp>
 
+#include "compile/content_files.hpp"
 #include "compile/diagnostics.hpp"
 #include "compile/hipcc.hpp"
 #include "compile/kernel_resources.hpp"
@@ -20,6 +22,47 @@ namespace fs = std::filesystem;
 
 constexpr const char* k_usual_hipcc = "/opt/rocm/bin/hipcc";
 constexpr std::string_view k_resource_remark = "-Rpass-analysis=kernel-resource-usage";
+constexpr const char* k_kittens_variable = "HIPKITTENS_ROOT";
+/// The architectures for which HipKittens has tiles, and the macros that choose them.
+constexpr std::pair<std::string_view, const char*> k_kittens_architectures[] = {{"gfx942", "-DKITTENS_CDNA3"},
+                                                                                {"gfx950", "-DKITTENS_CDNA4"}};
+
+/// A checkout of HipKittens.
+struct Kittens {
+  /// Empty: none is named.
+  fs::path root;
+
+  /// Its headers; empty without a root, of which the system makes no absolute path.
+  [[nodiscard]] fs::path include() const {
+    std::error_code error;
+    return root.empty() ? fs::path() : fs::absolute(root, error) / "include";
+  }
+  /// The macro that chooses an architecture; null for one without tiles.
+  [[nodiscard]] static const char* macro_of(std::string_view architecture) {
+    for (const auto& [name, macro] : k_kittens_architectures)
+      if (name == architecture) return macro;
+    return nullptr;
+  }
+  /// Whether it can be used for this architecture.
+  [[nodiscard]] Result<void> check(const std::string& architecture) const {
+    if (macro_of(architecture) == nullptr)
+      return Error{ErrorCode::Unsupported,
+                   "HipKittens has no tiles for " + architecture +
+                       ": hipkittens kernels are for gfx942 (CDNA 3) and gfx950 (CDNA 4); write a hip kernel instead",
+                   {}};
+    if (root.empty())
+      return Error{ErrorCode::MissingTool,
+                   std::string("no checkout of HipKittens is named: set ") + k_kittens_variable +
+                       " to the root of one (git clone https://github.com/HazyResearch/HipKittens)",
+                   {}};
+    std::error_code error;
+    if (fs::is_regular_file(include() / "kittens.cuh", error)) return {};
+    return Error{ErrorCode::MissingTool,
+                 "there is no include/kittens.cuh in '" + root.string() + "': set " + k_kittens_variable +
+                     " to the root of a checkout of HipKittens",
+                 {}};
+  }
+};
 
 /// Environment variables that change what hipcc does.
 const std::vector<std::string>& hipcc_variables() {
@@ -36,25 +79,32 @@ const std::vector<std::string>& hipcc_variables() {
 
 class HipccToolset final : public Toolset {
  public:
-  HipccToolset(HipccCompilerOptions options, std::string hipcc, ProcessRunner& runner)
+  /// `kittens`: set for HipKittens candidates.
+  HipccToolset(HipccCompilerOptions options, std::optional<Kittens> kittens, std::string hipcc, ProcessRunner& runner)
       : options_(std::move(options)),
+        kittens_(std::move(kittens)),
         toolchain_(std::move(hipcc),
                    compiler_environment(options_.environment ? *options_.environment : current_environment(),
                                         hipcc_variables()),
                    runner) {}
 
   [[nodiscard]] std::string name() const override { return options_.hipcc.empty() ? "hipcc" : options_.hipcc; }
-  [[nodiscard]] Target target() const override { return Target::Hip; }
+  [[nodiscard]] Target target() const override { return kittens_ ? Target::Hipkittens : Target::Hip; }
   [[nodiscard]] const std::map<std::string, std::string>& environment() const override {
     return toolchain_.environment();
   }
   [[nodiscard]] std::vector<std::string> flags(const CompileRequest& request) const override {
     auto flags = options_.flags;
     flags.push_back("--offload-arch=" + options_.architecture);
+    if (const auto* macro = kittens_ ? Kittens::macro_of(options_.architecture) : nullptr)
+      flags.insert(flags.end(), {macro, "-I" + kittens_->include().string()});
     flags.insert(flags.end(), request.extra_flags.begin(), request.extra_flags.end());
     return flags;
   }
-  [[nodiscard]] Result<std::string> locate() const override { return find_hipcc(options_.hipcc, environment()); }
+  [[nodiscard]] Result<std::string> locate() const override {
+    if (kittens_) KERNELGEN_CHECK(kittens_->check(options_.architecture));
+    return find_hipcc(options_.hipcc, environment());
+  }
   [[nodiscard]] std::vector<std::string> command_line(const std::string& driver, const std::vector<std::string>& flags,
                                                       const std::string& source,
                                                       const std::string& output) const override {
@@ -73,13 +123,19 @@ class HipccToolset final : public Toolset {
     std::error_code error;
     const auto real = fs::canonical(driver, error);
     const auto root = (error ? fs::path(driver) : real).parent_path().parent_path();
-    return std::vector<std::string>{root.string()};
+    std::vector<std::string> paths{root.string()};
+    if (kittens_) paths.push_back(kittens_->include().string());
+    return paths;
   }
   [[nodiscard]] Result<std::map<std::string, std::string>> key_values(const std::vector<std::string>& flags,
                                                                       std::stop_token stop) override {
+    if (kittens_) KERNELGEN_CHECK(kittens_->check(options_.architecture));
     KERNELGEN_TRY(const auto facts, toolchain_.facts(flags, std::move(stop)));
     auto values = facts.key_values("hip.");
     values["flags.resolved"] = facts.resolved_flags;
+    if (kittens_) {
+      KERNELGEN_TRY(values["hipkittens.headers"], digest_of_folder(kittens_->include()));
+    }
     return values;
   }
   void read_log(CompileReport& report) const override {
@@ -96,6 +152,15 @@ class HipccToolset final : public Toolset {
                                          "unable to find library -lamdhip64", "cannot find -lamdhip64"})
       if (contains(report.log, words))
         return Error{ErrorCode::MissingTool, name() + ": " + std::string(words) + "; install all of ROCm's HIP", {}};
+    if (!kittens_) return std::nullopt;
+    // Branches of HipKittens differ in the architectures for which they have headers.
+    for (const auto& one : report.diagnostics)
+      if (one.severity.ends_with("error") && one.file.starts_with(kittens_->include().string()) &&
+          contains(one.message, "file not found"))
+        return Error{ErrorCode::MissingTool,
+                     "the checkout of HipKittens at " + kittens_->root.string() + " has no headers for " +
+                         options_.architecture + " (" + one.message + "); check out the branch that has them",
+                     {}};
     return std::nullopt;
   }
   [[nodiscard]] std::string remedy(std::string_view said) const override {
@@ -106,8 +171,25 @@ class HipccToolset final : public Toolset {
 
  private:
   HipccCompilerOptions options_;
+  std::optional<Kittens> kittens_;
   Toolchain toolchain_;
 };
+
+Result<std::unique_ptr<KernelCompiler>> make_compiler(HipccCompilerOptions options, std::optional<Kittens> kittens,
+                                                      ProcessRunner& runner) {
+  if (!is_gfx_name(options.architecture))
+    return Error{ErrorCode::InvalidArgument,
+                 "'" + options.architecture + "' is no architecture that hipcc compiles for; they look like gfx90a",
+                 {}};
+  const auto environment = options.environment ? *options.environment : current_environment();
+  // Where it is missing, the compiler says so when it is used.
+  auto hipcc = find_hipcc(options.hipcc, environment);
+  BuildPlaces places{options.abi_dir, options.output_dir, options.sandbox, options.toolchain_paths};
+  return make_sandboxed_compiler(
+      std::make_unique<HipccToolset>(std::move(options), std::move(kittens),
+                                     hipcc ? *std::move(hipcc) : std::string("hipcc"), runner),
+      std::move(places), runner);
+}
 
 }  // namespace
 
@@ -134,17 +216,17 @@ bool is_gfx_name(std::string_view architecture) {
 }
 
 Result<std::unique_ptr<KernelCompiler>> make_hipcc_compiler(HipccCompilerOptions options, ProcessRunner& runner) {
-  if (!is_gfx_name(options.architecture))
-    return Error{ErrorCode::InvalidArgument,
-                 "'" + options.architecture + "' is no architecture that hipcc compiles for; they look like gfx90a",
-                 {}};
-  const auto environment = options.environment ? *options.environment : current_environment();
-  // Where it is missing, the compiler says so when it is used.
-  auto hipcc = find_hipcc(options.hipcc, environment);
-  BuildPlaces places{options.abi_dir, options.output_dir, options.sandbox, options.toolchain_paths};
-  return make_sandboxed_compiler(
-      std::make_unique<HipccToolset>(std::move(options), hipcc ? *std::move(hipcc) : std::string("hipcc"), runner),
-      std::move(places), runner);
+  return make_compiler(std::move(options), std::nullopt, runner);
+}
+
+Result<std::unique_ptr<KernelCompiler>> make_hipkittens_compiler(HipkittensCompilerOptions options,
+                                                                 ProcessRunner& runner) {
+  if (options.root.empty()) {
+    const auto environment = options.hip.environment ? *options.hip.environment : current_environment();
+    if (const auto named = environment.find(k_kittens_variable); named != environment.end())
+      options.root = named->second;
+  }
+  return make_compiler(std::move(options.hip), Kittens{options.root}, runner);
 }
 
 }  // namespace v0

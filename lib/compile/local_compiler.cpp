@@ -29,6 +29,16 @@ Result<std::unique_ptr<KernelCompiler>> make_cpu_compilers(const LocalCompilerOp
   return make_compiler_table(std::move(compilers));
 }
 
+/// The compilers of what an AMD GPU runs: `hip`, and `hipkittens`, which says what it lacks when it is used.
+Result<std::unique_ptr<KernelCompiler>> make_hip_compilers(HipccCompilerOptions options, ProcessRunner& runner) {
+  HipkittensCompilerOptions kittens{.hip = options};
+  kittens.hip.flags = HipkittensCompilerOptions{}.hip.flags;
+  std::vector<std::unique_ptr<KernelCompiler>> compilers(2);
+  KERNELGEN_TRY(compilers[0], make_hipcc_compiler(std::move(options), runner));
+  KERNELGEN_TRY(compilers[1], make_hipkittens_compiler(std::move(kittens), runner));
+  return make_compiler_table(std::move(compilers));
+}
+
 Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions& options, const std::string& store,
                                                       ProcessRunner& runner) {
   CppCompilerOptions cpp{.compiler = options.compiler,
@@ -52,12 +62,12 @@ Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions
                                  .environment = options.environment},
                                 runner);
     case DeviceCompiler::Hipcc:
-      return make_hipcc_compiler({.architecture = gpu.architecture,
-                                  .abi_dir = std::move(cpp.abi_dir),
-                                  .output_dir = store,
-                                  .sandbox = std::move(cpp.sandbox),
-                                  .environment = options.environment},
-                                 runner);
+      return make_hip_compilers({.architecture = gpu.architecture,
+                                 .abi_dir = std::move(cpp.abi_dir),
+                                 .output_dir = store,
+                                 .sandbox = std::move(cpp.sandbox),
+                                 .environment = options.environment},
+                                runner);
     case DeviceCompiler::None:
       break;
   }

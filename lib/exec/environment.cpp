@@ -44,6 +44,7 @@ constexpr auto k_names = std::to_array<std::string_view>({
     "XDG_CACHE_HOME",
     "XDG_RUNTIME_DIR",
     "SOURCE_DATE_EPOCH",
+    "HIPKITTENS_ROOT",
     "MAX_JOBS",
 });
 

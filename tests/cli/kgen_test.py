@@ -76,18 +76,23 @@ class KgenTest(unittest.TestCase):
         self.check_error(64, "KERNELBENCH_DIR", *self.eval(task="level3/40"))
 
     def test_unknown_target(self):
-        self.check_error(64, "--target: expected cpp, cuda, hip, torch or triton, not vulkan", *self.eval("--target", "vulkan"))
+        self.check_error(64, "--target: expected cpp, cuda, hip, hipkittens, torch or triton, not vulkan", *self.eval("--target", "vulkan"))
 
     def test_target_that_cannot_be_guessed(self):
         strange = self.path / "kernel.txt"
         strange.write_text("")
         self.check_error(64, "pass --target", *self.eval(code=strange))
 
-    def test_targets_not_built_yet_name_themselves(self):
-        self.check_error(69, "target hipkittens is not built yet", *self.eval("--target", "hipkittens"))
+    def test_a_hipkittens_kernel_without_a_gpu(self):
+        (self.path / "libcuda.so.1").write_text("no library")
+        self.check_error(69, "there is no GPU here: ", *self.eval("--target", "hipkittens"),
+                         environment={"LD_LIBRARY_PATH": str(self.path)})
         device_code = self.path / "kernel.hip"
         device_code.write_text("// kittens")
-        self.check_error(69, "target hipkittens is not built yet", *self.eval(code=device_code))
+        self.check_error(69, "there is no GPU here: ", *self.eval(code=device_code),
+                         environment={"LD_LIBRARY_PATH": str(self.path)})
+        self.check_error(64, "hipkittens kernels need a GPU, not the cpu: they are written for matrix instructions",
+                         *self.eval("--device", "cpu", code=device_code))
 
     def test_a_cuda_kernel_without_a_gpu(self):
         (self.path / "libcuda.so.1").write_text("no library")

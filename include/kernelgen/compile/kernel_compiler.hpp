@@ -184,6 +184,22 @@ struct HipccCompilerOptions {
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_hipcc_compiler(HipccCompilerOptions options,
                                                                           ProcessRunner& runner);
 
+/// Options of the compiler for HipKittens candidates.
+struct HipkittensCompilerOptions {
+  /// Those of HIP. The architecture is one for which HipKittens has tiles: "gfx942" (CDNA 3) or "gfx950" (CDNA 4).
+  HipccCompilerOptions hip{.flags = {"-O3", "-std=c++20"}};
+  /// The root of a checkout of HipKittens, which holds include/kittens.cuh; empty: HIPKITTENS_ROOT of the environment.
+  std::string root{};
+};
+
+/// Compiles `hipkittens` candidates to shared objects with hipcc. `runner` must outlive the compiler.
+///
+/// Outcomes and errors are those of make_hipcc_compiler. A checkout that is not named or lacks its header is the Error
+/// MissingTool of key() and compile(), and so is a compiler that is too old for the architecture; an architecture
+/// without tiles is their Error Unsupported.
+[[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_hipkittens_compiler(HipkittensCompilerOptions options,
+                                                                               ProcessRunner& runner);
+
 /// Counts of what a cache has done.
 struct CacheCounters {
   std::uint64_t hits = 0;

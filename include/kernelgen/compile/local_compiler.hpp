@@ -24,8 +24,8 @@ struct LocalCompilerOptions {
   Installation installation{};
   /// The cache directory of evaluations: what one of them built is not built again.
   std::filesystem::path cache_dir{};
-  /// The GPU to build `cuda` or `hip` candidates for. Unset: `cpp` candidates for the processor, and `hip` candidates
-  /// that it executes in place of a GPU.
+  /// The GPU to build `cuda`, `hip` or `hipkittens` candidates for. Unset: `cpp` candidates for the processor, and
+  /// `hip` candidates that it executes in place of a GPU.
   std::optional<GpuFacts> gpu{};
   /// The same as CppCompilerOptions::environment.
   std::optional<std::map<std::string, std::string>> environment{};

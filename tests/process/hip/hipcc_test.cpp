@@ -1,6 +1,7 @@
 // The real hipcc, in the sandbox. Without a device, the results are inspected, not run.
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -116,4 +117,105 @@ TEST_CASE("a text that is no architecture, and a hipcc that is not there, are er
   REQUIRE_FALSE(none);
   CHECK(none.error().code == ErrorCode::MissingTool);
   CHECK(none.error().message.find("ROCM_PATH") != std::string::npos);
+}
+
+namespace {
+
+/// A compiler that knows gfx942: hipcc itself, else a clang++ that Debian has beside an older one.
+std::optional<HipccCompilerOptions> options_for_gfx942(const Bench& bench) {
+  auto options = bench.options;
+  options.architecture = "gfx942";
+  options.flags = {"-O3", "-std=c++20"};
+  const auto knows = [&] {
+    const auto done = make_hipcc_compiler(options, *bench.runner)
+                          .value()
+                          ->compile({.candidate = make_candidate(Target::Hip, k_hip + "int x;")}, {});
+    return done && std::holds_alternative<Compiled>(*done);
+  };
+  if (knows()) return options;
+  for (const char* clang : {"/usr/bin/clang++-19", "/usr/bin/clang++-18", "/usr/bin/clang++-17"}) {
+    if (!fs::exists(clang)) continue;
+    options.hipcc = clang;
+    options.flags = {"-O3", "-std=c++20", "--rocm-path=/usr", "-nogpulib", "-mcode-object-version=4", "--hip-link"};
+    // Debian has the bundler that clang needs in another package, of which hipcc brings an older version.
+    options.environment = current_environment();
+    (*options.environment)["PATH"] = "/usr/lib/llvm-15/bin:" + (*options.environment)["PATH"];
+    if (knows()) return options;
+  }
+  return std::nullopt;
+}
+
+const std::string k_tiles =
+    "#include \"kittens.cuh\"\n#include <kernelgen/abi.h>\nusing namespace kittens;\n"
+    "__global__ void copy(const float* from, float* to) {\n"
+    "  rt_fl<32, 32> tile;\n  load(tile, from);\n  store(to, tile);\n}\n"
+    "KGEN_EXPORT_ABI_VERSION\n"
+    "KGEN_API int kgen_prepare(const kgen_prepare_args*, kgen_prepare_result*) { return 0; }\n"
+    "KGEN_API int kgen_run(void*, const kgen_run_args* args) {\n"
+    "  copy<<<1, 64, 0, static_cast<hipStream_t>(args->stream)>>>(static_cast<const "
+    "float*>(args->inputs.items[0]->data),\n"
+    "                                                             static_cast<float*>(args->outputs.items[0]->data));\n"
+    "  return hipGetLastError() != hipSuccess;\n}\n"
+    "KGEN_API void kgen_destroy(void*) {}\n";
+
+}  // namespace
+
+TEST_CASE("hipkittens candidates are compiled with the headers of a checkout", "[hip][hipkittens]") {
+  Bench bench;
+  const auto found = options_for_gfx942(bench);
+  if (!found) {
+    WARN("skipped: no compiler here knows gfx942");
+    return;
+  }
+  HipkittensCompilerOptions options{.hip = *found, .root = KERNELGEN_SOURCE_DIR "/tests/data/hipkittens"};
+  const auto compile = [&](const std::string& source) {
+    return make_hipkittens_compiler(options, *bench.runner)
+        .value()
+        ->compile({.candidate = make_candidate(Target::Hipkittens, source)}, {});
+  };
+  const auto done = compiled(compile(k_tiles).value());
+  const auto object = read_file(done.artifact.path).value();
+  CHECK(object.find("kgen_run") != std::string::npos);
+  CHECK(object.find("gfx942") != std::string::npos);
+  REQUIRE(done.report.kernels.size() == 1);
+  CHECK(done.report.kernels[0].name == "copy(float const*, float*)");
+  CHECK(done.report.kernels[0].registers > 0);
+  CHECK(done.report.kernels[0].accumulation_registers == 0);
+  CHECK(done.report.kernels[0].occupancy.value_or(0) > 0);
+  // The concept of C++20 refuses what is no whole tile.
+  const auto half = failed(compile("#include \"kittens.cuh\"\nkittens::rt_fl<8, 32>* tile;\n").value());
+  CHECK(half.outcome.kind == OutcomeKind::Compile);
+}
+
+TEST_CASE("a checkout of HipKittens without headers for an architecture is an error", "[hip][hipkittens]") {
+  Bench bench;
+  const auto found = options_for_gfx942(bench);
+  if (!found) {
+    WARN("skipped: no compiler here knows gfx942");
+    return;
+  }
+  // The stand-in has headers for CDNA 3 alone, and the compiler reads them before it needs a device library.
+  HipkittensCompilerOptions options{.hip = *found, .root = KERNELGEN_SOURCE_DIR "/tests/data/hipkittens"};
+  options.hip.flags.push_back("-DKITTENS_CDNA4");
+  const auto refused = make_hipkittens_compiler(options, *bench.runner)
+                           .value()
+                           ->compile({.candidate = make_candidate(Target::Hipkittens, k_tiles)}, {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::MissingTool);
+  CHECK(refused.error().message.find("has no headers for gfx942") != std::string::npos);
+}
+
+TEST_CASE("a hipcc that is too old for HipKittens' architectures is told so", "[hip][hipkittens]") {
+  Bench bench;
+  bench.options.architecture = "gfx950";
+  const auto knows = bench.start(k_hip + "int x;");
+  HipkittensCompilerOptions options{.hip = bench.options, .root = KERNELGEN_SOURCE_DIR "/tests/data/hipkittens"};
+  const auto refused = make_hipkittens_compiler(options, *bench.runner)
+                           .value()
+                           ->compile({.candidate = make_candidate(Target::Hipkittens, k_tiles)}, {});
+  // The stand-in has no headers for gfx950, so either the compiler or the checkout is refused.
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::MissingTool);
+  CHECK(refused.error().message.find("gfx950") != std::string::npos);
+  if (!knows) CHECK(refused.error().message.find("ROCM_PATH") != std::string::npos);
 }
