@@ -48,6 +48,19 @@ Value baselines_value(std::vector<BaselineKind>& kinds) {
   return value;
 }
 
+/// The value of --compile-for: architectures separated by commas, in any number of options. The worker knows them.
+Value architectures_value(std::vector<std::string>& architectures) {
+  Value value{.completions = {"gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201"}};
+  value.store = [&architectures](const std::string& text) -> Result<void> {
+    for (const auto part : split(text, ',')) {
+      if (part.empty()) return Error{ErrorCode::InvalidArgument, "expected architectures, such as gfx942,gfx1100"};
+      architectures.emplace_back(part);
+    }
+    return {};
+  };
+  return value;
+}
+
 /// Checks before any work is done that the record can be written.
 Result<void> check_output(const std::string& output) {
   if (output.empty()) return {};
@@ -152,13 +165,19 @@ std::vector<Option> describe_options(EvalOptions& options, const Environment& en
        .value = values::flag(options.json)},
       {.name = "--target",
        .value_name = "NAME",
-       .help = "cpp, cuda, hip, torch or triton; guessed from the file when not given",
+       .help = "cpp, cuda, hip, hipkittens, torch or triton; guessed from the file when not given",
        .value = judged_target(options.target),
        .task_file = TaskFileRule::Allowed},
       {.name = "--wave-size",
        .value_name = "N",
        .help = "Lanes of a wavefront where the CPU executes hip: 64 or 32",
        .value = values::whole_number(options.evaluation.options.hip_cpu.wave_size, {32, 64}),
+       .task_file = TaskFileRule::Allowed},
+      {.name = "--compile-for",
+       .value_name = "LIST",
+       .help = "Compile triton for GPUs that are not here, too: gfx942,gfx1100",
+       .value = architectures_value(options.evaluation.options.compile_for.architectures),
+       .is_repeatable = true,
        .task_file = TaskFileRule::Allowed},
       {.name = "--baseline",
        .value_name = "LIST",

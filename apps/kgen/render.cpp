@@ -22,6 +22,8 @@ constexpr std::size_t k_max_text = 4000;
 constexpr std::size_t k_id_digits = 12;
 /// Lines of a compiler's log that are shown; the record has all of it.
 constexpr std::size_t k_log_lines = 12;
+/// Kernels that are shown for an architecture.
+constexpr std::size_t k_kernel_lines = 8;
 
 /// Lines of "name  text", wrapped under the text.
 class Block {
@@ -212,6 +214,38 @@ std::string sanitizers_line(const EvaluationRecord& record) {
   return join(parts, "; ");
 }
 
+/// "add[BLOCK=64]: 12 VGPRs, 0 AGPRs, 20 SGPRs, 0 bytes of LDS, no spills, occupancy 8".
+std::string resources_line(const KernelResources& kernel) {
+  std::string line = fmt::format("{}: {} VGPRs", kernel.name, kernel.registers);
+  if (kernel.accumulation_registers) line += fmt::format(", {} AGPRs", *kernel.accumulation_registers);
+  if (kernel.scalar_registers) line += fmt::format(", {} SGPRs", *kernel.scalar_registers);
+  line += fmt::format(", {} bytes of LDS", kernel.static_shared_bytes + kernel.dynamic_shared_bytes.value_or(0));
+  const auto spilled =
+      kernel.spill_store_bytes + static_cast<std::uint64_t>(kernel.spilled_scalar_registers.value_or(0));
+  if (spilled == 0) line += ", no spills";
+  if (kernel.spill_store_bytes > 0) line += fmt::format(", {} bytes spilled", kernel.spill_store_bytes);
+  if (kernel.spilled_scalar_registers.value_or(0) > 0)
+    line += fmt::format(", {} SGPRs spilled", *kernel.spilled_scalar_registers);
+  if (kernel.stack_bytes > 0) line += fmt::format(", {} bytes of scratch", kernel.stack_bytes);
+  if (kernel.occupancy) line += fmt::format(", occupancy {}", *kernel.occupancy);
+  return line;
+}
+
+/// What the kernels need on architectures on which they did not run.
+void add_architectures(const EvaluationRecord& record, Block& block) {
+  for (const auto& report : record.compiled_for) {
+    std::string name = report.architecture.substr(0, k_name_width - 1);
+    if (report.kernels.empty() && !report.failure)
+      block.fact(std::exchange(name, ""), "the first call launches no kernel of Triton");
+    for (std::size_t i = 0; i < report.kernels.size() && i < k_kernel_lines; ++i)
+      block.fact(std::exchange(name, ""), resources_line(report.kernels[i]));
+    if (report.kernels.size() > k_kernel_lines)
+      block.fact("",
+                 fmt::format("({} more kernels: compiled_for in the record)", report.kernels.size() - k_kernel_lines));
+    if (report.failure) block.fact(name, report.failure->to_class() + ": " + report.failure->message);
+  }
+}
+
 }  // namespace
 
 std::string format_nanoseconds(double nanoseconds) {
@@ -235,6 +269,7 @@ std::string render_record(const EvaluationRecord& record, const RenderOptions& o
   block.fact("compared", compared_line(record));
   block.fact("worst error", error_line(record));
   block.fact("sanitizers", sanitizers_line(record));
+  add_architectures(record, block);
   block.fact("labels", add_option_hints(join(record.labels, "; ")));
   if (record.environment.isolation != "full") block.fact("isolation", record.environment.isolation);
   block.fact("record", options.record_path);

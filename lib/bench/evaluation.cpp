@@ -13,6 +13,7 @@
 #include "bench/baselines.hpp"
 #include "bench/build_ahead.hpp"
 #include "bench/candidate_session.hpp"
+#include "bench/compile_for.hpp"
 #include "bench/device_sharing.hpp"
 #include "bench/library_use.hpp"
 #include "bench/measurement.hpp"
@@ -63,12 +64,14 @@ class Evaluation {
     auto result = evaluate();
     // After an error the judge may still be working on an abandoned request, so it is not used again.
     if (session_) session_->healthy = session_->healthy && result.has_value();
-    if (!result || !options_.sanitizers.enabled || !result->outcome.correct()) return result;
+    if (!result) return result;
     // Another evaluation may have the judge meanwhile.
     candidate_.reset();
     session_.reset();
-    KERNELGEN_CHECK(timed_in(result->phases, "sanitize",
-                             [&] { return watch_candidate(request_, artifact_, backends_, *result, stop_); }));
+    if (options_.sanitizers.enabled && result->outcome.correct())
+      KERNELGEN_CHECK(timed_in(result->phases, "sanitize",
+                               [&] { return watch_candidate(request_, artifact_, backends_, *result, stop_); }));
+    KERNELGEN_CHECK(compile_for_others(*result));
     return result;
   }
 
@@ -174,6 +177,7 @@ class Evaluation {
     const auto task = judge_task(request_.task, options_, backends_.gpu);
     auto known = backends_.judges.known(task);
     backends_.runners.prestart(kind_);
+    if (!backends_.compile_for.empty()) backends_.runners.prestart(RunnerKind::Python);
     // A task that cannot be admitted does not wait for the compiler.
     std::stop_source compiler_stop;
     const std::stop_callback stopped(stop_, [&] { compiler_stop.request_stop(); });
@@ -191,6 +195,7 @@ class Evaluation {
       KERNELGEN_TRY(known, timed("admit", [&] { return task_of(backends_.judges.open(task, stop_)); }));
     }
     describe(*known);
+    if (!backends_.compile_for.empty()) python_job_ = known->layout.python_job;
     if (auto refused = take(*std::move(compiled))) return refused;
     KERNELGEN_TRY(auto unbuilt, build_ahead(known->layout));
     if (unbuilt) return unbuilt;
@@ -275,6 +280,29 @@ class Evaluation {
       if (built == BuildAhead::Done) return EarlyVerdict();
       return EarlyVerdict(outcome_of_build_timeout("its import or first call", options_.build_timeout));
     });
+  }
+
+  /// Compiles the candidate for GPUs that are not here. The verdict does not depend on it.
+  Result<void> compile_for_others(EvaluationRecord& record) {
+    std::vector<std::string> names;
+    for (const auto& gpu : backends_.compile_for) {
+      const CompileForRequest asked{
+          .job = python_job_, .artifact = artifact_.path, .builds_key = builds_key(record), .options = options_};
+      auto report = timed_in(record.phases, "compile for " + gpu.architecture, [&]() -> Result<ArchitectureReport> {
+        KERNELGEN_TRY(const auto permit, permit_build(stop_));
+        return compile_for(gpu, asked, backends_.runners, backends_.memory, stop_);
+      });
+      if (stop_.stop_requested()) return Error{ErrorCode::Cancelled, "the evaluation was cancelled"};
+      if (!report) {
+        record.labels.push_back(fmt::format("not compiled for {}: {}", gpu.architecture, report.error().message));
+        continue;
+      }
+      if (!report->kernels.empty()) names.push_back(gpu.architecture);
+      record.compiled_for.push_back(*std::move(report));
+    }
+    if (!names.empty())
+      record.labels.push_back(fmt::format("compiled for {}, never run there", fmt::join(names, ", ")));
+    return {};
   }
 
   /// Judges the candidate. If the judge runs out of device memory because the candidate took it, the candidate has
@@ -371,8 +399,9 @@ class Evaluation {
 
   /// The key of the builds of this source, with these versions and for this model of device. The next evaluation may be
   /// on another device of the model. What the client built from the same source may differ from time to time.
-  [[nodiscard]] std::string builds_key() const {
-    const auto& environment = record_.environment;
+  [[nodiscard]] std::string builds_key() const { return builds_key(record_); }
+  [[nodiscard]] std::string builds_key(const EvaluationRecord& record) const {
+    const auto& environment = record.environment;
     auto key = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", request_.candidate.id, environment.python, environment.torch,
                            environment.triton, environment.device, backends_.gpu ? backends_.gpu->driver_version : 0);
     if (backends_.prebuilt != nullptr) key += "prebuilt " + sha256_hex(backends_.prebuilt->bytes) + '\n';
@@ -748,6 +777,7 @@ class Evaluation {
 
   std::unique_ptr<JudgeSession> session_;
   Artifact artifact_;
+  std::string python_job_;
   std::optional<CandidateSession> candidate_;
 };
 

@@ -122,6 +122,8 @@ class SharedMemorySource {
     virtual ~Block() = default;
     [[nodiscard]] virtual int fd() const = 0;
     [[nodiscard]] virtual SharedMemory memory() const = 0;
+    /// The text at its beginning, up to the first zero byte.
+    [[nodiscard]] virtual Result<std::string> text() const = 0;
   };
   virtual ~SharedMemorySource() = default;
   /// The memory that the machine has left.
@@ -151,6 +153,8 @@ struct EvaluationBackends {
   const Prebuilt* prebuilt = nullptr;
   /// Null: candidates are not watched.
   Sanitizers* sanitizers = nullptr;
+  /// GPUs for which the candidate is compiled as well; see CompileForOptions.
+  std::vector<GpuFacts> compile_for{};
 };
 
 /// The judge's task for an evaluation with these options. Requires: options.threads is resolved.

@@ -15,6 +15,7 @@
 #include <kernelgen/device/cpu.hpp>
 #include <kernelgen/platform/platform.hpp>
 
+#include "bench/compile_for.hpp"
 #include "bench/devices.hpp"
 #include "bench/evaluation.hpp"
 #include "bench/judge_pool.hpp"
@@ -78,6 +79,11 @@ Result<void> check_request(const EvaluationRequest& request, const Prebuilt* pre
   if (candidate.language != default_language(candidate.target) && !is_c)
     return Error{ErrorCode::InvalidArgument, fmt::format("target {} takes no sources in language {}",
                                                          to_string(candidate.target), to_string(candidate.language))};
+  if (!request.options.compile_for.empty() && (candidate.target != Target::Triton || prebuilt != nullptr))
+    return Error{
+        ErrorCode::InvalidArgument,
+        fmt::format("{} candidates are not compiled for architectures of GPUs that are not here; triton ones are",
+                    to_string(candidate.target))};
   return check_options(request.options);
 }
 
@@ -148,12 +154,13 @@ class Evaluator final : public LocalBenchmarker {
     KERNELGEN_CHECK(check_request(request, prebuilt));
     auto resolved = request;
     resolve_threads(resolved.options);
+    KERNELGEN_TRY(const auto compile_for, find_architectures(request.options.compile_for));
     // Builds and warm judges are looked up by these ids, so the worker computes them itself.
     resolved.candidate.id =
         make_candidate(request.candidate.target, request.candidate.language, request.candidate.source).id;
     resolved.task.content_id = sha256_hex(request.task.text);
     const Work<EvaluationRecord> once = [&](const Device& device) {
-      return evaluate_on(device, resolved, prebuilt, progress, stop);
+      return evaluate_on(device, resolved, {prebuilt, compile_for}, progress, stop);
     };
     auto where = device_request(request.candidate.target, resolved.task, resolved.options);
     if (!is_built_in(request.candidate.target)) where.suitable = prebuilt->device;
@@ -296,8 +303,22 @@ class Evaluator final : public LocalBenchmarker {
     return Retry{};
   }
 
-  Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request, const Prebuilt* prebuilt,
+  /// What an evaluation has beside its request.
+  struct Extras {
+    /// Null when there is none.
+    const Prebuilt* prebuilt;
+    const std::vector<GpuFacts>& compile_for;
+  };
+
+  [[nodiscard]] Result<std::vector<GpuFacts>> find_architectures(const CompileForOptions& asked) const {
+    if (asked.empty()) return std::vector<GpuFacts>();
+    KERNELGEN_TRY(const auto catalog, read_gpu_catalog(options_.installation.devices_dir));
+    return choose_architectures(catalog, asked.architectures);
+  }
+
+  Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request, const Extras& extras,
                                        const ProgressCallback& progress, std::stop_token stop) {
+    const auto* prebuilt = extras.prebuilt;
     KERNELGEN_CHECK(check_vendor(request.candidate.target, device));
     auto adapted = request;
     // What a processor executes in place of a GPU has no time.
@@ -317,7 +338,8 @@ class Evaluator final : public LocalBenchmarker {
                                .now = std::chrono::steady_clock::now,
                                .machine = machine_text(device),
                                .prebuilt = prebuilt,
-                               .sanitizers = sanitizers_.get()},
+                               .sanitizers = sanitizers_.get(),
+                               .compile_for = extras.compile_for},
                               progress, std::move(stop));
   }
 

@@ -8,9 +8,11 @@ inline namespace v0 {
 BOOST_DESCRIBE_STRUCT(BaselineOptions, (), (kinds, timeout))
 BOOST_DESCRIBE_STRUCT(SanitizerOptions, (), (enabled, timeout))
 BOOST_DESCRIBE_STRUCT(HipCpuOptions, (), (wave_size))
+BOOST_DESCRIBE_STRUCT(CompileForOptions, (), (architectures))
 BOOST_DESCRIBE_STRUCT(EvaluationOptions, (),
                       (mode, precision, rtol, atol, measure, call_timeout, build_timeout, task_timeout, memory_limit,
-                       threads, device, shrink, allow_weak_isolation, library_use, baselines, sanitizers, hip_cpu))
+                       threads, device, shrink, allow_weak_isolation, library_use, baselines, sanitizers, hip_cpu,
+                       compile_for))
 BOOST_DESCRIBE_STRUCT(EvaluationRequest, (), (task, candidate, options))
 BOOST_DESCRIBE_STRUCT(EvaluationProgress, (), (phase, detail))
 /// The bytes are base64, which the protocol adds.
@@ -27,6 +29,8 @@ template <>
 inline constexpr bool json_codec::k_left_out_when_empty<SanitizerOptions> = true;
 template <>
 inline constexpr bool json_codec::k_left_out_when_empty<HipCpuOptions> = true;
+template <>
+inline constexpr bool json_codec::k_left_out_when_empty<CompileForOptions> = true;
 
 KERNELGEN_JSON_TYPE_(, EvaluationOptions)
 KERNELGEN_JSON_TYPE_(, EvaluationRequest)

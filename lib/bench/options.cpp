@@ -18,6 +18,7 @@ constexpr MeasureOptions k_quick{
 /// The longest allowed limit. Sums of longer ones with the clock's time could overflow.
 constexpr std::chrono::milliseconds k_longest_limit = std::chrono::hours(24 * 7);
 constexpr int k_most_threads = 4096;
+constexpr int k_most_architectures = 16;
 constexpr int k_most_samples = 1'000'000;
 
 Error refused(std::string_view name, const std::string& value, std::string_view expected) {
@@ -68,6 +69,8 @@ Result<void> check_options(const EvaluationOptions& options) {
   KERNELGEN_CHECK(check_tolerance("measure.max_relative_interval", measure.max_relative_interval));
   const int lanes = options.hip_cpu.wave_size;
   if (lanes != 32 && lanes != 64) return refused("hip_cpu.wave_size", std::to_string(lanes), "32 or 64");
+  KERNELGEN_CHECK(check_count("compile_for.architectures", static_cast<int>(options.compile_for.architectures.size()),
+                              0, k_most_architectures));
   if (options.memory_limit == 0) return refused("memory_limit", "0 bytes", "above 0");
   return {};
 }

@@ -181,6 +181,14 @@ struct BuildJob {
   std::uint64_t memory_limit = 0;
 };
 
+/// A Python candidate to compile for a GPU that is not here.
+struct CompileForJob : BuildJob {
+  /// The facts about the GPU as JSON, and the memory file that gets the list of kernels. Borrowed.
+  int facts_fd = -1;
+  int list_fd = -1;
+  std::uint64_t list_bytes = 0;
+};
+
 /// The result of building ahead.
 enum class BuildAhead {
   Done,      ///< or it failed: the runner will do it again, and report what fails
@@ -194,6 +202,10 @@ class RunnerSource {
   /// Builds what a Python candidate needs for its first call, in a process of low priority without a device. The builds
   /// are cached for the runner, which occupies the device.
   virtual BuildAhead build_ahead(const BuildJob& job, const StepLimits& limits, std::stop_token stop) = 0;
+  /// Compiles what a Python candidate launches in its first call for a GPU that is not here, in such a process, which
+  /// lists the kernels. An Error says that no process could be started.
+  virtual Result<RunnerAnswer> compile_for(const CompileForJob& job, const StepLimits& limits,
+                                           std::stop_token stop) = 0;
   /// Begins to start a runner of this kind, which will be taken soon. Returns at once.
   virtual void prestart(RunnerKind kind) = 0;
   virtual Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) = 0;

@@ -52,6 +52,19 @@ class RunnerPool final : public RunnerSource {
     return death != nullptr && death->was_building ? BuildAhead::TimedOut : BuildAhead::Done;
   }
 
+  Result<RunnerAnswer> compile_for(const CompileForJob& job, const StepLimits& limits, std::stop_token stop) override {
+    if (!keeps_builds())
+      return Error{ErrorCode::InvalidArgument, "there is no directory for what a candidate compiles"};
+    std::unique_ptr<RunnerProcess> builder;
+    {
+      const std::scoped_lock lock(mutex_);
+      KERNELGEN_TRY(builder, start(RunnerKind::Python, Role::Builder, stop));
+    }
+    KERNELGEN_CHECK(builder->wait_ready(k_start_timeout));
+    builder->cancel_with(std::move(stop));
+    return builder->compile_for(job, limits);
+  }
+
   Result<std::unique_ptr<Runner>> take(RunnerKind kind, std::stop_token stop) override {
     std::unique_ptr<RunnerProcess> runner;
     bool stood_by = false;

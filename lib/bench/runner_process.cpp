@@ -143,7 +143,7 @@ class SandboxedRunner final : public RunnerProcess {
     return answer;
   }
   RunnerAnswer load(const RunnerCode& code, const StepLimits& limits) override {
-    if (builds_) builds_->restore(code.builds_key, is_other_user_ ? KGEN_UNPRIVILEGED_USER : ::geteuid());
+    restore_builds(code.builds_key);
     const std::uint64_t kind = code.kind == CodeKind::PythonSource ? KGEN_CODE_PYTHON : KGEN_CODE_SHARED_OBJECT;
     if (code.kind == CodeKind::SharedObject) bind();
     limit_memory(code.memory_limit);
@@ -153,6 +153,12 @@ class SandboxedRunner final : public RunnerProcess {
     if (builds_) builds_->start(job.builds_key);
     limit_memory(job.memory_limit);
     return ask(KGEN_OP_BUILD, {job.memory_limit}, limits, std::array<int, 2>{job.description_fd, job.code_fd});
+  }
+  RunnerAnswer compile_for(const CompileForJob& job, const StepLimits& limits) override {
+    restore_builds(job.builds_key);
+    limit_memory(job.memory_limit);
+    return ask(KGEN_OP_COMPILE_FOR, {job.memory_limit, job.list_bytes}, limits,
+               std::array<int, 4>{job.description_fd, job.code_fd, job.facts_fd, job.list_fd});
   }
   RunnerAnswer construct(int set, const WeightDraw& draw, ConstantWeights constants,
                          const StepLimits& limits) override {
@@ -204,6 +210,10 @@ class SandboxedRunner final : public RunnerProcess {
   std::string isolation() const override { return isolation_; }
 
  private:
+  void restore_builds(const std::string& key) {
+    if (builds_) builds_->restore(key, is_other_user_ ? KGEN_UNPRIVILEGED_USER : ::geteuid());
+  }
+
   [[nodiscard]] std::uint64_t run_flags(Allocations allocations, CallMode mode) const {
     return (allocations == Allocations::Poisoned ? KGEN_RUN_POISON : 0) | (reader_ ? KGEN_RUN_IN_PLACE : 0) |
            (mode == CallMode::Graph ? KGEN_RUN_GRAPH : 0);

@@ -43,6 +43,8 @@ class RunnerProcess : public Runner {
   [[nodiscard]] virtual bool alive() = 0;
   /// Makes a builder build, once; the builds are cached under the job's key.
   virtual RunnerAnswer build(const BuildJob& job, const StepLimits& limits) = 0;
+  /// Makes a builder compile for a GPU that is not here, once; cached builds of the job's key are used.
+  virtual RunnerAnswer compile_for(const CompileForJob& job, const StepLimits& limits) = 0;
 };
 /// Makes a runner. `builds` is the directory for the candidate's builds; nullptr: there is none.
 [[nodiscard]] std::unique_ptr<RunnerProcess> make_runner_process(RunnerConnection connection,

@@ -5,7 +5,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string>
 
 #include "device/cgroups.hpp"
 #include "support/errno_error.hpp"
@@ -22,6 +24,19 @@ class FdBlock final : public SharedMemorySource::Block {
   FdBlock(UniqueFd fd, std::uint64_t bytes) : fd_(std::move(fd)), bytes_(bytes) {}
   int fd() const override { return fd_.get(); }
   SharedMemory memory() const override { return {fd_.get(), bytes_}; }
+  Result<std::string> text() const override {
+    std::string bytes(bytes_, '\0');
+    std::size_t count = 0;
+    while (count < bytes.size()) {
+      const auto got = ::pread(fd_.get(), bytes.data() + count, bytes.size() - count, static_cast<off_t>(count));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return errno_error(errno, "cannot read shared memory");
+      if (got == 0) break;
+      count += static_cast<std::size_t>(got);
+    }
+    bytes.resize(std::min(count, bytes.find('\0')));
+    return bytes;
+  }
 
  private:
   UniqueFd fd_;

@@ -32,6 +32,8 @@ std::string_view name_of(RunnerStep step) {
       return "a call";
     case RunnerStep::Destroy:
       return "kgen_destroy";
+    case RunnerStep::CompileFor:
+      return "compiling it for another architecture";
   }
   return "a step";
 }
@@ -48,6 +50,7 @@ std::string_view function_of(RunnerStep step) {
     case RunnerStep::Load:
     case RunnerStep::Construct:
     case RunnerStep::Export:
+    case RunnerStep::CompileFor:
       break;
   }
   return "";
@@ -175,7 +178,9 @@ Outcome outcome_of_reply(const RunnerReply& reply, RunnerStep step) {
                         reply.text)};
     case RunnerStatus::Exception:
       if (const auto resource = lacking_resource(reply.text)) return said(OutcomeKind::Resource, *resource);
-      if (reply.text.find("CompilationError") != std::string::npos) return said(OutcomeKind::Compile, "triton");
+      // Of what fails in its own passes, Triton's exception says no more than that.
+      for (const std::string_view words : {"CompilationError", "PassManager::run failed"})
+        if (reply.text.find(words) != std::string::npos) return said(OutcomeKind::Compile, "triton");
       return said(OutcomeKind::Launch, "exception");
     case RunnerStatus::OutOfMemory:
       return said(OutcomeKind::OutOfMemory);

@@ -20,7 +20,7 @@ namespace kernelgen {
 inline namespace v0 {
 
 /// The steps of a runner in an evaluation.
-enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy };
+enum class RunnerStep { Load, Construct, Export, Prepare, Run, Destroy, CompileFor };
 
 /// The outcome of a runner that died in a step, under the limits of `options`.
 [[nodiscard]] Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, const EvaluationOptions& options);

@@ -73,11 +73,12 @@ BOOST_DESCRIBE_STRUCT(EnvironmentReport, (),
                       (kernelgen_version, device, device_uuid, system, compiler, python, torch, triton, threads,
                        isolation))
 BOOST_DESCRIBE_STRUCT(SanitizerReport, (), (tool, version, status, reason, findings, duration))
+BOOST_DESCRIBE_STRUCT(ArchitectureReport, (), (architecture, kernels, failure))
 BOOST_DESCRIBE_STRUCT(Phase, (), (name, milliseconds))
 BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
                       (schema, id, started, task_name, task_content_id, candidate_id, target, language, precision, mode,
-                       outcome, labels, task, compile, tolerance, cases, weights, timing, work, sanitizers, environment,
-                       phases))
+                       outcome, labels, task, compile, tolerance, cases, weights, timing, work, sanitizers,
+                       compiled_for, environment, phases))
 BOOST_DESCRIBE_STRUCT(Prompt, (), (kind, text, estimated_tokens, dropped, fingerprint))
 BOOST_DESCRIBE_STRUCT(TokenUsage, (), (input_tokens, output_tokens, cached_tokens, reasoning_tokens))
 BOOST_DESCRIBE_STRUCT(Reply, (), (text, finish, usage, model, latency))
@@ -124,6 +125,8 @@ template <>
 inline constexpr bool k_left_out_when_empty<std::vector<BaselineReport>> = true;
 template <>
 inline constexpr bool k_left_out_when_empty<std::vector<SanitizerReport>> = true;
+template <>
+inline constexpr bool k_left_out_when_empty<std::vector<ArchitectureReport>> = true;
 
 /// The name under which an earlier version wrote a member; it is read where the present name is missing.
 struct FormerName {

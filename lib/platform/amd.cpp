@@ -74,6 +74,7 @@ Platform amd_platform() {
   platform.hiding_variables = {"ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL",
                                "CUDA_VISIBLE_DEVICES"};
   platform.compiler = DeviceCompiler::Hipcc;
+  platform.has_code_metadata = true;
   platform.counters = CounterProgram::Rocprof;
   platform.torch_builds = {{7000, "rocm7.0"}, {6040, "rocm6.4"}, {6030, "rocm6.3"}, {6020, "rocm6.2"}, {0, "rocm6.1"}};
   platform.process_list = {"rocm-smi", "--showpids"};

@@ -292,8 +292,8 @@ TEST_CASE("a task's kgen.toml may set these options and no others", "[cli][setti
             {"run", search},
             {"generate", {"--build-timeout", "--gpu", "--target", "--task-timeout", "--temperature", "--timeout"}},
             {"eval",
-             {"--baseline", "--baseline-timeout", "--build-timeout", "--target", "--task-timeout", "--timeout",
-              "--wave-size"}},
+             {"--baseline", "--baseline-timeout", "--build-timeout", "--compile-for", "--target", "--task-timeout",
+              "--timeout", "--wave-size"}},
             {"prompt", {"--gpu", "--target"}},
             {"profile", {"--target", "--timeout"}}});
 

@@ -114,6 +114,19 @@ EvaluationRecord full_record() {
        {{"output", std::numeric_limits<double>::infinity(), 0.5, 2500, std::nullopt, std::nullopt, false}}}};
   record.weights = WeightReport{{"gru.weight_ih_l0"}, {"gru.bias"}, {"h0"}, {"norm.weight"}};
   record.timing = sample_timing();
+  record.compiled_for = {{.architecture = "gfx942",
+                          .kernels = {{.name = "gate[BLOCK=64, num_warps=4]",
+                                       .registers = 150,
+                                       .stack_bytes = 24,
+                                       .scalar_registers = 78,
+                                       .spilled_scalar_registers = 2,
+                                       .accumulation_registers = 16,
+                                       .occupancy = 3,
+                                       .dynamic_shared_bytes = 8192}},
+                          .failure = {}},
+                         {.architecture = "gfx1100",
+                          .kernels = {},
+                          .failure = Outcome{OutcomeKind::Compile, "triton", "gate: CompilationError: at 3:4"}}};
   record.environment = {"0.1.0", "cpu: a CPU, 2 cores", "", "6.1.0", "g++ 12.2.0", "3.11.7", "2.13.0", "3.5.0", 2,
                         "full"};
   record.phases = {{"compile", 171.5}, {"correctness", 42.25}, {"timing", 900}};

@@ -56,6 +56,16 @@ struct HipCpuOptions {
   [[nodiscard]] bool empty() const { return wave_size == HipCpuOptions{}.wave_size; }
 };
 
+/// GPUs that are not here, for which a `triton` candidate is compiled as well. Nothing runs on them, and no verdict
+/// depends on them: EvaluationRecord::compiled_for tells what the kernels need there.
+struct CompileForOptions {
+  /// Architectures of AMD's GPUs, by the compilers' names: "gfx942". The catalog has to have a GPU of each.
+  std::vector<std::string> architectures;
+
+  /// Nothing is asked for.
+  [[nodiscard]] bool empty() const { return architectures.empty(); }
+};
+
 /// Options of one evaluation. The defaults give a verdict that can be published.
 struct EvaluationOptions {
   EvaluationMode mode = EvaluationMode::Full;
@@ -93,6 +103,7 @@ struct EvaluationOptions {
   /// Tools that watch a correct candidate; none by default.
   SanitizerOptions sanitizers;
   HipCpuOptions hip_cpu;
+  CompileForOptions compile_for;
 };
 
 /// The measurement that the options ask for: `measure`, and with EvaluationMode::Quick at most 20 samples, 8 full

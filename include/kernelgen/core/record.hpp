@@ -323,6 +323,18 @@ struct SanitizerReport {
   std::chrono::nanoseconds duration{0};
 };
 
+/// The resources that a candidate's kernels need on an architecture for which they were compiled, and on which they did
+/// not run.
+struct ArchitectureReport {
+  /// The compilers' name: "gfx942".
+  std::string architecture;
+  /// One for each form of a kernel that the first call launches: "matmul[BLOCK=64, num_warps=4, num_stages=2]".
+  std::vector<KernelResources> kernels;
+  /// The first reason why a kernel cannot run there or is missing here: its class, and one line. Absent if there is
+  /// none.
+  std::optional<Outcome> failure;
+};
+
 /// The record of one evaluation.
 struct EvaluationRecord {
   int schema = 1;
@@ -350,6 +362,8 @@ struct EvaluationRecord {
   std::optional<WorkReport> work;
   /// The tools that watched a correct candidate, where that was asked for.
   std::vector<SanitizerReport> sanitizers;
+  /// The architectures for which it was compiled besides, where that was asked for.
+  std::vector<ArchitectureReport> compiled_for;
   EnvironmentReport environment;
   std::vector<Phase> phases;
 };

@@ -58,6 +58,8 @@ struct Platform {
 
   DeviceCompiler compiler = DeviceCompiler::None;
   CounterProgram counters = CounterProgram::None;
+  /// True if code objects tell what kernels need, also without a device.
+  bool has_code_metadata = false;
   /// True if CUPTI tells what runs on a device.
   bool has_cupti = false;
   /// True if compute-sanitizer watches its kernels.

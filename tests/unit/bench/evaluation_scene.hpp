@@ -132,6 +132,11 @@ struct Scene {
   std::optional<Error> judge_refuses;
   Admission admission{.distributions = {"own", "negate"}};
   std::string source = "code";
+  /// GPUs to compile for, and the keys, lists and ends of the processes that do.
+  std::vector<GpuFacts> compile_for;
+  std::vector<std::string> compiled_keys;
+  std::string kernel_list;
+  std::function<Result<RunnerAnswer>()> compiled_for = [] { return RunnerAnswer(RunnerReply{}); };
   /// What the client built; null where the compiler does it.
   const Prebuilt* prebuilt = nullptr;
   bool exclusive = false;
@@ -273,6 +278,11 @@ class FakeWorld final : public JudgeSource,
     return std::unique_ptr<JudgeSession>(std::move(session));
   }
   void prestart(RunnerKind) override {}
+  Result<RunnerAnswer> compile_for(const CompileForJob& job, const StepLimits&, std::stop_token) override {
+    CHECK(scene_.runners_alive == 0);
+    scene_.compiled_keys.push_back(job.builds_key);
+    return scene_.compiled_for();
+  }
   BuildAhead build_ahead(const BuildJob& job, const StepLimits& limits, std::stop_token) override {
     scene_.built = {job.builds_key, scene_.exclusive};
     scene_.ahead_limits = limits;
@@ -293,8 +303,13 @@ class FakeWorld final : public JudgeSource,
   }
   class FakeBlock final : public Block {
    public:
+    explicit FakeBlock(std::string text) : text_(std::move(text)) {}
     int fd() const override { return 0; }
     SharedMemory memory() const override { return {}; }
+    Result<std::string> text() const override { return text_; }
+
+   private:
+    std::string text_;
   };
   std::uint64_t available_bytes() const override { return scene_.available_bytes; }
   Result<std::unique_ptr<Block>> allocate(const std::string&, std::uint64_t) override { return block(); }
@@ -305,7 +320,9 @@ class FakeWorld final : public JudgeSource,
   Result<CompileOutcome> compile(const CompileRequest&, std::stop_token) override { return scene_.compiled; }
 
  private:
-  static Result<std::unique_ptr<Block>> block() { return std::unique_ptr<Block>(std::make_unique<FakeBlock>()); }
+  Result<std::unique_ptr<Block>> block() {
+    return std::unique_ptr<Block>(std::make_unique<FakeBlock>(scene_.kernel_list));
+  }
   Scene& scene_;
 };
 
@@ -329,7 +346,8 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
                              .compilers = compilers,
                              .now = std::chrono::steady_clock::now,
                              .machine = "this machine",
-                             .prebuilt = scene.prebuilt},
+                             .prebuilt = scene.prebuilt,
+                             .compile_for = scene.compile_for},
                             {}, stop);
 }
 

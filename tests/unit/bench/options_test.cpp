@@ -35,6 +35,8 @@ TEST_CASE("options that no evaluation can be done with are named", "[bench][opti
   CHECK_THAT(refused([](auto& o) { o.atol = -1e-3; }), Catch::StartsWith("option atol is "));
   CHECK_THAT(refused([](auto& o) { o.memory_limit = 0; }), Catch::StartsWith("option memory_limit is 0 bytes;"));
   CHECK_THAT(refused([](auto& o) { o.hip_cpu.wave_size = 48; }), Catch::StartsWith("option hip_cpu.wave_size is 48;"));
+  CHECK_THAT(refused([](auto& o) { o.compile_for.architectures.resize(17, "gfx942"); }),
+             Catch::StartsWith("option compile_for.architectures is 17;"));
 }
 
 TEST_CASE("a quick evaluation takes fewer samples and comparisons, and never more than asked for", "[bench][options]") {
