@@ -17,16 +17,9 @@ struct DetectOptions {
   bool json = false;
 };
 
-Result<Target> choose_target(const DetectOptions& options, const std::string& source) {
-  if (options.target) return *options.target;
-  if (const auto guess = guess_target(options.file, source)) return *guess;
-  return Error{ErrorCode::InvalidArgument,
-               "cannot tell the target of " + options.file + " from its name; pass --target"};
-}
-
 Result<ExitCode> run_detect(const DetectOptions& options, Context& context) {
   KERNELGEN_TRY(const auto source, read_file(options.file, k_max_source_bytes));
-  KERNELGEN_TRY(const auto target, choose_target(options, source));
+  KERNELGEN_TRY(const auto target, choose_target(options.target, options.file, source));
   const auto report = make_persistent_detector()->inspect(source, target);
   const auto& terminal = context.out_terminal;
   context.out << (options.json ? to_json(report)
@@ -49,7 +42,7 @@ Command make_detect_command(Context& context) {
                       {.name = "--target",
                        .value_name = "NAME",
                        .help = "As for eval; guessed from the file when not given",
-                       .value = named_target(options->target)},
+                       .value = target_value(options->target)},
                       {.name = "--json", .help = "Print the report as JSON", .value = values::flag(options->json)}},
           .run = [options, &context] { return run_detect(*options, context); }};
 }

@@ -22,7 +22,7 @@ struct EvalOptions {
   std::string code;
   std::string problem;
   std::string output;
-  std::string target;
+  std::optional<Target> target;
   bool json = false;
   std::vector<BaselineKind> baselines;
   double baseline_timeout_seconds = 300;
@@ -78,7 +78,7 @@ Result<void> check_output(const std::string& output) {
 Result<EvaluationRequest> make_request(const EvalOptions& options, const Environment& environment) {
   EvaluationRequest request;
   KERNELGEN_TRY(auto source, read_code("--code", options.code));
-  KERNELGEN_TRY(const auto target, choose_judged_target(options.target, options.code, source));
+  KERNELGEN_TRY(const auto target, choose_target(options.target, options.code, source));
   KERNELGEN_TRY(request.options, evaluation_options(options.evaluation));
   if (options.correctness_only) request.options.mode = EvaluationMode::CorrectnessOnly;
   if (options.quick) request.options.mode = EvaluationMode::Quick;
@@ -166,7 +166,7 @@ std::vector<Option> describe_options(EvalOptions& options, const Environment& en
       {.name = "--target",
        .value_name = "NAME",
        .help = "cpp, cuda, hip, hipkittens, torch or triton; guessed from the file when not given",
-       .value = judged_target(options.target),
+       .value = target_value(options.target),
        .task_file = TaskFileRule::Allowed},
       {.name = "--wave-size",
        .value_name = "N",

@@ -22,7 +22,7 @@ namespace {
 struct GenerateOptions {
   std::string problem;
   std::string output;
-  std::string target;
+  std::optional<Target> target;
   std::string llm;
   std::string prompt;
   std::string response_file;
@@ -175,7 +175,7 @@ void ask_for_samples(const GenerateOptions& options, const Prompt& prompt, LLMCl
 
 Result<ExitCode> generate(const GenerateOptions& options, Context& context) {
   // Without a source, .py fits torch and triton. It means torch, which demands less of the model.
-  KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.output, ""));
+  KERNELGEN_TRY(const auto target, choose_target(options.target, options.output, ""));
   KERNELGEN_TRY(const auto client, context.make_llm(options.llm, waiting_of(options.evaluation), ReplayMode::Strict));
   KERNELGEN_CHECK(check_outputs(options));
   KERNELGEN_TRY(const auto prompt, make_prompt(options, target, context));
@@ -203,8 +203,8 @@ std::vector<Option> describe_options(GenerateOptions& options, const Environment
       llm_option(options.llm),
       {.name = "--target",
        .value_name = "NAME",
-       .help = "cpp, cuda, torch or triton; guessed from the output when not given",
-       .value = built_target(options.target),
+       .help = "cpp, cuda, hip, hipkittens, torch or triton; guessed from the output when not given",
+       .value = target_value(options.target),
        .task_file = TaskFileRule::Allowed},
       {.name = "--prompt",
        .value_name = "FILE",

@@ -28,7 +28,7 @@ constexpr double k_default_timeout_s = 180;
 struct ProfileOptions {
   std::string code;
   std::string problem;
-  std::string target;
+  std::optional<Target> target;
   std::string set = "brief";
   PrecisionClass precision = PrecisionClass::Strict;
   std::string device;
@@ -44,7 +44,7 @@ struct ProfileOptions {
 Result<std::optional<Candidate>> read_candidate(const ProfileOptions& options) {
   if (options.code.empty()) return std::optional<Candidate>();
   KERNELGEN_TRY(auto source, read_code("--code", options.code));
-  KERNELGEN_TRY(const auto target, choose_built_target(options.target, options.code, source));
+  KERNELGEN_TRY(const auto target, choose_target(options.target, options.code, source));
   return std::optional(make_candidate(target, guess_language(options.code, target), std::move(source)));
 }
 
@@ -63,7 +63,8 @@ Result<std::optional<GpuFacts>> choose_device(const ProfileOptions& options, con
       const auto reading,
       read_gpus({.program = installation.gpu_probe, .environment = context.environment.clean, .cache_dir = {}}, catalog,
                 context.processes, context.stop));
-  auto gpu = choose_gpu(reading, catalog, options.device);
+  const auto vendor = candidate ? traits_of(candidate->target).gpu_vendor : "";
+  auto gpu = choose_gpu(gpus_for(reading, vendor), catalog, options.device);
   if (gpu && platform_of(gpu->vendor).counters != CounterProgram::None) return std::optional(*std::move(gpu));
   if (gpu) return Error{ErrorCode::Unsupported, "there is no profiler for " + gpu->name};
   const bool may_be_cpu = options.device.empty() && !needs_gpu && gpu.error().code == ErrorCode::MissingDevice;
@@ -178,7 +179,7 @@ std::vector<Option> describe_options(ProfileOptions& options, const Environment&
           {.name = "--target",
            .value_name = "NAME",
            .help = "As for eval; guessed from the file when not given",
-           .value = built_target(options.target),
+           .value = target_value(options.target),
            .task_file = TaskFileRule::Allowed},
           {.name = "--set",
            .value_name = "SET",

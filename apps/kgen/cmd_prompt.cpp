@@ -171,7 +171,7 @@ std::vector<Option> describe_options(PromptOptions& options, const Environment& 
       {.name = "--target",
        .value_name = "NAME",
        .help = "cpp, cuda, hip, hipkittens, torch or triton",
-       .value = named_target(options.target),
+       .value = target_value(options.target),
        .is_required = true,
        .task_file = TaskFileRule::Allowed},
       {.name = "--variant",

@@ -29,7 +29,7 @@ namespace {
 
 struct RunOptions {
   std::string task;
-  std::string target;
+  std::optional<Target> target;
   std::string llm;
   std::string record;
   std::string results = "results";
@@ -101,7 +101,7 @@ Result<std::unique_ptr<Profiler>> choose_profiler(const RunOptions& options, con
 Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   FlowRequest request;
   KERNELGEN_TRY(request.task, load_task_source(options.task, {.kernelbench_dir = context.environment.kernelbench_dir}));
-  KERNELGEN_TRY(request.target, parse_built_target(options.target));
+  request.target = *options.target;  // the option is required
   KERNELGEN_TRY(request.evaluation, evaluation_options(options.evaluation));
   KERNELGEN_TRY(auto device, choose_device(options, request.target, context));
   request.device = std::move(device.facts);
@@ -284,8 +284,8 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
        .is_required = true},
       {.name = "--target",
        .value_name = "NAME",
-       .help = "cpp, cuda, torch or triton",
-       .value = built_target(options.target),
+       .help = "cpp, cuda, hip, hipkittens, torch or triton",
+       .value = target_value(options.target),
        .is_required = true,
        .task_file = TaskFileRule::Allowed},
       llm_option(options.llm),

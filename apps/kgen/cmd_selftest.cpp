@@ -135,7 +135,7 @@ class Evaluations {
     if (!which.is_timed && !options_.full) request.options.mode = EvaluationMode::CorrectnessOnly;
     request.options.sanitizers.enabled = which.is_sanitized;
     KERNELGEN_TRY(request.task, load_task_source((corpus_ / "tasks" / (which.task + ".py")).string()));
-    KERNELGEN_TRY(const auto target, choose_judged_target("", which.name, which.source));
+    KERNELGEN_TRY(const auto target, choose_target(std::nullopt, which.name, which.source));
     request.candidate = make_candidate(target, guess_language(which.name, target), which.source);
     return benchmarker_.evaluate(request, {}, stop_);
   }

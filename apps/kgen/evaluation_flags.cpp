@@ -15,11 +15,6 @@ namespace {
 
 constexpr const char* k_evaluation = "Evaluation";
 
-/// The targets for which kernels can be evaluated.
-const std::vector<std::string> k_built_targets{"cpp", "cuda", "torch", "triton"};
-/// The targets of `kgen eval`: the CPU executes hip kernels, which gives no time to search by; hipkittens needs an AMD
-/// GPU.
-const std::vector<std::string> k_judged_targets{"cpp", "cuda", "hip", "hipkittens", "torch", "triton"};
 const std::vector<std::string> k_targets{"cpp", "cuda", "hip", "hipkittens", "torch", "triton"};
 
 Result<std::pair<std::string, std::int64_t>> parse_shrink(const std::string& text) {
@@ -197,18 +192,7 @@ Option no_wait_option(EvaluationFlags& flags, std::string help) {
   return {.name = "--no-wait", .help = std::move(help), .value = values::flag(flags.no_wait), .is_shared = true};
 }
 
-Value built_target(std::string& target) {
-  auto value = values::text(target);
-  value.completions = k_built_targets;
-  value.store = [&target](const std::string& text) -> Result<void> {
-    if (!parse_target(text)) return unknown_name(text, k_built_targets);
-    target = text;
-    return {};
-  };
-  return value;
-}
-
-Value named_target(std::optional<Target>& target) { return values::enumeration(target, k_targets, parse_target); }
+Value target_value(std::optional<Target>& target) { return values::enumeration(target, k_targets, parse_target); }
 
 std::chrono::milliseconds to_milliseconds(double seconds) {
   constexpr double k_per_second = 1000;
@@ -265,15 +249,6 @@ Result<std::unique_ptr<Benchmarker>> make_benchmarker(const EvaluationFlags& fla
                                    .cache_dir = std::move(cache_dir)});
 }
 
-Result<Target> parse_built_target(const std::string& name) {
-  const auto target = parse_target(name);
-  if (!target) return unknown_name(name, k_built_targets);
-  if (*target != Target::Hip && *target != Target::Hipkittens) return *target;
-  return Error{ErrorCode::Unsupported,
-               "target " + name + " is not built yet; cpp, cuda, torch and triton are" +
-                   (*target == Target::Hip ? ", and `kgen eval --device cpu` executes hip" : "")};
-}
-
 namespace {
 
 bool has_line_with(std::string_view text, std::string_view beginning) {
@@ -310,27 +285,9 @@ Result<TaskSource> read_problem(const std::string& name, const Environment& envi
                    "names the kernel"};
 }
 
-Result<Target> choose_built_target(const std::string& name, const std::string& path, const std::string& source) {
-  if (!name.empty()) return parse_built_target(name);
-  if (const auto guess = guess_target(path, source)) return parse_built_target(std::string(to_string(*guess)));
+Result<Target> choose_target(std::optional<Target> named, const std::string& path, const std::string& source) {
+  if (const auto target = named ? named : guess_target(path, source)) return *target;
   return Error{ErrorCode::InvalidArgument, "cannot tell the target of " + path + " from its name; pass --target"};
-}
-
-Result<Target> choose_judged_target(const std::string& name, const std::string& path, const std::string& source) {
-  const auto target = name.empty() ? guess_target(path, source) : parse_target(name);
-  const bool is_amd = target == Target::Hip || target == Target::Hipkittens;
-  return is_amd ? Result<Target>(*target) : choose_built_target(name, path, source);
-}
-
-Value judged_target(std::string& target) {
-  auto value = values::text(target);
-  value.completions = k_judged_targets;
-  value.store = [&target](const std::string& text) -> Result<void> {
-    if (!parse_target(text)) return unknown_name(text, k_judged_targets);
-    target = text;
-    return {};
-  };
-  return value;
 }
 
 }  // namespace kernelgen::cli

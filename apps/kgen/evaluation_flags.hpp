@@ -47,9 +47,8 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 [[nodiscard]] Option python_option(std::string& python, const Environment& environment);
 [[nodiscard]] Option cache_dir_option(std::string& cache_dir, std::string help);
 
-/// The value of an option that takes a supported target, or any target.
-[[nodiscard]] Value built_target(std::string& target);
-[[nodiscard]] Value named_target(std::optional<Target>& target);
+/// The value of --target.
+[[nodiscard]] Value target_value(std::optional<Target>& target);
 
 /// The library's options for an evaluation.
 [[nodiscard]] Result<EvaluationOptions> evaluation_options(const EvaluationFlags& flags);
@@ -61,9 +60,6 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 /// directory.
 [[nodiscard]] Result<std::unique_ptr<Benchmarker>> make_benchmarker(const EvaluationFlags& flags, Context& context);
 
-/// Parses the name of a target. Unsupported for a target that is not implemented yet.
-[[nodiscard]] Result<Target> parse_built_target(const std::string& name);
-
 /// Reads the source of a kernel. Errors name the option; a file that is a task is refused.
 [[nodiscard]] Result<std::string> read_code(const std::string& option, const std::string& path);
 /// Reads the task of --problem. Errors name the option; a file that is a kernel is refused.
@@ -71,13 +67,8 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 
 /// The target of --target, else the one of the file's suffix or its source. InvalidArgument says what to pass if there
 /// is none.
-[[nodiscard]] Result<Target> choose_built_target(const std::string& name, const std::string& path,
-                                                 const std::string& source);
-/// The same for `kgen eval`, which judges hip and hipkittens, too.
-[[nodiscard]] Result<Target> choose_judged_target(const std::string& name, const std::string& path,
-                                                  const std::string& source);
-/// The value of its --target.
-[[nodiscard]] Value judged_target(std::string& target);
+[[nodiscard]] Result<Target> choose_target(std::optional<Target> named, const std::string& path,
+                                           const std::string& source);
 
 /// A duration from the seconds of an option.
 [[nodiscard]] std::chrono::milliseconds to_milliseconds(double seconds);

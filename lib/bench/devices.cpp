@@ -123,8 +123,7 @@ class LocalDevices final : public Devices {
   static Result<GpuInventory> suitable_gpus(const GpuInventory& reading, const DeviceRequest& request) {
     const auto& vendor = traits_of(request.target).gpu_vendor;
     if (!request.asked.empty() || reading.gpus.empty()) return reading;
-    GpuInventory suitable{gpus_for(reading, vendor), reading.reason};
-    if (!suitable.gpus.empty()) return suitable;
+    if (auto suitable = gpus_for(reading, vendor); !suitable.gpus.empty()) return suitable;
     return Error{ErrorCode::MissingDevice,
                  fmt::format("{} kernels need a GPU of {}'s; there is {}{}", to_string(request.target),
                              platform_of(vendor).maker, reading.gpus.front().to_line(),

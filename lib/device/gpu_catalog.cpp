@@ -137,10 +137,12 @@ std::vector<const GpuModel*> find_gpu_models(const GpuCatalog& catalog, std::str
   return found;
 }
 
-std::vector<GpuFacts> gpus_for(const GpuInventory& reading, std::string_view vendor) {
-  std::vector<GpuFacts> found;
+GpuInventory gpus_for(const GpuInventory& reading, std::string_view vendor) {
+  GpuInventory found{{}, reading.reason};
   for (const auto& gpu : reading.gpus)
-    if (serves_vendor(gpu.vendor, vendor)) found.push_back(gpu);
+    if (serves_vendor(gpu.vendor, vendor)) found.gpus.push_back(gpu);
+  if (found.gpus.empty() && !reading.gpus.empty())
+    found.reason = fmt::format("{} is no GPU for it", reading.gpus.front().name);
   return found;
 }
 

@@ -40,13 +40,10 @@ GpuInventory read_fitting(const PromptDeviceOptions& options, const GpuCatalog& 
   // The cache only tells what was measured before.
   const GpuProbeOptions probe{
       .program = options.installation.gpu_probe, .environment = options.environment, .cache_dir = options.cache_dir};
-  auto reading = read_gpus(probe, catalog, runner, stop);
+  const auto reading = read_gpus(probe, catalog, runner, stop);
   // If the GPUs of a machine cannot be listed, it counts as having none; the reason is shown where a GPU is needed.
   if (!reading) return {{}, reading.error().message};
-  auto fitting = gpus_for(*reading, traits_of(options.target).gpu_vendor);
-  if (fitting.empty() && !reading->gpus.empty())
-    reading->reason = fmt::format("{} is no GPU for it", reading->gpus.front().name);
-  return {std::move(fitting), std::move(reading->reason)};
+  return gpus_for(*reading, traits_of(options.target).gpu_vendor);
 }
 
 /// "cpu: AMD EPYC 7B13, 2 cores" of a record.
@@ -63,6 +60,10 @@ Result<PromptDevice> find_prompt_device(const PromptDeviceOptions& options, Proc
                                         const std::stop_token& stop) {
   const bool needs = needs_gpu(options.target);
   if (traits_of(options.target).device == TargetDevice::Cpu || (!needs && options.device == "cpu")) return of_cpu();
+  if (options.device == "cpu" && options.is_judged_here)
+    return Error{ErrorCode::InvalidArgument,
+                 fmt::format("target {} needs a GPU, not the cpu: there it has no time to be improved",
+                             to_string(options.target))};
   KERNELGEN_TRY(const auto catalog, read_gpu_catalog(options.installation.devices_dir));
   const auto reading = read_fitting(options, catalog, runner, stop);
   const auto& asked = options.gpu.empty() ? options.device : options.gpu;

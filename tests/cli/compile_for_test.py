@@ -105,7 +105,7 @@ class CompileFor(unittest.TestCase):
     def test_an_architecture_that_cannot_be_compiled_for(self):
         done = self.eval(KERNEL, "--compile-for", "gfx942,gfx906")
         self.assertEqual(done.returncode, 64, done.stdout)
-        self.assertIn("cannot compile for the architecture 'gfx906'; take some of gfx90a, gfx942", done.stderr)
+        self.assertIn("cannot compile for the architecture 'gfx906'; take some of gfx908, gfx90a, gfx942", done.stderr)
 
     def test_an_empty_architecture(self):
         done = self.eval(KERNEL, "--compile-for", "gfx942,")

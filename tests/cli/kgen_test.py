@@ -83,6 +83,12 @@ class KgenTest(unittest.TestCase):
         strange.write_text("")
         self.check_error(64, "pass --target", *self.eval(code=strange))
 
+    def test_a_search_for_hip_needs_a_device_with_times(self):
+        run = ("run", self.task, "--target", "hip", "--llm", f"mailbox:{self.path}/mail", "--results", self.path / "results")
+        self.check_error(64, "target hip needs a GPU, not the cpu: there it has no time to be improved", *run, "--device", "cpu")
+        self.check_error(69, "target hip needs a GPU: there is no GPU here: ", *run,
+                         environment={"LD_LIBRARY_PATH": str(self.path)})
+
     def test_a_hipkittens_kernel_without_a_gpu(self):
         (self.path / "libcuda.so.1").write_text("no library")
         self.check_error(69, "there is no GPU here: ", *self.eval("--target", "hipkittens"),
@@ -318,7 +324,7 @@ class KgenTest(unittest.TestCase):
         arguments = ["profile", "--problem", SOURCE / "examples/tasks/relu.py"]
         result = self.run_kgen(*arguments, environment=fake)
         self.assertEqual(result.returncode, 69)
-        self.assertIn("there is no profiler for it yet", result.stderr)
+        self.assertIn("there is no profiler for Fake GPU", result.stderr)
 
     def test_a_machine_without_a_gpu(self):
         (self.path / "libcuda.so.1").write_text("no library")

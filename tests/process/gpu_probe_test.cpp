@@ -68,7 +68,7 @@ TEST_CASE("GPUs of two makers in one machine are counted on, and each is found b
   CHECK(reading.gpus[1].index == 1);
   CHECK(reading.gpus[1].to_line() == "AMD Instinct MI210 (stand-in) (gfx90a), 104 CUs, 64 GiB");
   CHECK(choose_gpu(reading, {}, "amd:0").value().uuid == "GPU-5d1ce9a3b2f40617");
-  CHECK(gpus_for(reading, "amd").size() == 2);
+  CHECK(gpus_for(reading, "amd").gpus.size() == 2);
   CHECK(measure_gpu_bandwidth(reading.gpus[1], probe.options, *probe.runner, {}).value() > 1e6);
 }
 

@@ -132,8 +132,9 @@ struct GpuInventory {
 [[nodiscard]] Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catalog,
                                           std::string_view asked);
 
-/// The GPUs that run kernels for GPUs of a vendor; all for an empty one.
-[[nodiscard]] std::vector<GpuFacts> gpus_for(const GpuInventory& reading, std::string_view vendor);
+/// The GPUs that run kernels for GPUs of a vendor; all for an empty one. If there are others only, the reason names
+/// one.
+[[nodiscard]] GpuInventory gpus_for(const GpuInventory& reading, std::string_view vendor);
 
 /// The first GPU and those of the same model, so that measurements on them can be compared. These are used unless a
 /// device is asked for.

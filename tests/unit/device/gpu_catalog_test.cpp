@@ -227,7 +227,8 @@ TEST_CASE("a GPU is chosen by its number among its maker's", "[device][gpu]") {
   CHECK(chosen("PCI-0000:83") == "PCI-0000:83:00");
   for (const char* missing : {"amd:2", "nvidia:1", "acme:0", "amd:", ":0"})
     CHECK(choose_gpu(reading, {}, missing).error().code == ErrorCode::MissingDevice);
-  CHECK(gpus_for(reading, "amd").size() == 2);
-  CHECK(gpus_for(reading, "").size() == 3);
-  CHECK(gpus_for(reading, "acme").empty());
+  CHECK(gpus_for(reading, "amd").gpus.size() == 2);
+  CHECK(gpus_for(reading, "").gpus.size() == 3);
+  CHECK(gpus_for(reading, "acme").gpus.empty());
+  CHECK(gpus_for(reading, "acme").reason == "a GPU is no GPU for it");
 }

@@ -108,3 +108,13 @@ TEST_CASE("the device of a record is known wherever it was judged", "[prompt][de
   CHECK_FALSE(elsewhere.gpu);
   CHECK(elsewhere.facts == std::vector<DeviceFact>{{"processor", "Another CPU, 96 cores"}});
 }
+
+TEST_CASE("a search needs a device that gives times", "[prompt][device]") {
+  NoProcesses processes;
+  const PromptDeviceOptions options{
+      .installation = shipped_installation(), .target = Target::Hip, .device = "cpu", .is_judged_here = true};
+  const auto device = find_prompt_device(options, processes, {});
+  REQUIRE_FALSE(device);
+  CHECK(device.error().code == ErrorCode::InvalidArgument);
+  CHECK(device.error().message == "target hip needs a GPU, not the cpu: there it has no time to be improved");
+}
