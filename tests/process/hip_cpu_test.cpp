@@ -98,8 +98,8 @@ TEST_CASE("the CPU executes hip kernels with both sizes of wavefronts", "[compil
   Loaded loaded(bench, "sound.hip", lanes);
   CHECK(loaded.call("wave_size") == lanes);
   for (const char* name : {"vector_add", "lds_reduction", "tiled_matmul", "dynamic_lds", "shuffles", "lanes",
-                           "divergence", "cooperative_tiles", "atomics", "sixteen_bits", "symbols", "grid_barrier",
-                           "blocks_that_count", "block_votes", "forms"}) {
+                           "data_parallel_moves", "divergence", "cooperative_tiles", "atomics", "sixteen_bits",
+                           "symbols", "grid_barrier", "blocks_that_count", "block_votes", "forms"}) {
     INFO(name);
     CHECK(loaded.call(name) == 0);
   }

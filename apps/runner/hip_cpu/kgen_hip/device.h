@@ -251,6 +251,86 @@ inline int __builtin_amdgcn_ds_bpermute(int address, int value, KGEN_HIP_LINE) {
   return kgen_hip::shuffle(value, static_cast<unsigned>(address) / 4, line);
 }
 
+inline int __builtin_amdgcn_ds_permute(int address, int value, KGEN_HIP_LINE) {
+  const int pushed[2] = {address, value};
+  const auto& wave = kgen_hip::scheduler().exchange(line, pushed, sizeof pushed);
+  int result = 0;
+  // Where several lanes push to one, the last wins.
+  for (int i = 0; i < warpSize; ++i) {
+    int from[2];
+    std::memcpy(from, wave.values[i], sizeof from);
+    if ((wave.active >> i & 1) != 0 && static_cast<unsigned>(from[0]) / 4 % warpSize == kgen_hip::lane()) result = from[1];
+  }
+  return result;
+}
+
+namespace kgen_hip {
+
+[[noreturn]] inline void fail_unknown(const char* what, int number, int line) {
+  scheduler().fail("line " + std::to_string(line) + ": " + what + ' ' + std::to_string(number) +
+                   " is not known to the CPU's execution of HIP");
+}
+
+/// The lane from which `self` reads with a control of DPP ("data parallel primitives" in AMD's ISA documents); -1: none.
+inline int dpp_source(int control, int self, int line) {
+  const int row = self / 16 * 16, place = self % 16, low = control & 15;
+  const auto in_row = [&](int other) { return other >= 0 && other < 16 ? row + other : -1; };
+  if (control >= 0 && control <= 0xff) return self / 4 * 4 + (control >> 2 * (self % 4) & 3);  // quad_perm
+  if (low != 0 && control < 0x110) return in_row(place + low);                                 // row_shl
+  if (low != 0 && control < 0x120) return in_row(place - low);                                 // row_shr
+  if (low != 0 && control < 0x130) return row + (place - low + 16) % 16;                       // row_ror
+  const int size = static_cast<int>(k_wave);
+  switch (control) {
+    case 0x130:  // wave_shl
+      return self + 1 < size ? self + 1 : -1;
+    case 0x134:  // wave_rol
+      return (self + 1) % size;
+    case 0x138:  // wave_shr
+      return self - 1;
+    case 0x13c:  // wave_ror
+      return (self + size - 1) % size;
+    case 0x140:  // row_mirror
+      return row + 15 - place;
+    case 0x141:  // row_half_mirror
+      return self / 8 * 8 + 7 - self % 8;
+    case 0x142:  // row_bcast:15
+      return row - 1;
+    case 0x143:  // row_bcast:31
+      return self < 32 ? -1 : self / 32 * 32 - 1;
+    default:
+      break;
+  }
+  if (control >= 0x150 && control < 0x160) return row + low;            // row_share, row_newbcast
+  if (control >= 0x160 && control < 0x170) return row + (place ^ low);  // row_xmask
+  fail_unknown("DPP's control", control, line);
+}
+
+}  // namespace kgen_hip
+
+inline int __builtin_amdgcn_update_dpp(int old, int value, int control, int row_mask, int bank_mask, bool bound_control,
+                                       KGEN_HIP_LINE) {
+  const auto& wave = kgen_hip::scheduler().exchange(line, &value, sizeof value);
+  const int self = static_cast<int>(kgen_hip::lane());
+  const int source = kgen_hip::dpp_source(control, self, line);
+  if ((row_mask >> self / 16 & 1) == 0 || (bank_mask >> self % 16 / 4 & 1) == 0) return old;
+  if (source < 0 || source >= warpSize || (wave.active >> source & 1) == 0) return bound_control ? 0 : old;
+  return kgen_hip::value_of_lane<int>(wave, static_cast<unsigned>(source));
+}
+/// A lane that gets nothing keeps what its register held, which is unknown.
+inline int __builtin_amdgcn_mov_dpp(int value, int control, int row_mask, int bank_mask, bool bound_control,
+                                    KGEN_HIP_LINE) {
+  return __builtin_amdgcn_update_dpp(-1, value, control, row_mask, bank_mask, bound_control, line);
+}
+inline int __builtin_amdgcn_ds_swizzle(int value, int pattern, KGEN_HIP_LINE) {
+  const unsigned self = kgen_hip::lane(), bits = static_cast<unsigned>(pattern);
+  if (bits >= 0xc000) kgen_hip::fail_unknown("ds_swizzle's pattern", pattern, line);
+  const unsigned in_quad = self / 4 * 4 + (bits >> 2 * (self % 4) & 3);
+  const unsigned in_half = self / 32 * 32 + (((self & bits & 31) | (bits >> 5 & 31)) ^ (bits >> 10 & 31));
+  const unsigned source = bits >= 0x8000 ? in_quad : in_half;
+  const auto& wave = kgen_hip::scheduler().exchange(line, &value, sizeof value);
+  return (wave.active >> source & 1) != 0 ? kgen_hip::value_of_lane<int>(wave, source) : 0;
+}
+
 [[noreturn]] inline void kgen_hip_trap(int line = __builtin_LINE()) {
   kgen_hip::scheduler().fail("line " + std::to_string(line) + ": the kernel called a trap");
 }

@@ -236,6 +236,56 @@ EXPORT int divergence() {
   return wrong;
 }
 
+// What a lane gets follows from AMD's ISA documents; every control moves data its own way.
+__global__ void moves(int* out) {
+  const int lane = threadIdx.x;
+  int* mine = out + lane * 13;
+  const auto dpp = [&](auto control) { return __builtin_amdgcn_update_dpp(-7, lane, decltype(control)::value, 0xf, 0xf, false); };
+  mine[0] = dpp(std::integral_constant<int, 0x1b>());   // quad_perm:[3,2,1,0]
+  mine[1] = dpp(std::integral_constant<int, 0x102>());  // row_shl:2
+  mine[2] = dpp(std::integral_constant<int, 0x113>());  // row_shr:3
+  mine[3] = dpp(std::integral_constant<int, 0x121>());  // row_ror:1
+  mine[4] = dpp(std::integral_constant<int, 0x140>());  // row_mirror
+  mine[5] = dpp(std::integral_constant<int, 0x141>());  // row_half_mirror
+  mine[6] = __builtin_amdgcn_update_dpp(-7, lane, 0x111, 0xf, 0xf, true);
+  mine[7] = __builtin_amdgcn_update_dpp(-7, lane, 0x121, 0x2, 0xd, true);
+  mine[8] = __builtin_amdgcn_ds_swizzle(lane, 0x041f);  // xor 1
+  mine[9] = __builtin_amdgcn_ds_swizzle(lane, 0x801b);  // quad_perm:[3,2,1,0]
+  mine[10] = __builtin_amdgcn_ds_permute((lane + 1) % warpSize * 4, lane);
+  mine[11] = mine[12] = -7;
+  if (warpSize == 64) {
+#if !defined(__GFX10__)
+    mine[11] = dpp(std::integral_constant<int, 0x142>());  // row_bcast:15
+    mine[12] = dpp(std::integral_constant<int, 0x143>());  // row_bcast:31
+#endif
+  }
+}
+EXPORT int data_parallel_moves() {
+  Buffer<int> out(warpSize * 13);
+  moves<<<1, warpSize>>>(out);
+  const auto found = out.read();
+  int wrong = 0;
+  for (int lane = 0; lane < warpSize; ++lane) {
+    const int row = lane / 16 * 16, place = lane % 16;
+    const bool written = row == 16 && place / 4 != 1;
+    const int expected[13] = {lane / 4 * 4 + 3 - lane % 4,
+                              place + 2 < 16 ? lane + 2 : -7,
+                              place >= 3 ? lane - 3 : -7,
+                              place == 0 ? lane + 15 : lane - 1,
+                              row + 15 - place,
+                              lane / 8 * 8 + 7 - lane % 8,
+                              place == 0 ? 0 : lane - 1,
+                              !written ? -7 : place == 0 ? lane + 15 : lane - 1,
+                              lane ^ 1,
+                              lane / 4 * 4 + 3 - lane % 4,
+                              (lane + warpSize - 1) % warpSize,
+                              warpSize == 64 && lane >= 16 ? row - 1 : -7,
+                              warpSize == 64 && lane >= 32 ? 31 : -7};
+    for (int i = 0; i < 13; ++i) wrong += found[lane * 13 + i] == expected[i] ? 0 : 1;
+  }
+  return wrong;
+}
+
 __global__ void tiles(int* out) {
   const auto block = cg::this_thread_block();
   const auto tile = cg::tiled_partition<8>(block);
