@@ -1,7 +1,7 @@
 # What `cmake --install` puts where. The layout below the prefix is part of the API (see core/installation.hpp): the
 # library finds its worker, runner, judge and ABI header relative to itself, so everything can be moved as a whole.
 #
-#   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi,prompts,devices,selftest}
+#   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi,prompts,devices,hip_cpu,hip_cuda,selftest}
 #   share/doc/kernelgen/{README.md,docs,examples}   share/man/man1/kgen.1   completion scripts where shells look for them
 include(CMakePackageConfigHelpers)
 

@@ -143,6 +143,13 @@ CorpusResult judge_accepted_attack(const CorpusCase& which, const EvaluationReco
                   is_right ? "" : "it is accepted as faster than its twin");
 }
 
+/// True if a GPU of another make executed the kernel, which refuses some that are right.
+bool was_on_another_make(const EvaluationRecord& record) {
+  return std::any_of(record.labels.begin(), record.labels.end(), [](const std::string& label) {
+    return label.starts_with("executed on ") && label.find("compiled for that GPU") != label.npos;
+  });
+}
+
 }  // namespace
 
 std::string CorpusCase::first_class() const { return title.substr(0, title.find(' ')); }
@@ -221,6 +228,7 @@ std::string_view to_string(CorpusAnswer answer) {
 CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& record, const EvaluationRecord* twin) {
   const auto found = record.outcome.to_class();
   const auto& message = record.outcome.message;
+  if (was_on_another_make(record)) return {CorpusAnswer::OtherDevice, "other device", message};
   if (record.outcome.could_not_be_measured()) return {CorpusAnswer::Unmeasured, found, message};
   if (!which.is_attack)
     return answered(which, record.outcome.correct() || fits_any(found, which.expected), found, message);

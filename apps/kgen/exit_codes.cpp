@@ -15,10 +15,10 @@ bool has_result_time(const EvaluationRecord& record) {
          std::none_of(record.labels.begin(), record.labels.end(), interpreted);
 }
 
-/// True if a processor stood in for the GPU that the kernel is for.
-bool is_emulated(const EvaluationRecord& record) {
+/// True if something else stood in for the GPU that the kernel is for.
+bool was_elsewhere(const EvaluationRecord& record) {
   return std::any_of(record.labels.begin(), record.labels.end(),
-                     [](const std::string& label) { return label.starts_with("executed on the CPU"); });
+                     [](const std::string& label) { return label.starts_with("executed on "); });
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ VerdictClass classify_verdict(const EvaluationRecord& record) {
   if (outcome.kind == OutcomeKind::Suspect) return VerdictClass::Suspect;
   if (outcome.kind == OutcomeKind::NotScored) return VerdictClass::NotScored;
   if (!outcome.correct()) return VerdictClass::NotCorrect;
-  if (is_emulated(record)) return VerdictClass::NoValidTime;
+  if (was_elsewhere(record)) return VerdictClass::NoValidTime;
   if (record.mode == EvaluationMode::CorrectnessOnly) return VerdictClass::CorrectnessOnly;
   if (!has_result_time(record)) return VerdictClass::NoValidTime;
   const auto& speedup = record.timing->speedup_call;

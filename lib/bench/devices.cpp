@@ -11,6 +11,7 @@
 #include <kernelgen/platform/platform.hpp>
 
 #include "bench/device_gate.hpp"
+#include "bench/emulator.hpp"
 #include "bench/runner_pool.hpp"
 #include "compile/compiler_table.hpp"
 #include "support/try.hpp"
@@ -42,6 +43,7 @@ class LocalDevices final : public Devices {
     const bool on_cpu_only = request.suitable == TargetDevice::Cpu;
     const bool on_gpu_only = request.suitable == TargetDevice::Gpu;
     const auto& asked = request.asked;
+    if (asked == k_emulated_gpu) return on_emulator(request, std::move(stop));
     if (on_cpu_only && !asked.empty() && asked != k_cpu)
       return Error{ErrorCode::InvalidArgument,
                    fmt::format("{} kernels run on the cpu, not on {}", to_string(request.target), asked)};
@@ -107,12 +109,42 @@ class LocalDevices final : public Devices {
     return PlacedDevice{&cpu_, "", placement_.reserve(request.task, {{"", request.judge(std::nullopt)}})};
   }
 
+  Result<PlacedDevice> on_emulator(const DeviceRequest& request, std::stop_token stop) {
+    if (traits_of(request.target).gpu_vendor != "amd" || !is_native(request.target))
+      return Error{ErrorCode::InvalidArgument, fmt::format("{} kernels do not run on {}, which executes hip",
+                                                           to_string(request.target), k_emulated_gpu)};
+    const std::scoped_lock lock(mutex_);
+    if (!emulator_) {
+      KERNELGEN_TRY(emulator_, make_emulator(std::move(stop)));
+    }
+    return PlacedDevice{&*emulator_, "", placement_.reserve(request.task, {{"", request.judge(std::nullopt)}})};
+  }
+
+  /// Requires: the mutex is held.
+  Result<Device> make_emulator(std::stop_token stop) {
+    KERNELGEN_TRY(const auto emulator, find_emulator(options_.environment));
+    KERNELGEN_CHECK(read_catalog());
+    KERNELGEN_TRY(auto gpu, read_emulated_gpu(emulator, probe_options(), catalog_, processes_, std::move(stop)));
+    auto runners = runner_options(std::nullopt);
+    runners.emulator = emulator;
+    Device device{.line = fmt::format("{}: {}, by rocjitsu", k_emulated_gpu, gpu.architecture),
+                  .gate = make_device_gate(options_.device_lock),
+                  .runners = make_runner_pool(std::move(runners)),
+                  .is_emulator = true};
+    KERNELGEN_TRY(device.compiler, make_compiler(gpu));
+    return device;
+  }
+
+  Result<void> read_catalog() {
+    if (!catalog_.empty()) return {};
+    KERNELGEN_TRY(catalog_, read_gpu_catalog(options_.installation.devices_dir));
+    return {};
+  }
+
   /// The GPUs. They are looked for again while there is none, because a driver may be loaded late. Requires: the mutex
   /// is held.
   Result<const GpuInventory*> read(const std::stop_token& stop) {
-    if (catalog_.empty()) {
-      KERNELGEN_TRY(catalog_, read_gpu_catalog(options_.installation.devices_dir));
-    }
+    KERNELGEN_CHECK(read_catalog());
     if (reading_.gpus.empty()) {
       KERNELGEN_TRY(reading_, read_gpus(probe_options(), catalog_, processes_, stop));
     }
@@ -202,6 +234,8 @@ class LocalDevices final : public Devices {
   ProcessRunner& processes_;
   Device cpu_;
   std::mutex mutex_;
+  /// Set when it is used.
+  std::optional<Device> emulator_;
   GpuCatalog catalog_;
   GpuInventory reading_;
   /// A list, because addresses of its elements stay valid.
@@ -212,7 +246,9 @@ class LocalDevices final : public Devices {
 }  // namespace
 
 std::string_view advice_for_hip() {
-  return "; the cpu executes hip kernels on request, for correctness and without a time";
+  return "; the cpu executes hip kernels on request, for correctness and without a time, and so does an NVIDIA GPU "
+         "that "
+         "is named";
 }
 
 std::string artifact_store(const WorkerOptions& options) {

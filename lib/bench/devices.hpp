@@ -33,6 +33,8 @@ struct Device {
   std::unique_ptr<DeviceGate> gate;
   std::unique_ptr<RunnerSource> runners;
   std::unique_ptr<KernelCompiler> compiler;
+  /// True if the processor emulates a GPU. Then `gpu` is unset.
+  bool is_emulator = false;
 };
 
 /// A request for a device.
@@ -41,8 +43,8 @@ struct DeviceRequest {
   Target target = Target::Cpp;
   /// The devices that its kernels run on.
   TargetDevice suitable = TargetDevice::Cpu;
-  /// "cpu", or a GPU by index, UUID or name. Empty: a GPU if the target can use one and the machine has one; among
-  /// those of the same model as the first, the one that will finish the work first.
+  /// "cpu", "amd:emulated", or a GPU by index, UUID or name. Empty: a GPU if the target can use one and the machine has
+  /// one; among those of the same model as the first, the one that will finish the work first.
   std::string asked;
   /// A key that requests which can share a judge have in common.
   std::string task;

@@ -233,7 +233,8 @@ class Evaluation {
   Result<CompileOutcome> compile(const std::stop_token& stop) {
     KERNELGEN_TRY(const auto permit, permit_build(stop));
     CompileRequest asked{.candidate = request_.candidate, .timeout = options_.build_timeout};
-    if (is_executed_on_cpu()) asked.extra_flags.push_back(hip_wave_flag(options_.hip_cpu.wave_size));
+    if (backends_.stand_in == StandIn::Processor)
+      asked.extra_flags.push_back(hip_wave_flag(options_.hip_cpu.wave_size));
     return backends_.compiler.compile(asked, stop);
   }
 
@@ -256,12 +257,7 @@ class Evaluation {
     if (on_device() && !platform().label.empty()) record_.labels.push_back(platform().label);
     if (on_device() && contains(backends_.gpu->name, "(stand-in)"))
       record_.labels.push_back("stand-in for a driver: a time is no result");
-    if (is_executed_on_cpu() && backends_.prebuilt != nullptr)
-      record_.labels.push_back("executed on the CPU: a compiler of the client built it; says nothing about an AMD GPU");
-    else if (is_executed_on_cpu())
-      record_.labels.push_back(fmt::format(
-          "executed on the CPU: an emulation of HIP with wavefronts of {} lanes; says nothing about an AMD GPU",
-          options_.hip_cpu.wave_size));
+    if (backends_.stand_in) record_.labels.push_back(label_of_stand_in(*backends_.stand_in));
   }
 
   /// Lets a Python candidate compile before it occupies the device. If its compiler hangs, the evaluation ends here.
@@ -664,8 +660,22 @@ class Evaluation {
     return is_right ? EarlyVerdict() : EarlyVerdict(verdict_of_cases(record_.cases));
   }
 
-  /// True if the processor stands in for the GPU that the target is for.
-  [[nodiscard]] bool is_executed_on_cpu() const { return needs_gpu(request_.candidate.target) && !on_device(); }
+  /// That what the kernel is written for has not executed it.
+  [[nodiscard]] std::string label_of_stand_in(StandIn stand_in) const {
+    constexpr const char* k_end = "says nothing about an AMD GPU";
+    switch (stand_in) {
+      case StandIn::Emulator:
+        return fmt::format("executed on an emulator: {}; {}", record_.environment.device, k_end);
+      case StandIn::OtherGpu:
+        return fmt::format("executed on {}: its source, compiled for that GPU; {}", platform().maker, k_end);
+      case StandIn::Processor:
+        break;
+    }
+    if (backends_.prebuilt != nullptr)
+      return fmt::format("executed on the CPU: a compiler of the client built it; {}", k_end);
+    return fmt::format("executed on the CPU: an emulation of HIP with wavefronts of {} lanes; {}",
+                       options_.hip_cpu.wave_size, k_end);
+  }
 
   [[nodiscard]] bool on_device() const { return backends_.gpu.has_value(); }
   /// Requires: on_device().

@@ -138,6 +138,11 @@ class RunnerPool final : public RunnerSource {
       if (const auto cupti = find_cupti(options_.python, options_.environment); !cupti.empty())
         request.command.insert(request.command.end(), {"--cupti", cupti.string()});
     request.environment = options_.environment;
+    if (options_.emulator) {
+      // Below the private /tmp of the sandbox.
+      request.environment = emulated_environment(options_.environment, *options_.emulator, "/tmp/emulator");
+      request.command.insert(request.command.end(), {"--emulator", options_.emulator->config});
+    }
     request.working_directory = "/";
     request.parent_death = ParentDeath::Ignore;
     KERNELGEN_TRY(auto process, ChildProcess::spawn(request, {{ends.control.get(), k_control_in_child},

@@ -8,6 +8,7 @@
 #include <kernelgen/core/installation.hpp>
 #include <kernelgen/device/gpu.hpp>
 
+#include "bench/emulator.hpp"
 #include "bench/runner.hpp"
 
 namespace kernelgen {
@@ -23,6 +24,8 @@ struct RunnerPoolOptions {
   std::string builds_dir{};
   /// The device of the candidates; unset: the processor.
   std::optional<GpuFacts> gpu{};
+  /// Executes what native candidates launch; unset: they launch nothing, or on `gpu`.
+  std::optional<Emulator> emulator{};
 };
 
 /// Makes a pool that keeps a standby runner of each requested kind. Thread-safe. Use it in a child subreaper only.

@@ -67,6 +67,7 @@ std::string fault_name(std::string_view text) {
       {"hardware stack error", "stack_overflow"},
       {"invalid program counter", "invalid_pc"},
       {"unspecified launch failure", "launch_failure"},
+      {"data race", "data_race"},
       {"ECC", "ecc"}};
   for (const auto& [words, name] : k_faults)
     if (text.find(words) != text.npos) return std::string(name);

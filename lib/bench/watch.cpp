@@ -14,19 +14,16 @@ namespace {
 /// GCC's warning about atomic_thread_fence.
 constexpr std::string_view k_unsupported_fence = "[-Wtsan]";
 
-bool is_executed_on_cpu(const EvaluationRequest& request, const EvaluationBackends& backends) {
-  return needs_gpu(request.candidate.target) && !backends.gpu;
-}
-
 std::vector<SanitizerTool> tools_for(const EvaluationRequest& request, const EvaluationBackends& backends) {
   auto tools = sanitizer_tools(request.candidate.target, backends.gpu ? &platform_of(backends.gpu->vendor) : nullptr);
   // A process that calls the candidate knows kernelgen's own targets.
-  if (backends.prebuilt != nullptr || is_executed_on_cpu(request, backends)) tools.clear();
+  if (backends.prebuilt != nullptr || backends.stand_in) tools.clear();
   return tools;
 }
 
-std::string reason_without_tools(const EvaluationRequest& request, const EvaluationBackends& backends) {
-  if (is_executed_on_cpu(request, backends)) return "the CPU executes it in place of a GPU";
+std::string reason_without_tools(const EvaluationBackends& backends) {
+  if (backends.stand_in == StandIn::OtherGpu) return "another GPU executes it than it is written for";
+  if (backends.stand_in) return "the CPU executes it in place of a GPU";
   return backends.prebuilt != nullptr ? "a compiler of the client built it, which does not build it for sanitizers"
                                       : "without a GPU, Triton's interpreter runs it";
 }
@@ -104,7 +101,7 @@ Result<void> watch_candidate(const EvaluationRequest& request, const Artifact& a
   if (backends.sanitizers == nullptr) return {};
   const auto tools = tools_for(request, backends);
   if (tools.empty()) {
-    record.sanitizers.push_back({.tool = "none", .version = {}, .reason = reason_without_tools(request, backends)});
+    record.sanitizers.push_back({.tool = "none", .version = {}, .reason = reason_without_tools(backends)});
     return {};
   }
   for (const auto& tool : tools) {

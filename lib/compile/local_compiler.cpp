@@ -39,6 +39,17 @@ Result<std::unique_ptr<KernelCompiler>> make_hip_compilers(HipccCompilerOptions 
   return make_compiler_table(std::move(compilers));
 }
 
+/// The compilers of what an NVIDIA GPU runs: `cuda`, and `hip` in place of AMD's.
+Result<std::unique_ptr<KernelCompiler>> make_nvcc_compilers(NvccCompilerOptions options, std::string hip_headers_dir,
+                                                            ProcessRunner& runner) {
+  if (hip_headers_dir.empty()) return make_nvcc_compiler(std::move(options), runner);
+  std::vector<std::unique_ptr<KernelCompiler>> compilers(2);
+  KERNELGEN_TRY(compilers[0], make_nvcc_compiler(options, runner));
+  options.hip_headers_dir = std::move(hip_headers_dir);
+  KERNELGEN_TRY(compilers[1], make_nvcc_compiler(std::move(options), runner));
+  return make_compiler_table(std::move(compilers));
+}
+
 Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions& options, const std::string& store,
                                                       ProcessRunner& runner) {
   CppCompilerOptions cpp{.compiler = options.compiler,
@@ -54,13 +65,13 @@ Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions
       cpp.flags.insert(cpp.flags.end(), {"-x", "c++"});
       return make_cpp_compiler(std::move(cpp), runner);
     case DeviceCompiler::Nvcc:
-      return make_nvcc_compiler({.architecture = gpu.architecture,
-                                 .driver_version = gpu.driver_version,
-                                 .abi_dir = std::move(cpp.abi_dir),
-                                 .output_dir = store,
-                                 .sandbox = std::move(cpp.sandbox),
-                                 .environment = options.environment},
-                                runner);
+      return make_nvcc_compilers({.architecture = gpu.architecture,
+                                  .driver_version = gpu.driver_version,
+                                  .abi_dir = std::move(cpp.abi_dir),
+                                  .output_dir = store,
+                                  .sandbox = std::move(cpp.sandbox),
+                                  .environment = options.environment},
+                                 options.installation.hip_cuda_dir.string(), runner);
     case DeviceCompiler::Hipcc:
       return make_hip_compilers({.architecture = gpu.architecture,
                                  .abi_dir = std::move(cpp.abi_dir),

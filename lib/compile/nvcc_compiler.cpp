@@ -7,6 +7,7 @@
 #include <kernelgen/compile/kernel_compiler.hpp>
 #include <kernelgen/device/gpu.hpp>
 
+#include "compile/content_files.hpp"
 #include "compile/cuda_toolkit.hpp"
 #include "compile/diagnostics.hpp"
 #include "compile/kernel_resources.hpp"
@@ -54,7 +55,7 @@ class NvccToolset final : public Toolset {
                  runner) {}
 
   [[nodiscard]] std::string name() const override { return options_.nvcc.empty() ? "nvcc" : options_.nvcc; }
-  [[nodiscard]] Target target() const override { return Target::Cuda; }
+  [[nodiscard]] Target target() const override { return takes_hip() ? Target::Hip : Target::Cuda; }
   [[nodiscard]] const std::map<std::string, std::string>& environment() const override {
     return toolkit_.environment();
   }
@@ -80,6 +81,7 @@ class NvccToolset final : public Toolset {
   [[nodiscard]] std::string remedy(std::string_view said) const override;
 
  private:
+  [[nodiscard]] bool takes_hip() const { return !options_.hip_headers_dir.empty(); }
   [[nodiscard]] Result<CudaToolkitFacts> facts(std::stop_token stop);
   [[nodiscard]] Toolchain& host(const std::string& compiler);
 
@@ -96,6 +98,9 @@ std::vector<std::string> NvccToolset::command_line(const std::string& driver, co
   std::vector<std::string> command{driver};
   if (!options_.host_compiler.empty()) command.insert(command.end(), {"-ccbin", options_.host_compiler});
   command.insert(command.end(), flags.begin(), flags.end());
+  if (takes_hip())
+    command.insert(command.end(), {"-x", "cu", "--expt-relaxed-constexpr", "--extended-lambda", "-isystem",
+                                   std::filesystem::absolute(options_.hip_headers_dir).string()});
   command.insert(command.end(), {"-shared", "-Xcompiler", "-fPIC,-fdiagnostics-color=never,-fmax-errors=50",
                                  // What each kernel needs, for the report.
                                  "-Xptxas", "-v",
@@ -154,6 +159,9 @@ Result<std::map<std::string, std::string>> NvccToolset::key_values(const std::ve
   values["cuda.version"] = facts.version;
   values.merge(host_facts.key_values("host."));
   values["host.compiler"] = compiler;
+  if (takes_hip()) {
+    KERNELGEN_TRY(values["hip.headers"], digest_of_folder(options_.hip_headers_dir));
+  }
   return values;
 }
 

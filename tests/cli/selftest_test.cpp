@@ -140,6 +140,15 @@ TEST_CASE("a case that is open is told when it closes") {
   CHECK(judge_corpus_failure(case_of(k_attack), Error{ErrorCode::Internal, "it ended"}).answer == CorpusAnswer::Wrong);
 }
 
+TEST_CASE("a kernel that a GPU of another make executed is not answered") {
+  auto record = record_of(OutcomeKind::Compile, "other");
+  record.labels = {"executed on NVIDIA: its source, compiled for that GPU; says nothing about an AMD GPU"};
+  CHECK(answer(k_honest, record) == CorpusAnswer::OtherDevice);
+  record.labels = {
+      "executed on the CPU: an emulation of HIP with wavefronts of 64 lanes; says nothing about an AMD GPU"};
+  CHECK(answer(k_honest, record) == CorpusAnswer::Wrong);
+}
+
 TEST_CASE("an honest kernel is answered rightly when it is accepted") {
   CHECK(answer(k_honest, correct_record(1)) == CorpusAnswer::Right);
   CHECK(answer(k_honest, record_of(OutcomeKind::Suspect, "clock")) == CorpusAnswer::Wrong);

@@ -260,12 +260,14 @@ static void* open_library(void) {
     unsetenv("CUDA_VISIBLE_DEVICES");
     unsetenv("GPU_DEVICE_ORDINAL");
   }
-  /* A stand-in for the driver, which needs no device node. */
+  /* A stand-in for the driver needs no device node; neither does one that talks to an emulator of devices. */
   const char* named = getenv("KGEN_HIP_LIBRARY");
-  is_stand_in = named != NULL && named[0] != '\0';
-  if (is_stand_in) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
+  const int is_named = named != NULL && named[0] != '\0';
+  const int is_emulated = getenv("ROCJITSU_RUNTIME_DIR") != NULL;
+  is_stand_in = is_named || is_emulated;
+  if (is_named) return dlopen(named, RTLD_NOW | RTLD_LOCAL);
   /* The library takes a compiler with it. Without a device that would be a tenth of a second for nothing. */
-  if (access("/dev/kfd", F_OK) != 0) return NULL;
+  if (!is_emulated && access("/dev/kfd", F_OK) != 0) return NULL;
   if (dl_iterate_phdr(find_loaded, loaded) != 0) return dlopen(loaded, RTLD_NOW | RTLD_LOCAL);
   for (size_t i = 0; i < sizeof k_names / sizeof *k_names; ++i) {
     void* library = dlopen(k_names[i], RTLD_NOW | RTLD_LOCAL);

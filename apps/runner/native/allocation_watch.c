@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include "allocation_watch.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +12,9 @@
 volatile uint64_t kgen_failed_allocation;
 
 /* Sanitizers have their own malloc. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__NR_mmap)
+void kgen_call_preloaded_mmap(void) {}
+#endif
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 extern void* __libc_malloc(size_t bytes);
@@ -54,7 +59,15 @@ EXPORTED int posix_memalign(void** out, size_t alignment, size_t bytes) {
 }
 
 #if defined(__NR_mmap)
+static void* (*preloaded_mmap)(void*, size_t, int, int, int, off_t);
+
+void kgen_call_preloaded_mmap(void) {
+  void* found = dlsym(RTLD_NEXT, "mmap");
+  memcpy(&preloaded_mmap, &found, sizeof found);
+}
+
 EXPORTED void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) {
+  if (preloaded_mmap != NULL) return preloaded_mmap(address, bytes, protection, flags, fd, offset);
   const long answer = syscall(__NR_mmap, address, bytes, protection, flags, fd, offset);
   if (answer == -1 && errno == ENOMEM) kgen_failed_allocation = bytes;
   return answer == -1 ? MAP_FAILED : (void*)answer;

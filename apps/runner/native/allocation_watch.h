@@ -12,6 +12,9 @@ extern "C" {
 /* Size of the last request that was refused, 0 if none was. */
 extern volatile uint64_t kgen_failed_allocation;
 
+/* From now on mmap is that of the library that comes next, such as a preloaded one, and no longer watched. */
+void kgen_call_preloaded_mmap(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -21,6 +21,7 @@
 #include "allocation_watch.h"
 #include "channel.hpp"
 #include "device.hpp"
+#include "emulated_device.hpp"
 #include "options.hpp"
 #include "session.hpp"
 
@@ -70,6 +71,8 @@ std::vector<std::string> library_folders() {
 std::uint32_t enter_sandbox(const Options& options) {
   const std::vector<const char*> hidden = pointers(options.hidden);
   std::vector<std::string> shown = options.visible;
+  if (options.emulator) shown.push_back(*options.emulator);
+  if (const char* preloaded = options.emulator ? std::getenv("LD_PRELOAD") : nullptr) shown.emplace_back(preloaded);
   if (options.cupti) shown.push_back(options.cupti->substr(0, options.cupti->rfind('/')));
   for (std::string& folder : library_folders()) shown.push_back(std::move(folder));
   const std::vector<const char*> visible = pointers(shown);
@@ -79,7 +82,7 @@ std::uint32_t enter_sandbox(const Options& options) {
   sandbox.scratch_bytes = options.scratch_bytes;
   const std::vector<const char*> devices = pointers(options.gpu_nodes);
   sandbox.devices = devices.data();
-  sandbox.sockets_at_first = options.gpu ? 1 : 0;
+  sandbox.sockets_at_first = options.gpu || options.emulator ? 1 : 0;
   sandbox.hidden_paths = hidden.data();
   sandbox.visible_paths = visible.data();
   sandbox.keep_fds = kept.data();
@@ -108,7 +111,17 @@ int serve(const Options& options, std::uint32_t isolation) {
       set_text(hello, error);
     }
   }
-  Session session({.memory_bytes = options.memory_bytes, .device = device.get()});
+  std::unique_ptr<EmulatedDevice> emulated;
+  if (options.emulator) {
+    std::string error;
+    emulated = EmulatedDevice::open(*options.emulator, error);
+    kgen_sandbox_refuse_sockets();
+    if (!emulated) {
+      hello.status = KGEN_STATUS_DEVICE_FAULT;
+      set_text(hello, "the emulator does not start: " + error);
+    }
+  }
+  Session session({.memory_bytes = options.memory_bytes, .device = device.get(), .emulated = emulated.get()});
   kgen_install_crash_reporter(options.control, &kgen_failed_allocation);
   if (!channel.send(hello) || hello.status != KGEN_STATUS_OK) return k_exit_lacking;
   std::int64_t cpu_when_idle = kgen_process_cpu_ns();

@@ -22,6 +22,7 @@ bool take(Options& options, std::string_view name, std::string_view value) {
   if (name == "--gpu") return !options.gpu.emplace(value).empty();
   if (name == "--gpu-variable") return !options.gpu_variable.emplace(value).empty();
   if (name == "--gpu-node") return options.gpu_nodes.emplace_back(value).starts_with("/dev/");
+  if (name == "--emulator") return options.emulator.emplace(value).starts_with('/');
   if (name == "--cupti") return options.cupti.emplace(value).starts_with('/');
   if (name == "--hide") return options.hidden.emplace_back(value).starts_with('/');
   if (name == "--show") return options.visible.emplace_back(value).starts_with('/');

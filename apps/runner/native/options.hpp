@@ -20,6 +20,8 @@ struct Options {
   std::optional<std::string> gpu_variable;
   /// --gpu-node FILE, repeated: the device nodes that it needs.
   std::vector<std::string> gpu_nodes;
+  /// --emulator FILE: the configuration of the emulator that the dynamic linker has loaded. It executes device code.
+  std::optional<std::string> emulator;
   std::optional<std::string> cupti;  ///< --cupti PATH: the library that reports what the device does
   std::vector<std::string> hidden;   ///< --hide PATH, may be repeated
   std::vector<std::string> visible;  ///< --show PATH, may be repeated

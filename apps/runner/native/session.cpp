@@ -180,7 +180,7 @@ void Session::load(Command& command, kgen_reply& reply) {
     return refuse(reply, KGEN_STATUS_PROTOCOL, "a native runner loads shared objects only");
   }
   // A GPU driver reserves terabytes of addresses.
-  if (options_.device == nullptr) limit_address_space(options_.memory_bytes);
+  if (options_.device == nullptr && options_.emulated == nullptr) limit_address_space(options_.memory_bytes);
   // Sealed before the candidate's first instruction, because its static constructors are as untrusted as the rest.
   kgen_sandbox_seal_processes();
   loaded_ = true;
@@ -331,7 +331,9 @@ void Session::fill(Args& args, const Lists& lists) {
   args.init_scalars = {scalar_lists_[1].size(), scalar_lists_[1].data()};
   args.threads = job_.threads;
   args.device = device_number();
-  args.stream = options_.device != nullptr ? options_.device->stream() : nullptr;
+  args.stream = nullptr;
+  if (options_.device != nullptr) args.stream = options_.device->stream();
+  if (options_.emulated != nullptr) args.stream = options_.emulated->stream();
   args.error = {error_text_.data(), error_text_.size()};
 }
 
@@ -356,7 +358,7 @@ void Session::prepare(const Command& command, kgen_reply& reply) {
   fill(args, shape_only_lists_);
   kgen_prepare_result result{};
   result.struct_size = sizeof result;
-  call_candidate(reply, [&] { return entries_.prepare(&args, &result); });
+  call_and_wait(reply, [&] { return entries_.prepare(&args, &result); });
   if (options_.device != nullptr && !options_.device->finish(reply)) return;
   if (reply.status != KGEN_STATUS_OK) return explain(reply);
   state->workspace_bytes = result.workspace_bytes;
@@ -433,9 +435,15 @@ std::vector<kgen_run_args> Session::arguments_of(const Command& command, const S
   return calls;
 }
 
+template <class Call>
+void Session::call_and_wait(kgen_reply& reply, Call&& call) {
+  call_candidate(reply, std::forward<Call>(call));
+  if (options_.emulated != nullptr) options_.emulated->finish(reply);
+}
+
 void Session::call_on_host(State& state, const std::vector<kgen_run_args>& calls, kgen_reply& reply) {
   wake_threads();
-  call_candidate(reply, [&] {
+  call_and_wait(reply, [&] {
     int answer = 0;
     for (auto call = calls.begin(); call != calls.end() && answer == 0; ++call)
       answer = entries_.run(state.state, &*call);
@@ -509,7 +517,7 @@ void Session::examine(const Command& command, kgen_reply& reply) {
   const auto nanoseconds = static_cast<std::int64_t>(command.record.arg[2]);
   const std::int64_t started = kgen_now_ns();
   do {
-    call_candidate(reply, call);
+    call_and_wait(reply, call);
     reply.arg[0] += 1;
   } while (reply.status == KGEN_STATUS_OK && reply.end_ns - started < nanoseconds);
   reply.start_ns = started;
@@ -520,7 +528,7 @@ void Session::destroy(const Command& command, kgen_reply& reply) {
   State* state = state_of(command, reply);
   if (state == nullptr) return;
   if (!state->prepared) return refuse(reply, KGEN_STATUS_PROTOCOL, "this set is not prepared");
-  call_candidate(reply, [&] {
+  call_and_wait(reply, [&] {
     entries_.destroy(state->state);
     return 0;
   });

@@ -15,6 +15,7 @@
 #include "../runner_protocol.h"
 #include "channel.hpp"
 #include "device.hpp"
+#include "emulated_device.hpp"
 #include "job.hpp"
 
 namespace kgen_runner {
@@ -24,6 +25,9 @@ struct SessionOptions {
   std::uint64_t memory_bytes = 0;
   /// The device that the candidate runs on; nullptr: the processor. Must outlive the session.
   Device* device = nullptr;
+  /// A device that the processor emulates, in this process: its kernels work on the host's memory, and calls are those
+  /// of a processor. nullptr: there is none. Must outlive the session.
+  EmulatedDevice* emulated = nullptr;
 };
 
 /// Answers commands. One thread at a time.
@@ -89,6 +93,9 @@ class Session {
   void call_on_device(State& state, const kgen_run_args& args, kgen_reply& reply);
   /// Replays a call, or the calls of a series, after capturing them once.
   void replay_on_device(State& state, const std::vector<kgen_run_args>& calls, kgen_reply& reply);
+  /// Calls the candidate, and waits for what it leaves to an emulated device.
+  template <class Call>
+  void call_and_wait(kgen_reply& reply, Call&& call);
   /// Adds the candidate's error text, unless the reply has a more precise one.
   void explain(kgen_reply& reply) const;
 

@@ -128,8 +128,10 @@ struct HipCpuCompilerOptions {
 /// The flag of a CompileRequest that gives wavefronts 32 or 64 lanes. Without it they have 64.
 [[nodiscard]] std::string hip_wave_flag(int lanes);
 
-/// Options of the compiler for CUDA candidates.
+/// Options of the compiler for CUDA candidates, and for HIP ones on NVIDIA's GPUs.
 struct NvccCompilerOptions {
+  /// Installation::hip_cuda_dir, for `hip` candidates: headers in place of HIP's. Empty: it compiles `cuda` candidates.
+  std::string hip_headers_dir{};
   /// nvcc; empty: that of CUDA_HOME or CUDA_PATH, of the PATH, of /usr/local/cuda.
   std::string nvcc{};
   /// -lineinfo costs nothing and lets a profiler name source lines.
