@@ -246,9 +246,7 @@ class LocalDevices final : public Devices {
 }  // namespace
 
 std::string_view advice_for_hip() {
-  return "; the cpu executes hip kernels on request, for correctness and without a time, and so does an NVIDIA GPU "
-         "that "
-         "is named";
+  return "; the cpu executes hip kernels on request, for correctness and without a time; a named NVIDIA GPU does, too";
 }
 
 std::string artifact_store(const WorkerOptions& options) {
