@@ -1,14 +1,7 @@
 """Evaluations that compile a Triton kernel for AMD GPUs that are not here."""
 
-import argparse
-import json
-import pathlib
-import subprocess
-import sys
-import tempfile
-import unittest
+from evaluations import Evaluation, main
 
-ARGUMENTS = argparse.Namespace()
 EVERY = "gfx90a,gfx942,gfx950,gfx1100,gfx1201"
 
 TASK = """import torch
@@ -45,26 +38,12 @@ class ModelNew(torch.nn.Module):
 """
 
 
-class CompileFor(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = pathlib.Path(directory.name)
-
-    def eval(self, code, *more, json_too=True, name="kernel.py"):
-        (self.path / "task.py").write_text(TASK)
-        (self.path / name).write_text(code)
-        command = [ARGUMENTS.kgen, "eval", *(["--json"] if json_too else []), "--problem", self.path / "task.py", "--code",
-                   self.path / name, "--cache-dir", ARGUMENTS.cache, "--device", "cpu", *more]
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=500, check=False)
-
-    def record(self, code, *more):
-        done = self.eval(code, *more)
-        self.assertIn(done.returncode, (1, 2), done.stderr)
-        return json.loads(done.stdout)
+class CompileFor(Evaluation):
+    task = TASK
+    name = "kernel.py"
 
     def test_the_record_has_what_a_kernel_needs_on_each_architecture(self):
-        record = self.record(KERNEL, "--compile-for", EVERY)
+        _, record = self.record(KERNEL, "--compile-for", EVERY)
         self.assertEqual(record["outcome"]["kind"], "correct", record["outcome"])
         self.assertIn("compiled for gfx90a, gfx942, gfx950, gfx1100, gfx1201, never run there", record["labels"])
         self.assertEqual([one["architecture"] for one in record["compiled_for"]], EVERY.split(","))
@@ -79,28 +58,28 @@ class CompileFor(unittest.TestCase):
                 self.assertEqual(kernel["dynamic_shared_bytes"], 0)
 
     def test_the_verdict_as_text_has_a_line_for_each_kernel(self):
-        done = self.eval(KERNEL, "--compile-for", "gfx942", "--compile-for", "gfx1100", json_too=False)
+        done = self.eval(KERNEL, "--compile-for", "gfx942", "--compile-for", "gfx1100", as_json=False)
         self.assertEqual(done.returncode, 1, done.stderr)
         for architecture in ("gfx942", "gfx1100"):
             self.assertRegex(done.stdout, rf"(?m)^{architecture} +double_relu\[BLOCK=256, num_warps=4, num_stages=2\]: \d+ VGPRs, .*"
                                           r"0 bytes of LDS, no spills, occupancy \d+$")
 
     def test_a_wrong_kernel_is_compiled_too(self):
-        record = self.record(KERNEL.replace("* 2, mask", "* 3, mask"), "--compile-for", "gfx942")
+        _, record = self.record(KERNEL.replace("* 2, mask", "* 3, mask"), "--compile-for", "gfx942")
         self.assertEqual(record["outcome"]["kind"], "accuracy")
         self.assertEqual(len(record["compiled_for"][0]["kernels"]), 1)
 
     def test_what_only_the_compiler_refuses_has_its_class_and_one_line(self):
         # Triton's interpreter takes sizes that are no powers of two.
         refused = KERNEL.replace("BLOCK=256)", "BLOCK=384)").replace("cdiv(x.numel(), 256)", "cdiv(x.numel(), 384)")
-        record = self.record(refused, "--compile-for", "gfx942")
+        _, record = self.record(refused, "--compile-for", "gfx942")
         failure = record["compiled_for"][0]["failure"]
         self.assertEqual((failure["kind"], failure["detail"]), ("compile", "triton"), record)
         self.assertTrue(failure["message"].startswith("double_relu: CompilationError"), failure)
         self.assertNotIn("\n", failure["message"])
 
     def test_without_the_option_nothing_is_compiled(self):
-        self.assertNotIn("compiled_for", self.record(KERNEL))
+        self.assertNotIn("compiled_for", self.record(KERNEL)[1])
 
     def test_an_architecture_that_cannot_be_compiled_for(self):
         done = self.eval(KERNEL, "--compile-for", "gfx942,gfx906")
@@ -119,9 +98,4 @@ class CompileFor(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kgen", required=True)
-    ARGUMENTS, rest = parser.parse_known_args()
-    with tempfile.TemporaryDirectory() as cache:
-        ARGUMENTS.cache = cache
-        unittest.main(argv=[sys.argv[0], *rest])
+    main()

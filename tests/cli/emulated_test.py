@@ -1,17 +1,12 @@
 """Evaluations of hip kernels on an emulator of AMD GPUs. What runs on one is skipped where none is named: KGEN_ROCJITSU
 (librocjitsu.so) and KGEN_ROCJITSU_CONFIG (the configuration of a GPU that ROCm's HIP here knows)."""
 
-import argparse
-import json
 import os
 import pathlib
-import re
-import subprocess
-import sys
-import tempfile
 import unittest
 
-ARGUMENTS = argparse.Namespace()
+from evaluations import EXAMPLE_TASK, Evaluation, blocks, main
+
 TASK = """import torch
 
 
@@ -56,19 +51,9 @@ KGEN_API void kgen_destroy(void* state) {}
 VARIABLES = ("KGEN_ROCJITSU", "KGEN_ROCJITSU_CONFIG")
 
 
-class Emulated(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = pathlib.Path(directory.name)
-
-    def eval(self, code, *more, name="kernel.hip", environment=None):
-        (self.path / "task.py").write_text(TASK)
-        (self.path / name).write_text(code)
-        command = [ARGUMENTS.kgen, "eval", "--json", "--problem", self.path / "task.py", "--code", self.path / name,
-                   "--cache-dir", ARGUMENTS.cache, "--device", "amd:emulated", *more]
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=500, check=False,
-                              env=os.environ if environment is None else environment)
+class Emulated(Evaluation):
+    task = TASK
+    device = "amd:emulated"
 
 
 class WithoutEmulator(Emulated):
@@ -99,11 +84,6 @@ class WithoutEmulator(Emulated):
 
 @unittest.skipUnless(all(os.environ.get(name) for name in VARIABLES), "no emulator is named by " + " and ".join(VARIABLES))
 class WithEmulator(Emulated):
-    def record(self, code, *more):
-        done = self.eval(code, *more)
-        self.assertIn(done.returncode, (1, 2), done.stderr)
-        return done.returncode, json.loads(done.stdout)
-
     def refused(self, before, after, *kinds, more=()):
         self.assertIn(before, KERNEL)
         code, record = self.record(KERNEL.replace(before, after), *more)
@@ -121,10 +101,8 @@ class WithEmulator(Emulated):
         self.assertEqual([kernel["name"] for kernel in record["compile"]["kernels"]], ["turn(float const*, float*, int)"])
 
     def test_the_example_of_the_prompts(self):
-        text = (ARGUMENTS.source / "lib/prompt/templates/examples/hip.mustache").read_text()
-        example = re.findall(r"^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[0]
-        done = self.eval(example, "--task-timeout", "100")
-        self.assertIn(done.returncode, (1, 2), done.stderr)
+        code, record = self.record(blocks("examples/hip")[0], task=EXAMPLE_TASK)
+        self.assertEqual((code, record["outcome"]["kind"]), (1, "correct"), record["outcome"])
 
     def test_wrong_numbers(self):
         self.refused("part[255 -", "part[254 -", "accuracy")
@@ -143,16 +121,6 @@ class WithEmulator(Emulated):
 
     def test_a_launch_that_cannot_be(self):
         self.refused("/ 256, 256, 0,", "/ 256, 4096, 0,", "launch")
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kgen", type=pathlib.Path, required=True)
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    _, rest = parser.parse_known_args(namespace=ARGUMENTS)
-    with tempfile.TemporaryDirectory() as cache:
-        ARGUMENTS.cache = cache
-        unittest.main(argv=[sys.argv[0], *rest])
 
 
 if __name__ == "__main__":

@@ -1,35 +1,8 @@
 """Evaluations of hip kernels on the CPU: right ones, wrong ones, and what is refused."""
 
-import argparse
 import json
-import pathlib
-import re
-import subprocess
-import sys
-import tempfile
-import unittest
 
-ARGUMENTS = argparse.Namespace()
-
-TASK = """import torch
-
-
-class Model(torch.nn.Module):
-    def __init__(self, columns):
-        super().__init__()
-        self.weight = torch.nn.Parameter(torch.randn(columns))
-
-    def forward(self, x):
-        return x * self.weight
-
-
-def get_inputs():
-    return [torch.randn(24, 256)]
-
-
-def get_init_inputs():
-    return [256]
-"""
+from evaluations import EXAMPLE_TASK, Evaluation, blocks, main
 
 # The state is in both buffers of the workspace by turns; CALL starts the kernel.
 RECURRENCE_TASK = """import torch
@@ -81,29 +54,8 @@ COOPERATIVE = """void* packed[] = {&weight, &states, &units, &steps};
 PLAIN = "recur_wrong<<<3, 32, 0, stream>>>(weight, states, units, steps);"
 
 
-def blocks(name):
-    text = (ARGUMENTS.source / "lib/prompt/templates" / (name + ".mustache")).read_text()
-    return re.findall(r"^```\w+\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-
-
-class HipOnCpu(unittest.TestCase):
-    def setUp(self):
-        directory = tempfile.TemporaryDirectory()
-        self.addCleanup(directory.cleanup)
-        self.path = pathlib.Path(directory.name)
-
-    def eval(self, code, *more, task=TASK, device="cpu"):
-        (self.path / "task.py").write_text(task)
-        (self.path / "kernel.hip").write_text(code)
-        command = [ARGUMENTS.kgen, "eval", "--json", "--problem", self.path / "task.py", "--code", self.path / "kernel.hip",
-                   "--cache-dir", ARGUMENTS.cache, *(("--device", device) if device else ()), *more]
-        return subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=300, check=False)
-
-    def record(self, code, *more, **keywords):
-        done = self.eval(code, *more, **keywords)
-        self.assertIn(done.returncode, (1, 2), done.stderr)
-        record = json.loads(done.stdout)
-        return done.returncode, record
+class HipOnCpu(Evaluation):
+    task = EXAMPLE_TASK
 
     def test_the_example_of_the_prompts(self):
         for lanes in ("64", "32"):
@@ -174,10 +126,4 @@ class HipOnCpu(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--kgen", required=True)
-    parser.add_argument("--source", type=pathlib.Path, required=True)
-    ARGUMENTS, rest = parser.parse_known_args()
-    with tempfile.TemporaryDirectory() as cache:
-        ARGUMENTS.cache = cache
-        unittest.main(argv=[sys.argv[0], *rest])
+    main()
