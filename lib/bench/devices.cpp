@@ -53,10 +53,10 @@ class LocalDevices final : public Devices {
                                request.target == Target::Hipkittens
                                    ? ": they are written for matrix instructions, which it does not execute"
                                    : "")};
-    if (on_cpu_only || asked == k_cpu) return on_cpu(request);
+    if (on_cpu_only || asked == k_cpu) return on_processor(cpu_, request);
     const std::scoped_lock lock(mutex_);
     KERNELGEN_TRY(const auto* reading, read(stop));
-    if (reading->gpus.empty() && asked.empty() && !on_gpu_only) return on_cpu(request);
+    if (reading->gpus.empty() && asked.empty() && !on_gpu_only) return on_processor(cpu_, request);
     KERNELGEN_TRY(const auto suitable, suitable_gpus(*reading, request));
     auto chosen = choose_gpu(suitable, catalog_, asked);
     if (!chosen && request.target == Target::Hip && asked.empty()) {
@@ -105,8 +105,8 @@ class LocalDevices final : public Devices {
     Device device;
   };
 
-  Result<PlacedDevice> on_cpu(const DeviceRequest& request) {
-    return PlacedDevice{&cpu_, "", placement_.reserve(request.task, {{"", request.judge(std::nullopt)}})};
+  Result<PlacedDevice> on_processor(Device& device, const DeviceRequest& request) {
+    return PlacedDevice{&device, "", placement_.reserve(request.task, {{"", request.judge(std::nullopt)}})};
   }
 
   Result<PlacedDevice> on_emulator(const DeviceRequest& request, std::stop_token stop) {
@@ -117,7 +117,7 @@ class LocalDevices final : public Devices {
     if (!emulator_) {
       KERNELGEN_TRY(emulator_, make_emulator(std::move(stop)));
     }
-    return PlacedDevice{&*emulator_, "", placement_.reserve(request.task, {{"", request.judge(std::nullopt)}})};
+    return on_processor(*emulator_, request);
   }
 
   /// Requires: the mutex is held.

@@ -87,19 +87,15 @@ Result<void> check_request(const EvaluationRequest& request, const Prebuilt* pre
   return check_options(request.options);
 }
 
-/// What the device is to kernels of the target; nothing where they are written for it.
-std::optional<StandIn> stand_in_of(Target target, const Device& device) {
-  if (!needs_gpu(target)) return std::nullopt;
-  if (!device.gpu) return device.is_emulator ? StandIn::Emulator : StandIn::Processor;
-  if (serves_vendor(device.gpu->vendor, traits_of(target).gpu_vendor)) return std::nullopt;
-  return StandIn::OtherGpu;
-}
-
-/// Whether kernels of the target can run on the device's make.
-Result<void> check_vendor(Target target, const Device& device) {
-  if (stand_in_of(target, device) != StandIn::OtherGpu) return {};
+/// What the device is to kernels of the target; nothing where they are written for it. Unsupported where it cannot
+/// execute them.
+Result<std::optional<StandIn>> stand_in_of(Target target, const Device& device) {
+  if (!device.gpu && !needs_gpu(target)) return std::optional<StandIn>();
+  if (!device.gpu) return std::optional(device.is_emulator ? StandIn::Emulator : StandIn::Processor);
+  if (serves_vendor(device.gpu->vendor, traits_of(target).gpu_vendor)) return std::optional<StandIn>();
   // Its compiler takes HIP's sources with headers of kernelgen's.
-  if (target == Target::Hip && platform_of(device.gpu->vendor).compiler == DeviceCompiler::Nvcc) return {};
+  if (target == Target::Hip && platform_of(device.gpu->vendor).compiler == DeviceCompiler::Nvcc)
+    return std::optional(StandIn::OtherGpu);
   return Error{ErrorCode::Unsupported, fmt::format("{} kernels do not run on {}{}", to_string(target), device.line,
                                                    target == Target::Hip ? advice_for_hip() : std::string_view())};
 }
@@ -329,9 +325,8 @@ class Evaluator final : public LocalBenchmarker {
   Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request, const Extras& extras,
                                        const ProgressCallback& progress, std::stop_token stop) {
     const auto* prebuilt = extras.prebuilt;
-    KERNELGEN_CHECK(check_vendor(request.candidate.target, device));
+    KERNELGEN_TRY(const auto stand_in, stand_in_of(request.candidate.target, device));
     auto adapted = request;
-    const auto stand_in = stand_in_of(request.candidate.target, device);
     // What a processor executes in place of a GPU has no time.
     if (stand_in && stand_in != StandIn::OtherGpu) adapted.options.mode = EvaluationMode::CorrectnessOnly;
     KERNELGEN_TRY(auto record, begin_record(adapted, device, stop));

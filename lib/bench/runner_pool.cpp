@@ -141,7 +141,8 @@ class RunnerPool final : public RunnerSource {
     if (options_.emulator) {
       // Below the private /tmp of the sandbox.
       request.environment = emulated_environment(options_.environment, *options_.emulator, "/tmp/emulator");
-      request.command.insert(request.command.end(), {"--emulator", options_.emulator->config});
+      request.command.insert(request.command.end(), {"--emulator", options_.emulator->config, "--show",
+                                                     options_.emulator->config, "--show", options_.emulator->library});
     }
     request.working_directory = "/";
     request.parent_death = ParentDeath::Ignore;

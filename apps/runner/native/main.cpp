@@ -71,8 +71,6 @@ std::vector<std::string> library_folders() {
 std::uint32_t enter_sandbox(const Options& options) {
   const std::vector<const char*> hidden = pointers(options.hidden);
   std::vector<std::string> shown = options.visible;
-  if (options.emulator) shown.push_back(*options.emulator);
-  if (const char* preloaded = options.emulator ? std::getenv("LD_PRELOAD") : nullptr) shown.emplace_back(preloaded);
   if (options.cupti) shown.push_back(options.cupti->substr(0, options.cupti->rfind('/')));
   for (std::string& folder : library_folders()) shown.push_back(std::move(folder));
   const std::vector<const char*> visible = pointers(shown);
