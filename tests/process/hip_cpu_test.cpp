@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* k_headers = KERNELGEN_SOURCE_DIR "/apps/runner/hip_cpu";
+constexpr const char* k_headers = KERNELGEN_HIP_CPU;
 
 class HipBench {
  public:

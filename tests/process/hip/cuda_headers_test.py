@@ -295,7 +295,7 @@ def compile_hip(code, standard="c++17", ptx=False):
         # The two flags after the standard give the language that clang has by itself.
         command = [ARGUMENTS.nvcc, "-O3", "-std=" + standard, "--expt-relaxed-constexpr", "--extended-lambda",
                    "-gencode", "arch=compute_90a,code=" + ("compute_90a" if ptx else "sm_90a"), "-x", "cu",
-                   "-isystem", str(ARGUMENTS.source / "apps/runner/hip_cuda"),
+                   "-isystem", str(ARGUMENTS.headers),
                    "-I", str(ARGUMENTS.source / "include/kernelgen/abi"), *form, str(source), "-o", str(output)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         written = output.read_text() if ptx and done.returncode == 0 else ""
@@ -329,7 +329,7 @@ class HipWithNvcc(unittest.TestCase):
                             for name, code in SUPPORTED.items() for standard in ("c++17", "c++20"))
 
     def test_each_header_compiles_alone(self):
-        folder = ARGUMENTS.source / "apps/runner/hip_cuda/hip"
+        folder = ARGUMENTS.headers / "hip"
         names = sorted(path.name for path in folder.iterdir())
         self.assertEqual(names, sorted(path.name for path in (ARGUMENTS.source / "apps/runner/hip_cpu/hip").iterdir()))
         kernel = "__global__ void k(float* x) { x[threadIdx.x] = 1; }\n"
@@ -414,6 +414,7 @@ __global__ void order(unsigned* p) {
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--nvcc", default="nvcc", help="the compiler, as a path or as a name on the PATH")
+    parser.add_argument("--headers", type=pathlib.Path, required=True, help="share/kernelgen/hip_cuda of a build")
     parser.add_argument("--source", type=pathlib.Path, required=True)
     ARGUMENTS, rest = parser.parse_known_args()
     ARGUMENTS.source = ARGUMENTS.source.resolve()

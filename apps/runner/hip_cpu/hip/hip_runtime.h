@@ -24,18 +24,5 @@
 #define __AMDGCN_WAVEFRONT_SIZE KGEN_HIP_WAVE
 #define __AMDGCN_WAVEFRONT_SIZE__ KGEN_HIP_WAVE
 
-#define hipThreadIdx_x threadIdx.x
-#define hipThreadIdx_y threadIdx.y
-#define hipThreadIdx_z threadIdx.z
-#define hipBlockIdx_x blockIdx.x
-#define hipBlockIdx_y blockIdx.y
-#define hipBlockIdx_z blockIdx.z
-#define hipBlockDim_x blockDim.x
-#define hipBlockDim_y blockDim.y
-#define hipBlockDim_z blockDim.z
-#define hipGridDim_x gridDim.x
-#define hipGridDim_y gridDim.y
-#define hipGridDim_z gridDim.z
-
 inline unsigned __builtin_amdgcn_workitem_id_x() { return threadIdx.x; }
 inline unsigned __builtin_amdgcn_workgroup_id_x() { return blockIdx.x; }

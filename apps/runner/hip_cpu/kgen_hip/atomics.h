@@ -104,26 +104,6 @@ inline T safeAtomicAdd(T* address, kgen_hip::SameT<T> value) {
   return atomicAdd(address, value);
 }
 
-#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
-#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
-#define __HIP_MEMORY_SCOPE_WORKGROUP 3
-#define __HIP_MEMORY_SCOPE_AGENT 4
-#define __HIP_MEMORY_SCOPE_SYSTEM 5
-
-// Newer compilers have built-in functions of these names, which cannot be declared.
-#define __hip_atomic_load kgen_hip_atomic_load
-#define __hip_atomic_store kgen_hip_atomic_store
-#define __hip_atomic_exchange kgen_hip_atomic_exchange
-#define __hip_atomic_fetch_add kgen_hip_atomic_fetch_add
-#define __hip_atomic_fetch_sub kgen_hip_atomic_fetch_sub
-#define __hip_atomic_fetch_min kgen_hip_atomic_fetch_min
-#define __hip_atomic_fetch_max kgen_hip_atomic_fetch_max
-#define __hip_atomic_fetch_and kgen_hip_atomic_fetch_and
-#define __hip_atomic_fetch_or kgen_hip_atomic_fetch_or
-#define __hip_atomic_fetch_xor kgen_hip_atomic_fetch_xor
-#define __hip_atomic_compare_exchange_strong kgen_hip_atomic_compare_exchange_strong
-#define __hip_atomic_compare_exchange_weak kgen_hip_atomic_compare_exchange_weak
-
 template <class T>
 inline std::remove_cv_t<T> __hip_atomic_load(T* address, int, int) {
   kgen_hip::scheduler().count_poll();

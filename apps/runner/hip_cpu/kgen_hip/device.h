@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "names.h"
 #include "scheduler.h"
 
 #define __global__
@@ -259,7 +260,8 @@ inline int __builtin_amdgcn_ds_permute(int address, int value, KGEN_HIP_LINE) {
   for (int i = 0; i < warpSize; ++i) {
     int from[2];
     std::memcpy(from, wave.values[i], sizeof from);
-    if ((wave.active >> i & 1) != 0 && static_cast<unsigned>(from[0]) / 4 % warpSize == kgen_hip::lane()) result = from[1];
+    if ((wave.active >> i & 1) != 0 && static_cast<unsigned>(from[0]) / 4 % warpSize == kgen_hip::lane())
+      result = from[1];
   }
   return result;
 }
@@ -271,7 +273,8 @@ namespace kgen_hip {
                    " is not known to the CPU's execution of HIP");
 }
 
-/// The lane from which `self` reads with a control of DPP ("data parallel primitives" in AMD's ISA documents); -1: none.
+/// The lane from which `self` reads with a control of DPP ("data parallel primitives" in AMD's ISA documents); -1:
+/// none.
 inline int dpp_source(int control, int self, int line) {
   const int row = self / 16 * 16, place = self % 16, low = control & 15;
   const auto in_row = [&](int other) { return other >= 0 && other < 16 ? row + other : -1; };

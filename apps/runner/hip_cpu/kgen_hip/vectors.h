@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "names.h"
+
 struct dim3 {
   unsigned x, y, z;
   constexpr dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1) : x(x_), y(y_), z(z_) {}
@@ -134,17 +136,5 @@ inline bool operator!=(const V& a, const V& b) {
   inline name##3 make_##name##3(type x, type y, type z) { return {x, y, z}; } \
   inline name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
 
-// Signed and plain char are different types in C++, and long long is not long.
-KGEN_HIP_VECTORS(char, signed char)
-KGEN_HIP_VECTORS(uchar, unsigned char)
-KGEN_HIP_VECTORS(short, short)
-KGEN_HIP_VECTORS(ushort, unsigned short)
-KGEN_HIP_VECTORS(int, int)
-KGEN_HIP_VECTORS(uint, unsigned)
-KGEN_HIP_VECTORS(long, long)
-KGEN_HIP_VECTORS(ulong, unsigned long)
-KGEN_HIP_VECTORS(longlong, long long)
-KGEN_HIP_VECTORS(ulonglong, unsigned long long)
-KGEN_HIP_VECTORS(float, float)
-KGEN_HIP_VECTORS(double, double)
+KGEN_HIP_VECTOR_KINDS(KGEN_HIP_VECTORS)
 #undef KGEN_HIP_VECTORS

@@ -245,20 +245,6 @@ __device__ __forceinline__ T exchange(T* address, T value, int scope) {
 
 }  // namespace kgen_hip
 
-// clang, as the compiler of the host, has built-in functions of these names, which cannot be declared.
-#define __hip_atomic_load kgen_hip_atomic_load
-#define __hip_atomic_store kgen_hip_atomic_store
-#define __hip_atomic_exchange kgen_hip_atomic_exchange
-#define __hip_atomic_fetch_add kgen_hip_atomic_fetch_add
-#define __hip_atomic_fetch_sub kgen_hip_atomic_fetch_sub
-#define __hip_atomic_fetch_min kgen_hip_atomic_fetch_min
-#define __hip_atomic_fetch_max kgen_hip_atomic_fetch_max
-#define __hip_atomic_fetch_and kgen_hip_atomic_fetch_and
-#define __hip_atomic_fetch_or kgen_hip_atomic_fetch_or
-#define __hip_atomic_fetch_xor kgen_hip_atomic_fetch_xor
-#define __hip_atomic_compare_exchange_strong kgen_hip_atomic_compare_exchange_strong
-#define __hip_atomic_compare_exchange_weak kgen_hip_atomic_compare_exchange_weak
-
 template <class T>
 __device__ __forceinline__ kgen_hip::SameT<T> __hip_atomic_load(T* address, int order, int scope) {
   using namespace kgen_hip;

@@ -1,5 +1,5 @@
 /// \file
-/// What kernels are written with: names of indices, barriers, fences, hints for the compiler.
+/// What kernels are written with: barriers, fences, hints for the compiler.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,25 +7,9 @@
 #include <cstdlib>
 #include <type_traits>
 
-#define hipThreadIdx_x threadIdx.x
-#define hipThreadIdx_y threadIdx.y
-#define hipThreadIdx_z threadIdx.z
-#define hipBlockIdx_x blockIdx.x
-#define hipBlockIdx_y blockIdx.y
-#define hipBlockIdx_z blockIdx.z
-#define hipBlockDim_x blockDim.x
-#define hipBlockDim_y blockDim.y
-#define hipBlockDim_z blockDim.z
-#define hipGridDim_x gridDim.x
-#define hipGridDim_y gridDim.y
-#define hipGridDim_z gridDim.z
-#define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
+#include "names.h"
 
-#define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
-#define __HIP_MEMORY_SCOPE_WAVEFRONT 2
-#define __HIP_MEMORY_SCOPE_WORKGROUP 3
-#define __HIP_MEMORY_SCOPE_AGENT 4
-#define __HIP_MEMORY_SCOPE_SYSTEM 5
+#define HIP_DYNAMIC_SHARED(type, name) extern __shared__ type name[];
 
 // HIP's second number is of wavefronts per execution unit, CUDA's is of blocks per multiprocessor. As CUDA's it would
 // take registers from the kernel, so it is left out.

@@ -6,6 +6,8 @@
 
 #include <type_traits>
 
+#include "names.h"
+
 namespace kgen_hip {
 
 /// The type of an element and the number of them, for vectors only.
@@ -29,18 +31,7 @@ struct VectorFacts {
 #pragma nv_diag_suppress 1444
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-KGEN_HIP_VECTORS(char, signed char)
-KGEN_HIP_VECTORS(uchar, unsigned char)
-KGEN_HIP_VECTORS(short, short)
-KGEN_HIP_VECTORS(ushort, unsigned short)
-KGEN_HIP_VECTORS(int, int)
-KGEN_HIP_VECTORS(uint, unsigned)
-KGEN_HIP_VECTORS(long, long)
-KGEN_HIP_VECTORS(ulong, unsigned long)
-KGEN_HIP_VECTORS(longlong, long long)
-KGEN_HIP_VECTORS(ulonglong, unsigned long long)
-KGEN_HIP_VECTORS(float, float)
-KGEN_HIP_VECTORS(double, double)
+KGEN_HIP_VECTOR_KINDS(KGEN_HIP_VECTORS)
 #pragma GCC diagnostic pop
 #pragma nv_diagnostic pop
 #undef KGEN_HIP_VECTORS
