@@ -17,7 +17,8 @@ class MetricDeriver {
     add("dram_throughput_pct", memory_share());
     const auto warps = warps_per_block();
     if (!warps) return;
-    add("occupancy_limit_warps", limit(gpu_.threads_per_multiprocessor / gpu_.warp_threads, *warps));
+    const int resident_warps = gpu_.threads_per_multiprocessor / gpu_.warp_threads;
+    add("occupancy_limit_warps", limit(resident_warps, *warps));
     if (const auto registers = kernel_.metric("registers_per_thread"); registers && *registers > 0)
       add("occupancy_limit_registers",
           limit(std::floor(gpu_.registers_per_multiprocessor / (*registers * gpu_.warp_threads)), *warps));

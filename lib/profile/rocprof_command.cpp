@@ -118,6 +118,7 @@ std::vector<RocprofPass> rocprof_passes(const MetricSet& set, std::string_view a
     if (std::none_of(passes.begin(), passes.end(), took)) passes.emplace_back().take(metric, group);
   }
   std::vector<RocprofPass> filled;
+  filled.reserve(passes.size());
   for (auto& pass : passes) filled.push_back(std::move(pass.groups));
   return filled;
 }

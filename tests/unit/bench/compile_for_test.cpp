@@ -34,10 +34,6 @@ Scene scene_for(const std::string& list) {
   return scene;
 }
 
-bool has_label(const EvaluationRecord& record, std::string_view label) {
-  return std::find(record.labels.begin(), record.labels.end(), label) != record.labels.end();
-}
-
 }  // namespace
 
 TEST_CASE("an architecture stands for the first GPU of the catalog that has it", "[bench][compile_for]") {

@@ -6,15 +6,6 @@ using namespace kernelgen;
 using namespace kernelgen::testing;
 using namespace std::chrono_literals;
 
-namespace {
-
-bool has_label(const EvaluationRecord& record, std::string_view start) {
-  return std::any_of(record.labels.begin(), record.labels.end(),
-                     [&](const std::string& label) { return label.starts_with(start); });
-}
-
-}  // namespace
-
 TEST_CASE("correctness only: nothing is timed, the device is shared, and the record says so", "[bench][evaluation]") {
   Scene scene;
   scene.mode = EvaluationMode::CorrectnessOnly;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -349,6 +350,11 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
                              .prebuilt = scene.prebuilt,
                              .compile_for = scene.compile_for},
                             {}, stop);
+}
+
+inline bool has_label(const EvaluationRecord& record, std::string_view start) {
+  return std::any_of(record.labels.begin(), record.labels.end(),
+                     [&](const std::string& label) { return label.starts_with(start); });
 }
 
 inline Outcome wrong() { return {OutcomeKind::Accuracy, "mismatch", "off by 3"}; }
