@@ -67,7 +67,9 @@ class HipCpuToolset final : public Toolset {
   [[nodiscard]] std::vector<std::string> flags(const CompileRequest& request) const override {
     auto flags = options_.flags;
     flags.insert(flags.end(), std::begin(k_place_flags), std::end(k_place_flags));
-    if (!is_clang()) flags.insert(flags.end(), std::begin(k_place_flags_of_gcc), std::end(k_place_flags_of_gcc));
+    const auto driver = locate();
+    if (!driver || !is_clang(*driver))
+      flags.insert(flags.end(), std::begin(k_place_flags_of_gcc), std::end(k_place_flags_of_gcc));
     flags.insert(flags.end(), {"-fvisibility=hidden", "-Wno-attributes", "-x", "c++"});
     flags.insert(flags.end(), request.extra_flags.begin(), request.extra_flags.end());
     return flags;
@@ -79,7 +81,8 @@ class HipCpuToolset final : public Toolset {
                                                       const std::string& output) const override {
     std::vector<std::string> command{driver};
     command.insert(command.end(), flags.begin(), flags.end());
-    command.insert(command.end(), {"-shared", "-fPIC", "-fdiagnostics-color=never", "-fmax-errors=50", "-isystem",
+    command.insert(command.end(), {"-shared", "-fPIC", "-fdiagnostics-color=never",
+                                   is_clang(driver) ? "-ferror-limit=50" : "-fmax-errors=50", "-isystem",
                                    fs::absolute(options_.headers_dir).string(), "-I",
                                    fs::absolute(options_.abi_dir).string(), source, "-o", output, "-Wl,-z,defs"});
     return command;
@@ -146,10 +149,9 @@ class HipCpuToolset final : public Toolset {
     return toolchain(named()).locate();
   }
   /// True if the driver, links followed, has clang's name.
-  [[nodiscard]] bool is_clang() const {
-    const auto driver = locate();
+  [[nodiscard]] static bool is_clang(const std::string& driver) {
     std::error_code error;
-    return driver && fs::canonical(*driver, error).filename().string().find("clang") != std::string::npos;
+    return contains(fs::canonical(driver, error).filename().string(), "clang");
   }
   [[nodiscard]] Toolchain& toolchain(const std::string& driver) const {
     const std::lock_guard lock(mutex_);

@@ -126,6 +126,8 @@ TEST_CASE("hip for the CPU is built by a clang++ that takes all of it", "[compil
     bench.add("bin/clang++-19");
     CHECK(bench.used() == "bin/clang++");
     CHECK_FALSE(has_word(bench.compilers.last, "-fno-reorder-blocks"));
+    // It would warn, and the warning would be the first diagnostic.
+    CHECK_FALSE(has_word(bench.compilers.last, "-fmax-errors=50"));
   }
 }
 
