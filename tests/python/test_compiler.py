@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -291,7 +292,11 @@ class BuildsTest(unittest.TestCase):
         home = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, home)
         found = self.made(CUDA_HOME=str(home))
-        self.assertEqual(found["PYTORCH_NVCC"].split()[-2:], [compiler.__file__, f"{home}/bin/nvcc"])
+        *ours, identity, remedy, real = shlex.split(found["PYTORCH_NVCC"])
+        self.assertEqual((ours[-1], real), (compiler.__file__, f"{home}/bin/nvcc"))
+        # For ninja, another version of a compiler is another command.
+        self.assertEqual(identity, "--identity=missing")
+        self.assertTrue(remedy.startswith("--remedy=install the CUDA toolkit"), remedy)
         # The same place for every runner that keeps builds: ninja builds anew what was built by another command.
         self.assertEqual(found["CXX"], str(self.contents.parent / "compiler" / "g++"))
         done = subprocess.run([found["CXX"], "--version"], capture_output=True, text=True, check=True)

@@ -1,5 +1,5 @@
-"""hipcc takes the code that prompts for hip and hipkittens show, and the builtins that they name, for each family of GPUs whose
-architectures it knows. 77: no hipcc here."""
+"""hipcc takes the code that prompts for hip and hipkittens show, and the builtins that they name, for each architecture of each
+family that it knows. 77: no hipcc here."""
 
 import argparse
 import pathlib
