@@ -222,8 +222,8 @@ std::string fence_tag(Target target, Language language) {
   return language == Language::C ? "c" : traits_of(target).fence_tag;
 }
 
-/// The platform with the words that a prompt uses: the target's, else that of the GPU that judges. Blank data does not tell
-/// where candidates run, unless the target does.
+/// The platform with the words that a prompt uses: the target's, else that of the GPU that judges. Blank data does not
+/// tell where candidates run, unless the target does.
 const Platform& platform_for(const PromptRequest& request, Measured measured) {
   const auto& traits = traits_of(request.target);
   const bool tells = !traits.gpu_vendor.empty() || measured == Measured::Blank || !request.on_gpu ||

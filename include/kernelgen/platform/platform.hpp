@@ -58,8 +58,8 @@ struct Platform {
   /// The environment variables that may hide GPUs from the driver.
   std::vector<std::string> hiding_variables{};
 
-  /// What kernels of an architecture have to know about it, in words: "wave64", "mfma". A prompt has a variable has_WORD
-  /// for each. None: the architecture is unknown, or prompts say the same for all.
+  /// What kernels of an architecture have to know about it, in words: "wave64", "mfma". A prompt has a variable
+  /// has_WORD for each. None: the architecture is unknown, or prompts say the same for all.
   std::function<std::vector<std::string>(std::string_view architecture)> kernel_features = [](std::string_view) {
     return std::vector<std::string>{};
   };

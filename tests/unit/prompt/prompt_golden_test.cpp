@@ -91,12 +91,11 @@ TEST_CASE("prompts for families of AMD GPUs, as they are sent", "[prompt][golden
     const char* architecture;
     PrecisionClass precision;
   };
-  for (const auto& [target, architecture, precision] : {Case{Target::Hip, "gfx90a", PrecisionClass::Fp16},
-                                                        Case{Target::Hip, "gfx1030", PrecisionClass::Strict},
-                                                        Case{Target::Hip, "gfx1100", PrecisionClass::Fp16},
-                                                        Case{Target::Hip, "gfx1201", PrecisionClass::Fp16},
-                                                        Case{Target::Torch, "gfx942", PrecisionClass::Strict},
-                                                        Case{Target::Triton, "gfx1100", PrecisionClass::Strict}}) {
+  for (const auto& [target, architecture, precision] :
+       {Case{Target::Hip, "gfx90a", PrecisionClass::Fp16}, Case{Target::Hip, "gfx1030", PrecisionClass::Strict},
+        Case{Target::Hip, "gfx1100", PrecisionClass::Fp16}, Case{Target::Hip, "gfx1201", PrecisionClass::Fp16},
+        Case{Target::Torch, "gfx942", PrecisionClass::Strict},
+        Case{Target::Triton, "gfx1100", PrecisionClass::Strict}}) {
     for (auto& task : described_tasks()) {
       if (task.name != "matmul_gelu") continue;
       PromptRequest request;

@@ -20,8 +20,8 @@ namespace {
 constexpr const char* k_architectures[] = {"gfx906",  "gfx908",  "gfx90a",  "gfx942", "gfx950",
                                            "gfx1030", "gfx1100", "gfx1201", "gfx9999"};
 /// What exists, or is called so, on NVIDIA's GPUs only.
-constexpr const char* k_foreign[] = {"nvcc",       "PTX",       "ptxas",        "WGMMA",     "wgmma",    "TMA",
-                                     "cp.async",   "mbarrier",  "tensor core",  "sm_",       "SMs",      "NVIDIA",
+constexpr const char* k_foreign[] = {"nvcc",       "PTX",       "ptxas",        "WGMMA",      "wgmma",  "TMA",
+                                     "cp.async",   "mbarrier",  "tensor core",  "sm_",        "SMs",    "NVIDIA",
                                      "cudaStream", "cudaError", "CUDA kernels", "CUDA graph", "__ldcs", "__ldcg",
                                      "TF32 ",      "cudaFunc",  "__CUDA_ARCH__"};
 
