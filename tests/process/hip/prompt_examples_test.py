@@ -109,6 +109,25 @@ int main() {
 """
 
 
+#: In place of torch's headers: what the kernel of a torch module uses of them.
+TORCH = """
+#include <cstdint>
+namespace torch {
+struct Tensor {
+  int64_t numel() const;
+  int64_t size(int64_t dimension) const;
+  template <typename T>
+  T* data_ptr() const;
+};
+Tensor empty_like(const Tensor&);
+}  // namespace torch
+namespace at::cuda {
+hipStream_t getCurrentCUDAStream();
+}
+#define TORCH_CHECK(condition, ...) if (!(condition)) throw 1
+"""
+
+
 def template(name):
     return (ARGUMENTS.source / "lib/prompt/templates" / (name + ".mustache")).read_text()
 
@@ -211,6 +230,14 @@ class Hip(unittest.TestCase):
     def test_the_form(self):
         self.assert_compiles(blocks("examples/hip")[0])
         self.assert_compiles(blocks("examples/hipkittens")[0], "c++20")
+
+    def test_the_kernel_of_a_torch_module(self):
+        (source,) = re.findall(r'^SOURCE = """\n(.*?)^"""$', template("examples/torch"), re.MULTILINE | re.DOTALL)
+        hip, torch, stream, rest = source.split("\n", 3)
+        self.assertEqual([hip, torch, stream], [f"#include <{name}>" for name in (
+            "hip/hip_runtime.h", "torch/types.h", "ATen/cuda/CUDAContext.h")])
+        done = self.compile(hip + TORCH + rest, more=("-c", "-fPIC"))
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_the_recurrences(self):
         shown = blocks("partials/recurrence_example")
