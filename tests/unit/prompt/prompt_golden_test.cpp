@@ -100,11 +100,11 @@ TEST_CASE("prompts for families of AMD GPUs, as they are sent", "[prompt][golden
       if (task.name != "matmul_gelu") continue;
       PromptRequest request;
       request.target = target;
+      task.precision = precision;
+      request.description = task;
       request.tolerance = standard_tolerance(task);
       request.task.name = task.name;
       request.task.text = read_file(KERNELGEN_SOURCE_DIR "/examples/tasks/" + task.name + ".py").value();
-      request.description = task;
-      request.description.precision = precision;
       request.device = {{"device", "Example AMD GPU"}, {"architecture", architecture}};
       request.on_gpu = true;
       request.gpu_vendor = "amd";
