@@ -18,6 +18,7 @@
 #include "bench/compile_for.hpp"
 #include "bench/devices.hpp"
 #include "bench/evaluation.hpp"
+#include "bench/extension_compiler.hpp"
 #include "bench/judge_pool.hpp"
 #include "bench/shared_memory.hpp"
 #include "bench/verdict.hpp"
@@ -325,6 +326,8 @@ class Evaluator final : public LocalBenchmarker {
   Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request, const Extras& extras,
                                        const ProgressCallback& progress, std::stop_token stop) {
     const auto* prebuilt = extras.prebuilt;
+    if (device.gpu && prebuilt == nullptr && has_device_extension(request.candidate.source))
+      KERNELGEN_CHECK(find_extension_compiler(platform_of(device.gpu->vendor), options_.python, options_.environment));
     KERNELGEN_TRY(const auto stand_in, stand_in_of(request.candidate.target, device));
     auto adapted = request;
     // What a processor executes in place of a GPU has no time.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <optional>
@@ -59,6 +60,22 @@ std::vector<std::string> amd_nodes(const std::string& uuid, const fs::path& root
   return nodes;
 }
 
+/// The families of kernels: CDNA with waves of 64 and MFMA, its predecessors without, and RDNA with waves of 32, where
+/// WMMA came with gfx11 and got other operands with gfx12.
+std::vector<std::string> kernel_features_of(std::string_view architecture) {
+  static constexpr std::string_view k_cdna[] = {"gfx908", "gfx90a", "gfx940", "gfx941", "gfx942", "gfx950"};
+  // "gfx90a" has the version 9.0, "gfx1100" 11.0: the last two characters are no part of the generation.
+  const auto generation = architecture.size() > 5 ? architecture.substr(0, architecture.size() - 2) : "";
+  const auto lds = architecture == "gfx950" ? "lds160" : "lds64";
+  if (std::find(std::begin(k_cdna), std::end(k_cdna), architecture) != std::end(k_cdna)) return {"wave64", "mfma", lds};
+  if (generation == "gfx9") return {"wave64", lds};
+  if (generation == "gfx10") return {"wave32", lds};
+  if (generation == "gfx11") return {"wave32", "wmma", "wmma_gfx11", lds};
+  // gfx1250 and its like take other operands again.
+  if (architecture.starts_with("gfx120")) return {"wave32", "wmma", "wmma_gfx12", lds};
+  return {};
+}
+
 }  // namespace
 
 Platform amd_platform() {
@@ -66,7 +83,12 @@ Platform amd_platform() {
   platform.vendor = "amd";
   platform.maker = "AMD";
   platform.toolkit = "ROCm";
-  platform.words = {.multiprocessor = "CU", .shared_memory = "LDS", .warp = "wavefront", .stream_type = "hipStream_t"};
+  platform.words = {.multiprocessor = "CU",
+                    .shared_memory = "LDS",
+                    .warp = "wavefront",
+                    .stream_type = "hipStream_t",
+                    .runtime_prefix = "hip"};
+  platform.kernel_features = kernel_features_of;
   platform.pci_vendor = "0x1002";
   platform.device_nodes = amd_nodes;
   // HIP's own variable takes indices only, where ROCr's takes UUIDs as well.

@@ -22,6 +22,8 @@ struct PlatformWords {
   std::string warp = "warp";
   /// The type of a stream in sources.
   std::string stream_type = "cudaStream_t";
+  /// The beginning of the names of the runtime's functions.
+  std::string runtime_prefix = "cuda";
 };
 
 /// The compiler of native candidates for a platform's GPUs.
@@ -55,6 +57,12 @@ struct Platform {
   std::string choosing_variable{};
   /// The environment variables that may hide GPUs from the driver.
   std::vector<std::string> hiding_variables{};
+
+  /// What kernels of an architecture have to know about it, in words: "wave64", "mfma". A prompt has a variable
+  /// has_WORD for each. None: the architecture is unknown, or prompts say the same for all.
+  std::function<std::vector<std::string>(std::string_view architecture)> kernel_features = [](std::string_view) {
+    return std::vector<std::string>{};
+  };
 
   DeviceCompiler compiler = DeviceCompiler::None;
   CounterProgram counters = CounterProgram::None;

@@ -62,6 +62,21 @@ TEST_CASE("a runner gets the nodes of its AMD GPU, and no other GPU's", "[platfo
   CHECK(machine.nodes("amd", "GPU-0000000000000000") == all);
 }
 
+TEST_CASE("AMD's architectures differ in what kernels have to know about them", "[platform]") {
+  using Words = std::vector<std::string>;
+  const auto features = [](const char* architecture) { return platform_of("amd").kernel_features(architecture); };
+  for (const auto* cdna : {"gfx908", "gfx90a", "gfx942"}) CHECK(features(cdna) == Words{"wave64", "mfma", "lds64"});
+  CHECK(features("gfx950") == Words{"wave64", "mfma", "lds160"});
+  for (const auto* older : {"gfx900", "gfx906", "gfx90c"}) CHECK(features(older) == Words{"wave64", "lds64"});
+  for (const auto* rdna : {"gfx1010", "gfx1030", "gfx1036"}) CHECK(features(rdna) == Words{"wave32", "lds64"});
+  CHECK(features("gfx1100") == Words{"wave32", "wmma", "wmma_gfx11", "lds64"});
+  CHECK(features("gfx1151") == features("gfx1100"));
+  CHECK(features("gfx1201") == Words{"wave32", "wmma", "wmma_gfx12", "lds64"});
+  for (const auto* unknown : {"", "gfx", "gfx803", "sm_90", "gfx1250", "gfx1300", "gfx9-generic", "gfx90"})
+    CHECK(features(unknown).empty());
+  CHECK(platform_of("nvidia").kernel_features("sm_90").empty());
+}
+
 TEST_CASE("a machine without nodes gives none", "[platform]") {
   const Machine machine;
   for (const char* vendor : {"nvidia", "amd", "fake"}) CHECK(machine.nodes(vendor, "GPU-1").empty());
