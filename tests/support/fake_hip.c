@@ -296,6 +296,9 @@ struct graph {
 
 static struct graph* capturing;
 
+/* The largest number of bytes that were filled at once. */
+API size_t kgen_fake_hip_filled;
+
 static int submit(void* to, const void* from, int byte, size_t bytes) {
   if (capturing != NULL) {
     if (capturing->count == k_most_recorded) return k_invalid_value;
@@ -318,6 +321,7 @@ API int hipMemcpyDtoDAsync(void* to, void* from, size_t bytes, void* stream) {
 API int hipMemcpyDtoH(void* to, void* from, size_t bytes) { return memcpy(to, from, bytes), 0; }
 API int hipMemsetD8Async(void* to, unsigned char byte, size_t bytes, void* stream) {
   (void)stream;
+  if (bytes > kgen_fake_hip_filled) kgen_fake_hip_filled = bytes;
   return submit(to, NULL, byte, bytes);
 }
 API int hipStreamCreateWithFlags(void** stream, unsigned flags) {

@@ -1,4 +1,5 @@
 /// gpu.h with the HIP of tests/support/fake_hip.c, which KGEN_HIP_LIBRARY names: that of ROCm 5, 6 and 7.
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -145,6 +146,25 @@ TEST_CASE("hip: more memory than there is gets a reason", "[hip]") {
   int fd = -1;
   CHECK(kgen_gpu_allocate_shared(gpu.get(), std::uint64_t{1} << 40, &address, &fd) != 0);
   CHECK(std::string(kgen_gpu_error(gpu.get())) == "allocating shared memory: out of memory (2)");
+}
+
+TEST_CASE("hip: what is flushed before a call is larger than L2 and the Infinity Cache behind it", "[hip]") {
+  constexpr std::size_t k_l2_bytes = 8U << 20;
+  void* library = dlopen(std::getenv("KGEN_HIP_LIBRARY"), RTLD_NOW);
+  REQUIRE(library != nullptr);
+  auto* filled = static_cast<std::size_t*>(dlsym(library, "kgen_fake_hip_filled"));
+  REQUIRE(filled != nullptr);
+  const auto flushed_on = [&](const char* architecture) {
+    setenv("KGEN_FAKE_HIP_ARCHITECTURE", architecture, 1);
+    *filled = 0;
+    const Gpu gpu = open_gpu();
+    REQUIRE(kgen_gpu_begin_call(gpu.get(), kgen_gpu_stream(gpu.get())) == 0);
+    unsetenv("KGEN_FAKE_HIP_ARCHITECTURE");
+    return *filled;
+  };
+  CHECK(flushed_on("gfx90a") >= 2 * k_l2_bytes);
+  CHECK(flushed_on("gfx1151") >= k_l2_bytes + (32U << 20));
+  CHECK(flushed_on("gfx1100") >= k_l2_bytes + (96U << 20));
 }
 
 TEST_CASE("hip: a call is timed, and what is captured runs when it is replayed", "[hip]") {
