@@ -184,6 +184,18 @@ TEST_CASE("deaths of the runner become outcomes", "[bench][evaluation]") {
   CHECK(verdict({.exit_code = 3}, "load").to_class() == "crash:exit 3");
 }
 
+TEST_CASE("a runner that cannot use the shared memory is no verdict on the candidate", "[bench][evaluation]") {
+  Scene scene;
+  scene.opened = RunnerReply{.status = RunnerStatus::Protocol, .text = "mapping shared memory: invalid argument (1)"};
+  const auto on_processor = evaluate(scene);
+  REQUIRE_FALSE(on_processor);
+  CHECK(on_processor.error().code == ErrorCode::Unavailable);
+  CHECK(on_processor.error().message ==
+        "a runner cannot use the memory that the judge shares with it: mapping shared memory: invalid argument (1)");
+  scene.opened = RunnerReply{.status = RunnerStatus::OutOfMemory, .text = "no memory"};
+  CHECK(evaluate(scene).value().outcome.kind == OutcomeKind::OutOfMemory);
+}
+
 TEST_CASE("faults after which ROCm's runtime aborts are device faults", "[bench][evaluation]") {
   const auto verdict = [](const std::string& text) {
     Scene scene;
