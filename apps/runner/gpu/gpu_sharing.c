@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "gpu_sharing.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -133,9 +134,16 @@ static void export_block(const struct kgen_gpu_location* location, const char* w
   }
 }
 
+/* What a driver prints is no answer of kgen-gpu's. */
+static void drop_output(void) {
+  const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  if (nothing < 0 || dup2(nothing, STDOUT_FILENO) < 0 || dup2(nothing, STDERR_FILENO) < 0) _exit(1);
+}
+
 static _Noreturn void run_exporter(const struct kgen_gpu_location* location, const char* way, int out) {
   struct answer answer = {KGEN_SHARING_REFUSED, ""};
   int ends[2];
+  drop_output();
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) _exit(1);
   const pid_t importer = fork(); /* before a driver is loaded: none survives a fork */
   if (importer < 0) _exit(1);
