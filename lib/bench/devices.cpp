@@ -185,8 +185,9 @@ class LocalDevices final : public Devices {
     if (!device.gpu->measured_bytes_per_second) {
       KERNELGEN_TRY(const auto alone, device.gate->acquire_exclusive(stop));
       KERNELGEN_TRY(device.gpu->measured_bytes_per_second,
-                    measure_gpu_bandwidth(gpu.facts, probe_options(), processes_, std::move(stop)));
+                    measure_gpu_bandwidth(gpu.facts, probe_options(), processes_, stop));
     }
+    KERNELGEN_TRY(device.gpu->memory_sharing, find_memory_sharing(gpu.facts, probe_options(), processes_, stop));
     device.runners = make_runner_pool(runner_options(gpu.facts));
     KERNELGEN_TRY(device.compiler, make_compiler(gpu.facts));
     gpu.ready = true;

@@ -819,7 +819,8 @@ JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options, c
                                .variable = platform_of(gpu->vendor).choosing_variable,
                                .l2_bytes = gpu->l2_bytes,
                                .memory_bytes = gpu->memory_bytes,
-                               .bytes_per_second = gpu->measured_bytes_per_second.value_or(0)};
+                               .bytes_per_second = gpu->measured_bytes_per_second.value_or(0),
+                               .memory_sharing = gpu->memory_sharing};
   return asked;
 }
 

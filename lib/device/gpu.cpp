@@ -7,6 +7,7 @@
 #include <kernelgen/platform/platform.hpp>
 
 #include "device/gpu_json.hpp"
+#include "device/gpu_program.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -17,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Exit code of kgen-gpu where there is no device.
-constexpr int k_machine_lacks = 69;
 /// What it says without any driver.
 constexpr std::string_view k_no_driver = "there is no GPU driver";
 /// The first use of a driver after boot, without its persistence service, can take many seconds for each device.
@@ -36,32 +35,6 @@ struct Measurement {
   double copy_bytes_per_second = 0;
 };
 BOOST_DESCRIBE_STRUCT(Measurement, (), (schema, uuid, driver_version, copy_bytes_per_second))
-
-Result<ProcessOutcome> run(const GpuProbeOptions& options, std::vector<std::string> arguments,
-                           std::chrono::seconds timeout, ProcessRunner& runner, std::stop_token stop) {
-  std::vector<std::string> command{options.program.string()};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  KERNELGEN_TRY(auto outcome, runner.run({.command = std::move(command),
-                                          .environment = options.environment,
-                                          .timeout = timeout,
-                                          .max_output_bytes = 1u << 20},
-                                         std::move(stop)));
-  if (outcome.timed_out)
-    return Error{ErrorCode::Timeout, "the GPU driver does not answer: kgen-gpu " + outcome.to_line(), {}};
-  return outcome;
-}
-
-/// The first line of its error output.
-std::string first_error_line(const ProcessOutcome& outcome) {
-  constexpr std::string_view k_prefix = "kgen-gpu: ";
-  auto said = trim(outcome.standard_error);
-  if (said.substr(0, k_prefix.size()) == k_prefix) said.remove_prefix(k_prefix.size());
-  return said.empty() ? "kgen-gpu ended with " + outcome.to_line() : sanitize_line(said, 400);
-}
-
-Error unreadable(const std::string& why) {
-  return {ErrorCode::Protocol, "kgen-gpu said what it should not: " + why, {}};
-}
 
 fs::path measurement_file(const GpuFacts& gpu, const fs::path& cache_dir) {
   return cache_dir / "devices" / fmt::format("{}-{}.json", percent_encode(gpu.uuid), gpu.driver_version);
@@ -140,19 +113,19 @@ std::string format_driver_version(int driver_version) {
 
 Result<GpuInventory> read_gpus(const GpuProbeOptions& options, const GpuCatalog& catalog, ProcessRunner& runner,
                                std::stop_token stop) {
-  KERNELGEN_TRY(const auto outcome, run(options, {"facts"}, k_facts_timeout, runner, std::move(stop)));
+  KERNELGEN_TRY(const auto outcome, run_gpu_probe(options, {"facts"}, k_facts_timeout, runner, std::move(stop)));
   GpuInventory reading;
-  if (outcome.exit_code == k_machine_lacks) {
-    reading.reason = explain_absence(first_error_line(outcome), options);
+  if (outcome.exit_code == k_probe_lacks_device) {
+    reading.reason = explain_absence(probe_error_line(outcome), options);
     return reading;
   }
-  if (!outcome.success()) return Error{ErrorCode::Unavailable, "cannot ask for GPUs: " + first_error_line(outcome), {}};
+  if (!outcome.success()) return Error{ErrorCode::Unavailable, "cannot ask for GPUs: " + probe_error_line(outcome), {}};
   for (const auto line : split_lines(outcome.standard_output)) {
     const auto json = parse_json(line);
-    if (!json) return unreadable(json.error().message);
+    if (!json) return unreadable_probe(json.error().message);
     auto gpu = from_value<GpuFacts>(*json);
-    if (!gpu) return unreadable(gpu.error().message);
-    if (gpu->uuid.empty()) return unreadable("a device without a UUID");
+    if (!gpu) return unreadable_probe(gpu.error().message);
+    if (gpu->uuid.empty()) return unreadable_probe("a device without a UUID");
     fill_in(*gpu, catalog);
     gpu->measured_bytes_per_second = read_measurement(*gpu, options.cache_dir);
     reading.gpus.push_back(std::move(*gpu));
@@ -165,18 +138,18 @@ Result<double> measure_gpu_bandwidth(const GpuFacts& gpu, const GpuProbeOptions&
                                      std::stop_token stop) {
   if (const auto kept = read_measurement(gpu, options.cache_dir)) return *kept;
   KERNELGEN_TRY(const auto outcome,
-                run(options, {"bandwidth", gpu.uuid}, k_bandwidth_timeout, runner, std::move(stop)));
-  if (outcome.exit_code == k_machine_lacks)
+                run_gpu_probe(options, {"bandwidth", gpu.uuid}, k_bandwidth_timeout, runner, std::move(stop)));
+  if (outcome.exit_code == k_probe_lacks_device)
     return Error{
-        ErrorCode::MissingDevice, "cannot measure the bandwidth of " + gpu.name + ": " + first_error_line(outcome), {}};
+        ErrorCode::MissingDevice, "cannot measure the bandwidth of " + gpu.name + ": " + probe_error_line(outcome), {}};
   if (!outcome.success())
     return Error{
-        ErrorCode::Unavailable, "cannot measure the bandwidth of " + gpu.name + ": " + first_error_line(outcome), {}};
+        ErrorCode::Unavailable, "cannot measure the bandwidth of " + gpu.name + ": " + probe_error_line(outcome), {}};
   const auto json = parse_json(outcome.standard_output);
-  if (!json) return unreadable(json.error().message);
+  if (!json) return unreadable_probe(json.error().message);
   const auto measured = from_value<Measurement>(*json);
-  if (!measured) return unreadable(measured.error().message);
-  if (!(measured->copy_bytes_per_second > 0)) return unreadable("no bandwidth");
+  if (!measured) return unreadable_probe(measured.error().message);
+  if (!(measured->copy_bytes_per_second > 0)) return unreadable_probe("no bandwidth");
   if (measured->copy_bytes_per_second >= k_min_share * gpu.memory_bytes_per_second.value_or(0))
     keep_measurement(gpu, measured->copy_bytes_per_second, options.cache_dir);
   return measured->copy_bytes_per_second;

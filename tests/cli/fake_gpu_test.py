@@ -113,6 +113,19 @@ class Checked(FakeGpu):
         record = self.evaluate(NATIVE.replace("x[i] > 0 ? x[i] : 0", "x[i]"), "echo.cu", "cuda")
         self.assertEqual((record["outcome"]["kind"], record["outcome"]["detail"]), ("accuracy", "mismatch"))
 
+    def test_a_fault_after_which_the_device_s_runtime_aborts(self):
+        abort = """std::fprintf(stderr, "Memory access fault by GPU node-1 (Agent handle: 0x55d8390cfe70) on address %p. "
+                                        "Reason: Page not present or supervisor privilege.\\n", (void*)(y + in->element_count));
+  std::abort();"""
+        code = "#include <cstdio>\n#include <cstdlib>\n" + NATIVE.replace("return 0;\n}\nKGEN_API void", abort + "}\nKGEN_API void")
+        outcome = self.evaluate(code, "aborts.cu", "cuda")["outcome"]
+        self.assertEqual((outcome["kind"], outcome["detail"]), ("device_fault", "illegal_address"), outcome)
+        self.assertRegex(outcome["message"], r"^the device stopped it in a call: Memory access fault by GPU node-1 .* "
+                                             r"The page is at address 0x[0-9a-f]+, 0 bytes past the end of output ")
+        # How judge and runner share memory was tried, and is kept.
+        kept, = (self.root / "cache" / "devices").glob("*.sharing.json")
+        self.assertEqual(json.loads(kept.read_text())["sharing"], "virtual_memory")
+
     def test_whose_work_a_call_is(self):
         # The names are mangled, as CUPTI has them.
         ran = {"KGEN_FAKE_CUPTI": "9000 _ZN2at6native21some_reduction_kernelEPf;1000 _Z4minePf"}

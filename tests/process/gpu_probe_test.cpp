@@ -133,10 +133,23 @@ TEST_CASE("a device that serves one process at a time is an error that says how 
         "unavailable (46); if it is in exclusive mode: sudo nvidia-smi -c DEFAULT");
 }
 
+TEST_CASE("kgen-gpu tries how processes share memory of a device", "[gpu][probe]") {
+  Probe probe;
+  const auto gpu = read_gpus(probe.options, {}, *probe.runner, {}).value().gpus.at(0);
+  const auto found = [&] { return find_memory_sharing(gpu, probe.options, *probe.runner, {}); };
+  CHECK(found().value() == "virtual_memory");
+  // It is not known of a device that serves one process at a time, or has no memory left.
+  probe.options.environment["KGEN_FAKE_CUDA_CONTEXT"] = "46";
+  CHECK(found().value().empty());
+  probe.options.environment.erase("KGEN_FAKE_CUDA_CONTEXT");
+  probe.options.environment["KGEN_FAKE_CUDA_HELD"] = "4294967296";
+  CHECK(found().value().empty());
+}
+
 TEST_CASE("kgen-gpu explains its command line", "[gpu][probe]") {
   Probe probe;
   for (const auto& arguments :
-       {std::vector<std::string>{}, {"fact"}, {"facts", "more"}, {"bandwidth"}, {"bandwidth", ""}}) {
+       {std::vector<std::string>{}, {"fact"}, {"facts", "more"}, {"bandwidth"}, {"bandwidth", ""}, {"sharing", ""}}) {
     const auto outcome = probe.start(arguments);
     CHECK(outcome.exit_code == 64);
     CHECK(outcome.standard_output.empty());

@@ -74,6 +74,7 @@ static int resolve(void* library, struct kgen_driver* driver, char* error, size_
     return refuse("cuDeviceGetUuid_v2", error, capacity);
   }
   driver->read_facts = read_facts;
+  driver->sharing_remedy = "install a driver of CUDA 11.2 or newer, or run outside of WSL and of virtual GPUs";
   driver->unavailable_remedy = "; if it is in exclusive mode: sudo nvidia-smi -c DEFAULT";
   /* Only the tests' fake driver exports this symbol. */
   driver->vendor = dlsym(library, "kgen_fake_cuda") != NULL ? "fake" : "nvidia";

@@ -181,6 +181,7 @@ static int resolve_alike(void* library, struct kgen_driver* driver, char* error,
   KGEN_TAKE(memory_allocate, "hipMalloc")
   KGEN_TAKE(memory_free, "hipFree")
   KGEN_TAKE(memory_copy, "hipMemcpyDtoDAsync")
+  KGEN_TAKE(memory_read, "hipMemcpyDtoH")
   KGEN_TAKE(memory_set, "hipMemsetD8Async")
   KGEN_TAKE(stream_destroy, "hipStreamDestroy")
   KGEN_TAKE(stream_begin_capture, "hipStreamBeginCapture")
@@ -277,7 +278,10 @@ static void* open_library(void) {
 }
 
 const struct kgen_driver* kgen_load_hip(char* error, size_t capacity) {
-  static struct kgen_driver driver = {.vendor = "amd", .unavailable_remedy = ""};
+  static struct kgen_driver driver = {
+      .vendor = "amd",
+      .unavailable_remedy = "",
+      .sharing_remedy = "install ROCm 7.1 or newer, which shares virtual memory as file descriptors"};
   static int loaded;
   error[0] = '\0';
   if (loaded) return &driver;

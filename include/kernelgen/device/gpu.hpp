@@ -68,6 +68,9 @@ struct GpuFacts {
   std::optional<double> fp32_per_second{};
   std::optional<double> tf32_per_second{};
   std::optional<double> fp16_per_second{};
+  /// How judge and runners share its memory: "virtual_memory" or "ipc_handle"; see find_memory_sharing(). Empty: it was
+  /// not tried.
+  std::string memory_sharing{};
 
   /// "NVIDIA H200 (sm_90), 132 SMs, 140 GiB".
   [[nodiscard]] std::string to_line() const;
@@ -103,7 +106,7 @@ struct GpuProbeOptions {
   std::filesystem::path program;
   /// The program's whole environment; LD_LIBRARY_PATH and variables that hide devices count.
   std::map<std::string, std::string> environment;
-  /// Measured bandwidths are kept in devices/ below it. Empty: they are not kept.
+  /// What is measured and tried is kept in devices/ below it. Empty: it is not kept.
   std::filesystem::path cache_dir;
 };
 
@@ -125,6 +128,13 @@ struct GpuInventory {
 /// be written does not matter.
 [[nodiscard]] Result<double> measure_gpu_bandwidth(const GpuFacts& gpu, const GpuProbeOptions& options,
                                                    ProcessRunner& runner, std::stop_token stop);
+
+/// Tries how a judge and a sandboxed runner can share memory of the GPU: the first way that works, for
+/// GpuFacts::memory_sharing. It is tried once for each UUID, driver version, kernel and PID namespace, and kept. Empty
+/// where it cannot be tried now, because the device or its memory is not available. MissingDevice, with the reasons and
+/// what helps, where no way works.
+[[nodiscard]] Result<std::string> find_memory_sharing(const GpuFacts& gpu, const GpuProbeOptions& options,
+                                                      ProcessRunner& runner, std::stop_token stop);
 
 /// Finds a requested GPU by index ("1"), vendor and index among its GPUs ("amd:0"), UUID (or its beginning, with
 /// "GPU-"), or name; empty: the first.
