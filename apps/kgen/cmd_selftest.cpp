@@ -102,10 +102,11 @@ class Evaluations {
     return Answer{judge_corpus_case(which, *record, &*twin), *std::move(record)};
   }
 
-  /// A failure of the worker may be the work of the case; what cannot be used or was interrupted is not.
+  /// A failure of the worker may be the work of the case, or say what the machine lacks; what cannot be used or was
+  /// interrupted ends the test.
   Result<Answer> failed(const CorpusCase& which, const Error& error) const {
     if (stop_.stop_requested() || error.code == ErrorCode::Cancelled || error.code == ErrorCode::InvalidArgument ||
-        error.code == ErrorCode::NotFound || error.code == ErrorCode::MissingTool)
+        error.code == ErrorCode::NotFound)
       return Result<Answer>(error).context(which.name);
     return Answer{judge_corpus_failure(which, error), std::nullopt};
   }
@@ -198,10 +199,22 @@ std::string summary_of(const std::vector<Row>& rows) {
          {std::pair{CorpusAnswer::Wrong, "answered wrongly"}, std::pair{CorpusAnswer::Open, "known to be open"},
           std::pair{CorpusAnswer::Closed, "no longer open: remove the line open: of each"},
           std::pair{CorpusAnswer::Unmeasured, "not measured, the machine was busy"},
-          std::pair{CorpusAnswer::OtherDevice, "for devices of another make"}})
+          std::pair{CorpusAnswer::Missing, "missing what they need here"}})
       if (const auto number = count(rows, attacks, answer); number != 0) text += fmt::format(", {} {}", number, name);
     text += '\n';
   }
+  return text;
+}
+
+/// What the machine lacks, each reason once with the number of kernels that miss it.
+std::string lacks_of(const std::vector<Row>& rows) {
+  std::map<std::string, int> numbers;
+  for (const auto& row : rows)
+    if (row.result().answer == CorpusAnswer::Missing) ++numbers[row.result().message];
+  std::string text;
+  for (const auto& [reason, number] : numbers)
+    text += fmt::format("missing for {} {}: {}\n", number, number == 1 ? "kernel" : "kernels",
+                        sanitize_line(reason, 500));
   return text;
 }
 
@@ -232,7 +245,7 @@ std::string render(const std::vector<Row>& rows, const Terminal& terminal) {
       text += fmt::format("    {}\n    {}\n", row.which.title, sanitize_line(row.result().message, 500));
     if (answer == CorpusAnswer::Open) text += fmt::format("    open: {}\n", row.which.open);
   }
-  return text + summary_of(rows);
+  return text + lacks_of(rows) + summary_of(rows);
 }
 
 boost::json::object row_to_json(const Row& row) {
@@ -292,7 +305,7 @@ ExitCode exit_code_of(const std::vector<Row>& rows) {
   if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return is_bad(row.result().answer); }))
     return ExitCode::BelowTarget;
   if (std::all_of(rows.begin(), rows.end(),
-                  [](const auto& row) { return row.result().answer == CorpusAnswer::OtherDevice; }))
+                  [](const auto& row) { return row.result().answer == CorpusAnswer::Missing; }))
     return ExitCode::MachineLacks;
   return has(CorpusAnswer::Unmeasured) ? ExitCode::TryLater : ExitCode::Success;
 }

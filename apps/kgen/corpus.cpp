@@ -15,6 +15,7 @@ namespace {
 
 /// An attack on the clock gains nothing up to this multiple of its twin's speedup, which is noise.
 constexpr double k_noise = 1.25;
+constexpr std::string_view k_no_device = "no device";
 
 /// Refusals that name what an attack does. Others, such as a failed import, could be a mistake in the attack itself,
 /// and count only where the case names them.
@@ -143,11 +144,9 @@ CorpusResult judge_accepted_attack(const CorpusCase& which, const EvaluationReco
                   is_right ? "" : "it is accepted as faster than its twin");
 }
 
-/// True if a GPU of another make executed the kernel, which refuses some that are right.
-bool was_on_another_make(const EvaluationRecord& record) {
-  return std::any_of(record.labels.begin(), record.labels.end(), [](const std::string& label) {
-    return label.starts_with("executed on ") && label.find("compiled for that GPU") != label.npos;
-  });
+/// True for an error that says what the machine lacks, and nothing about the kernel.
+bool is_lack(ErrorCode code) {
+  return code == ErrorCode::MissingTool || code == ErrorCode::MissingDevice || code == ErrorCode::UnsuitableDevice;
 }
 
 }  // namespace
@@ -219,8 +218,8 @@ std::string_view to_string(CorpusAnswer answer) {
       return "CLOSED";
     case CorpusAnswer::Unmeasured:
       return "busy";
-    case CorpusAnswer::OtherDevice:
-      return "-";
+    case CorpusAnswer::Missing:
+      return "missing";
   }
   return "";
 }
@@ -228,7 +227,11 @@ std::string_view to_string(CorpusAnswer answer) {
 CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& record, const EvaluationRecord* twin) {
   const auto found = record.outcome.to_class();
   const auto& message = record.outcome.message;
-  if (was_on_another_make(record)) return {CorpusAnswer::OtherDevice, "other device", message};
+  // A GPU of another make refuses some kernels that are right.
+  if (record.environment.stand_in == StandIn::OtherGpu)
+    return {CorpusAnswer::Missing, std::string(k_no_device),
+            fmt::format("{} kernels were executed on {}, for which they are not written", to_string(record.target),
+                        record.environment.device)};
   if (record.outcome.could_not_be_measured()) return {CorpusAnswer::Unmeasured, found, message};
   if (!which.is_attack)
     return answered(which, record.outcome.correct() || fits_any(found, which.expected), found, message);
@@ -242,7 +245,9 @@ CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& 
 }
 
 CorpusResult judge_corpus_failure(const CorpusCase& which, const Error& error) {
-  if (error.code == ErrorCode::Unsupported) return {CorpusAnswer::OtherDevice, "other device", error.to_line()};
+  if (is_lack(error.code))
+    return {CorpusAnswer::Missing, std::string(error.code == ErrorCode::MissingTool ? "no tool" : k_no_device),
+            error.to_line()};
   return answered(which, false, "error", error.to_line());
 }
 

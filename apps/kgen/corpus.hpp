@@ -61,7 +61,7 @@ enum class CorpusAnswer {
   Open,         ///< wrong, as the case says
   Closed,       ///< right, although the case says that it is open
   Unmeasured,   ///< the machine was too busy to tell
-  OtherDevice,  ///< its target does not run on this device
+  Missing,      ///< the compiler or the device that it needs is not on this machine
 };
 [[nodiscard]] std::string_view to_string(CorpusAnswer answer);
 
@@ -76,8 +76,8 @@ struct CorpusResult {
 /// Judges the record of a case. `twin` is the record of its twin. Pure.
 [[nodiscard]] CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& record,
                                              const EvaluationRecord* twin);
-/// The result for a case for which the evaluation failed altogether. ErrorCode::Unsupported: the device is of another
-/// make than the case's target. Pure.
+/// The result for a case for which the evaluation failed altogether. What needs a tool or a device that is not there is
+/// Missing; any other error is an answer. Pure.
 [[nodiscard]] CorpusResult judge_corpus_failure(const CorpusCase& which, const Error& error);
 
 /// True if `text` fits a pattern in which each * stands for any text.

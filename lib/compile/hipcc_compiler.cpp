@@ -46,7 +46,7 @@ struct Kittens {
   /// Whether it can be used for this architecture.
   [[nodiscard]] Result<void> check(const std::string& architecture) const {
     if (macro_of(architecture) == nullptr)
-      return Error{ErrorCode::Unsupported,
+      return Error{ErrorCode::UnsuitableDevice,
                    "HipKittens has no tiles for " + architecture +
                        ": hipkittens kernels are for gfx942 (CDNA 3) and gfx950 (CDNA 4); write a hip kernel instead",
                    {}};

@@ -139,7 +139,7 @@ TEST_CASE("an architecture without tiles of HipKittens is refused with those tha
   for (const char* architecture : {"gfx90a", "gfx1100"}) {
     bench.options.hip.architecture = architecture;
     const auto error = bench.refusal();
-    CHECK(error.code == ErrorCode::Unsupported);
+    CHECK(error.code == ErrorCode::UnsuitableDevice);
     CHECK_THAT(error.message, Catch::StartsWith("HipKittens has no tiles for " + std::string(architecture)));
     CHECK_THAT(error.message, Catch::Contains("gfx942 (CDNA 3) and gfx950 (CDNA 4)"));
   }
