@@ -65,6 +65,8 @@ bool is_wanted(const CorpusCase& which, const SelftestOptions& options) {
   const bool on_gpu = options.evaluation.options.device != "cpu";
   if (which.is_attack && !options.attacks) return false;
   if (on_gpu ? !which.on_gpu : !which.on_cpu) return false;
+  // The emulator executes nothing else.
+  if (options.evaluation.options.device == "amd:emulated" && !which.name.ends_with(".hip")) return false;
   if (which.is_timed ? options.skip_timed : options.only_timed) return false;
   return options.only.empty() || std::any_of(options.only.begin(), options.only.end(), [&](const auto& text) {
            return contains(which.name, text) || contains(which.title, text);
@@ -272,7 +274,7 @@ boost::json::object describe_machine(const SelftestOptions& options, Context& co
                            {"device", options.evaluation.options.device},
                            {"attacks", options.attacks}};
   if (const auto devices = read_devices(options.evaluation.cache_dir, context))
-    file["devices"] = boost::json::parse(devices_to_json(devices->cpu, devices->gpus));
+    file["devices"] = boost::json::parse(devices_to_json(devices->cpu, devices->gpus, devices->uses));
   else
     file["devices"] = boost::json::object{{"error", devices.error().to_line()}};
   if (const auto findings = examine_machine(options.evaluation.python, options.evaluation.cache_dir, context))
@@ -361,7 +363,7 @@ std::vector<Option> evaluation_options_of(EvaluationFlags& flags, const Environm
       option.is_shared = false;
       option.task_file = TaskFileRule::NotAboutTask;
     }
-    if (option.name == "--device") option.help = "cpu, or a GPU by index, UUID or name";
+    if (option.name == "--device") option.help = "cpu, amd:emulated, or a GPU by index (0, amd:0), UUID or name";
   }
   return options;
 }

@@ -77,7 +77,8 @@ void add_limits(std::vector<Option>& options, EvaluationFlags& flags) {
   options.push_back(
       with_rule({.name = "--device",
                  .value_name = "DEVICE",
-                 .help = "cpu, or a GPU by index, UUID or name; default: a GPU where the target can use one, else cpu",
+                 .help = "cpu, amd:emulated, or a GPU by index (0, amd:0), UUID or name; default: a GPU where the target can use "
+                         "one, else cpu",
                  .value = values::text(flags.options.device)},
                 TaskFileRule::NotAboutTask));
   options.push_back(with_rule({.name = "--memory-limit",

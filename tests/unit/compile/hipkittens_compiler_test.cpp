@@ -170,6 +170,20 @@ TEST_CASE("a compiler that is too old for the architecture is not the candidate'
   CHECK_THAT(refused.error().message, Catch::Contains("this ROCm does not know gfx942"));
 }
 
+TEST_CASE("amdclang++ is told to link HIP's runtime, and hipcc does it by itself", "[compile][hipkittens]") {
+  KittensBench bench;
+  REQUIRE(bench.compile());
+  CHECK_FALSE(bench.command_has("--hip-link"));
+  const auto clang = bench.path() / "rocm/lib/llvm/bin/amdclang++";
+  make_directories(clang.parent_path()).value();
+  write_file_atomic(clang, "clang", {.mode = 0755}).value();
+  bench.options.hip.hipcc = clang.string();
+  REQUIRE(bench.compile());
+  CHECK(bench.command_has("--hip-link"));
+  // Headers and device libraries of the toolkit are visible, not only LLVM.
+  CHECK(bench.command_has((bench.path() / "rocm").string()));
+}
+
 TEST_CASE("the compiler for HipKittens takes no plain HIP", "[compile][hipkittens]") {
   KittensBench bench;
   CHECK(bench.compile(Target::Hip).error().code == ErrorCode::Unsupported);
