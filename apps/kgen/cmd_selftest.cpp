@@ -137,7 +137,7 @@ class Evaluations {
     if (which.timeout_seconds != 0) request.options.call_timeout = to_milliseconds(which.timeout_seconds);
     if (!which.is_timed && !options_.full) request.options.mode = EvaluationMode::CorrectnessOnly;
     request.options.sanitizers.enabled = which.is_sanitized;
-    KERNELGEN_TRY(request.task, load_task_source((corpus_ / "tasks" / (which.task + ".py")).string()));
+    KERNELGEN_TRY(request.task, load_task_source((corpus_ / which.task_folder / (which.task + ".py")).string()));
     KERNELGEN_TRY(const auto target, choose_target(std::nullopt, which.name, which.source));
     request.candidate = make_candidate(target, guess_language(which.name, target), which.source);
     return benchmarker_.evaluate(request, {}, stop_);
@@ -378,7 +378,7 @@ Command make_selftest_command(Context& context) {
   std::vector<Option> described{
       {.name = "directory",
        .value_name = "DIR",
-       .help = "Folder with attacks/, honest/ and tasks/; else the set that was installed with kgen",
+       .help = "Folder with attacks/, honest/, tasks/ and examples/; else the set that was installed with kgen",
        .value = values::directory(options->directory)},
       {.name = "--attacks",
        .help = "Judge attacks too, which must not be accepted",

@@ -101,6 +101,31 @@ bool gains_as_graph(const EvaluationRecord& record, const EvaluationRecord& twin
   return record.timing->speedup_device->value > k_noise * twin.timing->speedup_device->value;
 }
 
+const std::vector<std::string>& kernel_endings() {
+  static const std::vector<std::string> k_endings{".py", ".cpp", ".c", ".cu", ".hip"};
+  return k_endings;
+}
+
+/// The kernels of a folder, sorted by name.
+std::vector<std::filesystem::path> kernels_in(const std::filesystem::path& folder, std::error_code& error) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const auto& endings = kernel_endings();
+    if (std::find(endings.begin(), endings.end(), entry.path().extension()) != endings.end())
+      files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// On which devices its language runs.
+Result<void> set_device_of_language(CorpusCase& which) {
+  which.on_gpu = which.name.ends_with(".py");
+  if (which.name.ends_with(".cu")) return set_device(which, "gpu");
+  if (which.name.ends_with(".hip")) return set_device(which, "both");
+  return {};
+}
+
 CorpusResult answered(const CorpusCase& which, bool is_right, std::string found, std::string message) {
   CorpusAnswer answer = is_right ? CorpusAnswer::Right : CorpusAnswer::Wrong;
   if (!which.open.empty()) {
@@ -165,10 +190,7 @@ bool fits_pattern(std::string_view text, std::string_view pattern) {
 
 Result<CorpusCase> parse_corpus_case(std::string name, std::string source) {
   CorpusCase which{.name = std::move(name), .source = std::move(source)};
-  const bool is_native = !which.name.ends_with(".py");
-  which.on_gpu = !is_native;
-  if (which.name.ends_with(".cu")) KERNELGEN_CHECK(set_device(which, "gpu"));
-  if (which.name.ends_with(".hip")) KERNELGEN_CHECK(set_device(which, "both"));
+  KERNELGEN_CHECK(set_device_of_language(which));
   int number = 0;
   for (const auto line : split_lines(which.source)) {
     ++number;
@@ -189,21 +211,29 @@ Result<std::vector<CorpusCase>> read_corpus(const std::filesystem::path& directo
   std::vector<CorpusCase> cases;
   for (const char* part : {"attacks", "honest"}) {
     std::error_code error;
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(directory / part, error)) {
-      static const std::vector<std::string> endings{".py", ".cpp", ".c", ".cu", ".hip"};
-      if (std::find(endings.begin(), endings.end(), entry.path().extension()) != endings.end())
-        files.push_back(entry.path());
-    }
+    const auto files = kernels_in(directory / part, error);
     if (error) return Error{ErrorCode::NotFound, "there is no corpus: cannot read " + (directory / part).string()};
-    std::sort(files.begin(), files.end());
     for (const auto& file : files) {
       KERNELGEN_TRY(auto source, read_file(file));
       KERNELGEN_TRY(auto which, parse_corpus_case(part + ("/" + file.filename().string()), std::move(source)));
       cases.push_back(std::move(which));
     }
   }
+  std::error_code no_examples;
+  for (const auto& file : kernels_in(directory / "examples" / "kernels", no_examples)) {
+    KERNELGEN_TRY(auto source, read_file(file));
+    cases.push_back(make_example_case(file.filename().string(), std::move(source)));
+  }
   return cases;
+}
+
+CorpusCase make_example_case(const std::string& file, std::string source) {
+  CorpusCase which{.name = "examples/" + file, .title = "the example kernel " + file, .source = std::move(source)};
+  which.task = file.substr(0, file.rfind('.'));
+  which.task_folder = "examples/tasks";
+  // It cannot fail for the endings that are read.
+  (void)set_device_of_language(which);
+  return which;
 }
 
 std::string_view to_string(CorpusAnswer answer) {

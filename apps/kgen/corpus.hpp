@@ -24,6 +24,8 @@ struct CorpusCase {
   std::string title;
   /// The file in tasks/, without its ending.
   std::string task;
+  /// The folder of that file, below the corpus.
+  std::string task_folder = "tasks";
   bool on_cpu = true;
   bool on_gpu = false;
   /// Patterns of the classes that are right: "accuracy:*"; "label:*library*" for an accepted kernel with such a label.
@@ -51,7 +53,10 @@ struct CorpusCase {
 
 /// Parses the first lines of a case: comments of the form "# key: value" or "// key: value".
 [[nodiscard]] Result<CorpusCase> parse_corpus_case(std::string name, std::string source);
-/// Reads attacks/ and honest/ below `directory`, sorted by name.
+/// An example kernel, "examples/relu.cu": an honest case for the task of its name. Pure.
+[[nodiscard]] CorpusCase make_example_case(const std::string& file, std::string source);
+/// Reads attacks/ and honest/ below `directory`, and where they are there the kernels of examples/kernels, whose tasks are
+/// in examples/tasks; sorted by name.
 [[nodiscard]] Result<std::vector<CorpusCase>> read_corpus(const std::filesystem::path& directory);
 
 /// Whether an answer to a case is the right one.

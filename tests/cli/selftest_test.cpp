@@ -285,6 +285,42 @@ TEST_CASE("selftest saves the machine, each record, and the error that ended it"
   CHECK(kgen.run({"selftest", "--save", file, "--spool", kgen.path("."), kgen.path(".")}) == 64);
 }
 
+TEST_CASE("example kernels are honest kernels for the tasks of their names") {
+  Fixture kgen;
+  write_corpus(kgen);
+  for (const char* folder : {"examples/kernels", "examples/tasks"}) std::filesystem::create_directories(kgen.path(folder));
+  std::ofstream(kgen.path("examples/kernels/relu.cpp")) << "// the example\nint x;\n";
+  std::ofstream(kgen.path("examples/kernels/relu.cu")) << "int x;\n";
+  std::ofstream(kgen.path("examples/kernels/README.md")) << "no kernel\n";
+  std::filesystem::copy(kernelgen::testing::k_task, kgen.path("examples/tasks/relu.py"));
+  std::filesystem::remove(kgen.path("honest/h.py"));
+  kgen.judge = [](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    return request.candidate.target == Target::Cpp ? EvaluationRecord{} : record_of(OutcomeKind::Accuracy, "mismatch");
+  };
+  CHECK(kgen.run({"selftest", kgen.path(".")}) == 0);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("examples/relu.cpp") && !Catch::Contains("README") &&
+                                 Catch::Contains("1 honest kernels: 1 answered rightly"));
+  kgen.out.str("");
+  CHECK(kgen.run({"selftest", "--device", "0", kgen.path(".")}) == 1);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("examples/relu.cu") && Catch::Contains("the example kernel relu.cu"));
+  std::filesystem::remove(kgen.path("examples/tasks/relu.py"));
+  CHECK(kgen.run({"selftest", kgen.path(".")}) == 64);
+}
+
+TEST_CASE("on the emulator, only kernels in HIP are judged") {
+  Fixture kgen;
+  write_corpus(kgen);
+  std::ofstream(kgen.path("honest/h.hip")) << "// honest: what it is\n// task: relu\n\nint x;\n";
+  std::atomic<bool> as_asked = true;
+  kgen.judge = [&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    if (request.candidate.target != Target::Hip || request.options.device != "amd:emulated") as_asked = false;
+    return EvaluationRecord{};
+  };
+  CHECK(kgen.run({"selftest", "--device", "amd:emulated", kgen.path(".")}) == 0);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("honest/h.hip") && !Catch::Contains("honest/h.py"));
+  CHECK(as_asked);
+}
+
 TEST_CASE("every kernel of the corpus says what it is, its task and its twin are there") {
   const std::filesystem::path tests = std::filesystem::path(KERNELGEN_SOURCE_DIR) / "tests";
   const auto cases = read_corpus(tests).value();
