@@ -215,8 +215,8 @@ std::string lacks_of(const std::vector<Row>& rows) {
     if (row.result().answer == CorpusAnswer::Missing) ++numbers[row.result().message];
   std::string text;
   for (const auto& [reason, number] : numbers)
-    text += fmt::format("missing for {} {}: {}\n", number, number == 1 ? "kernel" : "kernels",
-                        sanitize_line(reason, 500));
+    text +=
+        fmt::format("missing for {} {}: {}\n", number, number == 1 ? "kernel" : "kernels", sanitize_line(reason, 500));
   return text;
 }
 

@@ -55,18 +55,18 @@ struct CorpusCase {
 [[nodiscard]] Result<CorpusCase> parse_corpus_case(std::string name, std::string source);
 /// An example kernel, "examples/relu.cu": an honest case for the task of its name. Pure.
 [[nodiscard]] CorpusCase make_example_case(const std::string& file, std::string source);
-/// Reads attacks/ and honest/ below `directory`, and where they are there the kernels of examples/kernels, whose tasks are
-/// in examples/tasks; sorted by name.
+/// Reads attacks/ and honest/ below `directory`, and where they are there the kernels of examples/kernels, for tasks of
+/// examples/tasks; sorted by name.
 [[nodiscard]] Result<std::vector<CorpusCase>> read_corpus(const std::filesystem::path& directory);
 
 /// Whether an answer to a case is the right one.
 enum class CorpusAnswer {
   Right,
   Wrong,
-  Open,         ///< wrong, as the case says
-  Closed,       ///< right, although the case says that it is open
-  Unmeasured,   ///< the machine was too busy to tell
-  Missing,      ///< the compiler or the device that it needs is not on this machine
+  Open,        ///< wrong, as the case says
+  Closed,      ///< right, although the case says that it is open
+  Unmeasured,  ///< the machine was too busy to tell
+  Missing,     ///< the compiler or the device that it needs is not on this machine
 };
 [[nodiscard]] std::string_view to_string(CorpusAnswer answer);
 

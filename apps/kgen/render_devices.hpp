@@ -14,8 +14,8 @@ using GpuUses = std::map<std::string, GpuUse>;
 
 /// A block of facts for each device of a machine. Pure. Ends with a line end.
 [[nodiscard]] std::string render_devices(const CpuFacts& cpu, const GpuInventory& reading, const GpuUses& uses = {});
-/// The devices as JSON: {"cpu": LINE, "gpus": [FACTS], "reason": WHY THERE ARE NONE, "absent": {VENDOR: WHY}}. FACTS has
-/// "use": what the GPU does now, or null.
+/// The devices as JSON: {"cpu": LINE, "gpus": [FACTS], "reason": WHY THERE ARE NONE, "absent": {VENDOR: WHY}}. FACTS
+/// has "use": what the GPU does now, or null.
 [[nodiscard]] std::string devices_to_json(const CpuFacts& cpu, const GpuInventory& reading, const GpuUses& uses = {});
 
 /// A table of the GPUs that are known, one a line. Pure. Ends with a line end.

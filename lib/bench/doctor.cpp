@@ -174,8 +174,7 @@ class Examination {
       if (platform_of(gpu.vendor).compiler != DeviceCompiler::Hipcc) continue;
       KERNELGEN_TRY(const auto version, start({*gpus_.hipcc, "--version"}, std::chrono::seconds(20)));
       gpus_.hipcc_release = parse_rocm_release(version.standard_output);
-      KERNELGEN_TRY(const auto checked,
-                    start(hipcc_check(*gpus_.hipcc, gpu.architecture), std::chrono::seconds(20)));
+      KERNELGEN_TRY(const auto checked, start(hipcc_check(*gpus_.hipcc, gpu.architecture), std::chrono::seconds(20)));
       gpus_.hipcc_problem = explain_hipcc(checked.standard_error, gpu.architecture);
       return {};
     }

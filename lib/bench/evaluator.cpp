@@ -96,9 +96,8 @@ Result<std::optional<StandIn>> stand_in_of(Target target, const Device& device) 
   // Its compiler takes HIP's sources with headers of kernelgen's.
   if (target == Target::Hip && platform_of(device.gpu->vendor).compiler == DeviceCompiler::Nvcc)
     return std::optional(StandIn::OtherGpu);
-  return Error{ErrorCode::UnsuitableDevice,
-               fmt::format("{} kernels do not run on {}{}", to_string(target), device.line,
-                           target == Target::Hip ? advice_for_hip() : std::string_view())};
+  return Error{ErrorCode::UnsuitableDevice, fmt::format("{} kernels do not run on {}{}", to_string(target), device.line,
+                                                        target == Target::Hip ? advice_for_hip() : std::string_view())};
 }
 
 /// The judges of one device.

@@ -114,9 +114,10 @@ std::optional<DoctorFinding> hipcc_finding(const GpuEnvironment& situation) {
   // Within a major version, kernels of one ROCm start with the runtime of another one. Their library has the major
   // version in its name: with another one, a kernel would bring a second runtime that does not know the device's state.
   if (major != 0 && runtime.first != 0 && major != runtime.first)
-    return limited(fmt::format("{}: {} than the runtime (libamdhip64), which is of ROCm {}.{}; its kernels will not start",
-                               found, major > runtime.first ? "newer" : "older", runtime.first, runtime.second),
-                   fmt::format("set ROCM_PATH to a ROCm {}, or install the runtime of ROCm {}", runtime.first, major));
+    return limited(
+        fmt::format("{}: {} than the runtime (libamdhip64), which is of ROCm {}.{}; its kernels will not start", found,
+                    major > runtime.first ? "newer" : "older", runtime.first, runtime.second),
+        fmt::format("set ROCM_PATH to a ROCm {}, or install the runtime of ROCm {}", runtime.first, major));
   return DoctorFinding{"hipcc", DoctorStatus::Ok, found, ""};
 }
 
@@ -126,13 +127,12 @@ std::vector<DoctorFinding> profiler_findings(const GpuEnvironment& situation) {
   for (const auto& profiler : situation.profilers) {
     if (!profiler.program)
       findings.push_back({"profiler", DoctorStatus::Limited,
-                          profiler.program.error().message + "; profiles have times and no counters",
-                          profiler.remedy});
+                          profiler.program.error().message + "; profiles have times and no counters", profiler.remedy});
     else if (profiler.counters)
-      findings.push_back({"profiler", DoctorStatus::Limited,
-                          fmt::format("{}: {}; profiles have times and no counters", *profiler.program,
-                                      profiler.counters->what),
-                          profiler.counters->remedy});
+      findings.push_back(
+          {"profiler", DoctorStatus::Limited,
+           fmt::format("{}: {}; profiles have times and no counters", *profiler.program, profiler.counters->what),
+           profiler.counters->remedy});
     else
       findings.push_back({"profiler", DoctorStatus::Ok, *profiler.program, ""});
   }
@@ -224,9 +224,10 @@ std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation, const
     return DoctorFinding{
         "torch", DoctorStatus::Limited,
         fmt::format("{}: built without {}, so nothing can be judged on {}", torch.version, platform.toolkit, gpu.name),
-        fmt::format("python3 -m venv ~/.kgen-{0} && ~/.kgen-{0}/bin/pip install torch --index-url "
-                    "https://download.pytorch.org/whl/{1}, and kgen eval --python ~/.kgen-{0}/bin/python --device {0}:0",
-                    platform.vendor, torch_build(platform, gpu.driver_version))};
+        fmt::format(
+            "python3 -m venv ~/.kgen-{0} && ~/.kgen-{0}/bin/pip install torch --index-url "
+            "https://download.pytorch.org/whl/{1}, and kgen eval --python ~/.kgen-{0}/bin/python --device {0}:0",
+            platform.vendor, torch_build(platform, gpu.driver_version))};
   }
   return std::nullopt;
 }

@@ -35,8 +35,7 @@ Release read_release(std::string_view text) {
 
 std::string newer_rocm(std::string_view architecture) {
   const auto oldest = oldest_rocm_for(architecture);
-  return oldest ? fmt::format("set ROCM_PATH to ROCm {} or newer", text_of(*oldest))
-                : "set ROCM_PATH to a newer ROCm";
+  return oldest ? fmt::format("set ROCM_PATH to ROCm {} or newer", text_of(*oldest)) : "set ROCM_PATH to a newer ROCm";
 }
 
 /// The folders in which a compiler may be, besides those of the PATH: the user's first.

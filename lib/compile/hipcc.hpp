@@ -16,8 +16,8 @@
 namespace kernelgen {
 inline namespace v0 {
 
-/// The path of hipcc, or where there is none of amdclang++: `named` when not empty, else in ROCM_PATH/bin, HIP_PATH/bin,
-/// the PATH, /opt/rocm/bin; amdclang++ also in the folders of LLVM there. MissingTool says what to do.
+/// The path of hipcc, or where there is none of amdclang++: `named` when not empty, else in ROCM_PATH/bin,
+/// HIP_PATH/bin, the PATH, /opt/rocm/bin; amdclang++ also in the folders of LLVM there. MissingTool says what to do.
 [[nodiscard]] Result<std::string> find_hipcc(const std::string& named,
                                              const std::map<std::string, std::string>& environment);
 

@@ -75,9 +75,8 @@ bool is_index(std::string_view text) {
 /// The GPU with this number among those of one vendor, in the driver's order.
 const GpuFacts* of_vendor(const std::vector<GpuFacts>& gpus, std::string_view vendor, std::string_view number) {
   for (const auto& gpu : gpus) {
-    const auto before = std::count_if(gpus.begin(), gpus.end(), [&](const auto& other) {
-      return other.vendor == vendor && other.index < gpu.index;
-    });
+    const auto before = std::count_if(
+        gpus.begin(), gpus.end(), [&](const auto& other) { return other.vendor == vendor && other.index < gpu.index; });
     if (gpu.vendor == vendor && std::to_string(before) == number) return &gpu;
   }
   return nullptr;
@@ -184,8 +183,7 @@ Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catal
   if (chosen != nullptr) return *chosen;
   return Error{ErrorCode::MissingDevice,
                fmt::format("there is no GPU '{}' here; there is: {}; choose by index, UUID or name, such as {}{}",
-                           sanitize_line(asked, 100), list_of(reading), gpus.front().index,
-                           why_absent(reading, asked)),
+                           sanitize_line(asked, 100), list_of(reading), gpus.front().index, why_absent(reading, asked)),
                {}};
 }
 

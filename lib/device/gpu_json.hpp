@@ -20,8 +20,7 @@ BOOST_DESCRIBE_STRUCT(GpuFacts, (),
                        shared_bytes_per_block_optin, shared_bytes_per_multiprocessor, l2_bytes, memory_cache_bytes,
                        memory_bytes, cooperative_launch, integrated, memory_bytes_per_second, measured_bytes_per_second,
                        fp32_per_second, tf32_per_second, fp16_per_second))
-BOOST_DESCRIBE_STRUCT(GpuUse, (),
-                      (busy_percent, memory_used_bytes, memory_total_bytes, multiprocessor_mhz, memory_mhz))
+BOOST_DESCRIBE_STRUCT(GpuUse, (), (busy_percent, memory_used_bytes, memory_total_bytes, multiprocessor_mhz, memory_mhz))
 BOOST_DESCRIBE_STRUCT(GpuModel, (), (facts, aliases, source))
 
 }  // namespace v0

@@ -147,7 +147,7 @@ std::optional<GpuUse> read_amd_use(const std::string& uuid, const fs::path& root
 }
 
 std::optional<PlatformProblem> find_amd_problem(const fs::path& root) {
-  constexpr const char* k_container = "start the container with --device=/dev/kfd --device=/dev/dri";
+  constexpr const char* k_container = "start the container with the devices /dev/kfd and /dev/dri";
   if (!is_there(root / "dev/kfd")) {
     if (is_there(root / "sys/module/amdgpu"))
       return PlatformProblem{"AMD's driver is loaded, and there is no /dev/kfd", k_container};

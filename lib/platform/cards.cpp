@@ -16,8 +16,8 @@ std::vector<const Platform*> cards_on_bus(const std::filesystem::path& root) {
     const auto text = read_file(file, 4096);
     return text ? std::string(trim(*text)) : std::string();
   };
-  for (std::filesystem::directory_iterator at(root / "sys/bus/pci/devices", error), end;
-       !error && at != end; at.increment(error)) {
+  for (std::filesystem::directory_iterator at(root / "sys/bus/pci/devices", error), end; !error && at != end;
+       at.increment(error)) {
     // Display controllers and processing accelerators.
     const auto what = read(at->path() / "class");
     if (!what.starts_with("0x03") && !what.starts_with("0x12")) continue;

@@ -288,7 +288,8 @@ TEST_CASE("selftest saves the machine, each record, and the error that ended it"
 TEST_CASE("example kernels are honest kernels for the tasks of their names") {
   Fixture kgen;
   write_corpus(kgen);
-  for (const char* folder : {"examples/kernels", "examples/tasks"}) std::filesystem::create_directories(kgen.path(folder));
+  for (const char* folder : {"examples/kernels", "examples/tasks"})
+    std::filesystem::create_directories(kgen.path(folder));
   std::ofstream(kgen.path("examples/kernels/relu.cpp")) << "// the example\nint x;\n";
   std::ofstream(kgen.path("examples/kernels/relu.cu")) << "int x;\n";
   std::ofstream(kgen.path("examples/kernels/README.md")) << "no kernel\n";

@@ -277,8 +277,8 @@ def open_device(request: Mapping[str, Any]) -> Device:
         raise TaskError(str(error), "missing_device") from None
     if not platform.torch_version():
         raise TaskError(
-            f"torch {torch.__version__} has no {platform.toolkit}; install a torch that fits the driver (`kgen doctor` says "
-            "how), or set KGEN_PYTHON to a Python that has one",
+            f"torch {torch.__version__} has no {platform.toolkit}; install a torch that fits the driver, or set KGEN_PYTHON "
+            "to a Python that has one",
             "missing_tool",
         )
     use_only(str(wanted.get("variable") or ""), uuid)

@@ -108,8 +108,8 @@ TEST_CASE("what hipcc lacks is known before anything is compiled", "[hip]") {
   const auto check = [&](const char* architecture, const std::map<std::string, std::string>& more) {
     auto environment = clean_environment(current_environment());
     for (const auto& [name, value] : more) environment[name] = value;
-    const auto done =
-        bench.runner->run({.command = hipcc_check(hipcc, architecture), .environment = environment, .timeout = 60s}, {});
+    const auto done = bench.runner->run(
+        {.command = hipcc_check(hipcc, architecture), .environment = environment, .timeout = 60s}, {});
     const auto problem = explain_hipcc(done.value().standard_error, architecture);
     return problem ? problem->what : std::string("nothing");
   };
@@ -136,8 +136,9 @@ TEST_CASE("clang under the name of amdclang++ compiles HIP, and links its runtim
   // Debian's clang does not look where Debian's packages are.
   for (const char* flag : {"--rocm-path=/usr", "--rocm-device-lib-path=/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"})
     bench.options.flags.emplace_back(flag);
-  const auto done = compiled(bench.compile(k_hip + "__global__ void k(float* x) { x[0] = 1; }\n"
-                                                   "extern \"C\" int f(float* x) { k<<<1, 1>>>(x); return hipGetLastError(); }"));
+  const auto done =
+      compiled(bench.compile(k_hip + "__global__ void k(float* x) { x[0] = 1; }\n"
+                                     "extern \"C\" int f(float* x) { k<<<1, 1>>>(x); return hipGetLastError(); }"));
   CHECK(read_file(done.artifact.path).value().find("libamdhip64.so") != std::string::npos);
 }
 

@@ -1,5 +1,5 @@
-// Tests of how ROCm's compilers are found, and of what their messages mean. The messages are those of Debian's hipcc 5.2
-// and clang 15, unless something else is said.
+// Tests of how ROCm's compilers are found, and of what their messages mean. The messages are those of Debian's
+// hipcc 5.2 and clang 15, unless something else is said.
 #include "compile/hipcc.hpp"
 
 #include <algorithm>
@@ -73,7 +73,8 @@ TEST_CASE("what a compiler of ROCm lacks is told from its messages", "[compile][
     return problem ? problem->what + "; " + problem->remedy : std::string("nothing");
   };
   const std::string unknown =
-      "clang: error: invalid target ID 'gfx950'; format is a processor name followed by an optional colon-delimited list "
+      "clang: error: invalid target ID 'gfx950'; format is a processor name followed by an optional colon-delimited "
+      "list "
       "of features followed by an enable/disable sign (e.g., 'gfx908:sramecc+:xnack-')\n";
   CHECK(explain(unknown, "gfx950") == "this ROCm does not know gfx950; set ROCM_PATH to ROCm 7.0 or newer");
   CHECK(explain(unknown, "gfx1299") == "this ROCm does not know gfx1299; set ROCM_PATH to a newer ROCm");

@@ -175,9 +175,9 @@ TEST_CASE("an AMD card whose nodes are closed says so where there is no GPU", "[
   make_directories(machine.options.root / "dev/dri").value();
   fs::create_symlink("/nonexistent/node", machine.options.root / "dev/dri/renderD128");
   machine.probe.facts = FakeProbe::complains(69, "kgen-gpu: ROCm does not start: no ROCm-capable device (100)\n");
-  CHECK(machine.read().value().reason.find("ROCm does not start: no ROCm-capable device (100); there is an AMD card, but "
-                                           "/dev/dri/renderD128 is not open to this user: sudo usermod -aG render,video") ==
-        0);
+  CHECK(machine.read().value().reason.find(
+            "ROCm does not start: no ROCm-capable device (100); there is an AMD card, but "
+            "/dev/dri/renderD128 is not open to this user: sudo usermod -aG render,video") == 0);
 }
 
 TEST_CASE("a card without a GPU is explained where the GPUs of another maker work", "[device][gpu]") {

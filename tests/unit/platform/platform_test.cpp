@@ -77,9 +77,7 @@ namespace {
 
 /// A machine with one AMD GPU.
 struct AmdMachine : Machine {
-  AmdMachine() {
-    write("sys/class/kfd/kfd/topology/nodes/1/properties", "unique_id 18\ndrm_render_minor 128\n");
-  }
+  AmdMachine() { write("sys/class/kfd/kfd/topology/nodes/1/properties", "unique_id 18\ndrm_render_minor 128\n"); }
   void tell(const std::string& name, const std::string& text) const {
     write("sys/class/drm/renderD128/device/" + name, text);
   }
@@ -90,7 +88,7 @@ struct AmdMachine : Machine {
     const auto found = platform_of("amd").find_node_problem(root.path());
     return found ? *found : PlatformProblem{"none", ""};
   }
-  /// A node that this user cannot open, whoever it is.
+  /// A node that no user can open.
   void close(const std::string& name) const {
     make_directories((root.path() / name).parent_path()).value();
     fs::create_symlink("/nonexistent/node", root.path() / name);
@@ -139,7 +137,7 @@ TEST_CASE("an AMD driver that is not loaded, or not in the container, is told ap
   CHECK(machine.problem().remedy.find("sudo modprobe amdgpu") == 0);
   machine.write("sys/module/amdgpu/version", "6.8\n");
   CHECK(machine.problem().what == "AMD's driver is loaded, and there is no /dev/kfd");
-  CHECK(machine.problem().remedy == "start the container with --device=/dev/kfd --device=/dev/dri");
+  CHECK(machine.problem().remedy == "start the container with the devices /dev/kfd and /dev/dri");
   machine.write("dev/kfd", "");
   CHECK(machine.problem().what == "there is no /dev/dri/renderD*");
   machine.write("dev/dri/renderD128", "");
