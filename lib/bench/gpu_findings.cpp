@@ -224,10 +224,9 @@ std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation, const
     return DoctorFinding{
         "torch", DoctorStatus::Limited,
         fmt::format("{}: built without {}, so nothing can be judged on {}", torch.version, platform.toolkit, gpu.name),
-        fmt::format(
-            "python3 -m venv ~/.kgen-{0} && ~/.kgen-{0}/bin/pip install torch --index-url "
-            "https://download.pytorch.org/whl/{1}, and kgen eval --python ~/.kgen-{0}/bin/python --device {0}:0",
-            platform.vendor, torch_build(platform, gpu.driver_version))};
+        fmt::format("python3 -m venv ~/.kgen-{0} && ~/.kgen-{0}/bin/pip install torch --index-url "
+                    "https://download.pytorch.org/whl/{1}, and set KGEN_PYTHON=~/.kgen-{0}/bin/python for GPUs of {2}",
+                    platform.vendor, torch_build(platform, gpu.driver_version), platform.maker)};
   }
   return std::nullopt;
 }

@@ -282,5 +282,5 @@ TEST_CASE("a torch for one maker is not enough for the GPUs of two", "[bench][do
   CHECK(wrong->status == DoctorStatus::Limited);
   CHECK(wrong->detail == "2.13.0+cu130: built without ROCm, so nothing can be judged on AMD Instinct MI300X");
   CHECK(holds(wrong->remedy, "whl/rocm6.3"));
-  CHECK(holds(wrong->remedy, "--device amd:0"));
+  CHECK(holds(wrong->remedy, "set KGEN_PYTHON=~/.kgen-amd/bin/python for GPUs of AMD"));
 }
