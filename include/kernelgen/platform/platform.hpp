@@ -79,8 +79,7 @@ struct Platform {
   /// GPU's own node cannot be told from others, those of all GPUs.
   std::function<std::vector<std::string>(const std::string& uuid, const std::filesystem::path& root)> device_nodes =
       [](const std::string&, const std::filesystem::path&) { return std::vector<std::string>{}; };
-  /// What the GPU with this UUID does now; nothing where the driver tells it in no file. No process is started, and a
-  /// device that sleeps stays asleep.
+  /// What the GPU with this UUID does now; nothing where the driver tells it in no file. It starts no process.
   std::function<std::optional<GpuUse>(const std::string& uuid, const std::filesystem::path& root)> read_use =
       [](const std::string&, const std::filesystem::path&) { return std::optional<GpuUse>(); };
   /// What keeps programs from the GPUs of a machine with such a card: a driver that is not loaded, a node that is not
