@@ -16,6 +16,7 @@ namespace {
 /// An attack on the clock gains nothing up to this multiple of its twin's speedup, which is noise.
 constexpr double k_noise = 1.25;
 constexpr std::string_view k_no_device = "no device";
+constexpr std::string_view k_no_tool = "no tool";
 
 /// Refusals that name what an attack does. Others, such as a failed import, could be a mistake in the attack itself,
 /// and count only where the case names them.
@@ -262,6 +263,9 @@ CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& 
     return {CorpusAnswer::Missing, std::string(k_no_device),
             fmt::format("{} kernels were executed on {}, for which they are not written", to_string(record.target),
                         record.environment.device)};
+  if (record.target == Target::Triton && record.environment.triton.empty() &&
+      record.outcome.kind == OutcomeKind::Import)
+    return {CorpusAnswer::Missing, std::string(k_no_tool), "triton is not installed"};
   if (record.outcome.could_not_be_measured()) return {CorpusAnswer::Unmeasured, found, message};
   if (!which.is_attack)
     return answered(which, record.outcome.correct() || fits_any(found, which.expected), found, message);
@@ -276,7 +280,7 @@ CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& 
 
 CorpusResult judge_corpus_failure(const CorpusCase& which, const Error& error) {
   if (is_lack(error.code))
-    return {CorpusAnswer::Missing, std::string(error.code == ErrorCode::MissingTool ? "no tool" : k_no_device),
+    return {CorpusAnswer::Missing, std::string(error.code == ErrorCode::MissingTool ? k_no_tool : k_no_device),
             error.to_line()};
   return answered(which, false, "error", error.to_line());
 }

@@ -152,6 +152,18 @@ TEST_CASE("a kernel that a GPU of another make executed is not answered") {
   CHECK(answer(k_honest, record) == CorpusAnswer::Wrong);
 }
 
+TEST_CASE("a Triton kernel where there is no Triton is not answered") {
+  auto record = record_of(OutcomeKind::Import);
+  record.target = Target::Triton;
+  CHECK(judge_corpus_case(case_of(k_honest), record, nullptr).message == "triton is not installed");
+  CHECK(answer(k_honest, record) == CorpusAnswer::Missing);
+  record.environment.triton = "3.5.0";
+  CHECK(answer(k_honest, record) == CorpusAnswer::Wrong);
+  record.environment.triton = "";
+  record.outcome.kind = OutcomeKind::Launch;
+  CHECK(answer(k_honest, record) == CorpusAnswer::Wrong);
+}
+
 TEST_CASE("what a kernel needs and the machine lacks is missing, and any other error is its answer") {
   const auto failed = [](ErrorCode code) { return judge_corpus_failure(case_of(k_honest), Error{code, "why"}); };
   CHECK(failed(ErrorCode::MissingTool).answer == CorpusAnswer::Missing);
