@@ -140,7 +140,7 @@ std::vector<DoctorFinding> profiler_findings(const GpuEnvironment& situation) {
 }
 
 /// What uses the GPUs: processes where a program lists them, else what the drivers tell in files.
-std::string use_of(const GpuEnvironment& situation) {
+std::string describe_use(const GpuEnvironment& situation) {
   std::string use;
   for (const auto line : split_lines(situation.processes))
     if (!trim(line).empty()) use += (use.empty() ? "" : "; ") + std::string(trim(line));
@@ -206,7 +206,7 @@ std::vector<DoctorFinding> gpu_findings(const GpuEnvironment& situation) {
   if (auto nvcc = nvcc_finding(situation)) findings.push_back(*std::move(nvcc));
   if (auto hipcc = hipcc_finding(situation)) findings.push_back(*std::move(hipcc));
   add(profiler_findings(situation));
-  if (const auto use = use_of(situation); !use.empty())
+  if (const auto use = describe_use(situation); !use.empty())
     findings.push_back({"GPU use", DoctorStatus::Limited, "other processes use it and disturb times: " + use,
                         "wait for them to end, or choose another device"});
   return findings;

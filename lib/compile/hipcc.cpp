@@ -14,18 +14,18 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-using Release = std::pair<int, int>;
+using RocmRelease = std::pair<int, int>;
 
 /// AMD's release notes of these versions name the first devices with the architecture.
-constexpr std::pair<std::string_view, Release> k_oldest_rocm[] = {
+constexpr std::pair<std::string_view, RocmRelease> k_oldest_rocm[] = {
     {"gfx942", {6, 0}}, {"gfx950", {7, 0}}, {"gfx1100", {5, 7}}, {"gfx1200", {6, 4}}, {"gfx1201", {6, 4}},
 };
 
-std::string text_of(const Release& release) { return fmt::format("{}.{}", release.first, release.second); }
+std::string release_text(const RocmRelease& release) { return fmt::format("{}.{}", release.first, release.second); }
 
 /// {6, 3} at the beginning of "6.3.42131".
-Release read_release(std::string_view text) {
-  Release release{0, 0};
+RocmRelease read_release(std::string_view text) {
+  RocmRelease release{0, 0};
   const auto* const end = text.data() + text.size();
   const auto major = std::from_chars(text.data(), end, release.first);
   if (major.ec == std::errc() && major.ptr != end && *major.ptr == '.')
@@ -35,7 +35,8 @@ Release read_release(std::string_view text) {
 
 std::string newer_rocm(std::string_view architecture) {
   const auto oldest = oldest_rocm_for(architecture);
-  return oldest ? fmt::format("set ROCM_PATH to ROCm {} or newer", text_of(*oldest)) : "set ROCM_PATH to a newer ROCm";
+  return oldest ? fmt::format("set ROCM_PATH to ROCm {} or newer", release_text(*oldest))
+                : "set ROCM_PATH to a newer ROCm";
 }
 
 /// The folders in which a compiler may be, besides those of the PATH: the user's first.
@@ -82,7 +83,7 @@ bool is_gfx_name(std::string_view architecture) {
          architecture.find_first_not_of("0123456789abcdef") == architecture.npos;
 }
 
-Release parse_rocm_release(std::string_view version) {
+RocmRelease parse_rocm_release(std::string_view version) {
   // "HIP version: 6.3.42131-fa1d09cbd"; "AMD clang version 18.0.0git (https://... roc-6.3.0 24455 ...)".
   for (const std::string_view before : {"HIP version: ", "roc-"})
     if (const auto at = version.find(before); at != version.npos) {
@@ -92,7 +93,7 @@ Release parse_rocm_release(std::string_view version) {
   return {0, 0};
 }
 
-std::optional<Release> oldest_rocm_for(std::string_view architecture) {
+std::optional<RocmRelease> oldest_rocm_for(std::string_view architecture) {
   for (const auto& [name, release] : k_oldest_rocm)
     if (name == architecture) return release;
   return std::nullopt;

@@ -40,7 +40,7 @@ Topology read_topology(const fs::path& properties) {
 }
 
 /// 0 without it.
-std::uint64_t number_of(const Topology& topology, std::string_view name) {
+std::uint64_t topology_number(const Topology& topology, std::string_view name) {
   const auto found = topology.find(name);
   return found == topology.end() ? 0 : found->second;
 }
@@ -57,10 +57,11 @@ std::optional<std::uint64_t> unique_id_of(std::string_view uuid) {
 }
 
 /// The place on the bus as a GPU without a number of its own has it in its UUID: "PCI-0000:03:00".
-std::string place_of(const Topology& topology) {
+std::string place_on_bus(const Topology& topology) {
   // The bus, five bits for the device, three for its function.
-  const auto location = number_of(topology, "location_id");
-  return fmt::format("PCI-{:04x}:{:02x}:{:02x}", number_of(topology, "domain"), location >> 8, location >> 3 & 0x1f);
+  const auto location = topology_number(topology, "location_id");
+  return fmt::format("PCI-{:04x}:{:02x}:{:02x}", topology_number(topology, "domain"), location >> 8,
+                     location >> 3 & 0x1f);
 }
 
 /// The name of a GPU's node for computing, "renderD128".
@@ -69,22 +70,22 @@ std::optional<std::string> render_node_of(const std::string& uuid, const fs::pat
   std::error_code error;
   for (const auto& node : fs::directory_iterator(root / "sys/class/kfd/kfd/topology/nodes", error)) {
     const auto topology = read_topology(node.path() / "properties");
-    const auto minor = number_of(topology, "drm_render_minor");
+    const auto minor = topology_number(topology, "drm_render_minor");
     // A processor is a node without a minor.
     if (minor == 0) continue;
-    if (wanted ? number_of(topology, "unique_id") == *wanted : place_of(topology) == uuid)
+    if (wanted ? topology_number(topology, "unique_id") == *wanted : place_on_bus(topology) == uuid)
       return "renderD" + std::to_string(minor);
   }
   return std::nullopt;
 }
 
-std::optional<std::string> read_small(const fs::path& path) {
+std::optional<std::string> read_sysfs(const fs::path& path) {
   const auto text = read_file(path, k_max_sysfs_bytes);
   return text ? std::optional<std::string>(trim(*text)) : std::nullopt;
 }
 
-std::optional<std::uint64_t> read_number(const fs::path& path) {
-  const auto text = read_small(path);
+std::optional<std::uint64_t> read_sysfs_number(const fs::path& path) {
+  const auto text = read_sysfs(path);
   std::uint64_t number = 0;
   if (!text || !is_decimal(*text)) return std::nullopt;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
@@ -92,8 +93,8 @@ std::optional<std::uint64_t> read_number(const fs::path& path) {
 }
 
 /// The clock in use, in a list such as "0: 500Mhz\n1: 1700Mhz *".
-std::optional<int> read_clock(const fs::path& path) {
-  const auto text = read_small(path);
+std::optional<int> read_sysfs_clock(const fs::path& path) {
+  const auto text = read_sysfs(path);
   if (!text) return std::nullopt;
   for (const auto line : split_lines(*text)) {
     const auto colon = line.find(": ");
@@ -105,17 +106,17 @@ std::optional<int> read_clock(const fs::path& path) {
   return std::nullopt;
 }
 
-bool is_there(const fs::path& path) {
+bool is_listed(const fs::path& path) {
   std::error_code error;
   // A link is not followed: where it leads nowhere, the node cannot be opened, which is another problem.
   return fs::exists(fs::symlink_status(path, error));
 }
 
-bool is_open(const fs::path& root, const std::string& node) {
+bool is_node_open(const fs::path& root, const std::string& node) {
   return ::access((root / node.substr(1)).c_str(), R_OK | W_OK) == 0;
 }
 
-PlatformProblem closed(const std::string& node) {
+PlatformProblem closed_node(const std::string& node) {
   return {node + " is not open to this user",
           "sudo usermod -aG render,video $USER, and log in again; a container needs --group-add with the node's group"};
 }
@@ -137,30 +138,30 @@ std::optional<GpuUse> read_amd_use(const std::string& uuid, const fs::path& root
   if (!node) return std::nullopt;
   const auto device = root / "sys/class/drm" / *node / "device";
   GpuUse use;
-  if (const auto busy = read_number(device / "gpu_busy_percent"); busy && *busy <= 100)
+  if (const auto busy = read_sysfs_number(device / "gpu_busy_percent"); busy && *busy <= 100)
     use.busy_percent = static_cast<int>(*busy);
-  use.memory_used_bytes = read_number(device / "mem_info_vram_used");
-  use.memory_total_bytes = read_number(device / "mem_info_vram_total");
-  use.multiprocessor_mhz = read_clock(device / "pp_dpm_sclk");
-  use.memory_mhz = read_clock(device / "pp_dpm_mclk");
+  use.memory_used_bytes = read_sysfs_number(device / "mem_info_vram_used");
+  use.memory_total_bytes = read_sysfs_number(device / "mem_info_vram_total");
+  use.multiprocessor_mhz = read_sysfs_clock(device / "pp_dpm_sclk");
+  use.memory_mhz = read_sysfs_clock(device / "pp_dpm_mclk");
   return use;
 }
 
 std::optional<PlatformProblem> find_amd_problem(const fs::path& root) {
   constexpr const char* k_container = "start the container with the devices /dev/kfd and /dev/dri";
-  if (!is_there(root / "dev/kfd")) {
-    if (is_there(root / "sys/module/amdgpu"))
+  if (!is_listed(root / "dev/kfd")) {
+    if (is_listed(root / "sys/module/amdgpu"))
       return PlatformProblem{"AMD's driver is loaded, and there is no /dev/kfd", k_container};
     return PlatformProblem{"AMD's driver (amdgpu) is not loaded: there is no /dev/kfd",
                            "sudo modprobe amdgpu, or install it (https://rocm.docs.amd.com)"};
   }
-  if (!is_open(root, "/dev/kfd")) return closed("/dev/kfd");
+  if (!is_node_open(root, "/dev/kfd")) return closed_node("/dev/kfd");
   auto nodes = amd_nodes("", root);
   std::erase(nodes, "/dev/kfd");
   if (nodes.empty()) return PlatformProblem{"there is no /dev/dri/renderD*", k_container};
   // On a shared machine, those of other users' GPUs may be closed.
-  if (std::none_of(nodes.begin(), nodes.end(), [&](const auto& node) { return is_open(root, node); }))
-    return closed(nodes.front());
+  if (std::none_of(nodes.begin(), nodes.end(), [&](const auto& node) { return is_node_open(root, node); }))
+    return closed_node(nodes.front());
   return std::nullopt;
 }
 
