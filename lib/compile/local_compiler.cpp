@@ -82,7 +82,8 @@ Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions
     case DeviceCompiler::None:
       break;
   }
-  return Error{ErrorCode::Unsupported, fmt::format("there is no compiler of native kernels for {}", gpu.to_line())};
+  return Error{ErrorCode::UnsuitableDevice,
+               fmt::format("there is no compiler of native kernels for {}", gpu.to_line())};
 }
 
 }  // namespace

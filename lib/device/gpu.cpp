@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include <kernelgen/platform/platform.hpp>
 
 #include "device/gpu_json.hpp"
 #include "device/gpu_program.hpp"
+#include "platform/cards.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -89,15 +91,46 @@ void fill_in(GpuFacts& gpu, const GpuCatalog& catalog) {
   }
 }
 
+/// The variables that may hide GPUs: "ROCR_VISIBLE_DEVICES is '9': unset it, or name devices that are there"; empty
+/// without any.
+std::string explain_hiding(const std::vector<const Platform*>& of, const GpuProbeOptions& options) {
+  std::set<std::string> names;
+  for (const auto* platform : of) names.insert(platform->hiding_variables.begin(), platform->hiding_variables.end());
+  std::vector<std::string> set;
+  for (const auto& name : names)
+    if (const auto hidden = options.environment.find(name); hidden != options.environment.end())
+      set.push_back(fmt::format("{} is '{}'", name, sanitize_line(hidden->second, 100)));
+  if (set.empty()) return {};
+  return fmt::format("{}: unset {}, or name devices that are there", join(set, " and "),
+                     set.size() == 1 ? "it" : "them");
+}
+
+/// Why there is no GPU of a platform of which the machine has a card.
+std::string explain_card(const Platform& platform, const GpuProbeOptions& options) {
+  if (const auto problem = platform.find_node_problem(options.root))
+    return fmt::format("there is an {} card, but {}: {}", platform.maker, problem->what, problem->remedy);
+  if (const auto hiding = explain_hiding({&platform}, options); !hiding.empty())
+    return fmt::format("there is an {} card, and {}", platform.maker, hiding);
+  return fmt::format("there is an {} card, and its driver shows no GPU: {}", platform.maker, platform.driver_remedy);
+}
+
 /// Why no GPU is visible, with what may hide it.
-std::string explain_absence(std::string reason, const GpuProbeOptions& options) {
+std::string explain_absence(std::string reason, const GpuInventory& reading, const GpuProbeOptions& options) {
+  for (const auto& [vendor, why] : reading.absent)
+    // The driver's own reason may be this one.
+    if (!contains(reason, "/dev/") && platform_of(vendor).find_node_problem(options.root))
+      return contains(reason, k_no_driver) ? why : reason + "; " + why;
   if (contains(reason, k_no_driver)) return reason;
-  for (const auto* platform : platforms())
-    for (const auto& name : platform->hiding_variables)
-      if (const auto hidden = options.environment.find(name); hidden != options.environment.end())
-        return fmt::format("{}, and {} is '{}': unset it, or name devices that are there", reason, name,
-                           sanitize_line(hidden->second, 100));
-  return reason;
+  const auto hiding = explain_hiding(platforms(), options);
+  return hiding.empty() ? reason : reason + ", and " + hiding;
+}
+
+/// Explains each card of which there is no GPU.
+void explain_cards(GpuInventory& reading, const GpuProbeOptions& options) {
+  for (const auto* card : cards_on_bus(options.root))
+    if (std::none_of(reading.gpus.begin(), reading.gpus.end(),
+                     [&](const auto& gpu) { return gpu.vendor == card->vendor; }))
+      reading.absent[card->vendor] = explain_card(*card, options);
 }
 
 }  // namespace
@@ -116,7 +149,8 @@ Result<GpuInventory> read_gpus(const GpuProbeOptions& options, const GpuCatalog&
   KERNELGEN_TRY(const auto outcome, run_gpu_probe(options, {"facts"}, k_facts_timeout, runner, std::move(stop)));
   GpuInventory reading;
   if (outcome.exit_code == k_probe_lacks_device) {
-    reading.reason = explain_absence(probe_error_line(outcome), options);
+    explain_cards(reading, options);
+    reading.reason = explain_absence(probe_error_line(outcome), reading, options);
     return reading;
   }
   if (!outcome.success()) return Error{ErrorCode::Unavailable, "cannot ask for GPUs: " + probe_error_line(outcome), {}};
@@ -130,7 +164,9 @@ Result<GpuInventory> read_gpus(const GpuProbeOptions& options, const GpuCatalog&
     gpu->measured_bytes_per_second = read_measurement(*gpu, options.cache_dir);
     reading.gpus.push_back(std::move(*gpu));
   }
-  if (reading.gpus.empty()) reading.reason = explain_absence("the driver lists no device", options);
+  std::stable_partition(reading.gpus.begin(), reading.gpus.end(), [](const auto& gpu) { return !gpu.integrated; });
+  explain_cards(reading, options);
+  if (reading.gpus.empty()) reading.reason = explain_absence("the driver lists no device", reading, options);
   return reading;
 }
 

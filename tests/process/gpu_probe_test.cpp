@@ -72,6 +72,26 @@ TEST_CASE("GPUs of two makers in one machine are counted on, and each is found b
   CHECK(measure_gpu_bandwidth(reading.gpus[1], probe.options, *probe.runner, {}).value() > 1e6);
 }
 
+TEST_CASE("an integrated GPU is told, and chosen after the others", "[gpu][probe]") {
+  Probe probe;
+  probe.options.environment = {{"KGEN_HIP_LIBRARY", KERNELGEN_FAKE_HIP}, {"KGEN_FAKE_HIP_INTEGRATED", "1"}};
+  const auto reading = read_gpus(probe.options, {}, *probe.runner, {}).value();
+  REQUIRE(reading.gpus.back().vendor == "amd");
+  CHECK(reading.gpus.back().integrated);
+  probe.options.environment.erase("KGEN_FAKE_HIP_INTEGRATED");
+  CHECK_FALSE(read_gpus(probe.options, {}, *probe.runner, {}).value().gpus.back().integrated);
+}
+
+TEST_CASE("AMD GPUs without a number of their own are told apart by their place on the bus", "[gpu][probe]") {
+  Probe probe;
+  probe.options.environment = {{"KGEN_HIP_LIBRARY", KERNELGEN_FAKE_HIP}, {"KGEN_FAKE_HIP_UUID", "0000000000000000"}};
+  const auto reading = read_gpus(probe.options, {}, *probe.runner, {}).value();
+  const auto& gpu = reading.gpus.back();
+  CHECK(gpu.uuid == "PCI-0000:83:00");
+  for (const auto& asked : {std::string("amd:0"), std::string("PCI-0000:83"), std::to_string(gpu.index)})
+    CHECK(choose_gpu(reading, {}, asked).value().uuid == gpu.uuid);
+}
+
 TEST_CASE("an AMD driver that does not start is told where there is no other", "[gpu][probe]") {
   Probe probe;
   const auto directory = TemporaryDirectory::create(fs::temp_directory_path(), "driver-").value();

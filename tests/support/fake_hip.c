@@ -7,10 +7,12 @@
  *   KGEN_FAKE_HIP_STARTS   result of hipInit
  *   KGEN_FAKE_HIP_UUID     the 16 characters that the driver gives as the UUID
  *   KGEN_FAKE_HIP_ARCHITECTURE  the name of its architecture
+ *   KGEN_FAKE_HIP_INTEGRATED  set: the device is a part of a processor
  *   KGEN_FAKE_HIP_REFUSES  what does not work of virtual memory: "export", "import", "map"; "contents": what is
- * imported is other memory; "answer": an import ends the process KGEN_FAKE_HIP_POOL     memory is in a pool that forked
- * processes share, as in a device. Otherwise a handle is a path in /proc, which means nothing to a process in another
- * PID namespace. The library must be loaded before the fork (LD_PRELOAD)
+ *                          imported is other memory; "answer": an import ends the process
+ *   KGEN_FAKE_HIP_POOL     memory is in a pool that forked processes share, as in a device. Otherwise a handle is a path in
+ *                          /proc, which means nothing to a process in another PID namespace. The library must be loaded
+ *                          before the fork (LD_PRELOAD)
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -275,7 +277,7 @@ API int hipDeviceGetAttribute(int* value, int attribute, int device) {
   static const int values[][2] = {{5, 1700000},  {10, 1},     {19, 8 << 20}, {56, 1024}, {57, 2048}, {59, 4096},
                                   {60, 1600000}, {63, 104},   {67, 0x83},    {68, 0},    {69, 0},    {71, 65536},
                                   {72, 131072},  {74, 65536}, {76, 65536},   {87, 64}};
-  *value = 0;
+  *value = attribute == 16 && getenv("KGEN_FAKE_HIP_INTEGRATED") != NULL;
   for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) {
     if (values[i][0] == attribute) *value = values[i][1];
   }

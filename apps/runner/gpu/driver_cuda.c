@@ -46,6 +46,7 @@ static void read_facts(const struct kgen_driver* driver, int device, struct kgen
   facts->memory_clock_khz = attribute(device, CU_MEMORY_CLOCK_KHZ);
   facts->memory_bus_bits = attribute(device, CU_MEMORY_BUS_BITS);
   facts->cooperative_launch = attribute(device, CU_COOPERATIVE_LAUNCH);
+  facts->integrated = attribute(device, CU_INTEGRATED);
   facts->shared_bytes_per_block = (uint64_t)attribute(device, CU_SHARED_PER_BLOCK);
   facts->shared_bytes_per_block_optin = (uint64_t)attribute(device, CU_SHARED_PER_BLOCK_OPTIN);
   facts->shared_bytes_per_multiprocessor = (uint64_t)attribute(device, CU_SHARED_PER_MULTIPROCESSOR);

@@ -42,6 +42,7 @@ struct kgen_gpu_facts {
   uint64_t shared_bytes_per_multiprocessor;
   uint64_t l2_bytes;
   uint64_t memory_bytes;
+  int32_t integrated; /**< 1: a part of a processor, with its memory */
 };
 
 /** \return the number of devices; -1 with a reason in error where there is no driver or it does not work. */

@@ -77,7 +77,8 @@ static void print_facts(const struct kgen_gpu_facts* facts) {
   print_number("shared_bytes_per_multiprocessor", facts->shared_bytes_per_multiprocessor);
   print_number("l2_bytes", facts->l2_bytes);
   print_number("memory_bytes", facts->memory_bytes);
-  printf("\"cooperative_launch\": %s}\n", facts->cooperative_launch != 0 ? "true" : "false");
+  printf("\"cooperative_launch\": %s, ", facts->cooperative_launch != 0 ? "true" : "false");
+  printf("\"integrated\": %s}\n", facts->integrated != 0 ? "true" : "false");
 }
 
 static int list_facts(void) {

@@ -58,6 +58,8 @@ struct GpuFacts {
   std::uint64_t memory_bytes = 0;
   /// Whether all blocks of a grid can meet at a barrier.
   bool cooperative_launch = false;
+  /// Whether it is a part of a processor (an APU), with the processor's memory.
+  bool integrated = false;
 
   /// Peak bandwidth as stated by the vendor, else computed from clock and bus width.
   std::optional<double> memory_bytes_per_second{};
@@ -108,13 +110,18 @@ struct GpuProbeOptions {
   std::map<std::string, std::string> environment;
   /// What is measured and tried is kept in devices/ below it. Empty: it is not kept.
   std::filesystem::path cache_dir;
+  /// The file system with sys/ and dev/, to say why there is no GPU. Another one than "/" is for tests.
+  std::filesystem::path root = "/";
 };
 
 /// The GPUs of a machine.
 struct GpuInventory {
+  /// In the drivers' order, integrated ones last: the first is the one to use unasked.
   std::vector<GpuFacts> gpus;
   /// Why there is none: "there is no GPU driver (libcuda.so.1 or libamdhip64.so) on this machine".
   std::string reason;
+  /// By the vendor of each card of which no driver shows a GPU: why, with what helps.
+  std::map<std::string, std::string> absent{};
 };
 
 /// Asks the driver, in a process of its own, and adds what the catalog and earlier measurements know. A machine without
