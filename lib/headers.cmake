@@ -28,6 +28,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   device/cpu.hpp
   device/gpu.hpp
   exec/process.hpp
+  flow/campaign.hpp
   flow/engine.hpp
   flow/policy.hpp
   flow/repair_loop.hpp

@@ -31,6 +31,7 @@
 #include <kernelgen/device/cpu.hpp>
 #include <kernelgen/device/gpu.hpp>
 #include <kernelgen/exec/process.hpp>
+#include <kernelgen/flow/campaign.hpp>
 #include <kernelgen/flow/engine.hpp>
 #include <kernelgen/flow/policy.hpp>
 #include <kernelgen/flow/repair_loop.hpp>
