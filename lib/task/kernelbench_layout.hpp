@@ -35,7 +35,7 @@ inline constexpr std::string_view k_task_extension = ".py";
 struct KernelBenchRoot {
   /// Holds level1, level2, ...
   std::filesystem::path directory;
-  /// The level whose own folder was given: "level1". Empty: the folder of all levels, or a checkout.
+  /// The name of the level, if the folder of one was given: "level1". Empty: the folder of all levels, or a checkout.
   std::string own_level;
 };
 /// Finds the levels in a checkout, in its folder KernelBench/, or beside the folder of a level.

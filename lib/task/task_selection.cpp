@@ -136,7 +136,8 @@ std::optional<std::string> level_name(std::string_view text) {
   return level_number(text) ? std::optional(std::string(text)) : std::nullopt;
 }
 
-/// The folder whose tasks are chosen by number; nothing when the source does not choose by number, or names no folder.
+/// The folder in which tasks are chosen by number; nothing when the source does not choose by number, or names no
+/// folder.
 Result<std::optional<fs::path>> folder_of_numbers(const SourceText& source, const TaskLocator& locator) {
   const auto [head, tail] = split_source(source.text);
   if (!looks_like_numbers(tail)) return std::optional<fs::path>();
