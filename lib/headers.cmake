@@ -51,5 +51,6 @@ set(KERNELGEN_PUBLIC_HEADERS
   store/event.hpp
   store/journal.hpp
   store/results_directory.hpp
+  task/task_selection.hpp
   task/task_source.hpp)
 list(TRANSFORM KERNELGEN_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/kernelgen/)

@@ -53,4 +53,5 @@
 #include <kernelgen/store/event.hpp>
 #include <kernelgen/store/journal.hpp>
 #include <kernelgen/store/results_directory.hpp>
+#include <kernelgen/task/task_selection.hpp>
 #include <kernelgen/task/task_source.hpp>
