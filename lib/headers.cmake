@@ -29,6 +29,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   device/gpu.hpp
   exec/process.hpp
   flow/campaign.hpp
+  flow/campaign_estimate.hpp
   flow/engine.hpp
   flow/policy.hpp
   flow/repair_loop.hpp

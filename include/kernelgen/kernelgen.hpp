@@ -32,6 +32,7 @@
 #include <kernelgen/device/gpu.hpp>
 #include <kernelgen/exec/process.hpp>
 #include <kernelgen/flow/campaign.hpp>
+#include <kernelgen/flow/campaign_estimate.hpp>
 #include <kernelgen/flow/engine.hpp>
 #include <kernelgen/flow/policy.hpp>
 #include <kernelgen/flow/repair_loop.hpp>

@@ -24,16 +24,16 @@ constexpr int k_max_outages = 2;
 /// Used fraction of a limit that the observer is told about.
 constexpr double k_warning_fraction = 0.8;
 
-Error invalid(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
+Error invalid_campaign(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
 
 Result<void> check_runs(const std::vector<CampaignRun>& runs) {
   std::set<std::string> names, directories;
   for (const auto& run : runs) {
     if (!names.insert(run.name).second)
-      return invalid("two runs of the campaign have the name " + run.name + "; give each another one");
+      return invalid_campaign("two runs of the campaign have the name " + run.name + "; give each another one");
     if (!directories.insert(run.directory.lexically_normal().string()).second)
-      return invalid("the run " + run.name + " has the same directory as another run of the campaign: " +
-                     run.directory.string());
+      return invalid_campaign("the run " + run.name +
+                              " has the same directory as another run of the campaign: " + run.directory.string());
   }
   return {};
 }
@@ -41,13 +41,14 @@ Result<void> check_runs(const std::vector<CampaignRun>& runs) {
 Result<void> check_limits(const CampaignRequest& request) {
   const auto& limits = request.limits;
   if (!limits.empty() && request.results_directory.empty())
-    return invalid("a campaign with limits needs a results directory, for the file that locks them");
+    return invalid_campaign("a campaign with limits needs a results directory, for the file that locks them");
   for (const auto& run : request.runs) {
     if ((limits.tokens || limits.cost) && !run.request.max_output_tokens)
-      return invalid("the campaign's limit of tokens or cost needs a limit of the tokens of a reply, and the run " +
-                     run.name + " has none");
+      return invalid_campaign(
+          "the campaign's limit of tokens or cost needs a limit of the tokens of a reply, and the run " + run.name +
+          " has none");
     if (limits.cost && !run.request.prices)
-      return invalid("the campaign's limit of cost needs prices, and the run " + run.name + " has none");
+      return invalid_campaign("the campaign's limit of cost needs prices, and the run " + run.name + " has none");
   }
   return {};
 }

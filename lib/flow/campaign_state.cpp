@@ -143,16 +143,16 @@ double expected_value(const CampaignRunSummary& run, const CampaignFacts& facts)
 }  // namespace
 
 Spending most_of_request(const Prompt& prompt, const FlowRequest& request) {
-  const auto input = std::max<std::int64_t>(
-      prompt.estimated_tokens, static_cast<std::int64_t>(prompt.text.size()) / k_least_bytes_per_token);
+  const auto input = std::max<std::int64_t>(prompt.estimated_tokens,
+                                            static_cast<std::int64_t>(prompt.text.size()) / k_least_bytes_per_token);
   const auto output = request.max_output_tokens.value_or(0);
   Spending most{.requests = 1, .tokens = input + output};
   if (!request.prices) return most;
   constexpr double k_million = 1e6;
   const auto& prices = *request.prices;
   const double input_price = std::max(prices.per_million_input, prices.per_million_cached.value_or(0));
-  most.cost = (static_cast<double>(input) * input_price + static_cast<double>(output) * prices.per_million_output) /
-              k_million;
+  most.cost =
+      (static_cast<double>(input) * input_price + static_cast<double>(output) * prices.per_million_output) / k_million;
   return most;
 }
 

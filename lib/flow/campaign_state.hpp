@@ -24,8 +24,8 @@ inline namespace v0 {
 /// it.
 [[nodiscard]] std::optional<Spending> spending_without_reply(ErrorCode code);
 
-/// What the requests of a run have used, with the most for those whose answer is not known. Costs that the journal lacks
-/// follow from the prices of `request`.
+/// What the requests of a run have used, with the most for those whose answer is not known. Costs that the journal
+/// lacks follow from the prices of `request`.
 [[nodiscard]] Spending spending_of(const std::vector<Event>& events, const FlowRequest& request);
 
 /// A time from the start of a session to its last event.

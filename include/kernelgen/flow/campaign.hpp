@@ -100,7 +100,8 @@ struct CampaignRunSummary {
 enum class RunSelection {
   Unfinished,  ///< those that have not begun or are not over
   Paused,      ///< those that have begun and are not over
-  Failed,      ///< those that are over without a correct kernel. They begin anew in the same journal, also with other options
+  Failed,      ///< those that are over without a correct kernel. They begin anew in the same journal, also with other
+               ///< options
   All,         ///< all but those with a correct kernel: Unfinished and Failed
 };
 

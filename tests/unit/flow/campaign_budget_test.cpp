@@ -43,6 +43,8 @@ TEST_CASE("concurrent runs never send more requests than the campaign may", "[fl
 }
 
 TEST_CASE("concurrent runs never spend more tokens and money than the campaign may", "[flow][campaign][budget]") {
+  const auto limits =
+      GENERATE(CampaignLimits{.tokens = 2000, .cost = 1}, CampaignLimits{.tokens = 20'000, .cost = 0.01});
   std::atomic<int> number = 0;
   CampaignWorld world(
       [&](const LLMRequest&, std::stop_token) -> Result<Reply> {
@@ -56,8 +58,7 @@ TEST_CASE("concurrent runs never spend more tokens and money than the campaign m
       4);
   auto request = world.request_of(run_names(12));
   request.parallel_runs = 6;
-  request.limits.tokens = 2000;
-  request.limits.cost = 0.01;
+  request.limits = limits;
   for (auto& run : request.runs) run.request.prices = Prices{.per_million_input = 1, .per_million_output = 10};
   std::int64_t most_tokens = 0;
   double most_cost = 0;
@@ -69,12 +70,13 @@ TEST_CASE("concurrent runs never spend more tokens and money than the campaign m
   };
   const auto outcome = world.run(request);
   REQUIRE(outcome);
-  CHECK(most_tokens <= 2000);
-  CHECK(most_cost <= 0.01);
+  CHECK(most_tokens <= *limits.tokens);
+  CHECK(most_cost <= *limits.cost);
   CHECK(warnings == 1);
   CHECK(outcome->counts().at(Status::BudgetExhausted) >= 1);
-  // What is left is less than one request may need.
-  CHECK(outcome->spent.tokens > 2000 - 200);
+  // What is left of one of them is less than one request may need.
+  const bool used_up = outcome->spent.tokens > *limits.tokens - 200 || outcome->spent.cost > *limits.cost - 0.0015;
+  CHECK(used_up);
 }
 
 TEST_CASE("a request waits for the reservations of others, and is sent when they have used less",
@@ -130,8 +132,9 @@ TEST_CASE("a run's own budget ends it beside that of the campaign", "[flow][camp
 
 TEST_CASE("the time of a campaign ends its requests, and counts on when it is resumed", "[flow][campaign][budget]") {
   std::atomic<std::int64_t> seconds = 0;
+  std::atomic<bool> is_first_session = true;
   CampaignWorld world([&](const LLMRequest& request, std::stop_token) {
-    CHECK(request.timeout <= 100s - std::chrono::seconds(seconds));
+    if (is_first_session) CHECK(request.timeout <= 100s - std::chrono::seconds(seconds));
     seconds += 40;
     return CampaignWorld::kernel();
   });
@@ -148,6 +151,7 @@ TEST_CASE("the time of a campaign ends its requests, and counts on when it is re
   CHECK(outcome->runs[3].reason.find("the campaign's budget of") == 0);
   // The night between two sessions does not count.
   seconds += 30'000;
+  is_first_session = false;
   request.limits.time = 160s;
   outcome = world.run(request);
   REQUIRE(outcome);

@@ -79,7 +79,8 @@ TEST_CASE("spending is what replies used, and the most for answers that are not 
   CHECK(spent(EventList().send(1)).tokens == 1100);
   CHECK(spent(EventList().send(1)).cost == Approx(most_cost));
   CHECK(spent(EventList().send(1).add(RequestUnknown{1})).tokens == 1100);
-  CHECK(spent(EventList().send(1).add(RequestUnknown{1}).add(RequestSent{1}).answer(1, 0)) == Spending{2, 1137, most_cost});
+  CHECK(spent(EventList().send(1).add(RequestUnknown{1}).add(RequestSent{1}).answer(1, 0)) ==
+        Spending{2, 1137, most_cost});
   CHECK(spent(EventList().send(1).add(RequestDeferred{1, ErrorCode::Timeout, "late"})).tokens == 1100);
   // What a server refuses costs nothing, and a request that is rejected is one.
   CHECK(spent(EventList().send(1).add(RequestDeferred{1, ErrorCode::Unavailable, "503"})) == Spending{});

@@ -50,7 +50,8 @@ class FailingBenchmarker final : public Benchmarker {
 }  // namespace
 
 TEST_CASE("a campaign carries every run to its end", "[flow][campaign]") {
-  CampaignWorld world(answer_by_task({{"b", CampaignWorld::kernel("score 0.5")}, {"c", CampaignWorld::kernel("wrong")}}));
+  CampaignWorld world(
+      answer_by_task({{"b", CampaignWorld::kernel("score 0.5")}, {"c", CampaignWorld::kernel("wrong")}}));
   const auto outcome = world.run(world.request_of({"a", "b", "c"}));
   REQUIRE(outcome);
   CHECK_FALSE(outcome->cancelled);

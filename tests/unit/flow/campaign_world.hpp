@@ -62,7 +62,8 @@ class CampaignWorld {
     return run_campaign(
         request,
         [&](const CampaignNotice& notice, const CampaignProgress& progress) {
-          if (const auto* run = std::get_if<CampaignRunStarted>(&notice)) started.push_back(progress.runs[run->run].name);
+          if (const auto* run = std::get_if<CampaignRunStarted>(&notice))
+            started.push_back(progress.runs[run->run].name);
           if (observer) observer(notice, progress);
         },
         std::move(stop));
