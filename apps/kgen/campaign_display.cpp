@@ -172,16 +172,19 @@ void CampaignDisplay::write_event(std::size_t run, const std::string& what, std:
                              fmt::format("{}/{}", count_over(runs_), runs_.size()), name, k_run_name_width, text));
   }
   constexpr std::size_t k_below = 4, k_least_columns = 30;
-  const auto left = fmt::format("{:<{}} ", cut_to_width(name, k_run_name_width), k_run_name_width);
-  auto line = left + colored(what, color, terminal_.color && !color.empty());
-  const auto used = count_characters(left + what) + 2;
+  // On a narrow terminal everything is cut, because a status below wrapped lines could not be erased.
+  const auto width = terminal_.width;
+  const auto name_width = std::min(k_run_name_width, width / 3);
+  const auto left = fmt::format("{:<{}} ", cut_to_width(name, name_width), name_width);
+  const auto shown = cut_to_width(what, width > count_characters(left) ? width - count_characters(left) : 1);
+  auto line = left + colored(shown, color, terminal_.color && !color.empty());
+  const auto used = count_characters(left + shown) + 2;
   // A message that does not fit on the line of its event is written below it.
-  const bool fits = !clean.empty() && terminal_.width >= used + k_least_columns;
-  if (fits) line += "  " + cut_to_width(clean, terminal_.width - used);
+  const bool fits = !clean.empty() && width >= used + k_least_columns;
+  if (fits) line += "  " + cut_to_width(clean, width - used);
   sink_(line + '\n');
   if (clean.empty() || fits) return;
-  sink_(std::string(k_below, ' ') + cut_to_width(clean, terminal_.width > k_below ? terminal_.width - k_below : 1) +
-        '\n');
+  sink_(std::string(k_below, ' ') + cut_to_width(clean, width > k_below ? width - k_below : 1) + '\n');
 }
 
 milliseconds CampaignDisplay::elapsed() const {
