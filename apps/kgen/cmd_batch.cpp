@@ -357,15 +357,18 @@ Value repeated_targets(std::vector<std::string>& place) {
   return value;
 }
 
+Option task_argument(BatchOptions& options) {
+  return {.name = "tasks",
+          .value_name = "TASK",
+          .help = "Files, folders, level1, level3/33-42 with KERNELBENCH_DIR",
+          .value = values::files(options.tasks.sources),
+          .is_repeatable = true};
+}
+
 std::vector<Option> task_options(BatchOptions& options) {
   constexpr Range<std::int64_t> k_task_count{1, 1'000'000};
   constexpr Range<std::int64_t> k_task_number{0, 1'000'000};
   std::vector<Option> described{
-      {.name = "tasks",
-       .value_name = "TASK",
-       .help = "Files, folders, level1, level3/33-42 with KERNELBENCH_DIR",
-       .value = values::files(options.tasks.sources),
-       .is_repeatable = true},
       {.name = "--list",
        .value_name = "FILE",
        .help = "A file with such a name on each line; may be repeated",
@@ -386,14 +389,13 @@ std::vector<Option> task_options(BatchOptions& options) {
        .value = values::whole_number(options.seed, {0, std::numeric_limits<std::int64_t>::max()})},
       {.name = "--start",
        .value_name = "N",
-       .help = "Those whose number is at least N",
+       .help = "Tasks with a number of at least N",
        .value = values::whole_number(options.tasks.start, k_task_number)},
       {.name = "--end",
        .value_name = "N",
-       .help = "Those whose number is at most N",
+       .help = "Tasks with a number of at most N",
        .value = values::whole_number(options.tasks.end, k_task_number)}};
-  for (auto& option : described)
-    if (!option.is_argument()) option.group = "Tasks";
+  for (auto& option : described) option.group = "Tasks";
   return described;
 }
 
@@ -426,8 +428,7 @@ std::vector<Option> main_options(BatchOptions& options) {
            .value = values::choice(options.order, {"given", "value"})},
           {.name = "--retry",
            .value_name = "KIND",
-           .help = "unfinished: all that is not over; paused: of that, what has begun; failed: what is over without a "
-                   "correct kernel, anew; all: unfinished and failed",
+           .help = "Runs to take up: unfinished, paused (begun and not over), failed (anew), all (unfinished, failed)",
            .value = values::choice(options.retry, {"unfinished", "paused", "failed", "all"})},
           {.name = "--dry-run", .help = "Print what it would take, and end", .value = values::flag(options.dry_run)},
           {.name = "--on-event",
@@ -463,15 +464,21 @@ void add_campaign_limits(std::vector<Option>& described, BatchOptions& options) 
 }
 
 std::vector<Option> describe_options(BatchOptions& options, const Environment& environment) {
-  auto described = task_options(options);
+  std::vector<Option> described{task_argument(options)};
   for (auto& option : main_options(options)) described.push_back(std::move(option));
+  for (auto& option : task_options(options)) described.push_back(std::move(option));
   add_search_options(described, options.search.search);
   add_campaign_limits(described, options);
   add_request_options(described, options.search);
   add_budget_options(described, options.task_budget, "--task-max-", "Limits of a task", "a task ");
   add_evaluation_options(described, options.search.evaluation, environment);
-  // A batch has no task whose folder could set anything.
-  for (auto& option : described) option.task_file = TaskFileRule::NotAboutTask;
+  for (auto& option : described) {
+    if (option.name == "--parallel") option.help = "Requests of one task in flight at once";
+    if (option.name == "--parallel-evaluations")
+      option.help = "Evaluations of one task at once; default: one for each GPU here";
+    // A batch has many tasks, so that no folder of a task can set anything.
+    option.task_file = TaskFileRule::NotAboutTask;
+  }
   return described;
 }
 

@@ -252,7 +252,7 @@ class Scheduler {
   std::mutex mutex_;
   /// Indices of the runs that are still to be started, in the given order.
   std::vector<std::size_t> waiting_;
-  /// Indices of the runs whose last request got no answer.
+  /// Indices of the runs that got no answer to their last request.
   std::set<std::size_t> unanswered_;
   /// Number of runs in a row that a model did not answer, and what the last of them said.
   std::map<const LLMClient*, int> outages_;

@@ -24,7 +24,7 @@ inline namespace v0 {
 /// it.
 [[nodiscard]] std::optional<Spending> spending_without_reply(ErrorCode code);
 
-/// What the requests of a run have used, with the most for those whose answer is not known. Costs that the journal
+/// What the requests of a run have used, with the most for those with an unknown answer. Costs that the journal
 /// lacks follow from the prices of `request`.
 [[nodiscard]] Spending spending_of(const std::vector<Event>& events, const FlowRequest& request);
 

@@ -28,7 +28,7 @@ inline namespace KERNELGEN_API v0 {
 
 /// Limits of a whole campaign, in all its sessions. Unset: no limit. The most that a request can use is reserved before
 /// it is sent: one token for each two bytes of the prompt, and FlowRequest::max_output_tokens, at FlowRequest::prices.
-/// Requests whose answer is not known count in full.
+/// Requests with an unknown answer count in full.
 struct CampaignLimits {
   std::optional<std::int64_t> requests{};
   /// This limit and that of the cost need FlowRequest::max_output_tokens in every run.
@@ -129,7 +129,7 @@ struct CampaignRequest {
 struct CampaignProgress {
   /// In the order of CampaignRequest::runs.
   const std::vector<CampaignRunSummary>& runs;
-  /// Resources that all runs have used, in all sessions; requests whose answer is not known count in full. `time` is
+  /// Resources that all runs have used, in all sessions; requests with an unknown answer count in full. `time` is
   /// the time in which at least one of them was in progress.
   ResourceUsage spent;
   /// The largest used fraction of a limit; 0 without limits.
@@ -172,7 +172,7 @@ using CampaignObserver = std::function<void(const CampaignNotice&, const Campaig
 struct CampaignOutcome {
   /// In the order of CampaignRequest::runs.
   std::vector<CampaignRunSummary> runs;
-  /// As CampaignProgress::spent.
+  /// The same as CampaignProgress::spent.
   ResourceUsage spent;
   /// True if the session was stopped.
   bool cancelled = false;

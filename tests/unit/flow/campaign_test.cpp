@@ -263,7 +263,7 @@ TEST_CASE("a selection takes up runs by what their journals tell", "[flow][campa
   const auto outcome = world.run(request);
   REQUIRE(outcome);
   CHECK(world.started == std::vector<std::string>{"failed"});
-  // It began anew in its journal, whose numbers and costs go on.
+  // It began anew in its journal. Numbers and costs go on.
   CHECK(outcome->runs[0].status == Status::Success);
   CHECK(outcome->runs[0].spent.requests == 2);
   CHECK(fs::exists(world.results() / "failed" / "code_2.cpp"));
