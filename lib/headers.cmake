@@ -28,6 +28,8 @@ set(KERNELGEN_PUBLIC_HEADERS
   device/cpu.hpp
   device/gpu.hpp
   exec/process.hpp
+  flow/campaign.hpp
+  flow/campaign_estimate.hpp
   flow/engine.hpp
   flow/policy.hpp
   flow/repair_loop.hpp
@@ -50,5 +52,6 @@ set(KERNELGEN_PUBLIC_HEADERS
   store/event.hpp
   store/journal.hpp
   store/results_directory.hpp
+  task/task_selection.hpp
   task/task_source.hpp)
 list(TRANSFORM KERNELGEN_PUBLIC_HEADERS PREPEND ${PROJECT_SOURCE_DIR}/include/kernelgen/)

@@ -42,6 +42,7 @@ struct Context {
 
 /// Descriptions of the commands, which borrow `context`.
 [[nodiscard]] Command make_run_command(Context& context);
+[[nodiscard]] Command make_batch_command(Context& context);
 [[nodiscard]] Command make_generate_command(Context& context);
 [[nodiscard]] Command make_eval_command(Context& context);
 [[nodiscard]] Command make_prompt_command(Context& context);

@@ -27,6 +27,26 @@ Terminal inspect_terminal(int fd, bool no_color, std::size_t columns) {
   return terminal;
 }
 
+void StatusLines::show(const std::vector<std::string>& lines) {
+  // A single write, so that the status does not flicker.
+  auto text = take_erasure();
+  for (const auto& line : lines) text += (&line == &lines.front() ? "" : "\n") + line;
+  sink_(text);
+  shown_ = lines.size();
+}
+
+void StatusLines::erase() {
+  if (const auto text = take_erasure(); !text.empty()) sink_(text);
+}
+
+std::string StatusLines::take_erasure() {
+  if (shown_ == 0) return {};
+  std::string text(k_erase_line);
+  for (; shown_ > 1; --shown_) text += "\x1b[1A\x1b[K";
+  shown_ = 0;
+  return text;
+}
+
 ProgressDisplay::ProgressDisplay(Terminal terminal, Sink sink) : terminal_(terminal), sink_(std::move(sink)) {}
 ProgressDisplay::~ProgressDisplay() { clear(); }
 

@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
 
@@ -18,6 +20,26 @@ struct Terminal {
 
 /// Queries the terminal behind a descriptor. `columns`, from COLUMNS, overrides the width of the terminal.
 [[nodiscard]] Terminal inspect_terminal(int fd, bool no_color, std::size_t columns);
+
+/// Lines at the end of a terminal that are updated in place. One thread at a time.
+class StatusLines {
+ public:
+  using Sink = std::function<void(std::string_view)>;
+
+  explicit StatusLines(Sink sink) : sink_(std::move(sink)) {}
+
+  /// Replaces the lines. None of them may fill the last column, because a line that wraps cannot be erased.
+  void show(const std::vector<std::string>& lines);
+  /// Erases the lines, so that other output can be written.
+  void erase();
+
+ private:
+  /// Returns the characters that erase the lines, and forgets the lines.
+  [[nodiscard]] std::string take_erasure();
+
+  Sink sink_;
+  std::size_t shown_ = 0;
+};
 
 /// Shows the steps of an evaluation: one line that is rewritten in place on a terminal and erased at the end, one
 /// plain line per phase elsewhere. One thread at a time.

@@ -123,6 +123,17 @@ Option llm_option(std::string& spec) {
           .task_file = TaskFileRule::StartsProgram};
 }
 
+Option repeated_llm_option(std::vector<std::string>& specs) {
+  std::string unused;
+  auto option = llm_option(unused);
+  auto value = values::texts(specs);
+  value.completions = std::move(option.value.completions);
+  option.value = std::move(value);
+  option.help += "; may be repeated";
+  option.is_repeatable = true;
+  return option;
+}
+
 Option prompts_option(std::string& prompts) {
   return {.name = "--prompts",
           .value_name = "DIR",

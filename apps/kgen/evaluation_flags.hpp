@@ -39,6 +39,7 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 /// Options that several commands have, each with its own help.
 [[nodiscard]] Option task_option(std::string& task);
 [[nodiscard]] Option llm_option(std::string& spec);
+[[nodiscard]] Option repeated_llm_option(std::vector<std::string>& specs);
 [[nodiscard]] Option prompts_option(std::string& prompts);
 [[nodiscard]] Option gpu_option(std::string& gpu, std::string help);
 [[nodiscard]] Option temperature_option(double& temperature);

@@ -58,6 +58,21 @@ ExitCode exit_code_for(VerdictClass verdict) {
 
 ExitCode exit_code_for(const EvaluationRecord& record) { return exit_code_for(classify_verdict(record)); }
 
+ExitCode exit_code_for(const CampaignOutcome& outcome) {
+  if (outcome.cancelled) return ExitCode::Interrupted;
+  const auto counts = outcome.counts();
+  if (counts.contains(CampaignRunStatus::Paused)) return ExitCode::TryLater;
+  if (counts.contains(CampaignRunStatus::Busy)) return ExitCode::InUse;
+  const auto& runs = outcome.runs;
+  const auto failed =
+      std::find_if(runs.begin(), runs.end(), [](const auto& run) { return run.status == CampaignRunStatus::Error; });
+  if (failed != runs.end()) return failed->error ? exit_code_for(*failed->error) : ExitCode::Bug;
+  const auto is_success = [](const auto& run) { return run.status == CampaignRunStatus::Success; };
+  if (std::all_of(runs.begin(), runs.end(), is_success)) return ExitCode::Success;
+  const auto has_kernel = [](const auto& run) { return !run.best.empty(); };
+  return std::any_of(runs.begin(), runs.end(), has_kernel) ? ExitCode::BelowTarget : ExitCode::NotCorrect;
+}
+
 ExitCode exit_code_for(const Error& error) {
   switch (error.code) {
     case ErrorCode::InvalidArgument:

@@ -2,6 +2,7 @@
 
 #include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
+#include <kernelgen/flow/campaign.hpp>
 
 namespace kernelgen::cli {
 
@@ -35,5 +36,8 @@ enum class VerdictClass {
 [[nodiscard]] ExitCode exit_code_for(VerdictClass verdict);
 [[nodiscard]] ExitCode exit_code_for(const EvaluationRecord& record);
 [[nodiscard]] ExitCode exit_code_for(const Error& error);
+/// What a later call can still change comes first: interrupted, paused runs, runs that another process has. Then the
+/// first error of a run; then whether all goals were reached, and whether any kernel is correct.
+[[nodiscard]] ExitCode exit_code_for(const CampaignOutcome& outcome);
 
 }  // namespace kernelgen::cli

@@ -50,8 +50,8 @@ std::string heading(const OptionGroup& group) { return fmt::format("\n{}:\n", gr
 const std::vector<ExitCodeMeaning>& exit_code_meanings() {
   static const std::vector<ExitCodeMeaning> meanings{
       {ExitCode::Success, "success (eval: correct, and faster or no different)"},
-      {ExitCode::BelowTarget, "eval: correct but slower, run: goal not reached"},
-      {ExitCode::NotCorrect, "eval: not correct, run: no correct kernel"},
+      {ExitCode::BelowTarget, "eval: correct but slower, run, batch: goal not reached"},
+      {ExitCode::NotCorrect, "eval: not correct, run, batch: no correct kernel"},
       {ExitCode::Usage, "wrong usage"},
       {ExitCode::MachineLacks, "something this machine lacks"},
       {ExitCode::Bug, "a bug of kgen"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "support/text.hpp"
 
@@ -28,6 +29,20 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
       lines.emplace_back(word);
     else
       line += (line.empty() ? "" : " ") + std::string(word);
+  }
+  return lines;
+}
+
+std::vector<std::string> join_pieces(const std::vector<std::string>& pieces, std::string_view separator,
+                                     std::size_t width) {
+  const auto most = width == 0 ? std::numeric_limits<std::size_t>::max() / 2 : width;
+  std::vector<std::string> lines;
+  for (const auto& piece : pieces) {
+    const auto needed = separator.size() + count_characters(piece);
+    if (!lines.empty() && count_characters(lines.back()) + needed <= most)
+      lines.back() += std::string(separator) + piece;
+    else
+      lines.push_back(cut_to_width(piece, most));
   }
   return lines;
 }

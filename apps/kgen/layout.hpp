@@ -28,6 +28,14 @@ inline constexpr std::string_view k_red = "\x1b[31m";
 /// when `width` is 0.
 [[nodiscard]] std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
+/// What stands between the pieces of a status.
+inline constexpr std::string_view k_separator = " | ";
+
+/// Joins pieces to lines of at most `width` characters; one line when `width` is 0. A piece that does not fit begins a
+/// new line, and is cut if it is too long for one.
+[[nodiscard]] std::vector<std::string> join_pieces(const std::vector<std::string>& pieces, std::string_view separator,
+                                                   std::size_t width);
+
 /// "45 s", "1 min 20 s", "2 h 3 min", "3 d 4 h".
 [[nodiscard]] std::string format_duration(std::chrono::milliseconds duration);
 

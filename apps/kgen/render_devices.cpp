@@ -15,10 +15,10 @@
 namespace kernelgen::cli {
 namespace {
 
-constexpr std::size_t k_shown_bytes = 300;
+constexpr std::size_t k_shown_line_bytes = 300;
 
 std::string fact(std::string_view name, std::string_view text) {
-  return fmt::format("   {:<20}{}\n", name, sanitize_line(text, k_shown_bytes));
+  return fmt::format("   {:<20}{}\n", name, sanitize_line(text, k_shown_line_bytes));
 }
 
 /// A rate in units of 10^12; "-" where it is unknown.
@@ -30,9 +30,9 @@ std::string tera(const std::optional<double>& per_second, int digits = 0) {
 
 std::string render_devices(const CpuFacts& cpu, const GpuInventory& reading, const GpuUses& uses) {
   std::string text = cpu.to_line() + '\n';
-  if (reading.gpus.empty()) text += "no GPU: " + sanitize_line(reading.reason, k_shown_bytes) + '\n';
+  if (reading.gpus.empty()) text += "no GPU: " + sanitize_line(reading.reason, k_shown_line_bytes) + '\n';
   for (const auto& gpu : reading.gpus) {
-    text += fmt::format("GPU {}: {}{}\n", gpu.index, sanitize_line(gpu.name, k_shown_bytes),
+    text += fmt::format("GPU {}: {}{}\n", gpu.index, sanitize_line(gpu.name, k_shown_line_bytes),
                         gpu.integrated ? " (integrated: chosen last)" : "");
     text += fact("UUID", gpu.uuid);
     const auto& platform = platform_of(gpu.vendor);
@@ -47,7 +47,7 @@ std::string render_devices(const CpuFacts& cpu, const GpuInventory& reading, con
   }
   // Without any GPU, the reason says it.
   if (!reading.gpus.empty())
-    for (const auto& [vendor, why] : reading.absent) text += sanitize_line(why, k_shown_bytes) + '\n';
+    for (const auto& [vendor, why] : reading.absent) text += sanitize_line(why, k_shown_line_bytes) + '\n';
   return text;
 }
 

@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "action_text.hpp"
 #include "layout.hpp"
-#include "option_hints.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen::cli {
@@ -20,32 +20,15 @@ constexpr std::size_t k_indent = 4;
 /// Minimal number of columns for a message on the line of its step.
 constexpr std::size_t k_least_message = 40;
 
-/// "correct", "compile:redefinition", "worth optimizing", "no_code".
-std::string outcome_of(const ActionResult& result) {
-  if (result.analysis) return result.analysis->worth_optimizing ? "worth optimizing" : "not worth optimizing";
-  if (result.critique) return "critique";
-  if (result.record) return result.record->outcome.to_class();
-  return std::string(to_string(result.status));
-}
-
-std::string_view color_of(const ActionResult& result) {
-  if (result.analysis || result.critique) return "";
-  if (!result.correct()) return result.record && result.record->outcome.kind == OutcomeKind::Suspect ? k_yellow : k_red;
-  return result.score().value_or(0) >= 1 ? k_green : k_yellow;
-}
-
-std::string message_of(const ActionResult& result) {
-  if (result.analysis)
-    return result.analysis->correction.empty() ? result.analysis->reason : "corrected: " + result.analysis->correction;
-  if (result.correct()) return "";
-  if (!result.message.empty()) return add_option_hints(result.message);
-  return result.record ? add_option_hints(result.record->outcome.message) : "";
-}
-
 }  // namespace
 
 RunDisplay::RunDisplay(Terminal terminal, Sink sink, Budget budget, Clock clock)
-    : terminal_(terminal), sink_(std::move(sink)), budget_(budget), clock_(std::move(clock)), began_(clock_()) {}
+    : terminal_(terminal),
+      sink_(std::move(sink)),
+      budget_(budget),
+      clock_(std::move(clock)),
+      began_(clock_()),
+      status_lines_(sink_) {}
 
 RunDisplay::~RunDisplay() {
   try {
@@ -132,8 +115,8 @@ void RunDisplay::note_end(const ActionResult& result) {
   running_.erase(result.action.id);
   running_.erase(name_of(result.number));
   ++session_actions_;
-  write_step(result.action.id, outcome_of(result), result.analysis ? "" : format_score(result.score()),
-             color_of(result), message_of(result));
+  write_step(result.action.id, outcome_text(result), result.analysis ? "" : format_score(result.score()),
+             outcome_color(result), outcome_message(result));
 }
 
 void RunDisplay::note_profile(const ProfileTaken& taken) {
@@ -189,24 +172,9 @@ void RunDisplay::write_line(const std::string& text) {
 void RunDisplay::show_status() {
   if (!terminal_.interactive || !progress_time_) return;
   // A line that fills the last column would wrap, and a wrapped line cannot be erased.
-  const auto lines = render_status(status(), terminal_.width > 1 ? terminal_.width - 1 : 1);
-  // A single write, so that the status does not flicker.
-  auto text = take_erasure();
-  for (const auto& line : lines) text += (&line == &lines.front() ? "" : "\n") + line;
-  sink_(text);
-  shown_lines_ = lines.size();
+  status_lines_.show(render_status(status(), terminal_.width > 1 ? terminal_.width - 1 : 1));
 }
 
-std::string RunDisplay::take_erasure() {
-  if (shown_lines_ == 0) return {};
-  std::string text(k_erase_line);
-  for (; shown_lines_ > 1; --shown_lines_) text += "\x1b[1A\x1b[K";
-  shown_lines_ = 0;
-  return text;
-}
-
-void RunDisplay::erase() {
-  if (const auto text = take_erasure(); !text.empty()) sink_(text);
-}
+void RunDisplay::erase() { status_lines_.erase(); }
 
 }  // namespace kernelgen::cli

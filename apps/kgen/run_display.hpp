@@ -60,8 +60,6 @@ class RunDisplay {
   void write_line(const std::string& text);
   void show_status();
   void erase();
-  /// Returns the characters that erase the status, and forgets the status.
-  [[nodiscard]] std::string take_erasure();
 
   const Terminal terminal_;
   const Sink sink_;
@@ -76,8 +74,7 @@ class RunDisplay {
   /// Time of the last progress notice; unset: there was none yet.
   std::optional<std::chrono::steady_clock::time_point> progress_time_;
   int session_actions_ = 0;
-  /// Number of lines of the status on the terminal.
-  std::size_t shown_lines_ = 0;
+  StatusLines status_lines_;
 };
 
 }  // namespace kernelgen::cli

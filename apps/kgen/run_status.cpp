@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "layout.hpp"
 #include "support/text.hpp"
@@ -13,32 +12,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::string_view k_separator = " | ";
 constexpr std::size_t k_running_lines = 2;
 constexpr std::size_t k_max_doing = 200;
-constexpr std::size_t k_unlimited = std::numeric_limits<std::size_t>::max() / 2;
 
 /// The share of a limit that is used, in percent.
 std::string share(double used, double limit) { return fmt::format("{:.0f} %", limit > 0 ? 100 * used / limit : 100); }
-
-std::string describe_count(const char* name, std::int64_t used, std::int64_t limit) {
-  return fmt::format("{} {} of {} ({})", name, format_count(used), format_count(limit),
-                     share(static_cast<double>(used), static_cast<double>(limit)));
-}
-
-/// Joins pieces to lines. A piece that does not fit begins a new line, and is cut if it is too long for one.
-std::vector<std::string> join_pieces(const std::vector<std::string>& pieces, std::string_view separator,
-                                     std::size_t width) {
-  std::vector<std::string> lines;
-  for (const auto& piece : pieces) {
-    const auto needed = separator.size() + count_characters(piece);
-    if (!lines.empty() && count_characters(lines.back()) + needed <= width)
-      lines.back() += std::string(separator) + piece;
-    else
-      lines.push_back(cut_to_width(piece, width));
-  }
-  return lines;
-}
 
 std::string describe_action(const RunningAction& action) {
   const auto doing = sanitize_line(action.doing, k_max_doing);
@@ -69,12 +47,7 @@ std::vector<std::string> describe_progress(const RunProgressView& status) {
   const auto& [spent, finished, max_actions, best, best_score] = status.progress;
   const auto& budget = status.budget;
   std::vector<std::string> pieces{format_clock(status.elapsed)};
-  if (budget.time) {
-    const milliseconds limit = *budget.time;
-    pieces.back() +=
-        fmt::format(" of {} ({})", format_clock(limit),
-                    share(static_cast<double>(status.elapsed.count()), static_cast<double>(limit.count())));
-  }
+  if (budget.time) pieces.back() = describe_time(status.elapsed, *budget.time);
   pieces.push_back(max_actions ? fmt::format("{} of at most {} steps", finished, *max_actions)
                                : fmt::format("{} step{}", finished, finished == 1 ? "" : "s"));
   pieces.push_back(best.empty() ? "no correct kernel yet" : fmt::format("best {} {}", best, format_score(best_score)));
@@ -82,11 +55,7 @@ std::vector<std::string> describe_progress(const RunProgressView& status) {
                                  : format_count(spent.tokens) + " tokens");
   if (budget.requests) pieces.push_back(describe_count("requests", spent.requests, *budget.requests));
   if (budget.evaluations) pieces.push_back(describe_count("evaluations", spent.evaluations, *budget.evaluations));
-  if (budget.cost)
-    pieces.push_back(
-        fmt::format("cost {:.2f} of {:g} ({})", spent.cost, *budget.cost, share(spent.cost, *budget.cost)));
-  else if (spent.cost > 0)
-    pieces.push_back(fmt::format("cost {:.2f}", spent.cost));
+  if (budget.cost || spent.cost > 0) pieces.push_back(describe_cost(spent.cost, budget.cost));
   return pieces;
 }
 
@@ -107,6 +76,21 @@ std::string format_clock(milliseconds duration) {
   return fmt::format("{}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
 }
 
+std::string describe_count(const char* name, std::int64_t used, std::int64_t limit) {
+  return fmt::format("{} {} of {} ({})", name, format_count(used), format_count(limit),
+                     share(static_cast<double>(used), static_cast<double>(limit)));
+}
+
+std::string describe_cost(double used, const std::optional<double>& limit) {
+  return limit ? fmt::format("cost {:.2f} of {:g} ({})", used, *limit, share(used, *limit))
+               : fmt::format("cost {:.2f}", used);
+}
+
+std::string describe_time(milliseconds used, milliseconds limit) {
+  return fmt::format("{} of {} ({})", format_clock(used), format_clock(limit),
+                     share(static_cast<double>(used.count()), static_cast<double>(limit.count())));
+}
+
 std::optional<milliseconds> estimate_remaining(const RunProgressView& status) {
   // With fewer ended actions the pace means nothing, because the first actions are asked for all at once.
   constexpr int k_least_actions = 3;
@@ -123,7 +107,7 @@ std::optional<milliseconds> estimate_remaining(const RunProgressView& status) {
 }
 
 std::vector<std::string> render_progress(const RunProgressView& status, std::size_t width) {
-  return join_pieces(describe_progress(status), k_separator, width == 0 ? k_unlimited : width);
+  return join_pieces(describe_progress(status), k_separator, width);
 }
 
 std::vector<std::string> render_status(const RunProgressView& status, std::size_t width) {

@@ -49,6 +49,10 @@ struct RunProgressView {
 [[nodiscard]] std::string format_score(const std::optional<double>& score);
 /// A count as text: "950", "12.3k", "4.56M".
 [[nodiscard]] std::string format_count(std::int64_t count);
+/// The use of a limit as text: "tokens 45.2k of 100.0k (45 %)", "cost 0.50 of 2 (25 %)", "2:05 of 10:00 (21 %)".
+[[nodiscard]] std::string describe_count(const char* name, std::int64_t used, std::int64_t limit);
+[[nodiscard]] std::string describe_cost(double used, const std::optional<double>& limit);
+[[nodiscard]] std::string describe_time(std::chrono::milliseconds used, std::chrono::milliseconds limit);
 /// A duration as text: "0:42", "12:05", "1:02:03".
 [[nodiscard]] std::string format_clock(std::chrono::milliseconds duration);
 

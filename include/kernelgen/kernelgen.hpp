@@ -31,6 +31,8 @@
 #include <kernelgen/device/cpu.hpp>
 #include <kernelgen/device/gpu.hpp>
 #include <kernelgen/exec/process.hpp>
+#include <kernelgen/flow/campaign.hpp>
+#include <kernelgen/flow/campaign_estimate.hpp>
 #include <kernelgen/flow/engine.hpp>
 #include <kernelgen/flow/policy.hpp>
 #include <kernelgen/flow/repair_loop.hpp>
@@ -52,4 +54,5 @@
 #include <kernelgen/store/event.hpp>
 #include <kernelgen/store/journal.hpp>
 #include <kernelgen/store/results_directory.hpp>
+#include <kernelgen/task/task_selection.hpp>
 #include <kernelgen/task/task_source.hpp>

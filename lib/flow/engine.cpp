@@ -12,6 +12,7 @@
 
 #include "flow/evaluations.hpp"
 #include "flow/guarded.hpp"
+#include "flow/run_session.hpp"
 #include "flow/run_state.hpp"
 #include "flow/steps.hpp"
 #include "flow/waiting_actions.hpp"
@@ -33,9 +34,10 @@ int threads_of(const EvaluationOptions& options) {
 /// Number of timeouts after which a request fails if others are answered meanwhile.
 constexpr int k_max_timeouts = 3;
 
-/// The result of a request, an evaluation or a profile. Exactly one of the three is set.
+/// The result of a reservation, a request, an evaluation or a profile. Exactly one of the four is set.
 struct Completion {
   int number = 0;
+  std::optional<Result<SharedBudget::Reservation>> reservation{};
   std::optional<Result<Reply>> reply{};
   std::optional<Result<EvaluationRecord>> record{};
   std::optional<Result<Profile>> profile{};
@@ -54,17 +56,20 @@ struct PendingVerdict {
 /// send requests and evaluate.
 ///
 ///     decide -> issue -> [model threads] -> reply -> [judge threads] -> finish -> decide
+///
+/// In a campaign a request goes to the model threads twice: the first time it waits for the budget.
 class Engine {
  public:
   Engine(const FlowRequest& request, const Policy& policy, const Backends& backends, Journal& journal,
-         const FlowObserver& observer, std::stop_token stop)
+         const FlowObserver& observer, RunSession& session, std::stop_token stop)
       : request_(request),
         policy_(policy),
         backends_(backends),
         journal_(journal),
         observer_(observer),
+        session_(session),
         stop_(std::move(stop)),
-        evaluations_(request, backends),
+        evaluations_(request, backends, session.device_lock),
         models_(request.parallel_requests),
         judge_(request.parallel_evaluations) {
     for (const auto& event : journal.events()) apply(state_, event);
@@ -126,8 +131,9 @@ class Engine {
                       options_of(request_, policy_), backends_.llm.identity()};
     auto same =
         state_.started ? check_same_run(*state_.started, wanted, threads_of(request_.evaluation)) : Result<void>{};
+    const bool has_failed = state_.finished && state_.best.empty();
     // A run without any reply may start over with other options, for example after a mistyped model.
-    if (!state_.started || (!same && state_.replies == 0)) {
+    if (!state_.started || (!same && state_.replies == 0) || (has_failed && session_.restart == Restart::IfFailed)) {
       KERNELGEN_CHECK(record(std::move(wanted)));
     } else {
       KERNELGEN_CHECK(std::move(same));
@@ -322,14 +328,53 @@ class Engine {
     return ask(number);
   }
 
+  /// Sends a request, in a campaign once the budget allows it. The intent to send is journaled after that, because a
+  /// request that waits for the budget is not sent.
   Result<void> ask(int number) {
+    if (session_.budget == nullptr) return send(number);
+    ++busy_;
+    ++asking_;
+    models_.post([this, number, most = most_of_request(state_.open[number].prompt, request_)] {
+      Completion completion{.number = number};
+      completion.reservation = session_.budget->reserve(most, stop_);
+      completions_.put(std::move(completion));
+    });
+    return {};
+  }
+
+  Result<void> handle_reservation(int number, Result<SharedBudget::Reservation> reservation) {
+    if (!reservation) {
+      if (reservation.error().code == ErrorCode::Cancelled) return {};
+      session_.is_out_of_budget = true;
+      waiting_.defer(number, reservation.error());
+      return {};
+    }
+    if (failure_ || stop_.stop_requested()) return {};
+    // The run's own budget may have ended meanwhile.
+    if (exhausted_budget(request_.budget, state_.spent)) {
+      waiting_.add_ready(number);
+      return {};
+    }
+    const auto time_left = reservation->time_left();
+    reservations_.emplace(number, *std::move(reservation));
+    return send(number, time_left);
+  }
+
+  /// Replaces the reservation of a request by what it has used; in full if that is unknown.
+  void settle(int number, const std::optional<Spending>& used) {
+    const auto reservation = reservations_.extract(number);
+    if (reservation.empty()) return;
+    used ? reservation.mapped().settle(*used) : reservation.mapped().settle_in_full();
+  }
+
+  Result<void> send(int number, std::optional<std::chrono::milliseconds> time_left = std::nullopt) {
     const auto& open = state_.open[number];
     LLMRequest request{.id = request_id(open.action),
                        .prompt = open.prompt.text,
                        .fingerprint = open.prompt.fingerprint,
                        .temperature = open.action.temperature,
                        .max_output_tokens = request_.max_output_tokens,
-                       .timeout = request_timeout(),
+                       .timeout = std::min(request_timeout(), time_left.value_or(request_.request_timeout)),
                        .on_retry = pause_notice(open.action.id)};
     KERNELGEN_CHECK(record(RequestSent{number}));
     ++busy_;
@@ -373,15 +418,21 @@ class Engine {
 
   Result<void> handle(Completion completion) {
     --busy_;
-    if (completion.reply) --asking_;
+    if (completion.reply || completion.reservation) --asking_;
+    if (completion.reservation) return handle_reservation(completion.number, *std::move(completion.reservation));
     if (completion.profile) return handle_profile(completion.action_id, *std::move(completion.profile));
     return completion.reply ? handle_reply(completion.number, *std::move(completion.reply))
                             : handle_record(completion.number, *std::move(completion.record));
   }
 
   Result<void> handle_reply(int number, Result<Reply> reply) {
-    if (!reply) return handle_no_reply(number, reply.error());
-    const auto cost = cost_of(*reply, state_.open[number].prompt, request_.prices);
+    if (!reply) {
+      settle(number, spending_without_reply(reply.error().code));
+      return handle_no_reply(number, reply.error());
+    }
+    const auto& prompt = state_.open[number].prompt;
+    const auto cost = cost_of(*reply, prompt, request_.prices);
+    settle(number, Spending{1, total_of(tokens_of(*reply, prompt)), cost.value_or(0)});
     const std::string text = reply->text;
     if (auto done = record(ReplyArrived{number, *std::move(reply), cost, backends_.llm.endpoint()}); !done) {
       write_reply_to_fallback(number, text);
@@ -513,6 +564,7 @@ class Engine {
   const Backends& backends_;
   Journal& journal_;
   const FlowObserver& observer_;
+  RunSession& session_;
   std::stop_token stop_;
   std::mutex observing_;
 
@@ -522,6 +574,8 @@ class Engine {
   WaitingActions waiting_;
   /// Ids of the results that are being profiled.
   std::set<std::string> profiling_;
+  /// Shares of the campaign's budget, by the numbers of the requests in flight.
+  std::map<int, SharedBudget::Reservation> reservations_;
   std::optional<Error> failure_;
   bool journal_failed_ = false;
   /// Number of requests, evaluations and profiles that will give a Completion.
@@ -538,15 +592,23 @@ class Engine {
 
 }  // namespace
 
-Result<FlowOutcome> run_flow(const FlowRequest& request, const Policy& policy, const Backends& backends,
-                             Journal& journal, const FlowObserver& observer, std::stop_token stop) {
+Result<FlowOutcome> run_in_session(const FlowRequest& request, const Policy& policy, const Backends& backends,
+                                   Journal& journal, const FlowObserver& observer, RunSession& session,
+                                   std::stop_token stop) {
   // An error can leave requests in flight; they are cancelled when the engine is destroyed.
   std::stop_source own;
   const std::stop_callback forward(stop, [&] { own.request_stop(); });
-  Engine engine(request, policy, backends, journal, observer, own.get_token());
+  Engine engine(request, policy, backends, journal, observer, session, own.get_token());
   auto outcome = engine.run();
   own.request_stop();
   return outcome;
+}
+
+Result<FlowOutcome> run_flow(const FlowRequest& request, const Policy& policy, const Backends& backends,
+                             Journal& journal, const FlowObserver& observer, std::stop_token stop) {
+  FairSharedMutex device_lock;
+  RunSession session{.device_lock = device_lock};
+  return run_in_session(request, policy, backends, journal, observer, session, std::move(stop));
 }
 
 }  // namespace v0

@@ -15,7 +15,9 @@ using PauseCallback = std::function<void(const std::string& reason, std::chrono:
 /// backends are.
 class Evaluations {
  public:
-  Evaluations(const FlowRequest& request, const Backends& backends) : request_(request), backends_(backends) {}
+  /// Runs that share a benchmarker share `device_lock`, too.
+  Evaluations(const FlowRequest& request, const Backends& backends, FairSharedMutex& device_lock)
+      : request_(request), backends_(backends), device_lock_(device_lock) {}
 
   /// Evaluates until the verdict counts: it repeats the evaluation after a suspicion, on a busy machine, and after a
   /// failure. Errors: Pending if the machine stays too busy, Cancelled, and those of the benchmarker.
@@ -33,7 +35,7 @@ class Evaluations {
  private:
   const FlowRequest& request_;
   const Backends& backends_;
-  FairSharedMutex device_lock_;
+  FairSharedMutex& device_lock_;
 };
 
 }  // namespace v0

@@ -38,7 +38,8 @@ ActionResult evaluate_start(const RepairRequest& request, const FlowRequest& flo
   start.recurrence = backends.detector.inspect(request.candidate.source, request.candidate.target).verdict;
   start.record = request.record;
   if (start.record) return start;
-  auto record = Evaluations(flow, backends)
+  FairSharedMutex device_lock;
+  auto record = Evaluations(flow, backends, device_lock)
                     .evaluate(
                         request.candidate, [](const EvaluationProgress&) {}, {}, stop);
   if (record) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include <kernelgen/report/report.hpp>
@@ -7,6 +6,7 @@
 #include "report/cached_run_report.hpp"
 #include "support/file_lock.hpp"
 #include "support/files.hpp"
+#include "support/natural_order.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -19,34 +19,6 @@ namespace fs = std::filesystem;
 constexpr WriteOptions k_derived{.durability = Durability::Rename};
 /// Writing the reports of a thousand runs takes about a second; many runs may end at the same time.
 constexpr std::chrono::seconds k_longest_wait{30};
-
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
-
-/// Takes the digits at `location`, without leading zeros, and moves `location` past them.
-std::string_view take_number(std::string_view text, std::size_t& location) {
-  const auto begin = location;
-  while (location < text.size() && is_digit(text[location])) ++location;
-  auto digits = text.substr(begin, location - begin);
-  while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
-  return digits;
-}
-
-/// Compares names in natural order: "9_Relu" before "10_Gelu".
-bool naturally_less(std::string_view a, std::string_view b) {
-  std::size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (is_digit(a[i]) && is_digit(b[j])) {
-      const auto left = take_number(a, i), right = take_number(b, j);
-      if (left.size() != right.size()) return left.size() < right.size();
-      if (left != right) return left < right;
-    } else {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i, ++j;
-    }
-  }
-  if ((i < a.size()) != (j < b.size())) return j < b.size();
-  return a < b;
-}
 
 bool is_run(const fs::path& directory) {
   std::error_code ignored;

@@ -16,8 +16,8 @@ inline namespace KERNELGEN_API v0 {
 
 /// Where to look for tasks.
 struct TaskLocator {
-  /// A KernelBench checkout or its data directory (KernelBench/, which holds level1, level2, ...); resolves
-  /// "level3/40". Empty: paths only.
+  /// A KernelBench checkout, its data directory (KernelBench/, which holds level1, level2, ...), or the directory of
+  /// one level, where "40" means a task of that level; resolves "level3/40". Empty: paths only.
   std::string kernelbench_dir;
 };
 

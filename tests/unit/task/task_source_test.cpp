@@ -82,6 +82,14 @@ TEST_CASE("a task is read by KernelBench name in every spelling", "[task][task_s
   CHECK(load_task_source("level3/40", {.kernelbench_dir = (checkout.root() / "KernelBench").string()}).has_value());
 }
 
+TEST_CASE("in the folder of a level, a name means that level", "[task][task_source]") {
+  Checkout checkout;
+  const TaskLocator level3{.kernelbench_dir = (checkout.root() / "KernelBench/level3/").string()};
+  CHECK(load_task_source("40", level3).value().name == "40_GRUHidden");
+  CHECK(load_task_source("level1/40", level3).value().name == "40_LayerNorm");
+  CHECK(load_task_source("19", level3).error().code == ErrorCode::NotFound);
+}
+
 TEST_CASE("a number is a whole number", "[task][task_source]") {
   Checkout checkout;
   CHECK(checkout.load("level3/4").value().name == "4_LeNet5");

@@ -1,0 +1,147 @@
+#include "search_setup.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <kernelgen/bench/compiling_profiler.hpp>
+#include <kernelgen/platform/platform.hpp>
+
+#include "local_device.hpp"
+#include "support/try.hpp"
+
+namespace kernelgen::cli {
+
+std::chrono::seconds seconds_of(double number) {
+  return std::chrono::seconds(std::max<std::int64_t>(std::llround(number), 1));
+}
+
+std::optional<std::chrono::seconds> time_limit_of(const std::optional<double>& minutes) {
+  constexpr double k_per_minute = 60;
+  return minutes ? std::optional(seconds_of(*minutes * k_per_minute)) : std::nullopt;
+}
+
+Budget budget_of(const BudgetFlags& flags) {
+  return {.tokens = flags.tokens,
+          .requests = flags.requests,
+          .evaluations = flags.evaluations,
+          .cost = flags.cost,
+          .time = time_limit_of(flags.minutes)};
+}
+
+Result<PromptDevice> choose_search_device(const SearchFlags& flags, Target target, Context& context) {
+  const auto& evaluation = flags.evaluation;
+  return find_prompt_device({.target = target,
+                             .gpu = flags.gpu,
+                             .device = evaluation.options.device,
+                             .cache_dir = evaluation.cache_dir,
+                             .is_judged_here = evaluation.launch_prefix.empty() && evaluation.spool.empty()},
+                            context);
+}
+
+Result<std::unique_ptr<Profiler>> choose_profiler(const SearchFlags& flags, const std::optional<GpuFacts>& gpu,
+                                                  const Installation& installation, Context& context) {
+  if (flags.search.profile == "none") return std::unique_ptr<Profiler>();
+  const auto& evaluation = flags.evaluation;
+  if (!evaluation.launch_prefix.empty() || !evaluation.spool.empty())
+    return Error{ErrorCode::InvalidArgument,
+                 "--profile needs the device on this machine, not behind --launch-prefix "
+                 "or --spool"};
+  if (!gpu || platform_of(gpu->vendor).counters == CounterProgram::None)
+    return Error{ErrorCode::InvalidArgument,
+                 "--profile needs a target that runs on an NVIDIA or AMD GPU of this machine"};
+  KERNELGEN_TRY(auto profiler, make_profiler(evaluation.python, std::nullopt, installation, context));
+  KERNELGEN_TRY(auto compiler, make_local_compiler(gpu, evaluation.cache_dir, installation, context));
+  return make_compiling_profiler(std::move(profiler), std::move(compiler));
+}
+
+Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task, const std::string& name, Target target,
+                                      const PromptDevice& device) {
+  FlowRequest request;
+  request.task = std::move(task);
+  request.target = target;
+  KERNELGEN_TRY(request.evaluation, evaluation_options(flags.evaluation));
+  request.device = device.facts;
+  request.gpu = device.gpu;
+  request.parallel_evaluations = flags.parallel_evaluations.value_or(device.gpu_count);
+  if (flags.search.profile == "timeline") request.counters = Counters::None;
+  request.name = name.empty() ? request.task.name : request.task.name + '.' + name;
+  request.goal = flags.search.goal;
+  request.max_prompt_tokens = flags.max_prompt_tokens;
+  request.max_output_tokens = flags.max_output_tokens;
+  request.request_timeout = seconds_of(flags.request_timeout_seconds);
+  request.parallel_requests = flags.parallel;
+  request.sanitize_winner = !flags.no_sanitize;
+  return request;
+}
+
+Result<std::unique_ptr<LLMClient>> make_search_client(const std::string& spec, const SearchFlags& flags,
+                                                      Context& context, std::optional<Error>& unrecorded) {
+  KERNELGEN_TRY(auto client, context.make_llm(spec, waiting_of(flags.evaluation), ReplayMode::Strict));
+  if (flags.record.empty()) return client;
+  return make_recording_client(std::move(client), flags.record,
+                               [&unrecorded](const Error& error) { unrecorded = error; })
+      .context("--record");
+}
+
+Option record_option(SearchFlags& flags) {
+  return {.name = "--record",
+          .value_name = "FILE",
+          .help = "Append every reply to FILE, for --llm replay:FILE",
+          .value = values::file(flags.record),
+          .task_file = TaskFileRule::WritesFiles};
+}
+
+Option results_option(SearchFlags& flags) {
+  return {.name = "--results",
+          .value_name = "DIR",
+          .help = "Results directory",
+          .value = values::directory(flags.results),
+          .task_file = TaskFileRule::WritesFiles};
+}
+
+Option no_sanitize_option(SearchFlags& flags) {
+  return {.name = "--no-sanitize",
+          .help = "Do not watch the winner for races and wrong accesses at the end",
+          .value = values::flag(flags.no_sanitize),
+          .task_file = TaskFileRule::WeakensVerdict};
+}
+
+Option limit_option(std::string name, std::string value_name, std::string help, Value value) {
+  return {.name = std::move(name),
+          .value_name = std::move(value_name),
+          .help = std::move(help),
+          .value = std::move(value),
+          .group = "Limits",
+          .task_file = TaskFileRule::Spends};
+}
+
+void add_budget_options(std::vector<Option>& options, BudgetFlags& budget, const std::string& prefix,
+                        const std::string& group, const std::string& of_what) {
+  const auto add = [&](const char* name, std::string value_name, std::string help, Value value) {
+    options.push_back(limit_option(prefix + name, std::move(value_name), std::move(help), std::move(value)));
+    options.back().group = group;
+  };
+  const auto end = "End " + of_what + "after so ";
+  add("tokens", "N", end + "many tokens", values::whole_number(budget.tokens, k_count_range));
+  add("requests", "N", end + "many requests", values::whole_number(budget.requests, k_count_range));
+  add("evaluations", "N", end + "many evaluations", values::whole_number(budget.evaluations, k_count_range));
+  add("minutes", "M", end + "many minutes, of all sessions together",
+      values::number(budget.minutes, {0.01, k_year_minutes}));
+  add("cost", "X", end + "much money, in the currency of the prices", values::number(budget.cost, k_money_range));
+}
+
+void add_request_options(std::vector<Option>& options, SearchFlags& flags) {
+  const auto add = [&](std::string name, std::string value_name, std::string help, Value value) {
+    options.push_back(limit_option(std::move(name), std::move(value_name), std::move(help), std::move(value)));
+  };
+  add("--max-prompt-tokens", "N", "Leave examples and history out of longer prompts",
+      values::whole_number(flags.max_prompt_tokens, k_count_range));
+  add("--max-output-tokens", "N", "Limit of one reply", values::whole_number(flags.max_output_tokens, k_count_range));
+  add("--request-timeout", "S", "Limit of one request, in seconds", values::seconds(flags.request_timeout_seconds, 1));
+  add("--parallel", "N", "Requests in flight at once", values::whole_number(flags.parallel, {1, 256}));
+  add("--parallel-evaluations", "N", "Evaluations at once; default: one for each GPU here",
+      values::whole_number(flags.parallel_evaluations, {1, 256}));
+}
+
+}  // namespace kernelgen::cli

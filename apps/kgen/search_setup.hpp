@@ -1,0 +1,84 @@
+#pragma once
+
+/// \file
+/// What `kgen run` and `kgen batch` set up for a search: its device, prices, profiler, model and request.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <kernelgen/flow/engine.hpp>
+#include <kernelgen/profile/profiler.hpp>
+#include <kernelgen/prompt/prompt_device.hpp>
+
+#include "commands.hpp"
+#include "evaluation_flags.hpp"
+#include "run_policy.hpp"
+
+namespace kernelgen::cli {
+
+/// Limits of one search.
+struct BudgetFlags {
+  std::optional<std::int64_t> tokens;
+  std::optional<std::int64_t> requests;
+  std::optional<std::int64_t> evaluations;
+  std::optional<double> minutes;
+  std::optional<double> cost;
+};
+
+/// Options of the commands that search, besides tasks, targets and models.
+struct SearchFlags {
+  std::string record;
+  std::string results = "results";
+  std::string name;
+  std::string prompts;
+  std::string gpu;
+  SearchOptions search;
+  std::optional<std::int64_t> max_prompt_tokens;
+  std::optional<std::int64_t> max_output_tokens;
+  double request_timeout_seconds = 600;
+  int parallel = 4;
+  std::optional<int> parallel_evaluations;
+  bool no_sanitize = false;
+  EvaluationFlags evaluation;
+};
+
+/// A time limit from the number of an option; at least a second.
+[[nodiscard]] std::chrono::seconds seconds_of(double number);
+/// The limit of so many minutes.
+[[nodiscard]] std::optional<std::chrono::seconds> time_limit_of(const std::optional<double>& minutes);
+[[nodiscard]] Budget budget_of(const BudgetFlags& flags);
+
+/// Finds the device before any request is paid for; a missing GPU would otherwise be noticed after the first reply.
+[[nodiscard]] Result<PromptDevice> choose_search_device(const SearchFlags& flags, Target target, Context& context);
+
+/// Makes the profiler that --profile asks for, which needs the device on this machine; nullptr when it asks for none.
+[[nodiscard]] Result<std::unique_ptr<Profiler>> choose_profiler(const SearchFlags& flags,
+                                                                const std::optional<GpuFacts>& gpu,
+                                                                const Installation& installation, Context& context);
+
+/// The search for a kernel of `task`, without a budget and prices. `name` is that of a further run of the task.
+[[nodiscard]] Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task, const std::string& name,
+                                                    Target target, const PromptDevice& device);
+
+/// Makes the client. `unrecorded` is set if a reply could not be recorded by the time the client is destroyed.
+[[nodiscard]] Result<std::unique_ptr<LLMClient>> make_search_client(const std::string& spec, const SearchFlags& flags,
+                                                                    Context& context, std::optional<Error>& unrecorded);
+
+/// Options of the commands, which `flags` must outlive. The budget's names begin with `prefix`: "--max-".
+[[nodiscard]] Option record_option(SearchFlags& flags);
+[[nodiscard]] Option results_option(SearchFlags& flags);
+[[nodiscard]] Option no_sanitize_option(SearchFlags& flags);
+void add_budget_options(std::vector<Option>& options, BudgetFlags& budget, const std::string& prefix,
+                        const std::string& group, const std::string& of_what);
+void add_request_options(std::vector<Option>& options, SearchFlags& flags);
+
+/// An option about money or requests, which a task's file may not set.
+[[nodiscard]] Option limit_option(std::string name, std::string value_name, std::string help, Value value);
+inline constexpr Range<std::int64_t> k_count_range{1, std::numeric_limits<std::int64_t>::max()};
+inline constexpr Range<double> k_money_range{0, std::numeric_limits<double>::max()};
+inline constexpr double k_year_minutes = 525'600;
+
+}  // namespace kernelgen::cli

@@ -1,0 +1,152 @@
+#include "flow/shared_budget.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "flow/option_text.hpp"
+
+namespace kernelgen {
+inline namespace v0 {
+namespace {
+
+using std::chrono::milliseconds;
+
+double fraction_of(double used, double limit) { return limit > 0 ? used / limit : 1; }
+
+Error used_up(const std::string& limit) {
+  return {ErrorCode::Pending, "the campaign's budget of " + limit + " is used up"};
+}
+
+Error too_small(const std::string& limit, const std::string& spent, const std::string& most) {
+  return {ErrorCode::Pending, "the campaign's budget of " + limit + " does not allow another request: " + spent +
+                                  " are spent, and the request may need " + most};
+}
+
+}  // namespace
+
+Spending& Spending::operator+=(const Spending& other) {
+  requests += other.requests;
+  tokens += other.tokens;
+  cost += other.cost;
+  return *this;
+}
+
+SharedBudget::Reservation::Reservation(Reservation&& other) noexcept
+    : owner_(std::exchange(other.owner_, nullptr)), id_(other.id_), time_left_(other.time_left_) {}
+
+SharedBudget::Reservation& SharedBudget::Reservation::operator=(Reservation&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  owner_ = std::exchange(other.owner_, nullptr);
+  id_ = other.id_;
+  time_left_ = other.time_left_;
+  return *this;
+}
+
+void SharedBudget::Reservation::settle(const Spending& used) {
+  if (auto* owner = std::exchange(owner_, nullptr); owner != nullptr) owner->settle(id_, used);
+}
+
+void SharedBudget::Reservation::settle_in_full() {
+  if (auto* owner = std::exchange(owner_, nullptr); owner != nullptr) owner->settle(id_, std::nullopt);
+}
+
+void SharedBudget::Reservation::release() noexcept { settle({}); }
+
+SharedBudget::SharedBudget(CampaignLimits limits, Spending spent, milliseconds time, TimeSource clock)
+    : limits_(limits), time_before_(time), clock_(std::move(clock)), began_(clock_()), spent_(spent) {}
+
+Result<SharedBudget::Reservation> SharedBudget::reserve(const Spending& most, const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  const auto id = ++last_id_;
+  waiting_.push_back(id);
+  std::optional<Error> refused;
+  const auto may_go_on = [&] {
+    refused = reason_to_refuse(most);
+    if (refused) return true;
+    auto sum = sum_of_reservations();
+    sum += most;
+    return waiting_.front() == id && fits(sum);
+  };
+  const bool goes_on = changed_.wait(lock, stop, may_go_on);
+  waiting_.erase(std::find(waiting_.begin(), waiting_.end(), id));
+  // The next one may be able to go on now.
+  changed_.notify_all();
+  if (!goes_on) return Error{ErrorCode::Cancelled, "interrupted while waiting for the campaign's budget"};
+  if (refused) return *std::move(refused);
+  reservations_[id] = most;
+  std::optional<milliseconds> time_left;
+  if (limits_.time) time_left = std::max(*limits_.time - elapsed(), milliseconds{1});
+  return Reservation(*this, id, time_left);
+}
+
+void SharedBudget::settle(std::uint64_t id, const std::optional<Spending>& used) {
+  const std::scoped_lock lock(mutex_);
+  const auto reservation = reservations_.extract(id);
+  spent_ += used ? *used : reservation.mapped();
+  changed_.notify_all();
+}
+
+Spending SharedBudget::spent() const {
+  const std::scoped_lock lock(mutex_);
+  return spent_;
+}
+
+Spending SharedBudget::reserved() const {
+  const std::scoped_lock lock(mutex_);
+  return sum_of_reservations();
+}
+
+milliseconds SharedBudget::time() const {
+  const std::scoped_lock lock(mutex_);
+  return elapsed();
+}
+
+double SharedBudget::used_fraction() const {
+  const std::scoped_lock lock(mutex_);
+  double most = 0;
+  const auto consider = [&](const auto& limit, auto used) {
+    if (limit) most = std::max(most, fraction_of(static_cast<double>(used), static_cast<double>(*limit)));
+  };
+  consider(limits_.requests, spent_.requests);
+  consider(limits_.tokens, spent_.tokens);
+  consider(limits_.cost, spent_.cost);
+  if (limits_.time)
+    most = std::max(most, fraction_of(static_cast<double>(elapsed().count()),
+                                      static_cast<double>(milliseconds(*limits_.time).count())));
+  return most;
+}
+
+Spending SharedBudget::sum_of_reservations() const {
+  Spending sum;
+  for (const auto& [id, reserved] : reservations_) sum += reserved;
+  return sum;
+}
+
+bool SharedBudget::fits(const Spending& sum) const {
+  return (!limits_.requests || spent_.requests + sum.requests <= *limits_.requests) &&
+         (!limits_.tokens || spent_.tokens + sum.tokens <= *limits_.tokens) &&
+         (!limits_.cost || spent_.cost + sum.cost <= *limits_.cost);
+}
+
+milliseconds SharedBudget::elapsed() const {
+  session_ = std::max(session_, std::chrono::duration_cast<milliseconds>(clock_() - began_));
+  return time_before_ + session_;
+}
+
+std::optional<Error> SharedBudget::reason_to_refuse(const Spending& most) const {
+  constexpr double k_minute = 60;
+  if (limits_.time && elapsed() >= *limits_.time)
+    return used_up(to_text(static_cast<double>(limits_.time->count()) / k_minute) + " minutes");
+  if (fits(most)) return std::nullopt;
+  if (limits_.requests && spent_.requests + most.requests > *limits_.requests)
+    return used_up(std::to_string(*limits_.requests) + " requests");
+  if (limits_.tokens && spent_.tokens + most.tokens > *limits_.tokens)
+    return too_small(std::to_string(*limits_.tokens) + " tokens", std::to_string(spent_.tokens),
+                     std::to_string(most.tokens));
+  return too_small("cost " + to_text(*limits_.cost), to_text(spent_.cost), to_text(most.cost));
+}
+
+}  // namespace v0
+}  // namespace kernelgen
