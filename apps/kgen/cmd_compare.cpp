@@ -27,7 +27,7 @@ Command make_compare_command(Context& context) {
   const auto options = std::make_shared<CompareOptions>();
   return {.name = "compare",
           .summary = "Compare results directories task by task: models, prompts, policies, devices",
-          .options = {{.name = "directories",
+          .options = {{.name = "directory",
                        .value_name = "DIR",
                        .help = "Results directories; the others are compared with the first one",
                        .value = values::directories(options->directories),
