@@ -38,6 +38,7 @@ MeanRatio mean_ratio(const std::vector<double>& ratios) {
   MeanRatio mean{.tasks = ratios.size()};
   if (ratios.empty()) return mean;
   std::vector<double> logs;
+  logs.reserve(ratios.size());
   for (const double ratio : ratios) logs.push_back(std::log(ratio));
   const auto count = static_cast<double>(logs.size());
   mean.value = std::exp(std::accumulate(logs.begin(), logs.end(), 0.0) / count);

@@ -30,7 +30,7 @@ struct SourceText {
   std::string text;
   /// The folder that its paths are relative to; empty: the current one.
   fs::path folder;
-  /// "tasks.txt, line 3: "; empty for a source that is not of a list.
+  /// "tasks.txt, line 3"; empty for a source that is not of a list.
   std::string place;
 };
 
@@ -63,11 +63,12 @@ Result<std::vector<std::string>> task_file_names(const fs::path& folder) {
 Result<std::vector<fs::path>> task_files_in(const fs::path& folder) {
   KERNELGEN_TRY(const auto names, task_file_names(folder));
   std::vector<fs::path> files;
+  files.reserve(names.size());
   for (const auto& name : names) files.push_back(folder / name);
   return files;
 }
 
-/// Says which subfolders of a folder hold task files: "; look into a, b".
+/// Says which subfolders of a folder hold task files: ", but there are some in a, b".
 std::string hint_at_subfolders(const fs::path& folder) {
   std::vector<std::string> with_tasks;
   std::error_code error;
@@ -313,6 +314,7 @@ Result<std::vector<SelectedTask>> select_tasks(const TaskSelection& selection, c
   if (selection.first) tasks.resize(std::min(tasks.size(), std::size_t(*selection.first)));
   if (!selection.sample) return tasks;
   std::vector<std::string> names;
+  names.reserve(tasks.size());
   for (const auto& task : tasks) names.push_back(task.name);
   std::vector<SelectedTask> sample;
   for (const auto place : draw_sample(names, std::size_t(selection.sample->count), selection.sample->seed))
