@@ -79,7 +79,7 @@ void add_run(const RunReport& run, TaskResult& task) {
     if (request.status == RequestStatus::Answered && !request.cost) ++task.requests_without_cost;
 }
 
-void count(PairOutcome outcome, Comparison& comparison) {
+void count_outcome(PairOutcome outcome, Comparison& comparison) {
   switch (outcome) {
     case PairOutcome::Won:
       ++comparison.won;
@@ -99,7 +99,7 @@ void count(PairOutcome outcome, Comparison& comparison) {
   }
 }
 
-void count(const TaskPair& pair, CorrectnessTable& table) {
+void count_correctness(const TaskPair& pair, CorrectnessTable& table) {
   if (pair.base.is_correct && pair.other.is_correct) ++table.both;
   if (pair.base.is_correct && !pair.other.is_correct) ++table.only_base;
   if (!pair.base.is_correct && pair.other.is_correct) ++table.only_other;
@@ -256,8 +256,8 @@ Comparison compare_sets(const ResultSet& base, const ResultSet& other) {
       continue;
     }
     auto pair = make_pair_of(task, *match->second);
-    count(pair.outcome, comparison);
-    count(pair, comparison.correctness);
+    count_outcome(pair.outcome, comparison);
+    count_correctness(pair, comparison.correctness);
     if (pair.ratio) ratios.push_back(*pair.ratio);
     compared_base.push_back(pair.base);
     compared_other.push_back(pair.other);

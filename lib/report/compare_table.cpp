@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace {
 
 constexpr std::size_t k_max_cell_text = 300;
-constexpr std::size_t k_indent = 3;
+constexpr std::size_t k_set_indent = 3;
 constexpr std::size_t k_least_task = 12;
 constexpr std::size_t k_cell = 19;
 constexpr std::size_t k_ratio = 7;
@@ -47,14 +47,14 @@ std::string distinct_text(const std::string& what, const std::vector<RunReport>&
          join(std::vector<std::string>(values.begin(), values.end()), ", ");
 }
 
-std::string set_text(std::size_t place, const ResultSet& set, std::size_t width) {
+std::string describe_set(std::size_t place, const ResultSet& set, std::size_t width) {
   std::vector<std::string> facts;
   for (const auto& fact :
        {distinct_text("policy", set.runs, &RunReport::policy), distinct_text("model", set.runs, &RunReport::model),
         distinct_text("target", set.runs, &RunReport::target), distinct_text("device", set.runs, &RunReport::device)})
     if (!fact.empty()) facts.push_back(fact);
-  auto text = wrap_text(set.name, k_indent, width).replace(0, 1, letter_of(place));
-  return facts.empty() ? text : text + wrap_text(join(facts, "; "), k_indent, width);
+  auto text = wrap_text(set.name, k_set_indent, width).replace(0, 1, letter_of(place));
+  return facts.empty() ? text : text + wrap_text(join(facts, "; "), k_set_indent, width);
 }
 
 std::string totals_row(std::string_view letter, std::string_view tasks, std::string_view correct,
@@ -102,7 +102,7 @@ std::string pairs_table(const Comparison& comparison, const std::string& letter,
   return text;
 }
 
-std::string ratio_text(const MeanRatio& ratio, const std::string& letter) {
+std::string mean_ratio_text(const MeanRatio& ratio, const std::string& letter) {
   if (!ratio.value) return "score " + letter + "/A: no task has a score on both sides";
   auto text = fmt::format("score {}/A: geometric mean {:.3f}", letter, *ratio.value);
   if (ratio.low && ratio.high) text += fmt::format(", 95 % interval [{:.3f}, {:.3f}]", *ratio.low, *ratio.high);
@@ -115,7 +115,7 @@ std::string names_line(const std::string& what, const std::vector<std::string>& 
   return names.empty() ? "" : wrap_text(fmt::format("{} ({}): {}", what, names.size(), join(names, ", ")), 0, width);
 }
 
-std::string spent_text(const UsageReport& usage) {
+std::string cost_text(const UsageReport& usage) {
   return fmt::format("{} request{}, {} tokens, cost {}", usage.requests, usage.requests == 1 ? "" : "s",
                      known_text(usage.total_tokens(), "{}"), known_text(usage.cost, "{:.4g}"));
 }
@@ -127,12 +127,12 @@ std::string comparison_text(const Comparison& comparison, const std::string& let
   std::string text = line(fmt::format("{} against A, {} task{} of both", letter, tasks, tasks == 1 ? "" : "s"));
   text += line(fmt::format("{} won {}, lost {}, tied {}; neither correct {}, no time {}", letter, comparison.won,
                            comparison.lost, comparison.tied, comparison.neither_correct, comparison.not_timed));
-  text += line(ratio_text(comparison.ratio, letter));
+  text += line(mean_ratio_text(comparison.ratio, letter));
   text +=
       line(fmt::format("correct: both {}, only A {}, only {} {}, neither {}; McNemar's exact test p = {:.3g}",
                        table.both, table.only_base, letter, table.only_other, table.neither, comparison.correctness_p));
-  text += line("spent on these tasks: A " + spent_text(comparison.base_totals.usage) + "; " + letter + ' ' +
-               spent_text(comparison.other_totals.usage));
+  text += line("spent on these tasks: A " + cost_text(comparison.base_totals.usage) + "; " + letter + ' ' +
+               cost_text(comparison.other_totals.usage));
   if (!comparison.pairs.empty()) text += '\n' + pairs_table(comparison, letter, width);
   auto notes = names_line("only in A", comparison.only_base, width);
   notes += names_line("only in " + letter, comparison.only_other, width);
@@ -145,7 +145,7 @@ std::string comparison_text(const Comparison& comparison, const std::string& let
 
 std::string comparison_table(const ComparisonReport& report, std::size_t width) {
   std::string text;
-  for (std::size_t i = 0; i < report.sets.size(); ++i) text += set_text(i, report.sets[i], width);
+  for (std::size_t i = 0; i < report.sets.size(); ++i) text += describe_set(i, report.sets[i], width);
   text += '\n' + totals_row("", "tasks", "correct", "faster", "geo. mean", "requests", "tokens", "cost", "minutes");
   for (std::size_t i = 0; i < report.totals.size(); ++i) text += totals_text(letter_of(i), report.totals[i]);
   for (std::size_t i = 0; i < report.comparisons.size(); ++i)
