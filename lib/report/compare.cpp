@@ -79,7 +79,7 @@ void add_run(const RunReport& run, TaskResult& task) {
     if (request.status == RequestStatus::Answered && !request.cost) ++task.requests_without_cost;
 }
 
-void count_outcome(PairOutcome outcome, Comparison& comparison) {
+void count_outcome(PairOutcome outcome, SetComparison& comparison) {
   switch (outcome) {
     case PairOutcome::Won:
       ++comparison.won;
@@ -124,7 +124,7 @@ std::string tasks_text(int count) { return fmt::format("{} task{}", count, count
 
 /// Warns of pairs in which both sides have a fact, and different ones.
 template <class Fact>
-void warn_of_difference(const Comparison& comparison, const std::string& what, Fact fact_of,
+void warn_of_difference(const SetComparison& comparison, const std::string& what, Fact fact_of,
                         std::vector<std::string>& warnings) {
   int different = 0;
   std::string example;
@@ -167,7 +167,7 @@ void warn_of_side(const std::string& name, const std::vector<TaskResult>& tasks,
                                    without_cost, without_cost == 1 ? "" : "s", name));
 }
 
-std::vector<std::string> find_warnings(const Comparison& comparison, const std::vector<TaskResult>& base,
+std::vector<std::string> find_warnings(const SetComparison& comparison, const std::vector<TaskResult>& base,
                                        const std::vector<TaskResult>& other) {
   std::vector<std::string> warnings;
   warn_of_difference(
@@ -239,8 +239,8 @@ SideTotals totals_of(const std::vector<TaskResult>& tasks) {
   return totals;
 }
 
-Comparison compare_sets(const ResultSet& base, const ResultSet& other) {
-  Comparison comparison{.base_name = base.name, .other_name = other.name};
+SetComparison compare_sets(const ResultSet& base, const ResultSet& other) {
+  SetComparison comparison{.base_name = base.name, .other_name = other.name};
   const auto base_tasks = results_by_task(base.runs), other_tasks = results_by_task(other.runs);
   const auto base_index = index_by_name(base_tasks), other_index = index_by_name(other_tasks);
   std::vector<TaskResult> compared_base, compared_other;

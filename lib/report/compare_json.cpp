@@ -48,7 +48,7 @@ json::object task_to_json(const TaskResult& task) {
           {"cost", or_null(task.usage.cost)}};
 }
 
-json::object comparison_to_json(const Comparison& comparison) {
+json::object comparison_to_json(const SetComparison& comparison) {
   json::array pairs;
   for (const auto& pair : comparison.pairs)
     pairs.push_back(json::object{{"task", pair.base.task},

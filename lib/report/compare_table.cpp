@@ -90,7 +90,7 @@ std::string pair_row(std::size_t task_width, std::string_view task, std::string_
                                         fit_left(other, k_cell), fit_right(ratio, k_ratio), outcome));
 }
 
-std::string pairs_table(const Comparison& comparison, const std::string& letter, std::size_t width) {
+std::string pairs_table(const SetComparison& comparison, const std::string& letter, std::size_t width) {
   std::size_t task_width = k_least_task;
   const auto name_of = [](const TaskPair& pair) { return sanitize_line(pair.base.task, k_max_cell_text); };
   for (const auto& pair : comparison.pairs) task_width = std::max(task_width, text_width(name_of(pair)));
@@ -120,7 +120,7 @@ std::string cost_text(const UsageReport& usage) {
                      known_text(usage.total_tokens(), "{}"), known_text(usage.cost, "{:.4g}"));
 }
 
-std::string comparison_text(const Comparison& comparison, const std::string& letter, std::size_t width) {
+std::string comparison_text(const SetComparison& comparison, const std::string& letter, std::size_t width) {
   const auto line = [&](const std::string& text) { return wrap_text(text, 0, width); };
   const auto& table = comparison.correctness;
   const auto tasks = comparison.pairs.size();

@@ -129,7 +129,7 @@ struct SideTotals {
 [[nodiscard]] SideTotals totals_of(const std::vector<TaskResult>& tasks);
 
 /// One side against the base.
-struct Comparison {
+struct SetComparison {
   std::string base_name;
   std::string other_name;
   /// In the order of the base.
@@ -158,14 +158,14 @@ struct Comparison {
 
 /// Compares two sets by the names of their tasks. A task that has different texts on the two sides, or damaged runs
 /// only, is not compared.
-[[nodiscard]] Comparison compare_sets(const ResultSet& base, const ResultSet& other);
+[[nodiscard]] SetComparison compare_sets(const ResultSet& base, const ResultSet& other);
 
 /// All sets, and each one but the first against the first.
 struct ComparisonReport {
   /// One for each set, over all of its tasks.
   std::vector<SideTotals> totals;
   std::vector<ResultSet> sets;
-  std::vector<Comparison> comparisons;
+  std::vector<SetComparison> comparisons;
 };
 
 /// Largest number of sets: they are named A to Z.

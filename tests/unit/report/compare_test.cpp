@@ -71,7 +71,7 @@ ComparisonReport sample_comparison() {
   return *std::move(report);
 }
 
-bool warns(const Comparison& comparison, const std::string& text) {
+bool warns(const SetComparison& comparison, const std::string& text) {
   for (const auto& warning : comparison.warnings)
     if (contains(warning, text)) return true;
   return false;
