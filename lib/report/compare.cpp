@@ -219,7 +219,7 @@ PairOutcome compare_pair(const TaskResult& base, const TaskResult& other) {
   return PairOutcome::Tied;
 }
 
-SideTotals totals_of(const std::vector<TaskResult>& tasks) {
+SideTotals side_totals_of(const std::vector<TaskResult>& tasks) {
   SideTotals totals;
   double logs = 0;
   int scored = 0;
@@ -267,8 +267,8 @@ SetComparison compare_sets(const ResultSet& base, const ResultSet& other) {
     if (!base_index.contains(task.task)) comparison.only_other.push_back(task.task);
   comparison.ratio = mean_ratio(ratios);
   comparison.correctness_p = mcnemar_p(comparison.correctness.only_base, comparison.correctness.only_other);
-  comparison.base_totals = totals_of(compared_base);
-  comparison.other_totals = totals_of(compared_other);
+  comparison.base_totals = side_totals_of(compared_base);
+  comparison.other_totals = side_totals_of(compared_other);
   comparison.warnings = find_warnings(comparison, compared_base, compared_other);
   return comparison;
 }
@@ -279,7 +279,7 @@ Result<ComparisonReport> compare_all(std::vector<ResultSet> sets) {
     return Error{ErrorCode::InvalidArgument,
                  fmt::format("a comparison takes at most {} results directories, not {}", k_max_sets, sets.size())};
   ComparisonReport report;
-  for (const auto& set : sets) report.totals.push_back(totals_of(results_by_task(set.runs)));
+  for (const auto& set : sets) report.totals.push_back(side_totals_of(results_by_task(set.runs)));
   for (std::size_t i = 1; i < sets.size(); ++i) {
     auto comparison = compare_sets(sets.front(), sets[i]);
     if (comparison.pairs.empty() && comparison.excluded.empty())

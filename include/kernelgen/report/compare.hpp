@@ -126,7 +126,7 @@ struct SideTotals {
   UsageReport usage;
 };
 /// Adds up tasks.
-[[nodiscard]] SideTotals totals_of(const std::vector<TaskResult>& tasks);
+[[nodiscard]] SideTotals side_totals_of(const std::vector<TaskResult>& tasks);
 
 /// One side against the base.
 struct SetComparison {
