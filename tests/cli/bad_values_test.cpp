@@ -78,7 +78,7 @@ const BadValue k_bad_values[] = {
     {"batch", "--price-output", "x", "--price-output: expected a number of at least 0, not x"},
     {"batch", "--first", "0", "--first: expected a whole number from 1 to 1000000, not 0"},
     {"batch", "--list", "/no/such", "--list: cannot read /no/such: No such file"},
-    {"batch", "--retry", "fail", "--retry: expected unfinished, paused, failed or all, not fail; did you mean failed?"},
+    {"batch", "--retry", "never", "--retry: expected unfinished, paused, failed or all, not never"},
     {"batch", "--target", "cude",
      "--target: expected cpp, cuda, hip, hipkittens, torch or triton, not cude; did you mean cuda?"},
     {"batch", "--results", "kernel.cpp", "--results: cannot"},
