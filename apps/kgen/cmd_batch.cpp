@@ -282,6 +282,7 @@ class Upkeep {
 Result<std::unique_ptr<EventProgram>> make_event_program(const BatchOptions& options, Context& context) {
   if (options.on_event.empty()) return std::unique_ptr<EventProgram>();
   KERNELGEN_TRY(auto command, split_command(options.on_event).context("--on-event"));
+  if (command.empty()) return invalid_batch("--on-event: expected a program, not blanks alone");
   return std::make_unique<EventProgram>(std::move(command), context.environment.clean, context.processes);
 }
 

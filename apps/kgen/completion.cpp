@@ -131,7 +131,7 @@ std::string zsh_action(const Option& option) {
 /// A specification for _arguments.
 std::string zsh_option(const Option& option) {
   const auto value = escaped(option.value_name, ":") + ':' + zsh_action(option);
-  if (option.is_argument()) return shell_quoted("1:" + value);
+  if (option.is_argument()) return shell_quoted((option.is_repeatable ? "*:" : "1:") + value);
   const auto names = names_of(option);
   const auto help = '[' + escaped(option.help, "[]:") + ']' + (takes_value(option) ? ':' + value : "");
   if (option.is_repeatable) return shell_quoted('*' + option.name + help);

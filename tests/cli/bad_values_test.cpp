@@ -82,6 +82,7 @@ const BadValue k_bad_values[] = {
     {"batch", "--target", "cude",
      "--target: expected cpp, cuda, hip, hipkittens, torch or triton, not cude; did you mean cuda?"},
     {"batch", "--results", "kernel.cpp", "--results: cannot"},
+    {"batch", "--on-event", " ", "--on-event: expected a program, not blanks alone"},
     {"batch", "--on-event", "a 'b", "--on-event: the command has a quote that stays open: '"},
     {"generate", "--num-samples", "0", "--num-samples: expected a whole number from 1 to 256, not 0"},
     {"generate", "--prompt", "/no/such", "--prompt: cannot read /no/such: No such file"},
