@@ -19,6 +19,7 @@
 #include "option_hints.hpp"
 #include "search_setup.hpp"
 #include "support/command_text.hpp"
+#include "support/files.hpp"
 #include "support/sleep.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -184,8 +185,17 @@ Result<void> add_run(const BatchOptions& options, const TaskSource& task, const 
   return {};
 }
 
+Result<void> check_readable(const std::string& list, std::size_t max_bytes) {
+  KERNELGEN_TRY(const auto text, read_file(list, max_bytes).context("--list"));
+  static_cast<void>(text);
+  return {};
+}
+
 Result<std::vector<SelectedTask>> choose_tasks(const BatchOptions& options, const Context& context) {
+  constexpr std::size_t k_max_list_bytes = 16u << 20;
   auto selection = options.tasks;
+  // An error of a file that cannot be read names its option.
+  for (const auto& list : selection.list_files) KERNELGEN_CHECK(check_readable(list, k_max_list_bytes));
   if (options.seed && !options.sample) return invalid_batch("--seed needs --sample");
   if (options.sample) selection.sample = TaskSample{.count = *options.sample, .seed = options.seed.value_or(0)};
   return select_tasks(selection, {.kernelbench_dir = context.environment.kernelbench_dir});
@@ -272,11 +282,38 @@ class Upkeep {
 Result<std::unique_ptr<EventProgram>> make_event_program(const BatchOptions& options, Context& context) {
   if (options.on_event.empty()) return std::unique_ptr<EventProgram>();
   KERNELGEN_TRY(auto command, split_command(options.on_event).context("--on-event"));
+  if (command.empty()) return invalid_batch("--on-event: expected a program, not blanks alone");
   return std::make_unique<EventProgram>(std::move(command), context.environment.clean, context.processes);
 }
 
 void write_error(const Error& error, Context& context) {
   context.err << "kgen: " << add_option_hints(error.to_line()) << '\n';
+}
+
+/// Tells why a campaign did not come to an end, and what to do, in one line.
+void write_conclusion(const CampaignOutcome& outcome, Context& context) {
+  if (outcome.cancelled)
+    return write_error({ErrorCode::Cancelled, "interrupted; the same command goes on from here"}, context);
+  struct Kind {
+    CampaignRunStatus status;
+    const char* text;
+    const char* advice;
+  };
+  constexpr Kind k_kinds[] = {{CampaignRunStatus::Paused, "paused", "; the same command goes on from here"},
+                              {CampaignRunStatus::Busy, "in use by another kgen", ""},
+                              {CampaignRunStatus::Error, "stopped by an error", ""}};
+  constexpr std::size_t k_max_example = 300;
+  for (const auto& [status, text, advice] : k_kinds) {
+    const auto has_status = [wanted = status](const auto& run) { return run.status == wanted; };
+    const auto& runs = outcome.runs;
+    const auto first = std::find_if(runs.begin(), runs.end(), has_status);
+    if (first == runs.end()) continue;
+    const auto count = std::count_if(runs.begin(), runs.end(), has_status);
+    const auto example = sanitize_line(first->name, k_max_example) + ": " + sanitize_line(first->reason, k_max_example);
+    return write_error({ErrorCode::Pending, fmt::format("{} of {} runs {} {}: {}{}", count, runs.size(),
+                                                        count == 1 ? "is" : "are", text, example, advice)},
+                       context);
+  }
 }
 
 /// Runs the campaign and shows it.
@@ -324,9 +361,11 @@ Result<ExitCode> run(const BatchOptions& options, Context& context) {
     context.out << (options.json ? estimate_to_json(estimate) : render_estimate(estimate, setup->request.limits));
     return code_with_unreadable(ExitCode::Success);
   }
+  KERNELGEN_CHECK(make_directories(options.search.results).context("--results"));
   KERNELGEN_TRY(const auto outcome, run_shown(options, setup->request, context));
   write_final_reports(options.search.results, context);
   context.out << (options.json ? campaign_to_json(outcome) : render_campaign(outcome, context.out_terminal));
+  write_conclusion(outcome, context);
   // Recordings end with their clients.
   for (auto& model : setup->models) {
     model->client.reset();

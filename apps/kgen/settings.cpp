@@ -200,8 +200,11 @@ Result<void> check_task_file(const ConfigFile& file, const std::vector<Command>&
   KERNELGEN_CHECK(check_user_file(file, commands));
   for (const auto& entry : file.entries) {
     KERNELGEN_TRY(const auto options, options_of(file, entry, commands));
+    const auto is_about_task = [](const auto* option) { return option->task_file != TaskFileRule::NotAboutTask; };
+    // Above all sections it means the commands about a task, if there is one.
+    const bool skips_others = entry.section.empty() && std::any_of(options.begin(), options.end(), is_about_task);
     for (const auto* option : options) {
-      if (option->task_file == TaskFileRule::Allowed) continue;
+      if (option->task_file == TaskFileRule::Allowed || (skips_others && !is_about_task(option))) continue;
       return error_at(file, entry,
                       fmt::format("a task's kgen.toml may not set it, because {}; set it on the command line or in "
                                   "your own config.toml",

@@ -1,6 +1,8 @@
 #include <kernelgen/flow/campaign.hpp>
 
 #include <algorithm>
+#include <condition_variable>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -21,6 +23,8 @@ using std::chrono::milliseconds;
 
 /// A model is not asked by further runs once so many runs in a row got no answer from it.
 constexpr int k_max_outages = 2;
+/// So often a run that its model did not answer is taken up again in a session, because the model answers another run.
+constexpr int k_max_returns = 2;
 /// Used fraction of a limit that the observer is told about.
 constexpr double k_warning_fraction = 0.8;
 
@@ -118,16 +122,22 @@ class Scheduler {
     return found != outages_.end() && found->second >= k_max_outages;
   }
 
-  /// Chooses the next run and tells that it starts; nothing if there is none.
+  /// Chooses the next run and tells that it starts; nothing if there is none. While runs are in progress it waits for
+  /// runs that can be started: their model may answer again.
   std::optional<std::size_t> start_next() {
-    const std::scoped_lock lock(mutex_);
-    if (stop_.stop_requested()) return std::nullopt;
+    std::unique_lock lock(mutex_);
     std::vector<std::size_t> startable;
-    std::copy_if(waiting_.begin(), waiting_.end(), std::back_inserter(startable),
-                 [&](std::size_t index) { return !has_outage(index); });
-    if (startable.empty()) return std::nullopt;
+    changed_.wait(lock, stop_, [&] {
+      startable.clear();
+      std::copy_if(waiting_.begin(), waiting_.end(), std::back_inserter(startable),
+                   [&](std::size_t index) { return !has_outage(index); });
+      return !startable.empty() || running_ == 0;
+    });
+    if (startable.empty() || stop_.stop_requested()) return std::nullopt;
     const auto next = choose_next(request_.order, startable, runs_);
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), next));
+    ++running_;
+    unanswered_.erase(next);
     runs_[next].status = CampaignRunStatus::Running;
     runs_[next].reason.clear();
     runs_[next].error.reset();
@@ -179,9 +189,20 @@ class Scheduler {
       const auto* model = &request_.runs[index].backends.llm;
       ++outages_[model];
       outage_reasons_[model] = summary.reason;
+      unanswered_runs_[model].push_back(index);
     }
     runs_[index] = std::move(summary);
+    --running_;
     notify(CampaignRunEnded{index});
+    changed_.notify_all();
+  }
+
+  /// Makes runs startable again that their model did not answer, because it has answered another one.
+  void note_reply(const LLMClient* model) {
+    outages_.erase(model);
+    for (const auto index : std::exchange(unanswered_runs_[model], {}))
+      if (returns_[index]++ < k_max_returns) waiting_.push_back(index);
+    changed_.notify_all();
   }
 
   /// Takes a notice of a run.
@@ -204,7 +225,7 @@ class Scheduler {
     if (std::holds_alternative<RequestDeferred>(event.body)) unanswered_.insert(index);
     if (std::holds_alternative<ReplyArrived>(event.body)) {
       unanswered_.erase(index);
-      outages_.erase(&request_.runs[index].backends.llm);
+      note_reply(&request_.runs[index].backends.llm);
       if (!warned_ && budget_.used_fraction() >= k_warning_fraction) {
         warned_ = true;
         notify(CampaignBudgetWarning{});
@@ -232,8 +253,9 @@ class Scheduler {
     return sum;
   }
 
-  /// Explains why a run was not started: its model answered no other run.
+  /// Explains why a run was not started: its model answered no other run. One that was says itself why it is paused.
   void pause_unanswered(CampaignRunSummary& summary) const {
+    if (summary.error) return;
     const auto index = static_cast<std::size_t>(
         std::find_if(runs_.begin(), runs_.end(), [&](const auto& run) { return run.name == summary.name; }) -
         runs_.begin());
@@ -250,13 +272,18 @@ class Scheduler {
   const std::stop_token stop_;
   FairSharedMutex device_lock_;
   std::mutex mutex_;
+  std::condition_variable_any changed_;
   /// Indices of the runs that are still to be started, in the given order.
   std::vector<std::size_t> waiting_;
+  int running_ = 0;
   /// Indices of the runs that got no answer to their last request.
   std::set<std::size_t> unanswered_;
   /// Number of runs in a row that a model did not answer, and what the last of them said.
   std::map<const LLMClient*, int> outages_;
   std::map<const LLMClient*, std::string> outage_reasons_;
+  /// Indices of the runs that a model has left without an answer, and how often each was taken up again for that.
+  std::map<const LLMClient*, std::vector<std::size_t>> unanswered_runs_;
+  std::map<std::size_t, int> returns_;
   bool warned_ = false;
 };
 

@@ -65,9 +65,24 @@ class SpendingCounter {
   Spending ended_;
 };
 
-CampaignRunStatus status_of(const RunState& state) {
+/// True if the winner of a search that is over is still to be watched.
+bool needs_winner_check(const RunState& state, const FlowRequest& request) {
+  const auto best = state.history.find(state.best);
+  if (!request.sanitize_winner || best == state.history.end()) return false;
+  return !best->second.correct() || best->second.record->sanitizers.empty();
+}
+
+/// True if a search that ended before its goal can go on: its budget allows more, or an outage ended it.
+bool can_go_on(const RunState& state, const FlowRequest& request) {
+  if (state.finished->reached) return false;
+  const bool has_budget = state.exhausted && !exhausted_budget(request.budget, state.spent);
+  return has_budget || !state.ended_by_outage.empty();
+}
+
+CampaignRunStatus status_of(const RunState& state, const FlowRequest& request) {
   if (!state.started) return CampaignRunStatus::NotBegun;
-  if (!state.finished) return CampaignRunStatus::Paused;
+  if (!state.finished || needs_winner_check(state, request) || can_go_on(state, request))
+    return CampaignRunStatus::Paused;
   if (state.finished->reached) return CampaignRunStatus::Success;
   return state.best.empty() ? CampaignRunStatus::Failed : CampaignRunStatus::Partial;
 }
@@ -217,7 +232,7 @@ CampaignRunSummary summarize_run(const CampaignRun& run, const std::vector<Event
   RunState state;
   for (const auto& event : events) apply(state, event);
   auto summary = summarize_run(run);
-  summary.status = status_of(state);
+  summary.status = status_of(state, run.request);
   summary.best = state.best;
   if (const auto best = state.history.find(state.best); best != state.history.end())
     summary.best_score = best->second.score();

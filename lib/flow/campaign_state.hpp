@@ -37,7 +37,8 @@ using SessionTime = std::pair<std::chrono::system_clock::time_point, std::chrono
 
 /// The facts about a run before its journal was read.
 [[nodiscard]] CampaignRunSummary summarize_run(const CampaignRun& run);
-/// The facts that the events tell. A run that is not over has the status Paused, and one without an event NotBegun.
+/// The facts that the events tell. A run that is not over has the status Paused, and one without an event NotBegun. A
+/// run is not over while its winner is to be watched, and if its own budget ended it and now allows more.
 [[nodiscard]] CampaignRunSummary summarize_run(const CampaignRun& run, const std::vector<Event>& events);
 
 /// True if the selection takes up a run with this status.

@@ -15,6 +15,9 @@ namespace {
 std::vector<std::string> complete_command(const std::string& name, Fixture& kgen) {
   const auto kernel = kgen.path("kernel.cpp");
   if (name == "run") return {"run", k_task, "--target", "cpp", "--llm", "scripted:", "--results", kgen.path("out")};
+  if (name == "batch")
+    return {"batch",     k_task,           "--target", "cpp",      "--llm",     "scripted:",
+            "--results", kgen.path("out"), "--policy", "one-shot", "--samples", "1"};
   if (name == "generate")
     return {"generate", "--problem", k_task, "--output", kgen.path("made.cpp"), "--llm", "scripted:"};
   if (name == "eval") return {"eval", "--code", kernel, "--problem", k_task};
@@ -71,6 +74,18 @@ const BadValue k_bad_values[] = {
      "--target: expected cpp, cuda, hip, hipkittens, torch or triton, not cude; did you mean cuda?"},
     {"run", "--results", "kernel.cpp", "--results: cannot"},
     {"run", "--prompts", "/no/such", "--prompts: cannot read the templates in /no/such"},
+    {"batch", "--parallel-tasks", "0", "--parallel-tasks: expected a whole number from 1 to 256, not 0"},
+    {"batch", "--max-requests", "0", "--max-requests: expected a whole number of at least 1, not 0"},
+    {"batch", "--task-max-cost", "-1", "--task-max-cost: expected a number of at least 0, not -1"},
+    {"batch", "--price-output", "x", "--price-output: expected a number of at least 0, not x"},
+    {"batch", "--first", "0", "--first: expected a whole number from 1 to 1000000, not 0"},
+    {"batch", "--list", "/no/such", "--list: cannot read /no/such: No such file"},
+    {"batch", "--retry", "never", "--retry: expected unfinished, paused, failed or all, not never"},
+    {"batch", "--target", "cude",
+     "--target: expected cpp, cuda, hip, hipkittens, torch or triton, not cude; did you mean cuda?"},
+    {"batch", "--results", "kernel.cpp", "--results: cannot"},
+    {"batch", "--on-event", " ", "--on-event: expected a program, not blanks alone"},
+    {"batch", "--on-event", "a 'b", "--on-event: the command has a quote that stays open: '"},
     {"generate", "--num-samples", "0", "--num-samples: expected a whole number from 1 to 256, not 0"},
     {"generate", "--prompt", "/no/such", "--prompt: cannot read /no/such: No such file"},
     {"eval", "--code", "/no/such.cpp", "--code: cannot read /no/such.cpp: No such file"},

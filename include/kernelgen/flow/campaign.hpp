@@ -188,7 +188,8 @@ struct CampaignOutcome {
 /// Takes up the selected runs, several in parallel, until each is over or cannot go on. A failure of one run does not
 /// affect the others, and a run that another process has is left to it. The same request resumes the campaign after any
 /// end, from the journals alone: no reply that arrived is asked for again. When a model leaves the requests of two runs
-/// in a row unanswered, its other runs are not started.
+/// in a row unanswered, its other runs are not started; once it answers a run in progress, they are, and those that it
+/// left unanswered go on.
 ///
 /// Errors: InvalidArgument for two runs of one name or directory, and for limits that need more than the runs say; Busy
 /// when another process has the campaign's budget; the errors of the lock file.

@@ -1,7 +1,7 @@
 // A campaign that was stopped anywhere goes on from its journals, and asks for no reply twice.
+#include <algorithm>
 #include <atomic>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "support/catch.hpp"

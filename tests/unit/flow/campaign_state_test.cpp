@@ -132,6 +132,42 @@ TEST_CASE("a summary tells what a journal tells", "[flow][campaign]") {
   CHECK(summary.reason == "done");
 }
 
+TEST_CASE("a run that its own budget ended goes on with a larger one", "[flow][campaign]") {
+  CampaignWorld world;
+  auto run = world.run_of("a");
+  EventList list;
+  list.add(RunStarted{})
+      .send(1)
+      .answer(1)
+      .add(BudgetExhausted{"requests", "used up"})
+      .add(RunFinished{"used up", false});
+  run.request.budget.requests = 1;
+  CHECK(summarize_run(run, list.events).status == Status::Failed);
+  run.request.budget.requests = 2;
+  CHECK(summarize_run(run, list.events).status == Status::Paused);
+  // What has reached its goal needs nothing more.
+  CHECK(summarize_run(run, list.add(RunFinished{"used up", true}).events).status == Status::Success);
+}
+
+TEST_CASE("a run is not over while its winner is still to be watched", "[flow][campaign]") {
+  CampaignWorld world;
+  auto run = world.run_of("a");
+  ActionResult result;
+  result.action.id = "sample1";
+  result.number = 1;
+  result.status = ActionStatus::Evaluated;
+  result.record = correct_record(1.5);
+  EventList list;
+  list.add(RunStarted{}).send(1).answer(1).add(ActionFinished{result}).add(BestChanged{"sample1"});
+  list.add(RunFinished{"done", true});
+  CHECK(summarize_run(run, list.events).status == Status::Success);
+  run.request.sanitize_winner = true;
+  CHECK(summarize_run(run, list.events).status == Status::Paused);
+  result.record->sanitizers.push_back(
+      {.tool = "none", .version = {}, .status = SanitizerStatus::NotFinished, .reason = ""});
+  CHECK(summarize_run(run, list.add(ActionFinished{result}).events).status == Status::Success);
+}
+
 TEST_CASE("each selection takes up its kinds of runs", "[flow][campaign]") {
   const auto selected = [](RunSelection selection) {
     std::string letters;

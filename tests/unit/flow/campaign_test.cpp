@@ -1,5 +1,6 @@
 #include <kernelgen/flow/campaign.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <fstream>
@@ -233,6 +234,32 @@ TEST_CASE("a model that answers no run is not asked by the others", "[flow][camp
   const auto again = world.run(request);
   REQUIRE(again);
   CHECK(again->counts() == std::map<Status, int>{{Status::Success, 11}});
+}
+
+TEST_CASE("a run that its model did not answer goes on once the model answers another one",
+          "[flow][campaign][outage]") {
+  std::atomic<bool> is_back = false, stays_away = false;
+  CampaignWorld world([&](const LLMRequest& request, std::stop_token) -> Result<Reply> {
+    if (task_of(request) != "a") is_back = true;
+    if (task_of(request) == "a" && (!is_back || stays_away)) return Error{ErrorCode::Unavailable, "HTTP 503"};
+    return CampaignWorld::kernel();
+  });
+  auto request = world.request_of({"a", "b", "c"});
+  request.parallel_runs = 1;
+  auto outcome = world.run(request);
+  REQUIRE(outcome);
+  CHECK(outcome->counts() == std::map<Status, int>{{Status::Success, 3}});
+  CHECK(world.started == std::vector<std::string>{"a", "b", "c", "a"});
+  // One that is never answered is tried again once the others were answered, and stays paused.
+  stays_away = true;
+  CampaignRequest other;
+  for (const auto& name : run_names(6)) other.runs.push_back(world.run_of(name));
+  other.runs[0].request.name = "a";
+  other.parallel_runs = 1;
+  outcome = world.run(other);
+  REQUIRE(outcome);
+  CHECK(outcome->counts() == std::map<Status, int>{{Status::Paused, 1}, {Status::Success, 5}});
+  CHECK(std::count(world.started.begin(), world.started.end(), "run1") == 2);
 }
 
 TEST_CASE("runs that wait for replies made elsewhere are paused, and all are begun", "[flow][campaign][outage]") {
