@@ -267,16 +267,30 @@ std::string rows_to_json(const std::vector<Row>& rows) {
   return to_pretty_json(boost::json::object{{"cases", std::move(list)}});
 }
 
+/// How judge and runners share memory of each GPU, by UUID, or why they cannot.
+boost::json::object describe_sharing(const Devices& devices, Context& context) {
+  boost::json::object ways;
+  for (const auto& gpu : devices.gpus.gpus) {
+    const auto way = find_memory_sharing(gpu, devices.probe, context.processes, context.stop);
+    boost::json::object found{{"way", way ? boost::json::value(*way) : boost::json::value()}};
+    found["error"] = way ? boost::json::value() : boost::json::value(way.error().to_line());
+    ways[gpu.uuid] = std::move(found);
+  }
+  return ways;
+}
+
 /// What this machine is and has, for the saved file. What cannot be found out is in it as an error.
 boost::json::object describe_machine(const SelftestOptions& options, Context& context) {
   boost::json::object file{{"schema", 1},
                            {"kernelgen", version()},
                            {"device", options.evaluation.options.device},
                            {"attacks", options.attacks}};
-  if (const auto devices = read_devices(options.evaluation.cache_dir, context))
+  if (const auto devices = read_devices(options.evaluation.cache_dir, context)) {
     file["devices"] = boost::json::parse(devices_to_json(devices->cpu, devices->gpus, devices->uses));
-  else
+    file["memory_sharing"] = describe_sharing(*devices, context);
+  } else {
     file["devices"] = boost::json::object{{"error", devices.error().to_line()}};
+  }
   if (const auto findings = examine_machine(options.evaluation.python, options.evaluation.cache_dir, context))
     file["findings"] = boost::json::parse(findings_to_json(*findings)).at("findings");
   else

@@ -168,6 +168,26 @@ class Checked(FakeGpu):
         self.assertIn("sudo nvidia-smi -c DEFAULT", done.stderr)
 
 
+    def test_selftest_saves_what_the_machine_has(self):
+        corpus = self.root / "corpus"
+        for folder in ("attacks", "honest", "tasks"):
+            (corpus / folder).mkdir(parents=True)
+        (corpus / "tasks" / "relu.py").write_text(TASK)
+        head = "// honest: what it is\n// task: relu\n\n"
+        (corpus / "honest" / "relu.cu").write_text(head + NATIVE)
+        (corpus / "honest" / "relu.hip").write_text(head + NATIVE)
+        command = [options.kgen, "selftest", "corpus", "--device", "0", "--cache-dir", "cache", "--save", "saved.json"]
+        environment = {**os.environ, "LD_LIBRARY_PATH": options.fake_cuda}
+        done = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        saved = json.loads((self.root / "saved.json").read_text())
+        self.assertEqual({case["name"]: case["answer"] for case in saved["cases"]}, {"honest/relu.cu": "ok", "honest/relu.hip": "missing"})
+        (gpu,) = saved["devices"]["gpus"]
+        self.assertEqual((gpu["name"], gpu["integrated"], gpu["use"]), ("Fake GPU", False, None))
+        self.assertEqual(saved["memory_sharing"], {gpu["uuid"]: {"way": "virtual_memory", "error": None}})
+        self.assertIn("isolation", [finding["name"] for finding in saved["findings"]])
+
+
 class Timed(FakeGpu):
     def test_native_code(self):
         # A busy machine may make it suspect.
