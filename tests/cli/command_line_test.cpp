@@ -1,5 +1,6 @@
 #include "command_line.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -382,7 +383,8 @@ TEST_CASE("help is one text for people and for the manual", "[cli][help]") {
       }
     }
   }
-  const auto& eval = described.commands[2];
+  const auto is_eval = [](const Command& command) { return command.name == "eval"; };
+  const auto& eval = *std::find_if(described.commands.begin(), described.commands.end(), is_eval);
   CHECK(render_help(eval, 0).find("\n  --code FILE REQUIRED      The kernel: a source file\n") != std::string::npos);
   CHECK(render_help(eval, 0).find("\n  -h,--help                 Print this help and exit\n") != std::string::npos);
 }

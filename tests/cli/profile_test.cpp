@@ -202,7 +202,7 @@ TEST_CASE("profile: what another profiler wrote is read without any device", "[c
   CHECK(kgen.run({"profile", "--report", data + "v3_results.json"}) == 0);
   CHECK_THAT(kgen.out.str(), Catch::Contains("AMD Instinct MI300X: 3 launches of 2 kernels, 10.0 us on the device\n"));
   // The catalog has the limits of the device that the report names.
-  CHECK_THAT(kgen.out.str(), Catch::Contains("gemm: 12 % of the warps can be resident: limited by shared memory"));
+  CHECK_THAT(kgen.out.str(), Catch::Contains("gemm: 12 % of the wavefronts can be resident: limited by LDS"));
   CHECK(kgen.run({"profile", "--report", data + "README.md"}) == 64);
   CHECK(kgen.err.str().find("report 1 has no table") != std::string::npos);
   CHECK(kgen.run({"profile", "--report", data + "v1.csv", "--problem", k_task}) == 64);

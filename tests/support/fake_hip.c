@@ -10,9 +10,9 @@
  *   KGEN_FAKE_HIP_INTEGRATED  set: the device is a part of a processor
  *   KGEN_FAKE_HIP_REFUSES  what does not work of virtual memory: "export", "import", "map"; "contents": what is
  *                          imported is other memory; "answer": an import ends the process
- *   KGEN_FAKE_HIP_POOL     memory is in a pool that forked processes share, as in a device. Otherwise a handle is a path in
- *                          /proc, which means nothing to a process in another PID namespace. The library must be loaded
- *                          before the fork (LD_PRELOAD)
+ *   KGEN_FAKE_HIP_POOL     memory is in a pool that forked processes share, as in a device. Otherwise a handle is a
+ * path in /proc, which means nothing to a process in another PID namespace. The library must be loaded before the fork
+ * (LD_PRELOAD)
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

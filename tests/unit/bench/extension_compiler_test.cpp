@@ -47,7 +47,8 @@ TEST_CASE("hipcc is found where torch looks for it", "[bench][extension]") {
   CHECK(missing.error().code == ErrorCode::MissingTool);
   CHECK(missing.error().message ==
         "the candidate builds a torch extension with kernels: there is no hipcc in ROCM_PATH, on the PATH or in "
-        "/opt/rocm, and no amdclang++; install ROCm's HIP (Debian and Ubuntu: apt install hipcc) or set ROCM_PATH; triton "
+        "/opt/rocm, and no amdclang++; install ROCm's HIP (Debian and Ubuntu: apt install hipcc) or set ROCM_PATH; "
+        "triton "
         "kernels do not need it");
   machine.install("rocm/bin/hipcc");
   for (const char* name : {"ROCM_HOME", "ROCM_PATH", "HIP_PATH"}) {

@@ -33,7 +33,8 @@ struct Arena {
     return text;
   }
   [[nodiscard]] OutputReader reader(std::vector<ByteRange> outputs) const {
-    return OutputReader::map({.exchange_fd = fd.get(), .exchange_bytes = 2 * k_output_page, .outputs = std::move(outputs)})
+    return OutputReader::map(
+               {.exchange_fd = fd.get(), .exchange_bytes = 2 * k_output_page, .outputs = std::move(outputs)})
         .value();
   }
 };
