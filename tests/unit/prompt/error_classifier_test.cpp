@@ -270,11 +270,12 @@ TEST_CASE("the header of a name is the target's", "[prompt][errors]") {
 
 TEST_CASE("the header of a name in a torch extension is that of torch's toolkit", "[prompt][errors]") {
   const auto advice = [](const std::string& torch) {
-    auto record = record_of(OutcomeKind::Launch, "import",
-                            "RuntimeError: Error building extension 'scale': [1/3] python compiler.py hipcc -c hip.hip\n"
-                            "hip.hip:9:3: error: unknown type name '__half'\n"
-                            "1 error generated when compiling for gfx90a.\n",
-                            Target::Torch);
+    auto record =
+        record_of(OutcomeKind::Launch, "import",
+                  "RuntimeError: Error building extension 'scale': [1/3] python compiler.py hipcc -c hip.hip\n"
+                  "hip.hip:9:3: error: unknown type name '__half'\n"
+                  "1 error generated when compiling for gfx90a.\n",
+                  Target::Torch);
     record.environment.torch = torch;
     return classify_error(record).advice;
   };
