@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(256) k(float* x) {
 #: What the features of platform/amd.cpp say in prompts, and the architectures that have them.
 FAMILIES = {
     ("has_architecture", "has_wave64", "has_mfma"): ("gfx908", "gfx90a", "gfx940", "gfx942", "gfx950"),
-    ("has_architecture", "has_wave32", "has_wmma", "has_wmma_gfx11"): ("gfx1100", "gfx1101", "gfx1102", "gfx1151"),
+    ("has_architecture", "has_wave32", "has_wmma", "has_wmma_gfx11"): ("gfx1100", "gfx1151"),
     ("has_architecture", "has_wave32", "has_wmma", "has_wmma_gfx12"): ("gfx1200", "gfx1201"),
 }
 #: Without a matrix instruction, but with everything else.
