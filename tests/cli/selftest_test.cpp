@@ -303,7 +303,7 @@ TEST_CASE("example kernels are honest kernels for the tasks of their names") {
   for (const char* folder : {"examples/kernels", "examples/tasks"})
     std::filesystem::create_directories(kgen.path(folder));
   std::ofstream(kgen.path("examples/kernels/relu.cpp")) << "// the example\nint x;\n";
-  std::ofstream(kgen.path("examples/kernels/relu.cu")) << "int x;\n";
+  for (const char* name : {"relu.cu", "relu.hip"}) std::ofstream(kgen.path("examples/kernels/") + name) << "int x;\n";
   std::ofstream(kgen.path("examples/kernels/README.md")) << "no kernel\n";
   std::filesystem::copy(kernelgen::testing::k_task, kgen.path("examples/tasks/relu.py"));
   std::filesystem::remove(kgen.path("honest/h.py"));
@@ -315,7 +315,8 @@ TEST_CASE("example kernels are honest kernels for the tasks of their names") {
                                  Catch::Contains("1 honest kernels: 1 answered rightly"));
   kgen.out.str("");
   CHECK(kgen.run({"selftest", "--device", "0", kgen.path(".")}) == 1);
-  CHECK_THAT(kgen.out.str(), Catch::Contains("examples/relu.cu") && Catch::Contains("the example kernel relu.cu"));
+  CHECK_THAT(kgen.out.str(), Catch::Contains("examples/relu.cu") && Catch::Contains("the example kernel relu.cu") &&
+                                 Catch::Contains("examples/relu.hip"));
   std::filesystem::remove(kgen.path("examples/tasks/relu.py"));
   CHECK(kgen.run({"selftest", kgen.path(".")}) == 64);
 }
@@ -324,13 +325,16 @@ TEST_CASE("on the emulator, only kernels in HIP are judged") {
   Fixture kgen;
   write_corpus(kgen);
   std::ofstream(kgen.path("honest/h.hip")) << "// honest: what it is\n// task: relu\n\nint x;\n";
+  std::filesystem::create_directories(kgen.path("examples/kernels"));
+  std::ofstream(kgen.path("examples/kernels/relu.hip")) << "int x;\n";
   std::atomic<bool> as_asked = true;
   kgen.judge = [&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
     if (request.candidate.target != Target::Hip || request.options.device != "amd:emulated") as_asked = false;
     return EvaluationRecord{};
   };
   CHECK(kgen.run({"selftest", "--device", "amd:emulated", kgen.path(".")}) == 0);
-  CHECK_THAT(kgen.out.str(), Catch::Contains("honest/h.hip") && !Catch::Contains("honest/h.py"));
+  CHECK_THAT(kgen.out.str(),
+             Catch::Contains("honest/h.hip") && !Catch::Contains("honest/h.py") && !Catch::Contains("relu.hip"));
   CHECK(as_asked);
 }
 
