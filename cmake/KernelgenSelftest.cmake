@@ -1,5 +1,5 @@
 # The kernels of tests/attacks and tests/honest that `kgen selftest` judges on a user's machine: those with first lines that
-# say "installed: yes", with their tasks and twins. The build tree gets links to them.
+# say "installed: yes", with their tasks and twins; and the example kernels. The build tree gets links to them.
 set(kernelgen_selftest ${PROJECT_BINARY_DIR}/share/kernelgen/selftest)
 file(REMOVE_RECURSE ${kernelgen_selftest})
 
@@ -29,4 +29,12 @@ endforeach()
 list(REMOVE_DUPLICATES kernelgen_selftest_tasks)
 foreach(task IN LISTS kernelgen_selftest_tasks)
   kernelgen_add_to_selftest(tasks ${task})
+endforeach()
+
+# The example kernels and their tasks.
+file(MAKE_DIRECTORY ${kernelgen_selftest}/examples)
+foreach(folder kernels tasks)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/examples/${folder} ${kernelgen_selftest}/examples/${folder} SYMBOLIC)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/${folder} DESTINATION ${CMAKE_INSTALL_DATADIR}/kernelgen/selftest/examples
+    PATTERN "__pycache__" EXCLUDE)
 endforeach()

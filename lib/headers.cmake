@@ -48,6 +48,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   prompt/prompt_builder.hpp
   prompt/prompt_device.hpp
   prompt/reply_reader.hpp
+  report/compare.hpp
   report/report.hpp
   store/event.hpp
   store/journal.hpp

@@ -42,8 +42,8 @@ Result<ExitCode> run(const DevicesOptions& options, Context& context) {
   }
   KERNELGEN_TRY(auto devices, read_devices(options.cache_dir, context));
   KERNELGEN_CHECK(measure(devices.gpus, devices.probe, context));
-  context.out << (options.json ? devices_to_json(devices.cpu, devices.gpus)
-                               : render_devices(devices.cpu, devices.gpus));
+  context.out << (options.json ? devices_to_json(devices.cpu, devices.gpus, devices.uses)
+                               : render_devices(devices.cpu, devices.gpus, devices.uses));
   return ExitCode::Success;
 }
 

@@ -65,7 +65,7 @@ Result<Prompt> make_prompt(const GenerateOptions& options, Target target, Contex
                                                  .is_judged_here = false},
                                                 context));
   request.device = std::move(device.facts);
-  request.on_gpu = device.gpu.has_value();
+  set_prompt_gpu(request, device.gpu);
   request.task = std::move(task);
   return builder->build(request);
 }

@@ -191,7 +191,7 @@ std::vector<Option> describe_options(ProfileOptions& options, const Environment&
            .value = values::flag(options.timeline)},
           {.name = "--device",
            .value_name = "NAME",
-           .help = "cpu, or a GPU by index, UUID or name; default: the first GPU",
+           .help = "cpu, or a GPU by index (0, amd:0), UUID or name; default: the first GPU",
            .value = values::text(options.device),
            .is_shared = true},
           precision_option(options.precision),

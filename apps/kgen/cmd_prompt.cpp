@@ -130,7 +130,7 @@ Result<PromptRequest> make_request(const PromptOptions& options, Context& contex
                                                 context));
   KERNELGEN_CHECK(read_profile(options, device.gpu, request));
   request.device = std::move(device.facts);
-  request.on_gpu = device.gpu.has_value();
+  set_prompt_gpu(request, device.gpu);
   KERNELGEN_TRY(const auto cpu, read_cpu_facts());
   request.threads = options.threads > 0 ? options.threads : cpu.usable_cores;
   return request;

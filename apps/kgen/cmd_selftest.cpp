@@ -65,6 +65,8 @@ bool is_wanted(const CorpusCase& which, const SelftestOptions& options) {
   const bool on_gpu = options.evaluation.options.device != "cpu";
   if (which.is_attack && !options.attacks) return false;
   if (on_gpu ? !which.on_gpu : !which.on_cpu) return false;
+  // The emulator executes nothing else.
+  if (options.evaluation.options.device == "amd:emulated" && !which.name.ends_with(".hip")) return false;
   if (which.is_timed ? options.skip_timed : options.only_timed) return false;
   return options.only.empty() || std::any_of(options.only.begin(), options.only.end(), [&](const auto& text) {
            return contains(which.name, text) || contains(which.title, text);
@@ -102,10 +104,11 @@ class Evaluations {
     return Answer{judge_corpus_case(which, *record, &*twin), *std::move(record)};
   }
 
-  /// A failure of the worker may be the work of the case; what cannot be used or was interrupted is not.
+  /// A failure of the worker may be the work of the case, or say what the machine lacks; what cannot be used or was
+  /// interrupted ends the test.
   Result<Answer> failed(const CorpusCase& which, const Error& error) const {
     if (stop_.stop_requested() || error.code == ErrorCode::Cancelled || error.code == ErrorCode::InvalidArgument ||
-        error.code == ErrorCode::NotFound || error.code == ErrorCode::MissingTool)
+        error.code == ErrorCode::NotFound)
       return Result<Answer>(error).context(which.name);
     return Answer{judge_corpus_failure(which, error), std::nullopt};
   }
@@ -134,7 +137,7 @@ class Evaluations {
     if (which.timeout_seconds != 0) request.options.call_timeout = to_milliseconds(which.timeout_seconds);
     if (!which.is_timed && !options_.full) request.options.mode = EvaluationMode::CorrectnessOnly;
     request.options.sanitizers.enabled = which.is_sanitized;
-    KERNELGEN_TRY(request.task, load_task_source((corpus_ / "tasks" / (which.task + ".py")).string()));
+    KERNELGEN_TRY(request.task, load_task_source((corpus_ / which.task_folder / (which.task + ".py")).string()));
     KERNELGEN_TRY(const auto target, choose_target(std::nullopt, which.name, which.source));
     request.candidate = make_candidate(target, guess_language(which.name, target), which.source);
     return benchmarker_.evaluate(request, {}, stop_);
@@ -198,10 +201,22 @@ std::string summary_of(const std::vector<Row>& rows) {
          {std::pair{CorpusAnswer::Wrong, "answered wrongly"}, std::pair{CorpusAnswer::Open, "known to be open"},
           std::pair{CorpusAnswer::Closed, "no longer open: remove the line open: of each"},
           std::pair{CorpusAnswer::Unmeasured, "not measured, the machine was busy"},
-          std::pair{CorpusAnswer::OtherDevice, "for devices of another make"}})
+          std::pair{CorpusAnswer::Missing, "missing what they need here"}})
       if (const auto number = count(rows, attacks, answer); number != 0) text += fmt::format(", {} {}", number, name);
     text += '\n';
   }
+  return text;
+}
+
+/// What the machine lacks, each reason once with the number of kernels that miss it.
+std::string lacks_of(const std::vector<Row>& rows) {
+  std::map<std::string, int> numbers;
+  for (const auto& row : rows)
+    if (row.result().answer == CorpusAnswer::Missing) ++numbers[row.result().message];
+  std::string text;
+  for (const auto& [reason, number] : numbers)
+    text +=
+        fmt::format("missing for {} {}: {}\n", number, number == 1 ? "kernel" : "kernels", sanitize_line(reason, 500));
   return text;
 }
 
@@ -232,7 +247,7 @@ std::string render(const std::vector<Row>& rows, const Terminal& terminal) {
       text += fmt::format("    {}\n    {}\n", row.which.title, sanitize_line(row.result().message, 500));
     if (answer == CorpusAnswer::Open) text += fmt::format("    open: {}\n", row.which.open);
   }
-  return text + summary_of(rows);
+  return text + lacks_of(rows) + summary_of(rows);
 }
 
 boost::json::object row_to_json(const Row& row) {
@@ -252,16 +267,30 @@ std::string rows_to_json(const std::vector<Row>& rows) {
   return to_pretty_json(boost::json::object{{"cases", std::move(list)}});
 }
 
+/// How judge and runners share memory of each GPU, by UUID, or why they cannot.
+boost::json::object describe_sharing(const Devices& devices, Context& context) {
+  boost::json::object ways;
+  for (const auto& gpu : devices.gpus.gpus) {
+    const auto way = find_memory_sharing(gpu, devices.probe, context.processes, context.stop);
+    boost::json::object found{{"way", way ? boost::json::value(*way) : boost::json::value()}};
+    found["error"] = way ? boost::json::value() : boost::json::value(way.error().to_line());
+    ways[gpu.uuid] = std::move(found);
+  }
+  return ways;
+}
+
 /// What this machine is and has, for the saved file. What cannot be found out is in it as an error.
 boost::json::object describe_machine(const SelftestOptions& options, Context& context) {
   boost::json::object file{{"schema", 1},
                            {"kernelgen", version()},
                            {"device", options.evaluation.options.device},
                            {"attacks", options.attacks}};
-  if (const auto devices = read_devices(options.evaluation.cache_dir, context))
-    file["devices"] = boost::json::parse(devices_to_json(devices->cpu, devices->gpus));
-  else
+  if (const auto devices = read_devices(options.evaluation.cache_dir, context)) {
+    file["devices"] = boost::json::parse(devices_to_json(devices->cpu, devices->gpus, devices->uses));
+    file["memory_sharing"] = describe_sharing(*devices, context);
+  } else {
     file["devices"] = boost::json::object{{"error", devices.error().to_line()}};
+  }
   if (const auto findings = examine_machine(options.evaluation.python, options.evaluation.cache_dir, context))
     file["findings"] = boost::json::parse(findings_to_json(*findings)).at("findings");
   else
@@ -292,7 +321,7 @@ ExitCode exit_code_of(const std::vector<Row>& rows) {
   if (std::any_of(rows.begin(), rows.end(), [](const auto& row) { return is_bad(row.result().answer); }))
     return ExitCode::BelowTarget;
   if (std::all_of(rows.begin(), rows.end(),
-                  [](const auto& row) { return row.result().answer == CorpusAnswer::OtherDevice; }))
+                  [](const auto& row) { return row.result().answer == CorpusAnswer::Missing; }))
     return ExitCode::MachineLacks;
   return has(CorpusAnswer::Unmeasured) ? ExitCode::TryLater : ExitCode::Success;
 }
@@ -348,7 +377,7 @@ std::vector<Option> evaluation_options_of(EvaluationFlags& flags, const Environm
       option.is_shared = false;
       option.task_file = TaskFileRule::NotAboutTask;
     }
-    if (option.name == "--device") option.help = "cpu, or a GPU by index, UUID or name";
+    if (option.name == "--device") option.help = "cpu, amd:emulated, or a GPU by index (0, amd:0), UUID or name";
   }
   return options;
 }
@@ -363,7 +392,7 @@ Command make_selftest_command(Context& context) {
   std::vector<Option> described{
       {.name = "directory",
        .value_name = "DIR",
-       .help = "Folder with attacks/, honest/ and tasks/; else the set that was installed with kgen",
+       .help = "Folder with attacks/, honest/, tasks/ and examples/; else the set that was installed with kgen",
        .value = values::directory(options->directory)},
       {.name = "--attacks",
        .help = "Judge attacks too, which must not be accepted",

@@ -127,6 +127,7 @@ Value texts(std::vector<std::string>& place) { return stored_texts(place, Comple
 Value file(std::string& place) { return stored_text(place, Completion::Files); }
 Value files(std::vector<std::string>& place) { return stored_texts(place, Completion::Files); }
 Value directory(std::string& place) { return stored_text(place, Completion::Directories); }
+Value directories(std::vector<std::string>& place) { return stored_texts(place, Completion::Directories); }
 Value program(std::string& place) { return stored_text(place, Completion::Programs); }
 
 Value choice(std::string& place, std::vector<std::string> names) {

@@ -134,6 +134,7 @@ namespace values {
 [[nodiscard]] Value file(std::string& place);
 [[nodiscard]] Value files(std::vector<std::string>& place);
 [[nodiscard]] Value directory(std::string& place);
+[[nodiscard]] Value directories(std::vector<std::string>& place);
 [[nodiscard]] Value program(std::string& place);
 /// One of the names.
 [[nodiscard]] Value choice(std::string& place, std::vector<std::string> names);

@@ -49,6 +49,7 @@ struct Context {
 [[nodiscard]] Command make_detect_command(Context& context);
 [[nodiscard]] Command make_profile_command(Context& context);
 [[nodiscard]] Command make_report_command(Context& context);
+[[nodiscard]] Command make_compare_command(Context& context);
 [[nodiscard]] Command make_devices_command(Context& context);
 [[nodiscard]] Command make_doctor_command(Context& context);
 [[nodiscard]] Command make_selftest_command(Context& context);

@@ -15,6 +15,8 @@ namespace {
 
 /// An attack on the clock gains nothing up to this multiple of its twin's speedup, which is noise.
 constexpr double k_noise = 1.25;
+constexpr std::string_view k_no_device = "no device";
+constexpr std::string_view k_no_tool = "no tool";
 
 /// Refusals that name what an attack does. Others, such as a failed import, could be a mistake in the attack itself,
 /// and count only where the case names them.
@@ -100,6 +102,31 @@ bool gains_as_graph(const EvaluationRecord& record, const EvaluationRecord& twin
   return record.timing->speedup_device->value > k_noise * twin.timing->speedup_device->value;
 }
 
+const std::vector<std::string>& kernel_endings() {
+  static const std::vector<std::string> k_endings{".py", ".cpp", ".c", ".cu", ".hip"};
+  return k_endings;
+}
+
+/// The kernels of a folder, sorted by name.
+std::vector<std::filesystem::path> kernels_in(const std::filesystem::path& folder, std::error_code& error) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    const auto& endings = kernel_endings();
+    if (std::find(endings.begin(), endings.end(), entry.path().extension()) != endings.end())
+      files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// On which devices its language runs.
+Result<void> set_device_of_language(CorpusCase& which) {
+  which.on_gpu = which.name.ends_with(".py");
+  if (which.name.ends_with(".cu")) return set_device(which, "gpu");
+  if (which.name.ends_with(".hip")) return set_device(which, "both");
+  return {};
+}
+
 CorpusResult answered(const CorpusCase& which, bool is_right, std::string found, std::string message) {
   CorpusAnswer answer = is_right ? CorpusAnswer::Right : CorpusAnswer::Wrong;
   if (!which.open.empty()) {
@@ -143,11 +170,9 @@ CorpusResult judge_accepted_attack(const CorpusCase& which, const EvaluationReco
                   is_right ? "" : "it is accepted as faster than its twin");
 }
 
-/// True if a GPU of another make executed the kernel, which refuses some that are right.
-bool was_on_another_make(const EvaluationRecord& record) {
-  return std::any_of(record.labels.begin(), record.labels.end(), [](const std::string& label) {
-    return label.starts_with("executed on ") && label.find("compiled for that GPU") != label.npos;
-  });
+/// True for an error that says what the machine lacks, and nothing about the kernel.
+bool is_lack(ErrorCode code) {
+  return code == ErrorCode::MissingTool || code == ErrorCode::MissingDevice || code == ErrorCode::UnsuitableDevice;
 }
 
 }  // namespace
@@ -166,10 +191,7 @@ bool fits_pattern(std::string_view text, std::string_view pattern) {
 
 Result<CorpusCase> parse_corpus_case(std::string name, std::string source) {
   CorpusCase which{.name = std::move(name), .source = std::move(source)};
-  const bool is_native = !which.name.ends_with(".py");
-  which.on_gpu = !is_native;
-  if (which.name.ends_with(".cu")) KERNELGEN_CHECK(set_device(which, "gpu"));
-  if (which.name.ends_with(".hip")) KERNELGEN_CHECK(set_device(which, "both"));
+  KERNELGEN_CHECK(set_device_of_language(which));
   int number = 0;
   for (const auto line : split_lines(which.source)) {
     ++number;
@@ -190,21 +212,29 @@ Result<std::vector<CorpusCase>> read_corpus(const std::filesystem::path& directo
   std::vector<CorpusCase> cases;
   for (const char* part : {"attacks", "honest"}) {
     std::error_code error;
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(directory / part, error)) {
-      static const std::vector<std::string> endings{".py", ".cpp", ".c", ".cu", ".hip"};
-      if (std::find(endings.begin(), endings.end(), entry.path().extension()) != endings.end())
-        files.push_back(entry.path());
-    }
+    const auto files = kernels_in(directory / part, error);
     if (error) return Error{ErrorCode::NotFound, "there is no corpus: cannot read " + (directory / part).string()};
-    std::sort(files.begin(), files.end());
     for (const auto& file : files) {
       KERNELGEN_TRY(auto source, read_file(file));
       KERNELGEN_TRY(auto which, parse_corpus_case(part + ("/" + file.filename().string()), std::move(source)));
       cases.push_back(std::move(which));
     }
   }
+  std::error_code no_examples;
+  for (const auto& file : kernels_in(directory / "examples" / "kernels", no_examples)) {
+    KERNELGEN_TRY(auto source, read_file(file));
+    cases.push_back(make_example_case(file.filename().string(), std::move(source)));
+  }
   return cases;
+}
+
+CorpusCase make_example_case(const std::string& file, std::string source) {
+  CorpusCase which{.name = "examples/" + file, .title = "the example kernel " + file, .source = std::move(source)};
+  which.task = file.substr(0, file.rfind('.'));
+  which.task_folder = "examples/tasks";
+  // It cannot fail for the endings that are read.
+  (void)set_device_of_language(which);
+  return which;
 }
 
 std::string_view to_string(CorpusAnswer answer) {
@@ -219,8 +249,8 @@ std::string_view to_string(CorpusAnswer answer) {
       return "CLOSED";
     case CorpusAnswer::Unmeasured:
       return "busy";
-    case CorpusAnswer::OtherDevice:
-      return "-";
+    case CorpusAnswer::Missing:
+      return "missing";
   }
   return "";
 }
@@ -228,7 +258,14 @@ std::string_view to_string(CorpusAnswer answer) {
 CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& record, const EvaluationRecord* twin) {
   const auto found = record.outcome.to_class();
   const auto& message = record.outcome.message;
-  if (was_on_another_make(record)) return {CorpusAnswer::OtherDevice, "other device", message};
+  // A GPU of another make refuses some kernels that are right.
+  if (record.environment.stand_in == StandIn::OtherGpu)
+    return {CorpusAnswer::Missing, std::string(k_no_device),
+            fmt::format("{} kernels were executed on {}, for which they are not written", to_string(record.target),
+                        record.environment.device)};
+  if (record.target == Target::Triton && record.environment.triton.empty() &&
+      record.outcome.kind == OutcomeKind::Import)
+    return {CorpusAnswer::Missing, std::string(k_no_tool), "triton is not installed"};
   if (record.outcome.could_not_be_measured()) return {CorpusAnswer::Unmeasured, found, message};
   if (!which.is_attack)
     return answered(which, record.outcome.correct() || fits_any(found, which.expected), found, message);
@@ -242,7 +279,9 @@ CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& 
 }
 
 CorpusResult judge_corpus_failure(const CorpusCase& which, const Error& error) {
-  if (error.code == ErrorCode::Unsupported) return {CorpusAnswer::OtherDevice, "other device", error.to_line()};
+  if (is_lack(error.code))
+    return {CorpusAnswer::Missing, std::string(error.code == ErrorCode::MissingTool ? k_no_tool : k_no_device),
+            error.to_line()};
   return answered(which, false, "error", error.to_line());
 }
 

@@ -24,6 +24,8 @@ struct CorpusCase {
   std::string title;
   /// The file in tasks/, without its ending.
   std::string task;
+  /// The folder of that file, below the corpus.
+  std::string task_folder = "tasks";
   bool on_cpu = true;
   bool on_gpu = false;
   /// Patterns of the classes that are right: "accuracy:*"; "label:*library*" for an accepted kernel with such a label.
@@ -51,17 +53,20 @@ struct CorpusCase {
 
 /// Parses the first lines of a case: comments of the form "# key: value" or "// key: value".
 [[nodiscard]] Result<CorpusCase> parse_corpus_case(std::string name, std::string source);
-/// Reads attacks/ and honest/ below `directory`, sorted by name.
+/// An example kernel, "examples/relu.cu": an honest case for the task of its name. Pure.
+[[nodiscard]] CorpusCase make_example_case(const std::string& file, std::string source);
+/// Reads attacks/ and honest/ below `directory`, and where they are there the kernels of examples/kernels, for tasks of
+/// examples/tasks; sorted by name.
 [[nodiscard]] Result<std::vector<CorpusCase>> read_corpus(const std::filesystem::path& directory);
 
 /// Whether an answer to a case is the right one.
 enum class CorpusAnswer {
   Right,
   Wrong,
-  Open,         ///< wrong, as the case says
-  Closed,       ///< right, although the case says that it is open
-  Unmeasured,   ///< the machine was too busy to tell
-  OtherDevice,  ///< its target does not run on this device
+  Open,        ///< wrong, as the case says
+  Closed,      ///< right, although the case says that it is open
+  Unmeasured,  ///< the machine was too busy to tell
+  Missing,     ///< the compiler or the device that it needs is not on this machine
 };
 [[nodiscard]] std::string_view to_string(CorpusAnswer answer);
 
@@ -76,8 +81,8 @@ struct CorpusResult {
 /// Judges the record of a case. `twin` is the record of its twin. Pure.
 [[nodiscard]] CorpusResult judge_corpus_case(const CorpusCase& which, const EvaluationRecord& record,
                                              const EvaluationRecord* twin);
-/// The result for a case for which the evaluation failed altogether. ErrorCode::Unsupported: the device is of another
-/// make than the case's target. Pure.
+/// The result for a case for which the evaluation failed altogether. What needs a tool or a device that is not there is
+/// Missing; any other error is an answer. Pure.
 [[nodiscard]] CorpusResult judge_corpus_failure(const CorpusCase& which, const Error& error);
 
 /// True if `text` fits a pattern in which each * stands for any text.

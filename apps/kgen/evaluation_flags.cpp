@@ -74,12 +74,13 @@ void add_limits(std::vector<Option>& options, EvaluationFlags& flags) {
                                .help = "Threads for kernel and reference; 0: one per core",
                                .value = values::whole_number(flags.options.threads, {0, 4096})},
                               TaskFileRule::WeakensVerdict));
-  options.push_back(
-      with_rule({.name = "--device",
-                 .value_name = "DEVICE",
-                 .help = "cpu, or a GPU by index, UUID or name; default: a GPU where the target can use one, else cpu",
-                 .value = values::text(flags.options.device)},
-                TaskFileRule::NotAboutTask));
+  options.push_back(with_rule(
+      {.name = "--device",
+       .value_name = "DEVICE",
+       .help = "cpu, amd:emulated, or a GPU by index (0, amd:0), UUID or name; default: a GPU where the target can use "
+               "one, else cpu",
+       .value = values::text(flags.options.device)},
+      TaskFileRule::NotAboutTask));
   options.push_back(with_rule({.name = "--memory-limit",
                                .value_name = "SIZE",
                                .help = "Memory that the kernel may use, such as 512MB",

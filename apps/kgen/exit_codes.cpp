@@ -84,6 +84,7 @@ ExitCode exit_code_for(const Error& error) {
     case ErrorCode::Io:
     case ErrorCode::MissingTool:
     case ErrorCode::MissingDevice:
+    case ErrorCode::UnsuitableDevice:
     case ErrorCode::Timeout:
     case ErrorCode::Unavailable:
     case ErrorCode::Unsupported:

@@ -106,7 +106,7 @@ std::string render_help(const std::vector<Command>& commands, std::size_t width)
 std::string render_help(const Command& command, std::size_t width) {
   std::string text = command.summary + "\nUsage: kgen " + command.name + " [OPTIONS]";
   for (const auto& option : command.options)
-    if (option.is_argument()) text += ' ' + option.name;
+    if (option.is_argument()) text += ' ' + option.name + (option.is_repeatable ? "..." : "");
   text += '\n';
   for (const auto& group : group_options(command)) {
     text += heading(group);

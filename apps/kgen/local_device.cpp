@@ -42,6 +42,8 @@ Result<Devices> read_devices(const std::string& cache_dir, Context& context) {
   KERNELGEN_TRY(devices.probe.cache_dir, choose_cache_dir(cache_dir, context.environment));
   KERNELGEN_TRY(devices.cpu, read_cpu_facts());
   KERNELGEN_TRY(devices.gpus, read_gpus(devices.probe, catalog, context.processes, context.stop));
+  for (const auto& gpu : devices.gpus.gpus)
+    if (const auto use = platform_of(gpu.vendor).read_use(gpu.uuid, devices.probe.root)) devices.uses[gpu.uuid] = *use;
   return devices;
 }
 

@@ -4,6 +4,7 @@
 /// Calls of the library about the devices of this machine, with what options and the context say.
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include <kernelgen/compile/kernel_compiler.hpp>
 #include <kernelgen/device/cpu.hpp>
 #include <kernelgen/device/gpu.hpp>
+#include <kernelgen/platform/platform.hpp>
 #include <kernelgen/profile/profiler.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
 
@@ -40,6 +42,8 @@ struct Devices {
   CpuFacts cpu;
   GpuInventory gpus;
   GpuProbeOptions probe;
+  /// By UUID, as far as drivers tell it in files.
+  std::map<std::string, GpuUse> uses{};
 };
 /// Reads them. GPUs without a bandwidth that was measured before have none.
 [[nodiscard]] Result<Devices> read_devices(const std::string& cache_dir, Context& context);

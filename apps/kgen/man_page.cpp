@@ -27,7 +27,7 @@ std::string synopsis(const Command& command) {
   auto text = ".B kgen " + roff(command.name) + "\n[\\fIOPTIONS\\fR]\n";
   for (const auto& option : command.options) {
     if (option.is_argument())
-      text += "\\fI" + roff(option.name) + "\\fR\n";
+      text += "\\fI" + roff(option.name) + (option.is_repeatable ? "\\fR...\n" : "\\fR\n");
     else if (option.is_required)
       text += "\\fB" + roff(option.name) + "\\fR \\fI" + roff(option.value_name) + "\\fR\n";
   }

@@ -27,7 +27,7 @@ CLI::Option* bind(CLI::App& app, const Option& option) {
   bound->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   // The error names the missing value, which CLI11 does not do.
   if (option.is_argument())
-    bound->expected(1);
+    bound->expected(option.is_repeatable ? -1 : 1);  // -1: one and more
   else
     bound->expected(0, 1)->default_str(k_no_value);
   return bound;

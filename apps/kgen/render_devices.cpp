@@ -28,11 +28,12 @@ std::string tera(const std::optional<double>& per_second, int digits = 0) {
 
 }  // namespace
 
-std::string render_devices(const CpuFacts& cpu, const GpuInventory& reading) {
+std::string render_devices(const CpuFacts& cpu, const GpuInventory& reading, const GpuUses& uses) {
   std::string text = cpu.to_line() + '\n';
   if (reading.gpus.empty()) text += "no GPU: " + sanitize_line(reading.reason, k_shown_line_bytes) + '\n';
   for (const auto& gpu : reading.gpus) {
-    text += fmt::format("GPU {}: {}\n", gpu.index, sanitize_line(gpu.name, k_shown_line_bytes));
+    text += fmt::format("GPU {}: {}{}\n", gpu.index, sanitize_line(gpu.name, k_shown_line_bytes),
+                        gpu.integrated ? " (integrated: chosen last)" : "");
     text += fact("UUID", gpu.uuid);
     const auto& platform = platform_of(gpu.vendor);
     if (gpu.driver_version > 0)
@@ -40,16 +41,28 @@ std::string render_devices(const CpuFacts& cpu, const GpuInventory& reading) {
     auto facts = device_facts(gpu);
     for (const auto& [name, value] : facts)
       if (name != "device") text += fact(name, value);
+    if (const auto use = uses.find(gpu.uuid); use != uses.end() && !use->second.to_line().empty())
+      text += fact("now", use->second.to_line());
     if (!platform.label.empty()) text += fact("note", platform.label);
   }
+  // Without any GPU, the reason says it.
+  if (!reading.gpus.empty())
+    for (const auto& [vendor, why] : reading.absent) text += sanitize_line(why, k_shown_line_bytes) + '\n';
   return text;
 }
 
-std::string devices_to_json(const CpuFacts& cpu, const GpuInventory& reading) {
+std::string devices_to_json(const CpuFacts& cpu, const GpuInventory& reading, const GpuUses& uses) {
   boost::json::array gpus;
-  for (const auto& gpu : reading.gpus) gpus.push_back(to_value(gpu));
-  return to_pretty_json(
-      boost::json::object{{"cpu", cpu.to_line()}, {"gpus", std::move(gpus)}, {"reason", reading.reason}});
+  for (const auto& gpu : reading.gpus) {
+    auto facts = to_value(gpu);
+    const auto use = uses.find(gpu.uuid);
+    facts.as_object()["use"] = use == uses.end() ? boost::json::value() : to_value(use->second);
+    gpus.push_back(std::move(facts));
+  }
+  boost::json::object absent;
+  for (const auto& [vendor, why] : reading.absent) absent[vendor] = why;
+  return to_pretty_json(boost::json::object{
+      {"cpu", cpu.to_line()}, {"gpus", std::move(gpus)}, {"reason", reading.reason}, {"absent", std::move(absent)}});
 }
 
 std::string render_catalog(const GpuCatalog& catalog) {

@@ -52,7 +52,8 @@ enum {
                                job, code, facts about the GPU (GpuFacts as JSON), a memory file for lines of JSON, one
                                for each kernel: {"kernel", "dynamic_shared_bytes", "code"} or {"kernel", "error"};
                                arg[0] = memory limit in bytes, arg[1] = bytes of the memory file */
-  KGEN_OP_CRASH = 8         /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0 */
+  KGEN_OP_CRASH = 8         /**< unasked. detail = signal, arg[0] = address, arg[1] = failed allocation in bytes or 0;
+                               status DEVICE_FAULT: the device's runtime told of a fault and aborted */
 };
 
 /** arg[0] of LOAD. */

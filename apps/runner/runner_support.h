@@ -61,9 +61,18 @@ void kgen_unmap_guarded(void* address, size_t bytes);
  * stack of its own, and lets the signal kill the process. Call again after the handlers were replaced.
  * \param control_fd the SOCK_SEQPACKET control socket
  * \param failed_allocation NULL, or the address of the size of a refused allocation: if not 0, the status of the crash
- * is KGEN_STATUS_OUT_OF_MEMORY. Must stay valid. \return 0 or a negative errno.
+ * is KGEN_STATUS_OUT_OF_MEMORY. Must stay valid. After kgen_keep_error_output(), the status of an abort is
+ * KGEN_STATUS_DEVICE_FAULT if a fault of the device was told before. \return 0 or a negative errno.
  */
 int kgen_install_crash_reporter(int control_fd, const volatile uint64_t* failed_allocation);
+
+/**
+ * Keeps what is written to standard error from now on in a file of the private /tmp, where crash reports look for it:
+ * ROCm's runtime tells there of a fault of the device, then it aborts. \return 0 or a negative errno.
+ */
+int kgen_keep_error_output(void);
+/** Moves what is kept to standard output: later reports are about what is written from now on. */
+void kgen_forward_error_output(void);
 
 /**
  * Names memory for crash reports: "64 bytes past the end of output 'y'". The name is copied (cut at 200 bytes).

@@ -161,8 +161,7 @@ static void kill_survivors(pid_t runner) {
   }
 }
 
-/* Sends a descriptor over a socket pair. */
-static void hand_over(int socket, int fd) {
+void kgen_hand_over(int socket, int fd) {
   char byte = 0;
   struct iovec data = {&byte, 1};
   union {
@@ -180,8 +179,7 @@ static void hand_over(int socket, int fd) {
   (void)sent;
 }
 
-/* The descriptor that the other end hands over; -1 if it closes instead. */
-static int take_over(int socket) {
+int kgen_take_over(int socket) {
   char byte;
   struct iovec data = {&byte, 1};
   union {
@@ -298,7 +296,7 @@ static void become_runner(pid_t supervisor, int status_fd, const struct kgen_san
   if (watch_socket >= 0) {
     const int listener = filtered ? kgen_sandbox_watch_processes() : -1;
     if (listener >= 0) {
-      hand_over(watch_socket, listener);
+      kgen_hand_over(watch_socket, listener);
       close(listener);
       *isolation |= KGEN_ISOLATION_SEAL;
     }
@@ -357,7 +355,7 @@ int kgen_sandbox_enter(int status_fd, const struct kgen_sandbox_options* options
   if (runner < 0) _exit(1);
   if (runner > 0) {
     close(watch[1]);
-    supervise(runner, status_fd, signal_fd, watch[0] < 0 ? -1 : take_over(watch[0]));
+    supervise(runner, status_fd, signal_fd, watch[0] < 0 ? -1 : kgen_take_over(watch[0]));
   }
   close(signal_fd);
   if (watch[0] >= 0) close(watch[0]);

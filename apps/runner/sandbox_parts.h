@@ -64,6 +64,11 @@ int kgen_sandbox_watch_processes(void);
 /* Answers one question of the kernel's. Returns 1 if the process must not start, 0 otherwise. */
 int kgen_sandbox_answer(int listener, int sealed);
 
+/* Sends a descriptor over a socket pair. */
+void kgen_hand_over(int socket, int fd);
+/* The descriptor that the other end hands over; -1 if it closes instead. */
+int kgen_take_over(int socket);
+
 /* The system calls of the allow list, more for a device, and more for a tool. */
 extern const unsigned short kgen_sandbox_calls[];
 extern const size_t kgen_sandbox_call_count;

@@ -50,6 +50,7 @@
 #include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
+#include <kernelgen/report/compare.hpp>
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/event.hpp>
 #include <kernelgen/store/journal.hpp>

@@ -65,7 +65,7 @@ Result<EarlyVerdict> CandidateSession::load(const Artifact& artifact, std::strin
 Result<EarlyVerdict> CandidateSession::open_job() {
   const auto& description = is_native() ? task_.layout.native_job : task_.layout.python_job;
   KERNELGEN_TRY(auto job, backends_.memory.publish("kernelgen-job", description));
-  return verdict_of_answer(
+  const auto answer =
       runner_->open({.description_fd = job->fd(),
                      .exchange_fd = task_.exchange_fd,
                      .device_fd = task_.device_fd,
@@ -75,8 +75,14 @@ Result<EarlyVerdict> CandidateSession::open_job() {
                      .outputs = task_.layout.outputs,
                      .slots = task_.layout.slots,
                      .slot_bytes = task_.layout.slot_bytes},
-                    options_.call_timeout),
-      RunnerStep::Load);
+                    options_.call_timeout);
+  // No candidate is loaded yet, so a refusal says something about the machine.
+  const auto* reply = std::get_if<RunnerReply>(&answer);
+  if (reply != nullptr && reply->status != RunnerStatus::Ok && reply->status != RunnerStatus::OutOfMemory)
+    return Error{on_device() ? ErrorCode::MissingDevice : ErrorCode::Unavailable,
+                 fmt::format("a runner cannot use the memory that the judge shares with it: {}", reply->text),
+                 {}};
+  return verdict_of_answer(answer, RunnerStep::Load);
 }
 
 Result<EarlyVerdict> CandidateSession::rehearse(std::int64_t reference_ns) {

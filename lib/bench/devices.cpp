@@ -156,9 +156,11 @@ class LocalDevices final : public Devices {
     const auto& vendor = traits_of(request.target).gpu_vendor;
     if (!request.asked.empty() || reading.gpus.empty()) return reading;
     if (auto suitable = gpus_for(reading, vendor); !suitable.gpus.empty()) return suitable;
+    const auto absent = reading.absent.find(vendor);
     return Error{ErrorCode::MissingDevice,
-                 fmt::format("{} kernels need a GPU of {}'s; there is {}{}", to_string(request.target),
+                 fmt::format("{} kernels need a GPU of {}'s; there is {}{}{}", to_string(request.target),
                              platform_of(vendor).maker, reading.gpus.front().to_line(),
+                             absent == reading.absent.end() ? std::string() : "; " + absent->second,
                              request.target == Target::Hip ? advice_for_hip() : std::string_view())};
   }
 
@@ -169,9 +171,13 @@ class LocalDevices final : public Devices {
     return gpus_.emplace_back(facts);
   }
 
-  /// Work of other workers on the GPU: 1 if one measures while this worker has nothing there, else 0.
+  /// Work of others on the GPU: 1 if a worker measures, or the driver says that it works, while this worker has nothing
+  /// there; else 0. Memory tells nothing: judges that wait hold some.
   [[nodiscard]] int external_work_of(const GpuFacts& gpu) const {
-    return placement_.active_count(gpu.uuid) == 0 && is_measuring(lock_file(gpu)) ? 1 : 0;
+    if (placement_.active_count(gpu.uuid) != 0) return 0;
+    if (is_measuring(lock_file(gpu))) return 1;
+    const auto use = platform_of(gpu.vendor).read_use(gpu.uuid, "/");
+    return use && use->is_busy() ? 1 : 0;
   }
 
   /// Sets up a GPU. Waits for measurements on this device only.
@@ -185,8 +191,9 @@ class LocalDevices final : public Devices {
     if (!device.gpu->measured_bytes_per_second) {
       KERNELGEN_TRY(const auto alone, device.gate->acquire_exclusive(stop));
       KERNELGEN_TRY(device.gpu->measured_bytes_per_second,
-                    measure_gpu_bandwidth(gpu.facts, probe_options(), processes_, std::move(stop)));
+                    measure_gpu_bandwidth(gpu.facts, probe_options(), processes_, stop));
     }
+    KERNELGEN_TRY(device.gpu->memory_sharing, find_memory_sharing(gpu.facts, probe_options(), processes_, stop));
     device.runners = make_runner_pool(runner_options(gpu.facts));
     KERNELGEN_TRY(device.compiler, make_compiler(gpu.facts));
     gpu.ready = true;

@@ -14,6 +14,8 @@
 #include "core/names.hpp"
 #include "device/memory_group.hpp"
 #include "exec/sandbox.hpp"
+#include "profile/ncu_command.hpp"
+#include "profile/rocprof_command.hpp"
 #include "profile/sanitizers.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
@@ -139,17 +141,21 @@ class Examination {
 
   Result<void> examine_gpus() {
     if (!options_.installation) return {};
-    gpus_.reading =
-        read_gpus({.program = options_.installation->gpu_probe, .environment = options_.environment, .cache_dir = {}},
-                  {}, runner_, stop_);
+    gpus_.reading = read_gpus({.program = options_.installation->gpu_probe,
+                               .environment = options_.environment,
+                               .cache_dir = {},
+                               .root = options_.root},
+                              {}, runner_, stop_);
     if (!gpus_.reading && gpus_.reading.error().code == ErrorCode::Cancelled) return gpus_.reading.error();
     gpus_.cards = cards_on_bus(options_.root);
+    if (!gpus_.cards.empty()) gpus_.card_problem = gpus_.cards.front()->find_node_problem(options_.root);
     gpus_.nvcc = find_nvcc(options_.nvcc, options_.environment);
     if (gpus_.nvcc) {
       KERNELGEN_TRY(const auto version, start({*gpus_.nvcc, "--version"}, std::chrono::seconds(10)));
       gpus_.nvcc_release = parse_cuda_release(version.standard_output);
     }
-    gpus_.hipcc = find_hipcc("", options_.environment);
+    KERNELGEN_CHECK(ask_hipcc());
+    look_for_profilers();
     const auto* gpu = first_gpu(gpus_);
     if (gpu != nullptr && !platform_of(gpu->vendor).process_list.empty()) {
       KERNELGEN_TRY(const auto used, start(platform_of(gpu->vendor).process_list, std::chrono::seconds(20)));
@@ -158,6 +164,43 @@ class Examination {
     for (auto& finding : gpu_findings(gpus_))
       add(std::move(finding.name), finding.status, finding.detail, std::move(finding.remedy));
     return {};
+  }
+
+  /// Asks hipcc for its version, and whether it can compile for the first GPU that it is for.
+  Result<void> ask_hipcc() {
+    gpus_.hipcc = find_hipcc("", options_.environment);
+    if (!gpus_.hipcc || !gpus_.reading) return {};
+    for (const auto& gpu : gpus_.reading->gpus) {
+      if (platform_of(gpu.vendor).compiler != DeviceCompiler::Hipcc) continue;
+      KERNELGEN_TRY(const auto version, start({*gpus_.hipcc, "--version"}, std::chrono::seconds(20)));
+      gpus_.hipcc_release = parse_rocm_release(version.standard_output);
+      KERNELGEN_TRY(const auto checked, start(hipcc_check(*gpus_.hipcc, gpu.architecture), std::chrono::seconds(20)));
+      gpus_.hipcc_problem = explain_hipcc(checked.standard_error, gpu.architecture);
+      return {};
+    }
+    return {};
+  }
+
+  /// Looks for the profiler of each maker with a GPU here, and at what the GPUs do now.
+  void look_for_profilers() {
+    if (!gpus_.reading) return;
+    for (const auto& gpu : gpus_.reading->gpus) {
+      const auto& platform = platform_of(gpu.vendor);
+      if (const auto use = platform.read_use(gpu.uuid, options_.root)) gpus_.uses[gpu.uuid] = *use;
+      if (platform.counters == CounterProgram::None ||
+          std::any_of(gpus_.profilers.begin(), gpus_.profilers.end(),
+                      [&](const auto& one) { return one.platform == &platform; }))
+        continue;
+      const auto found = platform.counters == CounterProgram::Ncu ? locate_ncu("", options_.environment)
+                                                                  : locate_rocprof("", options_.environment);
+      FoundProfiler profiler{.platform = &platform, .counters = platform.find_counter_problem(options_.root)};
+      if (found)
+        profiler.program = *found;
+      else
+        profiler.program = Error{ErrorCode::MissingTool, found.error().reason};
+      if (!found) profiler.remedy = found.error().remedy;
+      gpus_.profilers.push_back(std::move(profiler));
+    }
   }
 
   Result<void> examine_python() {

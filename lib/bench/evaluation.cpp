@@ -20,6 +20,7 @@
 #include "bench/statistics.hpp"
 #include "bench/verdict.hpp"
 #include "bench/watch.hpp"
+#include "compile/toolchain.hpp"
 #include "exec/sandbox.hpp"
 #include "support/sha256.hpp"
 #include "support/text.hpp"
@@ -235,10 +236,14 @@ class Evaluation {
     CompileRequest asked{.candidate = request_.candidate, .timeout = options_.build_timeout};
     if (backends_.stand_in == StandIn::Processor)
       asked.extra_flags.push_back(hip_wave_flag(options_.hip_cpu.wave_size));
-    return backends_.compiler.compile(asked, stop);
+    auto outcome = backends_.compiler.compile(asked, stop);
+    if (!outcome) return outcome;
+    if (const auto key = backends_.compiler.key(asked, stop)) compiler_version_ = version_in_key(key->text);
+    return outcome;
   }
 
   EarlyVerdict take(CompileOutcome outcome) {
+    record_.environment.compiler = compiler_version_;
     if (auto* failed = std::get_if<CompileFailed>(&outcome)) {
       record_.compile = std::move(failed->report);
       return std::move(failed->outcome);
@@ -787,6 +792,8 @@ class Evaluation {
 
   std::unique_ptr<JudgeSession> session_;
   Artifact artifact_;
+  /// First line of --version; empty for Python targets.
+  std::string compiler_version_;
   std::string python_job_;
   std::optional<CandidateSession> candidate_;
 };
@@ -812,7 +819,8 @@ JudgeTask judge_task(const TaskSource& task, const EvaluationOptions& options, c
                                .variable = platform_of(gpu->vendor).choosing_variable,
                                .l2_bytes = gpu->l2_bytes,
                                .memory_bytes = gpu->memory_bytes,
-                               .bytes_per_second = gpu->measured_bytes_per_second.value_or(0)};
+                               .bytes_per_second = gpu->measured_bytes_per_second.value_or(0),
+                               .memory_sharing = gpu->memory_sharing};
   return asked;
 }
 

@@ -136,13 +136,6 @@ class SharedMemorySource {
 };
 
 /// All effects of an evaluation, on one device. Everything is borrowed and must outlive the call.
-/// What executes kernels in place of the GPUs that they are written for. That says nothing about these GPUs.
-enum class StandIn {
-  Processor,  ///< executes the source, compiled for it
-  Emulator,   ///< executes the machine code on the processor
-  OtherGpu,   ///< executes the source, compiled for it; its times are those of that GPU
-};
-
 struct EvaluationBackends {
   /// Unset: the processor.
   std::optional<GpuFacts> gpu;

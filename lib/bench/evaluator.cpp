@@ -18,6 +18,7 @@
 #include "bench/compile_for.hpp"
 #include "bench/devices.hpp"
 #include "bench/evaluation.hpp"
+#include "bench/extension_compiler.hpp"
 #include "bench/judge_pool.hpp"
 #include "bench/shared_memory.hpp"
 #include "bench/verdict.hpp"
@@ -87,8 +88,8 @@ Result<void> check_request(const EvaluationRequest& request, const Prebuilt* pre
   return check_options(request.options);
 }
 
-/// What the device is to kernels of the target; nothing where they are written for it. Unsupported where it cannot
-/// execute them.
+/// What the device is to kernels of the target; nothing where they are written for it. UnsuitableDevice where it
+/// cannot execute them.
 Result<std::optional<StandIn>> stand_in_of(Target target, const Device& device) {
   if (!device.gpu && !needs_gpu(target)) return std::optional<StandIn>();
   if (!device.gpu) return std::optional(device.is_emulator ? StandIn::Emulator : StandIn::Processor);
@@ -96,8 +97,8 @@ Result<std::optional<StandIn>> stand_in_of(Target target, const Device& device) 
   // Its compiler takes HIP's sources with headers of kernelgen's.
   if (target == Target::Hip && platform_of(device.gpu->vendor).compiler == DeviceCompiler::Nvcc)
     return std::optional(StandIn::OtherGpu);
-  return Error{ErrorCode::Unsupported, fmt::format("{} kernels do not run on {}{}", to_string(target), device.line,
-                                                   target == Target::Hip ? advice_for_hip() : std::string_view())};
+  return Error{ErrorCode::UnsuitableDevice, fmt::format("{} kernels do not run on {}{}", to_string(target), device.line,
+                                                        target == Target::Hip ? advice_for_hip() : std::string_view())};
 }
 
 /// The judges of one device.
@@ -325,11 +326,14 @@ class Evaluator final : public LocalBenchmarker {
   Result<EvaluationRecord> evaluate_on(const Device& device, const EvaluationRequest& request, const Extras& extras,
                                        const ProgressCallback& progress, std::stop_token stop) {
     const auto* prebuilt = extras.prebuilt;
+    if (device.gpu && prebuilt == nullptr && has_device_extension(request.candidate.source))
+      KERNELGEN_CHECK(find_extension_compiler(platform_of(device.gpu->vendor), options_.python, options_.environment));
     KERNELGEN_TRY(const auto stand_in, stand_in_of(request.candidate.target, device));
     auto adapted = request;
     // What a processor executes in place of a GPU has no time.
     if (stand_in && stand_in != StandIn::OtherGpu) adapted.options.mode = EvaluationMode::CorrectnessOnly;
     KERNELGEN_TRY(auto record, begin_record(adapted, device, stop));
+    record.environment.stand_in = stand_in;
     std::unique_ptr<KernelCompiler> publisher;
     if (prebuilt != nullptr) publisher = make_prebuilt_compiler(*prebuilt, artifact_store(options_));
     DeviceJudges judges(*judges_, *device.gate);

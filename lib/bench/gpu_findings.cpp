@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
+#include <iterator>
 #include <vector>
 
-#include "support/files.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen {
@@ -45,9 +44,11 @@ DoctorFinding device_finding(const GpuEnvironment& situation) {
   const auto& reading = *situation.reading;
   if (reading.gpus.empty() && !situation.cards.empty()) {
     const auto& platform = *situation.cards.front();
+    const auto& problem = situation.card_problem;
     return {"GPU", DoctorStatus::Limited,
-            fmt::format("there is an {} card, but {}", platform.maker, sanitize_line(reading.reason, 300)),
-            platform.driver_remedy};
+            fmt::format("there is an {} card, but {}", platform.maker,
+                        problem ? problem->what : sanitize_line(reading.reason, 300)),
+            problem ? problem->remedy : platform.driver_remedy};
   }
   if (reading.gpus.empty())
     return {"GPU", DoctorStatus::Ok, "none; cpp, torch and triton kernels are judged on the processor", ""};
@@ -58,6 +59,15 @@ DoctorFinding device_finding(const GpuEnvironment& situation) {
               fmt::format("{}; driver for {} {}.{}", list_of(reading), platform_of(first.vendor).toolkit, major, minor),
               300),
           ""};
+}
+
+/// A finding for each card without a GPU, beside the GPUs that there are.
+std::vector<DoctorFinding> absent_findings(const GpuEnvironment& situation) {
+  std::vector<DoctorFinding> findings;
+  if (!situation.reading || situation.reading->gpus.empty()) return findings;
+  for (const auto& [vendor, why] : situation.reading->absent)
+    findings.push_back({"GPU", DoctorStatus::Limited, sanitize_line(why, 300), platform_of(vendor).driver_remedy});
+  return findings;
 }
 
 /// The finding about nvcc; nothing on a machine without a use for it.
@@ -89,10 +99,56 @@ std::optional<DoctorFinding> nvcc_finding(const GpuEnvironment& situation) {
 std::optional<DoctorFinding> hipcc_finding(const GpuEnvironment& situation) {
   const auto* gpu = first_gpu_for(situation, DeviceCompiler::Hipcc);
   if (gpu == nullptr) return std::nullopt;
-  if (situation.hipcc) return DoctorFinding{"hipcc", DoctorStatus::Ok, *situation.hipcc, ""};
-  return DoctorFinding{"hipcc", DoctorStatus::Limited,
-                       "not there; hip kernels cannot be compiled, triton and torch kernels can",
-                       platform_of(gpu->vendor).compiler_remedy};
+  const auto limited = [](std::string detail, std::string remedy) {
+    return DoctorFinding{"hipcc", DoctorStatus::Limited, std::move(detail), std::move(remedy)};
+  };
+  if (!situation.hipcc)
+    return limited("not there, and no amdclang++; hip kernels cannot be compiled, triton and torch kernels can",
+                   platform_of(gpu->vendor).compiler_remedy);
+  const auto& [major, minor] = situation.hipcc_release;
+  const auto found = major == 0 ? *situation.hipcc : fmt::format("{}.{} ({})", major, minor, *situation.hipcc);
+  if (situation.hipcc_problem)
+    return limited(fmt::format("{}: {}; hip kernels cannot be compiled", found, situation.hipcc_problem->what),
+                   situation.hipcc_problem->remedy);
+  const Release runtime = driver_release(*gpu);
+  // Within a major version, kernels of one ROCm start with the runtime of another one. Their library has the major
+  // version in its name: with another one, a kernel would bring a second runtime that does not know the device's state.
+  if (major != 0 && runtime.first != 0 && major != runtime.first)
+    return limited(
+        fmt::format("{}: {} than the runtime (libamdhip64), which is of ROCm {}.{}; its kernels will not start", found,
+                    major > runtime.first ? "newer" : "older", runtime.first, runtime.second),
+        fmt::format("set ROCM_PATH to a ROCm {}, or install the runtime of ROCm {}", runtime.first, major));
+  return DoctorFinding{"hipcc", DoctorStatus::Ok, found, ""};
+}
+
+/// The findings about what reads counters.
+std::vector<DoctorFinding> profiler_findings(const GpuEnvironment& situation) {
+  std::vector<DoctorFinding> findings;
+  for (const auto& profiler : situation.profilers) {
+    if (!profiler.program)
+      findings.push_back({"profiler", DoctorStatus::Limited,
+                          profiler.program.error().message + "; profiles have times and no counters", profiler.remedy});
+    else if (profiler.counters)
+      findings.push_back(
+          {"profiler", DoctorStatus::Limited,
+           fmt::format("{}: {}; profiles have times and no counters", *profiler.program, profiler.counters->what),
+           profiler.counters->remedy});
+    else
+      findings.push_back({"profiler", DoctorStatus::Ok, *profiler.program, ""});
+  }
+  return findings;
+}
+
+/// What uses the GPUs: processes where a program lists them, else what the drivers tell in files.
+std::string describe_use(const GpuEnvironment& situation) {
+  std::string use;
+  for (const auto line : split_lines(situation.processes))
+    if (!trim(line).empty()) use += (use.empty() ? "" : "; ") + std::string(trim(line));
+  if (!use.empty() || !situation.reading) return use;
+  for (const auto& gpu : situation.reading->gpus)
+    if (const auto now = situation.uses.find(gpu.uuid); now != situation.uses.end() && now->second.is_used())
+      use += fmt::format("{}GPU {} {}", use.empty() ? "" : "; ", gpu.index, now->second.to_line());
+  return use;
 }
 
 /// The newest of torch's builds that the driver serves.
@@ -100,6 +156,34 @@ std::string torch_build(const Platform& platform, int driver_version) {
   for (const auto& [oldest_driver, build] : platform.torch_builds)
     if (oldest_driver <= driver_version) return build;
   return {};
+}
+
+/// The toolkit that a torch is built for, if it is the platform's: "13.0"; empty for another one.
+const std::string& torch_build_for(const Platform& platform, const TorchBuild& torch) {
+  return platform.compiler == DeviceCompiler::Hipcc ? torch.hip : torch.cuda;
+}
+
+/// The problem of a torch with one GPU.
+std::optional<DoctorFinding> torch_problem(const GpuFacts& gpu, const TorchBuild& torch, const std::string& python) {
+  const auto& platform = platform_of(gpu.vendor);
+  const auto& built_for = torch_build_for(platform, torch);
+  const auto remedy =
+      fmt::format("{} -m pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/{}", python,
+                  torch_build(platform, gpu.driver_version));
+  if (built_for.empty())
+    return DoctorFinding{
+        "torch", DoctorStatus::Limited,
+        fmt::format("{}: built without {}, so nothing can be judged on the GPU", torch.version, platform.toolkit),
+        remedy};
+  int major = 0;
+  std::from_chars(built_for.data(), built_for.data() + built_for.size(), major);
+  const auto driver = driver_release(gpu);
+  if (driver.first > 0 && major > driver.first)
+    return DoctorFinding{"torch", DoctorStatus::Limited,
+                         fmt::format("{}: built for {} {}, the driver is for {}.{}", torch.version, platform.toolkit,
+                                     built_for, driver.first, driver.second),
+                         remedy};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -115,61 +199,36 @@ Release driver_release(const GpuFacts& gpu) { return {gpu.driver_version / 1000,
 
 std::vector<DoctorFinding> gpu_findings(const GpuEnvironment& situation) {
   std::vector<DoctorFinding> findings{device_finding(situation)};
+  const auto add = [&](std::vector<DoctorFinding> more) {
+    findings.insert(findings.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  };
+  add(absent_findings(situation));
   if (auto nvcc = nvcc_finding(situation)) findings.push_back(*std::move(nvcc));
   if (auto hipcc = hipcc_finding(situation)) findings.push_back(*std::move(hipcc));
-  std::string processes;
-  for (const auto line : split_lines(situation.processes))
-    if (!trim(line).empty()) processes += (processes.empty() ? "" : "; ") + std::string(trim(line));
-  if (!processes.empty())
-    findings.push_back({"GPU use", DoctorStatus::Limited, "other processes use it and disturb times: " + processes,
+  add(profiler_findings(situation));
+  if (const auto use = describe_use(situation); !use.empty())
+    findings.push_back({"GPU use", DoctorStatus::Limited, "other processes use it and disturb times: " + use,
                         "wait for them to end, or choose another device"});
   return findings;
 }
 
 std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation, const TorchBuild& torch,
                                           const std::string& python) {
-  const auto* gpu = first_gpu(situation);
-  if (gpu == nullptr) return std::nullopt;
-  const auto& platform = platform_of(gpu->vendor);
-  const auto& built_for = platform.compiler == DeviceCompiler::Hipcc ? torch.hip : torch.cuda;
-  const auto remedy =
-      fmt::format("{} -m pip install --force-reinstall torch --index-url https://download.pytorch.org/whl/{}", python,
-                  torch_build(platform, gpu->driver_version));
-  if (built_for.empty())
+  const auto* first = first_gpu(situation);
+  if (first == nullptr) return std::nullopt;
+  if (auto problem = torch_problem(*first, torch, python)) return problem;
+  // One build of torch serves one maker.
+  for (const auto& gpu : situation.reading->gpus) {
+    const auto& platform = platform_of(gpu.vendor);
+    if (gpu.vendor == first->vendor || !platform.label.empty() || !torch_build_for(platform, torch).empty()) continue;
     return DoctorFinding{
         "torch", DoctorStatus::Limited,
-        fmt::format("{}: built without {}, so nothing can be judged on the GPU", torch.version, platform.toolkit),
-        remedy};
-  int major = 0;
-  std::from_chars(built_for.data(), built_for.data() + built_for.size(), major);
-  const auto driver = driver_release(*gpu);
-  if (driver.first > 0 && major > driver.first)
-    return DoctorFinding{"torch", DoctorStatus::Limited,
-                         fmt::format("{}: built for {} {}, the driver is for {}.{}", torch.version, platform.toolkit,
-                                     built_for, driver.first, driver.second),
-                         remedy};
-  return std::nullopt;
-}
-
-std::vector<const Platform*> cards_on_bus(const std::string& root) {
-  std::error_code error;
-  std::vector<const Platform*> found;
-  const auto read = [](const std::filesystem::path& file) {
-    const auto text = read_file(file, 4096);
-    return text ? std::string(trim(*text)) : std::string();
-  };
-  for (std::filesystem::directory_iterator at(std::filesystem::path(root) / "sys/bus/pci/devices", error), end;
-       !error && at != end; at.increment(error)) {
-    // Display controllers and processing accelerators.
-    const auto what = read(at->path() / "class");
-    if (!what.starts_with("0x03") && !what.starts_with("0x12")) continue;
-    const auto vendor = read(at->path() / "vendor");
-    for (const auto* platform : platforms())
-      if (!vendor.empty() && platform->pci_vendor == vendor &&
-          std::find(found.begin(), found.end(), platform) == found.end())
-        found.push_back(platform);
+        fmt::format("{}: built without {}, so nothing can be judged on {}", torch.version, platform.toolkit, gpu.name),
+        fmt::format("python3 -m venv ~/.kgen-{0} && ~/.kgen-{0}/bin/pip install torch --index-url "
+                    "https://download.pytorch.org/whl/{1}, and set KGEN_PYTHON=~/.kgen-{0}/bin/python for GPUs of {2}",
+                    platform.vendor, torch_build(platform, gpu.driver_version), platform.maker)};
   }
-  return found;
+  return std::nullopt;
 }
 
 }  // namespace v0

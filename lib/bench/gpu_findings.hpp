@@ -3,6 +3,7 @@
 /// \file
 /// The doctor's findings about GPUs, as pure functions of what was read.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,8 +14,21 @@
 #include <kernelgen/device/gpu.hpp>
 #include <kernelgen/platform/platform.hpp>
 
+#include "platform/cards.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
+
+/// The profiler of a platform's GPUs.
+struct FoundProfiler {
+  const Platform* platform = nullptr;
+  /// The path of ncu, rocprofv3 or rocprof, or why there is none.
+  Result<std::string> program = Error{ErrorCode::MissingTool, "not looked for", {}};
+  /// What to do if there is none.
+  std::string remedy{};
+  /// What keeps this user from reading counters.
+  std::optional<PlatformProblem> counters{};
+};
 
 /// Facts about the GPUs of a machine, and the tools for them.
 struct GpuEnvironment {
@@ -25,8 +39,18 @@ struct GpuEnvironment {
   Result<std::string> nvcc = Error{ErrorCode::MissingTool, "not looked for", {}};
   /// Version of nvcc, {13, 0}; zeros if nvcc did not report it.
   std::pair<int, int> nvcc_release{0, 0};
-  /// The path of hipcc, or why there is none.
+  /// The path of hipcc or amdclang++, or why there is none.
   Result<std::string> hipcc = Error{ErrorCode::MissingTool, "not looked for", {}};
+  /// Its version of ROCm; zeros if it did not report it.
+  std::pair<int, int> hipcc_release{0, 0};
+  /// What it lacks to compile for the first AMD GPU.
+  std::optional<PlatformProblem> hipcc_problem{};
+  /// What keeps programs from the GPUs of the first card without any.
+  std::optional<PlatformProblem> card_problem{};
+  /// One for each platform with a GPU here.
+  std::vector<FoundProfiler> profilers{};
+  /// What GPUs do now, by UUID, as far as drivers tell it in files.
+  std::map<std::string, GpuUse> uses{};
   /// The processes on the devices now, one a line, as Platform::process_list prints them.
   std::string processes;
 };
@@ -44,15 +68,12 @@ struct TorchBuild {
   std::string hip;
 };
 
-/// The findings "GPU", "nvcc" and "hipcc" where they matter, and "GPU use" where foreign processes use it.
+/// The findings "GPU", "nvcc", "hipcc" and "profiler" where they matter, and "GPU use" where foreign processes use it.
 [[nodiscard]] std::vector<DoctorFinding> gpu_findings(const GpuEnvironment& situation);
 
 /// The problem with a torch on this machine; nothing if it works.
 [[nodiscard]] std::optional<DoctorFinding> torch_on_gpu(const GpuEnvironment& situation, const TorchBuild& torch,
                                                         const std::string& python);
-
-/// The platforms of the cards that <root>/sys shows on the PCI bus.
-[[nodiscard]] std::vector<const Platform*> cards_on_bus(const std::string& root);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -76,6 +76,8 @@ struct RunnerDeath {
   /// The place of the crash, if its crash handler reported one. Sanitized and not trusted.
   std::string text;
   bool allocation_failed = false;
+  /// True if the device's runtime ended it because of a fault, which `text` tells.
+  bool has_device_fault = false;
 };
 
 using RunnerAnswer = std::variant<RunnerReply, RunnerDeath>;

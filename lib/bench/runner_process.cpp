@@ -420,8 +420,10 @@ class SandboxedRunner final : public RunnerProcess {
     auto text = sanitize_text({reply.text, length}, sizeof reply.text);
     if (reply.op == KGEN_OP_CRASH) {
       if (reply.detail == 0 || reply.detail >= NSIG) return forged();
-      return record_reported_crash(
-          {.signal = static_cast<int>(reply.detail), .text = std::move(text), .allocation_failed = reply.arg[1] != 0});
+      return record_reported_crash({.signal = static_cast<int>(reply.detail),
+                                    .text = std::move(text),
+                                    .allocation_failed = reply.arg[1] != 0,
+                                    .has_device_fault = reply.status == KGEN_STATUS_DEVICE_FAULT});
     }
     if (reply.op != op || reply.sequence != sequence || reply.status > KGEN_STATUS_DEVICE_FAULT) return forged();
     // Differences of times that a runner names must be numbers.

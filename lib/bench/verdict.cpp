@@ -68,7 +68,16 @@ std::string fault_name(std::string_view text) {
       {"invalid program counter", "invalid_pc"},
       {"unspecified launch failure", "launch_failure"},
       {"data race", "data_race"},
-      {"ECC", "ecc"}};
+      {"ECC error", "ecc"},
+      // The words of ROCm's runtime; a memory error of the device's own is a reason of the second.
+      {"ECC failure", "ecc"},
+      {"Memory access fault by GPU", "illegal_address"},
+      {"MEMORY_APERTURE_VIOLATION", "illegal_address"},
+      {"MEMORY_FAULT", "illegal_address"},
+      {"ILLEGAL_INSTRUCTION", "illegal_instruction"},
+      {"Device-side assertion", "assert"},
+      {"GPU Hang", "launch_timeout"},
+      {"HSA_STATUS_ERROR_EXCEPTION", "launch_failure"}};
   for (const auto& [words, name] : k_faults)
     if (text.find(words) != text.npos) return std::string(name);
   return "other";
@@ -143,6 +152,9 @@ Outcome outcome_of_death(const RunnerDeath& death, RunnerStep step, const Evalua
     return {OutcomeKind::Cheat, "process", "processes that it had started were still there after a call"};
   if (death.has_foreign_memory)
     return {OutcomeKind::Cheat, "memory", death.text + "; outputs must lie in memory that its process has to itself"};
+  if (death.has_device_fault)
+    return {OutcomeKind::DeviceFault, fault_name(death.text),
+            with_text(fmt::format("the device stopped it in {}", name_of(step)), death.text)};
   if (death.allocation_failed)
     return {OutcomeKind::OutOfMemory, "",
             with_text(fmt::format("it ran out of memory in {}", name_of(step)), death.text)};

@@ -42,7 +42,7 @@ bool is_final(const CompileOutcome& outcome) {
 /// True if the error of computing a key means that compiling is impossible, too.
 bool ends_compilation(ErrorCode code) {
   return code == ErrorCode::MissingTool || code == ErrorCode::PermissionDenied || code == ErrorCode::Cancelled ||
-         code == ErrorCode::Unsupported;
+         code == ErrorCode::Unsupported || code == ErrorCode::UnsuitableDevice;
 }
 
 void set_cache(CompileOutcome& outcome, const std::string& what) {

@@ -32,8 +32,11 @@ class CompilerTable final : public KernelCompiler {
     return nullptr;
   }
   static Error unsupported(const CompileRequest& request) {
-    return {ErrorCode::Unsupported, fmt::format("target {} cannot be evaluated by this version, or not on this device",
-                                                to_string(request.candidate.target))};
+    const auto target = request.candidate.target;
+    if (is_built_in(target))
+      return {ErrorCode::UnsuitableDevice,
+              fmt::format("no compiler of this device takes the target {}", to_string(target))};
+    return {ErrorCode::Unsupported, fmt::format("target {} cannot be evaluated by this version", to_string(target))};
   }
 
   std::vector<std::unique_ptr<KernelCompiler>> compilers_;

@@ -15,8 +15,9 @@ inline namespace v0 {
 [[nodiscard]] std::vector<Diagnostic> parse_diagnostics(std::string_view log);
 
 /// The class of a refusal, from its first error: "undeclared_identifier", "redefinition", "no_member",
-/// "missing_header", "type", "syntax", "host_function" (called from device code), "link:undefined_symbol",
-/// "resource:shared_memory", "resource:registers", "compiler_crashed" or "other".
+/// "missing_header", "type", "syntax", "host_function" (called from device code), "unsupported" (what a CPU cannot
+/// execute in place of a GPU), "link:undefined_symbol", "resource:shared_memory", "resource:registers",
+/// "compiler_crashed" or "other".
 [[nodiscard]] std::string classify_refusal(const std::vector<Diagnostic>& diagnostics, std::string_view log);
 
 }  // namespace v0

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compile/hip_tokens.hpp"
+#include "detect/cursor.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -14,16 +15,24 @@ namespace {
 
 constexpr std::string_view k_no_assembly =
     "static_assert(false, \"inline assembly of a device is not executed on the CPU: this kernel needs an AMD GPU\")";
-/// Built-in functions of matrix units.
-constexpr std::array<std::string_view, 4> k_matrix_builtins{"__builtin_amdgcn_mfma_", "__builtin_amdgcn_wmma_",
-                                                            "__builtin_amdgcn_smfmac_", "__builtin_amdgcn_swmmac_"};
+constexpr std::string_view k_amdgcn_prefix = "__builtin_amdgcn_";
+/// Built-in functions of one source that become errors. A source must not become much longer.
+constexpr int k_most_refused = 100;
+
+/// Names that g++ lacks, or has in other forms or later: its C++ has _Float16 from version 13 on.
+constexpr std::array<std::string_view, 5> k_clang_names{"ext_vector_type", "__ext_vector_type__", "_Float16", "__fp16",
+                                                        "__bf16"};
+constexpr std::array<std::string_view, 6> k_clang_prefixes{"__builtin_elementwise_", "__builtin_reduce_",
+                                                           "__builtin_bitreverse",   "__builtin_rotate",
+                                                           "__builtin_masked_",      "__builtin_vectorelements"};
 
 /// Tokens of one launch at most: a source must not make the rewriting of it take long.
 constexpr std::size_t k_most_scanned = 4096;
 
 class Rewriter {
  public:
-  explicit Rewriter(std::string_view source) : source_(source), tokens_(source) {}
+  Rewriter(std::string_view source, const BuiltinNames& builtins)
+      : source_(source), tokens_(source), builtins_(builtins) {}
 
   std::string run() && {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
@@ -53,8 +62,7 @@ class Rewriter {
     // The standard library writes __attribute__((__noinline__)), so the word cannot be a macro.
     if (text == "__noinline__" && (i == 0 || !tokens_.is(i - 1, "(")))
       return replace(i, i, "__attribute__((noinline))");
-    for (const auto beginning : k_matrix_builtins)
-      if (text.starts_with(beginning)) return replace(i, i, "kgen_hip::matrix_instruction");
+    if (text.starts_with(k_amdgcn_prefix) && tokens_.is(i + 1, "(") && !builtins_.contains(text)) refuse_builtin(i);
   }
 
   /// `kernel<<<grid, block, bytes, stream>>>(arguments)`. A lambda calls the kernel, because the compiler may have to
@@ -215,6 +223,15 @@ class Rewriter {
     if (!is_empty) replace(at, tokens_.partner(open), k_no_assembly);
   }
 
+  /// A function in its place fails when it is called, with a message that names it. What it would return is unknown.
+  void refuse_builtin(std::size_t at) {
+    if (++refused_ > k_most_refused) return;
+    replace(at, at,
+            "[](auto... kgen_a) { static_assert(kgen_hip::k_never<decltype(kgen_a)...>, \"" +
+                std::string(tokens_.text(at)) +
+                " is not executed on the CPU: this kernel needs an AMD GPU\"); return kgen_hip::Anything(); }");
+  }
+
   /// The kernel of a launch by address, without casts to void pointers: a type says which parameters it has.
   void strip_casts(std::size_t function) {
     const auto open = function + 1;
@@ -291,14 +308,41 @@ class Rewriter {
 
   std::string_view source_;
   HipTokens tokens_;
+  const BuiltinNames& builtins_;
   std::vector<Edit> edits_;
+  int refused_ = 0;
   /// The end of the declaration of shared memory that was rewritten last.
   std::size_t end_of_shared_ = 0;
 };
 
 }  // namespace
 
-std::string rewrite_hip_for_cpu(std::string_view source) { return Rewriter(source).run(); }
+std::string rewrite_hip_for_cpu(std::string_view source, const BuiltinNames& builtins) {
+  return Rewriter(source, builtins).run();
+}
+
+BuiltinNames find_amdgcn_builtins(std::string_view text) {
+  BuiltinNames names;
+  for (auto at = text.find(k_amdgcn_prefix); at != text.npos; at = text.find(k_amdgcn_prefix, at + 1)) {
+    auto end = at;
+    while (end < text.size() && detect::is_name_part(text[end])) ++end;
+    names.emplace(text.substr(at, end - at));
+  }
+  return names;
+}
+
+std::optional<std::string> find_clang_extension(std::string_view source) {
+  const HipTokens tokens(source);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!tokens.is_name(i)) continue;
+    const auto name = tokens.text(i);
+    const auto begins_name = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    if (std::find(k_clang_names.begin(), k_clang_names.end(), name) != k_clang_names.end() ||
+        std::any_of(k_clang_prefixes.begin(), k_clang_prefixes.end(), begins_name))
+      return std::string(name);
+  }
+  return std::nullopt;
+}
 
 }  // namespace v0
 }  // namespace kernelgen

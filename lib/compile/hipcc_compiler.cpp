@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <kernelgen/compile/kernel_compiler.hpp>
 
 #include "compile/content_files.hpp"
@@ -20,7 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* k_usual_hipcc = "/opt/rocm/bin/hipcc";
 constexpr std::string_view k_resource_remark = "-Rpass-analysis=kernel-resource-usage";
 constexpr const char* k_kittens_variable = "HIPKITTENS_ROOT";
 /// The architectures for which HipKittens has tiles, and the macros that choose them.
@@ -46,7 +47,7 @@ struct Kittens {
   /// Whether it can be used for this architecture.
   [[nodiscard]] Result<void> check(const std::string& architecture) const {
     if (macro_of(architecture) == nullptr)
-      return Error{ErrorCode::Unsupported,
+      return Error{ErrorCode::UnsuitableDevice,
                    "HipKittens has no tiles for " + architecture +
                        ": hipkittens kernels are for gfx942 (CDNA 3) and gfx950 (CDNA 4); write a hip kernel instead",
                    {}};
@@ -116,13 +117,16 @@ class HipccToolset final : public Toolset {
                     std::string(k_resource_remark), "-I", fs::absolute(options_.abi_dir).string(), source, "-o", output,
                     // This reports undefined symbols here instead of when the candidate is loaded.
                     "-Wl,-z,defs"});
+    if (is_amdclang(driver)) command.emplace_back("--hip-link");
     return command;
   }
-  /// A toolkit is a folder with bin/hipcc, and with its compiler in lib/llvm.
+  /// A toolkit is a folder with bin/hipcc, and with its compiler in lib/llvm or llvm, where amdclang++ leads.
   [[nodiscard]] Result<std::vector<std::string>> toolchain_paths(const std::string& driver, std::stop_token) override {
     std::error_code error;
     const auto real = fs::canonical(driver, error);
-    const auto root = (error ? fs::path(driver) : real).parent_path().parent_path();
+    auto root = (error ? fs::path(driver) : real).parent_path().parent_path();
+    if (root.filename() == "llvm") root = root.parent_path();
+    if (root.filename() == "lib" && is_amdclang(driver)) root = root.parent_path();
     std::vector<std::string> paths{root.string()};
     if (kittens_) paths.push_back(kittens_->include().string());
     return paths;
@@ -144,14 +148,8 @@ class HipccToolset final : public Toolset {
     report.kernels = parse_amdgpu_resources(report.log);
   }
   [[nodiscard]] std::optional<Error> missing_part(const CompileReport& report) const override {
-    if (contains(report.log, "cannot find ROCm device library for"))
-      return Error{ErrorCode::MissingTool,
-                   name() + " has no device library for " + options_.architecture + "; set ROCM_PATH to a newer ROCm",
-                   {}};
-    for (const std::string_view words : {"cannot find ROCm device library", "cannot find HIP runtime",
-                                         "unable to find library -lamdhip64", "cannot find -lamdhip64"})
-      if (contains(report.log, words))
-        return Error{ErrorCode::MissingTool, name() + ": " + std::string(words) + "; install all of ROCm's HIP", {}};
+    if (const auto problem = explain_hipcc(report.log, options_.architecture))
+      return Error{ErrorCode::MissingTool, fmt::format("{}: {}; {}", name(), problem->what, problem->remedy), {}};
     if (!kittens_) return std::nullopt;
     // Branches of HipKittens differ in the architectures for which they have headers.
     for (const auto& one : report.diagnostics)
@@ -162,11 +160,6 @@ class HipccToolset final : public Toolset {
                          options_.architecture + " (" + one.message + "); check out the branch that has them",
                      {}};
     return std::nullopt;
-  }
-  [[nodiscard]] std::string remedy(std::string_view said) const override {
-    if (contains(said, "invalid target ID"))
-      return "this ROCm does not know " + options_.architecture + "; set ROCM_PATH to a newer one";
-    return Toolset::remedy(said);
   }
 
  private:
@@ -192,28 +185,6 @@ Result<std::unique_ptr<KernelCompiler>> make_compiler(HipccCompilerOptions optio
 }
 
 }  // namespace
-
-Result<std::string> find_hipcc(const std::string& named, const std::map<std::string, std::string>& environment) {
-  if (!named.empty()) return find_program(named, environment);
-  for (const char* name : {"ROCM_PATH", "HIP_PATH"})
-    if (const auto found = environment.find(name); found != environment.end() && !found->second.empty())
-      if (auto path = found->second + "/bin/hipcc"; is_program(path)) return path;
-  if (auto found = find_program("hipcc", environment)) return found;
-  if (is_program(k_usual_hipcc)) return std::string(k_usual_hipcc);
-  return Error{
-      ErrorCode::MissingTool,
-      "there is no hipcc in ROCM_PATH, on the PATH or in /opt/rocm; install ROCm's HIP (Debian and Ubuntu: apt "
-      "install hipcc) or set ROCM_PATH; triton kernels do not need it",
-      {}};
-}
-
-bool is_gfx_name(std::string_view architecture) {
-  constexpr std::string_view k_prefix = "gfx";
-  if (!architecture.starts_with(k_prefix)) return false;
-  architecture.remove_prefix(k_prefix.size());
-  return architecture.size() >= 3 && architecture.size() <= 5 &&
-         architecture.find_first_not_of("0123456789abcdef") == architecture.npos;
-}
 
 Result<std::unique_ptr<KernelCompiler>> make_hipcc_compiler(HipccCompilerOptions options, ProcessRunner& runner) {
   return make_compiler(std::move(options), std::nullopt, runner);

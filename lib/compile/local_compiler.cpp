@@ -17,7 +17,7 @@ namespace {
 Result<std::unique_ptr<KernelCompiler>> make_cpu_compilers(const LocalCompilerOptions& options, CppCompilerOptions cpp,
                                                            ProcessRunner& runner) {
   if (options.installation.hip_cpu_dir.empty()) return make_cpp_compiler(std::move(cpp), runner);
-  HipCpuCompilerOptions hip{.compiler = cpp.compiler,
+  HipCpuCompilerOptions hip{.other_compiler = cpp.compiler,
                             .headers_dir = options.installation.hip_cpu_dir.string(),
                             .abi_dir = cpp.abi_dir,
                             .output_dir = cpp.output_dir,
@@ -82,7 +82,8 @@ Result<std::unique_ptr<KernelCompiler>> make_uncached(const LocalCompilerOptions
     case DeviceCompiler::None:
       break;
   }
-  return Error{ErrorCode::Unsupported, fmt::format("there is no compiler of native kernels for {}", gpu.to_line())};
+  return Error{ErrorCode::UnsuitableDevice,
+               fmt::format("there is no compiler of native kernels for {}", gpu.to_line())};
 }
 
 }  // namespace

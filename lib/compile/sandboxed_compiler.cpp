@@ -301,6 +301,7 @@ Result<CompileOutcome> SandboxedCompiler::judge(const CompileRequest& request, c
   if (disk_is_full(report.log, directory))
     return Error{ErrorCode::NoSpace, "cannot compile: no space left in " + places_.output_dir, {}};
   if (auto missing = toolset_->missing_part(report)) return *std::move(missing);
+  if (auto unsuited = toolset_->unsuited(request.candidate, report)) return *std::move(unsuited);
   auto outcome = refusal(request, run, report);
   return CompileOutcome(CompileFailed{std::move(outcome), std::move(report)});
 }

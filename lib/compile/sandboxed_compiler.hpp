@@ -52,6 +52,11 @@ class Toolset {
   virtual void read_log(CompileReport& report) const = 0;
   /// The error for a part of the toolchain that is not installed, which is no fault of the candidate.
   [[nodiscard]] virtual std::optional<Error> missing_part(const CompileReport& report) const = 0;
+  /// The error for a source that the compiler refused because it is written for another compiler; unset where the
+  /// source itself is wrong.
+  [[nodiscard]] virtual std::optional<Error> unsuited(const Candidate&, const CompileReport&) const {
+    return std::nullopt;
+  }
   /// What to do if the compiler refuses a source without errors with this message.
   [[nodiscard]] virtual std::string remedy(std::string_view said) const;
 };

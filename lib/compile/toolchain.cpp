@@ -259,6 +259,13 @@ Result<ToolchainFacts> Toolchain::facts(const std::vector<std::string>& flags, s
   return facts;
 }
 
+std::string version_in_key(std::string_view key_text) {
+  for (const std::string_view line : split_lines(key_text))
+    for (const std::string_view name : {"compiler.version ", "hip.version ", "cuda.version "})
+      if (line.starts_with(name)) return std::string(line.substr(name.size()));
+  return {};
+}
+
 bool is_program(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;

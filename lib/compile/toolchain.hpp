@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <kernelgen/core/result.hpp>
@@ -74,6 +75,9 @@ class Toolchain {
   std::map<std::string, Remembered> remembered_;
   std::map<std::string, std::vector<std::string>> files_;
 };
+
+/// The version of the compiler in the text of a key, as ToolchainFacts::version; empty where no compiler is named.
+[[nodiscard]] std::string version_in_key(std::string_view key_text);
 
 /// Whether there is a program that may be started.
 [[nodiscard]] bool is_program(const std::string& path);

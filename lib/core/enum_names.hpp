@@ -34,6 +34,7 @@ inline constexpr auto names_of<ErrorCode> = make_names<ErrorCode>({
     {ErrorCode::Io, "io"},
     {ErrorCode::MissingTool, "missing_tool"},
     {ErrorCode::MissingDevice, "missing_device"},
+    {ErrorCode::UnsuitableDevice, "unsuitable_device"},
     {ErrorCode::Timeout, "timeout"},
     {ErrorCode::Cancelled, "cancelled"},
     {ErrorCode::Protocol, "protocol"},
@@ -182,6 +183,13 @@ inline constexpr auto names_of<OutcomeKind> = make_names<OutcomeKind>({
     {OutcomeKind::LibraryUse, "library_use"},
     {OutcomeKind::Sanitizer, "sanitizer"},
     {OutcomeKind::NotScored, "not_scored"},
+});
+
+template <>
+inline constexpr auto names_of<StandIn> = make_names<StandIn>({
+    {StandIn::Processor, "processor"},
+    {StandIn::Emulator, "emulator"},
+    {StandIn::OtherGpu, "other_gpu"},
 });
 
 template <>

@@ -71,7 +71,7 @@ BOOST_DESCRIBE_STRUCT(WorkReport, (),
                       (source, own, library, framework, copies, examined_ns, timed_ns, activities, unavailable))
 BOOST_DESCRIBE_STRUCT(EnvironmentReport, (),
                       (kernelgen_version, device, device_uuid, system, compiler, python, torch, triton, threads,
-                       isolation))
+                       isolation, stand_in))
 BOOST_DESCRIBE_STRUCT(SanitizerReport, (), (tool, version, status, reason, findings, duration))
 BOOST_DESCRIBE_STRUCT(ArchitectureReport, (), (architecture, kernels, failure))
 BOOST_DESCRIBE_STRUCT(Phase, (), (name, milliseconds))

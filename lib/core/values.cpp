@@ -119,6 +119,7 @@ std::string Outcome::to_class() const {
   return name;
 }
 
+std::string_view to_string(StandIn stand_in) { return names_of<StandIn>.name(stand_in); }
 std::string_view to_string(SanitizerStatus status) { return names_of<SanitizerStatus>.name(status); }
 
 std::string_view to_string(StopReason reason) { return names_of<StopReason>.name(reason); }

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include <kernelgen/platform/platform.hpp>
 
 #include "device/gpu_json.hpp"
+#include "device/gpu_program.hpp"
+#include "platform/cards.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -17,8 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Exit code of kgen-gpu where there is no device.
-constexpr int k_machine_lacks = 69;
 /// What it says without any driver.
 constexpr std::string_view k_no_driver = "there is no GPU driver";
 /// The first use of a driver after boot, without its persistence service, can take many seconds for each device.
@@ -36,32 +37,6 @@ struct Measurement {
   double copy_bytes_per_second = 0;
 };
 BOOST_DESCRIBE_STRUCT(Measurement, (), (schema, uuid, driver_version, copy_bytes_per_second))
-
-Result<ProcessOutcome> run(const GpuProbeOptions& options, std::vector<std::string> arguments,
-                           std::chrono::seconds timeout, ProcessRunner& runner, std::stop_token stop) {
-  std::vector<std::string> command{options.program.string()};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  KERNELGEN_TRY(auto outcome, runner.run({.command = std::move(command),
-                                          .environment = options.environment,
-                                          .timeout = timeout,
-                                          .max_output_bytes = 1u << 20},
-                                         std::move(stop)));
-  if (outcome.timed_out)
-    return Error{ErrorCode::Timeout, "the GPU driver does not answer: kgen-gpu " + outcome.to_line(), {}};
-  return outcome;
-}
-
-/// The first line of its error output.
-std::string first_error_line(const ProcessOutcome& outcome) {
-  constexpr std::string_view k_prefix = "kgen-gpu: ";
-  auto said = trim(outcome.standard_error);
-  if (said.substr(0, k_prefix.size()) == k_prefix) said.remove_prefix(k_prefix.size());
-  return said.empty() ? "kgen-gpu ended with " + outcome.to_line() : sanitize_line(said, 400);
-}
-
-Error unreadable(const std::string& why) {
-  return {ErrorCode::Protocol, "kgen-gpu said what it should not: " + why, {}};
-}
 
 fs::path measurement_file(const GpuFacts& gpu, const fs::path& cache_dir) {
   return cache_dir / "devices" / fmt::format("{}-{}.json", percent_encode(gpu.uuid), gpu.driver_version);
@@ -116,15 +91,46 @@ void fill_in(GpuFacts& gpu, const GpuCatalog& catalog) {
   }
 }
 
+/// The variables that may hide GPUs: "ROCR_VISIBLE_DEVICES is '9': unset it, or name devices that are there"; empty
+/// without any.
+std::string explain_hiding(const std::vector<const Platform*>& of, const GpuProbeOptions& options) {
+  std::set<std::string> names;
+  for (const auto* platform : of) names.insert(platform->hiding_variables.begin(), platform->hiding_variables.end());
+  std::vector<std::string> set;
+  for (const auto& name : names)
+    if (const auto hidden = options.environment.find(name); hidden != options.environment.end())
+      set.push_back(fmt::format("{} is '{}'", name, sanitize_line(hidden->second, 100)));
+  if (set.empty()) return {};
+  return fmt::format("{}: unset {}, or name devices that are there", join(set, " and "),
+                     set.size() == 1 ? "it" : "them");
+}
+
+/// Why there is no GPU of a platform of which the machine has a card.
+std::string explain_card(const Platform& platform, const GpuProbeOptions& options) {
+  if (const auto problem = platform.find_node_problem(options.root))
+    return fmt::format("there is an {} card, but {}: {}", platform.maker, problem->what, problem->remedy);
+  if (const auto hiding = explain_hiding({&platform}, options); !hiding.empty())
+    return fmt::format("there is an {} card, and {}", platform.maker, hiding);
+  return fmt::format("there is an {} card, and its driver shows no GPU: {}", platform.maker, platform.driver_remedy);
+}
+
 /// Why no GPU is visible, with what may hide it.
-std::string explain_absence(std::string reason, const GpuProbeOptions& options) {
+std::string explain_absence(std::string reason, const GpuInventory& reading, const GpuProbeOptions& options) {
+  for (const auto& [vendor, why] : reading.absent)
+    // The driver's own reason may be this one.
+    if (!contains(reason, "/dev/") && platform_of(vendor).find_node_problem(options.root))
+      return contains(reason, k_no_driver) ? why : reason + "; " + why;
   if (contains(reason, k_no_driver)) return reason;
-  for (const auto* platform : platforms())
-    for (const auto& name : platform->hiding_variables)
-      if (const auto hidden = options.environment.find(name); hidden != options.environment.end())
-        return fmt::format("{}, and {} is '{}': unset it, or name devices that are there", reason, name,
-                           sanitize_line(hidden->second, 100));
-  return reason;
+  const auto hiding = explain_hiding(platforms(), options);
+  return hiding.empty() ? reason : reason + ", and " + hiding;
+}
+
+/// Explains each card of which there is no GPU.
+void explain_cards(GpuInventory& reading, const GpuProbeOptions& options) {
+  for (const auto* card : cards_on_bus(options.root))
+    if (std::none_of(reading.gpus.begin(), reading.gpus.end(),
+                     [&](const auto& gpu) { return gpu.vendor == card->vendor; }))
+      reading.absent[card->vendor] = explain_card(*card, options);
 }
 
 }  // namespace
@@ -140,24 +146,27 @@ std::string format_driver_version(int driver_version) {
 
 Result<GpuInventory> read_gpus(const GpuProbeOptions& options, const GpuCatalog& catalog, ProcessRunner& runner,
                                std::stop_token stop) {
-  KERNELGEN_TRY(const auto outcome, run(options, {"facts"}, k_facts_timeout, runner, std::move(stop)));
+  KERNELGEN_TRY(const auto outcome, run_gpu_probe(options, {"facts"}, k_facts_timeout, runner, std::move(stop)));
   GpuInventory reading;
-  if (outcome.exit_code == k_machine_lacks) {
-    reading.reason = explain_absence(first_error_line(outcome), options);
+  if (outcome.exit_code == k_probe_lacks_device) {
+    explain_cards(reading, options);
+    reading.reason = explain_absence(probe_error_line(outcome), reading, options);
     return reading;
   }
-  if (!outcome.success()) return Error{ErrorCode::Unavailable, "cannot ask for GPUs: " + first_error_line(outcome), {}};
+  if (!outcome.success()) return Error{ErrorCode::Unavailable, "cannot ask for GPUs: " + probe_error_line(outcome), {}};
   for (const auto line : split_lines(outcome.standard_output)) {
     const auto json = parse_json(line);
-    if (!json) return unreadable(json.error().message);
+    if (!json) return unreadable_probe(json.error().message);
     auto gpu = from_value<GpuFacts>(*json);
-    if (!gpu) return unreadable(gpu.error().message);
-    if (gpu->uuid.empty()) return unreadable("a device without a UUID");
+    if (!gpu) return unreadable_probe(gpu.error().message);
+    if (gpu->uuid.empty()) return unreadable_probe("a device without a UUID");
     fill_in(*gpu, catalog);
     gpu->measured_bytes_per_second = read_measurement(*gpu, options.cache_dir);
     reading.gpus.push_back(std::move(*gpu));
   }
-  if (reading.gpus.empty()) reading.reason = explain_absence("the driver lists no device", options);
+  std::stable_partition(reading.gpus.begin(), reading.gpus.end(), [](const auto& gpu) { return !gpu.integrated; });
+  explain_cards(reading, options);
+  if (reading.gpus.empty()) reading.reason = explain_absence("the driver lists no device", reading, options);
   return reading;
 }
 
@@ -165,18 +174,18 @@ Result<double> measure_gpu_bandwidth(const GpuFacts& gpu, const GpuProbeOptions&
                                      std::stop_token stop) {
   if (const auto kept = read_measurement(gpu, options.cache_dir)) return *kept;
   KERNELGEN_TRY(const auto outcome,
-                run(options, {"bandwidth", gpu.uuid}, k_bandwidth_timeout, runner, std::move(stop)));
-  if (outcome.exit_code == k_machine_lacks)
+                run_gpu_probe(options, {"bandwidth", gpu.uuid}, k_bandwidth_timeout, runner, std::move(stop)));
+  if (outcome.exit_code == k_probe_lacks_device)
     return Error{
-        ErrorCode::MissingDevice, "cannot measure the bandwidth of " + gpu.name + ": " + first_error_line(outcome), {}};
+        ErrorCode::MissingDevice, "cannot measure the bandwidth of " + gpu.name + ": " + probe_error_line(outcome), {}};
   if (!outcome.success())
     return Error{
-        ErrorCode::Unavailable, "cannot measure the bandwidth of " + gpu.name + ": " + first_error_line(outcome), {}};
+        ErrorCode::Unavailable, "cannot measure the bandwidth of " + gpu.name + ": " + probe_error_line(outcome), {}};
   const auto json = parse_json(outcome.standard_output);
-  if (!json) return unreadable(json.error().message);
+  if (!json) return unreadable_probe(json.error().message);
   const auto measured = from_value<Measurement>(*json);
-  if (!measured) return unreadable(measured.error().message);
-  if (!(measured->copy_bytes_per_second > 0)) return unreadable("no bandwidth");
+  if (!measured) return unreadable_probe(measured.error().message);
+  if (!(measured->copy_bytes_per_second > 0)) return unreadable_probe("no bandwidth");
   if (measured->copy_bytes_per_second >= k_min_share * gpu.memory_bytes_per_second.value_or(0))
     keep_measurement(gpu, measured->copy_bytes_per_second, options.cache_dir);
   return measured->copy_bytes_per_second;

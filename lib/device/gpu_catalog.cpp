@@ -72,12 +72,20 @@ bool is_index(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// The GPU with this number among those of one vendor.
+/// The GPU with this number among those of one vendor, in the driver's order.
 const GpuFacts* of_vendor(const std::vector<GpuFacts>& gpus, std::string_view vendor, std::string_view number) {
-  std::size_t seen = 0;
-  for (const auto& gpu : gpus)
-    if (gpu.vendor == vendor && std::to_string(seen++) == number) return &gpu;
+  for (const auto& gpu : gpus) {
+    const auto before = std::count_if(
+        gpus.begin(), gpus.end(), [&](const auto& other) { return other.vendor == vendor && other.index < gpu.index; });
+    if (gpu.vendor == vendor && std::to_string(before) == number) return &gpu;
+  }
   return nullptr;
+}
+
+/// Why a GPU that was asked for by its maker is not there; empty where nothing is known.
+std::string why_absent(const GpuInventory& reading, std::string_view asked) {
+  const auto found = reading.absent.find(std::string(asked.substr(0, asked.find(':'))));
+  return found == reading.absent.end() ? std::string() : "; " + found->second;
 }
 
 }  // namespace
@@ -138,11 +146,11 @@ std::vector<const GpuModel*> find_gpu_models(const GpuCatalog& catalog, std::str
 }
 
 GpuInventory gpus_for(const GpuInventory& reading, std::string_view vendor) {
-  GpuInventory found{{}, reading.reason};
+  GpuInventory found{.gpus = {}, .reason = reading.reason, .absent = reading.absent};
   for (const auto& gpu : reading.gpus)
     if (serves_vendor(gpu.vendor, vendor)) found.gpus.push_back(gpu);
   if (found.gpus.empty() && !reading.gpus.empty())
-    found.reason = fmt::format("{} is no GPU for it", reading.gpus.front().name);
+    found.reason = fmt::format("{} is no GPU for it{}", reading.gpus.front().name, why_absent(reading, vendor));
   return found;
 }
 
@@ -174,8 +182,8 @@ Result<GpuFacts> choose_gpu(const GpuInventory& reading, const GpuCatalog& catal
     chosen = take([&](const auto& gpu) { return contains_all(gpu_name_words(gpu.name), gpu_name_words(asked)); });
   if (chosen != nullptr) return *chosen;
   return Error{ErrorCode::MissingDevice,
-               fmt::format("there is no GPU '{}' here; there is: {}; choose by index, UUID or name, such as {}",
-                           sanitize_line(asked, 100), list_of(reading), gpus.front().index),
+               fmt::format("there is no GPU '{}' here; there is: {}; choose by index, UUID or name, such as {}{}",
+                           sanitize_line(asked, 100), list_of(reading), gpus.front().index, why_absent(reading, asked)),
                {}};
 }
 

@@ -5,6 +5,7 @@
 
 #include <kernelgen/profile/findings.hpp>
 #include <kernelgen/profile/headroom.hpp>
+#include <kernelgen/prompt/prompt_device.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 
 #include "flow/lineage.hpp"
@@ -170,7 +171,7 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   // A run that an earlier version started with "one per core" has neither number.
   prompt.threads = std::max({task.threads, request.evaluation.threads, 1});
   prompt.device = task.device;
-  prompt.on_gpu = task.gpu.has_value();
+  set_prompt_gpu(prompt, task.gpu);
   prompt.variant = action.variant;
   prompt.instructions = action.instructions;
   prompt.max_tokens = request.max_prompt_tokens;

@@ -31,6 +31,8 @@ struct JudgeDevice {
   std::uint64_t memory_bytes = 0;
   /// Measured bandwidth of its memory; 0: unknown.
   double bytes_per_second = 0;
+  /// GpuFacts::memory_sharing.
+  std::string memory_sharing{};
 };
 
 /// A task, and the options under which it is run.

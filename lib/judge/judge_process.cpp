@@ -76,7 +76,8 @@ json::value device_value(const std::optional<JudgeDevice>& device) {
           {"uuid", device->uuid},
           {"variable", device->variable},
           {"l2_bytes", device->l2_bytes},
-          {"bytes_per_second", device->bytes_per_second}};
+          {"bytes_per_second", device->bytes_per_second},
+          {"memory_sharing", device->memory_sharing}};
 }
 
 class JudgeProcess final : public Judge {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <fstream>
 #include <optional>
 
@@ -42,6 +44,21 @@ std::vector<std::string> nvidia_nodes(const std::string& uuid, const fs::path& r
   });
 }
 
+/// Capabilities are bits; this one lets a process read counters where only administrators may.
+constexpr int k_sys_admin_bit = 21;
+
+std::optional<PlatformProblem> find_nvidia_counter_problem(const fs::path& root) {
+  if (value_of(root / "proc/driver/nvidia/params", "RmProfilingAdminOnly") != "1") return std::nullopt;
+  const auto capabilities = value_of(root / "proc/self/status", "CapEff");
+  std::uint64_t bits = 0;
+  const auto* const end = capabilities.data() + capabilities.size();
+  if (std::from_chars(capabilities.data(), end, bits, 16).ec == std::errc() && (bits >> k_sys_admin_bit & 1) != 0)
+    return std::nullopt;
+  return PlatformProblem{"only administrators may read counters (ERR_NVGPUCTRPERM)",
+                         "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in a file of /etc/modprobe.d, and boot "
+                         "again; a container needs --cap-add=SYS_ADMIN"};
+}
+
 }  // namespace
 
 Platform nvidia_platform() {
@@ -51,6 +68,7 @@ Platform nvidia_platform() {
   platform.toolkit = "CUDA";
   platform.pci_vendor = "0x10de";
   platform.device_nodes = nvidia_nodes;
+  platform.find_counter_problem = find_nvidia_counter_problem;
   platform.choosing_variable = "CUDA_VISIBLE_DEVICES";
   platform.hiding_variables = {"CUDA_VISIBLE_DEVICES"};
   platform.compiler = DeviceCompiler::Nvcc;

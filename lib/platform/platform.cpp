@@ -5,7 +5,11 @@
 #include <mutex>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "platform/built_in.hpp"
+#include "support/text.hpp"
+#include "support/units.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -58,6 +62,29 @@ class Platforms {
 };
 
 }  // namespace
+
+bool GpuUse::is_busy() const {
+  // A desktop takes a little of the time.
+  constexpr int k_busy_percent = 10;
+  return busy_percent.value_or(0) >= k_busy_percent;
+}
+
+bool GpuUse::is_used() const {
+  // The driver keeps some of the memory.
+  constexpr std::uint64_t k_memory_divisor = 16;
+  return is_busy() || (memory_total_bytes && memory_used_bytes.value_or(0) > *memory_total_bytes / k_memory_divisor);
+}
+
+std::string GpuUse::to_line() const {
+  std::vector<std::string> parts;
+  if (busy_percent) parts.push_back(fmt::format("busy {} %", *busy_percent));
+  if (memory_used_bytes && memory_total_bytes)
+    parts.push_back(fmt::format("memory {:.1f} of {:.0f} GiB", static_cast<double>(*memory_used_bytes) / k_gib,
+                                static_cast<double>(*memory_total_bytes) / k_gib));
+  if (multiprocessor_mhz) parts.push_back(fmt::format("clock {} MHz", *multiprocessor_mhz));
+  if (memory_mhz) parts.push_back(fmt::format("memory clock {} MHz", *memory_mhz));
+  return join(parts, ", ");
+}
 
 const Platform& platform_of(std::string_view vendor) { return Platforms::of_process().of(vendor); }
 

@@ -129,7 +129,7 @@ void find_type_casts(const Profile& profile, Findings& found) {
 class KernelReader {
  public:
   KernelReader(const KernelProfile& kernel, double share, const std::optional<GpuFacts>& gpu, Findings& found)
-      : kernel_(kernel), share_(share), gpu_(gpu), found_(found) {}
+      : kernel_(kernel), share_(share), gpu_(gpu), words_(platform_of(gpu ? gpu->vendor : "").words), found_(found) {}
 
   void read() {
     find_few_blocks();
@@ -167,7 +167,7 @@ class KernelReader {
     if (*dram >= k_busy_pct && *dram >= *sm)
       add("memory_bound", both + ": memory-bound; only less traffic helps", *dram / 100);
     else if (*sm >= k_busy_pct)
-      add("compute_bound", both + ": compute-bound; fewer or cheaper operations help, tensor cores where they fit",
+      add("compute_bound", both + ": compute-bound; fewer or cheaper operations help, matrix units where they fit",
           *sm / 100);
     else if (!few_blocks_)
       add("latency_bound", both + stalls() + ": latency-bound; more independent work in flight helps", 0.8);
@@ -184,7 +184,7 @@ class KernelReader {
       const auto value = kernel_.metric(name);
       if (!value || *value < most) continue;
       most = *value;
-      text = fmt::format(", {:.0f} % of the warps wait for {}", most, what);
+      text = fmt::format(", {:.0f} % of the {}s wait for {}", most, words_.warp, what);
     }
     return text;
   }
@@ -194,9 +194,9 @@ class KernelReader {
     const auto occupancy = counted ? counted : possible_occupancy();
     if (!occupancy || *occupancy >= k_low_occupancy_pct || few_blocks_) return;
     const auto cause = occupancy_cause();
-    const auto* form =
-        counted ? "{:.0f} % of the warps that could be resident are{}" : "{:.0f} % of the warps can be resident{}";
-    add("low_occupancy", fmt::format(fmt::runtime(form), *occupancy, cause.empty() ? "" : ": " + cause),
+    add("low_occupancy",
+        fmt::format("{:.0f} % of the {}s {}{}", *occupancy, words_.warp,
+                    counted ? "that could be resident are" : "can be resident", cause.empty() ? "" : ": " + cause),
         0.5 * (1 - *occupancy / 100));
   }
 
@@ -211,14 +211,14 @@ class KernelReader {
   }
 
   [[nodiscard]] std::string occupancy_cause() const {
-    static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> k_limits = {
+    const std::array<std::pair<std::string_view, std::string_view>, 3> limits = {
         {{"occupancy_limit_registers", "registers"},
-         {"occupancy_limit_shared", "shared memory"},
+         {"occupancy_limit_shared", words_.shared_memory},
          {"occupancy_limit_blocks", "the number of blocks, which are small"}}};
     // The limit by warps means full occupancy; only a lower limit costs time.
     auto least = kernel_.metric("occupancy_limit_warps");
     std::string cause;
-    for (const auto& [name, what] : k_limits) {
+    for (const auto& [name, what] : limits) {
       const auto limit = kernel_.metric(name);
       if (!least || !limit || *limit >= *least) continue;
       least = *limit;
@@ -247,9 +247,9 @@ class KernelReader {
       const auto sectors = kernel_.metric(name);
       if (!sectors || *sectors <= k_coalesced_sectors) continue;
       add("uncoalesced",
-          fmt::format("a {} of a warp touches {:.0f} sectors of 32 bytes, 4 would do for floats: uncoalesced; "
+          fmt::format("a {} of a {} touches {:.0f} sectors of 32 bytes, 4 would do for floats: uncoalesced; "
                       "neighbouring threads should take neighbouring elements",
-                      what, *sectors),
+                      what, words_.warp, *sectors),
           0.9);
       return;
     }
@@ -262,17 +262,13 @@ class KernelReader {
         0.9);
   }
 
-  [[nodiscard]] std::string shared_memory() const {
-    return gpu_ ? platform_of(gpu_->vendor).words.shared_memory : PlatformWords{}.shared_memory;
-  }
-
   void find_bank_conflicts() {
     const auto conflicts = kernel_.metric("shared_conflict_pct");
     if (!conflicts || *conflicts < k_conflict_pct) return;
     add("bank_conflicts",
         fmt::format("bank conflicts take {:.0f} % of the cycles of {}: pad its rows by an element, or swizzle the "
                     "addresses",
-                    *conflicts, shared_memory()),
+                    *conflicts, words_.shared_memory),
         *conflicts / 100);
   }
 
@@ -296,6 +292,7 @@ class KernelReader {
   const KernelProfile& kernel_;
   const double share_;
   const std::optional<GpuFacts>& gpu_;
+  const PlatformWords& words_;
   Findings& found_;
   bool few_blocks_ = false;
 };

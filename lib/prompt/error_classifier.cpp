@@ -175,6 +175,13 @@ std::string name_advice(std::string_view reason, Target target) {
   return "";
 }
 
+/// The target with the headers that a candidate may include: a torch that is built for ROCm ("2.9.1+rocm6.4") compiles
+/// extensions with those of HIP.
+Target target_of_headers(const EvaluationRecord& record) {
+  const bool is_rocm = contains(record.environment.torch, "+rocm");
+  return record.target == Target::Torch && is_rocm ? Target::Hip : record.target;
+}
+
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 /// The end of a number that begins at `at`: 12, -1.5e-05, 0x7fa0.
@@ -276,7 +283,7 @@ ErrorReport classify_error(const EvaluationRecord& record, std::string_view sour
   }
   report.fingerprint = report.error_class + "|" + normalized(found.reason);
   read_resource_numbers(found.reason, report);
-  report.advice = report.error_class == "cxx.undeclared" ? name_advice(found.reason, record.target)
+  report.advice = report.error_class == "cxx.undeclared" ? name_advice(found.reason, target_of_headers(record))
                                                          : resource_advice(report, record.target, source);
   return report;
 }

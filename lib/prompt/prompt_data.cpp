@@ -222,6 +222,31 @@ std::string fence_tag(Target target, Language language) {
   return language == Language::C ? "c" : traits_of(target).fence_tag;
 }
 
+/// The platform with the words that a prompt uses: the target's, else that of the GPU that judges. Blank data does not
+/// tell where candidates run, unless the target does.
+const Platform& platform_for(const PromptRequest& request, Measured measured) {
+  const auto& traits = traits_of(request.target);
+  const bool tells = !traits.gpu_vendor.empty() || measured == Measured::Blank || !request.on_gpu ||
+                     traits.device == TargetDevice::Cpu;
+  return platform_of(tells ? traits.gpu_vendor : request.gpu_vendor);
+}
+
+void set_platform(TemplateData& data, const PromptRequest& request, Measured measured) {
+  const auto& platform = platform_for(request, measured);
+  for (const auto* one : platforms()) data.set("is_" + one->vendor, one == &platform);
+  const auto& words = platform.words;
+  data.set("stream_type", words.stream_type);
+  data.set("runtime", words.runtime_prefix);
+  data.set("multiprocessor", words.multiprocessor);
+  data.set("shared_memory", words.shared_memory);
+  data.set("warp", words.warp);
+  if (measured == Measured::Blank || request.gpu_vendor != platform.vendor) return;
+  const auto features = platform.kernel_features(request.gpu_architecture);
+  data.set("has_architecture", !features.empty());
+  data.set("architecture", sanitize_line(request.gpu_architecture, k_max_shown_line));
+  for (const auto& feature : features) data.set("has_" + feature, true);
+}
+
 void set_target(TemplateData& data, Target target, Language language, VerbatimTexts& verbatim) {
   data.set("target", std::string(to_string(target)));
   for (const auto one : {Target::Cpp, Target::Cuda, Target::Hip, Target::Hipkittens, Target::Triton, Target::Torch})
@@ -231,13 +256,7 @@ void set_target(TemplateData& data, Target target, Language language, VerbatimTe
   data.set("language", language_name(target, language));
   data.set("is_c", language == Language::C);
   data.set("fence_tag", fence_tag(target, language));
-  const auto& traits = traits_of(target);
-  data.set("target_text", verbatim.placeholder(trim(traits.prompt_text)));
-  const auto& platform = platform_of(traits.gpu_vendor);
-  for (const auto* one : platforms()) data.set("is_" + one->vendor, one == &platform);
-  data.set("stream_type", platform.words.stream_type);
-  data.set("multiprocessor", platform.words.multiprocessor);
-  data.set("warp", platform.words.warp);
+  data.set("target_text", verbatim.placeholder(trim(traits_of(target).prompt_text)));
   data.set("worker", target == Target::Triton ? "program" : needs_gpu(target) ? "block" : "thread");
 }
 
@@ -396,6 +415,7 @@ std::vector<std::string> class_variables(const Outcome& outcome) {
 TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& options, VerbatimTexts& verbatim) {
   TemplateData data;
   set_target(data, request.target, language_of(request), verbatim);
+  set_platform(data, request, options.measured);
   set_place(data, request, options.measured);
   set_task(data, request, verbatim);
   set_device(data, request, options);

@@ -100,5 +100,11 @@ PromptDevice prompt_device_of(const EnvironmentReport& environment, const GpuCat
   return {std::move(facts), std::move(gpu)};
 }
 
+void set_prompt_gpu(PromptRequest& request, const std::optional<GpuFacts>& gpu) {
+  request.on_gpu = gpu.has_value();
+  request.gpu_vendor = gpu ? gpu->vendor : "";
+  request.gpu_architecture = gpu ? gpu->architecture : "";
+}
+
 }  // namespace v0
 }  // namespace kernelgen

@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include <kernelgen/platform/platform.hpp>
+
 #include "prompt/shrink.hpp"
 
 namespace kernelgen {
@@ -85,9 +87,10 @@ std::string triton_advice(std::int64_t required, std::int64_t limit, std::string
   return text;
 }
 
-std::string native_advice(std::int64_t required, std::int64_t limit, std::string_view source) {
-  auto text = fmt::format("A block asks for {} bytes of shared memory and may have {}: {} what there is.", required,
-                          limit, ratio_text(required, limit));
+std::string native_advice(std::int64_t required, std::int64_t limit, const PlatformWords& words,
+                          std::string_view source) {
+  auto text = fmt::format("A block asks for {} bytes of {} and may have {}: {} what there is.", required,
+                          words.shared_memory, limit, ratio_text(required, limit));
   const auto arrays = read_shared_arrays(source);
   if (arrays.empty()) return text;
   text += " It goes to:\n\n";
@@ -128,7 +131,8 @@ std::string resource_advice(const ErrorReport& report, Target target, std::strin
   const auto limit = report.number("limit");
   if (report.error_class != "resource.shared_memory" || !required || !limit || *limit <= 0 || *required <= *limit)
     return "";
-  return is_native(target) ? native_advice(*required, *limit, source) : triton_advice(*required, *limit, source);
+  if (target == Target::Triton) return triton_advice(*required, *limit, source);
+  return native_advice(*required, *limit, platform_of(traits_of(target).gpu_vendor).words, source);
 }
 
 }  // namespace v0

@@ -22,15 +22,15 @@ BOOST_DESCRIBE_STRUCT(AttemptReport, (),
                       (number, id, kind, status, result_class, error_class, score, message, recurrence, code_file))
 BOOST_DESCRIBE_STRUCT(BestReport, (), (id, score, reference_ms, kernel_ms, recurrence, labels, headroom, code_file))
 BOOST_DESCRIBE_STRUCT(RunReport, (),
-                      (task, name, status, target, policy, model, best, attempts, requests, evaluations, minutes,
-                       reason))
+                      (task, name, status, target, policy, model, content_id, device, precision, best, attempts,
+                       requests, evaluations, minutes, reason))
 
 namespace {
 
 namespace fs = std::filesystem;
 
 /// Raised when the computation of a report changes.
-constexpr int k_cache_schema = 1;
+constexpr int k_cache_schema = 2;
 
 fs::path cache_file(const fs::path& directory) { return directory / ".report.json"; }
 

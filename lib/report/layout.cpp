@@ -27,6 +27,11 @@ std::string cut(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, bytes_of(text, keep))) + std::string(k_mark.substr(0, width - keep));
 }
 
+std::string short_number(double number) {
+  constexpr double k_ten = 10, k_hundred = 100;
+  return fmt::format("{:.{}f}", number, number < k_ten ? 2 : number < k_hundred ? 1 : 0);
+}
+
 }  // namespace
 
 std::size_t text_width(std::string_view text) {
@@ -63,6 +68,10 @@ std::string wrap_text(std::string_view text, std::size_t indent, std::size_t wid
   }
   if (!line.empty()) end_line();
   return lines;
+}
+
+std::string interval_text(const Ratio& ratio) {
+  return '[' + short_number(ratio.low) + ", " + short_number(ratio.high) + ']';
 }
 
 std::string score_text(const std::optional<double>& score) { return score ? fmt::format("{:.2f}x", *score) : "-"; }

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include <kernelgen/core/record.hpp>
+
 namespace kernelgen {
 inline namespace v0 {
 
@@ -24,6 +26,9 @@ inline namespace v0 {
 
 /// Formats a score: "1.52x", "-" for nothing.
 [[nodiscard]] std::string score_text(const std::optional<double>& score);
+
+/// Formats an interval with about three digits, because a cut interval would be wrong: "[1.48, 1.56]".
+[[nodiscard]] std::string interval_text(const Ratio& ratio);
 
 }  // namespace v0
 }  // namespace kernelgen

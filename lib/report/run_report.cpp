@@ -82,6 +82,20 @@ std::optional<BestReport> find_best(const RunState& state) {
   return best == nullptr ? std::nullopt : std::optional(report_best(*best, false));
 }
 
+/// Finds the record of the best kernel, else the last one; nullptr when nothing was evaluated.
+const EvaluationRecord* representative_record(const RunState& state, const std::string& best) {
+  const EvaluationRecord* last = nullptr;
+  int last_number = 0;
+  for (const auto& [id, result] : state.history) {
+    if (!result.record) continue;
+    if (id == best) return &*result.record;
+    if (last != nullptr && result.number < last_number) continue;
+    last = &*result.record;
+    last_number = result.number;
+  }
+  return last;
+}
+
 /// Collects the requests of one run from its events.
 class RequestCollector {
  public:
@@ -208,12 +222,17 @@ RunReport report_run(const std::string& task, const std::string& name, const std
   if (state.started) {
     run.target = to_string(state.started->target);
     run.policy = state.started->policy;
+    run.content_id = state.started->task.content_id;
   }
   for (const auto& [id, result] : state.history) run.attempts.push_back(report_attempt(result));
   for (const auto& [number, open] : state.open) run.attempts.push_back(report_open(number, open));
   std::sort(run.attempts.begin(), run.attempts.end(),
             [](const auto& a, const auto& b) { return std::tie(a.number, a.id) < std::tie(b.number, b.id); });
   run.best = find_best(state);
+  if (const auto* record = representative_record(state, run.best ? run.best->id : "")) {
+    run.device = record->environment.device;
+    run.precision = record->precision;
+  }
   run.status = status_of(state, run);
   run.evaluations = state.spent.evaluations;
   run.minutes = std::chrono::duration<double, std::ratio<60>>(state.spent.time).count();

@@ -53,16 +53,6 @@ std::string row(const Columns& columns, std::string_view name, std::string_view 
   return line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
 }
 
-/// About three digits, because a cut interval would be wrong.
-std::string short_number(double number) {
-  constexpr double k_ten = 10, k_hundred = 100;
-  return fmt::format("{:.{}f}", number, number < k_ten ? 2 : number < k_hundred ? 1 : 0);
-}
-
-std::string interval_text(const Ratio& ratio) {
-  return '[' + short_number(ratio.low) + ", " + short_number(ratio.high) + ']';
-}
-
 std::string run_row(const Columns& columns, const RunReport& run) {
   const auto* score = run.best && run.best->score ? &*run.best->score : nullptr;
   const auto tokens = usage_of(run.requests).total_tokens();

@@ -4,6 +4,8 @@
 
 #include <kernelgen/report/report.hpp>
 
+#include "report/quantile.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 namespace {
@@ -16,14 +18,6 @@ std::vector<double> sorted_scores(const std::vector<RunReport>& runs) {
   return scores;
 }
 
-/// Interpolates between the two nearest scores, like numpy's default.
-double quantile(const std::vector<double>& sorted, double fraction) {
-  const double place = fraction * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(place);
-  const auto above = std::min(below + 1, sorted.size() - 1);
-  return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
-}
-
 void add_score_statistics(const std::vector<double>& scores, Totals& totals) {
   if (scores.empty()) return;
   constexpr double k_lower = 0.25, k_middle = 0.5, k_upper = 0.75;
@@ -34,9 +28,9 @@ void add_score_statistics(const std::vector<double>& scores, Totals& totals) {
   totals.mean = sum / totals.runs;
   totals.mean_scored = sum / count;
   totals.geometric_mean = std::exp(logs / count);
-  totals.lower_quartile = quantile(scores, k_lower);
-  totals.median = quantile(scores, k_middle);
-  totals.upper_quartile = quantile(scores, k_upper);
+  totals.lower_quartile = sorted_quantile(scores, k_lower);
+  totals.median = sorted_quantile(scores, k_middle);
+  totals.upper_quartile = sorted_quantile(scores, k_upper);
 }
 
 }  // namespace

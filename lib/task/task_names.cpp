@@ -42,14 +42,17 @@ std::size_t folders_above(const fs::path& file) {
 std::vector<std::string> names_of_group(const std::vector<fs::path>& files) {
   std::size_t deepest = 0;
   for (const auto& file : files) deepest = std::max(deepest, folders_above(file));
-  for (std::size_t depth = 0; depth <= deepest; ++depth) {
+  const auto names_at = [&](std::size_t depth) {
     std::vector<std::string> names;
+    names.reserve(files.size());
     for (const auto& file : files) names.push_back(name_with_folders(file, depth));
+    return names;
+  };
+  for (std::size_t depth = 0; depth <= deepest; ++depth) {
+    auto names = names_at(depth);
     if (std::set<std::string>(names.begin(), names.end()).size() == files.size()) return names;
   }
-  std::vector<std::string> names;
-  for (const auto& file : files) names.push_back(name_with_folders(file, 0));
-  return names;
+  return names_at(0);
 }
 
 /// Adds numbers to repeated names. Of equal names, the first one in `order` stays as it is.
@@ -92,6 +95,7 @@ std::vector<std::size_t> draw_sample(const std::vector<std::string>& names, std:
   std::sort(ranks.begin(), ranks.end());
   ranks.resize(std::min(count, ranks.size()));
   std::vector<std::size_t> places;
+  places.reserve(ranks.size());
   for (const auto& [rank, place] : ranks) places.push_back(place);
   std::sort(places.begin(), places.end());
   return places;

@@ -76,6 +76,7 @@ std::string describe_missing(const NumberRange& range, const std::vector<int>& e
   near.resize(std::min(near.size(), k_most));
   std::sort(near.begin(), near.end());
   std::vector<std::string> names;
+  names.reserve(near.size());
   for (const int number : near) names.push_back(std::to_string(number));
   return text + (names.size() == 1 ? "; the nearest is " : "; the nearest are ") + join(names, ", ");
 }

@@ -30,11 +30,11 @@ struct SourceText {
   std::string text;
   /// The folder that its paths are relative to; empty: the current one.
   fs::path folder;
-  /// "tasks.txt, line 3: "; empty for a source that is not of a list.
+  /// "tasks.txt, line 3"; empty for a source that is not of a list.
   std::string place;
 };
 
-Error refused(const std::string& source, const std::string& why) {
+Error refused_source(const std::string& source, const std::string& why) {
   return {ErrorCode::InvalidArgument, "cannot take tasks from " + source + ": " + why};
 }
 
@@ -63,11 +63,12 @@ Result<std::vector<std::string>> task_file_names(const fs::path& folder) {
 Result<std::vector<fs::path>> task_files_in(const fs::path& folder) {
   KERNELGEN_TRY(const auto names, task_file_names(folder));
   std::vector<fs::path> files;
+  files.reserve(names.size());
   for (const auto& name : names) files.push_back(folder / name);
   return files;
 }
 
-/// Says which subfolders of a folder hold task files: "; look into a, b".
+/// Says which subfolders of a folder hold task files: ", but there are some in a, b".
 std::string hint_at_subfolders(const fs::path& folder) {
   std::vector<std::string> with_tasks;
   std::error_code error;
@@ -95,7 +96,7 @@ Result<std::vector<fs::path>> files_of_folder(const std::string& source, const f
   }
   KERNELGEN_TRY(files, task_files_in(folder));
   if (!files.empty()) return files;
-  return refused(source, folder.string() + " holds no .py files" + hint_at_subfolders(folder));
+  return refused_source(source, folder.string() + " holds no .py files" + hint_at_subfolders(folder));
 }
 
 Result<std::vector<fs::path>> files_by_number(const std::string& source, std::string_view numbers,
@@ -157,7 +158,7 @@ Result<std::optional<fs::path>> folder_of_numbers(const SourceText& source, cons
     if (is_one_level && names && !names->empty()) return std::optional(folder);
   }
   if (is_decimal(tail)) return std::optional<fs::path>();
-  return refused(source.text, "the numbers need a level or a folder, as in level1/" + tail);
+  return refused_source(source.text, "the numbers need a level or a folder, as in level1/" + tail);
 }
 
 /// Task files and folders that lie where a missing path would.
@@ -187,7 +188,7 @@ Result<std::vector<fs::path>> files_by_name(const SourceText& source, const Task
   return no_such_task(source.text, names_beside(source.folder / source.text));
 }
 
-Result<std::vector<fs::path>> files_of(SourceText source, const TaskLocator& locator) {
+Result<std::vector<fs::path>> files_of_source(SourceText source, const TaskLocator& locator) {
   while (source.text.size() > 1 && source.text.back() == '/') source.text.pop_back();
   if (source.text.empty() || source.text.find('\0') != std::string::npos)
     return Error{ErrorCode::InvalidArgument, "a source of tasks needs a path or a KernelBench name"};
@@ -197,9 +198,9 @@ Result<std::vector<fs::path>> files_of(SourceText source, const TaskLocator& loc
   if (fs::is_directory(status)) return files_of_folder(source.text, path);
   if (fs::is_regular_file(status)) {
     if (path.extension() == k_task_extension) return std::vector{path};
-    return refused(source.text, "not a .py file; a file with a name on each line is given as a list");
+    return refused_source(source.text, "not a .py file; a file with a name on each line is given as a list");
   }
-  if (fs::exists(status)) return refused(source.text, "neither a file nor a folder");
+  if (fs::exists(status)) return refused_source(source.text, "neither a file nor a folder");
   if (status.type() == fs::file_type::none) return errno_error(error.value(), "cannot read task " + source.text);
   return files_by_name(source, locator);
 }
@@ -303,7 +304,7 @@ Result<std::vector<SelectedTask>> select_tasks(const TaskSelection& selection, c
   KERNELGEN_TRY(const auto sources, all_sources(selection));
   std::vector<fs::path> files;
   for (const auto& source : sources) {
-    auto more = files_of(source, locator);
+    auto more = files_of_source(source, locator);
     if (!more && !source.place.empty()) return std::move(more).context(source.place).error();
     if (!more) return std::move(more).error();
     std::move(more->begin(), more->end(), std::back_inserter(files));
@@ -313,6 +314,7 @@ Result<std::vector<SelectedTask>> select_tasks(const TaskSelection& selection, c
   if (selection.first) tasks.resize(std::min(tasks.size(), std::size_t(*selection.first)));
   if (!selection.sample) return tasks;
   std::vector<std::string> names;
+  names.reserve(tasks.size());
   for (const auto& task : tasks) names.push_back(task.name);
   std::vector<SelectedTask> sample;
   for (const auto place : draw_sample(names, std::size_t(selection.sample->count), selection.sample->seed))

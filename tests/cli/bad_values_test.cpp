@@ -25,6 +25,7 @@ std::vector<std::string> complete_command(const std::string& name, Fixture& kgen
   if (name == "detect") return {"detect", kernel};
   if (name == "profile") return {"profile", "--problem", k_task};
   if (name == "report") return {"report", kgen.path("out")};
+  if (name == "compare") return {"compare", kgen.path("out"), kgen.path("other")};
   return {name};
 }
 

@@ -81,11 +81,11 @@ TEST_CASE("suspect and unscored answers are not correct", "[cli][eval]") {
 }
 
 TEST_CASE("each kind of error has its exit code and one line", "[cli][eval]") {
-  const std::pair<ErrorCode, int> codes[] = {{ErrorCode::InvalidTask, 64}, {ErrorCode::InvalidArgument, 64},
-                                             {ErrorCode::MissingTool, 69}, {ErrorCode::MissingDevice, 69},
-                                             {ErrorCode::NoSpace, 69},     {ErrorCode::Unsupported, 69},
-                                             {ErrorCode::Internal, 70},    {ErrorCode::Protocol, 70},
-                                             {ErrorCode::Busy, 73},        {ErrorCode::Cancelled, 130}};
+  const std::pair<ErrorCode, int> codes[] = {
+      {ErrorCode::InvalidTask, 64},   {ErrorCode::InvalidArgument, 64}, {ErrorCode::MissingTool, 69},
+      {ErrorCode::MissingDevice, 69}, {ErrorCode::NoSpace, 69},         {ErrorCode::Unsupported, 69},
+      {ErrorCode::Internal, 70},      {ErrorCode::Protocol, 70},        {ErrorCode::Busy, 73},
+      {ErrorCode::Cancelled, 130},    {ErrorCode::UnsuitableDevice, 69}};
   for (const auto& [code, exit] : codes) {
     Fixture kgen;
     kgen.answer = Error{code, "it\nfailed", {"judging"}};

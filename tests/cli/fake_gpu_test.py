@@ -113,6 +113,19 @@ class Checked(FakeGpu):
         record = self.evaluate(NATIVE.replace("x[i] > 0 ? x[i] : 0", "x[i]"), "echo.cu", "cuda")
         self.assertEqual((record["outcome"]["kind"], record["outcome"]["detail"]), ("accuracy", "mismatch"))
 
+    def test_a_fault_after_which_the_device_s_runtime_aborts(self):
+        abort = """std::fprintf(stderr, "Memory access fault by GPU node-1 (Agent handle: 0x55d8390cfe70) on address %p. "
+                                        "Reason: Page not present or supervisor privilege.\\n", (void*)(y + in->element_count));
+  std::abort();"""
+        code = "#include <cstdio>\n#include <cstdlib>\n" + NATIVE.replace("return 0;\n}\nKGEN_API void", abort + "}\nKGEN_API void")
+        outcome = self.evaluate(code, "aborts.cu", "cuda")["outcome"]
+        self.assertEqual((outcome["kind"], outcome["detail"]), ("device_fault", "illegal_address"), outcome)
+        self.assertRegex(outcome["message"], r"^the device stopped it in a call: Memory access fault by GPU node-1 .* "
+                                             r"The page is at address 0x[0-9a-f]+, 0 bytes past the end of output ")
+        # How judge and runner share memory was tried, and is kept.
+        kept, = (self.root / "cache" / "devices").glob("*.sharing.json")
+        self.assertEqual(json.loads(kept.read_text())["sharing"], "virtual_memory")
+
     def test_whose_work_a_call_is(self):
         # The names are mangled, as CUPTI has them.
         ran = {"KGEN_FAKE_CUPTI": "9000 _ZN2at6native21some_reduction_kernelEPf;1000 _Z4minePf"}
@@ -153,6 +166,26 @@ class Checked(FakeGpu):
         done = self.run_kgen(NATIVE, "relu.cu", "cuda", KGEN_FAKE_CUDA_CONTEXT="46", XDG_CACHE_HOME=str(self.root))
         self.assertEqual((done.returncode, done.stdout), (69, ""), done.stderr)
         self.assertIn("sudo nvidia-smi -c DEFAULT", done.stderr)
+
+
+    def test_selftest_saves_what_the_machine_has(self):
+        corpus = self.root / "corpus"
+        for folder in ("attacks", "honest", "tasks"):
+            (corpus / folder).mkdir(parents=True)
+        (corpus / "tasks" / "relu.py").write_text(TASK)
+        head = "// honest: what it is\n// task: relu\n\n"
+        (corpus / "honest" / "relu.cu").write_text(head + NATIVE)
+        (corpus / "honest" / "relu.hip").write_text(head + NATIVE)
+        command = [options.kgen, "selftest", "corpus", "--device", "0", "--cache-dir", "cache", "--save", "saved.json"]
+        environment = {**os.environ, "LD_LIBRARY_PATH": options.fake_cuda}
+        done = subprocess.run(command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=600, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        saved = json.loads((self.root / "saved.json").read_text())
+        self.assertEqual({case["name"]: case["answer"] for case in saved["cases"]}, {"honest/relu.cu": "ok", "honest/relu.hip": "missing"})
+        (gpu,) = saved["devices"]["gpus"]
+        self.assertEqual((gpu["name"], gpu["integrated"], gpu["use"]), ("Fake GPU", False, None))
+        self.assertEqual(saved["memory_sharing"], {gpu["uuid"]: {"way": "virtual_memory", "error": None}})
+        self.assertIn("isolation", [finding["name"] for finding in saved["findings"]])
 
 
 class Timed(FakeGpu):

@@ -64,6 +64,7 @@ class HipOnCpu(Evaluation):
             self.assertEqual(record["outcome"]["kind"], "correct")
             self.assertEqual(record["mode"], "correctness_only")
             self.assertIsNone(record.get("timing"))
+            self.assertRegex(record["environment"]["compiler"], r"clang version|g\+\+|gcc|c\+\+")
             self.assertIn(f"executed on the CPU: an emulation of HIP with wavefronts of {lanes} lanes; says nothing about "
                           "an AMD GPU", record["labels"])
 
@@ -102,7 +103,24 @@ class HipOnCpu(Evaluation):
             "#include <hip/hip_runtime.h>\ntypedef float v4 __attribute__((ext_vector_type(4)));\n"
             "__global__ void k(float* x) { v4 a = {}; a = __builtin_amdgcn_mfma_f32_16x16x4f32(x[0], x[1], a, 0, 0, 0); }\n")
         self.assertEqual(code, 2)
-        self.assertIn("matrix instructions (MFMA, WMMA) are not executed on the CPU", record["outcome"]["message"])
+        self.assertEqual(record["outcome"]["detail"], "unsupported")
+        self.assertIn("__builtin_amdgcn_mfma_f32_16x16x4f32 is not executed on the CPU", record["outcome"]["message"])
+
+    def test_vectors_of_clang(self):
+        # The same kernel with clang's own vectors in place of HIP's.
+        vectors = blocks("examples/hip")[0].replace("namespace {", "typedef float quad __attribute__((ext_vector_type(4)));\n"
+                                                    "namespace {", 1).replace("float4*", "quad*").replace(
+            "const float4 ", "const quad ").replace("make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w)",
+                                                    "(a * b).wzyx.s3210")
+        done = self.eval(vectors)
+        # Where there is no clang of 15 or newer, the kernel is not to blame.
+        if done.returncode == 69:
+            self.assertIn("install clang 15 or newer", done.stderr)
+        else:
+            self.assertEqual(done.returncode, 1, done.stderr)
+            record = json.loads(done.stdout)
+            self.assertEqual(record["outcome"]["kind"], "correct", record["outcome"])
+            self.assertIn("clang", record["environment"]["compiler"])
 
     def test_sanitizers_say_that_they_do_not_watch_it(self):
         code, record = self.record(blocks("examples/hip")[0], "--sanitize")

@@ -310,6 +310,41 @@ class KgenTest(unittest.TestCase):
         self.check_error(64, "it is a run", "report", results / "relu")
         self.check_error(64, "it is no directory", "report", results / "relu/events.jsonl")
 
+    def make_comparable_results(self):
+        """Two results directories: a task that both failed, and one that only the first one has."""
+        directories = []
+        for name, tasks in (("one", ("relu", "sum")), ("two", ("relu",))):
+            directories.append(self.path / name)
+            for task in tasks:
+                started = {"schema": 1, "type": "run_started", "time": "2025-01-31T00:00:00.000Z", "kernelgen_version": "0.1.0",
+                           "task": {"name": task}, "target": "cpp", "policy": "hybrid", "options": [], "model": "mailbox:m"}
+                finished = {"schema": 1, "type": "run_finished", "time": "2025-01-31T00:01:30.000Z",
+                            "reason": "no seed is correct", "reached": False}
+                (directories[-1] / task).mkdir(parents=True)
+                (directories[-1] / task / "events.jsonl").write_text(json.dumps(started) + "\n" + json.dumps(finished) + "\n")
+        return directories
+
+    def test_compare(self):
+        one, two = self.make_comparable_results()
+        table = self.run_kgen("compare", one, two)
+        self.assertEqual((table.returncode, table.stderr), (0, ""))
+        self.assertIn("B against A, 1 task of both\n", table.stdout)
+        self.assertIn("B won 0, lost 0, tied 0; neither correct 1, no time 0\n", table.stdout)
+        self.assertIn("only in A (1): sum\n", table.stdout)
+        report = json.loads(self.run_kgen("compare", "--json", one, two).stdout)
+        self.assertEqual([each["directory"] for each in report["sets"]], [str(one), str(two)])
+        self.assertEqual(report["comparisons"][0]["neither_correct"], 1)
+        self.assertEqual(sorted(path.name for path in one.iterdir()), ["relu", "sum"])
+
+    def test_compare_of_what_cannot_be_compared(self):
+        one, two = self.make_comparable_results()
+        self.check_error(64, "directory is required", "compare")
+        self.check_error(64, "a comparison needs at least two results directories", "compare", one)
+        self.check_error(64, "one is named twice; compare it with another one", "compare", one, one)
+        self.check_error(64, "nothing is no results directory: it does not exist", "compare", one, "nothing")
+        (two / "relu").rename(two / "other")
+        self.check_error(64, "have no task in common .the first task of each: relu, other", "compare", one, two)
+
     def test_devices(self):
         fake = {"LD_LIBRARY_PATH": str(FAKE_CUDA)}
         result = self.run_kgen("devices", "--json", environment=fake)

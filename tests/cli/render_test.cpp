@@ -1,6 +1,8 @@
 #include "render.hpp"
 #include "exit_codes.hpp"
 
+#include <boost/json.hpp>
+
 #include <kernelgen/device/gpu.hpp>
 
 #include "render_devices.hpp"
@@ -205,6 +207,23 @@ TEST_CASE("findings are a table with remedies", "[cli][render]") {
 TEST_CASE("devices are shown with what they can do", "[cli][render][devices]") {
   check_golden("devices.txt", render_devices(sample_cpu(), sample_gpus()));
   check_golden("devices.json", devices_to_json(sample_cpu(), sample_gpus()));
+}
+
+TEST_CASE("what a GPU does now, that it is integrated, and cards without a GPU are shown", "[cli][render][devices]") {
+  GpuInventory reading{.gpus = {{.index = 1, .vendor = "amd", .name = "AMD Radeon 780M", .uuid = "PCI-0000:c5:00"}},
+                       .absent = {{"nvidia", "there is an NVIDIA card, and its driver shows no GPU"}}};
+  reading.gpus[0].integrated = true;
+  const std::map<std::string, GpuUse> uses{
+      {"PCI-0000:c5:00", {.busy_percent = 4, .memory_used_bytes = 1ULL << 29, .memory_total_bytes = 4ULL << 30}}};
+  const auto text = render_devices(sample_cpu(), reading, uses);
+  CHECK_THAT(text, Catch::Contains("GPU 1: AMD Radeon 780M (integrated: chosen last)\n") &&
+                       Catch::Contains("now                 busy 4 %, memory 0.5 of 4 GiB\n") &&
+                       Catch::EndsWith("there is an NVIDIA card, and its driver shows no GPU\n"));
+  const auto json = boost::json::parse(devices_to_json(sample_cpu(), reading, uses));
+  CHECK(json.at("gpus").at(0).at("integrated") == true);
+  CHECK(json.at("gpus").at(0).at("use").at("busy_percent") == 4);
+  CHECK(json.at("gpus").at(0).at("use").at("memory_mhz").is_null());
+  CHECK(json.at("absent").at("nvidia") == "there is an NVIDIA card, and its driver shows no GPU");
 }
 
 TEST_CASE("a machine without a GPU is shown with the reason", "[cli][render][devices]") {

@@ -142,11 +142,37 @@ TEST_CASE("a case that is open is told when it closes") {
 
 TEST_CASE("a kernel that a GPU of another make executed is not answered") {
   auto record = record_of(OutcomeKind::Compile, "other");
-  record.labels = {"executed on NVIDIA: its source, compiled for that GPU; says nothing about an AMD GPU"};
-  CHECK(answer(k_honest, record) == CorpusAnswer::OtherDevice);
-  record.labels = {
-      "executed on the CPU: an emulation of HIP with wavefronts of 64 lanes; says nothing about an AMD GPU"};
+  record.target = Target::Hip;
+  record.environment.device = "NVIDIA H200";
+  record.environment.stand_in = StandIn::OtherGpu;
+  const auto missing = judge_corpus_case(case_of(k_honest), record, nullptr);
+  CHECK(missing.answer == CorpusAnswer::Missing);
+  CHECK(missing.message == "hip kernels were executed on NVIDIA H200, for which they are not written");
+  record.environment.stand_in = StandIn::Processor;
   CHECK(answer(k_honest, record) == CorpusAnswer::Wrong);
+}
+
+TEST_CASE("a Triton kernel where there is no Triton is not answered") {
+  auto record = record_of(OutcomeKind::Import);
+  record.target = Target::Triton;
+  CHECK(judge_corpus_case(case_of(k_honest), record, nullptr).message == "triton is not installed");
+  CHECK(answer(k_honest, record) == CorpusAnswer::Missing);
+  record.environment.triton = "3.5.0";
+  CHECK(answer(k_honest, record) == CorpusAnswer::Wrong);
+  record.environment.triton = "";
+  record.outcome.kind = OutcomeKind::Launch;
+  CHECK(answer(k_honest, record) == CorpusAnswer::Wrong);
+}
+
+TEST_CASE("what a kernel needs and the machine lacks is missing, and any other error is its answer") {
+  const auto failed = [](ErrorCode code) { return judge_corpus_failure(case_of(k_honest), Error{code, "why"}); };
+  CHECK(failed(ErrorCode::MissingTool).answer == CorpusAnswer::Missing);
+  CHECK(failed(ErrorCode::MissingTool).found == "no tool");
+  CHECK(failed(ErrorCode::MissingDevice).answer == CorpusAnswer::Missing);
+  CHECK(failed(ErrorCode::UnsuitableDevice).found == "no device");
+  CHECK(failed(ErrorCode::UnsuitableDevice).message == "why");
+  for (const auto code : {ErrorCode::Unsupported, ErrorCode::Unavailable, ErrorCode::Timeout, ErrorCode::Protocol})
+    CHECK(failed(code).answer == CorpusAnswer::Wrong);
 }
 
 TEST_CASE("an honest kernel is answered rightly when it is accepted") {
@@ -219,15 +245,16 @@ TEST_CASE("a worker that ends with an attack is the attack's answer, and a missi
   CHECK(kgen.run({"selftest", kgen.path("."), "--only", "nothing"}) == 64);
 }
 
-TEST_CASE("a kernel for devices of another make is no mistake, unless there is no other") {
+TEST_CASE("a kernel whose compiler or device is missing is no mistake, unless there is no other") {
   Fixture kgen;
   write_corpus(kgen);
   kgen.judge = [](const EvaluationRequest& request) -> Result<EvaluationRecord> {
     if (is_honest(request)) return EvaluationRecord{};
-    return Error{ErrorCode::Unsupported, "cuda kernels do not run on an MI300X"};
+    return Error{ErrorCode::UnsuitableDevice, "cuda kernels do not run on an MI300X"};
   };
   CHECK(kgen.run({"selftest", "--attacks", kgen.path(".")}) == 0);
-  CHECK_THAT(kgen.out.str(), Catch::Contains("1 attacks: 0 answered rightly, 1 for devices of another make"));
+  CHECK_THAT(kgen.out.str(), Catch::Contains("1 attacks: 0 answered rightly, 1 missing what they need here") &&
+                                 Catch::Contains("missing for 1 kernel: cuda kernels do not run on an MI300X\n"));
   kgen.out.str("");
   CHECK(kgen.run({"selftest", "--attacks", "--only", "attacks/", kgen.path(".")}) == 69);
 }
@@ -255,10 +282,56 @@ TEST_CASE("selftest saves the machine, each record, and the error that ended it"
   };
   CHECK(kgen.run({"selftest", "--attacks", "--save", file, kgen.path(".")}) == 69);
   saved = boost::json::parse(read_file(file).value());
-  CHECK_THAT(std::string(saved.at("error").as_string()), Catch::Contains("there is no hipcc"));
+  CHECK(saved.at("error").is_null());
+  CHECK(saved.at("cases").at(0).at("answer") == "missing");
+  CHECK(saved.at("cases").at(0).at("message") == "there is no hipcc");
+
+  kgen.judge = [](const EvaluationRequest&) -> Result<EvaluationRecord> {
+    return Error{ErrorCode::Cancelled, "interrupted"};
+  };
+  CHECK(kgen.run({"selftest", "--attacks", "--save", file, kgen.path(".")}) == 130);
+  saved = boost::json::parse(read_file(file).value());
+  CHECK_THAT(std::string(saved.at("error").as_string()), Catch::Contains("interrupted"));
   CHECK(saved.at("unanswered") == 2);
   CHECK(kgen.run({"selftest", "--save", kgen.path("tasks"), kgen.path(".")}) == 64);
   CHECK(kgen.run({"selftest", "--save", file, "--spool", kgen.path("."), kgen.path(".")}) == 64);
+}
+
+TEST_CASE("example kernels are honest kernels for the tasks of their names") {
+  Fixture kgen;
+  write_corpus(kgen);
+  for (const char* folder : {"examples/kernels", "examples/tasks"})
+    std::filesystem::create_directories(kgen.path(folder));
+  std::ofstream(kgen.path("examples/kernels/relu.cpp")) << "// the example\nint x;\n";
+  std::ofstream(kgen.path("examples/kernels/relu.cu")) << "int x;\n";
+  std::ofstream(kgen.path("examples/kernels/README.md")) << "no kernel\n";
+  std::filesystem::copy(kernelgen::testing::k_task, kgen.path("examples/tasks/relu.py"));
+  std::filesystem::remove(kgen.path("honest/h.py"));
+  kgen.judge = [](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    return request.candidate.target == Target::Cpp ? EvaluationRecord{} : record_of(OutcomeKind::Accuracy, "mismatch");
+  };
+  CHECK(kgen.run({"selftest", kgen.path(".")}) == 0);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("examples/relu.cpp") && !Catch::Contains("README") &&
+                                 Catch::Contains("1 honest kernels: 1 answered rightly"));
+  kgen.out.str("");
+  CHECK(kgen.run({"selftest", "--device", "0", kgen.path(".")}) == 1);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("examples/relu.cu") && Catch::Contains("the example kernel relu.cu"));
+  std::filesystem::remove(kgen.path("examples/tasks/relu.py"));
+  CHECK(kgen.run({"selftest", kgen.path(".")}) == 64);
+}
+
+TEST_CASE("on the emulator, only kernels in HIP are judged") {
+  Fixture kgen;
+  write_corpus(kgen);
+  std::ofstream(kgen.path("honest/h.hip")) << "// honest: what it is\n// task: relu\n\nint x;\n";
+  std::atomic<bool> as_asked = true;
+  kgen.judge = [&](const EvaluationRequest& request) -> Result<EvaluationRecord> {
+    if (request.candidate.target != Target::Hip || request.options.device != "amd:emulated") as_asked = false;
+    return EvaluationRecord{};
+  };
+  CHECK(kgen.run({"selftest", "--device", "amd:emulated", kgen.path(".")}) == 0);
+  CHECK_THAT(kgen.out.str(), Catch::Contains("honest/h.hip") && !Catch::Contains("honest/h.py"));
+  CHECK(as_asked);
 }
 
 TEST_CASE("every kernel of the corpus says what it is, its task and its twin are there") {

@@ -3,8 +3,8 @@
 
 Kernels are the files of examples/kernels and examples/tutorial, and the fenced blocks of the documentation that are whole
 kernels. A block must stand below `<!-- from: examples/... -->`, which says what task it is for. One kernel of the tutorial
-is wrong on purpose, and has to be refused. Where there is no GPU, kernels for one are left out: process.cuda.nvcc compiles
-them wherever there is an nvcc.
+is wrong on purpose, and has to be refused. Where there is no GPU, CUDA kernels are left out: process.cuda.nvcc compiles
+them wherever there is an nvcc. The CPU executes HIP kernels, with small tasks.
 
 One worker serves all evaluations through a spool directory, so that torch is imported once.
 """
@@ -29,6 +29,17 @@ TUTORIAL_TASK = "examples/tutorial/gated_norm.py"
 REFUSED = {"examples/tutorial/first_try.cpp": "accuracy"}
 #: Triton's interpreter takes minutes for the whole task.
 OPTIONS = {"examples/tutorial/with_triton.py": ["--shrink", "tokens=16"]}
+#: HIP kernels: the lanes of a wavefront, and constants of the task. Sizes end within a tile, a chunk and a pack of four
+#: neighbours; each kernel that exchanges values between lanes is executed with both sizes of wavefronts.
+HIP_CASES = {
+    "relu": [(64, "rows=3 columns=1031")],
+    "softmax": [(64, "batch=2 dim=8204"), (32, "batch=2 dim=5001")],
+    "layernorm": [(64, "batch=1 sequence=2 features=4132"), (32, "batch=1 sequence=3 features=1031")],
+    "batchnorm": [(64, "batch=3 channels=2 height=30 width=34"), (32, "batch=2 channels=3 height=17 width=19")],
+    "matmul_gelu": [(64, "batch=37 in_features=76 out_features=50"), (64, "batch=5 in_features=35 out_features=33")],
+    "gru_hidden": [(64, "sequence=5 batch=9 input_size=10 hidden_size=13 num_layers=2"),
+                   (32, "sequence=4 batch=3 input_size=17 hidden_size=20 num_layers=2")],
+}
 
 
 def task_of(origin):
@@ -77,7 +88,8 @@ class ShownKernels(unittest.TestCase):
 
         cls.addClassCleanup(end)
 
-    def judge(self, source, origin):
+    def judge(self, source, origin, options=(), right=0):
+        """Evaluates a kernel. `right` is the exit code of a correct one."""
         suffix = pathlib.PurePath(origin).suffix
         kernel = self.path / ("kernel" + suffix)
         kernel.write_text(source)
@@ -86,13 +98,20 @@ class ShownKernels(unittest.TestCase):
         # Timing would take longest, and would fail while other tests run.
         done = subprocess.run([str(ARGUMENTS.kgen), "eval", "--correctness-only", "--code", str(kernel), "--problem",
                                str(ARGUMENTS.source / task_of(origin)), "--spool", str(self.path / "spool"), "--output",
-                               str(result), *OPTIONS.get(origin, [])],
+                               str(result), *OPTIONS.get(origin, []), *options],
                               capture_output=True, text=True, timeout=300, check=False)
         expected = REFUSED.get(origin, "correct")
-        self.assertEqual(done.returncode, 0 if expected == "correct" else 2, f"{done.stdout}\n{done.stderr}")
+        self.assertEqual(done.returncode, right if expected == "correct" else 2, f"{done.stdout}\n{done.stderr}")
         record = json.loads(result.read_text())
         self.assertEqual(record["outcome"]["kind"], expected)
-        self.assertEqual(record["language"], {".c": "c", ".cpp": "cpp", ".cu": "cuda", ".py": "python"}[suffix])
+        self.assertEqual(record["language"], {".c": "c", ".cpp": "cpp", ".cu": "cuda", ".hip": "hip", ".py": "python"}[suffix])
+
+    def judge_hip(self, source, origin):
+        for lanes, sizes in HIP_CASES[pathlib.PurePath(origin).stem]:
+            with self.subTest(origin, lanes=lanes):
+                shrink = [word for size in sizes.split() for word in ("--shrink", size)]
+                # Without a time of an AMD GPU, a correct kernel ends with 1.
+                self.judge(source, origin, ["--device", "cpu", "--wave-size", str(lanes), *shrink], right=1)
 
     def check(self, kernels, least):
         judged = 0
@@ -100,12 +119,14 @@ class ShownKernels(unittest.TestCase):
             with self.subTest(name):
                 self.assertIsNotNone(task_of(origin), "a whole kernel without a comment that says which example it is from")
                 judged += 1
-                if not origin.endswith(".cu") or self.gpu:
+                if origin.endswith(".hip"):
+                    self.judge_hip(source, origin)
+                elif not origin.endswith(".cu") or self.gpu:
                     self.judge(source, origin)
         self.assertGreaterEqual(judged, least)
 
     def test_examples(self):
-        self.check(example_kernels(), 26)
+        self.check(example_kernels(), 32)
 
     def test_documentation(self):
         self.check(documented_kernels(), 4)

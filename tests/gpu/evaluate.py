@@ -69,6 +69,21 @@ def compiled_with_resources(record: dict) -> str | None:
     return None if (record.get("compile") or {}).get("command") else "the record does not say how it was compiled"
 
 
+def executed_on_nvidia(record: dict) -> str | None:
+    """A time of a HIP kernel on an NVIDIA GPU says that it is none of an AMD GPU."""
+    return None if is_stand_in(record) else f"no label says so: {record.get('labels')}"
+
+
+def refused_by_name(name: str) -> Check:
+    """The compiler's message says what it is that NVIDIA does otherwise."""
+
+    def check(record: dict) -> str | None:
+        text = json.dumps([record["outcome"], record.get("compile")])
+        return None if f"{name} without a width depends on the 64 lanes" in text else f"{name} is not named"
+
+    return check
+
+
 @dataclass(frozen=True)
 class Case:
     """One candidate and the classes that are right for it: patterns such as "accuracy:*"."""
@@ -171,6 +186,11 @@ CASES = [
     Case("big_relu", "forged_timer_torch.py", ("correct", "suspect:*", "cheat:*"), (gained_nothing(1.5),)),
     # The graph's own events, moved: worth a quarter of the time outside, at most; the rest is noise.
     Case("relu", "moves_marks_torch.py", ("correct", "suspect:*", "cheat:*"), (gained_nothing(1.45),)),
+    # HIP kernels, executed on NVIDIA.
+    wrong("relu", "twice.hip", "accuracy:mismatch", checks=(executed_on_nvidia,)),
+    wrong("row_sums", "wave_sums.hip", "compile:*", checks=(refused_by_name("__shfl_down"),)),
+    wrong("relu", "illegal_address.hip", "device_fault:*"),
+    right("relu", "relu.hip", was_captured, executed_on_nvidia),
     # As a user types it: each starts a worker.
     right("relu", "relu.cu", own_worker=True),
     wrong("relu", "zeros_torch.py", "accuracy:mismatch", own_worker=True),
@@ -200,12 +220,19 @@ def outcome_of(record: dict) -> str:
     return outcome["kind"] + (f":{outcome['detail']}" if outcome["detail"] else "")
 
 
+def is_stand_in(record: dict) -> bool:
+    return any(label.startswith("executed on NVIDIA") for label in record.get("labels", []))
+
+
 def exit_code_of(record: dict) -> int:
-    """What `kgen eval` promises: 0 correct and faster or no different, 1 correct but slower, 75 not measured, 2 the rest."""
+    """What `kgen eval` promises: 0 correct and faster or no different, 1 correct but slower or timed on a GPU that it is not
+    for, 75 not measured, 2 the rest."""
     if outcome_of(record) in ("suspect:busy machine", "suspect:memory in use"):
         return 75
     if record["outcome"]["kind"] != "correct":
         return 2
+    if is_stand_in(record):
+        return 1
     timing = record.get("timing")
     speedup = timing["speedup_call"] if timing else {"value": 0}
     return 0 if speedup.get("high", speedup["value"]) >= 1 else 1
@@ -277,8 +304,10 @@ def run_case(case: Case, options: argparse.Namespace, worker: SpoolWorker) -> Re
     place = ("--cache-dir", str(worker.cache)) if case.own_worker else ("--spool", str(worker.spool))
     command = [options.kgen, "eval", "--json", "--code", str(HERE / "candidates" / case.candidate),
                "--problem", str(HERE / "tasks" / f"{case.task}.py"), *limit, *case.options, *place]
-    if options.device:
-        command += ["--device", options.device]
+    # Without a name, kernels for AMD GPUs get no other one.
+    device = options.device or ("nvidia:0" if case.candidate.endswith(".hip") else None)
+    if device:
+        command += ["--device", device]
     # The spool hands out what it answered before, and judges again what has lost its answer: both go, requests first.
     for old in [*worker.spool.glob("*.request.json"), *worker.spool.glob("*.result.json")]:
         old.unlink()

@@ -72,6 +72,26 @@ TEST_CASE("GPUs of two makers in one machine are counted on, and each is found b
   CHECK(measure_gpu_bandwidth(reading.gpus[1], probe.options, *probe.runner, {}).value() > 1e6);
 }
 
+TEST_CASE("an integrated GPU is told, and chosen after the others", "[gpu][probe]") {
+  Probe probe;
+  probe.options.environment = {{"KGEN_HIP_LIBRARY", KERNELGEN_FAKE_HIP}, {"KGEN_FAKE_HIP_INTEGRATED", "1"}};
+  const auto reading = read_gpus(probe.options, {}, *probe.runner, {}).value();
+  REQUIRE(reading.gpus.back().vendor == "amd");
+  CHECK(reading.gpus.back().integrated);
+  probe.options.environment.erase("KGEN_FAKE_HIP_INTEGRATED");
+  CHECK_FALSE(read_gpus(probe.options, {}, *probe.runner, {}).value().gpus.back().integrated);
+}
+
+TEST_CASE("AMD GPUs without a number of their own are told apart by their place on the bus", "[gpu][probe]") {
+  Probe probe;
+  probe.options.environment = {{"KGEN_HIP_LIBRARY", KERNELGEN_FAKE_HIP}, {"KGEN_FAKE_HIP_UUID", "0000000000000000"}};
+  const auto reading = read_gpus(probe.options, {}, *probe.runner, {}).value();
+  const auto& gpu = reading.gpus.back();
+  CHECK(gpu.uuid == "PCI-0000:83:00");
+  for (const auto& asked : {std::string("amd:0"), std::string("PCI-0000:83"), std::to_string(gpu.index)})
+    CHECK(choose_gpu(reading, {}, asked).value().uuid == gpu.uuid);
+}
+
 TEST_CASE("an AMD driver that does not start is told where there is no other", "[gpu][probe]") {
   Probe probe;
   const auto directory = TemporaryDirectory::create(fs::temp_directory_path(), "driver-").value();
@@ -133,10 +153,23 @@ TEST_CASE("a device that serves one process at a time is an error that says how 
         "unavailable (46); if it is in exclusive mode: sudo nvidia-smi -c DEFAULT");
 }
 
+TEST_CASE("kgen-gpu tries how processes share memory of a device", "[gpu][probe]") {
+  Probe probe;
+  const auto gpu = read_gpus(probe.options, {}, *probe.runner, {}).value().gpus.at(0);
+  const auto found = [&] { return find_memory_sharing(gpu, probe.options, *probe.runner, {}); };
+  CHECK(found().value() == "virtual_memory");
+  // It is not known of a device that serves one process at a time, or has no memory left.
+  probe.options.environment["KGEN_FAKE_CUDA_CONTEXT"] = "46";
+  CHECK(found().value().empty());
+  probe.options.environment.erase("KGEN_FAKE_CUDA_CONTEXT");
+  probe.options.environment["KGEN_FAKE_CUDA_HELD"] = "4294967296";
+  CHECK(found().value().empty());
+}
+
 TEST_CASE("kgen-gpu explains its command line", "[gpu][probe]") {
   Probe probe;
   for (const auto& arguments :
-       {std::vector<std::string>{}, {"fact"}, {"facts", "more"}, {"bandwidth"}, {"bandwidth", ""}}) {
+       {std::vector<std::string>{}, {"fact"}, {"facts", "more"}, {"bandwidth"}, {"bandwidth", ""}, {"sharing", ""}}) {
     const auto outcome = probe.start(arguments);
     CHECK(outcome.exit_code == 64);
     CHECK(outcome.standard_output.empty());

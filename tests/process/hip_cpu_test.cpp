@@ -7,6 +7,7 @@
 
 #include <kernelgen/compile/local_compiler.hpp>
 
+#include "compile/clang_search.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
@@ -28,7 +29,7 @@ class HipBench {
             .output_dir = (directory_.path() / "out").string(),
             .sandbox = KERNELGEN_SANDBOX};
   }
-  CompileOutcome compile(const std::string& source, int lanes = 64, const std::string& driver = "c++") {
+  CompileOutcome compile(const std::string& source, int lanes = 64, const std::string& driver = "") {
     auto chosen = options();
     chosen.compiler = driver;
     auto compiler = make_hip_cpu_compiler(chosen, *runner).value();
@@ -53,7 +54,7 @@ std::string kernels(const std::string& name) {
 /// A compiled source of kernels, loaded into this process.
 class Loaded {
  public:
-  Loaded(HipBench& bench, const std::string& name, int lanes, const std::string& driver = "c++") {
+  Loaded(HipBench& bench, const std::string& name, int lanes, const std::string& driver = "") {
     const auto outcome = bench.compile(kernels(name), lanes, driver);
     if (const auto* failed = std::get_if<CompileFailed>(&outcome)) FAIL(failed->report.log);
     library_ = ::dlopen(std::get<Compiled>(outcome).artifact.path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -81,12 +82,13 @@ class Loaded {
   void* library_ = nullptr;
 };
 
-CompileFailed refused(const std::string& kernel) {
+CompileFailed refused_by(const std::string& driver, const std::string& kernel) {
   HipBench bench;
-  const auto outcome = bench.compile("#include <hip/hip_runtime.h>\n" + kernel);
+  const auto outcome = bench.compile("#include <hip/hip_runtime.h>\n" + kernel, 64, driver);
   REQUIRE(std::holds_alternative<CompileFailed>(outcome));
   return std::get<CompileFailed>(outcome);
 }
+CompileFailed refused(const std::string& kernel) { return refused_by("", kernel); }
 
 bool contains_text(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -105,14 +107,36 @@ TEST_CASE("the CPU executes hip kernels with both sizes of wavefronts", "[compil
   }
 }
 
-TEST_CASE("clang++ builds hip kernels for the CPU, too", "[compile][hip]") {
+TEST_CASE("the CPU executes hip kernels that g++ builds", "[compile][hip]") {
   HipBench bench;
-  if (!find_program("clang++", current_environment())) return;
-  Loaded loaded(bench, "sound.hip", 64, "clang++");
+  Loaded loaded(bench, "sound.hip", 64, "c++");
   for (const char* name : {"lds_reduction", "shuffles", "divergence", "grid_barrier", "block_votes"}) {
     INFO(name);
     CHECK(loaded.call(name) == 0);
   }
+}
+
+TEST_CASE("the CPU executes hip kernels with vectors of clang, or says that clang is missing", "[compile][hip]") {
+  HipBench bench;
+  const auto source = kernels("vectors.hip");
+  auto clang = ClangSearch(current_environment(), *bench.runner).find({}).value();
+  const std::string other = "c++";
+  if (clang) {
+    Loaded loaded(bench, "vectors.hip", 64, *clang);
+    CHECK(loaded.call("swizzles") == 0);
+    CHECK(loaded.call("half_vectors") == 0);
+    CHECK(loaded.call("lds_of_vectors") == 0);
+  }
+  if (clang == find_program(other, current_environment()).value()) return;
+  auto chosen = bench.options();
+  chosen.compiler = other;
+  const auto refused = make_hip_cpu_compiler(chosen, *bench.runner)
+                           .value()
+                           ->compile({.candidate = make_candidate(Target::Hip, source), .timeout = 120s}, {});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::MissingTool);
+  CHECK(contains_text(refused.error().message, "this hip kernel uses ext_vector_type, which clang has"));
+  CHECK(contains_text(refused.error().message, "install clang 15 or newer"));
 }
 
 TEST_CASE("a hip launch that cannot end says why", "[compile][hip]") {
@@ -156,11 +180,22 @@ TEST_CASE("mistakes that luck may hide on a device show on the CPU", "[compile][
 }
 
 TEST_CASE("matrix instructions and assembly are refused in one line", "[compile][hip]") {
+  const std::string driver = GENERATE("", "c++");
+  const auto refused = [&](const std::string& kernel) { return refused_by(driver, kernel); };
   const auto matrix = refused(
       "typedef float v4 __attribute__((ext_vector_type(4)));\n"
       "__global__ void k(float* x) { v4 a = {}; a = __builtin_amdgcn_mfma_f32_16x16x4f32(x[0], x[1], a, 0, 0, 0); }\n");
-  CHECK(contains_text(matrix.outcome.message, "matrix instructions (MFMA, WMMA) are not executed on the CPU"));
+  CHECK(matrix.outcome.to_class() == "compile:unsupported");
+  CHECK(
+      matrix.outcome.message ==
+      "candidate.hip:3: __builtin_amdgcn_mfma_f32_16x16x4f32 is not executed on the CPU: this kernel needs an AMD GPU");
+  const auto other = refused(
+      "template <class T> __global__ void k(T* x) { x[0] = __builtin_amdgcn_s_getreg(x[1]); }\n"
+      "void f(int* x) { k<<<1, 1>>>(x); }\n");
+  CHECK(other.outcome.to_class() == "compile:unsupported");
+  CHECK(contains_text(other.outcome.message, "candidate.hip:2: __builtin_amdgcn_s_getreg is not executed on the CPU"));
   const auto assembly = refused("__global__ void k() {\n  asm volatile(\"s_nop 0\");\n}\n");
+  CHECK(assembly.outcome.to_class() == "compile:unsupported");
   CHECK(contains_text(assembly.outcome.message, "inline assembly of a device is not executed on the CPU"));
   REQUIRE_FALSE(assembly.report.diagnostics.empty());
   CHECK(assembly.report.diagnostics.front().file == "candidate.hip");
@@ -179,7 +214,8 @@ TEST_CASE("hip sources of all kinds compile for the CPU", "[compile][hip]") {
       CHECK(failed == nullptr);
     } else {
       REQUIRE(failed != nullptr);
-      CHECK(contains_text(failed->outcome.message, "matrix instructions (MFMA, WMMA) are not executed on the CPU"));
+      CHECK(failed->outcome.to_class() == "compile:unsupported");
+      CHECK(contains_text(failed->outcome.message, "__builtin_amdgcn_mfma_"));
     }
   }
 }
@@ -224,6 +260,6 @@ TEST_CASE("a compiler of hip for the CPU needs its headers", "[compile][hip]") {
   const auto made = make_hip_cpu_compiler(options, *bench.runner);
   REQUIRE_FALSE(made);
   CHECK(made.error().code == ErrorCode::NotFound);
-  options.compiler.clear();
+  options.other_compiler.clear();
   CHECK(make_hip_cpu_compiler(options, *bench.runner).error().code == ErrorCode::InvalidArgument);
 }

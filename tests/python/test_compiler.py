@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
+from kernelgen_common.platform import PLATFORMS
 from kernelgen_runner import builds, compiler
 
 TORCH = '#include <torch/extension.h>\n'
@@ -106,6 +108,7 @@ class FakeCompilerTest(unittest.TestCase):
             'main.cu(3): error: namespace "at" has no member "surely_nobody_has_this"',
             'main.cu(4): error: argument of type "const float *" is incompatible with parameter of type "float *"',
             "ptxas error   : Entry function 'k' uses too much shared data (0x10000 bytes, 0xc000 max)",
+            "error: local memory (131072) exceeds limit (65536) in function 'k(float*)'",
         )
         for message in messages:
             self.log.unlink(missing_ok=True)
@@ -121,6 +124,34 @@ class FakeCompilerTest(unittest.TestCase):
     def test_a_compiler_that_is_killed_is_no_answer(self) -> None:
         status, _, runs = self.compile(TORCH, '[ -n "$light" ] && kill -9 $$; exit 0')
         self.assertEqual((status, len(runs)), (0, 2))
+
+    def test_what_hipcc_compiles_has_light_headers_too(self) -> None:
+        status, _, runs = self.compile(TORCH, "", "hip.hip")
+        self.assertEqual((status, len(runs)), (0, 1))
+        self.assertTrue(runs[0].startswith(f"-I{compiler.INCLUDE} "), runs)
+        self.assertNotIn("-DKERNELGEN_LIGHT_PYTHON", runs[0])
+
+    def test_a_compiler_that_is_not_there_is_named_with_the_remedy(self) -> None:
+        command = [sys.executable, "-I", "-S", compiler.__file__]
+        absent, no_program = str(self.folder / "hipcc"), self.folder / "text"
+        no_program.touch()
+        done = subprocess.run([*command, "--remedy=install it", absent, "-c", "a.hip"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 127)
+        self.assertEqual(done.stdout, f"fatal error: cannot run {absent}: not found; install it\n")
+        done = subprocess.run([*command, str(no_program)], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (127, f"fatal error: cannot run {no_program}: it is no program\n"))
+
+    def test_the_identity_of_a_compiler_is_no_argument_of_its_own(self) -> None:
+        fake = self.folder / "hipcc"
+        fake.write_text(f'#!/bin/sh\necho "$*" > {self.log}\n')
+        fake.chmod(0o755)
+        command = [sys.executable, "-I", "-S", compiler.__file__, "--identity=1-2", "--remedy=a b", str(fake), "--version"]
+        subprocess.run(command, check=True, timeout=60)
+        self.assertEqual(self.log.read_text(), "--version\n")
+
+    def test_headers_of_the_system_keep_their_order(self) -> None:
+        arguments = ["-isystem", "/usr/include", "-isystem", "/opt/rocm/include", "-isystem", "/usr/include/", "-c", "a.cpp"]
+        self.assertEqual(compiler.without_system_headers(arguments), ["-isystem", "/opt/rocm/include", "-c", "a.cpp"])
 
     def test_sources_that_need_all_of_torch_or_nothing_of_it(self) -> None:
         needing_all = (TORCH + "torch::nn::Linear layer(1, 1);", TORCH + "auto x = torch::tensor({1.0});")
@@ -220,11 +251,11 @@ class RealCompilerTest(unittest.TestCase):
         self.assertTrue(self.compiled(0, "g++", "main.cpp", text))
         self.assertFalse(self.compiled(1, "g++", "main.cpp", text))
 
-    @unittest.skipUnless(builds.cuda_home(), "there is no nvcc")
+    @unittest.skipUnless(PLATFORMS["nvidia"].toolkit_home(), "there is no nvcc")
     def test_a_kernel(self) -> None:
         flags = ["-gencode=arch=compute_90,code=sm_90", "--expt-relaxed-constexpr"]
         flags += ["-D__CUDA_NO_HALF_OPERATORS__", "-D__CUDA_NO_HALF_CONVERSIONS__"]
-        self.assertFalse(self.compiled(0, f"{builds.cuda_home()}/bin/nvcc", "cuda.cu", RELU, *flags))
+        self.assertFalse(self.compiled(0, f"{PLATFORMS['nvidia'].toolkit_home()}/bin/nvcc", "cuda.cu", RELU, *flags))
 
 
 class BuildsTest(unittest.TestCase):
@@ -261,7 +292,11 @@ class BuildsTest(unittest.TestCase):
         home = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, home)
         found = self.made(CUDA_HOME=str(home))
-        self.assertEqual(found["PYTORCH_NVCC"].split()[-2:], [compiler.__file__, f"{home}/bin/nvcc"])
+        *ours, identity, remedy, real = shlex.split(found["PYTORCH_NVCC"])
+        self.assertEqual((ours[-1], real), (compiler.__file__, f"{home}/bin/nvcc"))
+        # For ninja, another version of a compiler is another command.
+        self.assertEqual(identity, "--identity=missing")
+        self.assertTrue(remedy.startswith("--remedy=install the CUDA toolkit"), remedy)
         # The same place for every runner that keeps builds: ninja builds anew what was built by another command.
         self.assertEqual(found["CXX"], str(self.contents.parent / "compiler" / "g++"))
         done = subprocess.run([found["CXX"], "--version"], capture_output=True, text=True, check=True)
@@ -269,7 +304,7 @@ class BuildsTest(unittest.TestCase):
 
     def test_where_cuda_is(self) -> None:
         with mock.patch.dict(os.environ, {"CUDA_HOME": "/somewhere/cuda"}):
-            self.assertEqual(builds.cuda_home(), "/somewhere/cuda")
+            self.assertEqual(PLATFORMS["nvidia"].toolkit_home(), "/somewhere/cuda")
 
 
 if __name__ == "__main__":

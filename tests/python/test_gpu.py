@@ -66,6 +66,19 @@ class GpuTest(unittest.TestCase):
         self.assertTrue(caught.exception.out_of_memory)
         self.assertIn("out of memory", str(caught.exception))
 
+    def test_a_way_of_sharing_is_chosen(self) -> None:
+        for way in ("virtual_memory", ""):
+            self.gpu.choose_sharing(way)
+            address, descriptor = self.gpu.allocate_shared(4096)
+            os.close(descriptor)
+            self.gpu.free_shared(address)
+        # This driver has no such handles, and another way is no replacement for the chosen one.
+        self.gpu.choose_sharing("ipc_handle")
+        with self.assertRaisesRegex(GpuError, r"sharing memory: .*\(801\)"):
+            self.gpu.allocate_shared(4096)
+        with self.assertRaisesRegex(GpuError, "memory is not shared by 'magic'"):
+            self.gpu.choose_sharing("magic")
+
     def test_copies_and_fills(self) -> None:
         address, descriptor = self.gpu.allocate_shared(8192)
         os.close(descriptor)

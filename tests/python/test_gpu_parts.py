@@ -66,7 +66,9 @@ class OpenTest(unittest.TestCase):
 
     def test_a_torch_that_is_newer_than_the_driver(self) -> None:
         facts = SimpleNamespace(vendor="nvidia", name="x", architecture="sm_90")
-        gpu = SimpleNamespace(facts=facts, torch_device=torch.device("cuda"), platform=platform_of("nvidia"))
+        gpu = SimpleNamespace(
+            facts=facts, torch_device=torch.device("cuda"), platform=platform_of("nvidia"), choose_sharing=lambda way: None
+        )
         told = RuntimeError("The NVIDIA driver on your system is too old (found version 11040).")
         with mock.patch("kernelgen_judge.device.Gpu", return_value=gpu), mock.patch.object(torch.cuda, "init", side_effect=told):
             with mock.patch.object(torch.version, "cuda", "13.0"), mock.patch.dict("os.environ"):

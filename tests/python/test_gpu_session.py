@@ -198,6 +198,15 @@ class ProcessTest(unittest.TestCase):
         assert reply is not None
         self.assertEqual((reply.body["ok"], reply.body["error"]["code"], reply.descriptors), (False, "io", []))
 
+    def test_memory_is_shared_in_the_way_that_the_worker_names(self) -> None:
+        request = load_request()
+        request["device"]["memory_sharing"] = "magic"
+        refused = self.judge.ask("load", **request)["error"]
+        self.assertEqual(refused["code"], "missing_device")
+        self.assertIn("memory is not shared by 'magic'", refused["message"])
+        request["device"]["memory_sharing"] = "virtual_memory"
+        self.judge.must("load", **request)
+
     def test_a_device_that_is_not_there(self) -> None:
         request = load_request()
         request["device"]["uuid"] = "GPU-none"

@@ -52,8 +52,15 @@ def blocks(language: str) -> list[tuple[str, str]]:
     for path in sorted(HINTS.glob("*.mustache")):
         _, *parts = re.split(r"^\{\{\$(.*)\}\}$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
         for hint, text in zip(parts[::2], parts[1::2], strict=True):
-            found += [(hint, code) for name, code in FENCE.findall(text) if name == language]
+            found += [(hint, code) for name, code in FENCE.findall(for_nvidia(text)) if name == language]
     return found
+
+
+def for_nvidia(text: str) -> str:
+    """The text for a GPU of NVIDIA's; tests/process/hip compiles that for AMD's."""
+    text = re.sub(r"\{\{#is_amd\}\}.*?\{\{/is_amd\}\}", "", text, flags=re.DOTALL)
+    text = re.sub(r"\{\{[\^/]is_amd\}\}\n?", "", text)
+    return text.replace("{{runtime}}", "cuda").replace("{{stream_type}}", "cudaStream_t")
 
 
 def load(source: str, folder: str, name: str):

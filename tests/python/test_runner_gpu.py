@@ -90,6 +90,16 @@ class GpuRunnerTest(TrialCase):
         quiet = f"driver.kgen_fake_cuda_fault({ILLEGAL_ADDRESS})"
         self.assertEqual(self.verdict(model("return x", quiet, DRIVER)), f"status {protocol.DEVICE_FAULT}")
 
+    def test_a_fault_after_which_the_runtime_aborts(self) -> None:
+        words = "Memory access fault by GPU node-1 (Agent handle: 0x55d8390cfe70) on address 0x%x. Reason: Unknown.\n"
+        abort = f"import os\nos.write(2, ({words!r} % (x.data_ptr() & ~4095)).encode())\nos.abort()"
+        answer = self.first_call(model(abort))
+        self.assertEqual((answer.op, answer.status), (protocol.OP_CRASH, protocol.DEVICE_FAULT), answer.text)
+        self.assertRegex(answer.text, r"^Memory access fault by GPU node-1 .* The page is at address 0x[0-9a-f]+, .*'")
+        # The words alone change nothing.
+        answer = self.first_call(model(f"import sys\nprint({words!r}, file=sys.stderr, flush=True)\nreturn {RIGHT}"))
+        self.assertEqual(answer.status, protocol.OK, answer.text)
+
     def test_an_exception_on_a_healthy_device_is_one(self) -> None:
         answer = self.first_call(model("raise ValueError('no')"))
         self.assertEqual(answer.status, protocol.EXCEPTION)

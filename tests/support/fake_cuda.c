@@ -285,6 +285,11 @@ API int cuMemcpyAsync(cu_address to, cu_address from, size_t bytes, void* stream
   return submit((struct operation){.to = (void*)(uintptr_t)to, .from = (const void*)(uintptr_t)from, .bytes = bytes});
 }
 
+API int cuMemcpyDtoH_v2(void* to, cu_address from, size_t bytes) {
+  if (fault == 0) memcpy(to, (const void*)(uintptr_t)from, bytes);
+  return fault;
+}
+
 API int cuMemsetD8Async(cu_address to, unsigned char byte, size_t bytes, void* stream) {
   (void)stream;
   return submit((struct operation){.to = (void*)(uintptr_t)to, .byte = byte, .bytes = bytes});

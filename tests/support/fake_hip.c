@@ -1,10 +1,18 @@
 /* A libamdhip64 for machines without an AMD GPU, for apps/runner/gpu/driver_hip.c: device memory is host memory, and
  * work is done when it is queued. Memory of hipMalloc can be opened by other processes.
  *
- * With FAKE_HIP_5 it is ROCm 5.2's: an older struct of properties, and no virtual memory that can be shared.
+ * FAKE_HIP is its version. 5 is ROCm 5.2: an older struct of properties, and no virtual memory. 6 is ROCm 6.3 with a
+ * device that has no virtual memory. 7 is ROCm 7.1, where virtual memory is shared as file descriptors.
  *
  *   KGEN_FAKE_HIP_STARTS   result of hipInit
  *   KGEN_FAKE_HIP_UUID     the 16 characters that the driver gives as the UUID
+ *   KGEN_FAKE_HIP_ARCHITECTURE  the name of its architecture
+ *   KGEN_FAKE_HIP_INTEGRATED  set: the device is a part of a processor
+ *   KGEN_FAKE_HIP_REFUSES  what does not work of virtual memory: "export", "import", "map"; "contents": what is
+ *                          imported is other memory; "answer": an import ends the process
+ *   KGEN_FAKE_HIP_POOL     memory is in a pool that forked processes share, as in a device. Otherwise a handle is a path in
+ *                          /proc, which means nothing to a process in another PID namespace. The library must be loaded
+ *                          before the fork (LD_PRELOAD)
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -54,14 +62,39 @@ static int block_of(const void* address) {
   return -1;
 }
 
+/* Begins with the number of bytes that are taken. */
+static char* pool;
+enum { k_pool_bytes = 1 << 30, k_page_bytes = 4096 };
+
+__attribute__((constructor)) static void make_pool(void) {
+  if (getenv("KGEN_FAKE_HIP_POOL") == NULL) return;
+  pool = mmap(NULL, k_pool_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pool == MAP_FAILED) abort();
+  *(size_t*)pool = k_page_bytes;
+}
+
+static int is_in_pool(const void* address) {
+  return pool != NULL && (const char*)address >= pool && (const char*)address < pool + k_pool_bytes;
+}
+
+static int take_of_pool(void** address, size_t bytes) {
+  bytes = (bytes + k_page_bytes - 1) / k_page_bytes * k_page_bytes;
+  const size_t at = __atomic_fetch_add((size_t*)pool, bytes, __ATOMIC_RELAXED);
+  if (at + bytes > k_pool_bytes) return k_out_of_memory;
+  *address = pool + at;
+  return 0;
+}
+
 API int hipMalloc(void** address, size_t bytes) {
   if (bytes > (UINT64_C(4) << 30)) return k_out_of_memory;
+  if (pool != NULL) return take_of_pool(address, bytes);
   const int fd = memfd_create("fake-hip", MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return k_out_of_memory;
   return map_file(address, fd, bytes);
 }
 
 API int hipFree(void* address) {
+  if (is_in_pool(address)) return 0;
   const int block = block_of(address);
   if (block < 0) return k_invalid_value;
   munmap(address, blocks[block].bytes);
@@ -72,14 +105,19 @@ API int hipFree(void* address) {
 
 API int hipIpcGetMemHandle(struct handle* handle, void* address) {
   const int block = block_of(address);
-  if (block < 0) return k_invalid_value;
   memset(handle, 0, sizeof *handle);
+  if (is_in_pool(address)) {
+    snprintf(handle->reserved, sizeof handle->reserved, "%zu", (size_t)((char*)address - pool));
+    return 0;
+  }
+  if (block < 0) return k_invalid_value;
   snprintf(handle->reserved, sizeof handle->reserved, "/proc/%d/fd/%d", (int)getpid(), blocks[block].fd);
   return 0;
 }
 
 API int hipIpcOpenMemHandle(void** address, struct handle handle, unsigned flags) {
   struct stat file;
+  if (pool != NULL) return *address = pool + strtoull(handle.reserved, NULL, 10), 0;
   const int fd = open(handle.reserved, O_RDWR | O_CLOEXEC);
   if (flags != 1 || fd < 0 || fstat(fd, &file) != 0) return k_invalid_value;
   return map_file(address, fd, (size_t)file.st_size);
@@ -87,8 +125,72 @@ API int hipIpcOpenMemHandle(void** address, struct handle handle, unsigned flags
 
 API int hipIpcCloseMemHandle(void* address) { return hipFree(address); }
 
-#ifndef FAKE_HIP_5
-/* It has the functions, and its device does not: as on devices without virtual memory management. */
+/* -- virtual memory: of a device that has it, memory is a file and its handle the descriptor plus one ----------------
+ */
+
+#if FAKE_HIP == 7
+static int refuses(const char* what) {
+  const char* told = getenv("KGEN_FAKE_HIP_REFUSES");
+  return told != NULL && strstr(told, what) != NULL;
+}
+
+static int number_of(const void* memory) { return (int)(intptr_t)memory - 1; }
+
+API int hipMemGetAllocationGranularity(size_t* unit, const void* properties, int option) {
+  (void)properties, (void)option;
+  return *unit = 2 << 20, 0;
+}
+API int hipMemCreate(void** memory, size_t bytes, const void* properties, unsigned long long flags) {
+  (void)properties;
+  if (flags != 0 || bytes % (2 << 20) != 0) return k_invalid_value;
+  if (bytes > (UINT64_C(4) << 30)) return k_out_of_memory;
+  const int fd = memfd_create("fake-hip", MFD_CLOEXEC);
+  if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return k_out_of_memory;
+  *memory = (void*)(intptr_t)(fd + 1);
+  return 0;
+}
+API int hipMemRelease(void* memory) { return close(number_of(memory)) == 0 ? 0 : k_invalid_value; }
+API int hipMemExportToShareableHandle(void* handle, void* memory, int type, unsigned long long flags) {
+  const int fd = fcntl(number_of(memory), F_DUPFD_CLOEXEC, 0);
+  memcpy(handle, &fd, sizeof fd);
+  return refuses("export") || type != 1 || flags != 0 || fd < 0 ? k_invalid_value : 0;
+}
+/* From 7.1 on, the handle is the descriptor itself and not its address. */
+API int hipMemImportFromShareableHandle(void** memory, void* handle, int type) {
+  struct stat file;
+  const int given = (int)(intptr_t)handle;
+  if (refuses("answer")) abort();
+  if (refuses("import") || type != 1 || fstat(given, &file) != 0 || !S_ISREG(file.st_mode)) return k_invalid_value;
+  int fd = fcntl(given, F_DUPFD_CLOEXEC, 0);
+  if (refuses("contents")) {
+    close(fd);
+    fd = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (ftruncate(fd, file.st_size) != 0) return k_out_of_memory;
+  }
+  *memory = (void*)(intptr_t)(fd + 1);
+  return fd < 0 ? k_invalid_value : 0;
+}
+API int hipMemAddressReserve(void** address, size_t bytes, size_t alignment, void* wanted, unsigned long long flags) {
+  (void)alignment, (void)wanted, (void)flags;
+  *address = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return *address == MAP_FAILED ? k_out_of_memory : 0;
+}
+API int hipMemAddressFree(void* address, size_t bytes) { return munmap(address, bytes) == 0 ? 0 : k_invalid_value; }
+API int hipMemMap(void* address, size_t bytes, size_t offset, void* memory, unsigned long long flags) {
+  if (refuses("map") || flags != 0) return k_invalid_value;
+  void* place = mmap(address, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, number_of(memory), (off_t)offset);
+  return place == MAP_FAILED ? k_invalid_value : 0;
+}
+API int hipMemUnmap(void* address, size_t bytes) {
+  void* place = mmap(address, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  return place == MAP_FAILED ? k_invalid_value : 0;
+}
+API int hipMemSetAccess(void* address, size_t bytes, const void* access, size_t count) {
+  (void)access;
+  return count == 1 && mprotect(address, bytes, PROT_READ | PROT_WRITE) == 0 ? 0 : k_invalid_value;
+}
+#elif FAKE_HIP == 6
+/* The functions are there, and the device has no virtual memory. */
 API int hipMemGetAllocationGranularity(size_t* unit, const void* properties, int option) {
   (void)properties, (void)option;
   return *unit = 4096, 0;
@@ -135,11 +237,11 @@ API const char* hipGetErrorString(int error) {
                                   : "a fake error";
 }
 
-#ifdef FAKE_HIP_5
+#if FAKE_HIP == 5
 enum { k_version = 50221153, k_architecture_offset = 396, k_properties_bytes = 792 };
 #define PROPERTIES hipGetDeviceProperties
 #else
-enum { k_version = 60342131, k_architecture_offset = 1160, k_properties_bytes = 1472 };
+enum { k_version = FAKE_HIP == 6 ? 60342131 : 70125424, k_architecture_offset = 1160, k_properties_bytes = 1472 };
 #define PROPERTIES hipGetDevicePropertiesR0600
 /* The function of older programs is still there, with their struct. */
 API int hipGetDeviceProperties(void* properties, int device) { return memset(properties, 'x', 792), device; }
@@ -147,7 +249,8 @@ API int hipGetDeviceProperties(void* properties, int device) { return memset(pro
 
 API int PROPERTIES(char* properties, int device) {
   memset(properties, 0, k_properties_bytes);
-  strcpy(properties + k_architecture_offset, "gfx90a:sramecc+:xnack-");
+  const char* told = getenv("KGEN_FAKE_HIP_ARCHITECTURE");
+  snprintf(properties + k_architecture_offset, 256, "%s", told != NULL ? told : "gfx90a:sramecc+:xnack-");
   return device == 0 ? 0 : k_invalid_value;
 }
 
@@ -174,7 +277,7 @@ API int hipDeviceGetAttribute(int* value, int attribute, int device) {
   static const int values[][2] = {{5, 1700000},  {10, 1},     {19, 8 << 20}, {56, 1024}, {57, 2048}, {59, 4096},
                                   {60, 1600000}, {63, 104},   {67, 0x83},    {68, 0},    {69, 0},    {71, 65536},
                                   {72, 131072},  {74, 65536}, {76, 65536},   {87, 64}};
-  *value = 0;
+  *value = attribute == 16 && getenv("KGEN_FAKE_HIP_INTEGRATED") != NULL;
   for (size_t i = 0; i < sizeof values / sizeof values[0]; ++i) {
     if (values[i][0] == attribute) *value = values[i][1];
   }
@@ -195,6 +298,9 @@ struct graph {
 
 static struct graph* capturing;
 
+/* The largest number of bytes that were filled at once. */
+API size_t kgen_fake_hip_filled;
+
 static int submit(void* to, const void* from, int byte, size_t bytes) {
   if (capturing != NULL) {
     if (capturing->count == k_most_recorded) return k_invalid_value;
@@ -214,8 +320,10 @@ API int hipMemcpyDtoDAsync(void* to, void* from, size_t bytes, void* stream) {
   (void)stream;
   return submit(to, from, 0, bytes);
 }
+API int hipMemcpyDtoH(void* to, void* from, size_t bytes) { return memcpy(to, from, bytes), 0; }
 API int hipMemsetD8Async(void* to, unsigned char byte, size_t bytes, void* stream) {
   (void)stream;
+  if (bytes > kgen_fake_hip_filled) kgen_fake_hip_filled = bytes;
   return submit(to, NULL, byte, bytes);
 }
 API int hipStreamCreateWithFlags(void** stream, unsigned flags) {

@@ -47,7 +47,7 @@ class Cases(unittest.TestCase):
 
     def test_no_candidate_is_left_out(self):
         folder = ROOT / "tests" / "gpu" / "candidates"
-        files = {path.name for path in folder.iterdir() if path.suffix in (".cu", ".py")}
+        files = {path.name for path in folder.iterdir() if path.suffix in (".cu", ".hip", ".py")}
         self.assertEqual(files, {case.candidate for case in evaluate.CASES})
 
     def test_python_candidates_are_python(self):
@@ -84,6 +84,20 @@ class Judging(unittest.TestCase):
         self.assertIn("exit code 0, but the record means 2", judged(wrong, record("accuracy", "nan"), 0).failures)
         self.assertEqual(judged(wrong, record("accuracy", "nan"), 2).failures, [])
 
+    def test_a_hip_kernel_on_nvidia_is_labelled_and_ends_with_1(self):
+        case = evaluate.right("relu", "relu.hip", evaluate.executed_on_nvidia)
+        labelled = {**record(), "labels": ["executed on NVIDIA: its source, compiled for that GPU"]}
+        self.assertEqual(judged(case, labelled, 1).failures, [])
+        self.assertIn("exit code 0, but the record means 1", judged(case, labelled, 0).failures)
+        self.assertIn("no label says so: []", judged(case, {**record(), "labels": []}).failures)
+
+    def test_a_refusal_names_what_it_refuses(self):
+        case = next(case for case in evaluate.CASES if case.candidate == "wave_sums.hip")
+        refused = {**record("compile", "other"), "compile": {"log": "__shfl_down without a width depends on the 64 lanes of"}}
+        self.assertEqual(judged(case, refused, 2).failures, [])
+        unnamed = {**record("compile", "other"), "compile": {"log": "error"}}
+        self.assertEqual(judged(case, unnamed, 2).failures, ["__shfl_down is not named"])
+
     def test_a_forged_clock_may_be_correct_but_must_not_pay(self):
         case = evaluate.Case("relu", "forged_events.cu", ("correct", "suspect:*"), (evaluate.gained_nothing(1.5),))
         self.assertEqual(judged(case, record(call=1.1, device=None)).failures, [])
@@ -109,6 +123,7 @@ if name == "endless.cu":
 right = name == "relu.cu"
 print(json.dumps({{"outcome": {{"kind": "correct" if right else "timeout", "detail": "", "message": ""}},
     "compile": {{"command": ["nvcc"]}},
+    "device": sys.argv[sys.argv.index("--device") + 1] if "--device" in sys.argv else None,
     "timing": {{"speedup_call": {{"value": 2}}, "speedup_device": {{"value": 2}}, "full_comparisons": 44}}}}))
 sys.exit(0 if right else 2)
 """
@@ -121,6 +136,12 @@ sys.exit(0 if right else 2)
             options = argparse.Namespace(kgen=str(kgen), device=None, limit=limit)
             with open(os.devnull, "w", encoding="utf-8") as nothing, contextlib.redirect_stdout(nothing):
                 return evaluate.run_all(cases, options, pathlib.Path(folder))
+
+    def test_a_hip_kernel_names_the_gpu(self):
+        result, = self.run_cases([evaluate.right("relu", "relu.hip")], 60, limit=20)
+        self.assertEqual(result.record["device"], "nvidia:0")
+        result, = self.run_cases([evaluate.right("relu", "relu.cu")], 60, limit=20)
+        self.assertIsNone(result.record["device"])
 
     def test_each_case_is_judged_and_a_program_that_hangs_is_a_failure(self):
         cases = [evaluate.right("relu", "relu.cu"), evaluate.wrong("relu", "twice.cu", "accuracy:*"),

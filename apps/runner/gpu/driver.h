@@ -65,6 +65,7 @@ enum {
   X(memory_allocate, "cuMemAlloc_v2", (cu_address*, size_t))                               \
   X(memory_free, "cuMemFree_v2", (cu_address))                                             \
   X(memory_copy, "cuMemcpyAsync", (cu_address, cu_address, size_t, void*))                 \
+  X(memory_read, "cuMemcpyDtoH_v2", (void*, cu_address, size_t))                           \
   X(memory_set, "cuMemsetD8Async", (cu_address, unsigned char, size_t, void*))             \
   X(stream_create, "cuStreamCreate", (void**, unsigned))                                   \
   X(stream_destroy, "cuStreamDestroy_v2", (void*))                                         \
@@ -112,6 +113,8 @@ struct kgen_driver {
   uint64_t (*memory_cache_bytes)(int device);
   /* What an administrator can do about a device that is not available; may be "". */
   const char* unavailable_remedy;
+  /* What helps where no way of sharing memory works. */
+  const char* sharing_remedy;
 };
 
 /* Each loads and initializes a driver once, and resolves its functions, so that a candidate that is loaded later cannot

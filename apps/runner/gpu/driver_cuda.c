@@ -46,6 +46,7 @@ static void read_facts(const struct kgen_driver* driver, int device, struct kgen
   facts->memory_clock_khz = attribute(device, CU_MEMORY_CLOCK_KHZ);
   facts->memory_bus_bits = attribute(device, CU_MEMORY_BUS_BITS);
   facts->cooperative_launch = attribute(device, CU_COOPERATIVE_LAUNCH);
+  facts->integrated = attribute(device, CU_INTEGRATED);
   facts->shared_bytes_per_block = (uint64_t)attribute(device, CU_SHARED_PER_BLOCK);
   facts->shared_bytes_per_block_optin = (uint64_t)attribute(device, CU_SHARED_PER_BLOCK_OPTIN);
   facts->shared_bytes_per_multiprocessor = (uint64_t)attribute(device, CU_SHARED_PER_MULTIPROCESSOR);
@@ -74,6 +75,7 @@ static int resolve(void* library, struct kgen_driver* driver, char* error, size_
     return refuse("cuDeviceGetUuid_v2", error, capacity);
   }
   driver->read_facts = read_facts;
+  driver->sharing_remedy = "install a driver of CUDA 11.2 or newer, or run outside of WSL and of virtual GPUs";
   driver->unavailable_remedy = "; if it is in exclusive mode: sudo nvidia-smi -c DEFAULT";
   /* Only the tests' fake driver exports this symbol. */
   driver->vendor = dlsym(library, "kgen_fake_cuda") != NULL ? "fake" : "nvidia";

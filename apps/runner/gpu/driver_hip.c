@@ -121,6 +121,7 @@ static void read_facts(const struct kgen_driver* driver, int device, struct kgen
   facts->memory_clock_khz = attribute(device, HIP_MEMORY_CLOCK_KHZ);
   facts->memory_bus_bits = attribute(device, HIP_MEMORY_BUS_BITS);
   facts->cooperative_launch = attribute(device, HIP_COOPERATIVE_LAUNCH);
+  facts->integrated = attribute(device, HIP_INTEGRATED);
   facts->shared_bytes_per_block = size_attribute(device, HIP_SHARED_PER_BLOCK, 0);
   facts->shared_bytes_per_block_optin =
       size_attribute(device, HIP_SHARED_PER_BLOCK_OPTIN, facts->shared_bytes_per_block);
@@ -181,6 +182,7 @@ static int resolve_alike(void* library, struct kgen_driver* driver, char* error,
   KGEN_TAKE(memory_allocate, "hipMalloc")
   KGEN_TAKE(memory_free, "hipFree")
   KGEN_TAKE(memory_copy, "hipMemcpyDtoDAsync")
+  KGEN_TAKE(memory_read, "hipMemcpyDtoH")
   KGEN_TAKE(memory_set, "hipMemsetD8Async")
   KGEN_TAKE(stream_destroy, "hipStreamDestroy")
   KGEN_TAKE(stream_begin_capture, "hipStreamBeginCapture")
@@ -277,7 +279,10 @@ static void* open_library(void) {
 }
 
 const struct kgen_driver* kgen_load_hip(char* error, size_t capacity) {
-  static struct kgen_driver driver = {.vendor = "amd", .unavailable_remedy = ""};
+  static struct kgen_driver driver = {
+      .vendor = "amd",
+      .unavailable_remedy = "",
+      .sharing_remedy = "install ROCm 7.1 or newer, which shares virtual memory as file descriptors"};
   static int loaded;
   error[0] = '\0';
   if (loaded) return &driver;
@@ -299,9 +304,9 @@ const struct kgen_driver* kgen_load_hip(char* error, size_t capacity) {
   driver.memory_cache_bytes = memory_cache_bytes;
   const int status = hip.initialize(0);
   if (status != CU_OK) {
-    const int is_open = access("/dev/kfd", R_OK | W_OK) == 0;
+    const int is_closed = access("/dev/kfd", F_OK) == 0 && access("/dev/kfd", R_OK | W_OK) != 0;
     snprintf(error, capacity, "ROCm does not start: %s (%d)%s", hip.error_string(status), status,
-             is_open ? "" : "; /dev/kfd is not open to this user: sudo usermod -a -G render,video $USER");
+             !is_closed ? "" : "; /dev/kfd is not open to this user: sudo usermod -aG render,video $USER");
     return NULL;
   }
   hip.version(&hip_version);

@@ -42,6 +42,7 @@ struct kgen_gpu_facts {
   uint64_t shared_bytes_per_multiprocessor;
   uint64_t l2_bytes;
   uint64_t memory_bytes;
+  int32_t integrated; /**< 1: a part of a processor, with its memory */
 };
 
 /** \return the number of devices; -1 with a reason in error where there is no driver or it does not work. */
@@ -61,6 +62,13 @@ void kgen_gpu_close(struct kgen_gpu* gpu);
 /** The error of the last failed call: "an illegal memory access was encountered (700)". Valid until the next call. */
 const char* kgen_gpu_error(const struct kgen_gpu* gpu);
 
+/**
+ * Chooses how kgen_gpu_allocate_shared() shares memory: "virtual_memory" as descriptors of the driver's, "ipc_handle"
+ * by the handle of an ordinary allocation. Which of them works between two processes, only trying tells: `kgen-gpu
+ * sharing`. \param way NULL or "": the first that the device has, which is the default \return 0, or 1 for another
+ * name.
+ */
+int kgen_gpu_choose_sharing(struct kgen_gpu* gpu, const char* way);
 /** Allocates device memory that another process can map: its address here, and a descriptor to send (the caller closes
  * it). */
 int kgen_gpu_allocate_shared(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd);
@@ -77,6 +85,8 @@ int kgen_gpu_allocate(struct kgen_gpu* gpu, uint64_t bytes, void** address);
 int kgen_gpu_free(struct kgen_gpu* gpu, void* address);
 /** Queues a copy on the stream; NULL is the legacy default stream, which torch uses by default. */
 int kgen_gpu_copy(struct kgen_gpu* gpu, void* to, const void* from, uint64_t bytes, void* stream);
+/** Waits for the work on the legacy default stream, then copies device memory to the host. */
+int kgen_gpu_read(struct kgen_gpu* gpu, void* to, const void* from, uint64_t bytes);
 int kgen_gpu_fill(struct kgen_gpu* gpu, void* address, int byte, uint64_t bytes, void* stream);
 /** Waits for all work that this process has queued, and reports its failure. */
 int kgen_gpu_synchronize(struct kgen_gpu* gpu);

@@ -7,18 +7,24 @@
  *   kgen-gpu probe UUID       writes "r" when ready; then does a little work for each byte of its input, and answers
  *                             with the nanoseconds that a minimal piece of it took, an int64_t. The next call of
  *                             another process finds the device as this process left it
+ *   kgen-gpu sharing UUID [VARIABLE [NODE...]]
+ *                             {"refused": "", "sharing": "virtual_memory"}: how a judge and a sandboxed runner share
+ *                             memory, the first way that works, and why those before it do not. VARIABLE makes a
+ *                             process see that GPU only, a NODE is one of its device nodes
  *
  * Ends with 0; with 69 and one line on standard error where there is no driver, no such device, or it does not work;
- * with 64 for anything else on the command line.
+ * with 75 where sharing could not be tried; with 64 for anything else on the command line.
  */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "../runner_support.h"
+#include "driver.h"
 #include "gpu.h"
+#include "gpu_sharing.h"
 
-enum { k_usage = 64, k_machine_lacks = 69, k_cannot_write = 74 };
+enum { k_usage = 64, k_machine_lacks = 69, k_cannot_write = 74, k_not_tried = 75 };
 /* Next to nothing, and enough for a kernel of many blocks. */
 enum { k_little_bytes = 1 << 12, k_probe_bytes = 1 << 24 };
 
@@ -71,7 +77,8 @@ static void print_facts(const struct kgen_gpu_facts* facts) {
   print_number("shared_bytes_per_multiprocessor", facts->shared_bytes_per_multiprocessor);
   print_number("l2_bytes", facts->l2_bytes);
   print_number("memory_bytes", facts->memory_bytes);
-  printf("\"cooperative_launch\": %s}\n", facts->cooperative_launch != 0 ? "true" : "false");
+  printf("\"cooperative_launch\": %s, ", facts->cooperative_launch != 0 ? "true" : "false");
+  printf("\"integrated\": %s}\n", facts->integrated != 0 ? "true" : "false");
 }
 
 static int list_facts(void) {
@@ -130,6 +137,32 @@ static int answer_probes(const char* uuid) {
   return failed != 0 ? k_machine_lacks : 0;
 }
 
+/* What helps where memory of the GPU cannot be shared. */
+static const char* sharing_remedy(const char* uuid) {
+  char error[256];
+  struct kgen_gpu_place place;
+  return kgen_find_device(0, uuid, &place, error, sizeof error) == 0 ? place.driver->sharing_remedy : "";
+}
+
+static int find_sharing(const struct kgen_gpu_location* location) {
+  char text[768];
+  const char* way = "";
+  const enum kgen_sharing_result result = kgen_gpu_try_sharing(location, &way, text, sizeof text);
+  if (result == KGEN_SHARING_WORKS) {
+    putchar('{');
+    print_text("refused", text);
+    printf("\"sharing\": \"%s\"}\n", way);
+    return 0;
+  }
+  if (result == KGEN_SHARING_REFUSED) {
+    fprintf(stderr, "kgen-gpu: no way of sharing its memory with a sandboxed process works (%s); %s\n", text,
+            sharing_remedy(location->uuid));
+    return k_machine_lacks;
+  }
+  complain(text);
+  return k_not_tried;
+}
+
 int main(int argc, char** argv) {
   int status = k_usage;
   if (argc == 2 && strcmp(argv[1], "facts") == 0) {
@@ -138,8 +171,15 @@ int main(int argc, char** argv) {
     status = print_bandwidth(argv[2]);
   } else if (argc == 3 && strcmp(argv[1], "probe") == 0 && argv[2][0] != '\0') {
     status = answer_probes(argv[2]);
+  } else if (argc >= 3 && strcmp(argv[1], "sharing") == 0 && argv[2][0] != '\0') {
+    const struct kgen_gpu_location location = {argv[2], argc > 3 ? argv[3] : "",
+                                               (const char* const*)(argv + (argc > 4 ? 4 : argc))};
+    status = find_sharing(&location);
   } else {
-    fputs("usage: kgen-gpu facts\n       kgen-gpu bandwidth UUID\n       kgen-gpu probe UUID\n", stderr);
+    fputs(
+        "usage: kgen-gpu facts\n       kgen-gpu bandwidth UUID\n       kgen-gpu probe UUID\n"
+        "       kgen-gpu sharing UUID [VARIABLE [NODE...]]\n",
+        stderr);
   }
   if (fflush(stdout) != 0 && status == 0) return k_cannot_write;
   return status;

@@ -144,13 +144,25 @@ static int allocate_virtual(struct kgen_gpu* gpu, uint64_t bytes, void** address
   return status;
 }
 
-int kgen_gpu_allocate_shared(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd) {
-  const int has_virtual = gpu->driver->memory_create != NULL;
-  const int status = has_virtual ? allocate_virtual(gpu, bytes, address, fd) : CU_NOT_SUPPORTED;
-  if (status != CU_NOT_SUPPORTED || !has_handles(gpu->driver)) {
-    return has_virtual ? status : kgen_gpu_checked(gpu, status, "sharing memory");
+int kgen_gpu_choose_sharing(struct kgen_gpu* gpu, const char* way) {
+  static const char* const k_names[] = {"", "virtual_memory", "ipc_handle"};
+  if (way == NULL) way = "";
+  for (size_t i = 0; i < sizeof k_names / sizeof *k_names; ++i) {
+    if (strcmp(way, k_names[i]) != 0) continue;
+    gpu->way = (enum kgen_gpu_way)i;
+    return 0;
   }
-  return allocate_with_handle(gpu, bytes, address, fd);
+  snprintf(gpu->error, sizeof gpu->error, "memory is not shared by '%s'", way);
+  return 1;
+}
+
+int kgen_gpu_allocate_shared(struct kgen_gpu* gpu, uint64_t bytes, void** address, int* fd) {
+  const int may_map = gpu->way != KGEN_GPU_IPC_HANDLE && gpu->driver->memory_create != NULL;
+  const int may_open = gpu->way != KGEN_GPU_VIRTUAL_MEMORY && has_handles(gpu->driver);
+  int status = CU_NOT_SUPPORTED;
+  if (may_map) status = allocate_virtual(gpu, bytes, address, fd);
+  if (status == CU_NOT_SUPPORTED && may_open) return allocate_with_handle(gpu, bytes, address, fd);
+  return may_map ? status : kgen_gpu_checked(gpu, status, "sharing memory");
 }
 
 int kgen_gpu_import_shared(struct kgen_gpu* gpu, int fd, uint64_t bytes, void** address) {
@@ -210,6 +222,10 @@ int kgen_gpu_copy(struct kgen_gpu* gpu, void* to, const void* from, uint64_t byt
   if (bytes == 0) return 0;
   return kgen_gpu_checked(
       gpu, gpu->driver->memory_copy((cu_address)(uintptr_t)to, (cu_address)(uintptr_t)from, bytes, stream), "copying");
+}
+
+int kgen_gpu_read(struct kgen_gpu* gpu, void* to, const void* from, uint64_t bytes) {
+  return kgen_gpu_checked(gpu, gpu->driver->memory_read(to, (cu_address)(uintptr_t)from, bytes), "reading memory");
 }
 
 int kgen_gpu_fill(struct kgen_gpu* gpu, void* address, int byte, uint64_t bytes, void* stream) {

@@ -7,6 +7,9 @@
 
 enum { KGEN_GPU_MAX_SHARED = 64 };
 
+/* How memory is shared. */
+enum kgen_gpu_way { KGEN_GPU_ANY_WAY, KGEN_GPU_VIRTUAL_MEMORY, KGEN_GPU_IPC_HANDLE };
+
 /* How memory came here. */
 enum kgen_gpu_sharing { KGEN_GPU_MAPPED, KGEN_GPU_ALLOCATED, KGEN_GPU_OPENED };
 
@@ -33,6 +36,7 @@ struct kgen_gpu {
   cu_address scratch; /* memory that is written to flush the L2 cache */
   size_t scratch_bytes;
   unsigned char scratch_byte;
+  enum kgen_gpu_way way;
   struct kgen_gpu_shared shared[KGEN_GPU_MAX_SHARED];
 };
 

@@ -96,6 +96,7 @@ int serve(const Options& options, std::uint32_t isolation) {
   hello.arg[0] = KGEN_ABI_VERSION;
   hello.arg[1] = isolation;
   hello.arg[2] = static_cast<std::uint64_t>(getpid());
+  if ((options.gpu || options.emulator) && (isolation & KGEN_ISOLATION_MOUNT) != 0) kgen_keep_error_output();
   std::unique_ptr<Device> device;
   if (options.gpu) {
     std::string error;
@@ -125,6 +126,7 @@ int serve(const Options& options, std::uint32_t isolation) {
   std::int64_t cpu_when_idle = kgen_process_cpu_ns();
   while (std::optional<Command> command = channel.receive()) {
     const std::int64_t idle_cpu = kgen_process_cpu_ns() - cpu_when_idle;
+    kgen_forward_error_output();
     kgen_reply reply = session.handle(*command);
     if (command->record.op == KGEN_OP_RUN) reply.arg[0] = static_cast<std::uint64_t>(idle_cpu);
     if (!channel.send(reply)) break;

@@ -275,7 +275,7 @@ void Session::fill_slot(const std::vector<std::byte*>& places) {
     to.nbytes = from.nbytes;
     to.element_count = from.element_count;
     slot.lists.tensors[static_cast<std::size_t>(from.role)].push_back(&to);
-    if (options_.device == nullptr && (slots_.size() == 1 || is_in_slot(from.role)))
+    if (slots_.size() == 1 || is_in_slot(from.role))
       kgen_crash_reporter_add(to.data, to.nbytes, (to_string(from.role) + (" '" + from.name + "'")).c_str());
   }
 }
@@ -378,7 +378,7 @@ bool Session::make_workspace(State& state, kgen_reply& reply) {
   }
   // Touched here, so that the first call does not pay for page faults.
   poison_workspace(state);
-  if (options_.device == nullptr) kgen_crash_reporter_add(state.workspace, bytes, "the workspace");
+  kgen_crash_reporter_add(state.workspace, bytes, "the workspace");
   return true;
 }
 

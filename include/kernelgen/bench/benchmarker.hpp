@@ -87,7 +87,8 @@ struct EvaluationOptions {
   std::uint64_t memory_limit = 8ULL << 30;
   /// Threads on both sides; 0 means one per core.
   int threads = 0;
-  /// The device: "cpu", or a GPU by index, UUID or name. Empty: a GPU for `cuda` and `hip`, and for `triton` and
+  /// The device: "cpu", "amd:emulated" (an emulator of AMD GPUs on the processor, for `hip`), or a GPU by index, maker
+  /// and index ("amd:0"), UUID or name. Empty: a GPU for `cuda` and `hip`, and for `triton` and
   /// `torch` if the machine has one. `hip` kernels are executed on "cpu" as well, without a time: see HipCpuOptions.
   std::string device;
   /// Integer constants at the top of the task file to replace before it is loaded, to make it fit a small machine.

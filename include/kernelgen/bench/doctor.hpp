@@ -54,7 +54,8 @@ struct DoctorOptions {
   std::string kernelbench_dir;
   /// Environment of the programs that are started; see clean_environment().
   std::map<std::string, std::string> environment;
-  /// The directory that holds sys/, to look for cards without a driver. Another one than "/" is for tests.
+  /// The directory that holds sys/, dev/ and proc/, to look for cards without a driver, nodes that are closed, and what
+  /// GPUs do. Another one than "/" is for tests.
   std::string root = "/";
 };
 

@@ -103,8 +103,12 @@ struct CppCompilerOptions {
 
 /// Options of the compiler that builds HIP candidates for the processor.
 struct HipCpuCompilerOptions {
-  /// The C++ compiler; looked up on the PATH.
-  std::string compiler = "c++";
+  /// The C++ compiler, as a path or a name on the PATH. Empty: the first clang++ that takes vectors of _Float16, as
+  /// clang does from version 15 on. It is looked for in ROCM_PATH, on the PATH (`clang++`, then `clang++-19` and its
+  /// like) and in /opt/rocm.
+  std::string compiler{};
+  /// The compiler where there is no such clang++. g++ takes most kernels.
+  std::string other_compiler = "c++";
   /// A moderate level: better ones copy calls, and threads are compared by the calls that they wait in.
   std::vector<std::string> flags{"-O1", "-finline-functions", "-march=native", "-std=c++17"};
   /// Installation::hip_cpu_dir: the directory that holds hip/hip_runtime.h.
@@ -120,8 +124,10 @@ struct HipCpuCompilerOptions {
 /// Compiles `hip` candidates to shared objects that a processor executes: threads of a block take turns. Their results
 /// are checked that way; their times mean nothing. `runner` must outlive the compiler.
 ///
-/// Outcomes and errors are those of make_cpp_compiler. Matrix instructions and inline assembly of a device are errors
-/// of the compilation that name themselves. NotFound if the headers do not exist.
+/// Outcomes and errors are those of make_cpp_compiler. Built-in functions of AMD's compilers that the CPU does not
+/// execute, such as matrix instructions, are the outcome `compile:unsupported`, which names them, and so is inline
+/// assembly of a device. A source with vectors of clang that the compiler does not take is the Error MissingTool.
+/// NotFound if the headers do not exist.
 [[nodiscard]] Result<std::unique_ptr<KernelCompiler>> make_hip_cpu_compiler(HipCpuCompilerOptions options,
                                                                             ProcessRunner& runner);
 

@@ -275,6 +275,15 @@ struct WorkReport {
   std::string unavailable;
 };
 
+/// What executes kernels in place of the GPUs that they are written for. That says nothing about these GPUs.
+enum class StandIn {
+  Processor,  ///< executes the source, compiled for it
+  Emulator,   ///< executes the machine code on the processor
+  OtherGpu,   ///< executes the source, compiled for it; its times are those of that GPU
+};
+/// "processor", "emulator", "other_gpu".
+[[nodiscard]] std::string_view to_string(StandIn stand_in);
+
 /// Versions, device and isolation of an evaluation.
 struct EnvironmentReport {
   std::string kernelgen_version;
@@ -289,6 +298,8 @@ struct EnvironmentReport {
   int threads = 0;
   /// "full", or the part that is missing: "partial: no user namespaces".
   std::string isolation;
+  /// Unset: what the kernel is written for executed it.
+  std::optional<StandIn> stand_in{};
 };
 
 /// One phase of an evaluation and its duration.

@@ -26,6 +26,7 @@ enum class ErrorCode {
   Io,                ///< any other input or output failure
   MissingTool,       ///< a compiler, Python or library is not installed
   MissingDevice,     ///< a device that is not there
+  UnsuitableDevice,  ///< the device does not run kernels of this target
   Timeout,           ///< a deadline passed
   Cancelled,         ///< the stop token was triggered
   Protocol,          ///< a peer broke the protocol

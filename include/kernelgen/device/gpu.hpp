@@ -58,6 +58,8 @@ struct GpuFacts {
   std::uint64_t memory_bytes = 0;
   /// Whether all blocks of a grid can meet at a barrier.
   bool cooperative_launch = false;
+  /// Whether it is a part of a processor (an APU), with the processor's memory.
+  bool integrated = false;
 
   /// Peak bandwidth as stated by the vendor, else computed from clock and bus width.
   std::optional<double> memory_bytes_per_second{};
@@ -68,6 +70,9 @@ struct GpuFacts {
   std::optional<double> fp32_per_second{};
   std::optional<double> tf32_per_second{};
   std::optional<double> fp16_per_second{};
+  /// How judge and runners share its memory: "virtual_memory" or "ipc_handle"; see find_memory_sharing(). Empty: it was
+  /// not tried.
+  std::string memory_sharing{};
 
   /// "NVIDIA H200 (sm_90), 132 SMs, 140 GiB".
   [[nodiscard]] std::string to_line() const;
@@ -103,15 +108,20 @@ struct GpuProbeOptions {
   std::filesystem::path program;
   /// The program's whole environment; LD_LIBRARY_PATH and variables that hide devices count.
   std::map<std::string, std::string> environment;
-  /// Measured bandwidths are kept in devices/ below it. Empty: they are not kept.
+  /// What is measured and tried is kept in devices/ below it. Empty: it is not kept.
   std::filesystem::path cache_dir;
+  /// The file system with sys/ and dev/, to say why there is no GPU. Another one than "/" is for tests.
+  std::filesystem::path root = "/";
 };
 
 /// The GPUs of a machine.
 struct GpuInventory {
+  /// In the drivers' order, integrated ones last: the first is the one to use unasked.
   std::vector<GpuFacts> gpus;
   /// Why there is none: "there is no GPU driver (libcuda.so.1 or libamdhip64.so) on this machine".
   std::string reason;
+  /// By the vendor of each card of which no driver shows a GPU: why, with what helps.
+  std::map<std::string, std::string> absent{};
 };
 
 /// Asks the driver, in a process of its own, and adds what the catalog and earlier measurements know. A machine without
@@ -125,6 +135,13 @@ struct GpuInventory {
 /// be written does not matter.
 [[nodiscard]] Result<double> measure_gpu_bandwidth(const GpuFacts& gpu, const GpuProbeOptions& options,
                                                    ProcessRunner& runner, std::stop_token stop);
+
+/// Tries how a judge and a sandboxed runner can share memory of the GPU: the first way that works, for
+/// GpuFacts::memory_sharing. It is tried once for each UUID, driver version, kernel and PID namespace, and kept. Empty
+/// where it cannot be tried now, because the device or its memory is not available. MissingDevice, with the reasons and
+/// what helps, where no way works.
+[[nodiscard]] Result<std::string> find_memory_sharing(const GpuFacts& gpu, const GpuProbeOptions& options,
+                                                      ProcessRunner& runner, std::stop_token stop);
 
 /// Finds a requested GPU by index ("1"), vendor and index among its GPUs ("amd:0"), UUID (or its beginning, with
 /// "GPU-"), or name; empty: the first.

@@ -3,8 +3,10 @@
 /// \file
 /// Platforms: everything that the maker of a GPU decides. No other code tests for a vendor.
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +24,8 @@ struct PlatformWords {
   std::string warp = "warp";
   /// The type of a stream in sources.
   std::string stream_type = "cudaStream_t";
+  /// The beginning of the names of the runtime's functions.
+  std::string runtime_prefix = "cuda";
 };
 
 /// The compiler of native candidates for a platform's GPUs.
@@ -34,6 +38,32 @@ enum class DeviceCompiler {
 
 /// The program that reads a GPU's counters: Nsight Compute, or rocprofv3 and its predecessor rocprof.
 enum class CounterProgram { None, Ncu, Rocprof };
+
+/// What a GPU does now, as its driver tells it in files. What is not told is unset.
+struct GpuUse {
+  /// The part of the last moments in which it worked.
+  std::optional<int> busy_percent{};
+  /// Device memory that all processes hold together.
+  std::optional<std::uint64_t> memory_used_bytes{};
+  std::optional<std::uint64_t> memory_total_bytes{};
+  std::optional<int> multiprocessor_mhz{};
+  std::optional<int> memory_mhz{};
+
+  /// True if processes work on it.
+  [[nodiscard]] bool is_busy() const;
+  /// True if processes work on it, or hold more than a sixteenth of its memory.
+  [[nodiscard]] bool is_used() const;
+  /// "busy 12 %, memory 3.5 of 64 GiB, clock 1700 MHz, memory clock 1600 MHz"; empty if nothing is told.
+  [[nodiscard]] std::string to_line() const;
+};
+
+/// What keeps programs from a maker's GPUs, and what helps.
+struct PlatformProblem {
+  /// "/dev/kfd is not open to this user".
+  std::string what;
+  /// "sudo usermod -aG render,video $USER, and log in again".
+  std::string remedy;
+};
 
 /// One maker's GPUs.
 struct Platform {
@@ -51,10 +81,26 @@ struct Platform {
   /// GPU's own node cannot be told from others, those of all GPUs.
   std::function<std::vector<std::string>(const std::string& uuid, const std::filesystem::path& root)> device_nodes =
       [](const std::string&, const std::filesystem::path&) { return std::vector<std::string>{}; };
+  /// What the GPU with this UUID does now; nothing where the driver tells it in no file. It starts no process.
+  std::function<std::optional<GpuUse>(const std::string& uuid, const std::filesystem::path& root)> read_use =
+      [](const std::string&, const std::filesystem::path&) { return std::optional<GpuUse>(); };
+  /// What keeps programs from the GPUs of a machine with such a card: a driver that is not loaded, a node that is not
+  /// there or not open to this user. Nothing where no such thing is found.
+  std::function<std::optional<PlatformProblem>(const std::filesystem::path& root)> find_node_problem =
+      [](const std::filesystem::path&) { return std::optional<PlatformProblem>(); };
+  /// What keeps this user from reading counters; nothing where nothing is known to.
+  std::function<std::optional<PlatformProblem>(const std::filesystem::path& root)> find_counter_problem =
+      [](const std::filesystem::path&) { return std::optional<PlatformProblem>(); };
   /// The environment variable that makes a process see one GPU only, by its UUID.
   std::string choosing_variable{};
   /// The environment variables that may hide GPUs from the driver.
   std::vector<std::string> hiding_variables{};
+
+  /// What kernels of an architecture have to know about it, in words: "wave64", "mfma". A prompt has a variable
+  /// has_WORD for each. None: the architecture is unknown, or prompts say the same for all.
+  std::function<std::vector<std::string>(std::string_view architecture)> kernel_features = [](std::string_view) {
+    return std::vector<std::string>{};
+  };
 
   DeviceCompiler compiler = DeviceCompiler::None;
   CounterProgram counters = CounterProgram::None;

@@ -50,6 +50,10 @@ struct PromptRequest {
   int threads = 1;
   /// Whether candidates are judged on a GPU. Those for native GPU targets always are.
   bool on_gpu = false;
+  /// The maker of that GPU, "amd"; empty: unknown. For native GPU targets the target tells it as well.
+  std::string gpu_vendor{};
+  /// Its architecture, "gfx942"; empty: unknown. A prompt has the rules of this architecture, or those of all.
+  std::string gpu_architecture{};
   /// Facts about the device that judges, in the order in which they are shown.
   std::vector<DeviceFact> device;
   /// The candidate to repair, analyse, optimize or tune. Required for every kind but Seed.

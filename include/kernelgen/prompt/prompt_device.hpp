@@ -65,5 +65,8 @@ struct PromptDeviceOptions {
 /// is not this machine's has its name alone. No facts where the record names no device.
 [[nodiscard]] PromptDevice prompt_device_of(const EnvironmentReport& environment, const GpuCatalog& catalog);
 
+/// Writes a prompt for the GPU that judges, or for none.
+void set_prompt_gpu(PromptRequest& request, const std::optional<GpuFacts>& gpu);
+
 }  // namespace v0
 }  // namespace kernelgen

@@ -15,7 +15,9 @@
 
 #include <kernelgen/core/action.hpp>
 #include <kernelgen/core/api.hpp>
+#include <kernelgen/core/record.hpp>
 #include <kernelgen/core/result.hpp>
+#include <kernelgen/core/task.hpp>
 #include <kernelgen/store/event.hpp>
 
 namespace kernelgen {
@@ -125,6 +127,11 @@ struct RunReport {
   std::string target;
   std::string policy;
   std::string model;
+  /// SHA-256 of the task's text; empty where it is not known.
+  std::string content_id;
+  /// Device and precision class of the best kernel's evaluation; without one, of the last evaluation that has them.
+  std::string device;
+  std::optional<PrecisionClass> precision;
   std::optional<BestReport> best;
   /// In the order of their numbers.
   std::vector<AttemptReport> attempts;

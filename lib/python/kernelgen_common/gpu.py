@@ -104,6 +104,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "kgen_gpu_open": (_POINTER, [_TEXT, _TEXT, ctypes.c_size_t]),
     "kgen_gpu_close": (None, [_POINTER]),
     "kgen_gpu_error": (_TEXT, [_POINTER]),
+    "kgen_gpu_choose_sharing": (ctypes.c_int, [_POINTER, ctypes.c_char_p]),
     "kgen_gpu_allocate_shared": (ctypes.c_int, [_POINTER, _U64, _ADDRESS_OUT, _INT_OUT]),
     "kgen_gpu_import_shared": (ctypes.c_int, [_POINTER, ctypes.c_int, _U64, _ADDRESS_OUT]),
     "kgen_gpu_free_shared": (ctypes.c_int, [_POINTER, _POINTER]),
@@ -198,6 +199,10 @@ class Gpu:
             raise GpuError(text.decode("utf-8", "replace"), status)
 
     # -- memory ---------------------------------------------------------------------------------------------------
+
+    def choose_sharing(self, way: str) -> None:
+        """How allocate_shared() shares memory: "virtual_memory" or "ipc_handle"; "" is the first that the device has."""
+        self.check(self._library.kgen_gpu_choose_sharing(self._gpu, way.encode()))
 
     def allocate_shared(self, count: int) -> tuple[int, int]:
         """(address, descriptor) of `count` bytes that another process can map. The caller closes the descriptor."""

@@ -5,7 +5,10 @@ What it decides otherwise (device nodes, environment variables), the worker hand
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -42,6 +45,15 @@ class Platform:
     architecture_variable: str = "TORCH_CUDA_ARCH_LIST"
     #: "sm_90" as that variable has it; "" for anything else.
     architecture_of: Callable[[str], str] = lambda architecture: ""
+    #: The compiler of torch's extensions, in the folder bin of its toolkit; the variables that name the toolkit, first the one
+    #: that torch reads; a Python package that is one; its usual place; and how to get it.
+    compiler: str = "nvcc"
+    home_variables: tuple[str, ...] = ("CUDA_HOME", "CUDA_PATH")
+    home_package: str = ""
+    usual_home: str = "/usr/local/cuda"
+    compiler_remedy: str = "install the CUDA toolkit (Debian and Ubuntu: apt install nvidia-cuda-toolkit) or set CUDA_HOME"
+    #: Variables that name other folders which the compiler reads.
+    folder_variables: tuple[str, ...] = ()
     #: Triton's backend, its name for targets, and the class of its helper for the driver.
     triton_backend: str = "nvidia"
     triton_target: str = "cuda"
@@ -57,6 +69,21 @@ class Platform:
     @property
     def is_hardware(self) -> bool:
         return self.torch_device != "cpu"
+
+    def toolkit_home(self) -> str | None:
+        """The folder of the toolkit with the compiler; None: there is none here."""
+        for name in self.home_variables:
+            if os.environ.get(name):
+                return os.environ[name]
+        package = importlib.util.find_spec(self.home_package) if self.home_package else None
+        if package is not None and package.origin is not None:
+            return os.path.dirname(os.path.realpath(package.origin))
+        found = shutil.which(self.compiler)
+        if found:
+            home = os.path.dirname(os.path.dirname(os.path.realpath(found)))
+            # Earlier versions of ROCm have links to hip/bin/hipcc.
+            return os.path.dirname(home) if os.path.basename(home) == "hip" else home
+        return self.usual_home if os.access(os.path.join(self.usual_home, "bin", self.compiler), os.X_OK) else None
 
 
 def cuda_number(architecture: str) -> str:
@@ -96,6 +123,12 @@ _AMD = Platform(
     runtime_errors=("hipGetLastError", "hipGetErrorString"),
     architecture_variable="PYTORCH_ROCM_ARCH",
     architecture_of=gfx_name,
+    compiler="hipcc",
+    home_variables=("ROCM_HOME", "ROCM_PATH", "HIP_PATH"),
+    home_package="_rocm_sdk_core",
+    usual_home="/opt/rocm",
+    compiler_remedy="install ROCm's HIP and rocThrust (Debian and Ubuntu: apt install hipcc librocthrust-dev) or set ROCM_PATH",
+    folder_variables=("ROCM_PATH", "HIP_PATH", "HIP_CLANG_PATH", "HIP_DEVICE_LIB_PATH", "DEVICE_LIB_PATH"),
     process_list="rocm-smi",
     triton_backend="amd",
     triton_target="hip",

@@ -284,6 +284,7 @@ def open_device(request: Mapping[str, Any]) -> Device:
     use_only(str(wanted.get("variable") or ""), uuid)
     try:
         gpu = Gpu(str(library), uuid)
+        gpu.choose_sharing(str(wanted.get("memory_sharing") or ""))
     except (OSError, AttributeError) as error:
         raise TaskError(f"{library} cannot be used: {error}", "missing_tool") from None
     except GpuError as error:

@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from kernelgen_common.platform import Platform, of_torch
+
 #: KGEN_SANDBOX_BUILD_CACHE.
 BUILD_CACHE = "/tmp/builds"
 #: A directory below the worker's, so that it can be replaced while that one is mounted.
@@ -31,27 +33,34 @@ def place(kept: str | None, private: bool) -> str:
     return BUILD_CACHE if private else kept
 
 
-def cuda_home() -> str | None:
-    """Where CUDA's compiler is installed."""
-    for name in ("CUDA_HOME", "CUDA_PATH"):
-        if os.environ.get(name):
-            return os.environ[name]
-    found = shutil.which("nvcc")
-    if found:
-        return os.path.dirname(os.path.dirname(os.path.realpath(found)))
-    return "/usr/local/cuda" if os.access("/usr/local/cuda/bin/nvcc", os.X_OK) else None
-
-
 def toolchains() -> list[str]:
     """Directories that compilers need and that the sandbox would hide: their own, and all of PATH."""
-    found = [path for path in [cuda_home(), *os.environ.get("PATH", "").split(":")] if path and path.startswith("/")]
-    for name in (os.environ.get("CXX", "c++"), os.environ.get("CC", "cc"), "nvcc", "ninja"):
+    platform = of_torch()
+    home = platform.toolkit_home()
+    found = [home, os.path.realpath(home)] if home else []
+    found += [os.environ.get(name, "") for name in platform.folder_variables] + os.environ.get("PATH", "").split(":")
+    found = [path for path in found if path.startswith("/")]
+    for name in (os.environ.get("CXX", "c++"), os.environ.get("CC", "cc"), platform.compiler, "ninja"):
         program = shutil.which(name)
         folder = os.path.dirname(os.path.realpath(program)) if program else ""
         # A home directory as a prefix would show everything in it.
         if os.path.basename(folder) == "bin" and os.path.dirname(folder) != os.environ.get("HOME"):
             found.append(os.path.dirname(folder))
     return [path for path in dict.fromkeys(found) if path != "/"]
+
+
+def name_toolkit(platform: Platform) -> str | None:
+    """Tells torch where the toolkit lies, before it looks for it itself, and returns that.
+
+    Where there is none, a torch that is built for it gets the usual place, so that its builds reach our compiler, which says
+    what is missing. torch's own message names CUDA on every GPU.
+    """
+    home = platform.toolkit_home()
+    if home is None and platform.torch_version():
+        home = platform.usual_home
+    if home is not None:
+        os.environ[platform.home_variables[0]] = home
+    return home
 
 
 class Builds:
@@ -72,12 +81,12 @@ class Builds:
         os.environ.update(architecture)
         # Python's own scripts: ninja is often installed beside the interpreter.
         folders = [os.environ.get("PATH", ""), os.path.dirname(sys.executable)]
-        home = cuda_home()
+        platform = of_torch()
+        home = name_toolkit(platform)
         if home:
-            os.environ["CUDA_HOME"] = home
             folders.append(os.path.join(home, "bin"))
         os.environ["PATH"] = ":".join(folder for folder in folders if folder)
-        _wrap_compilers(home, Path(directory) / "compiler")
+        _wrap_compilers(platform, home, Path(directory) / "compiler")
 
     def make_ready(self) -> None:
         """Creates directories, and removes locks of runners that were killed in a build. Call it before the candidate is
@@ -93,13 +102,25 @@ class Builds:
             lock.unlink(missing_ok=True)
 
 
-def _wrap_compilers(home: str | None, folder: Path) -> None:
+def _identity_of(program: str) -> str:
+    """What changes with another version of a program: ninja builds again what another command has built."""
+    try:
+        status = os.stat(program)
+    except OSError:
+        return "missing"
+    return f"{status.st_size}-{status.st_mtime_ns}"
+
+
+def _wrap_compilers(platform: Platform, home: str | None, folder: Path) -> None:
     """Makes torch call its compilers through compiler.py, which avoids most of torch's headers."""
     ours = [sys.executable, "-I", "-S", str(_COMPILER)]
     # A compiler cache would not help, because its directory ends with the runner.
     os.environ["TORCH_NO_COMPILER_WRAPPER"] = "1"
+    # torch takes this variable for hipcc as well.
     if home and "PYTORCH_NVCC" not in os.environ:
-        os.environ["PYTORCH_NVCC"] = shlex.join([*ours, os.path.join(home, "bin", "nvcc")])
+        program = os.path.join(home, "bin", platform.compiler)
+        about = [f"--identity={_identity_of(program)}", f"--remedy={platform.compiler_remedy}"]
+        os.environ["PYTORCH_NVCC"] = shlex.join([*ours, *about, program])
     # torch asks for one word here, and looks whether it names a compiler that it knows. For ninja, a compiler at another
     # place is another compiler: where builds are kept, it always has this one.
     script = folder / "g++"

@@ -1,13 +1,14 @@
 """A compiler of torch's extensions that reads a tenth of torch's headers first.
 
-    python -I -S compiler.py COMPILER ARGUMENT...
+    python -I -S compiler.py [--identity=TEXT] [--remedy=TEXT] COMPILER ARGUMENT...
 
-torch/extension.h costs nvcc most of a minute, however little of it a kernel uses. So a source that includes it (or types.h, which
+torch/extension.h costs nvcc and hipcc most of a minute, however little of it a kernel uses. So a source that includes it (or types.h, which
 load_inline puts in front, or a like one) is compiled with the headers of include/ in front, which have what kernels use.
 Of the 800 methods that a tensor has, only those that the source names are defined at first, which halves the rest.
 Where something is missing, the next attempt has all methods, and the last one uses the original headers. Only one attempt is
 reported. If the source itself is wrong, the first attempt reports it. Anything else goes to the
-compiler unchanged.
+compiler unchanged. Where there is no compiler, the message says so, and ends with the remedy. The identity only makes a command
+differ from that of another version of the compiler.
 
 Started by ninja for each source, as a script: it imports nothing of the package.
 """
@@ -23,7 +24,8 @@ import sys
 from collections.abc import Callable, Iterator
 
 INCLUDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "include")
-_SOURCES = (".cu", ".cpp", ".cc", ".cxx")
+_DEVICE_SOURCES = (".cu", ".hip")
+_SOURCES = (*_DEVICE_SOURCES, ".cpp", ".cc", ".cxx")
 _HEAVY = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:torch/(?:extension|types|all|torch)|ATen/ATen)\.h[>"]', re.MULTILINE)
 #: Parts of torch that the headers in include/ leave out, and two that would not be the same: torch::tensor() chooses
 #: another type than at::tensor(), and only torch's own factories know requires_grad.
@@ -47,7 +49,7 @@ _BUILT_IN = r'"((?:const|volatile|unsigned|signed|void|bool|char|short|int|long|
 _OWN = re.compile(
     rf"error: (?:argument of type {_BUILT_IN} is incompatible with parameter of type {_BUILT_IN}"
     rf"|a value of type {_BUILT_IN} cannot be (?:used to initialize|assigned to) an entity of type {_BUILT_IN})"
-    r"|^(?:ptxas|nvlink) (?:error|fatal)",
+    r"|^(?:ptxas|nvlink) (?:error|fatal)|error: local memory \(\d+\) exceeds limit",
     re.MULTILINE,
 )
 _MOST_NAMES = 6
@@ -71,7 +73,7 @@ def source_of(arguments: list[str]) -> str | None:
     return sources[0] if "-c" in arguments and len(sources) == 1 else None
 
 
-def light_arguments(text: str, is_cuda: bool, directories: list[str]) -> list[str] | None:
+def light_arguments(text: str, is_device: bool, directories: list[str]) -> list[str] | None:
     """The arguments to put before the others for this source; None if they would not help.
 
     directories: where headers lie, torch's among them.
@@ -80,7 +82,7 @@ def light_arguments(text: str, is_cuda: bool, directories: list[str]) -> list[st
         return None
     front = [f"-I{INCLUDE}", "-DAT_PER_OPERATOR_HEADERS"]
     # g++ reads pybind11 in a second, so extension.h includes it there.
-    if not is_cuda or _PYTHON.search(text):
+    if not is_device or _PYTHON.search(text):
         front.append("-DKERNELGEN_LIGHT_PYTHON")
     for name in called_operators(text, directories):
         front += ["-include", f"ATen/ops/{name}.h"]
@@ -192,7 +194,7 @@ def attempts(arguments: list[str], directories: list[str]) -> Iterator[tuple[lis
         text = read(source)
     except OSError:
         return
-    light = light_arguments(text, source.endswith(".cu"), directories)
+    light = light_arguments(text, source.endswith(_DEVICE_SOURCES), directories)
     if light is None:
         return
     # nm sees nothing in objects for link-time optimization.
@@ -203,9 +205,34 @@ def attempts(arguments: list[str], directories: list[str]) -> Iterator[tuple[lis
     yield light, None
 
 
+def without_system_headers(arguments: list[str]) -> list[str]:
+    """The arguments less `-isystem /usr/include`, which torch adds where ROCm is the system's, and which hides the headers of
+    the C library from those of C++."""
+    found: list[str] = []
+    for argument in arguments:
+        if found[-1:] == ["-isystem"] and os.path.normpath(argument) == "/usr/include":
+            found.pop()
+        else:
+            found.append(argument)
+    return found
+
+
+def refuse(compiler: str, remedy: str) -> int:
+    """Says that there is no compiler, and what to do."""
+    reason = "it is no program" if os.path.exists(compiler) else "not found"
+    print(f"fatal error: cannot run {compiler}: {reason}{remedy and '; '}{remedy}", flush=True)
+    return 127
+
+
 def main(command: list[str]) -> int:
     """Compiles, or replaces this process by the compiler."""
-    compiler, arguments = command[0], command[1:]
+    remedy = ""
+    while command[:1] and command[0].startswith("--"):
+        name, _, value = command.pop(0).partition("=")
+        remedy = value if name == "--remedy" else remedy
+    compiler, arguments = command[0], without_system_headers(command[1:])
+    if shutil.which(compiler) is None:
+        return refuse(compiler, remedy)
     directories = include_directories(arguments)
     for front, defined in attempts(arguments, directories):
         done = subprocess.run([compiler, *front, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -215,7 +242,7 @@ def main(command: list[str]) -> int:
         if done.returncode == 0 or (done.returncode > 0 and is_final(output, lambda name: is_in_headers(name, directories))):
             sys.stdout.write(output)
             return done.returncode
-    os.execvp(compiler, command)
+    os.execvp(compiler, [compiler, *arguments])
 
 
 if __name__ == "__main__":

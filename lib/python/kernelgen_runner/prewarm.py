@@ -18,9 +18,9 @@ from pathlib import Path
 
 import torch
 
-from kernelgen_common.platform import PLATFORMS, Platform
+from kernelgen_common.platform import PLATFORMS, Platform, of_torch
 
-from .builds import cuda_home
+from .builds import name_toolkit
 
 _MOST_BYTES = 8 << 20
 _SECONDS = 60.0
@@ -47,12 +47,13 @@ class Prewarmed:
 
 
 def _import_extensions() -> None:
-    """load_inline's module. It reads CUDA_HOME while it is imported, and wants to know whether there is a GPU."""
+    """load_inline's module. It reads CUDA_HOME or ROCM_HOME while it is imported, and wants to know whether there is a GPU.
+    For AMD's it needs the translator of sources too."""
     asked, torch.cuda.is_available = torch.cuda.is_available, lambda: True
     try:
-        home = cuda_home()
-        if home:
-            os.environ["CUDA_HOME"] = home
+        name_toolkit(of_torch())
+        if torch.version.hip:
+            importlib.import_module("torch.utils.hipify.hipify_python")
         importlib.import_module("torch.utils.cpp_extension")
     finally:
         torch.cuda.is_available = asked

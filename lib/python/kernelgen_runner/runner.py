@@ -118,6 +118,7 @@ class Runner:
         """Says hello, then answers until the worker closes the socket."""
         self._channel.say_hello(isolation)
         receive, send, handlers, cpu = self._channel.receive, self._channel.send, self._handlers, time.process_time_ns
+        forward = self._support.forward_error_output
         forget, explain = self._held.clear, self._device.explain if self._device else lambda reply: reply
         while True:
             command = receive()
@@ -125,6 +126,7 @@ class Runner:
                 return 0
             forget()
             self._side_work = cpu() - self._last_cpu
+            forward()
             handler = handlers.get(command.op)
             try:
                 if handler is None:

@@ -83,6 +83,8 @@ def main(control: int, status: int, settings: Settings, kept: str | None = None)
     on_gpu = settings.gpu is not None
     devices = settings.gpu_nodes if on_gpu else None
     channel, isolation = _enter_sandbox(control, status, settings, devices, kept, watched=True)
+    if on_gpu and isolation & ISOLATION_MOUNT:
+        settings.support.keep_error_output()
     try:
         device = _start_device(settings) if on_gpu else None
     except GpuError as error:

@@ -77,6 +77,7 @@ class Support:
         library.kgen_map_exchange.restype = ctypes.c_void_p
         library.kgen_crash_reporter_add.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p]
         library.kgen_install_crash_reporter.argtypes = [ctypes.c_int, ctypes.c_void_p]
+        library.kgen_forward_error_output.restype = None
         library.kgen_set_allocation_poison.argtypes = [ctypes.c_int]
         library.kgen_set_allocation_poison.restype = None
 
@@ -131,6 +132,16 @@ class Support:
         """Fatal signals are reported over the control socket."""
         if self._library is not None:
             self._library.kgen_install_crash_reporter(control, None)
+
+    def keep_error_output(self) -> None:
+        """Crash reports tell faults of a device that its runtime writes to standard error from now on. Needs a private /tmp."""
+        if self._library is not None:
+            self._library.kgen_keep_error_output()
+
+    def forward_error_output(self) -> None:
+        """Forgets what was written to standard error so far, except for the log."""
+        if self._library is not None:
+            self._library.kgen_forward_error_output()
 
     def name_memory(self, address: int, count: int, name: str) -> None:
         """Crash reports name this memory."""

@@ -399,6 +399,11 @@ __global__ void order(unsigned* p) {
                              ("hipkittens", blocks("examples/hipkittens")[0], "c++20"),
                              *((f"recurrence {i}", head + block, "c++17") for i, block in enumerate(shown))])
 
+    def test_the_examples(self):
+        paths = sorted((ARGUMENTS.source / "examples/kernels").glob("*.hip"))
+        self.assertGreaterEqual(len(paths), 6)
+        self.assert_compile((path.stem, path.read_text(), "c++17") for path in paths)
+
     def test_recorded_sources(self):
         paths = sorted((ARGUMENTS.source / "tests/data/detect").glob("hip_*.hip"))
         self.assertGreaterEqual(len(paths), 20)

@@ -98,8 +98,48 @@ TEST_CASE("an architecture that the compiler does not know is told with what hel
   const auto refused = bench.start(k_hip + "__global__ void k(float* x) { x[0] = 1; }");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::MissingTool);
-  CHECK(refused.error().message.find("gfx9ff") != std::string::npos);
-  CHECK(refused.error().message.find("ROCM_PATH") != std::string::npos);
+  CHECK(refused.error().message.find("this ROCm does not know gfx9ff; set ROCM_PATH to a newer ROCm") !=
+        std::string::npos);
+}
+
+TEST_CASE("what hipcc lacks is known before anything is compiled", "[hip]") {
+  Bench bench;
+  const auto hipcc = find_hipcc("", current_environment()).value();
+  const auto check = [&](const char* architecture, const std::map<std::string, std::string>& more) {
+    auto environment = clean_environment(current_environment());
+    for (const auto& [name, value] : more) environment[name] = value;
+    const auto done = bench.runner->run(
+        {.command = hipcc_check(hipcc, architecture), .environment = environment, .timeout = 60s}, {});
+    const auto problem = explain_hipcc(done.value().standard_error, architecture);
+    return problem ? problem->what : std::string("nothing");
+  };
+  CHECK(check("gfx90a", {}) == "nothing");
+  CHECK(check("gfx9ff", {}) == "this ROCm does not know gfx9ff");
+  // Variables of AMD's compilers; each version knows one of them.
+  CHECK(check("gfx90a", {{"HIP_DEVICE_LIB_PATH", "/nonexistent"}, {"DEVICE_LIB_PATH", "/nonexistent"}}) ==
+        "it has no device libraries");
+  const auto version = bench.runner->run(
+      {.command = {hipcc, "--version"}, .environment = clean_environment(current_environment()), .timeout = 60s}, {});
+  CHECK(parse_rocm_release(version.value().standard_output).first >= 5);
+}
+
+TEST_CASE("clang under the name of amdclang++ compiles HIP, and links its runtime", "[hip]") {
+  // Debian's hipcc calls this clang, which AMD's packages call amdclang++.
+  const fs::path clang = "/usr/bin/clang++-15";
+  if (!fs::exists(clang)) SUCCEED("there is no " + clang.string());
+  if (!fs::exists(clang)) return;
+  Bench bench;
+  const auto named = bench.directory.path() / "bin/amdclang++";
+  make_directories(named.parent_path()).value();
+  fs::create_symlink(clang, named);
+  bench.options.hipcc = named.string();
+  // Debian's clang does not look where Debian's packages are.
+  for (const char* flag : {"--rocm-path=/usr", "--rocm-device-lib-path=/usr/lib/x86_64-linux-gnu/amdgcn/bitcode"})
+    bench.options.flags.emplace_back(flag);
+  const auto done =
+      compiled(bench.compile(k_hip + "__global__ void k(float* x) { x[0] = 1; }\n"
+                                     "extern \"C\" int f(float* x) { k<<<1, 1>>>(x); return hipGetLastError(); }"));
+  CHECK(read_file(done.artifact.path).value().find("libamdhip64.so") != std::string::npos);
 }
 
 TEST_CASE("a text that is no architecture, and a hipcc that is not there, are errors", "[hip]") {

@@ -1,8 +1,10 @@
 /// The native runner with the driver of tests/support/fake_cuda.c, which LD_LIBRARY_PATH names.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -48,6 +50,8 @@ class DeviceArena {
 
   [[nodiscard]] int fd() const { return fd_; }
   [[nodiscard]] int slots() const { return slots_; }
+  /// The first element of x.
+  void put_first(float value) const { *Runner::x_of(data_) = value; }
   void poison() const {
     for (int slot = 0; slot < slots_; ++slot) std::memset(Runner::y_of(place(slot)), 0xFF, k_count * sizeof(float));
   }
@@ -179,6 +183,85 @@ TEST_CASE("a device fault is told in the driver's words", "[gpu][runner]") {
   CHECK(ran->status == KGEN_STATUS_DEVICE_FAULT);
   CHECK(ran->detail == 700);
   CHECK(text_of(*ran).find("an illegal memory access was encountered") != std::string::npos);
+}
+
+namespace {
+
+/// The reply to a call of the candidate that stands in for ROCm's runtime; see device_aborts.c.
+kgen_reply aborted_call(const DeviceArena& arena, Runner& runner, float what) {
+  arena.put_first(what);
+  if (!runner.send(KGEN_OP_RUN, {1, 0, 0})) FAIL("the runner is gone");
+  auto reply = runner.receive();
+  REQUIRE(reply);
+  return *reply;
+}
+
+kgen_reply aborted_call(float what) {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "device_aborts");
+  return aborted_call(arena, runner, what);
+}
+
+}  // namespace
+
+TEST_CASE("a fault of an AMD GPU is told with its page and the nearest tensor", "[gpu][runner]") {
+  for (const float what : {1.0F, 2.0F}) {
+    const auto crash = aborted_call(what);
+    CHECK(crash.op == KGEN_OP_CRASH);
+    CHECK(crash.status == KGEN_STATUS_DEVICE_FAULT);
+    CHECK(crash.detail == SIGABRT);
+    CHECK(crash.arg[0] % 4096 == 0);
+    const auto text = text_of(crash);
+    INFO(text);
+    CHECK(text.starts_with("Memory access fault by GPU node-1 "));
+    CHECK(text.find("Reason: Page not present or supervisor privilege. The page is at address 0x") != text.npos);
+    CHECK(text.ends_with(" bytes past the end of output 'y'"));
+  }
+  CHECK(text_of(aborted_call(3)).ends_with("The page is at address 0x0, a null pointer"));
+}
+
+TEST_CASE("an exception and a hang of an AMD GPU are told without the prefix of a log", "[gpu][runner]") {
+  const auto exception = aborted_call(4);
+  CHECK(exception.status == KGEN_STATUS_DEVICE_FAULT);
+  CHECK(text_of(exception) ==
+        "HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016");
+  const auto hang = aborted_call(5);
+  CHECK(hang.status == KGEN_STATUS_DEVICE_FAULT);
+  CHECK(text_of(hang) == "HW Exception by GPU node-2 (Agent handle: 0x55cf74a379c0) reason :GPU Hang");
+}
+
+TEST_CASE("the text of a fault alone changes nothing", "[gpu][runner]") {
+  const DeviceArena arena;
+  Runner runner(on_device());
+  make_ready(runner, arena, "device_aborts");
+  const auto called = aborted_call(arena, runner, 6);
+  CHECK(called.op == KGEN_OP_RUN);
+  CHECK(called.status == KGEN_STATUS_OK);
+  // What was printed in an earlier call is no reason of a later abort.
+  const auto aborted = aborted_call(arena, runner, 8);
+  CHECK(aborted.status == KGEN_STATUS_FAILED);
+  CHECK(text_of(aborted) == "SIGABRT (abort was called)");
+  const auto crashed = aborted_call(7);
+  CHECK(crashed.status == KGEN_STATUS_FAILED);
+  CHECK(text_of(crashed) == "SIGSEGV at address 0x0, a null pointer");
+}
+
+TEST_CASE("a log gets what a candidate on a device writes to standard error", "[gpu][runner]") {
+  std::array<int, 2> ends{};
+  REQUIRE(pipe(ends.data()) == 0);
+  fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  const DeviceArena arena;
+  {
+    Runner runner({.arguments = {"--gpu", device_uuid(), "--log", std::to_string(ends[1])}});
+    make_ready(runner, arena, "device_aborts");
+    CHECK(aborted_call(arena, runner, 5).status == KGEN_STATUS_DEVICE_FAULT);
+  }
+  std::array<char, 256> text{};
+  REQUIRE(read(ends[0], text.data(), text.size()) > 0);
+  CHECK(std::string(text.data()).starts_with("HW Exception by GPU node-2"));
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST_CASE("work beside the stream is told", "[gpu][runner]") {

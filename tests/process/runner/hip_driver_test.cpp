@@ -1,4 +1,5 @@
-/// gpu.h with the HIP of tests/support/fake_hip.c, which KGEN_HIP_LIBRARY names: that of ROCm 6, and that of ROCm 5.
+/// gpu.h with the HIP of tests/support/fake_hip.c, which KGEN_HIP_LIBRARY names: that of ROCm 5, 6 and 7.
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +37,37 @@ kgen_gpu_facts read_facts() {
   return facts;
 }
 
-bool is_rocm_5() { return std::string(std::getenv("KGEN_HIP_LIBRARY")).find("fake_hip_5") != std::string::npos; }
+bool is_rocm(int version) {
+  return std::string(std::getenv("KGEN_HIP_LIBRARY")).find("fake_hip_" + std::to_string(version)) != std::string::npos;
+}
+
+constexpr std::uint64_t k_shared_bytes = 100'000;
+
+/// Shares memory with a forked process, which reads and writes it.
+void share_memory(kgen_gpu* gpu) {
+  void* address = nullptr;
+  int fd = -1;
+  REQUIRE(kgen_gpu_allocate_shared(gpu, k_shared_bytes, &address, &fd) == 0);
+  std::memset(address, 1, k_shared_bytes);
+  const pid_t child = fork();
+  if (child == 0) {
+    void* theirs = nullptr;
+    const bool opened = kgen_gpu_import_shared(gpu, fd, k_shared_bytes, &theirs) == 0 && theirs != address;
+    auto* last = static_cast<unsigned char*>(theirs) + k_shared_bytes - 1;
+    const bool read = opened && *last == 1;
+    if (opened) *last = 7;
+    _exit(read && kgen_gpu_free_shared(gpu, theirs) == 0 ? 0 : 1);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  unsigned char last = 0;
+  CHECK(kgen_gpu_read(gpu, &last, static_cast<unsigned char*>(address) + k_shared_bytes - 1, 1) == 0);
+  CHECK(last == 7);
+  CHECK(kgen_gpu_free_shared(gpu, address) == 0);
+  CHECK(kgen_gpu_free_shared(gpu, address) != 0);
+  close(fd);
+}
 
 }  // namespace
 
@@ -46,7 +77,7 @@ TEST_CASE("hip: facts come from the driver, whatever its version", "[hip]") {
   CHECK(std::string(facts.name) == "AMD Instinct MI210 (stand-in)");
   CHECK(std::string(facts.uuid) == "GPU-5d1ce9a3b2f40617");
   CHECK(std::string(facts.architecture) == "gfx90a");
-  CHECK(facts.driver_version == (is_rocm_5() ? 5020 : 6030));
+  CHECK(facts.driver_version == (is_rocm(5) ? 5020 : is_rocm(6) ? 6030 : 7010));
   CHECK(facts.multiprocessors == 104);
   CHECK(facts.warp_threads == 64);
   CHECK(facts.threads_per_block == 1024);
@@ -73,29 +104,29 @@ TEST_CASE("hip: a device is opened by its UUID, and others are not there", "[hip
   CHECK(std::string(error.data()) == "there is no GPU GPU-none");
 }
 
-TEST_CASE("hip: another process opens shared memory by its handle where virtual memory cannot be shared", "[hip]") {
+TEST_CASE("hip: another process opens shared memory in each way that the device has", "[hip]") {
   const Gpu gpu = open_gpu();
-  constexpr std::uint64_t k_bytes = 100'000;
+  for (const char* way : {"", "virtual_memory", "ipc_handle"}) {
+    INFO(way);
+    REQUIRE(kgen_gpu_choose_sharing(gpu.get(), way) == 0);
+    if (std::string(way) != "virtual_memory" || is_rocm(7)) share_memory(gpu.get());
+  }
+}
+
+TEST_CASE("hip: a chosen way of sharing memory has no fallback", "[hip]") {
+  const Gpu gpu = open_gpu();
   void* address = nullptr;
   int fd = -1;
-  REQUIRE(kgen_gpu_allocate_shared(gpu.get(), k_bytes, &address, &fd) == 0);
-  std::memset(address, 1, k_bytes);
-  const pid_t child = fork();
-  if (child == 0) {
-    void* theirs = nullptr;
-    const bool opened = kgen_gpu_import_shared(gpu.get(), fd, k_bytes, &theirs) == 0 && theirs != address;
-    auto* last = static_cast<unsigned char*>(theirs) + k_bytes - 1;
-    const bool read = opened && *last == 1;
-    if (opened) *last = 7;
-    _exit(read && kgen_gpu_free_shared(gpu.get(), theirs) == 0 ? 0 : 1);
-  }
-  int status = -1;
-  REQUIRE(waitpid(child, &status, 0) == child);
-  CHECK(status == 0);
-  CHECK(static_cast<unsigned char*>(address)[k_bytes - 1] == 7);
-  CHECK(kgen_gpu_free_shared(gpu.get(), address) == 0);
-  CHECK(kgen_gpu_free_shared(gpu.get(), address) != 0);
-  close(fd);
+  CHECK(kgen_gpu_choose_sharing(gpu.get(), "magic") == 1);
+  CHECK(std::string(kgen_gpu_error(gpu.get())) == "memory is not shared by 'magic'");
+  REQUIRE(kgen_gpu_choose_sharing(gpu.get(), "virtual_memory") == 0);
+  setenv("KGEN_FAKE_HIP_REFUSES", "export", 1);
+  CHECK(kgen_gpu_allocate_shared(gpu.get(), k_shared_bytes, &address, &fd) != 0);
+  const std::string error = kgen_gpu_error(gpu.get());
+  CHECK(error == (is_rocm(5)   ? "sharing memory: a fake error (801)"
+                  : is_rocm(6) ? "allocating shared memory: a fake error (801)"
+                               : "exporting shared memory: a fake error (1)"));
+  unsetenv("KGEN_FAKE_HIP_REFUSES");
 }
 
 TEST_CASE("hip: a descriptor that is none of shared memory is refused", "[hip]") {
@@ -115,6 +146,25 @@ TEST_CASE("hip: more memory than there is gets a reason", "[hip]") {
   int fd = -1;
   CHECK(kgen_gpu_allocate_shared(gpu.get(), std::uint64_t{1} << 40, &address, &fd) != 0);
   CHECK(std::string(kgen_gpu_error(gpu.get())) == "allocating shared memory: out of memory (2)");
+}
+
+TEST_CASE("hip: what is flushed before a call is larger than L2 and the Infinity Cache behind it", "[hip]") {
+  constexpr std::size_t k_l2_bytes = 8U << 20;
+  void* library = dlopen(std::getenv("KGEN_HIP_LIBRARY"), RTLD_NOW);
+  REQUIRE(library != nullptr);
+  auto* filled = static_cast<std::size_t*>(dlsym(library, "kgen_fake_hip_filled"));
+  REQUIRE(filled != nullptr);
+  const auto flushed_on = [&](const char* architecture) {
+    setenv("KGEN_FAKE_HIP_ARCHITECTURE", architecture, 1);
+    *filled = 0;
+    const Gpu gpu = open_gpu();
+    REQUIRE(kgen_gpu_begin_call(gpu.get(), kgen_gpu_stream(gpu.get())) == 0);
+    unsetenv("KGEN_FAKE_HIP_ARCHITECTURE");
+    return *filled;
+  };
+  CHECK(flushed_on("gfx90a") >= 2 * k_l2_bytes);
+  CHECK(flushed_on("gfx1151") >= k_l2_bytes + (32U << 20));
+  CHECK(flushed_on("gfx1100") >= k_l2_bytes + (96U << 20));
 }
 
 TEST_CASE("hip: a call is timed, and what is captured runs when it is replayed", "[hip]") {

@@ -17,6 +17,12 @@ class ScriptedProcesses final : public ProcessRunner {
  public:
   Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) override {
     if (stop.stop_requested()) return Error{ErrorCode::Cancelled, "cancelled"};
+    if (const auto said = complains.find(request.command.front()); said != complains.end()) {
+      ProcessOutcome outcome;
+      outcome.exit_code = 1;
+      outcome.standard_error = said->second;
+      return outcome;
+    }
     const auto found = says.find(request.command.front());
     if (found == says.end()) return Error{ErrorCode::MissingTool, request.command.front() + " is not installed"};
     ProcessOutcome outcome;
@@ -25,6 +31,8 @@ class ScriptedProcesses final : public ProcessRunner {
     return outcome;
   }
 
+  /// The error outputs of programs that fail.
+  std::map<std::string, std::string> complains;
   std::map<std::string, std::string> says{{"c++", "g++ 12.2.0\nCopyright\n"},
                                           {"python3", "python 3.11.7\ntorch 2.4.0\ntriton 3.0.0\n"},
                                           {"/libexec/kgen-sandbox", "isolation 703\n"}};
@@ -142,6 +150,40 @@ TEST_CASE("a machine with a GPU is looked at with its tools", "[bench][doctor]")
   CHECK(machine["triton"].detail == "3.0.0");
   says["python3"] = "python 3.11.7\ntorch 2.13.0+cu128\ntriton 3.0.0\ntorch_cuda 12.8\n";
   CHECK(machine["torch"].status == DoctorStatus::Ok);
+}
+
+TEST_CASE("a machine with an AMD GPU is looked at with its tools and files", "[bench][doctor]") {
+  Examined machine;
+  const auto root = machine.directory.path();
+  const auto write = [&](const std::string& name, const std::string& text) {
+    make_directories((root / name).parent_path()).value();
+    write_file_atomic(root / name, text, {.mode = 0755}).value();
+  };
+  machine.options.installation = Installation{.sandbox = "/libexec/kgen-sandbox", .gpu_probe = "/libexec/kgen-gpu"};
+  machine.options.root = root.string();
+  machine.options.environment = {{"ROCM_PATH", (root / "rocm").string()}};
+  auto& says = machine.processes.says;
+  says["/libexec/kgen-gpu"] =
+      "{\"vendor\": \"amd\", \"name\": \"AMD Instinct MI210\", \"uuid\": \"GPU-0000000000000012\", "
+      "\"architecture\": \"gfx90a\", \"driver_version\": 6030}\n";
+  write("sys/class/kfd/kfd/topology/nodes/1/properties", "unique_id 18\ndrm_render_minor 128\n");
+  write("sys/class/drm/renderD128/device/gpu_busy_percent", "50\n");
+  CHECK(machine["GPU use"].detail == "other processes use it and disturb times: GPU 0 busy 50 %");
+  // Whether this machine has another rocprof on its PATH, does not matter: this one comes first.
+  write("rocm/bin/rocprofv3", "");
+  CHECK(machine["profiler"].status == DoctorStatus::Ok);
+  CHECK(machine["profiler"].detail == (root / "rocm/bin/rocprofv3").string());
+  const auto hipcc = (root / "rocm/bin/hipcc").string();
+  write("rocm/bin/hipcc", "");
+  says[hipcc] = "HIP version: 7.0.51831-a3e329ad8\n";
+  CHECK(machine["hipcc"].detail.find("7.0 (" + hipcc + "): newer than the runtime") == 0);
+  says[hipcc] = "HIP version: 6.3.42131-fa1d09cbd\n";
+  CHECK(machine["hipcc"].status == DoctorStatus::Ok);
+  says.erase(hipcc);
+  machine.processes.complains[hipcc] =
+      "clang: error: cannot find ROCm device library; provide its path via '--rocm-path'\n";
+  CHECK(machine["hipcc"].detail.find("it has no device libraries") != std::string::npos);
+  CHECK(machine["hipcc"].remedy.find("rocm-device-libs") != std::string::npos);
 }
 
 TEST_CASE("a kgen-gpu that cannot be run is a finding", "[bench][doctor]") {

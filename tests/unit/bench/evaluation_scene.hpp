@@ -129,6 +129,8 @@ struct Scene {
   std::function<RunnerAnswer(const std::string& op, int count)> runner = [](const std::string&, int) {
     return RunnerReply{.start_ns = 0, .end_ns = 1'000'000, .host_ns = 1'100'000};
   };
+  /// The answer to a job.
+  RunnerAnswer opened = RunnerReply{};
   CompileOutcome compiled = Compiled{};
   std::optional<Error> judge_refuses;
   Admission admission{.distributions = {"own", "negate"}};
@@ -202,7 +204,7 @@ class FakeRunner final : public Runner {
   FakeRunner(const FakeRunner&) = delete;
   FakeRunner& operator=(const FakeRunner&) = delete;
   ~FakeRunner() override { --scene_.runners_alive; }
-  RunnerAnswer open(const RunnerJob&, std::chrono::milliseconds) override { return RunnerReply{}; }
+  RunnerAnswer open(const RunnerJob&, std::chrono::milliseconds) override { return scene_.opened; }
   RunnerAnswer rehearse(const CallSeries&, CallMode mode, std::chrono::nanoseconds work,
                         std::chrono::milliseconds) override {
     if (mode == CallMode::Graph) {

@@ -184,6 +184,49 @@ TEST_CASE("deaths of the runner become outcomes", "[bench][evaluation]") {
   CHECK(verdict({.exit_code = 3}, "load").to_class() == "crash:exit 3");
 }
 
+TEST_CASE("a runner that cannot use the shared memory is no verdict on the candidate", "[bench][evaluation]") {
+  Scene scene;
+  scene.opened = RunnerReply{.status = RunnerStatus::Protocol, .text = "mapping shared memory: invalid argument (1)"};
+  const auto on_processor = evaluate(scene);
+  REQUIRE_FALSE(on_processor);
+  CHECK(on_processor.error().code == ErrorCode::Unavailable);
+  CHECK(on_processor.error().message ==
+        "a runner cannot use the memory that the judge shares with it: mapping shared memory: invalid argument (1)");
+  scene.opened = RunnerReply{.status = RunnerStatus::OutOfMemory, .text = "no memory"};
+  CHECK(evaluate(scene).value().outcome.kind == OutcomeKind::OutOfMemory);
+}
+
+TEST_CASE("faults after which ROCm's runtime aborts are device faults", "[bench][evaluation]") {
+  const auto verdict = [](const std::string& text) {
+    Scene scene;
+    scene.runner = [&](const std::string& op, int) -> RunnerAnswer {
+      if (op == "run") return RunnerDeath{.signal = 6, .text = text, .has_device_fault = true};
+      return RunnerReply{.end_ns = 1'000'000, .host_ns = 1'100'000};
+    };
+    const auto record = evaluate(scene);
+    REQUIRE(record);
+    return record->outcome;
+  };
+  const auto page = verdict(
+      "Memory access fault by GPU node-1 (Agent handle: 0x55d8390cfe70) on address 0x7fad48bfa000. Reason: Page not "
+      "present or supervisor privilege. The page is at address 0x7fad48bfa000, 96 bytes past the end of output 'y'");
+  CHECK(page.to_class() == "device_fault:illegal_address");
+  CHECK_THAT(page.message, Catch::StartsWith("the device stopped it in a call: Memory access fault"));
+  CHECK_THAT(page.message, Catch::EndsWith("96 bytes past the end of output 'y'"));
+  CHECK(verdict("Memory access fault by GPU node-1 on address (nil). Reason: DRAM ECC failure.").to_class() ==
+        "device_fault:ecc");
+  CHECK(verdict("HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION: The agent attempted to access memory beyond the largest "
+                "legal address. code: 0x29")
+            .to_class() == "device_fault:illegal_address");
+  CHECK(verdict("HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code: 0x1016")
+            .to_class() == "device_fault:launch_failure");
+  CHECK(verdict("Device-side assertion `i < n' failed.").to_class() == "device_fault:assert");
+  CHECK(verdict("HW Exception by GPU node-2 (Agent handle: 0x55cf74a379c0) reason :GPU Hang").to_class() ==
+        "device_fault:launch_timeout");
+  CHECK(verdict("HSA_STATUS_ERROR_OUT_OF_REGISTERS: Kernel has requested more VGPRs than are available on this agent")
+            .to_class() == "device_fault:other");
+}
+
 TEST_CASE("what a runner reports becomes an outcome", "[bench][evaluation]") {
   const auto verdict = [](RunnerStatus status, const std::string& when) {
     Scene scene;

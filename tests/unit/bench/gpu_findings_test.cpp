@@ -194,3 +194,93 @@ TEST_CASE("an AMD card without ROCm is named, with what to do", "[bench][doctor]
   CHECK(holds(finding.detail, "there is an AMD card, but there is no GPU driver"));
   CHECK(holds(finding.remedy, "render,video"));
 }
+
+TEST_CASE("an AMD card whose nodes are closed is told with what opens them", "[bench][doctor][gpu]") {
+  GpuEnvironment situation;
+  situation.reading = GpuInventory{{}, "ROCm does not start"};
+  situation.cards = {&platform_of("amd")};
+  situation.card_problem = PlatformProblem{"/dev/kfd is not open to this user", "sudo usermod -aG render,video $USER"};
+  CHECK(find(situation, "GPU").detail == "there is an AMD card, but /dev/kfd is not open to this user");
+  CHECK(find(situation, "GPU").remedy == "sudo usermod -aG render,video $USER");
+}
+
+TEST_CASE("a card without a GPU is a finding beside the GPUs of another maker", "[bench][doctor][gpu]") {
+  auto situation = with_h200();
+  situation.reading.value().absent["amd"] = "there is an AMD card, but its driver is not loaded";
+  const auto findings = gpu_findings(situation);
+  REQUIRE(findings.size() == 3);
+  CHECK(findings[0].status == DoctorStatus::Ok);
+  CHECK(findings[1].name == "GPU");
+  CHECK(findings[1].status == DoctorStatus::Limited);
+  CHECK(findings[1].detail == "there is an AMD card, but its driver is not loaded");
+}
+
+TEST_CASE("hipcc of another ROCm than the runtime is found out where it matters", "[bench][doctor][gpu]") {
+  auto situation = with_mi300x();  // its runtime is of ROCm 6.3
+  situation.hipcc = std::string("/opt/rocm/bin/hipcc");
+  const auto check = [&](std::pair<int, int> release) {
+    situation.hipcc_release = release;
+    return find(situation, "hipcc");
+  };
+  CHECK(check({6, 3}).detail == "6.3 (/opt/rocm/bin/hipcc)");
+  for (const auto& same : {std::pair{6, 0}, {6, 4}, {0, 0}}) CHECK(check(same).status == DoctorStatus::Ok);
+  const auto newer = check({7, 0});
+  CHECK(newer.status == DoctorStatus::Limited);
+  CHECK(newer.detail ==
+        "7.0 (/opt/rocm/bin/hipcc): newer than the runtime (libamdhip64), which is of ROCm 6.3; its kernels will not "
+        "start");
+  CHECK(newer.remedy == "set ROCM_PATH to a ROCm 6, or install the runtime of ROCm 7");
+  CHECK(holds(check({5, 2}).detail, "older than the runtime"));
+}
+
+TEST_CASE("hipcc that lacks a part is found out, with what helps", "[bench][doctor][gpu]") {
+  auto situation = with_mi300x();
+  situation.hipcc = std::string("/usr/bin/hipcc");
+  situation.hipcc_release = {6, 3};
+  situation.hipcc_problem = PlatformProblem{"it has no device libraries", "install them"};
+  const auto finding = find(situation, "hipcc");
+  CHECK(finding.status == DoctorStatus::Limited);
+  CHECK(finding.detail == "6.3 (/usr/bin/hipcc): it has no device libraries; hip kernels cannot be compiled");
+  CHECK(finding.remedy == "install them");
+}
+
+TEST_CASE("the profiler of each maker is told, and whether it may read counters", "[bench][doctor][gpu]") {
+  auto situation = with_mi300x();
+  CHECK(find(situation, "profiler").detail == "no such finding");
+  situation.profilers = {{.platform = &platform_of("amd"),
+                          .program = Error{ErrorCode::MissingTool, "neither rocprofv3 nor rocprof is installed"},
+                          .remedy = "install it"}};
+  CHECK(find(situation, "profiler").status == DoctorStatus::Limited);
+  CHECK(find(situation, "profiler").detail ==
+        "neither rocprofv3 nor rocprof is installed; profiles have times and no counters");
+  CHECK(find(situation, "profiler").remedy == "install it");
+  situation.profilers[0].program = std::string("/opt/rocm/bin/rocprofv3");
+  CHECK(find(situation, "profiler").status == DoctorStatus::Ok);
+  CHECK(find(situation, "profiler").detail == "/opt/rocm/bin/rocprofv3");
+  situation.profilers[0].counters = PlatformProblem{"only administrators may read counters", "allow it"};
+  CHECK(find(situation, "profiler").detail ==
+        "/opt/rocm/bin/rocprofv3: only administrators may read counters; profiles have times and no counters");
+  CHECK(find(situation, "profiler").remedy == "allow it");
+}
+
+TEST_CASE("what uses a GPU is read from files where no program lists processes", "[bench][doctor][gpu]") {
+  auto situation = with_mi300x();
+  situation.reading.value().gpus[0].uuid = "GPU-1";
+  situation.uses["GPU-1"] = {.busy_percent = 3};
+  CHECK(find(situation, "GPU use").detail == "no such finding");
+  situation.uses["GPU-1"] = {.busy_percent = 80};
+  CHECK(find(situation, "GPU use").detail == "other processes use it and disturb times: GPU 0 busy 80 %");
+  situation.processes = "1234 python\n";
+  CHECK(find(situation, "GPU use").detail == "other processes use it and disturb times: 1234 python");
+}
+
+TEST_CASE("a torch for one maker is not enough for the GPUs of two", "[bench][doctor][gpu]") {
+  auto situation = with_h200();
+  situation.reading.value().gpus.push_back(with_mi300x().reading->gpus.front());
+  const auto wrong = torch_on_gpu(situation, {"2.13.0+cu130", "13.0", ""}, "python3");
+  REQUIRE(wrong);
+  CHECK(wrong->status == DoctorStatus::Limited);
+  CHECK(wrong->detail == "2.13.0+cu130: built without ROCm, so nothing can be judged on AMD Instinct MI300X");
+  CHECK(holds(wrong->remedy, "whl/rocm6.3"));
+  CHECK(holds(wrong->remedy, "set KGEN_PYTHON=~/.kgen-amd/bin/python for GPUs of AMD"));
+}

@@ -15,7 +15,7 @@ using namespace kernelgen;
 
 namespace {
 
-constexpr std::size_t k_page = 4096;
+constexpr std::size_t k_output_page = 4096;
 
 std::uint64_t address_of(const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); }
 
@@ -24,61 +24,61 @@ struct Arena {
   UniqueFd fd{::memfd_create("arena", MFD_CLOEXEC)};
 
   Arena() {
-    const std::string dots(2 * k_page, '.');
+    const std::string dots(2 * k_output_page, '.');
     REQUIRE(::pwrite(fd.get(), dots.data(), dots.size(), 0) == static_cast<ssize_t>(dots.size()));
   }
   [[nodiscard]] std::string content() const {
-    std::string text(2 * k_page, '\0');
+    std::string text(2 * k_output_page, '\0');
     REQUIRE(::pread(fd.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
     return text;
   }
   [[nodiscard]] OutputReader reader(std::vector<ByteRange> outputs) const {
-    return OutputReader::map({.exchange_fd = fd.get(), .exchange_bytes = 2 * k_page, .outputs = std::move(outputs)})
+    return OutputReader::map({.exchange_fd = fd.get(), .exchange_bytes = 2 * k_output_page, .outputs = std::move(outputs)})
         .value();
   }
 };
 
 /// Two pages, of which the second cannot be accessed.
 struct HalfReadable {
-  void* memory = ::mmap(nullptr, 2 * k_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory = ::mmap(nullptr, 2 * k_output_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
   HalfReadable() {
-    std::memset(memory, 'h', k_page);
-    REQUIRE(::mprotect(static_cast<char*>(memory) + k_page, k_page, PROT_NONE) == 0);
+    std::memset(memory, 'h', k_output_page);
+    REQUIRE(::mprotect(static_cast<char*>(memory) + k_output_page, k_output_page, PROT_NONE) == 0);
   }
   HalfReadable(const HalfReadable&) = delete;
   HalfReadable& operator=(const HalfReadable&) = delete;
-  ~HalfReadable() { ::munmap(memory, 2 * k_page); }
+  ~HalfReadable() { ::munmap(memory, 2 * k_output_page); }
 };
 
 }  // namespace
 
 TEST_CASE("outputs are read to their places and nowhere else", "[bench][output_reader]") {
   const Arena arena;
-  const auto reader = arena.reader({{100, 5}, {k_page, 3}, {200, 0}});
+  const auto reader = arena.reader({{100, 5}, {k_output_page, 3}, {200, 0}});
   const std::string first = "first, and more", second = "2nd, and more";
   CHECK(reader.bytes() == 8);
   REQUIRE(reader.read(::getpid(), 0,
                       std::vector{address_of(first.data()), address_of(second.data()), std::uint64_t{0}}) == 0);
-  auto expected = std::string(2 * k_page, '.');
-  expected.replace(100, 5, "first").replace(k_page, 3, "2nd");
+  auto expected = std::string(2 * k_output_page, '.');
+  expected.replace(100, 5, "first").replace(k_output_page, 3, "2nd");
   CHECK(arena.content() == expected);
 }
 
 TEST_CASE("hostile addresses of outputs are refused, and nothing outside of the output changes",
           "[bench][output_reader]") {
   const Arena arena;
-  const auto reader = arena.reader({{k_page - 64, 128}});
+  const auto reader = arena.reader({{k_output_page - 64, 128}});
   const HalfReadable half;
   for (const std::uint64_t address :
        {std::uint64_t{0}, std::uint64_t{8}, ~std::uint64_t{0}, ~std::uint64_t{0} - 63, std::uint64_t{1} << 63,
-        address_of(half.memory) + k_page, address_of(half.memory) + k_page - 64}) {
+        address_of(half.memory) + k_output_page, address_of(half.memory) + k_output_page - 64}) {
     INFO(address);
     CHECK(reader.read(::getpid(), 0, std::vector{address}) == EFAULT);
   }
   const auto content = arena.content();
-  CHECK(content.find_first_not_of('.') >= k_page - 64);
-  CHECK(std::all_of(content.begin() + k_page + 64, content.end(), [](char byte) { return byte == '.'; }));
+  CHECK(content.find_first_not_of('.') >= k_output_page - 64);
+  CHECK(std::all_of(content.begin() + k_output_page + 64, content.end(), [](char byte) { return byte == '.'; }));
 }
 
 TEST_CASE("there is one address for each output", "[bench][output_reader]") {
@@ -87,7 +87,7 @@ TEST_CASE("there is one address for each output", "[bench][output_reader]") {
   const std::uint64_t address = address_of(&reader);
   CHECK(reader.read(::getpid(), 0, {}) == EINVAL);
   CHECK(reader.read(::getpid(), 0, std::vector{address, address, address}) == EINVAL);
-  CHECK(arena.content() == std::string(2 * k_page, '.'));
+  CHECK(arena.content() == std::string(2 * k_output_page, '.'));
 }
 
 TEST_CASE("outputs of a process that is gone", "[bench][output_reader]") {
@@ -103,23 +103,23 @@ TEST_CASE("outputs outside of the arena are not mapped", "[bench][output_reader]
   const Arena arena;
   const auto map = [&](std::vector<ByteRange> outputs, int slots = 1, std::uint64_t slot_bytes = 0) {
     return OutputReader::map({.exchange_fd = arena.fd.get(),
-                              .exchange_bytes = 2 * k_page,
+                              .exchange_bytes = 2 * k_output_page,
                               .outputs = std::move(outputs),
                               .slots = slots,
                               .slot_bytes = slot_bytes});
   };
-  CHECK_FALSE(map({{2 * k_page, 1}}));
+  CHECK_FALSE(map({{2 * k_output_page, 1}}));
   CHECK_FALSE(map({{~std::uint64_t{0}, 2}}));
-  CHECK(map({{0, 8}}, 2, k_page));
-  CHECK_FALSE(map({{k_page, 8}}, 2, k_page));
+  CHECK(map({{0, 8}}, 2, k_output_page));
+  CHECK_FALSE(map({{k_output_page, 8}}, 2, k_output_page));
   CHECK_FALSE(map({{0, 8}}, 2, ~std::uint64_t{0}));
-  CHECK_FALSE(OutputReader::map({.exchange_bytes = 2 * k_page}));
+  CHECK_FALSE(OutputReader::map({.exchange_bytes = 2 * k_output_page}));
 }
 
 TEST_CASE("outputs of a series go to slots in a row, and after the last to the first", "[bench][output_reader]") {
   const Arena arena;
   const auto reader = OutputReader::map({.exchange_fd = arena.fd.get(),
-                                         .exchange_bytes = 2 * k_page,
+                                         .exchange_bytes = 2 * k_output_page,
                                          .outputs = {{10, 1}, {20, 1}},
                                          .slots = 3,
                                          .slot_bytes = 100})

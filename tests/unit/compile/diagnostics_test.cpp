@@ -153,6 +153,8 @@ TEST_CASE("refusals have classes, the same for both compilers", "[compile][diagn
       {"type", "cannot initialize a variable of type 'int *' with an rvalue of type 'void *'"},
       {"missing_header", "cuda.h: No such file or directory"},
       {"missing_header", "'cuda.h' file not found"},
+      {"unsupported",
+       "static assertion failed: __builtin_amdgcn_s_nop is not executed on the CPU: this kernel needs an AMD GPU"},
       {"other", "static assertion failed: no"},
       {"other", "#error message of the candidate"},
   };

@@ -100,10 +100,36 @@ TEST_CASE("what no processor executes becomes an error with its reason", "[compi
   CHECK(rewrite_hip_for_cpu("asm volatile(\"s_nop 0\" : \"+v\"(r));") == refused + ";");
   CHECK(rewrite_hip_for_cpu("__asm__(\"s_nop 0\"\n\"s_nop 1\");") == refused + "\n;");
   check_unchanged("asm volatile(\"\" ::: \"memory\");");
+}
+
+TEST_CASE("a built-in function that the headers lack becomes an error with its name", "[compile][hip]") {
   CHECK(rewrite_hip_for_cpu("a = __builtin_amdgcn_mfma_f32_16x16x4f32(x, y, a, 0, 0, 0);") ==
-        "a = kgen_hip::matrix_instruction(x, y, a, 0, 0, 0);");
-  CHECK(rewrite_hip_for_cpu("__builtin_amdgcn_wmma_f32_16x16x16_f16_w32(x, y, a);") ==
-        "kgen_hip::matrix_instruction(x, y, a);");
+        "a = [](auto... kgen_a) { static_assert(kgen_hip::k_never<decltype(kgen_a)...>, "
+        "\"__builtin_amdgcn_mfma_f32_16x16x4f32 is not executed on the CPU: this kernel needs an AMD GPU\"); return "
+        "kgen_hip::Anything(); }(x, y, a, 0, 0, 0);");
+  const BuiltinNames known{"__builtin_amdgcn_readlane"};
+  const std::string source = "int x = __builtin_amdgcn_readlane(y, 0);";
+  CHECK(rewrite_hip_for_cpu(source, known) == source);
+  CHECK(rewrite_hip_for_cpu(source) != source);
+  check_unchanged("// __builtin_amdgcn_s_setreg(1, 2);\n#if __has_builtin(__builtin_amdgcn_s_setreg)\n#endif\n");
+  check_unchanged("auto* f = &__builtin_amdgcn_s_setreg;");
+}
+
+TEST_CASE("the built-in functions of AMD's compilers in a text are found", "[compile][hip]") {
+  CHECK(
+      find_amdgcn_builtins("inline int __builtin_amdgcn_a(int);\n#define __builtin_amdgcn_b8 x\n__builtin_popcount") ==
+      BuiltinNames{"__builtin_amdgcn_a", "__builtin_amdgcn_b8"});
+  CHECK(find_amdgcn_builtins("__builtin_amdgcn_") == BuiltinNames{"__builtin_amdgcn_"});
+  CHECK(find_amdgcn_builtins("").empty());
+}
+
+TEST_CASE("names that only clang has are found in a hip source", "[compile][hip]") {
+  CHECK(find_clang_extension("typedef float v __attribute__((ext_vector_type(4)));") == "ext_vector_type");
+  CHECK(find_clang_extension("#define V(T, n) T __attribute__((__ext_vector_type__(n)))\n") == "__ext_vector_type__");
+  CHECK(find_clang_extension("_Float16 x;") == "_Float16");
+  CHECK(find_clang_extension("x = __builtin_elementwise_max(a, b);") == "__builtin_elementwise_max");
+  CHECK_FALSE(find_clang_extension("// ext_vector_type\nconst char* s = \"_Float16\"; float4 v; int my_Float16;"));
+  CHECK_FALSE(find_clang_extension(""));
 }
 
 TEST_CASE("vector types of clang get their size", "[compile][hip]") {
@@ -139,6 +165,9 @@ TEST_CASE("a hostile source makes no much longer text, and takes no long time", 
   std::string launches;
   for (int i = 0; i < 50'000; ++i) launches += "a<<<1,";
   CHECK(rewrite_hip_for_cpu(launches).size() < 4 * launches.size());
+  std::string builtins;
+  for (int i = 0; i < 50'000; ++i) builtins += "__builtin_amdgcn_x(";
+  CHECK(rewrite_hip_for_cpu(builtins).size() < 2 * builtins.size());
   std::string unended;
   for (int i = 0; i < 50'000; ++i) unended += "__shared__ a ";
   CHECK(rewrite_hip_for_cpu("void f() {" + unended).size() < 8 * unended.size());

@@ -139,7 +139,7 @@ TEST_CASE("an architecture without tiles of HipKittens is refused with those tha
   for (const char* architecture : {"gfx90a", "gfx1100"}) {
     bench.options.hip.architecture = architecture;
     const auto error = bench.refusal();
-    CHECK(error.code == ErrorCode::Unsupported);
+    CHECK(error.code == ErrorCode::UnsuitableDevice);
     CHECK_THAT(error.message, Catch::StartsWith("HipKittens has no tiles for " + std::string(architecture)));
     CHECK_THAT(error.message, Catch::Contains("gfx942 (CDNA 3) and gfx950 (CDNA 4)"));
   }
@@ -168,6 +168,20 @@ TEST_CASE("a compiler that is too old for the architecture is not the candidate'
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::MissingTool);
   CHECK_THAT(refused.error().message, Catch::Contains("this ROCm does not know gfx942"));
+}
+
+TEST_CASE("amdclang++ is told to link HIP's runtime, and hipcc does it by itself", "[compile][hipkittens]") {
+  KittensBench bench;
+  REQUIRE(bench.compile());
+  CHECK_FALSE(bench.command_has("--hip-link"));
+  const auto clang = bench.path() / "rocm/lib/llvm/bin/amdclang++";
+  make_directories(clang.parent_path()).value();
+  write_file_atomic(clang, "clang", {.mode = 0755}).value();
+  bench.options.hip.hipcc = clang.string();
+  REQUIRE(bench.compile());
+  CHECK(bench.command_has("--hip-link"));
+  // Headers and device libraries of the toolkit are visible, not only LLVM.
+  CHECK(bench.command_has((bench.path() / "rocm").string()));
 }
 
 TEST_CASE("the compiler for HipKittens takes no plain HIP", "[compile][hipkittens]") {

@@ -25,3 +25,12 @@ TEST_CASE("a compiler that explains nothing has no resolved command", "[compile]
   CHECK(parse_resolved_command("").empty());
   CHECK(parse_resolved_command("hello\n world\n \n").empty());
 }
+
+TEST_CASE("the text of a key names the version of the compiler", "[compile][toolchain]") {
+  const ToolchainFacts facts{.version = "Debian clang version 15.0.6"};
+  std::string text = "abi.header 1\n";
+  for (const auto& [name, value] : facts.key_values("compiler.")) text += name + " " + value + "\n";
+  CHECK(version_in_key(text) == "Debian clang version 15.0.6");
+  CHECK(version_in_key("cuda.version release 13.0\nhost.version g++ 12\n") == "release 13.0");
+  CHECK(version_in_key("format 1\nsource compiler.version 2\n").empty());
+}

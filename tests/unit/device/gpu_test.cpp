@@ -54,7 +54,8 @@ struct GpuMachine {
   GpuCatalog catalog = read_gpu_catalog(std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data").value();
   GpuProbeOptions options{.program = "/libexec/kgen-gpu",
                           .environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}},
-                          .cache_dir = directory.path() / "cache"};
+                          .cache_dir = directory.path() / "cache",
+                          .root = directory.path() / "nothing"};
 
   Result<GpuInventory> read() { return read_gpus(options, catalog, probe, {}); }
   Result<double> measure(const GpuFacts& gpu) { return measure_gpu_bandwidth(gpu, options, probe, {}); }
@@ -114,6 +115,91 @@ TEST_CASE("a driver that lists nothing is a machine without a GPU", "[device][gp
   machine.probe.facts = FakeProbe::says("");
   CHECK(machine.read().value().reason ==
         "the driver lists no device, and CUDA_VISIBLE_DEVICES is '0,1': unset it, or name devices that are there");
+}
+
+TEST_CASE("every variable that may hide GPUs is named", "[device][gpu]") {
+  GpuMachine machine;
+  machine.options.environment = {{"ROCR_VISIBLE_DEVICES", ""}, {"HIP_VISIBLE_DEVICES", "9"}};
+  machine.probe.facts = FakeProbe::complains(69, "kgen-gpu: ROCm does not start: no ROCm-capable device (100)\n");
+  CHECK(machine.read().value().reason ==
+        "ROCm does not start: no ROCm-capable device (100), and HIP_VISIBLE_DEVICES is '9' and ROCR_VISIBLE_DEVICES is "
+        "'': unset them, or name devices that are there");
+}
+
+namespace {
+
+const char* const k_amd =
+    R"({"index": 0, "vendor": "amd", "name": "AMD Radeon 780M", "uuid": "PCI-0000:c5:00", "architecture": "gfx1103", )"
+    R"("integrated": true})"
+    "\n"
+    R"({"index": 1, "vendor": "amd", "name": "AMD Radeon RX 7900 XTX", "uuid": "GPU-3333", "architecture": "gfx1100"})"
+    "\n";
+
+/// A machine with an AMD card on its bus.
+struct AmdCard : GpuMachine {
+  AmdCard() {
+    options.root = directory.path() / "root";
+    options.environment.clear();
+    write("sys/bus/pci/devices/0000:03:00.0/vendor", "0x1002\n");
+    write("sys/bus/pci/devices/0000:03:00.0/class", "0x030000\n");
+  }
+  void write(const std::string& name, const std::string& text) const {
+    make_directories((options.root / name).parent_path()).value();
+    write_file_atomic(options.root / name, text).value();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("integrated GPUs are chosen last, and keep their numbers", "[device][gpu]") {
+  GpuMachine machine;
+  machine.probe.facts = FakeProbe::says(k_amd);
+  const auto reading = machine.read().value();
+  const auto chosen = [&](const char* asked) { return choose_gpu(reading, machine.catalog, asked).value().uuid; };
+  CHECK(chosen("") == "GPU-3333");
+  CHECK(gpus_like_first(reading).size() == 1);
+  CHECK(chosen("0") == "PCI-0000:c5:00");
+  CHECK(chosen("amd:0") == "PCI-0000:c5:00");
+  CHECK(chosen("amd:1") == "GPU-3333");
+  CHECK(reading.gpus.back().integrated);
+}
+
+TEST_CASE("an AMD card whose nodes are closed says so where there is no GPU", "[device][gpu]") {
+  AmdCard machine;
+  machine.probe.facts =
+      FakeProbe::complains(69, "kgen-gpu: there is no GPU driver (libcuda.so.1 or libamdhip64.so) on this machine\n");
+  CHECK(machine.read().value().reason ==
+        "there is an AMD card, but AMD's driver (amdgpu) is not loaded: there is no /dev/kfd: sudo modprobe amdgpu, or "
+        "install it (https://rocm.docs.amd.com)");
+  machine.write("dev/kfd", "");
+  make_directories(machine.options.root / "dev/dri").value();
+  fs::create_symlink("/nonexistent/node", machine.options.root / "dev/dri/renderD128");
+  machine.probe.facts = FakeProbe::complains(69, "kgen-gpu: ROCm does not start: no ROCm-capable device (100)\n");
+  CHECK(machine.read().value().reason.find(
+            "ROCm does not start: no ROCm-capable device (100); there is an AMD card, but "
+            "/dev/dri/renderD128 is not open to this user: sudo usermod -aG render,video") == 0);
+}
+
+TEST_CASE("a card without a GPU is explained where the GPUs of another maker work", "[device][gpu]") {
+  AmdCard machine;
+  machine.write("dev/kfd", "");
+  machine.write("dev/dri/renderD128", "");
+  machine.options.environment = {{"ROCR_VISIBLE_DEVICES", "7"}};
+  const auto reading = machine.read().value();
+  CHECK(reading.reason.empty());
+  const std::string why =
+      "there is an AMD card, and ROCR_VISIBLE_DEVICES is '7': unset it, or name devices that are there";
+  CHECK(reading.absent == std::map<std::string, std::string>{{"amd", why}});
+  const auto refused = choose_gpu(reading, machine.catalog, "amd:0");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("; " + why) != std::string::npos);
+  CHECK(choose_gpu(reading, machine.catalog, "2").error().message.find(why) == std::string::npos);
+  CHECK(gpus_for(reading, "amd").reason == "NVIDIA H200 is no GPU for it; " + why);
+  machine.options.environment.clear();
+  CHECK(machine.read().value().absent.at("amd").find("its driver shows no GPU: install AMD's driver") !=
+        std::string::npos);
+  machine.probe.facts = FakeProbe::says(k_amd);
+  CHECK(machine.read().value().absent.empty());
 }
 
 TEST_CASE("a kgen-gpu that does not work is an error", "[device][gpu]") {

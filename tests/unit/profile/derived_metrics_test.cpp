@@ -86,14 +86,14 @@ TEST_CASE("metrics that were counted are not derived, nor are those without fact
 
 TEST_CASE("registers limit the occupancy of a kernel that was not counted", "[profile][findings]") {
   CHECK(finding(derived(launch(3040, 256, 256, 0)), "low_occupancy") ==
-        "k: 25 % of the warps can be resident: limited by registers (256 for each thread)");
+        "k: 25 % of the wavefronts can be resident: limited by registers (256 for each thread)");
   CHECK(finding(derived(launch(3040, 256, 32, 32768)), "low_occupancy") ==
-        "k: 25 % of the warps can be resident: limited by shared memory (32768 bytes for each block)");
+        "k: 25 % of the wavefronts can be resident: limited by LDS (32768 bytes for each block)");
   CHECK(finding(derived(launch(3040, 256, 128, 0)), "low_occupancy").empty());
   auto counted = launch(3040, 256, 256, 0);
   counted.push_back({"occupancy_pct", 20, "%"});
   CHECK(finding(derived(counted), "low_occupancy") ==
-        "k: 20 % of the warps that could be resident are: limited by registers (256 for each thread)");
+        "k: 20 % of the wavefronts that could be resident are: limited by registers (256 for each thread)");
 }
 
 TEST_CASE("bank conflicts name the memory as its maker does", "[profile][findings]") {

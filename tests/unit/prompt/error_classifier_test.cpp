@@ -268,6 +268,29 @@ TEST_CASE("the header of a name is the target's", "[prompt][errors]") {
   CHECK(advice(Target::Cpp).empty());
 }
 
+TEST_CASE("the header of a name in a torch extension is that of torch's toolkit", "[prompt][errors]") {
+  const auto advice = [](const std::string& torch) {
+    auto record = record_of(OutcomeKind::Launch, "import",
+                            "RuntimeError: Error building extension 'scale': [1/3] python compiler.py hipcc -c hip.hip\n"
+                            "hip.hip:9:3: error: unknown type name '__half'\n"
+                            "1 error generated when compiling for gfx90a.\n",
+                            Target::Torch);
+    record.environment.torch = torch;
+    return classify_error(record).advice;
+  };
+  CHECK(advice("2.9.1+rocm6.4") == "`__half` is declared in <hip/hip_fp16.h>.");
+  CHECK(advice("2.9.1+cu130") == "`__half` is declared in <cuda_fp16.h>.");
+}
+
+TEST_CASE("a block that asks for too much is told so in its maker's words", "[prompt][errors]") {
+  const auto advice = [](Target target) {
+    return classify_error(refused(target, "error: local memory (131072) exceeds limit (65536) in function 'tiles'\n"))
+        .advice;
+  };
+  CHECK(advice(Target::Hip) == "A block asks for 131072 bytes of LDS and may have 65536: 2 times what there is.");
+  CHECK(advice(Target::Torch).find("tl.dot") == std::string::npos);
+}
+
 TEST_CASE("words of the candidate's own exceptions tell nothing about torch", "[prompt][errors]") {
   const auto class_of = [](const std::string& what, const std::string& place) {
     return classify_error(record_of(OutcomeKind::Launch, "exception",

@@ -2,6 +2,8 @@
 // the difference before you accept it: a model sees nothing else.
 
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <kernelgen/prompt/prompt_builder.hpp>
@@ -41,8 +43,16 @@ std::vector<DeviceFact> device_for(Target target) {
           {"shared memory", "48 KiB per block, 227 KiB where the kernel asks for it"}};
 }
 
+/// The GPU of these facts.
+std::pair<std::string, std::string> gpu_for(Target target) {
+  if (target == Target::Cpp) return {};
+  if (target == Target::Hip || target == Target::Hipkittens) return {"amd", "gfx942"};
+  return {"nvidia", "sm_90"};
+}
+
 void check(const PromptBuilder& prompts, PromptRequest request, const std::string& name) {
   request.device = device_for(request.target);
+  std::tie(request.gpu_vendor, request.gpu_architecture) = gpu_for(request.target);
   request.on_gpu = request.target != Target::Cpp;
   const auto prompt = prompts.build(request);
   INFO(name);
@@ -71,6 +81,40 @@ TEST_CASE("prompts for the example tasks, as they are sent", "[prompt][golden]")
     for (const auto kind : {PromptKind::Repair, PromptKind::Analysis, PromptKind::Optimize, PromptKind::Stage,
                             PromptKind::Reflect, PromptKind::Critic})
       check(*prompts, sample_prompt_request(kind, target), "gru_hidden_" + std::string(to_string(kind)));
+  }
+}
+
+TEST_CASE("prompts for families of AMD GPUs, as they are sent", "[prompt][golden]") {
+  const auto prompts = make_prompt_builder({KERNELGEN_SOURCE_DIR "/lib/prompt/templates", {}}).value();
+  struct Case {
+    Target target;
+    const char* architecture;
+    PrecisionClass precision;
+  };
+  for (const auto& [target, architecture, precision] :
+       {Case{Target::Hip, "gfx90a", PrecisionClass::Fp16}, Case{Target::Hip, "gfx1030", PrecisionClass::Strict},
+        Case{Target::Hip, "gfx1100", PrecisionClass::Fp16}, Case{Target::Hip, "gfx1201", PrecisionClass::Fp16},
+        Case{Target::Torch, "gfx942", PrecisionClass::Strict},
+        Case{Target::Triton, "gfx1100", PrecisionClass::Strict}}) {
+    for (auto& task : described_tasks()) {
+      if (task.name != "matmul_gelu") continue;
+      PromptRequest request;
+      request.target = target;
+      task.precision = precision;
+      request.description = task;
+      request.tolerance = standard_tolerance(task);
+      request.task.name = task.name;
+      request.task.text = read_file(KERNELGEN_SOURCE_DIR "/examples/tasks/" + task.name + ".py").value();
+      request.device = {{"device", "Example AMD GPU"}, {"architecture", architecture}};
+      request.on_gpu = true;
+      request.gpu_vendor = "amd";
+      request.gpu_architecture = architecture;
+      const auto prompt = prompts->build(request);
+      const auto folder = std::string(to_string(target)) + "_" + architecture;
+      INFO(folder);
+      REQUIRE(prompt);
+      check_golden("prompts/" + folder + "/matmul_gelu_seed.txt", prompt->text);
+    }
   }
 }
 

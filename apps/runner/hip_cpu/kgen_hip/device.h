@@ -28,15 +28,14 @@
 
 namespace kgen_hip {
 
-/// Refuses what no processor executes, in one line that says so.
-template <class T>
-struct AlwaysFalse : std::false_type {};
-template <class A, class B, class C, class... Rest>
-C matrix_instruction(A, B, C, Rest...) {
-  static_assert(AlwaysFalse<C>::value,
-                "matrix instructions (MFMA, WMMA) are not executed on the CPU: this kernel needs an AMD GPU");
-  return C{};
-}
+/// For built-in functions that no processor executes: they fail when they are called, with any arguments and for any
+/// result.
+template <class... Arguments>
+constexpr bool k_never = false;
+struct Anything {
+  template <class T>
+  operator T() const;
+};
 
 /// A kernel with its arguments, which live as long as the launch: each thread converts them to the kernel's parameters.
 template <class Kernel, class... Arguments>
