@@ -116,7 +116,8 @@ std::string explain_estimate(const CampaignEstimate& estimate) {
                                 estimate.known_runs == 1 ? "" : "s", estimate.known_runs == 1 ? "is" : "are")
                   : std::string("expected: unknown until a run is over\n");
   std::vector<std::string> bounds;
-  bounds.push_back(estimate.max_actions ? fmt::format("the policy's {} requests for a run", *estimate.max_actions)
+  bounds.push_back(estimate.max_actions ? fmt::format("the policy's {} request{} for a run", *estimate.max_actions,
+                                                      *estimate.max_actions == 1 ? "" : "s")
                                         : "the policy has no bound");
   if (estimate.prompt_tokens)
     bounds.push_back(fmt::format("prompts like the first, of {} tokens", *estimate.prompt_tokens));

@@ -515,7 +515,7 @@ std::vector<Option> describe_options(BatchOptions& options, const Environment& e
     if (option.name == "--parallel") option.help = "Requests of one task in flight at once";
     if (option.name == "--parallel-evaluations")
       option.help = "Evaluations of one task at once; default: one for each GPU here";
-    // A batch has many tasks, so that no folder of a task can set anything.
+    // A batch reads no kgen.toml. What one may say to other commands is told by their options (check_task_file()).
     option.task_file = TaskFileRule::NotAboutTask;
   }
   return described;
