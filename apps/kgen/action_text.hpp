@@ -11,7 +11,8 @@ namespace kernelgen::cli {
 [[nodiscard]] std::string outcome_text(const ActionResult& result);
 /// The color for it; empty: none.
 [[nodiscard]] std::string_view outcome_color(const ActionResult& result);
-/// What was wrong with it, or what an analysis says, with kgen's options for it. Empty: nothing.
+/// The message of a failed action, with kgen's options against it, or the result of an analysis. Empty: there is
+/// neither.
 [[nodiscard]] std::string outcome_message(const ActionResult& result);
 
 }  // namespace kernelgen::cli

@@ -101,7 +101,7 @@ void CampaignDisplay::see(const CampaignNotice& notice, const CampaignProgress& 
   std::visit(
       [&](const auto& told) {
         if constexpr (requires { told.run; }) {
-          // Of hundreds of runs only this one has changed.
+          // The other runs, perhaps hundreds, have not changed.
           if (runs_.size() == progress.runs.size())
             runs_[told.run] = progress.runs[told.run];
           else

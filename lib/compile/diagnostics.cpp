@@ -139,7 +139,7 @@ const std::vector<RefusalClass>& refusal_classes() {
        boost::regex("internal compiler error|Killed signal terminated program|unable to execute command"
                     "|frontend command failed|virtual memory exhausted|out of memory allocating|died due to signal"
                     "|Memory allocation failure")},
-      // Of kernelgen's headers.
+      // The headers of kernelgen say this.
       {"unsupported", boost::regex("is not executed on the CPU")},
       {"resource:shared_memory", boost::regex("uses too much shared data|too much shared memory")},
       {"resource:registers", boost::regex("registers needed to compile|has register count|exceeds specified max reg"

@@ -38,8 +38,8 @@ inline namespace v0 {
 /// library for it.
 [[nodiscard]] std::vector<std::string> hipcc_check(const std::string& compiler, const std::string& architecture);
 
-/// What is missing for compiling, according to a compiler's messages without a place in a source; nothing if it is
-/// something else. A candidate can print such words only with a place.
+/// The problem of the installation that a compiler's messages name; nothing if they name none. Only messages without a
+/// place in a source count, because a candidate can cause messages only with a place.
 [[nodiscard]] std::optional<PlatformProblem> explain_hipcc(std::string_view log, std::string_view architecture);
 
 }  // namespace v0

@@ -9,8 +9,8 @@
 
 #include "device/gpu_json.hpp"
 #include "device/gpu_program.hpp"
+#include "device/kept_fact.hpp"
 #include "platform/cards.hpp"
-#include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
 
@@ -28,7 +28,6 @@ constexpr std::chrono::seconds k_bandwidth_timeout{120};
 constexpr int k_kept_schema = 1;
 /// A copy reaches 0.8 and more of the peak. Below this, another process used the device, so the result is not kept.
 constexpr double k_min_share = 0.5;
-constexpr std::size_t k_max_measurement_bytes = 1u << 16;
 
 struct Measurement {
   int schema = 0;
@@ -39,28 +38,18 @@ struct Measurement {
 BOOST_DESCRIBE_STRUCT(Measurement, (), (schema, uuid, driver_version, copy_bytes_per_second))
 
 fs::path measurement_file(const GpuFacts& gpu, const fs::path& cache_dir) {
-  return cache_dir / "devices" / fmt::format("{}-{}.json", percent_encode(gpu.uuid), gpu.driver_version);
+  return kept_fact_file(gpu, cache_dir, ".json");
 }
 
-/// Nothing for any reason: then it is measured again.
 std::optional<double> read_measurement(const GpuFacts& gpu, const fs::path& cache_dir) {
-  if (cache_dir.empty()) return std::nullopt;
-  const auto text = read_file(measurement_file(gpu, cache_dir), k_max_measurement_bytes);
-  const auto json = text ? parse_json(*text) : text.error();
-  const auto kept = json ? from_value<Measurement>(*json) : json.error();
-  if (!kept || kept->schema != k_kept_schema || kept->uuid != gpu.uuid || kept->driver_version != gpu.driver_version ||
-      !(kept->copy_bytes_per_second > 0))
-    return std::nullopt;
+  const auto kept = read_kept_fact<Measurement>(measurement_file(gpu, cache_dir), k_kept_schema, gpu);
+  if (!kept || !(kept->copy_bytes_per_second > 0)) return std::nullopt;
   return kept->copy_bytes_per_second;
 }
 
 void keep_measurement(const GpuFacts& gpu, double bytes_per_second, const fs::path& cache_dir) {
-  if (cache_dir.empty()) return;
-  const auto path = measurement_file(gpu, cache_dir);
-  const auto text =
-      to_pretty_json(to_value(Measurement{k_kept_schema, gpu.uuid, gpu.driver_version, bytes_per_second}));
-  // If this fails, it is measured again next time.
-  if (make_directories(path.parent_path())) (void)write_file_atomic(path, text, {.durability = Durability::Rename});
+  keep_fact(measurement_file(gpu, cache_dir),
+            Measurement{k_kept_schema, gpu.uuid, gpu.driver_version, bytes_per_second});
 }
 
 /// The model that is most like the device, if several share its name.

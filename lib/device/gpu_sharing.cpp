@@ -7,10 +7,8 @@
 #include <kernelgen/device/gpu.hpp>
 #include <kernelgen/platform/platform.hpp>
 
-#include "core/json_codec.hpp"
 #include "device/gpu_program.hpp"
-#include "support/files.hpp"
-#include "support/text.hpp"
+#include "device/kept_fact.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -22,7 +20,6 @@ namespace fs = std::filesystem;
 /// kgen-gpu tries two ways, each for less than a minute.
 constexpr std::chrono::seconds k_sharing_timeout{180};
 constexpr int k_sharing_schema = 1;
-constexpr std::size_t k_max_sharing_bytes = 1u << 16;
 
 struct FoundSharing {
   std::string sharing;
@@ -51,28 +48,18 @@ std::string place_of_process() {
 }
 
 fs::path sharing_file(const GpuFacts& gpu, const fs::path& cache_dir) {
-  return cache_dir / "devices" / fmt::format("{}-{}.sharing.json", percent_encode(gpu.uuid), gpu.driver_version);
+  return kept_fact_file(gpu, cache_dir, ".sharing.json");
 }
 
-/// Nothing for any reason: then it is tried again.
 std::optional<std::string> read_sharing(const GpuFacts& gpu, const fs::path& cache_dir) {
-  if (cache_dir.empty()) return std::nullopt;
-  const auto text = read_file(sharing_file(gpu, cache_dir), k_max_sharing_bytes);
-  const auto json = text ? parse_json(*text) : text.error();
-  const auto kept = json ? from_value<KeptSharing>(*json) : json.error();
-  if (!kept || kept->schema != k_sharing_schema || kept->uuid != gpu.uuid ||
-      kept->driver_version != gpu.driver_version || kept->place != place_of_process() || !is_way(kept->sharing))
-    return std::nullopt;
+  const auto kept = read_kept_fact<KeptSharing>(sharing_file(gpu, cache_dir), k_sharing_schema, gpu);
+  if (!kept || kept->place != place_of_process() || !is_way(kept->sharing)) return std::nullopt;
   return kept->sharing;
 }
 
 void keep_sharing(const GpuFacts& gpu, const std::string& way, const fs::path& cache_dir) {
-  if (cache_dir.empty()) return;
-  const auto path = sharing_file(gpu, cache_dir);
-  const auto text =
-      to_pretty_json(to_value(KeptSharing{k_sharing_schema, gpu.uuid, gpu.driver_version, place_of_process(), way}));
-  // If this fails, it is tried again next time.
-  if (make_directories(path.parent_path())) (void)write_file_atomic(path, text, {.durability = Durability::Rename});
+  keep_fact(sharing_file(gpu, cache_dir),
+            KeptSharing{k_sharing_schema, gpu.uuid, gpu.driver_version, place_of_process(), way});
 }
 
 }  // namespace

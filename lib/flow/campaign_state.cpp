@@ -97,13 +97,13 @@ milliseconds evaluation_time(const History& history) {
   return std::chrono::duration_cast<milliseconds>(sum);
 }
 
-/// What is known of several runs.
+/// Facts about several runs together.
 struct GroupFacts {
   int over = 0;
   int successes = 0;
   /// Requests of the runs that are over.
   std::int64_t requests_over = 0;
-  /// Of all runs, over or not.
+  /// Requests of all runs, whether or not they are over.
   std::int64_t requests = 0;
   double cost = 0;
 
@@ -262,7 +262,7 @@ std::size_t choose_next(RunOrder order, const std::vector<std::size_t>& waiting,
                         const std::vector<CampaignRunSummary>& all) {
   if (order == RunOrder::Given) return waiting.front();
   const CampaignFacts facts(all);
-  // Of equal runs the one given first is started first.
+  // Runs of equal value start in the given order.
   return *std::max_element(waiting.begin(), waiting.end(), [&](std::size_t a, std::size_t b) {
     return expected_value(all[a], facts) < expected_value(all[b], facts);
   });

@@ -20,25 +20,15 @@ CampaignRunSummary summary_of_run(const std::string& name) {
 }
 
 /// A display with a fake clock, its output, and the campaign that it shows.
-struct ShownCampaign {
+struct ShownCampaign : ShownOutput {
   explicit ShownCampaign(Terminal terminal, CampaignLimits limits = {})
-      : screen(terminal.interactive ? terminal.width : 1000),
-        display(
-            terminal,
-            [this](std::string_view text) {
-              written += text;
-              screen.write(text);
-            },
-            limits, [this] { return now; }) {}
+      : ShownOutput(terminal), display(terminal, writer(), limits, clock()) {}
 
   void see(const CampaignNotice& notice) { display.see(notice, {.runs = runs, .spent = spent, .used_fraction = 0.8}); }
 
   std::vector<CampaignRunSummary> runs{summary_of_run("level1/19_ReLU"), summary_of_run("level3/40_GRUHidden"),
                                        summary_of_run("c")};
   ResourceUsage spent{};
-  std::chrono::steady_clock::time_point now{1000h};
-  std::string written;
-  Screen screen;
   CampaignDisplay display;
 };
 

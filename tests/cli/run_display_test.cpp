@@ -33,16 +33,9 @@ EvaluationRecord wrong_record(const std::string& message = "word " + std::string
 }
 
 /// A display with a fake clock, and its output.
-struct Shown {
+struct Shown : ShownOutput {
   explicit Shown(Terminal terminal, Budget budget = {})
-      : screen(terminal.interactive ? terminal.width : 1000),
-        display(
-            terminal,
-            [this](std::string_view text) {
-              written += text;
-              screen.write(text);
-            },
-            budget, [this] { return now; }) {}
+      : ShownOutput(terminal), display(terminal, writer(), budget, clock()) {}
 
   void see(EventBody body) { display.see(Event{"", std::move(body)}); }
   void issue(int number, const std::string& id) {
@@ -54,9 +47,6 @@ struct Shown {
   }
   void progress(FlowProgress told) { display.see(told); }
 
-  std::chrono::steady_clock::time_point now{1000h};
-  std::string written;
-  Screen screen;
   RunDisplay display;
 };
 

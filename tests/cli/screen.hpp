@@ -1,11 +1,13 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "console.hpp"
 #include "support/catch.hpp"
 
 namespace kernelgen::testing {
@@ -57,6 +59,28 @@ class Screen {
   std::size_t width_;
   std::size_t row_ = 0, column_ = 0;
   std::vector<std::string> rows_;
+};
+
+/// The output of a display, and its clock, which stands still until a test moves it. Not movable, because the display
+/// refers to it.
+struct ShownOutput {
+  explicit ShownOutput(const cli::Terminal& terminal) : screen(terminal.interactive ? terminal.width : 1000) {}
+  ShownOutput(const ShownOutput&) = delete;
+  ShownOutput& operator=(const ShownOutput&) = delete;
+
+  [[nodiscard]] auto writer() {
+    return [this](std::string_view text) {
+      written += text;
+      screen.write(text);
+    };
+  }
+  [[nodiscard]] auto clock() const {
+    return [this] { return now; };
+  }
+
+  std::chrono::steady_clock::time_point now{std::chrono::hours{1000}};
+  std::string written;
+  Screen screen;
 };
 
 }  // namespace kernelgen::testing

@@ -108,7 +108,7 @@ struct GpuProbeOptions {
   std::filesystem::path program;
   /// The program's whole environment; LD_LIBRARY_PATH and variables that hide devices count.
   std::map<std::string, std::string> environment;
-  /// What is measured and tried is kept in devices/ below it. Empty: it is not kept.
+  /// Measurements and the results of trials are kept in devices/ below this directory. Empty: they are not kept.
   std::filesystem::path cache_dir;
   /// The file system with sys/ and dev/, to say why there is no GPU. Another one than "/" is for tests.
   std::filesystem::path root = "/";
