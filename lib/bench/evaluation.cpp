@@ -20,7 +20,6 @@
 #include "bench/statistics.hpp"
 #include "bench/verdict.hpp"
 #include "bench/watch.hpp"
-#include "compile/toolchain.hpp"
 #include "exec/sandbox.hpp"
 #include "support/sha256.hpp"
 #include "support/text.hpp"
@@ -236,21 +235,15 @@ class Evaluation {
     CompileRequest asked{.candidate = request_.candidate, .timeout = options_.build_timeout};
     if (backends_.stand_in == StandIn::Processor)
       asked.extra_flags.push_back(hip_wave_flag(options_.hip_cpu.wave_size));
-    auto outcome = backends_.compiler.compile(asked, stop);
-    if (!outcome) return outcome;
-    if (const auto key = backends_.compiler.key(asked, stop)) compiler_version_ = version_in_key(key->text);
-    return outcome;
+    return backends_.compiler.compile(asked, stop);
   }
 
   EarlyVerdict take(CompileOutcome outcome) {
-    record_.environment.compiler = compiler_version_;
-    if (auto* failed = std::get_if<CompileFailed>(&outcome)) {
-      record_.compile = std::move(failed->report);
-      return std::move(failed->outcome);
-    }
-    auto& success = std::get<Compiled>(outcome);
-    record_.compile = std::move(success.report);
-    artifact_ = std::move(success.artifact);
+    auto& report = std::visit([](auto& one) -> CompileReport& { return one.report; }, outcome);
+    record_.environment.compiler = report.compiler;
+    record_.compile = std::move(report);
+    if (auto* failed = std::get_if<CompileFailed>(&outcome)) return std::move(failed->outcome);
+    artifact_ = std::move(std::get<Compiled>(outcome).artifact);
     return std::nullopt;
   }
 
@@ -793,7 +786,6 @@ class Evaluation {
   std::unique_ptr<JudgeSession> session_;
   Artifact artifact_;
   /// First line of --version; empty for Python targets.
-  std::string compiler_version_;
   std::string python_job_;
   std::optional<CandidateSession> candidate_;
 };

@@ -11,6 +11,7 @@
 #include <kernelgen/compile/kernel_compiler.hpp>
 
 #include "compile/content_files.hpp"
+#include "compile/toolchain.hpp"
 #include "core/json.hpp"
 #include "support/files.hpp"
 #include "support/sha256.hpp"
@@ -47,6 +48,11 @@ bool ends_compilation(ErrorCode code) {
 
 void set_cache(CompileOutcome& outcome, const std::string& what) {
   std::visit([&](auto& one) { one.report.cache = what; }, outcome);
+}
+
+/// The store holds no release of the compiler, because the key does.
+void set_compiler(CompileOutcome& outcome, const CompileKey& key) {
+  std::visit([&](auto& one) { one.report.compiler = version_in_key(key.text); }, outcome);
 }
 
 /// The approximate size of an outcome in the store; the log is the larger part of a result.
@@ -255,6 +261,7 @@ Result<CompileOutcome> StoreCachingCompiler::look_up_or_compile(const CompileReq
   if (stored && stored->has_value()) {
     ++hits_;
     set_cache(**stored, "hit");
+    set_compiler(**stored, key);
     return std::move(**stored);
   }
   if (!stored) {

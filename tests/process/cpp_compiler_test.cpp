@@ -128,8 +128,12 @@ TEST_CASE("the real compiler makes a shared object that can be loaded", "[compil
   const auto compiled = std::get<Compiled>(cache->compile(request(), {}).value());
   CHECK(call_answer(compiled.artifact.path) == 42);
   CHECK(compiled.report.duration > 0ns);
+  const auto release = version_in_key(bench.real()->key(request(), {}).value().text);
+  CHECK_FALSE(release.empty());
+  CHECK(compiled.report.compiler == release);
   const auto again = std::get<Compiled>(cache->compile(request(), {}).value());
   CHECK(again.report.cache == "hit");
+  CHECK(again.report.compiler == release);
   CHECK(call_answer(again.artifact.path) == 42);
 }
 
