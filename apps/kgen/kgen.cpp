@@ -18,9 +18,9 @@ namespace {
 
 constexpr const char* k_task_file = "kgen.toml";
 
-int report(const Error& error, Context& context) {
+int report(const Error& error, Context& context, const Command* command = nullptr) {
   constexpr std::size_t k_max_error = 2000;
-  context.err << "kgen: " << sanitize_line(add_option_hints(error.to_line()), k_max_error) << '\n';
+  context.err << "kgen: " << sanitize_line(add_option_hints(error.to_line(), command), k_max_error) << '\n';
   return static_cast<int>(exit_code_for(error));
 }
 
@@ -172,7 +172,7 @@ int run_kgen(const std::vector<std::string>& arguments, Context& context) {
   const auto command = std::find_if(commands.begin(), commands.end(),
                                     [&](const auto& known) { return known.name == arguments.front(); });
   const auto code = run_command(*command, {arguments.begin() + 1, arguments.end()}, commands, context);
-  if (!code) return report(code.error(), context);
+  if (!code) return report(code.error(), context, &*command);
   if (!context.out.flush()) return report(Error{ErrorCode::Io, "cannot write to standard output"}, context);
   return static_cast<int>(*code);
 }

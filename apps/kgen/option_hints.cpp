@@ -24,8 +24,10 @@ const std::vector<OptionHint>& option_hints() {
   return k_hints;
 }
 
-std::string add_option_hints(std::string message) {
+std::string add_option_hints(std::string message, const Command* command) {
   for (const auto& [advice, option] : option_hints()) {
+    const bool is_option = option.starts_with("--");
+    if (is_option && command != nullptr && command->find(option.substr(0, option.find(' '))) == nullptr) continue;
     const auto found = message.find(advice);
     if (found != message.npos) message.insert(found + advice.size(), " (" + std::string(option) + ')');
   }

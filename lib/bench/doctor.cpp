@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "bench/gpu_findings.hpp"
+#include "compile/clang_search.hpp"
 #include "compile/cuda_toolkit.hpp"
 #include "compile/hipcc.hpp"
 #include "core/names.hpp"
@@ -88,6 +89,7 @@ class Examination {
     examine_installation();
     KERNELGEN_CHECK(examine_compiler());
     KERNELGEN_CHECK(examine_gpus());
+    KERNELGEN_CHECK(examine_hip_on_cpu());
     KERNELGEN_CHECK(examine_python());
     KERNELGEN_CHECK(examine_isolation());
     KERNELGEN_CHECK(examine_sanitizers());
@@ -141,11 +143,7 @@ class Examination {
 
   Result<void> examine_gpus() {
     if (!options_.installation) return {};
-    gpus_.reading = read_gpus({.program = options_.installation->gpu_probe,
-                               .environment = options_.environment,
-                               .cache_dir = {},
-                               .root = options_.root},
-                              {}, runner_, stop_);
+    gpus_.reading = read_gpus(probe_options(), {}, runner_, stop_);
     if (!gpus_.reading && gpus_.reading.error().code == ErrorCode::Cancelled) return gpus_.reading.error();
     gpus_.cards = cards_on_bus(options_.root);
     if (!gpus_.cards.empty()) gpus_.card_problem = gpus_.cards.front()->find_node_problem(options_.root);
@@ -163,6 +161,43 @@ class Examination {
     }
     for (auto& finding : gpu_findings(gpus_))
       add(std::move(finding.name), finding.status, finding.detail, std::move(finding.remedy));
+    return examine_memory_sharing();
+  }
+
+  /// Tries on each GPU how a judge and a sandboxed runner share its memory.
+  Result<void> examine_memory_sharing() {
+    if (first_gpu(gpus_) == nullptr) return {};
+    std::vector<std::string> ways;
+    for (const auto& gpu : gpus_.reading->gpus) {
+      const auto way = find_memory_sharing(gpu, probe_options(), runner_, stop_);
+      if (!way && way.error().code == ErrorCode::Cancelled) return way.error();
+      if (!way) {
+        add("GPU memory", DoctorStatus::Missing, way.error().message);
+        return {};
+      }
+      ways.push_back(fmt::format("GPU {}: {}", gpu.index,
+                                 way->empty() ? "not tried, because it has no memory free now" : "shared by " + *way));
+    }
+    add("GPU memory", DoctorStatus::Ok, join(ways, "; "));
+    return {};
+  }
+
+  [[nodiscard]] GpuProbeOptions probe_options() const {
+    return {.program = options_.installation->gpu_probe,
+            .environment = options_.environment,
+            .cache_dir = {},
+            .root = options_.root};
+  }
+
+  /// HIP kernels are judged on the processor, too, and clang takes more of them than g++.
+  Result<void> examine_hip_on_cpu() {
+    KERNELGEN_TRY(const auto clang, ClangSearch(options_.environment, runner_).find(stop_));
+    if (clang)
+      add("hip on the CPU", DoctorStatus::Ok, *clang);
+    else
+      add("hip on the CPU", DoctorStatus::Limited,
+          options_.compiler + " builds most hip candidates; those with vectors of clang need clang++ 15 or newer",
+          "sudo apt-get install clang-15");
     return {};
   }
 

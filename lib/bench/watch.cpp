@@ -104,10 +104,18 @@ Result<void> watch_candidate(const EvaluationRequest& request, const Artifact& a
     record.sanitizers.push_back({.tool = "none", .version = {}, .reason = reason_without_tools(backends)});
     return {};
   }
+  std::string too_slow;
   for (const auto& tool : tools) {
+    SanitizerReport report{.tool = tool.name, .version = {}, .reason = {}};
+    // The tools of compute-sanitizer are about as slow as each other, and nothing is measured meanwhile.
+    if (tool.kind == SanitizerKind::ComputeSanitizer && !too_slow.empty()) {
+      report.status = SanitizerStatus::NotFinished;
+      report.reason = too_slow + " was not done in time";
+      record.sanitizers.push_back(std::move(report));
+      continue;
+    }
     // A build and a watched call disturb measurements.
     KERNELGEN_TRY(const auto lock, backends.gate.acquire_shared(stop));
-    SanitizerReport report{.tool = tool.name, .version = {}, .reason = {}};
     KERNELGEN_TRY(auto path, build_for(tool, request, artifact, backends, report, stop));
     if (!path) {
       record.sanitizers.push_back(std::move(report));
@@ -116,6 +124,7 @@ Result<void> watch_candidate(const EvaluationRequest& request, const Artifact& a
     KERNELGEN_TRY(auto run,
                   backends.sanitizers->run(tool, sanitize_request(request, backends, *std::move(path)), stop));
     if (run.cannot_run && run.findings.empty()) add_label(record, run.report.reason);
+    if (run.timed_out && tool.kind == SanitizerKind::ComputeSanitizer) too_slow = tool.name;
     record.sanitizers.push_back(std::move(run.report));
     if (run.findings.empty()) continue;
     record.outcome = outcome_of_findings(run.findings, tool.name);

@@ -34,6 +34,10 @@ int threads_of(const EvaluationOptions& options) {
 /// Number of timeouts after which a request fails if others are answered meanwhile.
 constexpr int k_max_timeouts = 3;
 
+/// Time of each tool that watches a winner. A kernel that takes longer is seldom finished in three minutes either, and
+/// other runs wait for the device.
+constexpr std::chrono::seconds k_winner_watch_time{120};
+
 /// The result of a reservation, a request, an evaluation or a profile. Exactly one of the four is set.
 struct Completion {
   int number = 0;
@@ -298,7 +302,7 @@ class Engine {
     EvaluationRequest request{request_.task, *result.candidate, request_.evaluation};
     request.options.mode = EvaluationMode::CorrectnessOnly;
     request.options.baselines = {};
-    request.options.sanitizers.enabled = true;
+    request.options.sanitizers = {.enabled = true, .timeout = k_winner_watch_time};
     const auto on_step = [&](const EvaluationProgress& step) { notify(EvaluationStep{result.action.id, step}); };
     auto checked = evaluations_.evaluate(request, on_step, pause_notice(result.action.id), stop_);
     if (!checked && (checked.error().code == ErrorCode::Cancelled || checked.error().code == ErrorCode::Pending))

@@ -330,7 +330,8 @@ class LocalSanitizers final : public Sanitizers {
       report.reason.clear();
       return;
     }
-    if (outcome.timed_out) {
+    run.timed_out = outcome.timed_out;
+    if (run.timed_out) {
       report.reason = fmt::format("it was not done within {:.0f} s", std::chrono::duration<double>(timeout).count());
     } else if (!calls_ended && !run.cannot_run) {
       report.reason = fmt::format("its process ended with {}: {}", outcome.to_line(), last_output_line(outcome));

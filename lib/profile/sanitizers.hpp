@@ -56,6 +56,8 @@ struct SanitizerRun {
   std::vector<SanitizerFinding> findings;
   /// The tool cannot watch any candidate here, as the report's reason says.
   bool cannot_run = false;
+  /// The tool was not done when its time was over.
+  bool timed_out = false;
 };
 
 /// One candidate to watch.

@@ -33,6 +33,12 @@ TEST_CASE("advice of the library gets the option that follows it", "[cli][hints]
   CHECK(add_option_hints("output: wrong") == "output: wrong");
 }
 
+TEST_CASE("a command's errors name no option that it lacks", "[cli][hints]") {
+  const Command command{.name = "prompt", .summary = "", .options = {{.name = "--device"}}};
+  CHECK(add_option_hints("choose another GPU, or take smaller inputs; mend that", &command) ==
+        "choose another GPU (--device), or take smaller inputs; mend that (kgen doctor says how)");
+}
+
 TEST_CASE("every hint belongs to something that the library says", "[cli][hints]") {
   const auto text = library_text();
   for (const auto& hint : option_hints()) {

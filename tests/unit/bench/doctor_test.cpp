@@ -12,7 +12,7 @@ using namespace kernelgen;
 
 namespace {
 
-/// Answers each program by its name.
+/// Answers each program by its name and first argument, or by its name alone.
 class ScriptedProcesses final : public ProcessRunner {
  public:
   Result<ProcessOutcome> run(const ProcessRequest& request, std::stop_token stop) override {
@@ -23,7 +23,8 @@ class ScriptedProcesses final : public ProcessRunner {
       outcome.standard_error = said->second;
       return outcome;
     }
-    const auto found = says.find(request.command.front());
+    auto found = says.find(request.command.size() > 1 ? request.command[0] + " " + request.command[1] : "");
+    if (found == says.end()) found = says.find(request.command.front());
     if (found == says.end()) return Error{ErrorCode::MissingTool, request.command.front() + " is not installed"};
     ProcessOutcome outcome;
     outcome.exit_code = 0;
@@ -184,6 +185,33 @@ TEST_CASE("a machine with an AMD GPU is looked at with its tools and files", "[b
       "clang: error: cannot find ROCm device library; provide its path via '--rocm-path'\n";
   CHECK(machine["hipcc"].detail.find("it has no device libraries") != std::string::npos);
   CHECK(machine["hipcc"].remedy.find("rocm-device-libs") != std::string::npos);
+}
+
+TEST_CASE("how the memory of each GPU is shared is tried", "[bench][doctor]") {
+  Examined machine;
+  machine.options.installation = Installation{.sandbox = "/libexec/kgen-sandbox", .gpu_probe = "/libexec/kgen-gpu"};
+  auto& says = machine.processes.says;
+  says["/libexec/kgen-gpu"] =
+      R"({"vendor": "nvidia", "name": "NVIDIA H200", "uuid": "GPU-1", "driver_version": 12080})";
+  says["/libexec/kgen-gpu sharing"] = R"({"sharing": "ipc_handle"})";
+  CHECK(machine["GPU memory"].status == DoctorStatus::Ok);
+  CHECK(machine["GPU memory"].detail == "GPU 0: shared by ipc_handle");
+  says["/libexec/kgen-gpu sharing"] = "nonsense";
+  CHECK(machine["GPU memory"].status == DoctorStatus::Missing);
+}
+
+TEST_CASE("the compiler of hip candidates on the CPU is named", "[bench][doctor]") {
+  Examined machine;
+  machine.options.environment = {{"ROCM_PATH", (machine.directory.path() / "rocm").string()}, {"PATH", "/nowhere"}};
+  const auto clang = machine.directory.path() / "rocm/llvm/bin/clang++";
+  make_directories(clang.parent_path()).value();
+  write_file_atomic(clang, "", {.mode = 0755}).value();
+  machine.processes.complains[clang.string()] = "error: unknown type name '_Float16'";
+  CHECK(machine["hip on the CPU"].status == DoctorStatus::Limited);
+  machine.processes.complains.clear();
+  machine.processes.says[clang.string()] = "";
+  CHECK(machine["hip on the CPU"].status == DoctorStatus::Ok);
+  CHECK(machine["hip on the CPU"].detail == clang.string());
 }
 
 TEST_CASE("a kgen-gpu that cannot be run is a finding", "[bench][doctor]") {

@@ -479,3 +479,29 @@ TEST_CASE("a candidate that takes the judge's memory has run out of memory", "[b
   CHECK_FALSE(judged(8, 9));
   CHECK(judged(12, 9)->outcome.to_class() == "suspect:memory in use");
 }
+
+TEST_CASE("after a tool of compute-sanitizer that is not done in time, the others are left out",
+          "[bench][evaluation]") {
+  struct SlowTools final : Sanitizers {
+    Result<void> check_installed(const SanitizerTool&, std::stop_token) override { return {}; }
+    Result<SanitizerRun> run(const SanitizerTool& tool, const SanitizeRequest&, std::stop_token) override {
+      started.push_back(tool.name);
+      SanitizerRun run{.report = {.tool = tool.name, .version = {}, .reason = {}}, .findings = {}};
+      run.timed_out = tool.kind == SanitizerKind::ComputeSanitizer;
+      run.report.status = run.timed_out ? SanitizerStatus::NotFinished : SanitizerStatus::Clean;
+      return run;
+    }
+    std::vector<std::string> started;
+  };
+  Scene scene;
+  SlowTools tools;
+  scene.sanitizers = &tools;
+  put_on_gpu(scene, 1'000'000, 1'000'000);
+  const auto record = evaluate(scene, Target::Cuda);
+  REQUIRE(record);
+  CHECK(record->outcome.correct());
+  CHECK(tools.started == std::vector<std::string>{"shaker", "memcheck"});
+  REQUIRE(record->sanitizers.size() > 2);
+  CHECK(record->sanitizers.back().status == SanitizerStatus::NotFinished);
+  CHECK(record->sanitizers.back().reason == "memcheck was not done in time");
+}

@@ -15,6 +15,7 @@
 #include "bench/evaluation.hpp"
 #include "bench/runner.hpp"
 #include "bench/verdict.hpp"
+#include "profile/sanitizers.hpp"
 #include "support/catch.hpp"
 
 namespace kernelgen::testing {
@@ -169,6 +170,8 @@ struct Scene {
   BaselineOptions baselines;
   MeasureOptions measure;
   EvaluationMode mode = EvaluationMode::Full;
+  /// Tools that watch the candidate; null: none, and it is not asked for.
+  Sanitizers* sanitizers = nullptr;
   /// Whether the evaluation only shared the device.
   bool shared = false;
   /// The requests for compiled references, and the answer.
@@ -339,6 +342,7 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
   request.options.mode = scene.mode;
   request.options.allow_weak_isolation = scene.allow_weak_isolation;
   request.options.library_use = scene.library_use;
+  request.options.sanitizers.enabled = scene.sanitizers != nullptr;
   return evaluate_candidate(request, {},
                             {.gpu = scene.gpu,
                              .judges = world,
@@ -350,6 +354,7 @@ inline Result<EvaluationRecord> evaluate(Scene& scene, Target target = Target::C
                              .now = std::chrono::steady_clock::now,
                              .machine = "this machine",
                              .prebuilt = scene.prebuilt,
+                             .sanitizers = scene.sanitizers,
                              .compile_for = scene.compile_for},
                             {}, stop);
 }
