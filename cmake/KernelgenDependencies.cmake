@@ -13,6 +13,7 @@ find_package(fmt 9 REQUIRED)
 find_package(CURL 7.68 REQUIRED)
 find_package(OpenSSL 3 REQUIRED COMPONENTS Crypto)
 find_package(SQLite3 3.36 REQUIRED)
+find_package(ZLIB 1.2.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 # A single header without a package file of its own.
 find_path(KERNELGEN_MUSTACHE_INCLUDE_DIR kainjow/mustache.hpp REQUIRED)

@@ -1,7 +1,7 @@
 # What `cmake --install` puts where. The layout below the prefix is part of the API (see core/installation.hpp): the
 # library finds its worker, runner, judge and ABI header relative to itself, so everything can be moved as a whole.
 #
-#   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi,prompts,devices,hip_cpu,hip_cuda,selftest}
+#   bin/kgen   lib/libkernelgen.*   include/kernelgen/   libexec/kernelgen/   share/kernelgen/{python,abi,prompts,devices,hip_cpu,hip_cuda,report,selftest}
 #   share/doc/kernelgen/{README.md,docs,examples}   share/man/man1/kgen.1   completion scripts where shells look for them
 include(CMakePackageConfigHelpers)
 
@@ -25,6 +25,7 @@ endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/python/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/python
   FILES_MATCHING PATTERN "*.py" PATTERN "*.json" PATTERN "*.h" PATTERN "__pycache__" EXCLUDE PATTERN "CMakeFiles" EXCLUDE)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/prompt/templates/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/prompts)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/report/html/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/report)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/lib/device/data/ DESTINATION ${KERNELGEN_INSTALL_DATADIR}/devices)
 install(FILES LICENSE README.md CHANGELOG.md ARCHITECTURE.md DESTINATION share/doc/kernelgen)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs ${PROJECT_SOURCE_DIR}/examples DESTINATION share/doc/kernelgen
@@ -53,7 +54,7 @@ if(kernelgen_type STREQUAL "STATIC_LIBRARY")
   foreach(library ${CMAKE_DL_LIBS})
     string(APPEND kernelgen_pc_libs " -l${library}")
   endforeach()
-  set(kernelgen_pc_requires "fmt libcrypto libcurl sqlite3")
+  set(kernelgen_pc_requires "fmt libcrypto libcurl sqlite3 zlib")
 endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/kernelgen.pc.in ${PROJECT_BINARY_DIR}/kernelgen.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/kernelgen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -49,6 +49,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   prompt/prompt_device.hpp
   prompt/reply_reader.hpp
   report/compare.hpp
+  report/figures.hpp
   report/report.hpp
   store/event.hpp
   store/journal.hpp

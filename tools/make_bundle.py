@@ -98,7 +98,7 @@ def collect(arguments, root):
     shutil.copy2(arguments.parts / "bin/kgen_portable", root / "bin/kgen")
     for name in LIBEXEC:
         shutil.copy2(build / "libexec/kernelgen" / name, root / "libexec/kernelgen" / name)
-    for name in ("python", "prompts", "abi", "hip_cpu", "hip_cuda", "devices", "selftest"):
+    for name in ("python", "prompts", "abi", "hip_cpu", "hip_cuda", "devices", "report", "selftest"):
         shutil.copytree(build / "share/kernelgen" / name, root / "share/kernelgen" / name, ignore=ignore)
     for name in ("man", "bash-completion", "zsh", "fish"):
         shutil.copytree(build / "share" / name, root / "share" / name)

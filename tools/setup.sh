@@ -2,7 +2,7 @@
 # Installs what building and running kernelgen needs and this machine lacks. Returns quickly when everything is installed.
 #
 #   tools/setup.sh         what `tools/demo.sh` needs: compiler, libraries, a Python with torch
-#   tools/setup.sh --dev   also what `tools/test.sh` needs: clang, clang-format, clang-tidy, doxygen, shellcheck, hipcc
+#   tools/setup.sh --dev   also what `tools/test.sh` needs: clang, clang-format, clang-tidy, doxygen, shellcheck, hipcc, chromium
 #
 # Packages come from apt on Debian and Ubuntu (sudo only where something is missing and you are not root). Python is,
 # in this order: $KGEN_PYTHON; a python3 on the path that has torch >= 2.4; .venv, made from requirements.txt.
@@ -40,7 +40,7 @@ apt() {
 
 setup_packages_apt() {
   local wanted=(g++ cmake ninja-build ccache pkg-config git python3 python3-venv
-    libfmt-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev libkainjow-mustache-dev libcli11-dev libtomlplusplus-dev catch2)
+    libfmt-dev libssl-dev libcurl4-openssl-dev libsqlite3-dev zlib1g-dev libkainjow-mustache-dev libcli11-dev libtomlplusplus-dev catch2)
   if [ "$1" = dev ]; then
     wanted+=(clang clang-format clang-tidy libclang-rt-dev shellcheck doxygen)
     # The tests of completion scripts skip missing shells.
@@ -50,6 +50,10 @@ setup_packages_apt() {
         wanted+=("$shell")
       fi
     done
+    # Pages of reports are opened in it; their test is skipped without it. Ubuntu's package is not the browser itself.
+    if known_package chromium; then
+      wanted+=(chromium)
+    fi
     # hipcc compiles the HIP of prompts; their test is skipped without it. 320 MB, a quarter of a minute.
     if known_package hipcc; then
       wanted+=(hipcc)
@@ -95,7 +99,7 @@ setup_packages_elsewhere() {
   done
   say "packages: no apt here, so nothing is installed for you"
   [ ${#lacking[@]} = 0 ] || missing "Please install: ${lacking[*]}" \
-    "and the libraries: Boost >= $OLDEST_BOOST (json, process, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, SQLite >= 3.36, kainjow-mustache, CLI11 >= 2.1, tomlplusplus >= 3, Catch2."
+    "and the libraries: Boost >= $OLDEST_BOOST (json, process, regex), fmt >= 9, OpenSSL >= 3, libcurl >= 7.68, SQLite >= 3.36, zlib >= 1.2.11, kainjow-mustache, CLI11 >= 2.1, tomlplusplus >= 3, Catch2."
 }
 
 # Prints "torch 2.13.0" for a Python with a recent enough torch, else nothing. Reads metadata only, because importing

@@ -268,7 +268,8 @@ class Upkeep {
     while (sleep_for(std::chrono::seconds{1}, stop)) {
       display_.refresh();
       if (++seconds % k_seconds_between_reports != 0 || !ended_.exchange(false)) continue;
-      // They are written at the end, too, where a failure is reported.
+      // They are written at the end, too, where a failure is reported; the page only there, because its details cost
+      // more than all else.
       static_cast<void>(write_reports(results_));
     }
   }
@@ -343,7 +344,8 @@ Result<CampaignOutcome> run_shown(const BatchOptions& options, const CampaignReq
 
 /// Writes the reports; a failure does not change what the campaign came to.
 void write_final_reports(const std::string& results, Context& context) {
-  const auto reported = write_reports(results);
+  const auto installation = context.find_installation();
+  const auto reported = installation ? write_reports(results, installation->report_dir) : write_reports(results);
   // Without any journal there is nothing to report.
   if (!reported && reported.error().code != ErrorCode::InvalidArgument) write_error(reported.error(), context);
 }

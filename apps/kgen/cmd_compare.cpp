@@ -10,6 +10,7 @@ namespace {
 
 struct CompareOptions {
   std::vector<std::string> directories;
+  std::string page;
   bool json = false;
 };
 
@@ -18,6 +19,9 @@ Result<ExitCode> compare(const CompareOptions& options, Context& context) {
   const auto& terminal = context.out_terminal;
   context.out << (options.json ? comparison_json(report)
                                : comparison_table(report, terminal.interactive ? terminal.width : 0));
+  if (options.page.empty()) return ExitCode::Success;
+  KERNELGEN_TRY(const auto installation, context.find_installation());
+  KERNELGEN_CHECK(write_comparison_page(report, installation.report_dir, options.page).context("--html"));
   return ExitCode::Success;
 }
 
@@ -33,6 +37,10 @@ Command make_compare_command(Context& context) {
                        .value = values::directories(options->directories),
                        .is_required = true,
                        .is_repeatable = true},
+                      {.name = "--html",
+                       .value_name = "FILE",
+                       .help = "Write the comparison as a page for a browser, too",
+                       .value = values::file(options->page)},
                       {.name = "--json",
                        .help = "Print the comparison as JSON instead of the table",
                        .value = values::flag(options->json)}},

@@ -14,11 +14,16 @@ struct ReportOptions {
 };
 
 Result<ExitCode> run(const ReportOptions& options, Context& context) {
+  const auto installation = context.find_installation();
+  // Written first, because then each journal is read once: what it adds up to is kept.
+  const auto written =
+      installation ? write_reports(options.directory, installation->report_dir) : write_reports(options.directory);
+  // The table is shown even if the reports cannot be written, as in results of another user.
   KERNELGEN_TRY(const auto runs, read_results(options.directory));
-  // The table is shown first, even if the reports cannot be written, as in results of another user.
   const auto& terminal = context.out_terminal;
   context.out << (options.json ? summary_json(runs) : summary_table(runs, terminal.interactive ? terminal.width : 0));
-  KERNELGEN_CHECK(write_reports(options.directory));
+  KERNELGEN_CHECK(written);
+  KERNELGEN_CHECK(installation);
   return ExitCode::Success;
 }
 

@@ -150,7 +150,7 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   ticker = {};
   display.finish();
   // Reports are written after an error, too.
-  auto reported = write_reports(options.search.results);
+  auto reported = write_reports(options.search.results, installation.report_dir);
   client.reset();
   if (!outcome) return stopped(std::move(outcome).error());
   context.out << (options.json ? to_json(*outcome, directory.string()) : describe(*outcome, directory.string()));

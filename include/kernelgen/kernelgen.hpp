@@ -51,6 +51,7 @@
 #include <kernelgen/prompt/prompt_device.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 #include <kernelgen/report/compare.hpp>
+#include <kernelgen/report/figures.hpp>
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/event.hpp>
 #include <kernelgen/store/journal.hpp>

@@ -40,8 +40,9 @@ Result<Installation> installation_at(const fs::path& prefix) {
   Installation found{prefix / "bin" / "kgen",  libexec / "kgen-runner", libexec / "libkgen_runner_support.so",
                      libexec / "kgen-sandbox", libexec / "kgen-gpu",    share / "python",
                      share / "prompts",        share / "abi",           share / "devices",
-                     share / "selftest",       share / "hip_cpu",       share / "hip_cuda"};
-  const std::array<fs::path, 13> parts{found.worker,
+                     share / "selftest",       share / "hip_cpu",       share / "hip_cuda",
+                     share / "report"};
+  const std::array<fs::path, 14> parts{found.worker,
                                        found.native_runner,
                                        found.runner_support,
                                        found.sandbox,
@@ -53,7 +54,8 @@ Result<Installation> installation_at(const fs::path& prefix) {
                                        found.devices_dir / "gpus.json",
                                        found.selftest_dir / "attacks",
                                        found.hip_cpu_dir / "hip" / "hip_runtime.h",
-                                       found.hip_cuda_dir / "hip" / "hip_runtime.h"};
+                                       found.hip_cuda_dir / "hip" / "hip_runtime.h",
+                                       found.report_dir / "page.html"};
   for (const auto& part : parts) {
     if (!is_there(part)) {
       return Error{ErrorCode::MissingTool, "the kernelgen installation at " + prefix.string() + " lacks " +

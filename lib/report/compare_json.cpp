@@ -1,10 +1,14 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include <kernelgen/core/version.hpp>
 #include <kernelgen/report/compare.hpp>
 
+#include "report/page.hpp"
 #include "report/report_json.hpp"
+#include "support/files.hpp"
 #include "support/json_text.hpp"
+#include "support/try.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -87,9 +91,7 @@ json::object comparison_to_json(const SetComparison& comparison) {
           {"pairs", std::move(pairs)}};
 }
 
-}  // namespace
-
-std::string comparison_json(const ComparisonReport& report) {
+json::object report_to_json(const ComparisonReport& report) {
   json::array sets, comparisons;
   for (std::size_t i = 0; i < report.sets.size(); ++i) {
     json::object set{{"directory", report.sets[i].name}};
@@ -97,8 +99,24 @@ std::string comparison_json(const ComparisonReport& report) {
     sets.push_back(std::move(set));
   }
   for (const auto& comparison : report.comparisons) comparisons.push_back(comparison_to_json(comparison));
-  return to_pretty_json(json::object{
-      {"schema", k_comparison_schema}, {"sets", std::move(sets)}, {"comparisons", std::move(comparisons)}});
+  return {{"schema", k_comparison_schema}, {"sets", std::move(sets)}, {"comparisons", std::move(comparisons)}};
+}
+
+}  // namespace
+
+std::string comparison_json(const ComparisonReport& report) { return to_pretty_json(report_to_json(report)); }
+
+Result<std::string> comparison_page(const ComparisonReport& report, const std::filesystem::path& page_parts) {
+  auto data = report_to_json(report);
+  data["kind"] = "compare";
+  data["version"] = version();
+  return make_page(data, {}, page_parts);
+}
+
+Result<void> write_comparison_page(const ComparisonReport& report, const std::filesystem::path& page_parts,
+                                   const std::filesystem::path& file) {
+  KERNELGEN_TRY(const auto page, comparison_page(report, page_parts));
+  return write_file_atomic(file, page, {.durability = Durability::Rename});
 }
 
 }  // namespace v0

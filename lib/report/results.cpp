@@ -4,6 +4,7 @@
 #include <kernelgen/report/report.hpp>
 
 #include "report/cached_run_report.hpp"
+#include "report/page.hpp"
 #include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/natural_order.hpp"
@@ -79,9 +80,9 @@ Result<FoundRuns> find_runs(const fs::path& results) {
   return found;
 }
 
-std::vector<CachedRunReport> load_or_build_reports(const FoundRuns& found) {
+std::vector<CachedRunReport> load_or_build_reports(const FoundRuns& found, Details details) {
   std::vector<CachedRunReport> reports;
-  for (const auto& location : found.locations) reports.push_back(load_or_build_report(location));
+  for (const auto& location : found.locations) reports.push_back(load_or_build_report(location, details));
   reports.insert(reports.end(), found.damaged.begin(), found.damaged.end());
   return reports;
 }
@@ -107,10 +108,10 @@ Result<void> write_figure(const CachedRunReport& report) {
 
 Result<std::vector<RunReport>> read_results(const fs::path& results_directory) {
   KERNELGEN_TRY(const auto found, find_runs(results_directory));
-  return runs_of(load_or_build_reports(found));
+  return runs_of(load_or_build_reports(found, Details::Left));
 }
 
-Result<void> write_reports(const fs::path& results_directory) {
+Result<void> write_reports(const fs::path& results_directory, const std::optional<fs::path>& page_parts) {
   // A directory without results gets no lock file.
   KERNELGEN_CHECK(find_runs(results_directory));
   KERNELGEN_TRY(const auto lock, LockFile::acquire({.file = results_directory / ".lock",
@@ -118,12 +119,15 @@ Result<void> write_reports(const fs::path& results_directory) {
                                                     .advice = "they can be written again later",
                                                     .wait = k_longest_wait}));
   KERNELGEN_TRY(const auto found, find_runs(results_directory));
-  auto reports = load_or_build_reports(found);
+  auto reports = load_or_build_reports(found, page_parts ? Details::Shown : Details::Left);
   for (const auto& report : reports) {
     KERNELGEN_CHECK(write_figure(report));
     // The report is stored last, because it means that the figure is up to date.
     store_report(report);
   }
+  std::vector<std::string> details;
+  details.reserve(reports.size());
+  for (auto& report : reports) details.push_back(std::move(report.details));
   const auto runs = runs_of(std::move(reports));
   const auto write = [&](const char* name, const std::string& text) {
     return write_file_atomic(results_directory / name, text, k_derived);
@@ -131,6 +135,10 @@ Result<void> write_reports(const fs::path& results_directory) {
   KERNELGEN_CHECK(write("usage.csv", usage_csv(runs)));
   KERNELGEN_CHECK(write("detailed_report.json", detailed_json(runs)));
   KERNELGEN_CHECK(write("detailed_report.txt", detailed_text(runs)));
+  if (page_parts) {
+    KERNELGEN_TRY(const auto page, report_page(runs, details, results_directory, *page_parts));
+    KERNELGEN_CHECK(write("detailed_report.html", page));
+  }
   KERNELGEN_CHECK(write("summary.csv", summary_csv(runs)));
   return write("summary.json", summary_json(runs));
 }

@@ -158,6 +158,23 @@ class RequestCollector {
   std::set<int> waiting_;
 };
 
+/// The path of a task decides its level, as in KernelBench; what the judge saw decides for other tasks.
+std::string level_of(const RunState& state) {
+  auto level = state.started ? state.started->task.level : TaskLevel::Unknown;
+  if (level == TaskLevel::Unknown && state.task) level = state.task->description.level;
+  return level == TaskLevel::Unknown ? "" : std::string(to_string(level));
+}
+
+std::vector<std::string> families_of(const RunState& state) {
+  if (!state.task || !state.task->description.facts) return {};
+  const auto& facts = *state.task->description.facts;
+  std::vector<std::string> families;
+  for (const auto family : facts.families) families.emplace_back(to_string(family));
+  if (facts.recurrence) families.emplace_back("recurrent");
+  if (families.empty()) families.emplace_back("elementwise");
+  return families;
+}
+
 RunStatus status_of(const RunState& state, const RunReport& run) {
   if (!state.finished) return RunStatus::Unfinished;
   if (!run.best) return RunStatus::Failed;
@@ -224,6 +241,8 @@ RunReport report_run(const std::string& task, const std::string& name, const std
     run.policy = state.started->policy;
     run.content_id = state.started->task.content_id;
   }
+  run.level = level_of(state);
+  run.families = families_of(state);
   for (const auto& [id, result] : state.history) run.attempts.push_back(report_attempt(result));
   for (const auto& [number, open] : state.open) run.attempts.push_back(report_open(number, open));
   std::sort(run.attempts.begin(), run.attempts.end(),

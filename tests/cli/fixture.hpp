@@ -80,6 +80,7 @@ class Fixture {
               installation.devices_dir = std::string(KERNELGEN_SOURCE_DIR) + "/lib/device/data";
               installation.python_dir = std::string(KERNELGEN_SOURCE_DIR) + "/lib/python";
               installation.selftest_dir = std::string(KERNELGEN_SOURCE_DIR) + "/tests";
+              installation.report_dir = std::string(KERNELGEN_SOURCE_DIR) + "/lib/report/html";
               return Result<Installation>(installation);
             },
         .make_llm = [this](std::string_view spec, Waiting waiting, ReplayMode) -> Result<std::unique_ptr<LLMClient>> {

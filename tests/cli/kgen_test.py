@@ -297,7 +297,7 @@ class KgenTest(unittest.TestCase):
         self.assertRegex(table.stdout, r"(?m)^damaged: .*broken/events.jsonl, line 1: not an event")
         self.assertEqual({path.name for path in results.iterdir() if path.is_file()},
                          {".lock", "summary.json", "summary.csv", "usage.csv", "detailed_report.txt",
-                          "detailed_report.json"})
+                          "detailed_report.json", "detailed_report.html"})
         self.assertTrue((results / "relu/figures/score.svg").is_file())
         printed = self.run_kgen("report", results, "--json")
         self.assertEqual((printed.returncode, printed.stdout), (0, (results / "summary.json").read_text()))

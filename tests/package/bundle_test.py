@@ -13,7 +13,7 @@ MAX_BYTES = 25e6
 EXPECTED = ["bin/kgen", "lib/libkernelgen.so.0.1", "libexec/kernelgen/kgen-runner", "libexec/kernelgen/kgen-sandbox",
             "libexec/kernelgen/kgen-gpu", "libexec/kernelgen/libkgen_runner_support.so",
             "share/kernelgen/abi/kernelgen/abi.h", "share/kernelgen/hip_cpu/hip/hip_runtime.h", "share/kernelgen/devices/gpus.json",
-            "share/kernelgen/prompts/seed.mustache", "share/kernelgen/selftest/attacks/h13_cached_by_pointer.py", "share/kernelgen/python/kernelgen_judge/__main__.py",
+            "share/kernelgen/prompts/seed.mustache", "share/kernelgen/report/page.html", "share/kernelgen/selftest/attacks/h13_cached_by_pointer.py", "share/kernelgen/python/kernelgen_judge/__main__.py",
             "share/doc/kernelgen/LICENSE", "share/doc/kernelgen/docs/cli.md", "share/doc/kernelgen/examples/tasks/relu.py",
             "share/man/man1/kgen.1", "share/bash-completion/completions/kgen"]
 # Empty but for what every login has.

@@ -15,7 +15,7 @@ import sys
 import time
 
 EXPECTED = ["bin/kgen", "include/kernelgen/core/result.hpp", "libexec/kernelgen/kgen-runner", "libexec/kernelgen/kgen-sandbox",
-            "libexec/kernelgen/kgen-gpu", "share/kernelgen/devices/gpus.json",
+            "libexec/kernelgen/kgen-gpu", "share/kernelgen/devices/gpus.json", "share/kernelgen/report/page.html",
             "libexec/kernelgen/libkgen_runner_support.so", "share/kernelgen/abi/kernelgen/abi.h", "share/kernelgen/hip_cpu/kgen_hip/scheduler.h",
             "share/kernelgen/python/kernelgen_judge/__main__.py", "share/kernelgen/python/kernelgen_runner/__main__.py",
             "share/kernelgen/selftest/attacks/h13_cached_by_pointer.py", "share/doc/kernelgen/LICENSE", "share/doc/kernelgen/README.md", "share/doc/kernelgen/docs/cli.md",

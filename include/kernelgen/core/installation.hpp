@@ -22,6 +22,7 @@ struct Installation {
   std::filesystem::path selftest_dir;  ///< share/kernelgen/selftest: kernels for `kgen selftest`
   std::filesystem::path hip_cpu_dir;   ///< share/kernelgen/hip_cpu: headers with which a CPU executes `hip` kernels
   std::filesystem::path hip_cuda_dir;  ///< share/kernelgen/hip_cuda: headers with which nvcc compiles `hip` kernels
+  std::filesystem::path report_dir;    ///< share/kernelgen/report: the parts of detailed_report.html
 };
 
 /// The layout below a prefix: bin/, libexec/kernelgen/, share/kernelgen/. Fails naming the first part that is missing.

@@ -185,5 +185,15 @@ inline constexpr std::size_t k_max_sets = 26;
 /// The comparison for a program (docs/results.md).
 [[nodiscard]] std::string comparison_json(const ComparisonReport& report);
 
+/// The comparison as a page for a browser. `page_parts` has the page's parts (Installation::report_dir); fails where
+/// they cannot be read.
+[[nodiscard]] Result<std::string> comparison_page(const ComparisonReport& report,
+                                                  const std::filesystem::path& page_parts);
+
+/// Writes comparison_page() to a file, by rename. Errors: also those of writing (NotFound, NoSpace, PermissionDenied,
+/// Io).
+Result<void> write_comparison_page(const ComparisonReport& report, const std::filesystem::path& page_parts,
+                                   const std::filesystem::path& file);
+
 }  // namespace v0
 }  // namespace kernelgen

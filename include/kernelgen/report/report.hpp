@@ -132,6 +132,11 @@ struct RunReport {
   /// Device and precision class of the best kernel's evaluation; without one, of the last evaluation that has them.
   std::string device;
   std::optional<PrecisionClass> precision;
+  /// "single_operator", "fusion" or "network": by the task's path, else by the judge. Empty where it is not known.
+  std::string level;
+  /// Families of the reference's operations, "gemm"; "recurrent" for a recurrence; "elementwise" where there is nothing
+  /// else. Empty where no judge has looked at the task.
+  std::vector<std::string> families;
   std::optional<BestReport> best;
   /// In the order of their numbers.
   std::vector<AttemptReport> attempts;
@@ -201,9 +206,11 @@ struct Totals {
 
 /// Reads the results and writes the reports beside them, each by rename, while it holds the lock of the reports
 /// (results_directory/.lock). Also keeps each run's own report in its directory, so that the next call reads only
-/// journals that have changed. Errors: those of read_results(), those of writing (NoSpace, PermissionDenied, Io), and
-/// Busy when another process keeps the lock for half a minute.
-Result<void> write_reports(const std::filesystem::path& results_directory);
+/// journals that have changed. detailed_report.html is written only with `page_parts`, its parts
+/// (Installation::report_dir). Errors: those of read_results(), those of writing (NoSpace, PermissionDenied, Io), Busy
+/// when another process keeps the lock for half a minute, and those of reading the page's parts.
+Result<void> write_reports(const std::filesystem::path& results_directory,
+                           const std::optional<std::filesystem::path>& page_parts = std::nullopt);
 
 }  // namespace v0
 }  // namespace kernelgen

@@ -22,7 +22,8 @@ const char* const k_parts[] = {"bin/kgen",
                                "share/kernelgen/devices/gpus.json",
                                "share/kernelgen/selftest/attacks/one.py",
                                "share/kernelgen/hip_cpu/hip/hip_runtime.h",
-                               "share/kernelgen/hip_cuda/hip/hip_runtime.h"};
+                               "share/kernelgen/hip_cuda/hip/hip_runtime.h",
+                               "share/kernelgen/report/page.html"};
 
 TemporaryDirectory make_installation() {
   auto prefix = TemporaryDirectory::create(fs::temp_directory_path(), "kernelgen-prefix-").value();
@@ -49,6 +50,7 @@ TEST_CASE("the parts of an installation are found below its prefix", "[core][ins
   CHECK(found->selftest_dir == prefix.path() / "share/kernelgen/selftest");
   CHECK(found->hip_cpu_dir == prefix.path() / "share/kernelgen/hip_cpu");
   CHECK(found->hip_cuda_dir == prefix.path() / "share/kernelgen/hip_cuda");
+  CHECK(found->report_dir == prefix.path() / "share/kernelgen/report");
 }
 
 TEST_CASE("a missing part of an installation is named", "[core][installation]") {
