@@ -50,6 +50,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   prompt/reply_reader.hpp
   report/compare.hpp
   report/report.hpp
+  store/campaign_plan.hpp
   store/event.hpp
   store/journal.hpp
   store/results_directory.hpp

@@ -52,6 +52,7 @@
 #include <kernelgen/prompt/reply_reader.hpp>
 #include <kernelgen/report/compare.hpp>
 #include <kernelgen/report/report.hpp>
+#include <kernelgen/store/campaign_plan.hpp>
 #include <kernelgen/store/event.hpp>
 #include <kernelgen/store/journal.hpp>
 #include <kernelgen/store/results_directory.hpp>
