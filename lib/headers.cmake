@@ -49,6 +49,8 @@ set(KERNELGEN_PUBLIC_HEADERS
   prompt/prompt_device.hpp
   prompt/reply_reader.hpp
   report/compare.hpp
+  report/monitor.hpp
+  report/monitor_server.hpp
   report/report.hpp
   store/campaign_plan.hpp
   store/event.hpp

@@ -51,6 +51,8 @@
 #include <kernelgen/prompt/prompt_device.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 #include <kernelgen/report/compare.hpp>
+#include <kernelgen/report/monitor.hpp>
+#include <kernelgen/report/monitor_server.hpp>
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/campaign_plan.hpp>
 #include <kernelgen/store/event.hpp>
