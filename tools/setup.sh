@@ -50,6 +50,10 @@ setup_packages_apt() {
         wanted+=("$shell")
       fi
     done
+    # The tests of web pages run where there is a browser.
+    if known_package chromium; then
+      wanted+=(chromium)
+    fi
     # hipcc compiles the HIP of prompts; their test is skipped without it. 320 MB, a quarter of a minute.
     if known_package hipcc; then
       wanted+=(hipcc)
