@@ -50,7 +50,10 @@ set(KERNELGEN_PUBLIC_HEADERS
   prompt/reply_reader.hpp
   report/compare.hpp
   report/figures.hpp
+  report/monitor.hpp
+  report/monitor_server.hpp
   report/report.hpp
+  store/campaign_plan.hpp
   store/event.hpp
   store/journal.hpp
   store/results_directory.hpp

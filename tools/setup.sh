@@ -50,7 +50,7 @@ setup_packages_apt() {
         wanted+=("$shell")
       fi
     done
-    # Pages of reports are opened in it; their test is skipped without it. Ubuntu's package is not the browser itself.
+    # Web pages are opened in it; their tests are skipped without it. Ubuntu's package is not the browser itself.
     if known_package chromium; then
       wanted+=(chromium)
     fi

@@ -60,6 +60,8 @@ struct Option {
   std::vector<std::string> retired{};
   /// "FILE"; empty for an option without a value.
   std::string value_name{};
+  /// The value of an option that is given without one. Empty: it needs one.
+  std::string implied_value{};
   std::string help;
   Value value;
   bool is_required = false;

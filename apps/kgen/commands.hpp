@@ -48,6 +48,7 @@ struct Context {
 [[nodiscard]] Command make_prompt_command(Context& context);
 [[nodiscard]] Command make_detect_command(Context& context);
 [[nodiscard]] Command make_profile_command(Context& context);
+[[nodiscard]] Command make_monitor_command(Context& context);
 [[nodiscard]] Command make_report_command(Context& context);
 [[nodiscard]] Command make_compare_command(Context& context);
 [[nodiscard]] Command make_devices_command(Context& context);

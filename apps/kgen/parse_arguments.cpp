@@ -63,9 +63,12 @@ Error unexpected(const Command& command, const std::string& argument) {
 
 Result<std::vector<std::string>> values_of(const Option& option, const CLI::Option& bound) {
   auto values = bound.results();
-  for (const auto& value : values)
-    if (value == k_no_value)
+  for (auto& value : values) {
+    if (value != k_no_value) continue;
+    if (option.implied_value.empty())
       return Error{ErrorCode::InvalidArgument, option.name + " needs a value: " + option.value_name};
+    value = option.implied_value;
+  }
   if (option.is_flag()) return std::vector{values.back()};
   if (values.size() > 1 && !option.is_repeatable)
     return Error{ErrorCode::InvalidArgument, option.name + " is given more than once"};

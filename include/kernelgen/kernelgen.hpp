@@ -52,7 +52,10 @@
 #include <kernelgen/prompt/reply_reader.hpp>
 #include <kernelgen/report/compare.hpp>
 #include <kernelgen/report/figures.hpp>
+#include <kernelgen/report/monitor.hpp>
+#include <kernelgen/report/monitor_server.hpp>
 #include <kernelgen/report/report.hpp>
+#include <kernelgen/store/campaign_plan.hpp>
 #include <kernelgen/store/event.hpp>
 #include <kernelgen/store/journal.hpp>
 #include <kernelgen/store/results_directory.hpp>

@@ -8,9 +8,12 @@
 #include <thread>
 #include <utility>
 
+#include <kernelgen/store/campaign_plan.hpp>
+
 #include "flow/campaign_state.hpp"
 #include "flow/guarded.hpp"
 #include "flow/run_session.hpp"
+#include "support/clock.hpp"
 #include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
@@ -84,6 +87,52 @@ JournaledCampaign read_journals(const std::vector<CampaignRun>& runs) {
   campaign.time = time_within(std::move(sessions));
   return campaign;
 }
+
+/// The plan of this session.
+CampaignPlan plan_of(const CampaignRequest& request, std::chrono::system_clock::time_point now) {
+  const auto& limits = request.limits;
+  CampaignPlan plan{.started = utc_iso8601(now),
+                    .ended = {},
+                    .limits = {.requests = limits.requests, .tokens = limits.tokens, .cost = limits.cost},
+                    .parallel_runs = request.parallel_runs,
+                    .runs = {}};
+  if (limits.time) plan.limits.seconds = limits.time->count();
+  for (const auto& run : request.runs) {
+    const auto relative = run.directory.lexically_relative(request.results_directory);
+    const bool is_below = !relative.empty() && *relative.begin() != "..";
+    plan.runs.push_back({.name = run.name,
+                         .directory = (is_below ? relative : run.directory).string(),
+                         .target = std::string(to_string(run.request.target)),
+                         .model = run.backends.llm.identity(),
+                         .max_actions = run.policy.max_actions()});
+  }
+  return plan;
+}
+
+/// Writes the plan, and at the end that the session ended. After a failure the monitor knows less.
+class PlanFile {
+ public:
+  PlanFile(const CampaignRequest& request, TimeSource clock)
+      : directory_(request.results_directory), clock_(std::move(clock)), plan_(plan_of(request, clock_())) {
+    write();
+  }
+  PlanFile(const PlanFile&) = delete;
+  PlanFile& operator=(const PlanFile&) = delete;
+  ~PlanFile() {
+    plan_.ended = utc_iso8601(clock_());
+    write();
+  }
+
+ private:
+  void write() const {
+    if (directory_.empty() || !make_directories(directory_)) return;
+    static_cast<void>(write_campaign_plan(directory_, plan_));
+  }
+
+  const std::filesystem::path directory_;
+  const TimeSource clock_;
+  CampaignPlan plan_;
+};
 
 /// Runs the selected runs on several threads. The mutex guards everything that they share.
 class Scheduler {
@@ -340,6 +389,7 @@ Result<CampaignOutcome> run_campaign(const CampaignRequest& request, const Campa
   const TimeSource clock = request.clock ? request.clock : [] { return std::chrono::system_clock::now(); };
   auto journaled = read_journals(request.runs);
   SharedBudget budget(request.limits, journaled.spent, journaled.time, clock);
+  const PlanFile plan(request, clock);
   return Scheduler(request, observer, std::move(journaled.runs), budget, clock, std::move(stop)).run();
 }
 

@@ -5,9 +5,9 @@
 
 #include "report/cached_run_report.hpp"
 #include "report/page.hpp"
+#include "report/run_locations.hpp"
 #include "support/file_lock.hpp"
 #include "support/files.hpp"
-#include "support/natural_order.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -21,26 +21,6 @@ constexpr WriteOptions k_derived{.durability = Durability::Rename};
 /// Writing the reports of a thousand runs takes about a second; many runs may end at the same time.
 constexpr std::chrono::seconds k_longest_wait{30};
 
-bool is_run(const fs::path& directory) {
-  std::error_code ignored;
-  return fs::is_regular_file(fs::symlink_status(directory / "events.jsonl", ignored));
-}
-
-/// Names of the directories in a directory. Links to directories are left out, so that nothing is read twice or
-/// endlessly.
-Result<std::vector<std::string>> subdirectories(const fs::path& directory) {
-  std::error_code error;
-  std::vector<std::string> names;
-  fs::directory_iterator entry(directory, error);
-  for (const fs::directory_iterator end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    if (fs::is_directory(entry->symlink_status(ignored))) names.push_back(entry->path().filename().string());
-  }
-  if (error) return Error{ErrorCode::Io, "cannot list " + directory.string() + ": " + error.message()};
-  std::sort(names.begin(), names.end(), naturally_less);
-  return names;
-}
-
 CachedRunReport damaged_task(const std::string& task, const Error& error) {
   CachedRunReport report;
   report.run.task = task;
@@ -49,41 +29,10 @@ CachedRunReport damaged_task(const std::string& task, const Error& error) {
   return report;
 }
 
-Error no_results(const fs::path& directory, const std::string& why) {
-  return {ErrorCode::InvalidArgument, directory.string() + " is no results directory: " + why};
-}
-
-/// The runs of a results directory, in natural order of their names, and a report for each task that cannot be listed.
-/// Only names were read.
-struct FoundRuns {
-  std::vector<RunLocation> locations;
-  std::vector<CachedRunReport> damaged;
-};
-
-void find_runs_of(const fs::path& directory, const std::string& task, FoundRuns& found) {
-  if (is_run(directory)) found.locations.push_back({directory, task, ""});
-  const auto names = subdirectories(directory);
-  if (!names) return found.damaged.push_back(damaged_task(task, names.error()));
-  for (const auto& name : *names)
-    if (is_run(directory / name)) found.locations.push_back({directory / name, task, name});
-}
-
-Result<FoundRuns> find_runs(const fs::path& results) {
-  std::error_code ignored;
-  if (!fs::exists(results, ignored)) return no_results(results, "it does not exist");
-  if (!fs::is_directory(results, ignored)) return no_results(results, "it is no directory");
-  if (is_run(results)) return no_results(results, "it is a run; give the directory that holds the tasks");
-  KERNELGEN_TRY(const auto tasks, subdirectories(results));
-  FoundRuns found;
-  for (const auto& task : tasks) find_runs_of(results / task, task, found);
-  if (found.locations.empty() && found.damaged.empty()) return no_results(results, "it holds no run");
-  return found;
-}
-
-std::vector<CachedRunReport> load_or_build_reports(const FoundRuns& found, Details details) {
+std::vector<CachedRunReport> load_or_build_reports(const RunLocations& found, Details details) {
   std::vector<CachedRunReport> reports;
-  for (const auto& location : found.locations) reports.push_back(load_or_build_report(location, details));
-  reports.insert(reports.end(), found.damaged.begin(), found.damaged.end());
+  for (const auto& location : found.runs) reports.push_back(load_or_build_report(location, details));
+  for (const auto& [task, error] : found.unlisted) reports.push_back(damaged_task(task, error));
   return reports;
 }
 

@@ -10,6 +10,7 @@
 #include <kernelgen/store/journal.hpp>
 
 #include "flow/run_state.hpp"
+#include "report/attempt_report.hpp"
 #include "report/report_names.hpp"
 
 namespace kernelgen {
@@ -25,28 +26,6 @@ void add(std::optional<std::int64_t>& sum, const std::optional<std::int64_t>& nu
 std::string code_file_of(const std::string& stem, const ActionResult& result) {
   return result.candidate ? stem + std::string(file_extension(result.candidate->target, result.candidate->language))
                           : "";
-}
-
-AttemptReport report_attempt(const ActionResult& result) {
-  AttemptReport attempt;
-  attempt.number = result.number;
-  attempt.id = result.action.id;
-  attempt.kind = result.action.kind;
-  attempt.status = result.status;
-  attempt.result_class = result.record ? result.record->outcome.to_class() : std::string(to_string(result.status));
-  if (result.record)
-    attempt.error_class = classify_error(*result.record, result.candidate ? result.candidate->source : "").error_class;
-  attempt.score = result.score();
-  attempt.message = result.message;
-  if (attempt.message.empty() && result.record) attempt.message = result.record->outcome.message;
-  if (attempt.message.empty() && result.analysis) {
-    attempt.message = result.analysis->reason;
-    if (const auto& correction = result.analysis->correction; !correction.empty())
-      attempt.message += (attempt.message.empty() ? "" : "; ") + ("but " + correction);
-  }
-  attempt.recurrence = result.recurrence;
-  attempt.code_file = code_file_of("code_" + std::to_string(result.number), result);
-  return attempt;
 }
 
 AttemptReport report_open(int number, const OpenAction& open) {
@@ -182,6 +161,28 @@ RunStatus status_of(const RunState& state, const RunReport& run) {
 }
 
 }  // namespace
+
+AttemptReport report_attempt(const ActionResult& result) {
+  AttemptReport attempt;
+  attempt.number = result.number;
+  attempt.id = result.action.id;
+  attempt.kind = result.action.kind;
+  attempt.status = result.status;
+  attempt.result_class = result.record ? result.record->outcome.to_class() : std::string(to_string(result.status));
+  if (result.record)
+    attempt.error_class = classify_error(*result.record, result.candidate ? result.candidate->source : "").error_class;
+  attempt.score = result.score();
+  attempt.message = result.message;
+  if (attempt.message.empty() && result.record) attempt.message = result.record->outcome.message;
+  if (attempt.message.empty() && result.analysis) {
+    attempt.message = result.analysis->reason;
+    if (const auto& correction = result.analysis->correction; !correction.empty())
+      attempt.message += (attempt.message.empty() ? "" : "; ") + ("but " + correction);
+  }
+  attempt.recurrence = result.recurrence;
+  attempt.code_file = code_file_of("code_" + std::to_string(result.number), result);
+  return attempt;
+}
 
 std::string_view to_string(RunStatus status) { return names_of<RunStatus>.name(status); }
 std::string_view to_string(RequestStatus status) { return names_of<RequestStatus>.name(status); }

@@ -117,6 +117,9 @@ const BadValue k_bad_values[] = {
     {"prompt", "--candidate", "/no/such.cpp", "--candidate: cannot read /no/such.cpp: No such file"},
     {"profile", "--timeout", "0.5", "--timeout: expected a number from 1 to 86400, not 0.5"},
     {"profile", "--report", "/no/such.csv", "--problem cannot be combined with --report"},
+    {"monitor", "--serve", "65536", "--serve: expected a whole number from 0 to 65535, not 65536"},
+    {"monitor", "--interval", "0", "--interval: expected a number from 0.1 to 86400, not 0"},
+    {"monitor", "--spool", "/no/such", "--spool: "},
     {"worker", "--jobs", "0", "--jobs needs --spool"},
     {"completion", "csh", nullptr, "shell: expected bash, zsh or fish, not csh; did you mean zsh, bash or fish?"},
 };
@@ -183,7 +186,8 @@ TEST_CASE("whatever the value of an option, an error is one line", "[cli][comman
     // These commands need a device or another process.
     if (command.name == "worker" || command.name == "doctor" || command.name == "devices") continue;
     for (const auto& option : command.options)
-      if (!option.is_argument() && !option.is_flag())
+      // A server ends when it is stopped.
+      if (!option.is_argument() && !option.is_flag() && option.name != "--serve")
         for (const auto& value : values) check_value(command.name, option, value);
   }
 }

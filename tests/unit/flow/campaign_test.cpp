@@ -6,6 +6,8 @@
 #include <fstream>
 #include <thread>
 
+#include <kernelgen/store/campaign_plan.hpp>
+
 #include "support/catch.hpp"
 #include "support/file_lock.hpp"
 #include "unit/flow/campaign_world.hpp"
@@ -318,4 +320,34 @@ TEST_CASE("runs of one name or directory are refused, and limits that the runs d
   request.results_directory.clear();
   CHECK(world.run(request).error().code == ErrorCode::InvalidArgument);
   CHECK(world.count_requests() == 0);
+}
+
+TEST_CASE("a campaign says in its directory what it consists of, and that it ended", "[flow][campaign]") {
+  CampaignWorld world(2);
+  auto request = world.request_of({"a", "b"});
+  request.limits.requests = 7;
+  std::string ended_meanwhile = "?";
+  world.observer = [&](const CampaignNotice&, const CampaignProgress&) {
+    ended_meanwhile = read_campaign_plan(world.results()).value().ended;
+  };
+  REQUIRE(world.run(request));
+  CHECK(ended_meanwhile.empty());
+  const auto plan = read_campaign_plan(world.results());
+  REQUIRE(plan);
+  CHECK(plan->ended >= plan->started);
+  CHECK(plan->limits.requests == 7);
+  CHECK_FALSE(plan->limits.tokens);
+  CHECK(plan->parallel_runs == 3);
+  REQUIRE(plan->runs.size() == 2);
+  CHECK(plan->runs[1].name == "b");
+  CHECK(plan->runs[1].directory == "b");
+  CHECK(plan->runs[1].max_actions == 2);
+}
+
+TEST_CASE("a plan that cannot be written changes nothing", "[flow][campaign]") {
+  CampaignWorld world;
+  fs::create_directory(world.results() / "campaign.json");
+  const auto outcome = world.run(world.request_of({"a"}));
+  REQUIRE(outcome);
+  CHECK(outcome->runs[0].status == Status::Success);
 }
