@@ -11,7 +11,6 @@
 #include "flow/campaign_state.hpp"
 #include "flow/guarded.hpp"
 #include "flow/run_session.hpp"
-#include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
 
@@ -45,7 +44,7 @@ Result<void> check_runs(const std::vector<CampaignRun>& runs) {
 Result<void> check_limits(const CampaignRequest& request) {
   const auto& limits = request.limits;
   if (!limits.empty() && request.results_directory.empty())
-    return invalid_campaign("a campaign with limits needs a results directory, for the file that locks them");
+    return invalid_campaign("a campaign with limits needs a results directory, for the file with which processes share them");
   for (const auto& run : request.runs) {
     if ((limits.tokens || limits.cost) && !run.request.max_output_tokens)
       return invalid_campaign(
@@ -83,6 +82,27 @@ JournaledCampaign read_journals(const std::vector<CampaignRun>& runs) {
   }
   campaign.time = time_within(std::move(sessions));
   return campaign;
+}
+
+/// Makes the budget of a session, shared with other processes if there are limits, and reads the journals.
+Result<std::unique_ptr<SharedBudget>> make_budget(const CampaignRequest& request, const TimeSource& clock,
+                                                  std::optional<JournaledCampaign>& journaled) {
+  if (request.limits.empty()) {
+    if (!request.results_directory.empty()) KERNELGEN_CHECK(BudgetLedger::check_unused(request.results_directory));
+    journaled = read_journals(request.runs);
+    return std::make_unique<SharedBudget>(request.limits, journaled->spent, journaled->time, clock);
+  }
+  KERNELGEN_CHECK(make_directories(request.results_directory));
+  const auto read_start = [&] {
+    journaled = read_journals(request.runs);
+    const auto now = std::chrono::duration_cast<milliseconds>(clock().time_since_epoch());
+    return LedgerStart{journaled->spent, journaled->time.count(), now.count()};
+  };
+  KERNELGEN_TRY(auto ledger, BudgetLedger::join({.directory = request.results_directory,
+                                                 .terms = terms_of(request),
+                                                 .read_start = read_start}));
+  if (!journaled) journaled = read_journals(request.runs);
+  return std::make_unique<SharedBudget>(request.limits, std::move(ledger), clock);
 }
 
 /// Runs the selected runs on several threads. The mutex guards everything that they share.
@@ -330,17 +350,10 @@ Result<CampaignOutcome> run_campaign(const CampaignRequest& request, const Campa
                                      std::stop_token stop) {
   KERNELGEN_CHECK(check_runs(request.runs));
   KERNELGEN_CHECK(check_limits(request));
-  std::optional<LockFile> lock;
-  if (!request.limits.empty()) {
-    KERNELGEN_CHECK(make_directories(request.results_directory));
-    KERNELGEN_TRY(lock, LockFile::acquire({.file = request.results_directory / ".campaign.lock",
-                                           .resource = "the campaign's budget in " + request.results_directory.string(),
-                                           .advice = "wait until that one ends, or start this one without limits"}));
-  }
   const TimeSource clock = request.clock ? request.clock : [] { return std::chrono::system_clock::now(); };
-  auto journaled = read_journals(request.runs);
-  SharedBudget budget(request.limits, journaled.spent, journaled.time, clock);
-  return Scheduler(request, observer, std::move(journaled.runs), budget, clock, std::move(stop)).run();
+  std::optional<JournaledCampaign> journaled;
+  KERNELGEN_TRY(const auto budget, make_budget(request, clock, journaled));
+  return Scheduler(request, observer, std::move(journaled->runs), *budget, clock, std::move(stop)).run();
 }
 
 }  // namespace v0
