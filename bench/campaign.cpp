@@ -4,9 +4,11 @@
 //   campaign SOURCE_DIR [name=value ...]
 //
 // The numbers, with their defaults: tasks=250 attempts=10 reply_ms=2000 devices=4 evaluation_ms=200 parallel_tasks=16,
-// and sessions=1: so often the campaign begins anew in its journals, so that they become long.
+// and copies=1: so often each journal is repeated after the campaign, so that it becomes long. Runs that begin anew have
+// such journals.
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -210,9 +212,9 @@ void run_batch(const World& world, Devices& devices) {
   const int code = cli::run_kgen(
       {"batch", (world.root / "tasks").string(), "--target", "cpp", "--llm", "scripted:", "--results",
        world.results().string(), "--policy", "one-shot", "--samples", text("attempts"), "--parallel-tasks",
-       text("parallel_tasks"), "--parallel-evaluations", text("devices"), "--max-requests", "1000000", "--retry", "all"},
+       text("parallel_tasks"), "--parallel-evaluations", text("devices"), "--max-requests", "1000000000"},
       context);
-  if (code == 2) return;  // no kernel is correct, so that the next session begins anew
+  if (code == 2) return;  // no kernel is correct
   std::fprintf(stderr, "kgen batch ended with %d: %s\n", code, err.str().c_str());
   std::exit(1);
 }
@@ -220,42 +222,52 @@ void run_batch(const World& world, Devices& devices) {
 void print(const char* what, double value, const char* goal = "") { std::printf("%-58s %10.2f   %s\n", what, value, goal); }
 
 void measure_campaign(const World& world) {
-  const int attempts = world.numbers.at("tasks") * world.numbers.at("attempts") * world.numbers.at("sessions");
+  const int attempts = world.numbers.at("tasks") * world.numbers.at("attempts");
   const double before = processor_seconds();
   const auto start = Clock::now();
-  double idle = 0;
-  for (int session = 0; session < world.numbers.at("sessions"); ++session) {
-    Devices devices(world.numbers.at("devices"));
-    run_batch(world, devices);
-    idle += devices.idle_fraction();
-  }
+  Devices devices(world.numbers.at("devices"));
+  run_batch(world, devices);
   print("attempts", attempts);
   print("wall time, s", seconds_since(start));
   print("processor time per 100 attempts, s", (processor_seconds() - before) / attempts * 100, "1");
-  print("devices idle while candidates wait, % of their time", idle / world.numbers.at("sessions") * 100, "5");
+  print("devices idle while candidates wait, % of their time", devices.idle_fraction() * 100, "5");
   print("peak memory, MB", peak_megabytes(), "300");
 }
 
-void measure_reports(const World& world) {
-  const auto measure = [&](const char* what) {
-    const double before = processor_seconds();
-    need(write_reports(world.results()) ? Result<int>(0) : Result<int>(Error{ErrorCode::Io, "no reports"}));
-    print(what, processor_seconds() - before, "2");
-  };
-  std::uintmax_t bytes = 0, events = 0;
+/// Repeats the journals, and prints how long they are.
+void lengthen_journals(const World& world) {
+  double bytes = 0, events = 0;
   for (const auto& entry : fs::recursive_directory_iterator(world.results())) {
-    if (entry.path().filename() == "events.jsonl") {
-      bytes += entry.file_size();
-      const auto text = read(entry.path());
-      events += static_cast<std::uintmax_t>(std::count(text.begin(), text.end(), '\n'));
-    }
+    if (entry.path().filename() != "events.jsonl") continue;
+    const auto text = read(entry.path());
+    std::ofstream file(entry.path(), std::ios::app | std::ios::binary);
+    for (int copy = 1; copy < world.numbers.at("copies"); ++copy) file << text;
+    bytes += static_cast<double>(text.size()) * world.numbers.at("copies");
+    events += static_cast<double>(std::count(text.begin(), text.end(), '\n')) * world.numbers.at("copies");
   }
-  print("events", static_cast<double>(events));
-  print("journals, MB", static_cast<double>(bytes) / 1e6);
-  measure("reports again, processor time, s");
-  for (const auto& entry : fs::recursive_directory_iterator(world.results()))
-    if (entry.path().filename() == ".report.json") fs::remove(entry.path());
-  measure("reports from the journals, processor time, s");
+  print("events", events);
+  print("journals, MB", bytes / 1e6);
+}
+
+template <class Work>
+void measure(const char* what, const char* goal, const Work& work) {
+  const double before = processor_seconds();
+  work();
+  print(what, processor_seconds() - before, goal);
+}
+
+void measure_reading(const World& world) {
+  const auto report = [&] {
+    if (const auto written = write_reports(world.results()); written) return;
+    std::fprintf(stderr, "no reports\n");
+    std::exit(1);
+  };
+  measure("reports from the journals, processor time, s", "", report);
+  measure("reports again, processor time, s", "2", report);
+  measure("the campaign again, which is over, processor time, s", "", [&] {
+    Devices devices(1);
+    run_batch(world, devices);
+  });
   print("peak memory, MB", peak_megabytes(), "300");
 }
 
@@ -271,7 +283,7 @@ int main(int argc, char** argv) {
                           {"devices", 4},
                           {"evaluation_ms", 200},
                           {"parallel_tasks", 16},
-                          {"sessions", 1}},
+                          {"copies", 1}},
               .record = {},
               .kernel = {}};
   for (int i = 2; i < argc; ++i) {
@@ -291,7 +303,8 @@ int main(int argc, char** argv) {
                   world.root / "tasks" / (std::to_string(i) + "_task.py"));
   std::printf("%-58s %10s   %s\n", "what", "measured", "goal at most");
   measure_campaign(world);
-  measure_reports(world);
+  lengthen_journals(world);
+  measure_reading(world);
   fs::remove_all(world.root);
   return 0;
 }

@@ -1,5 +1,7 @@
 #include <kernelgen/flow/campaign.hpp>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <iterator>
@@ -105,6 +107,30 @@ Result<std::unique_ptr<SharedBudget>> make_budget(const CampaignRequest& request
   return std::make_unique<SharedBudget>(request.limits, std::move(ledger), clock);
 }
 
+/// Notices when the results directory is no longer the one of the start, for example because it was unmounted. A run
+/// that began in a new one would pay for everything again.
+class ResultsDirectory {
+ public:
+  explicit ResultsDirectory(const std::filesystem::path& path) : path_(path), identity_(identity()) {}
+
+  [[nodiscard]] Result<void> check() const {
+    if (!identity_ || identity() == identity_) return {};
+    return Error{ErrorCode::NotFound, "the results directory " + path_.string() +
+                                          " is no longer there; bring it back, and the same command goes on"};
+  }
+
+ private:
+  /// Nothing while there is no directory.
+  [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> identity() const {
+    struct stat info {};
+    if (path_.empty() || ::stat(path_.c_str(), &info) != 0) return std::nullopt;
+    return std::pair(info.st_dev, info.st_ino);
+  }
+
+  const std::filesystem::path path_;
+  const std::optional<std::pair<dev_t, ino_t>> identity_;
+};
+
 /// Runs the selected runs on several threads. The mutex guards everything that they share.
 class Scheduler {
  public:
@@ -112,6 +138,7 @@ class Scheduler {
             SharedBudget& budget, TimeSource clock, std::stop_token stop)
       : request_(request),
         observer_(observer),
+        results_(request.results_directory),
         runs_(std::move(runs)),
         budget_(budget),
         clock_(std::move(clock)),
@@ -168,6 +195,7 @@ class Scheduler {
   /// Carries a run to its end, and returns what its journal then tells.
   CampaignRunSummary execute(std::size_t index) {
     const auto& run = request_.runs[index];
+    if (const auto there = results_.check(); !there) return stopped_summary(index, there.error(), false);
     auto journal = open_run_journal(run.directory, clock_);
     if (!journal) return stopped_summary(index, journal.error(), journal.error().code == ErrorCode::Busy);
     RunSession session{.device_lock = device_lock_,
@@ -286,6 +314,7 @@ class Scheduler {
 
   const CampaignRequest& request_;
   const CampaignObserver& observer_;
+  const ResultsDirectory results_;
   std::vector<CampaignRunSummary> runs_;
   SharedBudget& budget_;
   const TimeSource clock_;
