@@ -4,8 +4,8 @@
 //   campaign SOURCE_DIR [name=value ...]
 //
 // The numbers, with their defaults: tasks=250 attempts=10 reply_ms=2000 devices=4 evaluation_ms=200 parallel_tasks=16,
-// and copies=1: so often each journal is repeated after the campaign, so that it becomes long. Runs that begin anew have
-// such journals.
+// and copies=1: so often each journal is repeated after the campaign, so that it becomes long. Runs that begin anew
+// have such journals.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -202,8 +202,7 @@ void run_batch(const World& world, Devices& devices) {
       },
       .find_installation = find_installation,
       .make_llm = [&](std::string_view, Waiting, ReplayMode) -> Result<std::unique_ptr<LLMClient>> {
-        return std::unique_ptr<LLMClient>(
-            std::make_unique<SlowModel>(devices, world.kernel, world.ms("reply_ms")));
+        return std::unique_ptr<LLMClient>(std::make_unique<SlowModel>(devices, world.kernel, world.ms("reply_ms")));
       },
       .processes = programs,
       .stop = {}};
@@ -219,7 +218,9 @@ void run_batch(const World& world, Devices& devices) {
   std::exit(1);
 }
 
-void print(const char* what, double value, const char* goal = "") { std::printf("%-58s %10.2f   %s\n", what, value, goal); }
+void print(const char* what, double value, const char* goal = "") {
+  std::printf("%-58s %10.2f   %s\n", what, value, goal);
+}
 
 void measure_campaign(const World& world) {
   const int attempts = world.numbers.at("tasks") * world.numbers.at("attempts");
@@ -299,8 +300,7 @@ int main(int argc, char** argv) {
   fs::remove_all(world.root);
   fs::create_directories(world.root / "tasks");
   for (int i = 1; i <= world.numbers["tasks"]; ++i)
-    fs::copy_file(world.source / "examples/tasks/relu.py",
-                  world.root / "tasks" / (std::to_string(i) + "_task.py"));
+    fs::copy_file(world.source / "examples/tasks/relu.py", world.root / "tasks" / (std::to_string(i) + "_task.py"));
   std::printf("%-58s %10s   %s\n", "what", "measured", "goal at most");
   measure_campaign(world);
   lengthen_journals(world);

@@ -4,13 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/describe.hpp>
+#include <boost/json.hpp>
 #include <cerrno>
 
 #include <fmt/format.h>
 
-#include "core/json_codec.hpp"
 #include "support/errno_error.hpp"
 #include "support/files.hpp"
+#include "support/json_text.hpp"
 #include "support/random_id.hpp"
 #include "support/try.hpp"
 
@@ -129,13 +131,15 @@ struct BudgetLedger::OpenFile {
   }
 };
 
-std::string to_json(const LedgerState& state) { return boost::json::serialize(to_value(state)); }
+std::string to_json(const LedgerState& state) { return boost::json::serialize(boost::json::value_from(state)); }
 
 Result<LedgerState> parse_ledger(std::string_view text) {
   const auto line = text.substr(0, text.find('\n'));
   if (line.empty()) return LedgerState{};
   KERNELGEN_TRY(const auto value, parse_json(line));
-  return from_value<LedgerState>(value);
+  auto state = boost::json::try_value_to<LedgerState>(value);
+  if (state.has_error()) return Error{ErrorCode::InvalidArgument, "not a ledger: " + state.error().message()};
+  return *std::move(state);
 }
 
 std::optional<std::string> difference_of(const CampaignTerms& theirs, const CampaignTerms& own) {
@@ -216,7 +220,7 @@ Result<void> BudgetLedger::write(OpenFile& file, bool has_ended) const {
   const auto is_own = [&](const LedgerSession& session) { return session.id == id_; };
   auto own = std::find_if(state.sessions.begin(), state.sessions.end(), is_own);
   if (own == state.sessions.end()) {
-    // At the start, and after somebody has removed the file.
+    // At the start, and after the file was removed.
     if (state.terms.empty()) {
       state.terms = terms_;
       state.start = start_;

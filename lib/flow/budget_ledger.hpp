@@ -76,10 +76,10 @@ struct LedgerRequest {
   std::function<LedgerStart()> read_start;
 };
 
-/// The file `directory`/.campaign.json, with which processes share the budget of a campaign. It is its own lock: whoever
-/// changes it holds the lock for a moment, so that no two decide at once, and a network file system reads it anew. A
-/// process is alive as long as it holds the lock file of its own; the reservations of a dead one count as spent. The
-/// first process begins the ledger anew from the journals. One thread at a time.
+/// The file `directory`/.campaign.json, with which processes share the budget of a campaign. It is its own lock:
+/// a process holds it while it changes the file, so that no two decide at once, and a network file system reads it
+/// anew. A process is alive as long as it holds the lock file of its own; the reservations of a dead one count as
+/// spent. The first process begins the ledger anew from the journals. One thread at a time.
 class BudgetLedger {
  public:
   /// Busy when another process with other terms is alive, naming it and the first difference. Other errors are those of

@@ -46,7 +46,8 @@ Result<void> check_runs(const std::vector<CampaignRun>& runs) {
 Result<void> check_limits(const CampaignRequest& request) {
   const auto& limits = request.limits;
   if (!limits.empty() && request.results_directory.empty())
-    return invalid_campaign("a campaign with limits needs a results directory, for the file with which processes share them");
+    return invalid_campaign(
+        "a campaign with limits needs a results directory, for the file with which processes share them");
   for (const auto& run : request.runs) {
     if ((limits.tokens || limits.cost) && !run.request.max_output_tokens)
       return invalid_campaign(
@@ -100,9 +101,9 @@ Result<std::unique_ptr<SharedBudget>> make_budget(const CampaignRequest& request
     const auto now = std::chrono::duration_cast<milliseconds>(clock().time_since_epoch());
     return LedgerStart{journaled->spent, journaled->time.count(), now.count()};
   };
-  KERNELGEN_TRY(auto ledger, BudgetLedger::join({.directory = request.results_directory,
-                                                 .terms = terms_of(request),
-                                                 .read_start = read_start}));
+  KERNELGEN_TRY(auto ledger,
+                BudgetLedger::join(
+                    {.directory = request.results_directory, .terms = terms_of(request), .read_start = read_start}));
   if (!journaled) journaled = read_journals(request.runs);
   return std::make_unique<SharedBudget>(request.limits, std::move(ledger), clock);
 }

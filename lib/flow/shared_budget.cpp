@@ -73,7 +73,7 @@ Result<SharedBudget::Reservation> SharedBudget::reserve(const Spending& most, co
   };
   bool goes_on = false;
   if (ledger_) {
-    // Other processes wake nobody here.
+    // Other processes do not wake this one.
     while (!goes_on && !stop.stop_requested()) goes_on = changed_.wait_for(lock, stop, k_poll, may_go_on);
   } else {
     goes_on = changed_.wait(lock, stop, may_go_on);

@@ -12,9 +12,9 @@ import tempfile
 import time
 import unittest
 
-from scripted_campaign import Campaign, check_requests
+from scripted_campaign import ENDS, Campaign, check_judgements, check_requests
 
-KGEN = SOURCE = NO_LOCKS = None
+KGEN = SOURCE = PRELOADED = None
 USAGE, MACHINE_LACKS, IN_USE = 64, 69, 73
 
 
@@ -52,6 +52,7 @@ class FaultsTest(unittest.TestCase):
         self.campaign.run_to_end()
         self.assertEqual(self.campaign.facts(), self.expected())
         unknown = check_requests(self, self.campaign)
+        check_judgements(self, self.campaign)
         # A reply that the journal could not take was put into a file, and its request is marked.
         kept = list(self.campaign.path.glob("*.txt"))
         self.assertLessEqual(len(kept), unknown)
@@ -94,18 +95,36 @@ class FaultsTest(unittest.TestCase):
         self.campaign.run_to_end()
         self.assertEqual(self.campaign.facts(), self.expected())
         check_requests(self, self.campaign)
+        check_judgements(self, self.campaign)
 
     def test_a_file_system_without_locks(self):
         for more in ([], ["--max-requests", "100"]):
             with self.subTest(more=more):
                 self.campaign.more = more
-                code, output = self.campaign.run({"LD_PRELOAD": str(NO_LOCKS)})
+                code, output = self.campaign.run({"LD_PRELOAD": str(PRELOADED / "libno_locks.so")})
                 self.assertEqual(code, MACHINE_LACKS, output)
                 complaint = self.complaint(output)
                 self.assertIn("the file system has no locks", complaint)
                 self.assertEqual(self.campaign.lines("asked"), {})
         self.campaign.more = []
         self.campaign.run_to_end()
+
+    def test_a_network_file_system_that_shows_changes_late(self):
+        self.campaign.more = ["--max-requests", "1000"]
+        stale = {"LD_PRELOAD": str(PRELOADED / "libstale_attributes.so")}
+        both = [self.campaign.start(stale) for _ in range(2)]
+        for process in both:
+            output = process.communicate(timeout=120)[0].decode()
+            self.assertIn(process.returncode, (*ENDS, IN_USE), output)
+        self.campaign.run_to_end()
+        self.assertEqual(self.campaign.facts(), self.expected())
+        # Nothing was asked twice, and nothing judged twice.
+        self.assertEqual(check_requests(self, self.campaign), 0)
+        self.assertEqual(set(self.campaign.lines("asked").values()), {1})
+        self.assertEqual(set(self.campaign.lines("judged").values()), {1})
+        # Reports of a process that sees the files are complete.
+        summary = json.loads((self.results / "summary.json").read_text())
+        self.assertEqual(summary["totals"]["usage"]["requests"], self.campaign.lines("asked").total())
 
     def test_results_of_another_version(self):
         self.campaign.run_to_end()
@@ -155,7 +174,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--kgen", type=pathlib.Path, required=True)
     parser.add_argument("--source", type=pathlib.Path, required=True)
-    parser.add_argument("--no-locks", type=pathlib.Path, required=True)
+    parser.add_argument("--preloaded", type=pathlib.Path, required=True)
     options, rest = parser.parse_known_args()
-    KGEN, SOURCE, NO_LOCKS = options.kgen.resolve(), options.source.resolve(), options.no_locks.resolve()
+    KGEN, SOURCE, PRELOADED = options.kgen.resolve(), options.source.resolve(), options.preloaded.resolve()
     unittest.main(argv=[sys.argv[0], *rest])

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import unittest
 
-from scripted_campaign import ENDS, HERE, TASKS, Campaign, check_requests, count_requests
+from scripted_campaign import ENDS, HERE, TASKS, Campaign, check_judgements, check_requests, count_requests
 
 KGEN = SOURCE = None
 KILLS = SPOOL_KILLS = PAIR_KILLS = 0
@@ -46,7 +46,7 @@ def wait(process, seconds):
 
 
 def kill_file(path):
-    """Kills the process whose id is in a file. True if there was one."""
+    """Kills the process with the id in a file. True if there was one."""
     try:
         os.kill(int(path.read_text()), signal.SIGKILL)
     except (FileNotFoundError, ProcessLookupError, ValueError):
@@ -84,6 +84,7 @@ class KillTest(unittest.TestCase):
     def check(self, campaign, expected):
         self.assertEqual(campaign.facts(), expected)
         self.twice += check_requests(self, campaign)
+        check_judgements(self, campaign)
 
     def undisturbed(self):
         campaign = Campaign(KGEN, SOURCE, self.path / "whole")
@@ -140,10 +141,12 @@ class KillTest(unittest.TestCase):
             worker.kill()
             worker.wait()
             self.assertEqual(campaign.facts(), expected)
+            self.twice += check_requests(self, campaign)
             judged = campaign.lines("judged")
             # Without a death each is judged once, whatever happened to kgen.
             self.assertLessEqual(sum(count - 1 for count in judged.values()), deaths)
-        print(f"seed {SEED}: {dict(self.kills)} killed in {campaigns} campaigns", file=sys.stderr)
+        print(f"seed {SEED}: {dict(self.kills)} killed in {campaigns} campaigns; {self.twice} requests marked unknown",
+              file=sys.stderr)
 
     def test_kill_one_of_two_that_share_a_budget(self):
         """Two kgen share a budget that is too small; whichever dies, they never ask more often than it allows."""

@@ -20,7 +20,7 @@ import time
 
 HEADER = struct.Struct("<4sI")
 JUDGING_SECONDS = 0.01
-#: A claim that nobody has touched for so long belongs to a worker that died.
+#: A claim that was not touched for so long belongs to a worker that died.
 LEASE_SECONDS = 1
 
 

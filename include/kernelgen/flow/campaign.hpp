@@ -195,8 +195,8 @@ struct CampaignOutcome {
 /// together, for which their limits, runs and options must be the same.
 ///
 /// Errors: InvalidArgument for two runs of one name or directory, and for limits that need more than the runs say; Busy
-/// when another process spends the budget of the results directory with other limits, runs or options; the errors of the
-/// file that they share.
+/// when another process spends the budget of the results directory with other limits, runs or options; the errors of
+/// the file that they share.
 [[nodiscard]] Result<CampaignOutcome> run_campaign(const CampaignRequest& request, const CampaignObserver& observer,
                                                    std::stop_token stop);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <random>
 #include <thread>
 
 #include "flow/campaign_state.hpp"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr CampaignLimits k_ten{.requests = 10};
 
-/// A results directory whose processes agree.
+/// A results directory of processes that agree.
 class Shared {
  public:
   [[nodiscard]] fs::path file() const { return directory_.path() / ".campaign.json"; }
@@ -134,14 +135,17 @@ TEST_CASE("processes with other terms are refused, naming the first difference",
     const auto& text = refused.error().message;
     CHECK(text.find("another kgen (process " + std::to_string(::getpid()) + " on ") == 0);
     CHECK(text.find(" spends the budget of the campaign in " + shared.directory().string() +
-                    " with the limit of cost 5, and this one has 10; give both the same options, or wait") != text.npos);
-    CHECK(shared.join({{"limit of cost", "5"}, {"policy", "reflect"}}).error().message.find(
-              "with the policy hybrid, and this one has reflect") != std::string::npos);
-    CHECK(BudgetLedger::check_unused(shared.directory()).error().message.find(
-              "with the limit of cost 5, and this one has none") != std::string::npos);
+                    " with the limit of cost 5, and this one has 10; give both the same options, or wait") !=
+          text.npos);
+    CHECK(shared.join({{"limit of cost", "5"}, {"policy", "reflect"}})
+              .error()
+              .message.find("with the policy hybrid, and this one has reflect") != std::string::npos);
+    CHECK(BudgetLedger::check_unused(shared.directory())
+              .error()
+              .message.find("with the limit of cost 5, and this one has none") != std::string::npos);
     CHECK(shared.state().sessions.size() == 1);
   }
-  // Nobody is left.
+  // No process is left.
   CHECK(BudgetLedger::check_unused(shared.directory()));
   CHECK(shared.join({{"limit of cost", "10"}}));
 }
@@ -160,6 +164,22 @@ TEST_CASE("a damaged ledger is refused with what to do", "[flow][budget][ledger]
   // The end of a longer text after the first line is none.
   REQUIRE(write_file_atomic(shared.file(), to_json(LedgerState{}) + "\nrest\": 1}"));
   CHECK(shared.join());
+}
+
+TEST_CASE("a ledger with any bytes is read or refused", "[flow][budget][ledger]") {
+  const auto whole = to_json({.terms = {{"limit of cost", "5"}},
+                              .start = {.spent = {3, 400, 0.5}, .milliseconds = 7, .began = 9},
+                              .sessions = {{.id = "a", .has_ended = true, .share = {.spent = {1, 2, 3}}}}});
+  const auto read = parse_ledger(whole).value();
+  CHECK(to_json(read) == whole);
+  std::mt19937 random(1);
+  for (int i = 0; i < 5000; ++i) {
+    auto text = whole.substr(0, random() % (whole.size() + 1));
+    for (int changes = static_cast<int>(random() % 4); changes > 0 && !text.empty(); --changes)
+      text[random() % text.size()] = static_cast<char>(random());
+    const auto any = parse_ledger(text);
+    if (!any) CHECK(any.error().code == ErrorCode::InvalidArgument);
+  }
 }
 
 TEST_CASE("a full disk ends a request, not the ledger", "[flow][budget][ledger]") {
@@ -204,9 +224,8 @@ TEST_CASE("a campaign is refused beside one with other limits, runs or options",
   CampaignWorld world;
   auto request = world.request_of({"a", "b"});
   request.limits.requests = 10;
-  const auto held = BudgetLedger::join({.directory = world.results(), .terms = terms_of(request), .read_start = [] {
-                                          return LedgerStart{};
-                                        }});
+  const auto held = BudgetLedger::join(
+      {.directory = world.results(), .terms = terms_of(request), .read_start = [] { return LedgerStart{}; }});
   REQUIRE(held);
   const auto refused = [&](const std::function<void(CampaignRequest&)>& change) {
     auto other = request;
@@ -216,15 +235,18 @@ TEST_CASE("a campaign is refused beside one with other limits, runs or options",
     CHECK(outcome.error().code == ErrorCode::Busy);
     return outcome.error().message;
   };
-  CHECK(refused([](auto& other) { other.limits.requests = 11; })
-            .find("with the limit of requests 10, and this one has 11") != std::string::npos);
+  CHECK(refused([](auto& other) {
+          other.limits.requests = 11;
+        }).find("with the limit of requests 10, and this one has 11") != std::string::npos);
   CHECK(refused([](auto& other) { other.limits = {}; }).find("with the limit of requests 10, and this one has none") !=
         std::string::npos);
-  CHECK(refused([](auto& other) { other.limits.time = 60s; })
-            .find("with the limit of seconds none, and this one has 60") != std::string::npos);
+  CHECK(refused([](auto& other) {
+          other.limits.time = 60s;
+        }).find("with the limit of seconds none, and this one has 60") != std::string::npos);
   CHECK(refused([](auto& other) { other.runs.pop_back(); }).find("with the runs 2 with the id ") != std::string::npos);
-  CHECK(refused([](auto& other) { other.runs[1].request.goal = 7; })
-            .find("with the option goal 1, and this one has 1 7") != std::string::npos);
+  CHECK(refused([](auto& other) {
+          other.runs[1].request.goal = 7;
+        }).find("with the option goal 1, and this one has 1 7") != std::string::npos);
   CHECK(world.count_requests() == 0);
   // The same ones share it.
   CHECK(world.run(request));

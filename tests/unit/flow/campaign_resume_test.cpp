@@ -153,7 +153,7 @@ TEST_CASE("a clock that jumps back or forward loses nothing, and time never decr
   auto request = world.request_of(run_names(4));
   request.limits.requests = 100;
   std::atomic<int> calls = 0;
-  // Every fifth time that somebody asks, the clock is another one.
+  // Of five calls three get another time.
   request.clock = [&] {
     const auto now = std::chrono::system_clock::now();
     return ++calls % 5 < 2 ? now : now + jump;
