@@ -35,7 +35,7 @@ class Reader {
   Result<ConfigFile> read(const toml::table& root) && {
     KERNELGEN_CHECK(read_table("", root));
     std::stable_sort(file_.entries.begin(), file_.entries.end(),
-                     [](const auto& a, const auto& b) { return a.place < b.place; });
+                     [](const auto& a, const auto& b) { return a.place.line < b.place.line; });
     return std::move(file_);
   }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -14,7 +13,6 @@ namespace kernelgen::cli {
 struct FilePlace {
   int line = 0;
   int column = 0;
-  auto operator<=>(const FilePlace&) const = default;
 };
 
 /// One key of a configuration file.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <kernelgen/report/report.hpp>
@@ -79,17 +80,17 @@ Result<FoundRuns> find_runs(const fs::path& results) {
   return found;
 }
 
-std::vector<CachedRunReport> load_or_build_reports(const FoundRuns& found) {
-  std::vector<CachedRunReport> reports;
-  for (const auto& location : found.locations) reports.push_back(load_or_build_report(location));
-  reports.insert(reports.end(), found.damaged.begin(), found.damaged.end());
-  return reports;
-}
-
-std::vector<RunReport> runs_of(std::vector<CachedRunReport> reports) {
+/// Makes the reports one after the other. `keep` stores what belongs to one, so that its text need not stay in memory.
+Result<std::vector<RunReport>> make_reports(const FoundRuns& found,
+                                            const std::function<Result<void>(const CachedRunReport&)>& keep) {
   std::vector<RunReport> runs;
-  runs.reserve(reports.size());
-  for (auto& report : reports) runs.push_back(std::move(report.run));
+  runs.reserve(found.locations.size() + found.damaged.size());
+  for (const auto& location : found.locations) {
+    auto report = load_or_build_report(location);
+    KERNELGEN_CHECK(keep(report));
+    runs.push_back(std::move(report.run));
+  }
+  for (const auto& report : found.damaged) runs.push_back(report.run);
   return runs;
 }
 
@@ -107,7 +108,7 @@ Result<void> write_figure(const CachedRunReport& report) {
 
 Result<std::vector<RunReport>> read_results(const fs::path& results_directory) {
   KERNELGEN_TRY(const auto found, find_runs(results_directory));
-  return runs_of(load_or_build_reports(found));
+  return make_reports(found, [](const CachedRunReport&) { return Result<void>(); });
 }
 
 Result<void> write_reports(const fs::path& results_directory) {
@@ -118,13 +119,13 @@ Result<void> write_reports(const fs::path& results_directory) {
                                                     .advice = "they can be written again later",
                                                     .wait = k_longest_wait}));
   KERNELGEN_TRY(const auto found, find_runs(results_directory));
-  auto reports = load_or_build_reports(found);
-  for (const auto& report : reports) {
+  const auto keep = [](const CachedRunReport& report) -> Result<void> {
     KERNELGEN_CHECK(write_figure(report));
     // The report is stored last, because it means that the figure is up to date.
     store_report(report);
-  }
-  const auto runs = runs_of(std::move(reports));
+    return {};
+  };
+  KERNELGEN_TRY(const auto runs, make_reports(found, keep));
   const auto write = [&](const char* name, const std::string& text) {
     return write_file_atomic(results_directory / name, text, k_derived);
   };
