@@ -343,11 +343,14 @@ Result<CampaignOutcome> run_shown(const BatchOptions& options, const CampaignReq
 }
 
 /// Writes the reports; a failure does not change what the campaign came to.
-void write_final_reports(const std::string& results, Context& context) {
+void write_final_reports(const std::string& results, const CampaignOutcome& outcome, Context& context) {
   const auto installation = context.find_installation();
   const auto reported = installation ? write_reports(results, installation->report_dir) : write_reports(results);
   // Without any journal there is nothing to report.
-  if (!reported && reported.error().code != ErrorCode::InvalidArgument) write_error(reported.error(), context);
+  if (reported || reported.error().code == ErrorCode::InvalidArgument) return;
+  // A full disk that has stopped runs is told once.
+  const auto has_told = [&](const auto& run) { return run.error && run.error->code == reported.error().code; };
+  if (std::none_of(outcome.runs.begin(), outcome.runs.end(), has_told)) write_error(reported.error(), context);
 }
 
 Result<ExitCode> run(const BatchOptions& options, Context& context) {
@@ -365,7 +368,7 @@ Result<ExitCode> run(const BatchOptions& options, Context& context) {
   }
   KERNELGEN_CHECK(make_directories(options.search.results).context("--results"));
   KERNELGEN_TRY(const auto outcome, run_shown(options, setup->request, context));
-  write_final_reports(options.search.results, context);
+  write_final_reports(options.search.results, outcome, context);
   context.out << (options.json ? campaign_to_json(outcome) : render_campaign(outcome, context.out_terminal));
   write_conclusion(outcome, context);
   // Recordings end with their clients.

@@ -20,6 +20,14 @@ namespace {
 constexpr std::size_t k_max_config_bytes = 1u << 20;
 constexpr std::size_t k_shown_bytes = 120;
 
+FilePlace place_of(const toml::source_region& source) {
+  return {static_cast<int>(source.begin.line), static_cast<int>(source.begin.column)};
+}
+
+std::string location_of(const std::filesystem::path& path, const FilePlace& place) {
+  return fmt::format("{}:{}:{}", path.string(), place.line, place.column);
+}
+
 class Reader {
  public:
   explicit Reader(std::filesystem::path path) : file_{std::move(path), {}} {}
@@ -27,7 +35,7 @@ class Reader {
   Result<ConfigFile> read(const toml::table& root) && {
     KERNELGEN_CHECK(read_table("", root));
     std::stable_sort(file_.entries.begin(), file_.entries.end(),
-                     [](const auto& a, const auto& b) { return a.line < b.line; });
+                     [](const auto& a, const auto& b) { return a.place.line < b.place.line; });
     return std::move(file_);
   }
 
@@ -35,14 +43,14 @@ class Reader {
   Result<void> read_table(const std::string& section, const toml::table& table) {
     for (const auto& [key, node] : table) {
       const std::string name(key.str());
-      const int line = static_cast<int>(key.source().begin.line);
+      const auto place = place_of(key.source());
       if (const auto* inner = node.as_table()) {
         if (!section.empty())
-          return wrong(line, fmt::format("{}.{}", section, name), "a section holds settings, not further sections");
+          return wrong(place, fmt::format("{}.{}", section, name), "a section holds settings, not further sections");
         KERNELGEN_CHECK(read_table(name, *inner));
         continue;
       }
-      ConfigEntry entry{.section = section, .key = name, .values = {}, .is_boolean = node.is_boolean(), .line = line};
+      ConfigEntry entry{.section = section, .key = name, .values = {}, .is_boolean = node.is_boolean(), .place = place};
       KERNELGEN_CHECK(read_value(entry, node));
       file_.entries.push_back(std::move(entry));
     }
@@ -51,16 +59,16 @@ class Reader {
 
   Result<void> read_value(ConfigEntry& entry, const toml::node& node) {
     if (const auto* array = node.as_array()) {
-      if (array->empty()) return wrong(entry.line, entry.key, "expected a value, not an empty list");
+      if (array->empty()) return wrong(entry.place, entry.key, "expected a value, not an empty list");
       for (const auto& element : *array) {
         auto text = to_value_text(element);
-        if (!text || element.is_boolean()) return wrong(entry.line, entry.key, "expected a list of texts or numbers");
+        if (!text || element.is_boolean()) return wrong(entry.place, entry.key, "expected a list of texts or numbers");
         entry.values.push_back(*std::move(text));
       }
       return {};
     }
     auto text = to_value_text(node);
-    if (!text) return wrong(entry.line, entry.key, "expected a text, a number, true or false, or a list");
+    if (!text) return wrong(entry.place, entry.key, "expected a text, a number, true or false, or a list");
     entry.values.push_back(*std::move(text));
     return {};
   }
@@ -73,9 +81,9 @@ class Reader {
     return std::nullopt;
   }
 
-  [[nodiscard]] Error wrong(int line, std::string_view key, std::string_view why) const {
+  [[nodiscard]] Error wrong(const FilePlace& place, std::string_view key, std::string_view why) const {
     return {ErrorCode::InvalidArgument,
-            fmt::format("{}:{}: {}: {}", file_.path.string(), line, sanitize_line(key, k_shown_bytes), why)};
+            fmt::format("{}: {}: {}", location_of(file_.path, place), sanitize_line(key, k_shown_bytes), why)};
   }
 
   ConfigFile file_;
@@ -87,7 +95,7 @@ Result<ConfigFile> parse_config(std::string_view text, const std::filesystem::pa
   const auto parsed = toml::parse(text);
   if (!parsed) {
     const auto& error = parsed.error();
-    return Error{ErrorCode::InvalidArgument, fmt::format("{}:{}: {}", path.string(), error.source().begin.line,
+    return Error{ErrorCode::InvalidArgument, fmt::format("{}: {}", location_of(path, place_of(error.source())),
                                                          sanitize_line(error.description(), k_shown_bytes))};
   }
   return Reader(path).read(parsed.table());
@@ -99,7 +107,7 @@ Result<ConfigFile> read_config(const std::filesystem::path& path) {
 }
 
 std::string location_of(const ConfigFile& file, const ConfigEntry& entry) {
-  return fmt::format("{}:{}", file.path.string(), entry.line);
+  return location_of(file.path, entry.place);
 }
 
 }  // namespace kernelgen::cli

@@ -19,6 +19,8 @@ namespace kernelgen::cli {
 Interruption::Interruption() {
   // A closed pipe is an error of a write, not the end of kgen.
   std::signal(SIGPIPE, SIG_IGN);
+  // A limit of the size of files is then an error of writing, like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);

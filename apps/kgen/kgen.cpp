@@ -133,6 +133,16 @@ Result<Settings> read_settings(const Command& command, const GivenOptions& given
   return files.task ? combine() : settings;
 }
 
+/// Adds to an error about an option, "--prompts: cannot read ...", the place of the file that has set it.
+Error with_place(Error error, const Settings& settings) {
+  const auto text = error.to_line();
+  const auto found = settings.find(text.substr(0, text.find(": ")));
+  if (found == settings.end()) return error;
+  const auto& [name, setting] = *found;
+  if (setting.source != Source::UserFile && setting.source != Source::TaskFile) return error;
+  return {error.code, setting.place + ": " + text.substr(text.find_first_not_of('-'))};
+}
+
 Result<ExitCode> run_command(const Command& command, const std::vector<std::string>& arguments,
                              const std::vector<Command>& commands, Context& context) {
   const auto given = parse_arguments(command, arguments);
@@ -150,7 +160,8 @@ Result<ExitCode> run_command(const Command& command, const std::vector<std::stri
   }
   if (auto complete = check_required(command, settings); !complete)
     return usage_error(std::move(complete).error(), command.name);
-  return command.run();
+  auto code = command.run();
+  return code ? code : with_place(std::move(code).error(), settings);
 }
 
 }  // namespace

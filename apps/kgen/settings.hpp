@@ -23,7 +23,7 @@ enum class Source { UserFile, TaskFile, Variable, CommandLine };
 struct Setting {
   std::vector<std::string> values;
   Source source = Source::CommandLine;
-  /// "PATH:LINE", or the name of the environment variable; empty for the command line.
+  /// "PATH:LINE:COLUMN", or the name of the environment variable; empty for the command line.
   std::string place{};
 };
 

@@ -1,5 +1,7 @@
 #include <kernelgen/flow/campaign.hpp>
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <iterator>
@@ -14,7 +16,6 @@
 #include "flow/guarded.hpp"
 #include "flow/run_session.hpp"
 #include "support/clock.hpp"
-#include "support/file_lock.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
 
@@ -48,7 +49,8 @@ Result<void> check_runs(const std::vector<CampaignRun>& runs) {
 Result<void> check_limits(const CampaignRequest& request) {
   const auto& limits = request.limits;
   if (!limits.empty() && request.results_directory.empty())
-    return invalid_campaign("a campaign with limits needs a results directory, for the file that locks them");
+    return invalid_campaign(
+        "a campaign with limits needs a results directory, for the file with which processes share them");
   for (const auto& run : request.runs) {
     if ((limits.tokens || limits.cost) && !run.request.max_output_tokens)
       return invalid_campaign(
@@ -114,7 +116,7 @@ class PlanFile {
  public:
   PlanFile(const CampaignRequest& request, TimeSource clock)
       : directory_(request.results_directory), clock_(std::move(clock)), plan_(plan_of(request, clock_())) {
-    write();
+    if (!directory_.empty() && make_directories(directory_)) write();
   }
   PlanFile(const PlanFile&) = delete;
   PlanFile& operator=(const PlanFile&) = delete;
@@ -125,13 +127,57 @@ class PlanFile {
 
  private:
   void write() const {
-    if (directory_.empty() || !make_directories(directory_)) return;
-    static_cast<void>(write_campaign_plan(directory_, plan_));
+    if (!directory_.empty()) static_cast<void>(write_campaign_plan(directory_, plan_));
   }
 
   const std::filesystem::path directory_;
   const TimeSource clock_;
   CampaignPlan plan_;
+};
+
+/// Makes the budget of a session, shared with other processes if there are limits, and reads the journals.
+Result<std::unique_ptr<SharedBudget>> make_budget(const CampaignRequest& request, const TimeSource& clock,
+                                                  std::optional<JournaledCampaign>& journaled) {
+  if (request.limits.empty()) {
+    if (!request.results_directory.empty()) KERNELGEN_CHECK(BudgetLedger::check_unused(request.results_directory));
+    journaled = read_journals(request.runs);
+    return std::make_unique<SharedBudget>(request.limits, journaled->spent, journaled->time, clock);
+  }
+  KERNELGEN_CHECK(make_directories(request.results_directory));
+  const auto read_start = [&] {
+    journaled = read_journals(request.runs);
+    const auto now = std::chrono::duration_cast<milliseconds>(clock().time_since_epoch());
+    return LedgerStart{journaled->spent, journaled->time.count(), now.count()};
+  };
+  KERNELGEN_TRY(auto ledger,
+                BudgetLedger::join(
+                    {.directory = request.results_directory, .terms = terms_of(request), .read_start = read_start}));
+  if (!journaled) journaled = read_journals(request.runs);
+  return std::make_unique<SharedBudget>(request.limits, std::move(ledger), clock);
+}
+
+/// Notices when the results directory is no longer the one of the start, for example because it was unmounted. A run
+/// that began in a new one would pay for everything again.
+class ResultsDirectory {
+ public:
+  explicit ResultsDirectory(const std::filesystem::path& path) : path_(path), identity_(identity()) {}
+
+  [[nodiscard]] Result<void> check() const {
+    if (!identity_ || identity() == identity_) return {};
+    return Error{ErrorCode::NotFound, "the results directory " + path_.string() +
+                                          " is no longer there; bring it back, and the same command goes on"};
+  }
+
+ private:
+  /// Nothing while there is no directory.
+  [[nodiscard]] std::optional<std::pair<dev_t, ino_t>> identity() const {
+    struct stat info {};
+    if (path_.empty() || ::stat(path_.c_str(), &info) != 0) return std::nullopt;
+    return std::pair(info.st_dev, info.st_ino);
+  }
+
+  const std::filesystem::path path_;
+  const std::optional<std::pair<dev_t, ino_t>> identity_;
 };
 
 /// Runs the selected runs on several threads. The mutex guards everything that they share.
@@ -141,6 +187,7 @@ class Scheduler {
             SharedBudget& budget, TimeSource clock, std::stop_token stop)
       : request_(request),
         observer_(observer),
+        results_(request.results_directory),
         runs_(std::move(runs)),
         budget_(budget),
         clock_(std::move(clock)),
@@ -197,6 +244,7 @@ class Scheduler {
   /// Carries a run to its end, and returns what its journal then tells.
   CampaignRunSummary execute(std::size_t index) {
     const auto& run = request_.runs[index];
+    if (const auto there = results_.check(); !there) return stopped_summary(index, there.error(), false);
     auto journal = open_run_journal(run.directory, clock_);
     if (!journal) return stopped_summary(index, journal.error(), journal.error().code == ErrorCode::Busy);
     RunSession session{.device_lock = device_lock_,
@@ -315,6 +363,7 @@ class Scheduler {
 
   const CampaignRequest& request_;
   const CampaignObserver& observer_;
+  const ResultsDirectory results_;
   std::vector<CampaignRunSummary> runs_;
   SharedBudget& budget_;
   const TimeSource clock_;
@@ -379,18 +428,11 @@ Result<CampaignOutcome> run_campaign(const CampaignRequest& request, const Campa
                                      std::stop_token stop) {
   KERNELGEN_CHECK(check_runs(request.runs));
   KERNELGEN_CHECK(check_limits(request));
-  std::optional<LockFile> lock;
-  if (!request.limits.empty()) {
-    KERNELGEN_CHECK(make_directories(request.results_directory));
-    KERNELGEN_TRY(lock, LockFile::acquire({.file = request.results_directory / ".campaign.lock",
-                                           .resource = "the campaign's budget in " + request.results_directory.string(),
-                                           .advice = "wait until that one ends, or start this one without limits"}));
-  }
   const TimeSource clock = request.clock ? request.clock : [] { return std::chrono::system_clock::now(); };
-  auto journaled = read_journals(request.runs);
-  SharedBudget budget(request.limits, journaled.spent, journaled.time, clock);
+  std::optional<JournaledCampaign> journaled;
+  KERNELGEN_TRY(const auto budget, make_budget(request, clock, journaled));
   const PlanFile plan(request, clock);
-  return Scheduler(request, observer, std::move(journaled.runs), budget, clock, std::move(stop)).run();
+  return Scheduler(request, observer, std::move(journaled->runs), *budget, clock, std::move(stop)).run();
 }
 
 }  // namespace v0

@@ -35,6 +35,9 @@ using SessionTime = std::pair<std::chrono::system_clock::time_point, std::chrono
 /// The time that lies within at least one of the sessions.
 [[nodiscard]] std::chrono::milliseconds time_within(std::vector<SessionTime> sessions);
 
+/// The facts in which processes that share a campaign's budget must agree: its limits, runs and their options.
+[[nodiscard]] CampaignTerms terms_of(const CampaignRequest& request);
+
 /// The facts about a run before its journal was read.
 [[nodiscard]] CampaignRunSummary summarize_run(const CampaignRun& run);
 /// The facts that the events tell. A run that is not over has the status Paused, and one without an event NotBegun. A

@@ -21,12 +21,12 @@ Error interrupted() { return {ErrorCode::Cancelled, "interrupted between two eva
 Result<EvaluationRecord> Evaluations::evaluate(const EvaluationRequest& request, const ProgressCallback& progress,
                                                const PauseCallback& on_pause, const std::stop_token& stop) {
   int suspects = 0, failures = 0;
-  bool failed = false;
+  std::optional<Error> failure;
   auto pause = request_.busy_pauses.begin();
   while (true) {
     // One worker judges all candidates. A candidate that was being judged when the worker died is judged again
     // exclusively, so that the one that killed the worker affects no other this time.
-    auto lock = failed ? device_lock_.lock_exclusive(stop) : device_lock_.lock_shared(stop);
+    auto lock = failure ? device_lock_.lock_exclusive(stop) : device_lock_.lock_shared(stop);
     if (!lock) return interrupted();
     auto record = guarded<EvaluationRecord>("the benchmarker",
                                             [&] { return backends_.benchmarker.evaluate(request, progress, stop); });
@@ -34,7 +34,7 @@ Result<EvaluationRecord> Evaluations::evaluate(const EvaluationRequest& request,
     lock.reset();
     bool again = false;
     if (!record) {
-      failed = true;
+      failure = record.error();
       // Another candidate may have been the cause where several were judged.
       if (!overlapped) ++failures;
       again = !ends_run(record.error().code) && failures < k_failed_evaluations;
@@ -50,7 +50,11 @@ Result<EvaluationRecord> Evaluations::evaluate(const EvaluationRequest& request,
     } else {
       again = record->outcome.kind == OutcomeKind::Suspect && ++suspects < k_suspect_evaluations;
     }
-    if (!again) return record;
+    if (!again) {
+      // A record says that its candidate was judged more than once.
+      if (record && failure) record->labels.push_back("second try: " + failure->to_line());
+      return record;
+    }
     if (stop.stop_requested()) return interrupted();
   }
 }

@@ -12,6 +12,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// Time after which a request that waits for another process looks again.
+constexpr milliseconds k_poll{500};
+
 double fraction_of(double used, double limit) { return limit > 0 ? used / limit : 1; }
 
 Error used_up(const std::string& limit) {
@@ -24,13 +27,6 @@ Error too_small(const std::string& limit, const std::string& spent, const std::s
 }
 
 }  // namespace
-
-Spending& Spending::operator+=(const Spending& other) {
-  requests += other.requests;
-  tokens += other.tokens;
-  cost += other.cost;
-  return *this;
-}
 
 SharedBudget::Reservation::Reservation(Reservation&& other) noexcept
     : owner_(std::exchange(other.owner_, nullptr)), id_(other.id_), time_left_(other.time_left_) {}
@@ -55,7 +51,15 @@ void SharedBudget::Reservation::settle_in_full() {
 void SharedBudget::Reservation::release() noexcept { settle({}); }
 
 SharedBudget::SharedBudget(CampaignLimits limits, Spending spent, milliseconds time, TimeSource clock)
-    : limits_(limits), time_before_(time), clock_(std::move(clock)), began_(clock_()), spent_(spent) {}
+    : limits_(limits), time_before_(time), clock_(std::move(clock)), began_(clock_()), spent_before_(spent) {}
+
+SharedBudget::SharedBudget(CampaignLimits limits, std::unique_ptr<BudgetLedger> ledger, TimeSource clock)
+    : limits_(limits),
+      time_before_(ledger->start().milliseconds),
+      clock_(std::move(clock)),
+      began_(milliseconds(ledger->start().began)),
+      spent_before_(ledger->start().spent),
+      ledger_(std::move(ledger)) {}
 
 Result<SharedBudget::Reservation> SharedBudget::reserve(const Spending& most, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
@@ -63,34 +67,66 @@ Result<SharedBudget::Reservation> SharedBudget::reserve(const Spending& most, co
   waiting_.push_back(id);
   std::optional<Error> refused;
   const auto may_go_on = [&] {
+    if (waiting_.front() == id) return try_to_reserve(id, most, refused);
     refused = reason_to_refuse(most);
-    if (refused) return true;
-    auto sum = sum_of_reservations();
-    sum += most;
-    return waiting_.front() == id && fits(sum);
+    return refused.has_value();
   };
-  const bool goes_on = changed_.wait(lock, stop, may_go_on);
+  bool goes_on = false;
+  if (ledger_) {
+    // Other processes do not wake this one.
+    while (!goes_on && !stop.stop_requested()) goes_on = changed_.wait_for(lock, stop, k_poll, may_go_on);
+  } else {
+    goes_on = changed_.wait(lock, stop, may_go_on);
+  }
   waiting_.erase(std::find(waiting_.begin(), waiting_.end(), id));
   // The next one may be able to go on now.
   changed_.notify_all();
   if (!goes_on) return Error{ErrorCode::Cancelled, "interrupted while waiting for the campaign's budget"};
   if (refused) return *std::move(refused);
-  reservations_[id] = most;
   std::optional<milliseconds> time_left;
   if (limits_.time) time_left = std::max(*limits_.time - elapsed(), milliseconds{1});
   return Reservation(*this, id, time_left);
+}
+
+bool SharedBudget::try_to_reserve(std::uint64_t id, const Spending& most, std::optional<Error>& refused) {
+  const auto decided = update_ledger([&](const BudgetShare& others) -> std::optional<BudgetShare> {
+    others_ = others;
+    refused = reason_to_refuse(most);
+    auto sum = sum_of_reservations();
+    sum += others_.reserved;
+    sum += most;
+    if (refused || !fits(sum)) return std::nullopt;
+    reservations_[id] = most;
+    return BudgetShare{spent_, sum_of_reservations()};
+  });
+  if (!decided) {
+    reservations_.erase(id);
+    refused = decided.error();
+  }
+  return refused || reservations_.contains(id);
+}
+
+Result<void> SharedBudget::update_ledger(const BudgetLedger::Decision& decide) {
+  if (ledger_) return ledger_->update(decide);
+  static_cast<void>(decide({}));
+  return {};
 }
 
 void SharedBudget::settle(std::uint64_t id, const std::optional<Spending>& used) {
   const std::scoped_lock lock(mutex_);
   const auto reservation = reservations_.extract(id);
   spent_ += used ? *used : reservation.mapped();
+  // If the ledger cannot be written, the others count the reservation until the next time.
+  static_cast<void>(update_ledger([&](const BudgetShare& others) {
+    others_ = others;
+    return std::optional(BudgetShare{spent_, sum_of_reservations()});
+  }));
   changed_.notify_all();
 }
 
 Spending SharedBudget::spent() const {
   const std::scoped_lock lock(mutex_);
-  return spent_;
+  return sum_of_spending();
 }
 
 Spending SharedBudget::reserved() const {
@@ -105,13 +141,14 @@ milliseconds SharedBudget::time() const {
 
 double SharedBudget::used_fraction() const {
   const std::scoped_lock lock(mutex_);
+  const auto spent = sum_of_spending();
   double most = 0;
   const auto consider = [&](const auto& limit, auto used) {
     if (limit) most = std::max(most, fraction_of(static_cast<double>(used), static_cast<double>(*limit)));
   };
-  consider(limits_.requests, spent_.requests);
-  consider(limits_.tokens, spent_.tokens);
-  consider(limits_.cost, spent_.cost);
+  consider(limits_.requests, spent.requests);
+  consider(limits_.tokens, spent.tokens);
+  consider(limits_.cost, spent.cost);
   if (limits_.time)
     most = std::max(most, fraction_of(static_cast<double>(elapsed().count()),
                                       static_cast<double>(milliseconds(*limits_.time).count())));
@@ -124,10 +161,18 @@ Spending SharedBudget::sum_of_reservations() const {
   return sum;
 }
 
+Spending SharedBudget::sum_of_spending() const {
+  auto sum = spent_before_;
+  sum += spent_;
+  sum += others_.spent;
+  return sum;
+}
+
 bool SharedBudget::fits(const Spending& sum) const {
-  return (!limits_.requests || spent_.requests + sum.requests <= *limits_.requests) &&
-         (!limits_.tokens || spent_.tokens + sum.tokens <= *limits_.tokens) &&
-         (!limits_.cost || spent_.cost + sum.cost <= *limits_.cost);
+  const auto spent = sum_of_spending();
+  return (!limits_.requests || spent.requests + sum.requests <= *limits_.requests) &&
+         (!limits_.tokens || spent.tokens + sum.tokens <= *limits_.tokens) &&
+         (!limits_.cost || spent.cost + sum.cost <= *limits_.cost);
 }
 
 milliseconds SharedBudget::elapsed() const {
@@ -140,12 +185,13 @@ std::optional<Error> SharedBudget::reason_to_refuse(const Spending& most) const 
   if (limits_.time && elapsed() >= *limits_.time)
     return used_up(to_text(static_cast<double>(limits_.time->count()) / k_minute) + " minutes");
   if (fits(most)) return std::nullopt;
-  if (limits_.requests && spent_.requests + most.requests > *limits_.requests)
+  const auto spent = sum_of_spending();
+  if (limits_.requests && spent.requests + most.requests > *limits_.requests)
     return used_up(std::to_string(*limits_.requests) + " requests");
-  if (limits_.tokens && spent_.tokens + most.tokens > *limits_.tokens)
-    return too_small(std::to_string(*limits_.tokens) + " tokens", std::to_string(spent_.tokens),
+  if (limits_.tokens && spent.tokens + most.tokens > *limits_.tokens)
+    return too_small(std::to_string(*limits_.tokens) + " tokens", std::to_string(spent.tokens),
                      std::to_string(most.tokens));
-  return too_small("cost " + to_text(*limits_.cost), to_text(spent_.cost), to_text(most.cost));
+  return too_small("cost " + to_text(*limits_.cost), to_text(spent.cost), to_text(most.cost));
 }
 
 }  // namespace v0

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
@@ -15,18 +16,11 @@
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/flow/campaign.hpp>
 
+#include "flow/budget_ledger.hpp"
+#include "flow/spending.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
-
-/// The use of resources by requests.
-struct Spending {
-  std::int64_t requests = 0;
-  std::int64_t tokens = 0;
-  double cost = 0;
-
-  Spending& operator+=(const Spending& other);
-  bool operator==(const Spending&) const = default;
-};
 
 /// The limits of a campaign. The most that a request can use is reserved before it is sent, and replaced by what it has
 /// used afterwards, so that the limits hold however many requests are in flight. Thread-safe. Outlives its
@@ -35,6 +29,8 @@ class SharedBudget {
  public:
   /// `spent` and `time` are what the campaign has used before. The time of day is that of the journals.
   SharedBudget(CampaignLimits limits, Spending spent, std::chrono::milliseconds time, TimeSource clock);
+  /// The same budget for all processes of the ledger.
+  SharedBudget(CampaignLimits limits, std::unique_ptr<BudgetLedger> ledger, TimeSource clock);
 
   /// The share of one request. Its destructor releases what was not settled.
   class Reservation {
@@ -64,10 +60,12 @@ class SharedBudget {
 
   /// Reserves `most` for a request; waits while it fits only without what others have reserved, oldest request first.
   /// Pending, naming the limit, if it does not fit even when all others use nothing of theirs. Cancelled when stopped.
+  /// Also the errors of the ledger.
   [[nodiscard]] Result<Reservation> reserve(const Spending& most, const std::stop_token& stop);
 
+  /// What was spent, also by other processes as far as the ledger told last.
   [[nodiscard]] Spending spent() const;
-  /// The sum of the reservations that are not settled.
+  /// The sum of this process's reservations that are not settled.
   [[nodiscard]] Spending reserved() const;
   /// Time of the campaign in all its sessions.
   [[nodiscard]] std::chrono::milliseconds time() const;
@@ -77,6 +75,10 @@ class SharedBudget {
  private:
   /// These require that the mutex is held.
   [[nodiscard]] Spending sum_of_reservations() const;
+  [[nodiscard]] Spending sum_of_spending() const;
+  /// Reserves `most`, or says why that is never possible. False: neither, for now.
+  bool try_to_reserve(std::uint64_t id, const Spending& most, std::optional<Error>& refused);
+  Result<void> update_ledger(const BudgetLedger::Decision& decide);
   [[nodiscard]] bool fits(const Spending& sum) const;
   [[nodiscard]] std::chrono::milliseconds elapsed() const;
   /// Why a request that needs `most` can never be sent; nothing if it can.
@@ -92,7 +94,12 @@ class SharedBudget {
   /// The latest time of this session, because the clock may be set back.
   mutable std::chrono::milliseconds session_{0};
   std::condition_variable_any changed_;
+  const Spending spent_before_;
+  /// What this process has spent.
   Spending spent_;
+  /// What the other processes use.
+  BudgetShare others_;
+  const std::unique_ptr<BudgetLedger> ledger_;
   std::map<std::uint64_t, Spending> reservations_;
   /// Ids of the requests that wait, oldest first.
   std::deque<std::uint64_t> waiting_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <kernelgen/report/report.hpp>
@@ -29,17 +30,18 @@ CachedRunReport damaged_task(const std::string& task, const Error& error) {
   return report;
 }
 
-std::vector<CachedRunReport> load_or_build_reports(const RunLocations& found, Details details) {
-  std::vector<CachedRunReport> reports;
-  for (const auto& location : found.runs) reports.push_back(load_or_build_report(location, details));
-  for (const auto& [task, error] : found.unlisted) reports.push_back(damaged_task(task, error));
-  return reports;
-}
-
-std::vector<RunReport> runs_of(std::vector<CachedRunReport> reports) {
+/// Makes the reports one after the other. `keep` stores what belongs to one, so that its texts need not stay in memory.
+Result<std::vector<RunReport>> make_reports(const RunLocations& found, Details details,
+                                            const std::function<Result<void>(CachedRunReport&)>& keep) {
   std::vector<RunReport> runs;
-  runs.reserve(reports.size());
-  for (auto& report : reports) runs.push_back(std::move(report.run));
+  runs.reserve(found.runs.size() + found.unlisted.size());
+  const auto add = [&](CachedRunReport report) -> Result<void> {
+    KERNELGEN_CHECK(keep(report));
+    runs.push_back(std::move(report.run));
+    return {};
+  };
+  for (const auto& location : found.runs) KERNELGEN_CHECK(add(load_or_build_report(location, details)));
+  for (const auto& [task, error] : found.unlisted) KERNELGEN_CHECK(add(damaged_task(task, error)));
   return runs;
 }
 
@@ -57,7 +59,7 @@ Result<void> write_figure(const CachedRunReport& report) {
 
 Result<std::vector<RunReport>> read_results(const fs::path& results_directory) {
   KERNELGEN_TRY(const auto found, find_runs(results_directory));
-  return runs_of(load_or_build_reports(found, Details::Left));
+  return make_reports(found, Details::Left, [](CachedRunReport&) { return Result<void>(); });
 }
 
 Result<void> write_reports(const fs::path& results_directory, const std::optional<fs::path>& page_parts) {
@@ -68,16 +70,15 @@ Result<void> write_reports(const fs::path& results_directory, const std::optiona
                                                     .advice = "they can be written again later",
                                                     .wait = k_longest_wait}));
   KERNELGEN_TRY(const auto found, find_runs(results_directory));
-  auto reports = load_or_build_reports(found, page_parts ? Details::Shown : Details::Left);
-  for (const auto& report : reports) {
+  std::vector<std::string> details;
+  const auto keep = [&](CachedRunReport& report) -> Result<void> {
     KERNELGEN_CHECK(write_figure(report));
     // The report is stored last, because it means that the figure is up to date.
     store_report(report);
-  }
-  std::vector<std::string> details;
-  details.reserve(reports.size());
-  for (auto& report : reports) details.push_back(std::move(report.details));
-  const auto runs = runs_of(std::move(reports));
+    details.push_back(std::move(report.details));
+    return {};
+  };
+  KERNELGEN_TRY(const auto runs, make_reports(found, page_parts ? Details::Shown : Details::Left, keep));
   const auto write = [&](const char* name, const std::string& text) {
     return write_file_atomic(results_directory / name, text, k_derived);
   };

@@ -53,6 +53,10 @@ Result<bool> try_lock(int fd, std::string_view name, LockKind kind) {
   const int operation = (kind == LockKind::Shared ? LOCK_SH : LOCK_EX) | LOCK_NB;
   while (::flock(fd, operation) != 0) {
     if (errno == EWOULDBLOCK) return false;
+    if (errno == ENOLCK || errno == EOPNOTSUPP)
+      return Error{ErrorCode::Unsupported, "cannot lock " + std::string(name) +
+                                               ": the file system has no locks; use a directory on another one, or let "
+                                               "its administrator enable them"};
     if (errno != EINTR) return errno_error(errno, "cannot lock " + std::string(name));
   }
   return true;

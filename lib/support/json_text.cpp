@@ -37,6 +37,15 @@ void write_pretty(const json::value& value, const std::string& indent, std::stri
   out += '\n' + indent + ']';
 }
 
+/// "in line 2, column 7", for an editor.
+std::string place_of(std::string_view text, std::size_t offset) {
+  const auto before = text.substr(0, offset);
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto line_end = before.rfind('\n');
+  const auto column = line_end == before.npos ? offset + 1 : offset - line_end;
+  return "in line " + std::to_string(line) + ", column " + std::to_string(column);
+}
+
 }  // namespace
 
 Result<json::value> parse_json(std::string_view text) try {
@@ -44,7 +53,7 @@ Result<json::value> parse_json(std::string_view text) try {
   json::parser parser;
   const std::size_t read = parser.write(text.data(), text.size(), error);
   if (error) {
-    return Error{ErrorCode::InvalidArgument, "not JSON: " + error.message() + " at byte " + std::to_string(read), {}};
+    return Error{ErrorCode::InvalidArgument, "not JSON: " + error.message() + ' ' + place_of(text, read), {}};
   }
   return parser.release();
 } catch (const std::bad_alloc&) {

@@ -285,3 +285,15 @@ TEST_CASE("a program is told about each event, and its failure changes nothing",
   CHECK(kgen.batch({"--on-event", "notify"}) == 1);
   CHECK(kgen.err.str().find("kgen: notify: exit 3\n") != std::string::npos);
 }
+
+TEST_CASE("an option that a file has set wrongly is named with its place there", "[cli][batch][settings]") {
+  BatchFixture kgen;
+  const auto file = kgen.path("config.toml");
+  std::ofstream(file) << "[batch]\nfirst = 1\n  prompts = \"/no/prompts\"\n";
+  CHECK(kgen.batch({"--config", file}) == 64);
+  CHECK(kgen.err.str() ==
+        "kgen: " + file + ":3:3: prompts: cannot read the templates in /no/prompts: No such file or directory\n");
+  // The command line has no place.
+  CHECK(kgen.batch({"--config", file, "--prompts", "/others"}) == 64);
+  CHECK(kgen.err.str().find("kgen: --prompts: cannot read the templates in /others: ") == 0);
+}

@@ -165,7 +165,7 @@ TEST_CASE("of two options that exclude each other the stronger source wins", "[c
   CHECK(message_of(combine_settings(sample.command, {{"--loud", {"true"}}, {"--place", {"x"}}}, {})) ==
         "--place cannot be combined with --loud");
   CHECK(message_of(combine_settings(sample.command, {}, {.user = config("place = 'x'\n[sample]\nloud = true\n")})) ==
-        "c.toml:1: place cannot be combined with c.toml:3: loud");
+        "c.toml:1:1: place cannot be combined with c.toml:3:1: loud");
 }
 
 TEST_CASE("an option that needs another one is an error on the command line alone", "[cli][settings]") {
@@ -174,7 +174,7 @@ TEST_CASE("an option that needs another one is an error on the command line alon
   CHECK(combine_settings(sample.command, {}, {.user = config("[sample]\nnames = 'a'\n")})->empty());
 }
 
-TEST_CASE("what is wrong with a configuration file is told with file, line and key", "[cli][settings]") {
+TEST_CASE("what is wrong with a configuration file is told with file, line, column and key", "[cli][settings]") {
   std::vector<Command> commands;
   const Sample sample;
   commands.push_back(sample.command);
@@ -186,22 +186,22 @@ TEST_CASE("what is wrong with a configuration file is told with file, line and k
     return settings ? error_of(store_settings(sample.command, *settings)) : settings.error().message;
   };
   CHECK(wrong("[sample]\ncount = 1\n").empty());
-  CHECK(wrong("[sample]\n\ncount = 10\n") == "c.toml:3: count: expected a whole number from 0 to 9, not 10");
-  CHECK(wrong("[sample]\ncuont = 1\n") == "c.toml:2: cuont: unknown option of kgen sample; did you mean count?");
-  CHECK(wrong("[smaple]\ncount = 1\n") == "c.toml:2: [smaple] is no command of kgen; did you mean sample?");
-  CHECK(wrong("count = 1\n") == "c.toml:1: count: it belongs into the section [sample]");
-  CHECK(wrong("nothing = 1\n") == "c.toml:1: nothing: unknown option of kgen");
-  CHECK(wrong("[sample]\nloud = 'yes'\n") == "c.toml:2: loud: expected true or false");
-  CHECK(wrong("[sample]\ncount = true\n") == "c.toml:2: count: expected a value, not true or false");
-  CHECK(wrong("[sample]\ncount = [1, 2]\n") == "c.toml:2: count: expected one value, not a list");
-  CHECK(wrong("[sample]\ncount = []\n") == "c.toml:2: count: expected a value, not an empty list");
+  CHECK(wrong("[sample]\n\ncount = 10\n") == "c.toml:3:1: count: expected a whole number from 0 to 9, not 10");
+  CHECK(wrong("[sample]\ncuont = 1\n") == "c.toml:2:1: cuont: unknown option of kgen sample; did you mean count?");
+  CHECK(wrong("[smaple]\ncount = 1\n") == "c.toml:2:1: [smaple] is no command of kgen; did you mean sample?");
+  CHECK(wrong("count = 1\n") == "c.toml:1:1: count: it belongs into the section [sample]");
+  CHECK(wrong("nothing = 1\n") == "c.toml:1:1: nothing: unknown option of kgen");
+  CHECK(wrong("[sample]\nloud = 'yes'\n") == "c.toml:2:1: loud: expected true or false");
+  CHECK(wrong("[sample]\ncount = true\n") == "c.toml:2:1: count: expected a value, not true or false");
+  CHECK(wrong("[sample]\ncount = [1, 2]\n") == "c.toml:2:1: count: expected one value, not a list");
+  CHECK(wrong("[sample]\ncount = []\n") == "c.toml:2:1: count: expected a value, not an empty list");
   CHECK(wrong("[sample]\ncount = 1979-05-27\n") ==
-        "c.toml:2: count: expected a text, a number, true or false, or a list");
-  CHECK(wrong("[sample.deep]\ncount = 1\n").find("c.toml:1: sample.deep: a section holds settings") == 0);
-  CHECK(wrong("[sample]\ntask = 'x.py'\n").find("c.toml:2: task: unknown option of kgen sample") == 0);
-  CHECK(wrong("[sample\n").find("c.toml:1: ") == 0);
-  CHECK(wrong("[sample]\ncount = 1\ncount = 2\n").find("c.toml:3: ") == 0);
-  CHECK(wrong("x = 'never ends\n").find("c.toml:1: ") == 0);
+        "c.toml:2:1: count: expected a text, a number, true or false, or a list");
+  CHECK(wrong("[sample.deep]\ncount = 1\n").find("c.toml:1:9: sample.deep: a section holds settings") == 0);
+  CHECK(wrong("[sample]\ntask = 'x.py'\n").find("c.toml:2:1: task: unknown option of kgen sample") == 0);
+  CHECK(wrong("[sample\n").find("c.toml:1:8: ") == 0);
+  CHECK(wrong("[sample]\ncount = 1\ncount = 2\n").find("c.toml:3:") == 0);
+  CHECK(wrong("x = 'never ends\n").find("c.toml:1:16: ") == 0);
 }
 
 TEST_CASE("a task's file sets only what is allowed, and the error says why", "[cli][settings]") {
@@ -210,9 +210,9 @@ TEST_CASE("a task's file sets only what is allowed, and the error says why", "[c
   commands.push_back(sample.command);
   CHECK(check_task_file(config("[sample]\ncount = 1\n"), commands));
   CHECK(error_of(check_task_file(config("[sample]\ncount = 1\nplace = 'x'\n"), commands)) ==
-        "c.toml:3: place: a task's kgen.toml may not set it, because it names a place that is written to; set it on "
+        "c.toml:3:1: place: a task's kgen.toml may not set it, because it names a place that is written to; set it on "
         "the command line or in your own config.toml");
-  CHECK(error_of(check_task_file(config("place = 'x'\n"), commands)).find("c.toml:1: place: a task's") == 0);
+  CHECK(error_of(check_task_file(config("place = 'x'\n"), commands)).find("c.toml:1:1: place: a task's") == 0);
   CHECK(error_of(check_task_file(config("[sample]\nloud = true\n"), commands)).find("not about the task") !=
         std::string::npos);
 }
@@ -226,7 +226,7 @@ TEST_CASE("settings are shown with where they come from, as a file that would se
   CHECK(shown.find("\ncount = 3 ") != std::string::npos);
   CHECK(shown.find("# command line\n") != std::string::npos);
   CHECK(shown.find("\nplace = \"a \\\"b\\\"\" ") != std::string::npos);
-  CHECK(shown.find("# c.toml:2\n") != std::string::npos);
+  CHECK(shown.find("# c.toml:2:1\n") != std::string::npos);
   CHECK(shown.find("\nloud = false ") != std::string::npos);
   CHECK(shown.find("\nnames = [\"x\", \"y\"]") != std::string::npos);
   const auto again = combine_settings(sample.command, {}, {.user = config(shown)}).value();
@@ -350,7 +350,7 @@ TEST_CASE("a kgen.toml beside the task shapes the run, and cannot weaken the ver
   CHECK(kgen.benchmarker->requests().front().options.call_timeout == std::chrono::milliseconds(11000));
   std::ofstream(kgen.path("tasks/kgen.toml")) << "\n[eval]\nrtol = 0.5\n";
   CHECK(eval() == 64);
-  CHECK(kgen.err.str().find("kgen.toml:3: rtol: a task's kgen.toml may not set it, because it could make a verdict "
+  CHECK(kgen.err.str().find("kgen.toml:3:1: rtol: a task's kgen.toml may not set it, because it could make a verdict "
                             "weaker; set it on the command line") != std::string::npos);
   CHECK(kgen.benchmarker->requests().empty());
   std::ofstream(kgen.path("tasks/kgen.toml")) << "python = '/tmp/evil'\n";
@@ -366,7 +366,7 @@ TEST_CASE("a run with --print-config shows values and sources without running an
   const auto text = kgen.out.str();
   CHECK(text.find("[run]\n") == 0);
   CHECK(text.find("\nseeds = 4 ") != std::string::npos);
-  CHECK(text.find("# " + kgen.path("config.toml") + ":2\n") != std::string::npos);
+  CHECK(text.find("# " + kgen.path("config.toml") + ":2:1\n") != std::string::npos);
   CHECK(text.find("# KGEN_PYTHON\n") != std::string::npos);
   CHECK(text.find("\n# max-requests ") != std::string::npos);
   CHECK(kgen.benchmarker->requests().empty());

@@ -119,7 +119,7 @@ struct CampaignRequest {
   int parallel_runs = 4;
   RunSelection selection = RunSelection::Unfinished;
   RunOrder order = RunOrder::Given;
-  /// Directory of the file that locks the campaign's budget. Required with limits.
+  /// Directory of the file with which processes share the campaign's budget. Required with limits.
   std::filesystem::path results_directory;
   /// The time of day, for journals and for the limit of time. Empty: the system's.
   TimeSource clock;
@@ -191,8 +191,12 @@ struct CampaignOutcome {
 /// in a row unanswered, its other runs are not started; once it answers a run in progress, they are, and those that it
 /// left unanswered go on.
 ///
+/// Several processes may do so at once: each takes runs that no other one has, and with limits they spend one budget
+/// together, for which their limits, runs and options must be the same.
+///
 /// Errors: InvalidArgument for two runs of one name or directory, and for limits that need more than the runs say; Busy
-/// when another process has the campaign's budget; the errors of the lock file.
+/// when another process spends the budget of the results directory with other limits, runs or options; the errors of
+/// the file that they share.
 [[nodiscard]] Result<CampaignOutcome> run_campaign(const CampaignRequest& request, const CampaignObserver& observer,
                                                    std::stop_token stop);
 

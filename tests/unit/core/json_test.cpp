@@ -169,4 +169,9 @@ TEST_CASE("no mutation of a record crashes the reader", "[core][json][fuzz]") {
   }
 }
 
+TEST_CASE("what is no JSON is told with line and column", "[core][json]") {
+  CHECK(parse_json("{\n  \"a\": 1,\n  \"b\": x}").error().message == "not JSON: syntax error in line 3, column 8");
+  CHECK(parse_json("").error().message.find("in line 1, column 1") != std::string::npos);
+}
+
 TEST_CASE("a deeply nested document is refused", "[core][json]") { CHECK_FALSE(parse_json(std::string(100'000, '['))); }

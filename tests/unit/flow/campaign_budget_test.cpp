@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "support/catch.hpp"
-#include "support/file_lock.hpp"
 #include "unit/flow/campaign_world.hpp"
 
 using namespace std::chrono_literals;
@@ -156,19 +155,4 @@ TEST_CASE("the time of a campaign ends its requests, and counts on when it is re
   outcome = world.run(request);
   REQUIRE(outcome);
   CHECK(outcome->counts() == std::map<Status, int>{{Status::Success, 4}, {Status::BudgetExhausted, 1}});
-}
-
-TEST_CASE("one process at a time has a campaign's budget", "[flow][campaign][budget]") {
-  CampaignWorld world;
-  auto request = world.request_of({"a"});
-  request.limits.requests = 10;
-  const auto held = LockFile::acquire({.file = world.results() / ".campaign.lock", .resource = "it", .advice = "wait"});
-  REQUIRE(held);
-  const auto refused = world.run(request);
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == ErrorCode::Busy);
-  CHECK(refused.error().message.find("the campaign's budget in " + world.results().string() + " is in use") == 0);
-  // Without limits there is nothing to share.
-  request.limits = {};
-  CHECK(world.run(request));
 }

@@ -145,3 +145,33 @@ TEST_CASE("a cancelled campaign ends although requests wait for its budget", "[f
   CHECK(sent == 1);
   CHECK(outcome->spent.requests == 1);
 }
+
+TEST_CASE("a clock that jumps back or forward loses nothing, and time never decreases", "[flow][campaign][resume]") {
+  const auto jump = GENERATE(std::chrono::hours(-24 * 400), std::chrono::hours(24 * 400));
+  CampaignWorld whole(3), world(3);
+  REQUIRE(whole.run(whole.request_of(run_names(4))));
+  auto request = world.request_of(run_names(4));
+  request.limits.requests = 100;
+  std::atomic<int> calls = 0;
+  // Of five calls three get another time.
+  request.clock = [&] {
+    const auto now = std::chrono::system_clock::now();
+    return ++calls % 5 < 2 ? now : now + jump;
+  };
+  auto last = std::chrono::milliseconds{0};
+  world.observer = [&](const CampaignNotice&, const CampaignProgress& progress) {
+    CHECK(progress.spent.time >= last);
+    last = progress.spent.time;
+  };
+  const auto outcome = world.run(request);
+  REQUIRE(outcome);
+  CHECK(outcome->counts() == std::map<CampaignRunStatus, int>{{CampaignRunStatus::Success, 4}});
+  CHECK(world.model.asked() == whole.model.asked());
+  // Nothing is left to do, whatever the clock says now.
+  request.clock = [jump] { return std::chrono::system_clock::now() + 2 * jump; };
+  const auto again = world.run(request);
+  REQUIRE(again);
+  CHECK(again->counts() == outcome->counts());
+  CHECK(world.model.asked() == whole.model.asked());
+  CHECK(again->spent.requests == 12);
+}
