@@ -50,6 +50,10 @@ setup_packages_apt() {
         wanted+=("$shell")
       fi
     done
+    # A real Slurm for tests/slurm, which is skipped without it. No service of it is started.
+    if known_package slurmctld; then
+      wanted+=(slurmctld slurmd slurm-client munge)
+    fi
     # hipcc compiles the HIP of prompts; their test is skipped without it. 320 MB, a quarter of a minute.
     if known_package hipcc; then
       wanted+=(hipcc)
