@@ -50,7 +50,7 @@ setup_packages_apt() {
         wanted+=("$shell")
       fi
     done
-    # A real Slurm for tests/slurm, which is skipped without it. No service of it is started.
+    # A real Slurm for tests/slurm, which starts daemons of its own and is skipped without it.
     if known_package slurmctld; then
       wanted+=(slurmctld slurmd slurm-client munge)
     fi

@@ -86,7 +86,7 @@ class Spool {
                                   .launches = {{.prefix = {"env"}, .count = 1}},
                                   .directory = directory(),
                                   .cache_dir = (scratch_.path() / "cache").string(),
-                                  .lease = 2s,
+                                  .lease = 5s,
                                   .first_pause = 10ms,
                                   .on_note = std::move(on_note)})
         .value();

@@ -158,6 +158,7 @@ class Slurm(unittest.TestCase):
     def test_a_cancelled_worker_gives_its_request_back(self):
         (self.path / "slow.cu").write_text(SLOW)
         client = self.ask("slow.cu", "--timeout", "400")
+        self.addCleanup(client.communicate)
         self.addCleanup(client.kill)
         first = self.submit("workers.sbatch", self.spool, "--cache-dir", self.path / "cache")
         claim = self.wait_for_claim()
