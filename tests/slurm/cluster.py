@@ -15,6 +15,7 @@ import time
 DAEMONS = ("munged", "slurmctld", "slurmd")
 PATH = "/usr/sbin:/sbin:" + os.environ["PATH"]
 
+# A requeued job waits for cred_expire (2 minutes by default), because its node refuses a job that it has just ended.
 CONFIGURATION = """
 ClusterName=test
 SlurmctldHost={host}(127.0.0.1)

@@ -92,10 +92,6 @@ class Slurm(unittest.TestCase):
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.slurm.run('squeue', '--states=all').stdout}\n{self.outputs()}") from None
 
-    def start_at_once(self, job):
-        """Slurm waits two minutes before it starts a requeued job."""
-        self.slurm.run("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
-
     def verdicts(self, spool):
         """The devices of the records by their outcomes' kinds."""
         records = [json.loads(path.read_text())["record"] for path in spool.glob("evaluate-*.result.json")]
@@ -135,7 +131,6 @@ class Slurm(unittest.TestCase):
         before = len(asked.read_text().splitlines()) if asked.exists() else 0
         self.assertLess(before, 4)
         self.seconds.write_text("0")
-        self.start_at_once(job)
         self.wait_for_job(job, ("FAILED", "COMPLETED"))
         self.assertIn("4 runs: 4 failed", self.outputs())
         # No reply that had arrived was asked for again.
@@ -184,7 +179,6 @@ class Slurm(unittest.TestCase):
         second.write_text(TASK.format(factor=11))
         client = self.ask()
         self.addCleanup(client.kill)
-        self.start_at_once(f"{job}_1")
         self.finish(client)
 
 
