@@ -5,6 +5,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   bench/compiling_profiler.hpp
   bench/doctor.hpp
   bench/fake_benchmarker.hpp
+  bench/launched_workers.hpp
   bench/local_judge.hpp
   bench/spool.hpp
   bench/worker.hpp

@@ -54,6 +54,10 @@ setup_packages_apt() {
     if known_package chromium; then
       wanted+=(chromium)
     fi
+    # A real Slurm for tests/slurm, which starts daemons of its own and is skipped without it.
+    if known_package slurmctld; then
+      wanted+=(slurmctld slurmd slurm-client munge)
+    fi
     # hipcc compiles the HIP of prompts; their test is skipped without it. 320 MB, a quarter of a minute.
     if known_package hipcc; then
       wanted+=(hipcc)

@@ -113,6 +113,16 @@ void CampaignDisplay::see(const CampaignNotice& notice, const CampaignProgress& 
   show_status();
 }
 
+void CampaignDisplay::tell(const std::string& line) {
+  const std::scoped_lock lock(mutex_);
+  status_lines_.erase();
+  // A status below wrapped lines could not be erased.
+  sink_(terminal_.interactive ? cut_to_width(line, terminal_.width) + '\n'
+                              : fmt::format("{:>7} {:>7}  {}\n", format_clock(elapsed()),
+                                            fmt::format("{}/{}", count_over(runs_), runs_.size()), line));
+  show_status();
+}
+
 void CampaignDisplay::refresh() {
   const std::scoped_lock lock(mutex_);
   show_status();

@@ -29,6 +29,8 @@ class CampaignDisplay {
   CampaignDisplay& operator=(const CampaignDisplay&) = delete;
 
   void see(const CampaignNotice& notice, const CampaignProgress& progress);
+  /// Shows a line about something beside the runs.
+  void tell(const std::string& line);
   /// Updates the status, because time has passed.
   void refresh();
   /// Erases the status, so that other output can be written.

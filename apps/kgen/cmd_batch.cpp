@@ -47,7 +47,8 @@ struct BatchOptions {
   std::optional<double> max_cost;
   std::optional<double> max_minutes;
   PriceFlags prices;
-  int parallel_tasks = 4;
+  /// Unset: 4, or two for each launched worker.
+  std::optional<int> parallel_tasks;
   std::string retry = "unfinished";
   std::string order = "given";
   std::string on_event;
@@ -76,6 +77,7 @@ struct ModelSetup {
 struct BatchSetup {
   std::unique_ptr<PromptBuilder> prompts;
   std::unique_ptr<PersistentDetector> detector;
+  WorkerNotes notes;
   std::unique_ptr<Benchmarker> benchmarker;
   std::vector<TargetSetup> targets;
   /// Pointers, because recording clients keep a reference to `unrecorded`.
@@ -230,6 +232,14 @@ RunSelection selection_of(const std::string& retry) {
   return retry == "all" ? RunSelection::All : RunSelection::Unfinished;
 }
 
+/// A worker prepares one evaluation while it measures another one, so two tasks keep it busy.
+int parallel_tasks_of(const BatchOptions& options) {
+  constexpr int k_without_workers = 4;
+  constexpr int k_most = 256;
+  const int for_workers = 2 * launched_worker_count(options.search);
+  return options.parallel_tasks.value_or(std::clamp(for_workers, k_without_workers, k_most));
+}
+
 Result<std::unique_ptr<BatchSetup>> set_up(const BatchOptions& options, Context& context) {
   if ((options.max_tokens || options.max_cost) && !options.search.max_output_tokens)
     return invalid_batch(
@@ -242,11 +252,11 @@ Result<std::unique_ptr<BatchSetup>> set_up(const BatchOptions& options, Context&
   setup->detector = make_persistent_detector();
   KERNELGEN_CHECK(add_targets(options, installation, context, *setup));
   KERNELGEN_CHECK(add_models(options, context, *setup));
-  KERNELGEN_TRY(setup->benchmarker, make_benchmarker(options.search.evaluation, context));
+  KERNELGEN_TRY(setup->benchmarker, make_search_benchmarker(options.search, context, setup->notes));
   KERNELGEN_CHECK(add_runs(options, context, *setup));
   auto& request = setup->request;
   request.limits = limits_of(options);
-  request.parallel_runs = options.parallel_tasks;
+  request.parallel_runs = parallel_tasks_of(options);
   request.selection = selection_of(options.retry);
   request.order = options.order == "value" ? RunOrder::ByValue : RunOrder::Given;
   request.results_directory = options.search.results;
@@ -318,11 +328,18 @@ void write_conclusion(const CampaignOutcome& outcome, Context& context) {
 }
 
 /// Runs the campaign and shows it.
-Result<CampaignOutcome> run_shown(const BatchOptions& options, const CampaignRequest& request, Context& context) {
+Result<CampaignOutcome> run_shown(const BatchOptions& options, BatchSetup& setup, Context& context) {
+  const auto& request = setup.request;
   KERNELGEN_TRY(const auto program, make_event_program(options, context));
   CampaignDisplay display(
       context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); }, request.limits);
   Result<CampaignOutcome> outcome = CampaignOutcome{};
+  // Without workers, runs would only pay for replies that are never evaluated.
+  std::stop_source stop;
+  const auto end = [&stop] { stop.request_stop(); };
+  const std::stop_callback interrupted(context.stop, end);
+  const std::stop_callback failed(setup.notes.failed(), end);
+  setup.notes.show_with([&display](const std::string& line) { display.tell(line); });
   {
     Upkeep upkeep(display, options.search.results);
     outcome = run_campaign(
@@ -333,8 +350,9 @@ Result<CampaignOutcome> run_shown(const BatchOptions& options, const CampaignReq
           if (program == nullptr) return;
           if (auto line = event_line(notice, progress)) program->tell(*std::move(line));
         },
-        context.stop);
+        stop.get_token());
   }
+  setup.notes.show_with({});
   display.finish();
   if (program == nullptr) return outcome;
   if (outcome) program->tell(end_line(*outcome));
@@ -367,15 +385,17 @@ Result<ExitCode> run(const BatchOptions& options, Context& context) {
     return code_with_unreadable(ExitCode::Success);
   }
   KERNELGEN_CHECK(make_directories(options.search.results).context("--results"));
-  KERNELGEN_TRY(const auto outcome, run_shown(options, setup->request, context));
+  KERNELGEN_TRY(const auto outcome, run_shown(options, *setup, context));
   write_final_reports(options.search.results, outcome, context);
   context.out << (options.json ? campaign_to_json(outcome) : render_campaign(outcome, context.out_terminal));
-  write_conclusion(outcome, context);
+  const auto failure = setup->notes.failure();
+  if (!failure) write_conclusion(outcome, context);
   // Recordings end with their clients.
   for (auto& model : setup->models) {
     model->client.reset();
     if (model->unrecorded) return *model->unrecorded;
   }
+  if (failure) return Error{failure->code, failure->message + "; the same command goes on from here"};
   return code_with_unreadable(exit_code_for(outcome));
 }
 
@@ -464,7 +484,7 @@ std::vector<Option> main_options(BatchOptions& options) {
           no_sanitize_option(options.search),
           {.name = "--parallel-tasks",
            .value_name = "N",
-           .help = "Tasks in progress at once; one that waits for its model holds no device",
+           .help = "Tasks in progress at once; default: 4, or two for each --worker",
            .value = values::whole_number(options.parallel_tasks, {1, 256})},
           {.name = "--order",
            .value_name = "NAME",
@@ -515,11 +535,12 @@ std::vector<Option> describe_options(BatchOptions& options, const Environment& e
   add_campaign_limits(described, options);
   add_request_options(described, options.search);
   add_budget_options(described, options.task_budget, "--task-max-", "Limits of a task", "a task ");
+  described.push_back(worker_option(options.search));
   add_evaluation_options(described, options.search.evaluation, environment);
   for (auto& option : described) {
     if (option.name == "--parallel") option.help = "Requests of one task in flight at once";
     if (option.name == "--parallel-evaluations")
-      option.help = "Evaluations of one task at once; default: one for each GPU here";
+      option.help = "Evaluations of one task at once; default: one for each GPU here or --worker";
     // A batch reads no kgen.toml. What one may say to other commands is told by their options (check_task_file()).
     option.task_file = TaskFileRule::NotAboutTask;
   }

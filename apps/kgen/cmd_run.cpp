@@ -135,7 +135,8 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(const auto profiler, choose_profiler(options.search, request.gpu, installation, context));
   std::optional<Error> unrecorded;
   KERNELGEN_TRY(auto client, make_search_client(options.llm, options.search, context, unrecorded));
-  KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.search.evaluation, context));
+  WorkerNotes notes;
+  KERNELGEN_TRY(const auto benchmarker, make_search_benchmarker(options.search, context, notes));
   const auto detector = make_persistent_detector();
   KERNELGEN_TRY(const auto directory, run_directory(options.search.results, request.task.name, options.search.name));
   KERNELGEN_TRY(const auto journal, open_journal(directory));
@@ -143,11 +144,13 @@ Result<ExitCode> run(const RunOptions& options, Context& context) {
   RunDisplay display(
       context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); }, request.budget);
   for (const auto& event : journal->events()) display.remember(event);
+  notes.show_with([&display](const std::string& line) { display.tell(line); });
   auto ticker = keep_fresh(display, context.err_terminal);
   auto outcome = run_flow(
       request, *policy, {*client, *prompts, *benchmarker, *detector, profiler.get()}, *journal,
       [&](const FlowNotice& notice) { display.see(notice); }, context.stop);
   ticker = {};
+  notes.show_with({});
   display.finish();
   // Reports are written after an error, too.
   auto reported = write_reports(options.search.results, installation.report_dir);
@@ -201,6 +204,7 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
   add_price("--price-output", "Price of a million output tokens", options.price_output);
   add_price("--price-cached", "Price of a million cached input tokens; default: --price-input", options.price_cached);
   add_request_options(described, options.search);
+  described.push_back(worker_option(options.search));
   add_evaluation_options(described, options.search.evaluation, environment);
   return described;
 }

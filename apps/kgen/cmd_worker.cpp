@@ -24,6 +24,9 @@ struct WorkerCommandOptions {
   bool once = false;
   bool json = false;
   std::optional<int> jobs;
+  std::optional<double> idle_seconds;
+  std::optional<double> lease_seconds;
+  std::string client;
 };
 
 /// Checks that the directory exists. A mistyped one must not be created and served for ever.
@@ -58,18 +61,21 @@ Result<ExitCode> run(const WorkerCommandOptions& options, Context& context) {
   const auto on_answer = [&context](const std::string& id, const std::string& summary) {
     (context.err << id << ": " << summary << '\n').flush();
   };
-  KERNELGEN_CHECK(run_spool_worker(worker,
-                                   {.directory = options.spool,
-                                    .mode = options.once ? SpoolMode::Once : SpoolMode::UntilStopped,
-                                    .jobs = options.jobs,
-                                    .on_answer = on_answer},
-                                   context.stop));
+  SpoolWorkerOptions spool{.directory = options.spool,
+                           .mode = options.once ? SpoolMode::Once : SpoolMode::UntilStopped,
+                           .jobs = options.jobs,
+                           .client = options.client,
+                           .on_answer = on_answer};
+  if (options.idle_seconds) spool.idle_limit = to_milliseconds(*options.idle_seconds);
+  if (options.lease_seconds) spool.lease = to_milliseconds(*options.lease_seconds);
+  KERNELGEN_CHECK(run_spool_worker(worker, spool, context.stop));
   return ExitCode::Success;
 }
 
 }  // namespace
 
 Command make_worker_command(Context& context) {
+  constexpr double k_most_seconds = 604'800;
   const auto options = std::make_shared<WorkerCommandOptions>();
   return {
       .name = "worker",
@@ -92,6 +98,21 @@ Command make_worker_command(Context& context) {
                   {.name = "--once",
                    .help = "Answer what is there and end",
                    .value = values::flag(options->once),
+                   .needs = "--spool"},
+                  {.name = "--idle-timeout",
+                   .value_name = "S",
+                   .help = "End after so many seconds without a request",
+                   .value = values::number(options->idle_seconds, {0.001, k_most_seconds}),
+                   .needs = "--spool"},
+                  {.name = "--lease",
+                   .value_name = "S",
+                   .help = "Silence after which others take a worker's requests; the same for all; default: 60",
+                   .value = values::number(options->lease_seconds, {1, k_most_seconds}),
+                   .needs = "--spool"},
+                  {.name = "--client",
+                   .value_name = "NAME",
+                   .help = "End with the client of this name; what a batch gives to its workers",
+                   .value = values::text(options->client),
                    .needs = "--spool"},
                   {.name = "--status",
                    .value_name = "DIR",

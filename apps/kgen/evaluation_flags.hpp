@@ -18,6 +18,8 @@ namespace kernelgen::cli {
 struct EvaluationFlags {
   std::vector<std::string> shrink;
   std::string launch_prefix;
+  /// Commands that start workers; see parse_worker_launch().
+  std::vector<std::string> workers;
   std::string spool;
   bool no_wait = false;
   std::string cache_dir;

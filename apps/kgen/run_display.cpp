@@ -48,6 +48,12 @@ void RunDisplay::see(const FlowNotice& notice) {
   show_status();
 }
 
+void RunDisplay::tell(const std::string& line) {
+  const std::scoped_lock lock(mutex_);
+  write_line(terminal_.interactive ? cut_to_width(line, terminal_.width) : line);
+  show_status();
+}
+
 void RunDisplay::refresh() {
   const std::scoped_lock lock(mutex_);
   show_status();

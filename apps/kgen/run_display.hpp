@@ -31,6 +31,8 @@ class RunDisplay {
   /// Adds an event of an earlier session without showing it.
   void remember(const Event& event);
   void see(const FlowNotice& notice);
+  /// Shows a line about something beside the search.
+  void tell(const std::string& line);
   /// Updates the status, because time has passed.
   void refresh();
   /// Erases the status, so that other output can be written. The next notice shows it again.

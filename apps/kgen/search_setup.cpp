@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <kernelgen/bench/compiling_profiler.hpp>
+#include <kernelgen/bench/launched_workers.hpp>
 #include <kernelgen/platform/platform.hpp>
 
 #include "local_device.hpp"
@@ -29,13 +30,69 @@ Budget budget_of(const BudgetFlags& flags) {
           .time = time_limit_of(flags.minutes)};
 }
 
+void WorkerNotes::show_with(Show show) {
+  const std::scoped_lock lock(mutex_);
+  show_ = std::move(show);
+}
+
+void WorkerNotes::tell(const std::string& line) {
+  const std::scoped_lock lock(mutex_);
+  if (show_) show_(line);
+}
+
+void WorkerNotes::fail(const Error& error) {
+  {
+    const std::scoped_lock lock(mutex_);
+    failure_ = error;
+  }
+  failed_.request_stop();
+}
+
+std::optional<Error> WorkerNotes::failure() const {
+  const std::scoped_lock lock(mutex_);
+  return failure_;
+}
+
+namespace {
+
+/// Whether the device is one of this machine for all that kgen knows.
+bool is_judged_here(const EvaluationFlags& evaluation) {
+  return evaluation.launch_prefix.empty() && evaluation.spool.empty() && evaluation.workers.empty();
+}
+
+}  // namespace
+
+int launched_worker_count(const SearchFlags& flags) {
+  int count = 0;
+  for (const auto& text : flags.evaluation.workers) count += parse_worker_launch(text).value().count;
+  return count;
+}
+
+Result<std::unique_ptr<Benchmarker>> make_search_benchmarker(const SearchFlags& flags, Context& context,
+                                                             WorkerNotes& notes) {
+  const auto& evaluation = flags.evaluation;
+  if (evaluation.workers.empty()) return make_benchmarker(evaluation, context);
+  LaunchedWorkersOptions options;
+  KERNELGEN_TRY(options.installation, context.find_installation());
+  KERNELGEN_TRY(options.cache_dir, choose_cache_dir(evaluation.cache_dir, context.environment));
+  for (const auto& text : evaluation.workers) {
+    KERNELGEN_TRY(auto launch, parse_worker_launch(text));
+    options.launches.push_back(std::move(launch));
+  }
+  options.directory = evaluation.spool.empty() ? flags.results + "/.spool" : evaluation.spool;
+  options.python = evaluation.python;
+  options.on_note = [&notes](const std::string& line) { notes.tell(line); };
+  options.on_failure = [&notes](const Error& error) { notes.fail(error); };
+  return make_launched_workers(std::move(options)).context("--worker");
+}
+
 Result<PromptDevice> choose_search_device(const SearchFlags& flags, Target target, Context& context) {
   const auto& evaluation = flags.evaluation;
   return find_prompt_device({.target = target,
                              .gpu = flags.gpu,
                              .device = evaluation.options.device,
                              .cache_dir = evaluation.cache_dir,
-                             .is_judged_here = evaluation.launch_prefix.empty() && evaluation.spool.empty()},
+                             .is_judged_here = is_judged_here(evaluation)},
                             context);
 }
 
@@ -43,10 +100,10 @@ Result<std::unique_ptr<Profiler>> choose_profiler(const SearchFlags& flags, cons
                                                   const Installation& installation, Context& context) {
   if (flags.search.profile == "none") return std::unique_ptr<Profiler>();
   const auto& evaluation = flags.evaluation;
-  if (!evaluation.launch_prefix.empty() || !evaluation.spool.empty())
+  if (!is_judged_here(evaluation))
     return Error{ErrorCode::InvalidArgument,
-                 "--profile needs the device on this machine, not behind --launch-prefix "
-                 "or --spool"};
+                 "--profile needs the device on this machine, not behind --launch-prefix, "
+                 "--worker or --spool"};
   if (!gpu || platform_of(gpu->vendor).counters == CounterProgram::None)
     return Error{ErrorCode::InvalidArgument,
                  "--profile needs a target that runs on an NVIDIA or AMD GPU of this machine"};
@@ -63,7 +120,8 @@ Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task,
   KERNELGEN_TRY(request.evaluation, evaluation_options(flags.evaluation));
   request.device = device.facts;
   request.gpu = device.gpu;
-  request.parallel_evaluations = flags.parallel_evaluations.value_or(device.gpu_count);
+  request.parallel_evaluations =
+      flags.parallel_evaluations.value_or(std::max(device.gpu_count, launched_worker_count(flags)));
   if (flags.search.profile == "timeline") request.counters = Counters::None;
   request.name = name.empty() ? request.task.name : request.task.name + '.' + name;
   request.goal = flags.search.goal;
@@ -98,6 +156,25 @@ Option results_option(SearchFlags& flags) {
           .help = "Results directory",
           .value = values::directory(flags.results),
           .task_file = TaskFileRule::WritesFiles};
+}
+
+Option worker_option(SearchFlags& flags) {
+  auto value = values::texts(flags.evaluation.workers);
+  value.store = [&flags](const std::string& text) -> Result<void> {
+    KERNELGEN_CHECK(parse_worker_launch(text));
+    flags.evaluation.workers.push_back(text);
+    return {};
+  };
+  return {
+      .name = "--worker",
+      .value_name = "COMMAND",
+      .help = "Start a worker by this command, such as \"ssh node1\" or \"8 x srun -n1 --gres=gpu:1\"; may be repeated",
+      .value = std::move(value),
+      .is_repeatable = true,
+      .group = "Evaluation",
+      .excludes = {"--launch-prefix", "--no-wait"},
+      .is_shared = true,
+      .task_file = TaskFileRule::StartsProgram};
 }
 
 Option no_sanitize_option(SearchFlags& flags) {
@@ -140,7 +217,7 @@ void add_request_options(std::vector<Option>& options, SearchFlags& flags) {
   add("--max-output-tokens", "N", "Limit of one reply", values::whole_number(flags.max_output_tokens, k_count_range));
   add("--request-timeout", "S", "Limit of one request, in seconds", values::seconds(flags.request_timeout_seconds, 1));
   add("--parallel", "N", "Requests in flight at once", values::whole_number(flags.parallel, {1, 256}));
-  add("--parallel-evaluations", "N", "Evaluations at once; default: one for each GPU here",
+  add("--parallel-evaluations", "N", "Evaluations at once; default: one for each GPU here or --worker",
       values::whole_number(flags.parallel_evaluations, {1, 256}));
 }
 

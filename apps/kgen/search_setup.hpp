@@ -4,8 +4,11 @@
 /// What `kgen run` and `kgen batch` set up for a search: its device, prices, profiler, model and request.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -45,6 +48,35 @@ struct SearchFlags {
   EvaluationFlags evaluation;
 };
 
+/// Passes what launched workers tell to the display of a command, while there is one. Thread-safe.
+class WorkerNotes {
+ public:
+  using Show = std::function<void(const std::string& line)>;
+
+  /// Shows lines from now on; an empty function ends this.
+  void show_with(Show show);
+  void tell(const std::string& line);
+  /// The workers were given up.
+  void fail(const Error& error);
+
+  /// Is triggered when the workers are given up.
+  [[nodiscard]] std::stop_token failed() const { return failed_.get_token(); }
+  [[nodiscard]] std::optional<Error> failure() const;
+
+ private:
+  mutable std::mutex mutex_;
+  Show show_;
+  std::optional<Error> failure_;
+  std::stop_source failed_;
+};
+
+/// Makes the benchmarker of a search: what make_benchmarker() makes, or the workers of --worker, which serve --spool or
+/// a directory below the results. `notes` outlives it.
+[[nodiscard]] Result<std::unique_ptr<Benchmarker>> make_search_benchmarker(const SearchFlags& flags, Context& context,
+                                                                           WorkerNotes& notes);
+/// The number of workers that --worker starts.
+[[nodiscard]] int launched_worker_count(const SearchFlags& flags);
+
 /// A time limit from the number of an option; at least a second.
 [[nodiscard]] std::chrono::seconds seconds_of(double number);
 /// The limit of so many minutes.
@@ -70,6 +102,7 @@ struct SearchFlags {
 /// Options of the commands, which `flags` must outlive. The budget's names begin with `prefix`: "--max-".
 [[nodiscard]] Option record_option(SearchFlags& flags);
 [[nodiscard]] Option results_option(SearchFlags& flags);
+[[nodiscard]] Option worker_option(SearchFlags& flags);
 [[nodiscard]] Option no_sanitize_option(SearchFlags& flags);
 void add_budget_options(std::vector<Option>& options, BudgetFlags& budget, const std::string& prefix,
                         const std::string& group, const std::string& of_what);

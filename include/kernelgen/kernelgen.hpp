@@ -8,6 +8,7 @@
 #include <kernelgen/bench/compiling_profiler.hpp>
 #include <kernelgen/bench/doctor.hpp>
 #include <kernelgen/bench/fake_benchmarker.hpp>
+#include <kernelgen/bench/launched_workers.hpp>
 #include <kernelgen/bench/local_judge.hpp>
 #include <kernelgen/bench/spool.hpp>
 #include <kernelgen/bench/worker.hpp>

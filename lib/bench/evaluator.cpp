@@ -359,6 +359,8 @@ class Evaluator final : public LocalBenchmarker {
     KERNELGEN_TRY(auto session, judges_->open(judge_task(task, options, device.gpu), *device.gate, std::move(stop)));
     auto description = session->description;
     description.labels = session->admission.labels;
+    // The judge may have been started for a task with another name and the same text.
+    description.name = task.name;
     return description;
   }
 

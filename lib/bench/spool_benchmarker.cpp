@@ -26,7 +26,12 @@ class SpoolBenchmarker final : public Benchmarker {
         return Error{ErrorCode::Protocol, "a \"record\" of something else"};
       return require_work(answer.record, request.options.library_use);
     };
-    KERNELGEN_TRY(auto answer, ask<RecordMessage>(EvaluateMessage{.request = request}, check, progress, stop));
+    const Message question = EvaluateMessage{.request = request};
+    KERNELGEN_TRY(auto answer, ask<RecordMessage>(question, check, progress, stop));
+    const auto& outcome = answer.record.outcome;
+    // The next attempt is to be another measurement.
+    if (outcome.could_not_be_measured() || outcome.kind == OutcomeKind::Suspect)
+      KERNELGEN_CHECK(forget(id_of(question)));
     return std::move(answer.record);
   }
 
@@ -43,11 +48,21 @@ class SpoolBenchmarker final : public Benchmarker {
   }
 
  private:
+  static std::string id_of(const Message& question) {
+    return fmt::format("{}-{}", type_of(question), sha256_hex(to_json(question)).substr(0, 32));
+  }
+
+  /// Sets an answer aside. The request goes first, or a worker would take it again.
+  Result<void> forget(const std::string& id) const {
+    KERNELGEN_CHECK(exchange_.withdraw(id));
+    return exchange_.set_reply_aside(id);
+  }
+
   template <class Answer, class Check>
   Result<Answer> ask(const Message& question, Check check, const ProgressCallback& progress,
                      const std::stop_token& stop) {
     const auto request = to_json(question);
-    const auto id = fmt::format("{}-{}", type_of(question), sha256_hex(request).substr(0, 32));
+    const auto id = id_of(question);
     KERNELGEN_TRY(const auto reply, await(id, request, progress, stop));
     auto message = parse_message(reply);
     auto mistake = message ? Error{ErrorCode::Protocol, fmt::format("a \"{}\"", type_of(*message))} : message.error();
@@ -58,10 +73,8 @@ class SpoolBenchmarker final : public Benchmarker {
         mistake = std::move(checked).error();
       }
       if (auto* error = std::get_if<ErrorMessage>(&*message)) {
-        // An error is not kept, so asking again is another attempt. The request goes first, or a worker would take it
-        // again.
-        KERNELGEN_CHECK(exchange_.withdraw(id));
-        KERNELGEN_CHECK(exchange_.set_reply_aside(id));
+        // An error is not kept, so asking again is another attempt.
+        KERNELGEN_CHECK(forget(id));
         return std::move(error->error);
       }
     }

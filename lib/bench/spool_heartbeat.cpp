@@ -11,6 +11,7 @@
 #include "support/files.hpp"
 #include "support/json_text.hpp"
 #include "support/shared_directory.hpp"
+#include "support/sleep.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
 
@@ -22,6 +23,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr std::string_view k_suffix = ".worker.json";
+constexpr std::string_view k_client_suffix = ".client.json";
 constexpr std::size_t k_max_bytes = 1u << 20;
 constexpr std::size_t k_max_text = 200;
 
@@ -65,12 +67,13 @@ std::optional<SpoolHeartbeatReport> parse(std::string_view text, milliseconds si
 }
 
 /// The heartbeat files, and the time since each was written.
-Result<std::vector<std::pair<std::string, milliseconds>>> list_files(const SharedDirectory& directory) {
+Result<std::vector<std::pair<std::string, milliseconds>>> list_files(const SharedDirectory& directory,
+                                                                     std::string_view suffix = k_suffix) {
   KERNELGEN_TRY(const auto names, directory.names());
   KERNELGEN_TRY(const auto now, directory.now());
   std::vector<std::pair<std::string, milliseconds>> files;
   for (const auto& name : names) {
-    if (name.starts_with('.') || !name.ends_with(k_suffix)) continue;
+    if (name.starts_with('.') || !name.ends_with(suffix)) continue;
     KERNELGEN_TRY(const auto file, directory.status(name));
     if (file) files.emplace_back(name, std::chrono::duration_cast<milliseconds>(now - file->modified));
   }
@@ -121,6 +124,40 @@ void SpoolHeartbeat::write() {
   [[maybe_unused]] const auto written = write_file_atomic(path_, text, {.durability = Durability::Rename});
 }
 
+std::string client_heartbeat_name(const std::string& client) { return client + std::string(k_client_suffix); }
+
+Result<std::unique_ptr<ClientHeartbeat>> ClientHeartbeat::begin(const std::filesystem::path& directory,
+                                                                milliseconds lease) {
+  std::unique_ptr<ClientHeartbeat> heartbeat(new ClientHeartbeat(directory, make_holder_name()));
+  KERNELGEN_CHECK(heartbeat->write());
+  heartbeat->thread_ = std::jthread([lease, self = heartbeat.get()](const std::stop_token& done) {
+    while (sleep_for(lease / 4, done)) {
+      const auto shared = SharedDirectory::open(self->path_.parent_path());
+      if (!shared) continue;
+      const auto touched = shared->touch(self->path_.filename().string());
+      // The file may have been tidied away.
+      if (touched && !*touched) [[maybe_unused]]
+        const auto written = self->write();
+    }
+  });
+  return heartbeat;
+}
+
+ClientHeartbeat::ClientHeartbeat(const std::filesystem::path& directory, std::string name)
+    : name_(std::move(name)), path_(directory / client_heartbeat_name(name_)) {}
+
+ClientHeartbeat::~ClientHeartbeat() {
+  thread_ = {};
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+Result<void> ClientHeartbeat::write() const {
+  const auto text = to_pretty_json(
+      boost::json::object{{"schema", 1}, {"host", host_name()}, {"pid", ::getpid()}, {"kernelgen_version", version()}});
+  return write_file_atomic(path_, text, {.durability = Durability::Rename});
+}
+
 Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem::path& path) {
   KERNELGEN_TRY(const auto directory, SharedDirectory::open(path));
   KERNELGEN_TRY(const auto files, list_files(directory));
@@ -139,6 +176,11 @@ Result<void> remove_dead_heartbeats(const std::filesystem::path& path, milliseco
   KERNELGEN_TRY(const auto files, list_files(directory));
   for (const auto& [name, since_written] : files)
     if (since_written > lease) KERNELGEN_CHECK(directory.remove(name));
+  // A client's file is renewed by touching it alone. Removed too early, it would end workers.
+  constexpr int k_client_leases = 10;
+  KERNELGEN_TRY(const auto clients, list_files(directory, k_client_suffix));
+  for (const auto& [name, since_written] : clients)
+    if (since_written > k_client_leases * lease) KERNELGEN_CHECK(directory.remove(name));
   return {};
 }
 

@@ -1,13 +1,16 @@
 #pragma once
 
 /// \file
-/// Heartbeat files of the workers of a spool directory: NAME.worker.json (docs/protocol.md, spool directories).
+/// Heartbeat files of a spool directory: NAME.worker.json of workers, NAME.client.json of clients with workers of their
+/// own (docs/protocol.md, spool directories).
 
 #include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <kernelgen/bench/spool.hpp>
@@ -45,6 +48,31 @@ class SpoolHeartbeat {
   std::map<std::string, Judged> judged_;
 };
 
+/// The name of the heartbeat file of a client.
+[[nodiscard]] std::string client_heartbeat_name(const std::string& client);
+
+/// Keeps the heartbeat file of a client fresh; the destructor removes it. Workers of this client end without it.
+class ClientHeartbeat {
+ public:
+  /// Errors of writing the file.
+  [[nodiscard]] static Result<std::unique_ptr<ClientHeartbeat>> begin(const std::filesystem::path& directory,
+                                                                      std::chrono::milliseconds lease);
+  ~ClientHeartbeat();
+  ClientHeartbeat(const ClientHeartbeat&) = delete;
+  ClientHeartbeat& operator=(const ClientHeartbeat&) = delete;
+
+  /// SpoolWorkerOptions::client of its workers.
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  ClientHeartbeat(const std::filesystem::path& directory, std::string name);
+  [[nodiscard]] Result<void> write() const;
+
+  const std::string name_;
+  const std::filesystem::path path_;
+  std::jthread thread_;
+};
+
 /// The content of a heartbeat file.
 struct SpoolHeartbeatReport {
   SpoolWorkerStatus worker;
@@ -55,7 +83,7 @@ struct SpoolHeartbeatReport {
 /// Reads the heartbeat files of a directory, including those of dead workers. Files with another content are skipped.
 [[nodiscard]] Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem::path& path);
 
-/// Removes heartbeat files that are older than `lease`.
+/// Removes heartbeat files of workers that are older than `lease`, and those of clients that are older than ten.
 [[nodiscard]] Result<void> remove_dead_heartbeats(const std::filesystem::path& path, std::chrono::milliseconds lease);
 
 }  // namespace v0

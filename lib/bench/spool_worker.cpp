@@ -1,5 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -9,6 +12,8 @@
 #include "bench/protocol.hpp"
 #include "bench/spool.hpp"
 #include "bench/spool_heartbeat.hpp"
+#include "support/lease_watch.hpp"
+#include "support/shared_directory.hpp"
 #include "support/sleep.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -18,6 +23,10 @@ inline namespace v0 {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// A request during which so many workers were lost is not judged again: it may be what ends them.
+constexpr std::size_t k_max_lost_workers = 3;
 
 /// Renews a claim while its request is judged, and cancels the work if the claim is lost or the worker has to end.
 class LeaseKeeper {
@@ -74,6 +83,19 @@ Message judge_safely(Benchmarker& benchmarker, const Result<Message>& request, c
   return ErrorMessage{0, {ErrorCode::Internal, fmt::format("judging failed: {}", error.what())}};
 }
 
+/// "worker a-1", "workers a-1 and b-2".
+std::string describe_lost(const std::vector<std::string>& holders) {
+  return (holders.size() == 1 ? "worker " : "workers ") + fmt::format("{}", fmt::join(holders, " and "));
+}
+
+/// Notes in a record that the request may have been judged before.
+Message with_lost_workers(Message answer, const std::vector<std::string>& holders) {
+  auto* record = std::get_if<RecordMessage>(&answer);
+  if (record != nullptr && !holders.empty())
+    record->record.labels.push_back("judged again: " + describe_lost(holders) + " stopped answering while judging it");
+  return answer;
+}
+
 std::string summarize(const Message& answer) {
   if (const auto* record = std::get_if<RecordMessage>(&answer)) return record->record.outcome.to_class();
   if (const auto* error = std::get_if<ErrorMessage>(&answer))
@@ -98,6 +120,7 @@ class SpoolServer {
     std::stop_source all;
     const std::stop_callback forward(stop, [&all] { all.request_stop(); });
     const std::jthread upkeep([this](const std::stop_token& done) { beat(done); });
+    const std::jthread client_watch([this, &all](const std::stop_token& done) { watch_client(done, all); });
     std::vector<std::jthread> threads;
     threads.reserve(static_cast<std::size_t>(jobs_));
     for (int job = 0; job < jobs_; ++job)
@@ -134,19 +157,49 @@ class SpoolServer {
     [[maybe_unused]] const auto heartbeats = remove_dead_heartbeats(options_.directory, options_.lease);
   }
 
+  /// Ends all threads once the client is gone. Errors of the directory end the threads that serve it.
+  void watch_client(const std::stop_token& done, std::stop_source& all) const {
+    if (options_.client.empty()) return;
+    const auto name = client_heartbeat_name(options_.client);
+    LeaseWatch watch(options_.lease);
+    do {
+      const auto directory = SharedDirectory::open(options_.directory);
+      if (!directory) continue;
+      const auto heartbeat = directory->status(name);
+      if (!heartbeat) continue;
+      // Whether it is old is decided by watching alone, because the clocks of client and file system may differ.
+      if (*heartbeat && !watch.has_expired(name, (*heartbeat)->modified, {})) continue;
+      all.request_stop();
+      return;
+    } while (sleep_for(options_.poll, done));
+  }
+
+  /// Time for which no thread had a request.
+  [[nodiscard]] milliseconds idle_time() const {
+    if (busy_threads_ > 0) return milliseconds{0};
+    return std::chrono::duration_cast<milliseconds>(steady_clock::now() - last_work_.load());
+  }
+
+  [[nodiscard]] bool is_idle_too_long() const { return options_.idle_limit && idle_time() >= *options_.idle_limit; }
+
   Result<void> serve_until(const std::stop_token& stop) {
     const auto holder = make_holder_name();
-    while (!stop.stop_requested()) {
+    auto last_request = steady_clock::now();
+    while (!stop.stop_requested() && !is_idle_too_long()) {
       KERNELGEN_TRY(const auto claim, exchange_.claim_next(holder));
       if (claim) {
+        ++busy_threads_;
         heartbeat_.begin(claim->id(), holder);
         auto served = serve(*claim, stop);
         heartbeat_.end(claim->id());
+        last_work_ = last_request = steady_clock::now();
+        --busy_threads_;
         if (!served) return served;
       } else if (options_.mode == SpoolMode::Once) {
         return {};
       } else {
-        sleep_for(options_.poll, stop);
+        const auto waited = std::chrono::duration_cast<milliseconds>(steady_clock::now() - last_request);
+        sleep_for(next_poll(waited, options_.poll), stop);
       }
     }
     return {};
@@ -154,7 +207,9 @@ class SpoolServer {
 
   Result<void> serve(const FileClaim& claim, const std::stop_token& stop) {
     const LeaseKeeper keeper(claim, options_.lease, stop);
-    const auto request = read_request(claim);
+    const auto& lost = claim.expired_holders();
+    const auto request =
+        lost.size() < k_max_lost_workers ? read_request(claim) : Result<Message>(too_many_lost_workers(lost));
     if (request) {
       auto ready = check_readiness(keeper.work());
       if (!ready) {
@@ -162,7 +217,7 @@ class SpoolServer {
         return keeper.work().stop_requested() ? Result<void>() : ready;
       }
     }
-    auto answer = judge_safely(benchmarker_, request, keeper.work());
+    auto answer = with_lost_workers(judge_safely(benchmarker_, request, keeper.work()), lost);
     // A verdict that was ready before the claim was lost is still published.
     if (keeper.work().stop_requested() && std::holds_alternative<ErrorMessage>(answer)) return claim.give_back();
     auto text = to_json(answer);
@@ -176,9 +231,20 @@ class SpoolServer {
       [[maybe_unused]] const auto given_back = claim.give_back();
       return std::move(published).context("answering " + claim.id()).error();
     }
+    if (*published == ClaimState::Lost) return {};
+    auto summary = summarize(answer);
+    if (!lost.empty()) summary += ", judged again after " + describe_lost(lost);
+    if (*published == ClaimState::Answered) summary += ", dropped: another worker has answered it meanwhile";
     const std::scoped_lock lock(mutex_);
-    if (*published == ClaimState::Held && options_.on_answer) options_.on_answer(claim.id(), summarize(answer));
+    if (options_.on_answer) options_.on_answer(claim.id(), summary);
     return {};
+  }
+
+  static Error too_many_lost_workers(const std::vector<std::string>& lost) {
+    return {ErrorCode::Unavailable,
+            fmt::format("{} stopped answering while judging it, and it is not tried again: look "
+                        "for what ended them (memory, time limit of a job, the candidate)",
+                        describe_lost(lost))};
   }
 
   /// Checks whether the machine can judge. This is done at the first request, so that an idle worker need not load
@@ -197,6 +263,8 @@ class SpoolServer {
   const ReadinessCheck& check_;
   const int jobs_;
   SpoolHeartbeat heartbeat_;
+  std::atomic<int> busy_threads_ = 0;
+  std::atomic<steady_clock::time_point> last_work_ = steady_clock::now();
   std::mutex check_mutex_;
   bool is_ready_ = false;
   std::mutex mutex_;
@@ -210,6 +278,8 @@ Result<void> serve_spool(Benchmarker& benchmarker, const SpoolWorkerOptions& opt
   if (options.directory.empty()) return Error{ErrorCode::InvalidArgument, "a spool needs a directory"};
   if (options.jobs && *options.jobs < 1)
     return Error{ErrorCode::InvalidArgument, "a worker takes at least one request at a time"};
+  if (!options.client.empty() && !is_exchange_id(options.client))
+    return Error{ErrorCode::InvalidArgument, "a client's name has letters, digits, '.', '_' and '-' only"};
   auto exchange_options = spool_exchange(options.directory, options.poll);
   exchange_options.lease = options.lease;
   KERNELGEN_TRY(const auto exchange, FileExchange::open(std::move(exchange_options)).context("opening the spool"));

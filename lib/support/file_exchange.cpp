@@ -23,12 +23,13 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t k_max_id = 160;
 constexpr std::string_view k_claim = ".claim.";
-/// Finding the request itself needs a listing, which is too slow for every poll.
+constexpr std::string_view k_expired = ".expired.";
+/// Polls of the longest interval between two listings, which are too slow for every poll.
 constexpr int k_polls_per_listing = 10;
 
 /// Follows the name of a reply that was set aside.
 constexpr std::string_view k_aside = ".old-";
-/// An unusable answer is kept so that a person can look into it.
+/// An unusable answer, and the name of a claimant that was lost, are kept so that a person can look into it.
 constexpr auto k_aside_age = std::chrono::hours{24 * 7};
 /// Writing takes seconds, on a slow file system minutes.
 constexpr auto k_temporary_age = std::chrono::hours{1};
@@ -60,6 +61,10 @@ std::string claim_name(std::string_view id, std::string_view holder) {
   return std::string(id) + std::string(k_claim) + std::string(holder);
 }
 
+std::string expired_name(std::string_view id, std::string_view holder) {
+  return std::string(id) + std::string(k_expired) + std::string(holder);
+}
+
 Result<void> check_id(std::string_view id) {
   if (is_exchange_id(id)) return {};
   return Error{ErrorCode::InvalidArgument,
@@ -88,6 +93,8 @@ struct FileExchange::Listing {
   std::set<std::string> replies;
   /// By id; several when a request was posted again during a claim.
   std::map<std::string, std::set<std::string>> claims;
+  /// Holders of claims that were given back after their lease, by id.
+  std::map<std::string, std::set<std::string>> expired;
 
   void add(const std::string& name, const FileExchangeOptions& options) {
     const auto add_id = [&](std::string id, std::set<std::string>& to) {
@@ -97,11 +104,18 @@ struct FileExchange::Listing {
       return add_id(name.substr(0, name.size() - options.request_suffix.size()), requests);
     if (name.ends_with(options.reply_suffix))
       return add_id(name.substr(0, name.size() - options.reply_suffix.size()), replies);
-    const auto claim = name.rfind(k_claim);
-    if (claim == std::string::npos) return;
-    const auto holder = name.substr(claim + k_claim.size());
-    const auto id = name.substr(0, claim);
-    if (is_holder(holder) && is_exchange_id(id)) claims[id].insert(holder);
+    add_holder(name, k_claim, claims);
+    add_holder(name, k_expired, expired);
+  }
+
+ private:
+  static void add_holder(const std::string& name, std::string_view mark,
+                         std::map<std::string, std::set<std::string>>& to) {
+    const auto at = name.rfind(mark);
+    if (at == std::string::npos) return;
+    const auto holder = name.substr(at + mark.size());
+    const auto id = name.substr(0, at);
+    if (is_holder(holder) && is_exchange_id(id)) to[id].insert(holder);
   }
 };
 
@@ -235,18 +249,24 @@ Result<std::string> FileExchange::ask(std::string_view id, std::string_view requ
   KERNELGEN_CHECK(post(id, request));
   Watch watch(*this, reply_name(id));
   std::string holder;
-  for (int polls = 0;; ++polls) {
+  const auto began = steady_clock::now();
+  auto next_listing = began;
+  while (true) {
     KERNELGEN_TRY(auto reply, watch.look());
     if (reply) return *std::move(reply);
     if (options.waiting == Waiting::Return && !watch.may_become_quiet())
       return Error{ErrorCode::Pending, "there is no " + reply_path(id).string() + " yet"};
-    auto next = steady_clock::now() + options_.poll;
+    const auto now = steady_clock::now();
+    auto next = now + next_poll(std::chrono::duration_cast<std::chrono::milliseconds>(now - began), options_.poll);
     if (options.deadline) {
-      if (steady_clock::now() >= *options.deadline)
+      if (now >= *options.deadline)
         return Error{ErrorCode::Timeout, "there is no " + reply_path(id).string() + " in time"};
       next = std::min(next, *options.deadline);
     }
-    if (polls % k_polls_per_listing == 0) KERNELGEN_CHECK(keep_posted(id, request, options, holder));
+    if (now >= next_listing) {
+      KERNELGEN_CHECK(keep_posted(id, request, options, holder));
+      next_listing = now + k_polls_per_listing * options_.poll;
+    }
     if (!sleep_until(next, stop)) return Error{ErrorCode::Cancelled, "cancelled"};
   }
 }
@@ -260,8 +280,10 @@ Result<void> FileExchange::withdraw(std::string_view id) const {
   KERNELGEN_CHECK(check_id(id));
   KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
   KERNELGEN_CHECK(directory.remove(request_name(id)));
-  KERNELGEN_TRY(const auto holders, holders_of(id));
-  for (const auto& holder : holders) KERNELGEN_CHECK(directory.remove(claim_name(id, holder)));
+  KERNELGEN_TRY(auto listing, list());
+  for (const auto& holder : listing.claims[std::string(id)]) KERNELGEN_CHECK(directory.remove(claim_name(id, holder)));
+  for (const auto& holder : listing.expired[std::string(id)])
+    KERNELGEN_CHECK(directory.remove(expired_name(id, holder)));
   // A claim may have been given back meanwhile.
   KERNELGEN_CHECK(directory.remove(request_name(id)));
   return {};
@@ -276,7 +298,26 @@ Result<void> FileExchange::set_reply_aside(std::string_view id) const {
 
 // ---- answering
 
+/// Gives back an unanswered claim with an expired lease. False if its holder has answered or given it back
+/// meanwhile.
+Result<bool> FileExchange::take_away(const std::string& id, const std::string& holder) const {
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  // The mark comes first: without it, a second evaluation would not be told from a first one.
+  KERNELGEN_CHECK(write_file_atomic(path_of(expired_name(id, holder)), "", {.durability = Durability::Rename}));
+  KERNELGEN_TRY(const bool given_back, directory.rename(claim_name(id, holder), request_name(id)));
+  if (given_back) return true;
+  KERNELGEN_TRY(const auto listing, list());
+  // Another claimant may have taken it away first; its mark is the same file.
+  const auto requests = listing.requests.contains(id) && !listing.replies.contains(id);
+  if (!requests && !listing.claims.contains(id)) KERNELGEN_CHECK(directory.remove(expired_name(id, holder)));
+  return false;
+}
+
 Result<void> FileExchange::give_back_expired(Listing& listing) const {
+  std::set<std::string> names;
+  for (const auto& [id, holders] : listing.claims)
+    for (const auto& holder : holders) names.insert(claim_name(id, holder));
+  lease_watch_->keep_only(names);
   if (listing.claims.empty()) return {};
   KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
   KERNELGEN_TRY(const auto now, directory.now());
@@ -285,12 +326,16 @@ Result<void> FileExchange::give_back_expired(Listing& listing) const {
     for (const auto& holder : holders) {
       KERNELGEN_TRY(const auto claim, directory.status(claim_name(id, holder)));
       if (!claim) continue;
-      if (now - claim->modified <= options_.lease) {
+      if (!lease_watch_->has_expired(claim_name(id, holder), claim->modified, now - claim->modified)) {
         live.insert(holder);
         continue;
       }
-      // Another claimant may be faster, or the holder may have answered after all: then there is nothing to rename.
-      KERNELGEN_TRY(const bool given_back, directory.rename(claim_name(id, holder), request_name(id)));
+      // An answered request is only put beside its answer.
+      if (listing.replies.contains(id)) {
+        KERNELGEN_CHECK(directory.rename(claim_name(id, holder), request_name(id)));
+        continue;
+      }
+      KERNELGEN_TRY(const bool given_back, take_away(id, holder));
       if (given_back) listing.requests.insert(id);
     }
     holders = std::move(live);
@@ -326,11 +371,12 @@ Result<std::optional<FileClaim>> FileExchange::claim_next(std::string_view holde
   for (const auto& [modified, id] : waiting) {
     KERNELGEN_TRY(const bool ours, claim(id, claim_name(id, holder)));
     if (!ours) continue;
-    FileClaim found(*this, id, std::string(holder));
-    // Between our listing and our claim, another claimant may have answered the request and put it back.
-    KERNELGEN_TRY(const auto now, SharedDirectory::open(options_.directory));
-    KERNELGEN_TRY(const auto reply, now.status(reply_name(id)));
-    if (!reply) return std::optional<FileClaim>{std::move(found)};
+    // Between our listing and our claim, another claimant may have answered the request and put it back, or taken it
+    // away from a third one.
+    KERNELGEN_TRY(auto fresh, list());
+    const auto& expired = fresh.expired[id];
+    FileClaim found(*this, id, std::string(holder), {expired.begin(), expired.end()});
+    if (!fresh.replies.contains(id)) return std::optional<FileClaim>{std::move(found)};
     KERNELGEN_CHECK(found.give_back());
   }
   return std::optional<FileClaim>{};
@@ -371,9 +417,11 @@ Result<std::vector<std::string>> FileExchange::find_leftovers() const {
   std::vector<std::string> leftovers;
   for (const auto& name : names) {
     const bool is_aside = name.find(options_.reply_suffix + std::string(k_aside)) != name.npos;
-    if (!is_aside && !is_temporary_name(name)) continue;
+    const bool is_mark = !name.starts_with('.') && name.find(k_expired) != name.npos;
+    if (!is_aside && !is_mark && !is_temporary_name(name)) continue;
     KERNELGEN_TRY(const auto file, directory.status(name));
-    if (file && now - file->modified > (is_aside ? k_aside_age : k_temporary_age)) leftovers.push_back(name);
+    const auto age = is_aside || is_mark ? k_aside_age : k_temporary_age;
+    if (file && now - file->modified > age) leftovers.push_back(name);
   }
   std::sort(leftovers.begin(), leftovers.end());
   return leftovers;
@@ -409,6 +457,13 @@ Result<ClaimState> FileClaim::publish(std::string_view reply) const {
   // With a fresh lease, no other claimant takes the request while we write.
   KERNELGEN_TRY(const auto state, refresh());
   if (state == ClaimState::Lost) return ClaimState::Lost;
+  // A network file system may show us an old directory, in which the claim that was taken away is still ours.
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(exchange_->options_.directory));
+  KERNELGEN_TRY(const auto answered, directory.status(exchange_->reply_name(id_)));
+  if (answered) {
+    KERNELGEN_CHECK(give_back());
+    return ClaimState::Answered;
+  }
   KERNELGEN_CHECK(write_file_atomic(exchange_->reply_path(id_), reply));
   KERNELGEN_CHECK(give_back());
   return ClaimState::Held;

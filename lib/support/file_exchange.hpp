@@ -6,7 +6,8 @@
 ///
 ///     ID.request      appears by rename. An answered request stays beside its reply: it says what the reply answers
 ///     ID.claim.HOLDER the request, claimed by HOLDER (by rename, so exactly one gets it) and touched meanwhile. One
-///                     that was not touched for the length of a lease is given back by rename
+///                     that was not touched for the length of a lease is given back by rename (see LeaseWatch)
+///     ID.expired.HOLDER  empty: HOLDER's claim was given back in this way. Removed with the request
 ///     ID.reply        appears by rename, or, where people write it, counts once it has been quiet
 ///     .ANYTHING       on its way to one of the above, or left by a writer that died; never read
 ///
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -25,6 +27,8 @@
 
 #include <kernelgen/core/result.hpp>
 #include <kernelgen/core/waiting.hpp>
+
+#include "support/lease_watch.hpp"
 
 namespace kernelgen {
 inline namespace v0 {
@@ -41,7 +45,8 @@ struct FileExchangeOptions {
   std::chrono::milliseconds quiet_period{0};
   /// Time between two looks.
   std::chrono::milliseconds poll{200};
-  /// A claim that was not touched for this time is given back. Holders touch theirs every quarter of it.
+  /// A claim that was not touched for this time is given back. Holders touch theirs every quarter of it. It is longer
+  /// than a file system may show old times.
   std::chrono::milliseconds lease{60'000};
 };
 
@@ -54,7 +59,8 @@ struct FileExchangeOptions {
 /// Whether a claim still belongs to its holder.
 enum class ClaimState {
   Held,
-  Lost,  ///< withdrawn by the asker, or given back after its lease expired
+  Lost,      ///< withdrawn by the asker, or given back after its lease expired
+  Answered,  ///< another claimant took over the request and has answered it
 };
 
 /// One request of an exchange.
@@ -84,23 +90,29 @@ class FileExchange;
 class FileClaim {
  public:
   [[nodiscard]] const std::string& id() const noexcept { return id_; }
+  /// Claimants that lost this request because their leases expired.
+  [[nodiscard]] const std::vector<std::string>& expired_holders() const noexcept { return expired_holders_; }
   /// The content of the request. InvalidArgument for one that is too large.
   [[nodiscard]] Result<std::string> read() const;
   /// Renews the lease.
   [[nodiscard]] Result<ClaimState> refresh() const;
-  /// Publishes the reply and puts the request beside it. Lost: another claimant has the request, and nothing was
-  /// written.
+  /// Publishes the reply and puts the request beside it. Lost, Answered: another claimant has or had the request, and
+  /// nothing was written.
   [[nodiscard]] Result<ClaimState> publish(std::string_view reply) const;
   /// Gives the request back, so that another claimant can answer it.
   [[nodiscard]] Result<void> give_back() const;
 
  private:
   friend class FileExchange;
-  FileClaim(const FileExchange& exchange, std::string id, std::string holder)
-      : exchange_(&exchange), id_(std::move(id)), holder_(std::move(holder)) {}
+  FileClaim(const FileExchange& exchange, std::string id, std::string holder, std::vector<std::string> expired_holders)
+      : exchange_(&exchange),
+        id_(std::move(id)),
+        holder_(std::move(holder)),
+        expired_holders_(std::move(expired_holders)) {}
   const FileExchange* exchange_;
   std::string id_;
   std::string holder_;
+  std::vector<std::string> expired_holders_;
 };
 
 /// How to wait for a reply.
@@ -146,8 +158,8 @@ class FileExchange {
   /// Lists the files. Changes nothing.
   [[nodiscard]] Result<ExchangeContent> inspect() const;
 
-  /// Removes temporary files that are older than an hour, and replies that were set aside more than a week ago. Returns
-  /// the number of removed files.
+  /// Removes temporary files that are older than an hour, and replies that were set aside and expired holders of more
+  /// than a week ago. Returns the number of removed files.
   [[nodiscard]] Result<int> remove_leftovers() const;
 
  private:
@@ -155,7 +167,8 @@ class FileExchange {
   struct Listing;
   class Watch;
 
-  explicit FileExchange(FileExchangeOptions options) : options_(std::move(options)) {}
+  explicit FileExchange(FileExchangeOptions options)
+      : options_(std::move(options)), lease_watch_(std::make_shared<LeaseWatch>(options_.lease)) {}
 
   [[nodiscard]] std::filesystem::path path_of(const std::string& name) const { return options_.directory / name; }
   [[nodiscard]] std::string request_name(std::string_view id) const;
@@ -167,11 +180,13 @@ class FileExchange {
   [[nodiscard]] Result<std::optional<std::string>> read_name(const std::string& name) const;
   [[nodiscard]] Result<std::optional<std::string>> posted_request(std::string_view id) const;
   [[nodiscard]] Result<void> give_back_expired(Listing& listing) const;
+  [[nodiscard]] Result<bool> take_away(const std::string& id, const std::string& holder) const;
   [[nodiscard]] Result<bool> claim(const std::string& id, const std::string& claim_name) const;
   [[nodiscard]] Result<void> keep_posted(std::string_view id, std::string_view request, const AskOptions& options,
                                          std::string& holder) const;
 
   FileExchangeOptions options_;
+  std::shared_ptr<LeaseWatch> lease_watch_;
 };
 
 }  // namespace v0

@@ -3,9 +3,14 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include <kernelgen/bench/launched_workers.hpp>
 #include <kernelgen/bench/spool.hpp>
 #include <kernelgen/task/task_source.hpp>
 
@@ -73,6 +78,21 @@ class Spool {
     return {};
   }
 
+  /// Judges by workers that this process starts.
+  [[nodiscard]] std::unique_ptr<Benchmarker> launched(std::function<void(const std::string&)> on_note) const {
+    Installation installation;
+    installation.worker = KERNELGEN_KGEN;
+    return make_launched_workers({.installation = installation,
+                                  .launches = {{.prefix = {"env"}, .count = 1}},
+                                  .directory = directory(),
+                                  .cache_dir = (scratch_.path() / "cache").string(),
+                                  .lease = 5s,
+                                  .first_pause = 10ms,
+                                  .on_note = std::move(on_note)})
+        .value();
+  }
+  [[nodiscard]] const EvaluationRequest& request() const { return request_; }
+
   [[nodiscard]] fs::path directory() const { return scratch_.path() / "spool"; }
 
  private:
@@ -122,4 +142,27 @@ TEST_CASE("a worker that is told to stop in mid-evaluation gives its request bac
   CHECK(spool.file(".request.json"));
   CHECK_FALSE(spool.file(".claim."));
   CHECK_FALSE(spool.file(".result.json"));
+}
+
+TEST_CASE("a node that vanishes is replaced, its work is taken over, and the record says so", "[spool]") {
+  const Spool spool;
+  std::vector<std::string> notes;
+  const auto benchmarker = spool.launched([&](const std::string& line) { notes.push_back(line); });
+  std::jthread killer([&] {
+    // The worker and all it has started, as when a node loses its power.
+    const auto claim = spool.wait_for_claim().filename().string();
+    const auto holder = claim.substr(claim.rfind('.') + 1);
+    const auto random = holder.rfind('-');
+    const auto pid = holder.rfind('-', random - 1) + 1;
+    ::kill(-std::stoi(holder.substr(pid, random - pid)), SIGKILL);
+  });
+  const auto record = benchmarker->evaluate(spool.request(), {}, {});
+  killer.join();
+  if (!record) FAIL(record.error().to_line());
+  CHECK(record->outcome.to_class() == "correct");
+  REQUIRE_FALSE(record->labels.empty());
+  CHECK_THAT(record->labels.back(),
+             Catch::StartsWith("judged again: worker ") && Catch::EndsWith(" stopped answering while judging it"));
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes.front(), Catch::StartsWith("worker 1 (env) ended (signal 9 (SIGKILL)"));
 }

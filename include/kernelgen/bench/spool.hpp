@@ -23,6 +23,7 @@ struct SpoolBenchmarkerOptions {
   /// The spool directory; created if it does not exist. Results by every process that may write there are trusted.
   std::filesystem::path directory;
   Waiting waiting = Waiting::Wait;
+  /// The longest interval at which it looks for the result. At first, it looks more often.
   std::chrono::milliseconds poll{200};
   /// Time limit for one evaluation, including time in the queue; unset: none.
   std::optional<std::chrono::milliseconds> timeout;
@@ -30,7 +31,8 @@ struct SpoolBenchmarkerOptions {
 
 /// Makes a benchmarker that writes requests to a directory and waits for results (docs/protocol.md, spool directories).
 /// A request is named by its content: the same request, from a resumed run too, finds the existing result and is never
-/// judged twice. An error that a worker answered is returned once; asking again is another attempt.
+/// judged twice. An error that a worker answered, and a verdict for which the machine was too busy or that is suspect,
+/// is returned once; asking again is another attempt.
 ///
 /// Errors besides the worker's: Pending (Waiting::Return) and Timeout leave the request there for a later call;
 /// Cancelled withdraws it; NotFound when the directory is gone; Protocol for a result that is none (set aside).

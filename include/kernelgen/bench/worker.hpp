@@ -52,20 +52,25 @@ struct SpoolWorkerOptions {
   /// device measures one request while others are compiled and prepared. More help where compiling takes longer than a
   /// verdict.
   std::optional<int> jobs;
-  /// The interval at which it looks for requests.
+  /// The longest interval at which it looks for requests. Right after work, it looks more often.
   std::chrono::milliseconds poll{500};
   /// Time without a heartbeat after which another worker may take over a request. All workers of a directory must use
-  /// the same value.
+  /// the same value, and it must be longer than the file system may show old times.
   std::chrono::milliseconds lease{60'000};
+  /// Time without requests after which it ends; unset: it does not.
+  std::optional<std::chrono::milliseconds> idle_limit{};
+  /// The client that it works for, by the name of its heartbeat file, NAME.client.json. It gives its requests back and
+  /// ends when the file is gone or was not renewed for a lease. Empty: for all clients.
+  std::string client{};
   /// Called after each answer, one call at a time, from any thread, with the request's id and its result: "correct",
-  /// "accuracy:mismatch", "error: ...".
+  /// "accuracy:mismatch", "error: ...", and after which lost workers.
   std::function<void(const std::string& id, const std::string& summary)> on_answer;
 };
 
-/// Serves requests that are files, oldest first. A request that cannot be judged gets an error for its answer.
-/// When `stop` is triggered, unfinished requests go back for another worker: Cancelled with SpoolMode::Once, else
-/// success. Other errors: this machine cannot judge at all (no torch), or the directory cannot be used any more;
-/// unfinished requests go back. Otherwise like run_worker.
+/// Serves requests that are files, oldest first. A request that cannot be judged gets an error for its answer, and so
+/// does one during which three workers were lost. When `stop` is triggered, unfinished requests go back for another
+/// worker: Cancelled with SpoolMode::Once, else success. Other errors: this machine cannot judge at all (no torch), or
+/// the directory cannot be used any more; unfinished requests go back. Otherwise like run_worker.
 [[nodiscard]] Result<void> run_spool_worker(const WorkerOptions& options, const SpoolWorkerOptions& spool,
                                             std::stop_token stop);
 

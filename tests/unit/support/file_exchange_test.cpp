@@ -152,11 +152,36 @@ TEST_CASE("a claim that is not renewed goes to the next claimant, and the first 
   const auto dead = exchange.claim("dead");
   exchange.age("id.claim.dead");
   const auto next = exchange.claim("next");
-  CHECK(exchange.names() == Names{"id.claim.next"});
+  CHECK(exchange.names() == Names{"id.claim.next", "id.expired.dead"});
+  CHECK(next.expired_holders() == std::vector<std::string>{"dead"});
   CHECK(dead.refresh().value() == ClaimState::Lost);
   CHECK(dead.publish("late").value() == ClaimState::Lost);
   CHECK_FALSE(fs::exists(exchange.path("id.answer")));
   CHECK(next.publish("answer").value() == ClaimState::Held);
+}
+
+TEST_CASE("a claimant that does not see that its claim was taken away drops its answer", "[support][exchange]") {
+  Fixture exchange;
+  REQUIRE(exchange->post("id", "question"));
+  const auto slow = exchange.claim("slow");
+  exchange.age("id.claim.slow");
+  const auto next = exchange.claim("next");
+  CHECK(next.publish("answer").value() == ClaimState::Held);
+  // A file system that caches attributes still shows it its claim.
+  exchange.write("id.claim.slow", "question");
+  CHECK(slow.publish("second answer").value() == ClaimState::Answered);
+  CHECK(exchange.read("id.answer") == "answer");
+  CHECK(exchange.names() == Names{"id.answer", "id.ask", "id.expired.slow"});
+}
+
+TEST_CASE("asking anew forgets claimants that were lost", "[support][exchange]") {
+  Fixture exchange;
+  REQUIRE(exchange->post("id", "question"));
+  static_cast<void>(exchange.claim("dead"));
+  exchange.age("id.claim.dead");
+  CHECK(exchange.claim("next").give_back());
+  CHECK(exchange->withdraw("id"));
+  CHECK(exchange.names().empty());
 }
 
 TEST_CASE("a renewed claim stays with its holder", "[support][exchange]") {
