@@ -29,11 +29,11 @@ constexpr int k_most_failures = 2;
 
 /// What changes the result of an evaluation, as text.
 std::string options_key(const EvaluationOptions& options) {
-  auto text = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", to_string(options.mode),
-                          to_string(options.precision), options.rtol.value_or(-1), options.atol.value_or(-1),
-                          options.threads, options.device, to_string(options.library_use), options.measure.max_samples,
-                          options.measure.max_relative_interval, options.call_timeout.count(),
-                          options.build_timeout.count(), options.task_timeout.count(), options.memory_limit);
+  auto text =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", to_string(options.mode), to_string(options.precision),
+                  options.rtol.value_or(-1), options.atol.value_or(-1), options.threads, options.device,
+                  to_string(options.library_use), options.measure.max_samples, options.measure.max_relative_interval,
+                  options.call_timeout.count(), options.build_timeout.count(), options.memory_limit);
   for (const auto& [name, value] : options.shrink) text += fmt::format(" {}={}", name, value);
   return text;
 }
