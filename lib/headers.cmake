@@ -29,6 +29,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   device/cpu.hpp
   device/gpu.hpp
   exec/process.hpp
+  flow/audit.hpp
   flow/campaign.hpp
   flow/campaign_estimate.hpp
   flow/engine.hpp
@@ -49,14 +50,17 @@ set(KERNELGEN_PUBLIC_HEADERS
   prompt/prompt_builder.hpp
   prompt/prompt_device.hpp
   prompt/reply_reader.hpp
+  report/audit_report.hpp
   report/compare.hpp
   report/figures.hpp
+  report/kernelbench_exchange.hpp
   report/monitor.hpp
   report/monitor_server.hpp
   report/report.hpp
   store/campaign_plan.hpp
   store/event.hpp
   store/journal.hpp
+  store/kernelbench_run.hpp
   store/results_directory.hpp
   task/task_selection.hpp
   task/task_source.hpp)

@@ -51,6 +51,9 @@ struct Context {
 [[nodiscard]] Command make_monitor_command(Context& context);
 [[nodiscard]] Command make_report_command(Context& context);
 [[nodiscard]] Command make_compare_command(Context& context);
+[[nodiscard]] Command make_audit_command(Context& context);
+[[nodiscard]] Command make_import_command(Context& context);
+[[nodiscard]] Command make_export_command(Context& context);
 [[nodiscard]] Command make_devices_command(Context& context);
 [[nodiscard]] Command make_doctor_command(Context& context);
 [[nodiscard]] Command make_selftest_command(Context& context);

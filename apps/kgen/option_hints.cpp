@@ -20,6 +20,9 @@ const std::vector<OptionHint>& option_hints() {
       {"install a torch that fits the driver", "kgen doctor says which one"},
       {"they can be written again later", "kgen report"},
       {"evaluate the candidate", "kgen eval"},
+      {"another directory for the records", "--records DIR"},
+      {"import into another directory or under another name", "--results DIR, --name NAME"},
+      {"choose a level", "--level N"},
   };
   return k_hints;
 }

@@ -32,6 +32,7 @@
 #include <kernelgen/device/cpu.hpp>
 #include <kernelgen/device/gpu.hpp>
 #include <kernelgen/exec/process.hpp>
+#include <kernelgen/flow/audit.hpp>
 #include <kernelgen/flow/campaign.hpp>
 #include <kernelgen/flow/campaign_estimate.hpp>
 #include <kernelgen/flow/engine.hpp>
@@ -51,14 +52,17 @@
 #include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
+#include <kernelgen/report/audit_report.hpp>
 #include <kernelgen/report/compare.hpp>
 #include <kernelgen/report/figures.hpp>
+#include <kernelgen/report/kernelbench_exchange.hpp>
 #include <kernelgen/report/monitor.hpp>
 #include <kernelgen/report/monitor_server.hpp>
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/campaign_plan.hpp>
 #include <kernelgen/store/event.hpp>
 #include <kernelgen/store/journal.hpp>
+#include <kernelgen/store/kernelbench_run.hpp>
 #include <kernelgen/store/results_directory.hpp>
 #include <kernelgen/task/task_selection.hpp>
 #include <kernelgen/task/task_source.hpp>

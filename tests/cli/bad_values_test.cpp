@@ -26,6 +26,13 @@ std::vector<std::string> complete_command(const std::string& name, Fixture& kgen
   if (name == "profile") return {"profile", "--problem", k_task};
   if (name == "report") return {"report", kgen.path("out")};
   if (name == "compare") return {"compare", kgen.path("out"), kgen.path("other")};
+  if (name == "audit") return {"audit", kernel, "--problem", k_task, "--records", kgen.path("records")};
+  if (name == "import") {
+    std::filesystem::create_directories(kgen.path("run"));
+    std::ofstream(kgen.path("run/level_1_problem_1_sample_0_kernel.py")) << "class ModelNew: pass\n";
+    return {"import", "kernelbench", kgen.path("run"), "--results", kgen.path("out")};
+  }
+  if (name == "export") return {"export", "kernelbench", kgen.path("out"), "--output", kgen.path("back")};
   return {name};
 }
 
@@ -85,6 +92,15 @@ const BadValue k_bad_values[] = {
     {"batch", "--results", "kernel.cpp", "--results: cannot"},
     {"batch", "--on-event", " ", "--on-event: expected a program, not blanks alone"},
     {"batch", "--on-event", "a 'b", "--on-event: the command has a quote that stays open: '"},
+    {"audit", "--times", "0", "--times: expected a whole number from 1 to 1000, not 0"},
+    {"audit", "--margin", "1", "--margin: expected a number from 0 to 0.99, not 1"},
+    {"audit", "--problem", "/no/such.py", "--problem: cannot find task /no/such.py: no such file"},
+    {"audit", "--baseline-times", "/no/such", "--baseline-times: cannot read /no/such: No such file"},
+    {"audit", "--records", "kernel.cpp", "--records: cannot"},
+    {"audit", "--html", "/tmp", "--html: cannot"},
+    {"import", "--records", "/no/such", "--records: /no/such is no directory"},
+    {"export", "--level", "0", "--level: expected a whole number from 1 to 99, not 0"},
+    {"export", "--output", "kernel.cpp", "--output: cannot"},
     {"generate", "--num-samples", "0", "--num-samples: expected a whole number from 1 to 256, not 0"},
     {"generate", "--prompt", "/no/such", "--prompt: cannot read /no/such: No such file"},
     {"eval", "--code", "/no/such.cpp", "--code: cannot read /no/such.cpp: No such file"},
