@@ -47,10 +47,12 @@ set(KERNELGEN_PUBLIC_HEADERS
   prompt/error_classifier.hpp
   prompt/prompt_builder.hpp
   prompt/prompt_device.hpp
+  prompt/prompt_set.hpp
   prompt/reply_reader.hpp
   report/compare.hpp
   report/report.hpp
   store/event.hpp
+  store/framework_result.hpp
   store/journal.hpp
   store/results_directory.hpp
   task/task_selection.hpp

@@ -49,10 +49,12 @@
 #include <kernelgen/prompt/error_classifier.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
+#include <kernelgen/prompt/prompt_set.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 #include <kernelgen/report/compare.hpp>
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/event.hpp>
+#include <kernelgen/store/framework_result.hpp>
 #include <kernelgen/store/journal.hpp>
 #include <kernelgen/store/results_directory.hpp>
 #include <kernelgen/task/task_selection.hpp>

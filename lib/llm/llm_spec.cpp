@@ -105,8 +105,7 @@ Client make_gateway(std::string_view text, const std::map<std::string, std::stri
         "LLM_GATEWAY_URL is not set; set it to the address of the gateway, such as https://gateway.example.com/v1, or "
         "name another model");
   if (options.model.empty()) options.model = first_of(environment, {"LLM_GATEWAY_MODEL"});
-  if (options.model.empty())
-    return missing("LLM_GATEWAY_MODEL is not set; set it, or write gateway:MODEL");
+  if (options.model.empty()) return missing("LLM_GATEWAY_MODEL is not set; set it, or write gateway:MODEL");
   return make_server_client(std::move(options), environment);
 }
 
@@ -137,9 +136,10 @@ Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const 
     }
   }
   // The text is not repeated: it may be a key that was given to the wrong option.
-  return Error{ErrorCode::InvalidArgument,
-               "a model is named by openai:MODEL, openai:MODEL@URL, gateway, command:PROGRAM ARG..., mailbox:DIR or replay:FILE",
-               {}};
+  return Error{
+      ErrorCode::InvalidArgument,
+      "a model is named by openai:MODEL, openai:MODEL@URL, gateway, command:PROGRAM ARG..., mailbox:DIR or replay:FILE",
+      {}};
 }
 
 }  // namespace v0

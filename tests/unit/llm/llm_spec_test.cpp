@@ -197,8 +197,8 @@ TEST_CASE("the way of waiting and of replaying comes from the context", "[llm][l
 
 TEST_CASE("a text that names no model is refused with the known forms and not repeated", "[llm][llm_spec]") {
   World world;
-  for (const char* spec : {"", ":", "openai", "openai:", "openai: ", "command:", "mailbox:", "replay:", "gpt-5", "gateway:",
-                           "topsecret", "azure:topsecret", "OPENAI:topsecret"}) {
+  for (const char* spec : {"", ":", "openai", "openai:", "openai: ", "command:", "mailbox:", "replay:", "gpt-5",
+                           "gateway:", "topsecret", "azure:topsecret", "OPENAI:topsecret"}) {
     INFO(spec);
     const auto refused = world.make(spec);
     REQUIRE_FALSE(refused);
