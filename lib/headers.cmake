@@ -49,6 +49,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   prompt/error_classifier.hpp
   prompt/prompt_builder.hpp
   prompt/prompt_device.hpp
+  prompt/prompt_set.hpp
   prompt/reply_reader.hpp
   report/audit_report.hpp
   report/compare.hpp
@@ -59,6 +60,7 @@ set(KERNELGEN_PUBLIC_HEADERS
   report/report.hpp
   store/campaign_plan.hpp
   store/event.hpp
+  store/framework_result.hpp
   store/journal.hpp
   store/kernelbench_run.hpp
   store/results_directory.hpp

@@ -51,6 +51,7 @@
 #include <kernelgen/prompt/error_classifier.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
 #include <kernelgen/prompt/prompt_device.hpp>
+#include <kernelgen/prompt/prompt_set.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 #include <kernelgen/report/audit_report.hpp>
 #include <kernelgen/report/compare.hpp>
@@ -61,6 +62,7 @@
 #include <kernelgen/report/report.hpp>
 #include <kernelgen/store/campaign_plan.hpp>
 #include <kernelgen/store/event.hpp>
+#include <kernelgen/store/framework_result.hpp>
 #include <kernelgen/store/journal.hpp>
 #include <kernelgen/store/kernelbench_run.hpp>
 #include <kernelgen/store/results_directory.hpp>

@@ -29,6 +29,8 @@ constexpr double k_conflict_pct = 10;
 /// Below this share of their peak, matrix units wait for their operands; below the other one, they are not used.
 constexpr double k_fed_matrix_pct = 50;
 constexpr double k_used_matrix_pct = 1;
+/// Share of the limit of shared memory above which few blocks fit side by side.
+constexpr double k_much_shared = 0.5;
 /// Kernels with a smaller share of the device time are not mentioned.
 constexpr double k_min_share = 0.1;
 
@@ -136,6 +138,7 @@ class KernelReader {
     find_limit();
     find_low_occupancy();
     find_small_blocks();
+    find_shared_use();
     find_uncoalesced();
     find_bank_conflicts();
     find_matrix_units();
@@ -240,6 +243,17 @@ class KernelReader {
     if (!threads || *threads >= enough) return;
     add("small_blocks",
         fmt::format("workgroups of {:.0f} threads: {} and more keep a compute unit busier", *threads, enough), 0.4);
+  }
+
+  void find_shared_use() {
+    const auto bytes = kernel_.metric("shared_bytes_per_block");
+    if (!gpu_ || !bytes || gpu_->shared_bytes_per_block == 0) return;
+    const auto limit = static_cast<double>(std::max(gpu_->shared_bytes_per_block, gpu_->shared_bytes_per_block_optin));
+    if (*bytes < k_much_shared * limit) return;
+    add("shared_memory_use",
+        fmt::format("{:.0f} bytes of {} for each block, {:.0f} % of the limit: few blocks fit side by side", *bytes,
+                    words_.shared_memory, percent(*bytes / limit)),
+        0.2);
   }
 
   void find_uncoalesced() {

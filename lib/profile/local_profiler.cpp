@@ -7,6 +7,7 @@
 
 #include <filesystem>
 
+#include "exec/sandbox.hpp"
 #include "profile/call_job.hpp"
 #include "profile/counter_run.hpp"
 #include "profile/ncu_command.hpp"
@@ -35,15 +36,23 @@ class LocalProfiler final : public Profiler {
     if (set == nullptr && request.counters == Counters::Read)
       return Error{ErrorCode::InvalidArgument,
                    "unknown set of metrics " + request.metric_set + "; there are " + sets()};
-    KERNELGEN_TRY(const auto scratch, TemporaryDirectory::create(options_.scratch_dir, "kgen-profile-"));
-    KERNELGEN_TRY(auto profile, timeline(request, scratch.path(), stop));
+    KERNELGEN_TRY(const auto directory, TemporaryDirectory::create(options_.scratch_dir, "kgen-profile-"));
+    // The process may write there; the sandbox's own report lies beside it.
+    const auto scratch = directory.path() / "work";
+    KERNELGEN_CHECK(make_directories(scratch));
+    KERNELGEN_TRY(auto profile, timeline(request, scratch, stop));
     if (profile.unavailable || request.counters == Counters::None) return profile;
     profile.metric_set = request.metric_set;
     if (!request.gpu) {
       profile.no_counters = ProfileUnavailable{"a CPU has no counters that this profiler reads", ""};
       return profile;
     }
-    KERNELGEN_CHECK(read_counters(request, *set, scratch.path(), profile, stop));
+    auto read = read_counters(request, *set, scratch, profile, stop);
+    // A sandbox that is too narrow for the counter program says nothing about the module.
+    if (!read && is_sandboxed() && read.error().code == ErrorCode::Unavailable)
+      profile.no_counters = ProfileUnavailable{read.error().message, ""};
+    else
+      KERNELGEN_CHECK(std::move(read));
     if (!profile.no_counters) add_derived_metrics(profile, *request.gpu);
     return profile;
   }
@@ -66,12 +75,51 @@ class LocalProfiler final : public Profiler {
                           scratch / "job.json");
   }
 
-  Result<ProcessOutcome> run(std::vector<std::string> command, const ProfileRequest& request, std::stop_token stop) {
+  [[nodiscard]] bool is_sandboxed() const { return options_.sandbox == ProfilerSandbox::Required; }
+
+  Result<ProcessOutcome> run(std::vector<std::string> command, const ProfileRequest& request, const fs::path& scratch,
+                             std::stop_token stop) {
     ProcessRequest process{.command = std::move(command), .environment = options_.environment};
     set_call_environment(process.environment, options_.installation, request);
-    process.working_directory = "/";
     process.timeout = options_.timeout;
+    if (is_sandboxed()) return run_in_sandbox(std::move(process), request, scratch, std::move(stop));
+    process.working_directory = "/";
     return runner_.run(process, std::move(stop));
+  }
+
+  /// Runs the process with the rights of a candidate: it sees toolchains and its GPU, and writes to `scratch` alone.
+  Result<ProcessOutcome> run_in_sandbox(ProcessRequest process, const ProfileRequest& request, const fs::path& scratch,
+                                        std::stop_token stop) {
+    const auto& environment = process.environment;
+    const auto home = environment.contains("HOME") ? environment.at("HOME") : std::string();
+    KERNELGEN_TRY(process.command.front(), find_program(process.command.front(), environment));
+    KERNELGEN_TRY(const auto python, find_program(options_.python, environment));
+    SandboxView view{
+        .readable = toolchain_folders(python, home), .hidden = {}, .writable = scratch.string(), .as_runner = true};
+    for (const auto& folder : toolchain_folders(process.command.front(), home)) view.readable.push_back(folder);
+    for (const char* name : {"ROCM_PATH", "CUDA_HOME", "CUDA_PATH"})
+      if (const auto found = environment.find(name); found != environment.end()) view.readable.push_back(found->second);
+    for (const auto& path : {fs::path("/opt/rocm"), options_.installation.python_dir,
+                             options_.installation.runner_support.parent_path(), fs::path(request.artifact)})
+      if (!path.empty()) view.readable.push_back(path.string());
+    if (const auto& gpu = request.gpu) view.devices = platform_of(gpu->vendor).device_nodes(gpu->uuid, "/");
+    // What the module compiles at its first call is built there.
+    for (const auto& [name, folder] :
+         {std::pair("TORCH_EXTENSIONS_DIR", "torch"), std::pair("TRITON_CACHE_DIR", "triton"),
+          std::pair("TORCHINDUCTOR_CACHE_DIR", "inductor")})
+      process.environment[name] = (scratch / folder).string();
+    KERNELGEN_TRY(auto outcome, run_sandboxed(options_.installation.sandbox.string(), view,
+                                              (scratch.parent_path() / "sandbox").string(), std::move(process), runner_,
+                                              std::move(stop)));
+    return std::move(outcome.process);
+  }
+
+  /// The result of the process; empty if it wrote none. A sandboxed one may have left a link there.
+  [[nodiscard]] static Result<std::string> read_result(const fs::path& file) {
+    std::error_code error;
+    if (!fs::is_regular_file(fs::symlink_status(file, error)))
+      return Error{ErrorCode::NotFound, file.string() + " is no regular file"};
+    return read_file(file, k_max_timeline_bytes);
   }
 
   [[nodiscard]] std::vector<std::string> python_command(const fs::path& job) const {
@@ -84,14 +132,22 @@ class LocalProfiler final : public Profiler {
 
   Result<Profile> timeline(const ProfileRequest& request, const fs::path& scratch, const std::stop_token& stop) {
     KERNELGEN_TRY(const auto job, write_job(request, Mode::Timeline, scratch));
-    KERNELGEN_TRY(const auto outcome, run(python_command(job), request, stop));
+    const auto ran = run(python_command(job), request, scratch, stop);
+    if (!ran && is_sandboxed() && ran.error().code == ErrorCode::Unavailable) {
+      Profile profile;
+      profile.source = "timeline";
+      profile.unavailable = ProfileUnavailable{ran.error().message, ""};
+      return profile;
+    }
+    if (!ran) return ran.error();
+    const auto& outcome = *ran;
     if (outcome.timed_out) {
       Profile profile;
       profile.source = "timeline";
       profile.unavailable = ProfileUnavailable{"it was not done within " + limit(), ""};
       return profile;
     }
-    const auto text = read_file(scratch / "timeline.json", k_max_timeline_bytes);
+    const auto text = read_result(scratch / "timeline.json");
     if (text) return parse_timeline(*text);
     // Without output, the interpreter or the module ended the process.
     const auto words = last_output_line(outcome);
@@ -123,7 +179,7 @@ class LocalProfiler final : public Profiler {
     const auto run_behind = [&](std::vector<std::string> command) {
       const auto python = python_command(job);
       command.insert(command.end(), python.begin(), python.end());
-      return run(std::move(command), request, stop);
+      return run(std::move(command), request, scratch, stop);
     };
     const CounterRun counting{.set = set,
                               .architecture = request.gpu->architecture,

@@ -27,7 +27,8 @@ std::vector<KernelLaunch> read_tables_below(const fs::path& directory) {
   for (auto entry = fs::recursive_directory_iterator(directory, error); entry != fs::recursive_directory_iterator();
        entry.increment(error)) {
     if (error) break;
-    if (entry->path().extension() == ".csv") paths.push_back(entry->path());
+    // A process in a sandbox may have left a link there.
+    if (entry->path().extension() == ".csv" && !entry->is_symlink(error)) paths.push_back(entry->path());
   }
   std::sort(paths.begin(), paths.end());
   std::vector<KernelLaunch> launches;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <kernelgen/prompt/prompt_builder.hpp>
+#include <kernelgen/prompt/prompt_set.hpp>
 
 #include "prompt/prompt_data.hpp"
 #include "prompt/templates.hpp"
@@ -187,7 +188,11 @@ Result<std::unique_ptr<PromptBuilder>> make_prompt_builder(const PromptBuilderOp
       return Error{ErrorCode::NotFound, fmt::format("there is no template {}.mustache in {}", template_name(kind),
                                                     options.directory.string())};
   }
-  return std::unique_ptr<PromptBuilder>(std::make_unique<MustachePromptBuilder>(std::move(templates)));
+  std::unique_ptr<PromptBuilder> builder = std::make_unique<MustachePromptBuilder>(std::move(templates));
+  const auto& set_directory = is_prompt_set(options.overrides) ? options.overrides : options.prompt_set;
+  if (set_directory.empty()) return builder;
+  KERNELGEN_TRY(auto set, read_prompt_set(set_directory));
+  return make_prompt_set_builder(std::move(builder), std::move(set));
 }
 
 }  // namespace v0

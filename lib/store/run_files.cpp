@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <kernelgen/store/framework_result.hpp>
+
 #include "store/event_json.hpp"
 #include "support/files.hpp"
 #include "support/try.hpp"
@@ -22,6 +24,12 @@ std::string status_json(const ActionResult& result) {
   if (!result.message.empty()) object["message"] = result.message;
   if (result.analysis) object["analysis"] = to_value(*result.analysis);
   if (result.critique) object["critique"] = *result.critique;
+  if (!result.analysis && !result.critique) {
+    // What the HIP framework's scripts look for.
+    object["compile_success"] = false;
+    object["accuracy_pass"] = false;
+    object["error"] = result.message;
+  }
   return to_pretty_json(object);
 }
 
@@ -34,6 +42,8 @@ Result<void> RunFiles::restore(const Event& event) { return keep(event, Mode::Wr
 Result<void> RunFiles::restore_best() { return best_.empty() ? Result<void>{} : write_best(best_); }
 
 Result<void> RunFiles::keep(const Event& event, Mode mode) {
+  if (const auto* started = std::get_if<RunStarted>(&event.body)) problem_ = started->task.path;
+  if (const auto* described = std::get_if<TaskDescribed>(&event.body)) gpu_ = described->gpu;
   if (const auto* issued = std::get_if<ActionIssued>(&event.body)) {
     prompts_[issued->number] = issued->prompt.text;
     return write("prompt_" + std::to_string(issued->number) + ".txt", issued->prompt.text, mode);
@@ -47,7 +57,10 @@ Result<void> RunFiles::keep(const Event& event, Mode mode) {
   if (const auto* taken = std::get_if<ProfileTaken>(&event.body)) {
     const auto found = results_.find(taken->action_id);
     if (found == results_.end()) return {};
-    return write("profile_" + std::to_string(found->second.number) + ".json", to_json(taken->profile), mode);
+    found->second.profile = taken->profile;
+    KERNELGEN_CHECK(write("profile_" + std::to_string(found->second.number) + ".json", to_json(taken->profile), mode));
+    KERNELGEN_CHECK(write_result(found->second, mode));
+    return mode == Mode::Write && best_ == taken->action_id ? write_best(best_) : Result<void>{};
   }
   if (const auto* changed = std::get_if<BestChanged>(&event.body)) {
     best_ = changed->action_id;
@@ -65,7 +78,14 @@ Result<void> RunFiles::write(const std::string& name, std::string_view content, 
 Result<void> RunFiles::write_result(const ActionResult& result, Mode mode) const {
   const std::string number = std::to_string(result.number);
   if (result.candidate) KERNELGEN_CHECK(write("code_" + number + extension_of(result), result.candidate->source, mode));
-  return write("result_" + number + ".json", result.record ? to_json(*result.record) : status_json(result), mode);
+  return write("result_" + number + ".json", result.record ? result_json(result) : status_json(result), mode);
+}
+
+std::string RunFiles::result_json(const ActionResult& result) const {
+  const auto code =
+      result.candidate ? directory_ / ("code_" + std::to_string(result.number) + extension_of(result)) : fs::path();
+  return to_framework_json(*result.record,
+                           {.problem = problem_, .code_path = code.string(), .profile = result.profile, .gpu = gpu_});
 }
 
 Result<void> RunFiles::remove_best() const {
@@ -89,7 +109,7 @@ Result<void> RunFiles::write_best(const std::string& action_id) const {
   // The code is written last, so that its record and its prompt are beside it when it appears.
   const auto prompt = prompts_.find(result.number);
   KERNELGEN_CHECK(write("best_prompt.txt", prompt == prompts_.end() ? "" : prompt->second, Mode::Write));
-  KERNELGEN_CHECK(write("best_result.json", to_json(*result.record), Mode::Write));
+  KERNELGEN_CHECK(write("best_result.json", result_json(result), Mode::Write));
   return write("best_code" + extension_of(result), result.candidate->source, Mode::Write);
 }
 

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,9 +31,14 @@ class RunFiles {
   Result<void> write(const std::string& name, std::string_view content, Mode mode) const;
   Result<void> write_result(const ActionResult& result, Mode mode) const;
   Result<void> write_best(const std::string& action_id) const;
+  /// The record of a result with what the HIP framework's scripts look for.
+  [[nodiscard]] std::string result_json(const ActionResult& result) const;
   Result<void> remove_best() const;
 
   std::filesystem::path directory_;
+  /// Path of the task, and the GPU that judges it.
+  std::string problem_;
+  std::optional<GpuFacts> gpu_;
   std::map<int, std::string> prompts_;
   std::map<std::string, ActionResult> results_;
   std::string best_;

@@ -299,6 +299,19 @@ Result<void> keep_range(const TaskSelection& selection, std::vector<SelectedTask
 
 }  // namespace
 
+Result<std::string> level_range(int first, int last, const TaskLocator& locator) {
+  if (locator.kernelbench_dir.empty())
+    return Error{ErrorCode::InvalidArgument,
+                 "the tasks from " + std::to_string(first) + " to " + std::to_string(last) +
+                     " are those of a KernelBench level; say where its checkout is, or the folder of the level"};
+  const auto root = find_kernelbench(locator.kernelbench_dir);
+  const auto levels = levels_in(root.directory);
+  const bool has_first_level = std::find(levels.begin(), levels.end(), "level1") != levels.end();
+  const auto folder =
+      root.own_level.empty() && has_first_level ? root.directory / "level1" : fs::path(locator.kernelbench_dir);
+  return (folder / (std::to_string(first) + '-' + std::to_string(last))).string();
+}
+
 Result<std::vector<SelectedTask>> select_tasks(const TaskSelection& selection, const TaskLocator& locator) {
   KERNELGEN_CHECK(check_choice(selection));
   KERNELGEN_TRY(const auto sources, all_sources(selection));

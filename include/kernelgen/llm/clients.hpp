@@ -111,8 +111,9 @@ struct LLMSpecContext {
   ReplayMode replay = ReplayMode::Strict;
 };
 /// Makes the client that a text describes, as in `kgen run --llm`: "command:PROGRAM ARG...", "mailbox:DIR",
-/// "replay:FILE", "openai:MODEL" (OPENAI_API_KEY, OPENAI_BASE_URL), "openai:MODEL@URL". InvalidArgument with the known
-/// forms.
+/// "replay:FILE", "openai:MODEL" (OPENAI_API_KEY, OPENAI_BASE_URL), "openai:MODEL@URL", "gateway[:MODEL[@URL]]"
+/// (LLM_GATEWAY_KEY, LLM_GATEWAY_URL, LLM_GATEWAY_MODEL). InvalidArgument with the known forms; MissingTool for a key,
+/// an address or a model that the environment should name and does not.
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_llm_client(std::string_view spec, const LLMSpecContext& context);
 
 }  // namespace v0

@@ -20,7 +20,7 @@ inline namespace KERNELGEN_API v0 {
 struct ProfileFinding {
   /// Stable name: "launch_bound", "no_own_kernel", "library_share", "memory_bound", "compute_bound", "latency_bound",
   /// "few_blocks", "low_occupancy", "uncoalesced", "bank_conflicts", "matrix_units", "copies", "type_casts",
-  /// "small_blocks"; of findings_for_stage() also "roofline", "many_registers", "few_registers".
+  /// "small_blocks", "shared_memory_use"; of findings_for_stage() also "roofline", "many_registers", "few_registers".
   std::string name;
   /// The observation, with numbers, and what it suggests.
   std::string message;

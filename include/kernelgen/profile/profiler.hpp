@@ -54,6 +54,12 @@ class Profiler {
   virtual Result<Profile> profile(const ProfileRequest& request, std::stop_token stop) = 0;
 };
 
+/// Whether a profiled process runs in the sandbox of candidates.
+enum class ProfilerSandbox {
+  None,      ///< it has the rights of the caller
+  Required,  ///< what the profiler cannot do in there is unavailable, with the reason
+};
+
 /// How modules are profiled on this machine.
 struct LocalProfilerOptions {
   Installation installation;
@@ -69,6 +75,8 @@ struct LocalProfilerOptions {
   std::string scratch_dir = "/tmp";
   /// Limit of each run: the timeline, and each one with counters.
   std::chrono::milliseconds timeout{180'000};
+  /// None because profilers reach into processes; Required for candidates that a person has not read.
+  ProfilerSandbox sandbox = ProfilerSandbox::None;
   /// Calls before the first profiled one.
   int warmups = 3;
   /// Calls that the timeline averages.
@@ -79,9 +87,9 @@ struct LocalProfilerOptions {
 
 /// Runs the module in a Python process: once with torch's profiler for the timeline, and under the counter program of
 /// the GPU's platform for the counters, each after warm-up calls: once under `ncu`, or under `rocprofv3` or `rocprof`
-/// as often as the hardware needs passes. Without a GPU there is the timeline alone. The process has the rights of the
-/// caller and no sandbox, because a profiler reaches into it: profile only what you would run yourself. It never gets
-/// more rights than the caller has (no sudo). `runner` must outlive it.
+/// as often as the hardware needs passes. Without a GPU there is the timeline alone. Unless a sandbox is required, the
+/// process has the rights of the caller, because a profiler reaches into it: profile only what you would run yourself.
+/// It never gets more rights than the caller has (no sudo). `runner` must outlive it.
 [[nodiscard]] Result<std::unique_ptr<Profiler>> make_local_profiler(LocalProfilerOptions options,
                                                                     ProcessRunner& runner);
 

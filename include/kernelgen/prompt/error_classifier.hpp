@@ -38,6 +38,9 @@ struct ErrorReport {
 /// `source` is the candidate's; with it, advice on resources names the constants to change.
 [[nodiscard]] ErrorReport classify_error(const EvaluationRecord& record, std::string_view source = {});
 
+/// Whether a compiler refused the candidate: a native source, or an extension that a torch module builds.
+[[nodiscard]] bool is_compile_error(const EvaluationRecord& record);
+
 /// Whether an error class says more than the class of its outcome: "cxx.undeclared" is more specific than
 /// "compile:syntax", "accuracy.nan" is not more specific than "accuracy:nan".
 [[nodiscard]] bool is_more_specific(std::string_view error_class, std::string_view outcome_class);

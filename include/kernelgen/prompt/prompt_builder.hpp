@@ -97,12 +97,15 @@ class PromptBuilder {
 struct PromptBuilderOptions {
   /// Installation::prompts_dir.
   std::filesystem::path directory;
-  /// Templates here replace those of the same name (docs/prompts.md). Empty: none.
+  /// Templates here replace those of the same name (docs/prompts.md). A config.json here makes it a prompt set, too
+  /// (prompt/prompt_set.hpp). Empty: none.
   std::filesystem::path overrides;
+  /// The prompt set where `overrides` is none. Empty: none.
+  std::filesystem::path prompt_set{};
 };
 
 /// A builder over templates, which it reads and parses at once. Errors: NotFound for a missing template,
-/// InvalidArgument for one that is no mustache, with its file and line.
+/// InvalidArgument for one that is no mustache, with its file and line; those of read_prompt_set().
 [[nodiscard]] Result<std::unique_ptr<PromptBuilder>> make_prompt_builder(const PromptBuilderOptions& options);
 
 }  // namespace v0

@@ -74,5 +74,9 @@ struct SelectedTask {
 [[nodiscard]] Result<std::vector<SelectedTask>> select_tasks(const TaskSelection& selection,
                                                              const TaskLocator& locator = {});
 
+/// The source of the tasks with numbers from `first` to `last` of one level: that of the locator's directory, where
+/// this is the folder of one, else level1. InvalidArgument without a directory.
+[[nodiscard]] Result<std::string> level_range(int first, int last, const TaskLocator& locator);
+
 }  // namespace v0
 }  // namespace kernelgen

@@ -74,6 +74,35 @@ TEST_CASE("openai without a key is refused where one is needed", "[llm][llm_spec
   CHECK(world.described("openai:local@http://localhost:8000/v1") == "openai local | localhost:8000");
 }
 
+TEST_CASE("gateway takes key, address and model from the environment", "[llm][llm_spec]") {
+  World world;
+  world.environment["LLM_GATEWAY_KEY"] = "topsecret";
+  world.environment["LLM_GATEWAY_URL"] = "http://gate:8000/v1";
+  world.environment["LLM_GATEWAY_MODEL"] = "big";
+  CHECK(world.described("gateway") == "openai big | gate:8000");
+  CHECK(world.described("gateway:small") == "openai small | gate:8000");
+  CHECK(world.described("gateway:small@https://other/v1") == "openai small | other");
+  CHECK(world.make("gateway:small@other:1").error().message.find("gateway:MODEL@http://other:1") != std::string::npos);
+}
+
+TEST_CASE("a gateway without key, address or model is refused by the name of the variable", "[llm][llm_spec]") {
+  World world;
+  // In the order in which they are set here; the key is asked for first, as it always was.
+  for (const std::string variable : {"LLM_GATEWAY_KEY", "LLM_GATEWAY_URL", "LLM_GATEWAY_MODEL"}) {
+    INFO(variable);
+    for (const bool is_empty : {false, true}) {
+      if (is_empty) world.environment[variable] = "";
+      const auto refused = world.make("gateway");
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().code == ErrorCode::MissingTool);
+      CHECK(refused.error().message.find(variable + " is ") == 0);
+      CHECK(refused.error().message.find("topsecret") == std::string::npos);
+    }
+    world.environment[variable] = variable == "LLM_GATEWAY_URL" ? "http://gate/v1" : "topsecret";
+  }
+  CHECK(world.make("gateway"));
+}
+
 TEST_CASE("an address without its scheme is refused by name, and is no missing key", "[llm][llm_spec]") {
   World world;
   for (const std::string address : {"localhost:9", "localhost", "node7:8000/v1", "10.0.0.1/v1", "host.example/v1"}) {
@@ -169,7 +198,7 @@ TEST_CASE("the way of waiting and of replaying comes from the context", "[llm][l
 TEST_CASE("a text that names no model is refused with the known forms and not repeated", "[llm][llm_spec]") {
   World world;
   for (const char* spec : {"", ":", "openai", "openai:", "openai: ", "command:", "mailbox:", "replay:", "gpt-5",
-                           "topsecret", "azure:topsecret", "OPENAI:topsecret"}) {
+                           "gateway:", "topsecret", "azure:topsecret", "OPENAI:topsecret"}) {
     INFO(spec);
     const auto refused = world.make(spec);
     REQUIRE_FALSE(refused);

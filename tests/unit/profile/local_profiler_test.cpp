@@ -34,7 +34,14 @@ class FakeProcesses final : public ProcessRunner {
     requests.push_back(request);
     const auto& command = request.command;
     jobs.push_back(parse_json(read_file(command.back()).value()).value());
+    const auto report = std::find(command.begin(), command.end(), "--report");
+    if (report != command.end()) REQUIRE(write_file_atomic(*(report + 1), sandbox_report));
+    if (report != command.end() && sandbox_report.starts_with("failed")) return ended(127);
     const auto log = std::find(command.begin(), command.end(), "--log-file");
+    if (log == command.end() && link_target) {
+      fs::create_symlink(*link_target, std::string(jobs.back().at("result").as_string()));
+      return timeline_outcome;
+    }
     if (log == command.end()) {
       if (timeline) REQUIRE(write_file_atomic(std::string(jobs.back().at("result").as_string()), *timeline));
       return timeline_outcome;
@@ -45,7 +52,9 @@ class FakeProcesses final : public ProcessRunner {
     return counters_outcome;
   }
 
+  std::string sandbox_report = "isolation 4294967295\n";
   std::optional<std::string> timeline = k_timeline;
+  std::optional<std::string> link_target;
   ProcessOutcome timeline_outcome = ended(0);
   std::vector<std::string> reports{read_test_data("profile/ncu_brief.csv")};
   ProcessOutcome counters_outcome = ended(0);
@@ -274,6 +283,48 @@ TEST_CASE("profiler: wrong requests and options", "[profile][profiler]") {
   bench.options.calls = 1;
   bench.options.installation.python_dir = "/nowhere";
   CHECK(make_local_profiler(bench.options, bench.processes).error().code == ErrorCode::NotFound);
+}
+
+TEST_CASE("profiler: where a sandbox is required, process and counter program run in it", "[profile][profiler]") {
+  Bench bench;
+  bench.options.sandbox = ProfilerSandbox::Required;
+  bench.options.installation.sandbox = "/libexec/kgen-sandbox";
+  bench.options.environment["ROCM_PATH"] = "/opt/rocm-7";
+  const auto profile = bench.profile();
+  REQUIRE(profile);
+  CHECK(profile->source == "ncu");
+  CHECK_FALSE(profile->no_counters);
+  REQUIRE(bench.processes.requests.size() == 2);
+  for (const auto& request : bench.processes.requests) {
+    CHECK(request.command.front() == "/libexec/kgen-sandbox");
+    const auto directory = std::find(request.command.begin(), request.command.end(), "--directory") + 1;
+    CHECK(directory->starts_with(bench.options.scratch_dir));
+    CHECK(directory->ends_with("/work"));
+    CHECK(has(request.command, "/opt/rocm-7"));
+    CHECK(request.environment.at("TORCH_EXTENSIONS_DIR") == *directory + "/torch");
+  }
+  CHECK(has(bench.processes.requests[1].command, bench.options.ncu));
+  CHECK(fs::is_empty(bench.options.scratch_dir));
+}
+
+TEST_CASE("profiler: without a sandbox on this machine the profile is unavailable", "[profile][profiler]") {
+  Bench bench;
+  bench.options.sandbox = ProfilerSandbox::Required;
+  bench.processes.sandbox_report = "failed sandbox 1\n";
+  const auto profile = bench.profile();
+  REQUIRE(profile);
+  REQUIRE(profile->unavailable);
+  CHECK(profile->unavailable->reason == "no sandbox for /opt/python: Operation not permitted");
+}
+
+TEST_CASE("profiler: a link in place of the result is not followed", "[profile][profiler]") {
+  Bench bench;
+  bench.processes.link_target = (bench.directory.path() / "secret").string();
+  REQUIRE(write_file_atomic(*bench.processes.link_target, k_timeline));
+  const auto profile = bench.profile();
+  REQUIRE(profile);
+  REQUIRE(profile->unavailable);
+  CHECK(profile->unavailable->reason.find("its process ended") == 0);
 }
 
 TEST_CASE("profiler: cancellation is an error", "[profile][profiler]") {

@@ -125,6 +125,23 @@ TEST_CASE("levels of KernelBench, whole and by number", "[task][task_selection]"
                                  .number = 40});
 }
 
+TEST_CASE("two numbers are tasks of the level's folder, or of level1", "[task][task_selection]") {
+  const Tree tree;
+  const auto chosen = [&](int first, int last, const std::string& root) {
+    const auto source = level_range(first, last, {.kernelbench_dir = tree.path(root).string()});
+    return tree.names({.sources = {source.value()}}, root);
+  };
+  CHECK(chosen(2, 39, "kb") == Names{"2_Standard", "10_Batched", "19_ReLU"});
+  CHECK(chosen(1, 10, "kb/KernelBench/level2/") == Names{"1_Conv", "5_Gemm", "9_Mean", "10_Max"});
+  tree.add("plain/7_a.py");
+  tree.add("plain/9_b.py");
+  CHECK(chosen(8, 100, "plain") == Names{"9_b"});
+  const auto missing = level_range(1, 2, {});
+  REQUIRE_FALSE(missing);
+  CHECK(missing.error().code == ErrorCode::InvalidArgument);
+  CHECK(missing.error().message.find("say where its checkout is") != std::string::npos);
+}
+
 TEST_CASE("the root is a checkout, its inner folder, or the folder of a level", "[task][task_selection]") {
   const Tree tree;
   for (const char* root : {"kb", "kb/", "kb/KernelBench", "kb/KernelBench/level1", "kb/KernelBench/level3/"}) {
