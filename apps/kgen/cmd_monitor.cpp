@@ -34,11 +34,7 @@ struct MonitorOptions {
 /// Reads everything that is there now. A large campaign takes several calls.
 CampaignSnapshot read_whole(CampaignReader& reader, const std::stop_token& stop) {
   auto snapshot = reader.poll();
-  for (auto unread = snapshot.unread_bytes; unread > 0 && !stop.stop_requested(); unread = snapshot.unread_bytes) {
-    snapshot = reader.poll();
-    // A journal that its writer is in the middle of may stay so.
-    if (snapshot.unread_bytes >= unread) break;
-  }
+  while (snapshot.unread_bytes > 0 && !stop.stop_requested()) snapshot = reader.poll();
   return snapshot;
 }
 

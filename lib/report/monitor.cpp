@@ -46,7 +46,10 @@ class FollowedRun {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t bytes_read() const { return tail_.offset(); }
-  [[nodiscard]] std::uint64_t unread() const { return tail_.at_end() ? 0 : tail_.unread(); }
+  /// At least 1 for a journal that was not looked at yet.
+  [[nodiscard]] std::uint64_t unread() const {
+    return unreadable_ || tail_.at_end() ? 0 : std::max<std::uint64_t>(tail_.unread(), 1);
+  }
   [[nodiscard]] const RunFollower& follower() const { return follower_; }
   /// True if something may be appended at any time.
   [[nodiscard]] bool is_active() const {

@@ -29,7 +29,8 @@ PageAnswer make_answer(unsigned status, std::string_view type, std::string body)
   return {.status = status,
           .headers = {{"Content-Type", std::string(type)},
                       {"Content-Security-Policy",
-                       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; "
+                       "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+                       "base-uri 'none'; "
                        "form-action 'none'; frame-ancestors 'none'"},
                       {"Cross-Origin-Resource-Policy", "same-origin"},
                       {"X-Content-Type-Options", "nosniff"},
