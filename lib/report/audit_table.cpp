@@ -81,7 +81,9 @@ std::vector<std::string> remarks_of(const AuditReport& report) {
     if (!finding.measurement.device.empty()) devices.insert(finding.measurement.device);
     has_unmarked_claim = has_unmarked_claim || (finding.claim.speedup && !finding.claim.interval);
   }
+  constexpr std::size_t k_most_others = 3;
   std::vector<std::string> remarks;
+  remarks.reserve(devices.size() + k_most_others);
   for (const auto& device : devices)
     remarks.push_back(
         fmt::format("measured on {}, up to {} time{}", device, report.times, report.times == 1 ? "" : "s"));

@@ -51,7 +51,9 @@ Result<RecordIndex> read_records(const fs::path& directory) {
     if (entry->path().extension() != ".json") continue;
     const auto text = read_file(entry->path(), k_max_audit_record_bytes);
     auto record = text ? parse_record(*text) : Result<EvaluationRecord>(text.error());
-    if (record) index[{record->task_content_id, record->candidate_id}].push_back(*std::move(record));
+    if (!record) continue;
+    auto& same = index[{record->task_content_id, record->candidate_id}];
+    same.push_back(*std::move(record));
   }
   if (error) return Error{ErrorCode::NotFound, "cannot list " + directory.string() + ": " + error.message()};
   return index;

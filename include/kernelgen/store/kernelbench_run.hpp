@@ -48,7 +48,7 @@ struct KernelBenchSample {
   int problem = 0;
   int sample = 0;
   /// Orders by level, problem and sample.
-  auto operator<=>(const KernelBenchSample&) const = default;
+  auto operator<=>(const KernelBenchSample&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 /// Reads "level_1_problem_19_sample_0_kernel.py"; nothing for other names.
