@@ -13,6 +13,7 @@
 #include <kernelgen/store/results_directory.hpp>
 #include <kernelgen/task/task_selection.hpp>
 
+#include "batch_log.hpp"
 #include "campaign_display.hpp"
 #include "commands.hpp"
 #include "event_program.hpp"
@@ -85,6 +86,16 @@ struct BatchSetup {
   std::vector<std::pair<std::string, Error>> unreadable;
 };
 
+/// START and END of the HIP framework's form `batch START END`; nothing for other arguments.
+std::optional<std::pair<int, int>> range_in(const std::vector<std::string>& arguments) {
+  constexpr Range<std::int64_t> k_numbers{0, 1'000'000};
+  if (arguments.size() != 2) return std::nullopt;
+  const auto start = parse_whole_number(arguments[0], k_numbers);
+  const auto end = parse_whole_number(arguments[1], k_numbers);
+  if (!start || !end) return std::nullopt;
+  return std::pair(static_cast<int>(*start), static_cast<int>(*end));
+}
+
 Error invalid_batch(std::string message) { return {ErrorCode::InvalidArgument, std::move(message)}; }
 
 /// The price of the model with this index.
@@ -100,7 +111,7 @@ Result<std::optional<double>> price_of(const std::string& option, const std::vec
 
 Result<std::optional<Prices>> prices_of(const BatchOptions& options, std::size_t model) {
   const auto& flags = options.prices;
-  const auto models = options.models.size();
+  const auto models = std::max<std::size_t>(options.models.size(), 1);
   KERNELGEN_TRY(const auto input, price_of("--price-input", flags.input, model, models));
   KERNELGEN_TRY(const auto output, price_of("--price-output", flags.output, model, models));
   KERNELGEN_TRY(const auto cached, price_of("--price-cached", flags.cached, model, models));
@@ -128,9 +139,10 @@ Result<void> add_models(const BatchOptions& options, Context& context, BatchSetu
   if (options.dry_run) flags.record.clear();
   if (options.models.size() > 1 && !flags.record.empty())
     return invalid_batch("--record needs a single --llm, because a recording does not tell models apart");
-  for (std::size_t i = 0; i < options.models.size(); ++i) {
+  const auto specs = options.models.empty() ? std::vector<std::string>{k_default_model} : options.models;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
     auto model = std::make_unique<ModelSetup>();
-    model->spec = options.models[i];
+    model->spec = specs[i];
     KERNELGEN_TRY(model->prices, prices_of(options, i));
     KERNELGEN_TRY(model->client, make_search_client(model->spec, flags, context, model->unrecorded));
     model->name = directory_name_of(model->client->identity());
@@ -194,11 +206,16 @@ Result<void> check_readable(const std::string& list, std::size_t max_bytes) {
 Result<std::vector<SelectedTask>> choose_tasks(const BatchOptions& options, const Context& context) {
   constexpr std::size_t k_max_list_bytes = 16u << 20;
   auto selection = options.tasks;
+  const TaskLocator locator{.kernelbench_dir = context.environment.kernelbench_dir};
+  if (const auto range = range_in(selection.sources)) {
+    KERNELGEN_TRY(auto source, level_range(range->first, range->second, locator));
+    selection.sources = {std::move(source)};
+  }
   // An error of a file that cannot be read names its option.
   for (const auto& list : selection.list_files) KERNELGEN_CHECK(check_readable(list, k_max_list_bytes));
   if (options.seed && !options.sample) return invalid_batch("--seed needs --sample");
   if (options.sample) selection.sample = TaskSample{.count = *options.sample, .seed = options.seed.value_or(0)};
-  return select_tasks(selection, {.kernelbench_dir = context.environment.kernelbench_dir});
+  return select_tasks(selection, locator);
 }
 
 /// Adds the runs: every task with every target and model. A task that cannot be read does not end the campaign.
@@ -230,15 +247,20 @@ RunSelection selection_of(const std::string& retry) {
   return retry == "all" ? RunSelection::All : RunSelection::Unfinished;
 }
 
+Result<std::unique_ptr<PromptBuilder>> make_prompts(const BatchOptions& options, const Installation& installation) {
+  PromptBuilderOptions prompts{.directory = installation.prompts_dir, .overrides = options.search.prompts};
+  if (range_in(options.tasks.sources) && options.search.prompts.empty())
+    prompts.prompt_set = framework_prompts(*parse_target(options.targets.front()), installation);
+  return make_prompt_builder(prompts).context(options.search.prompts.empty() ? "prompts" : "--prompts");
+}
+
 Result<std::unique_ptr<BatchSetup>> set_up(const BatchOptions& options, Context& context) {
   if ((options.max_tokens || options.max_cost) && !options.search.max_output_tokens)
     return invalid_batch(
         "--max-tokens and --max-cost need --max-output-tokens: without it a request may cost any amount");
   auto setup = std::make_unique<BatchSetup>();
   KERNELGEN_TRY(const auto installation, context.find_installation());
-  KERNELGEN_TRY(setup->prompts,
-                make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.search.prompts})
-                    .context("--prompts"));
+  KERNELGEN_TRY(setup->prompts, make_prompts(options, installation));
   setup->detector = make_persistent_detector();
   KERNELGEN_CHECK(add_targets(options, installation, context, *setup));
   KERNELGEN_CHECK(add_models(options, context, *setup));
@@ -319,6 +341,7 @@ void write_conclusion(const CampaignOutcome& outcome, Context& context) {
 /// Runs the campaign and shows it.
 Result<CampaignOutcome> run_shown(const BatchOptions& options, const CampaignRequest& request, Context& context) {
   KERNELGEN_TRY(const auto program, make_event_program(options, context));
+  BatchLog log(options.search.results);
   CampaignDisplay display(
       context.err_terminal, [&](std::string_view text) { (context.err << text).flush(); }, request.limits);
   Result<CampaignOutcome> outcome = CampaignOutcome{};
@@ -328,6 +351,7 @@ Result<CampaignOutcome> run_shown(const BatchOptions& options, const CampaignReq
         request,
         [&](const CampaignNotice& notice, const CampaignProgress& progress) {
           display.see(notice, progress);
+          log.see(notice, progress);
           if (std::holds_alternative<CampaignRunEnded>(notice)) upkeep.note_end();
           if (program == nullptr) return;
           if (auto line = event_line(notice, progress)) program->tell(*std::move(line));
@@ -335,6 +359,7 @@ Result<CampaignOutcome> run_shown(const BatchOptions& options, const CampaignReq
         context.stop);
   }
   display.finish();
+  if (const auto logged = log.finish(); !logged) write_error(logged.error(), context);
   if (program == nullptr) return outcome;
   if (outcome) program->tell(end_line(*outcome));
   if (const auto failure = program->finish()) write_error(Error(*failure), context);
@@ -399,7 +424,9 @@ Value repeated_targets(std::vector<std::string>& place) {
 Option task_argument(BatchOptions& options) {
   return {.name = "tasks",
           .value_name = "TASK",
-          .help = "Files, folders, level1, level3/33-42 with KERNELBENCH_DIR",
+          .help =
+              "Files, folders, level1, level3/33-42 with KERNELBENCH_DIR; or START END: a level's tasks by number, "
+              "with --policy reflect, --target torch and --profile sandboxed unless given",
           .value = values::files(options.tasks.sources),
           .is_repeatable = true};
 }
@@ -414,6 +441,7 @@ std::vector<Option> task_options(BatchOptions& options) {
        .value = values::files(options.tasks.list_files),
        .is_repeatable = true},
       {.name = "--first",
+       .aliases = {"--first-n"},
        .value_name = "N",
        .help = "The first N of them",
        .value = values::whole_number(options.tasks.first, k_task_count),
@@ -440,7 +468,7 @@ std::vector<Option> task_options(BatchOptions& options) {
 
 std::vector<Option> main_options(BatchOptions& options) {
   auto llm = repeated_llm_option(options.models);
-  llm.is_required = true;
+  llm.value.default_text = k_default_model;
   return {{.name = "--target",
            .value_name = "NAME",
            .help = "cpp, cuda, hip, hipkittens, torch or triton; may be repeated",
@@ -502,6 +530,13 @@ void add_campaign_limits(std::vector<Option>& described, BatchOptions& options) 
   add_price("--price-cached", "Price of a million cached input tokens; default: --price-input", options.prices.cached);
 }
 
+/// Lets an environment variable stand in for an option.
+void stand_in(Option& option, std::string variable, std::string value) {
+  option.help += "; default: " + variable;
+  option.variable = std::move(variable);
+  option.variable_value = std::move(value);
+}
+
 std::vector<Option> describe_options(BatchOptions& options, const Environment& environment) {
   std::vector<Option> described{task_argument(options)};
   for (auto& option : main_options(options)) described.push_back(std::move(option));
@@ -512,6 +547,8 @@ std::vector<Option> describe_options(BatchOptions& options, const Environment& e
   add_budget_options(described, options.task_budget, "--task-max-", "Limits of a task", "a task ");
   add_evaluation_options(described, options.search.evaluation, environment);
   for (auto& option : described) {
+    if (option.name == "--samples") stand_in(option, "NUM_SAMPLES", environment.num_samples);
+    if (option.name == "--attempts") stand_in(option, "MAX_ATTEMPTS", environment.max_attempts);
     if (option.name == "--parallel") option.help = "Requests of one task in flight at once";
     if (option.name == "--parallel-evaluations")
       option.help = "Evaluations of one task at once; default: one for each GPU here";
@@ -528,7 +565,12 @@ Command make_batch_command(Context& context) {
   return {.name = "batch",
           .summary = "Search for fast kernels of many tasks, under one budget",
           .options = describe_options(*options, context.environment),
-          .run = [options, &context] { return run(*options, context); }};
+          .run = [options, &context] { return run(*options, context); },
+          .implied = [](const std::vector<std::string>& arguments) -> std::map<std::string, std::string> {
+            if (!range_in(arguments)) return {};
+            return {{"--policy", "reflect"}, {"--target", "torch"}, {"--profile", "sandboxed"}};
+          },
+          .implied_by = "START END"};
 }
 
 }  // namespace kernelgen::cli

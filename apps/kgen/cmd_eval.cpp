@@ -3,13 +3,16 @@
 #include <ostream>
 
 #include <kernelgen/core/record.hpp>
+#include <kernelgen/store/framework_result.hpp>
 #include <kernelgen/task/task_source.hpp>
 
 #include <unistd.h>
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
+#include "local_device.hpp"
 #include "render.hpp"
+#include "search_setup.hpp"
 #include "support/errno_error.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
@@ -30,6 +33,7 @@ struct EvalOptions {
   bool quick = false;
   double measure_seconds = 20;
   double sanitize_timeout_seconds = 180;
+  std::string profile = "sandboxed";
   EvaluationFlags evaluation;
 };
 
@@ -90,6 +94,40 @@ Result<EvaluationRequest> make_request(const EvalOptions& options, const Environ
   return request;
 }
 
+Result<Profile> take_profile(const EvalOptions& options, const EvaluationRequest& request, std::optional<GpuFacts>& gpu,
+                             Context& context) {
+  const auto& evaluation = options.evaluation;
+  if (!evaluation.spool.empty() || !evaluation.launch_prefix.empty())
+    return Error{ErrorCode::Unavailable, "the kernel was judged elsewhere"};
+  KERNELGEN_TRY(auto device, find_prompt_device({.target = request.candidate.target,
+                                                 .device = evaluation.options.device,
+                                                 .cache_dir = evaluation.cache_dir,
+                                                 .is_judged_here = true},
+                                                context));
+  gpu = std::move(device.gpu);
+  KERNELGEN_TRY(const auto installation, context.find_installation());
+  KERNELGEN_TRY(const auto profiler, make_sandboxed_profiler(evaluation, gpu, installation, context));
+  ProfileRequest profile{.task = request.task, .candidate = request.candidate, .artifact = {}};
+  profile.precision = request.options.precision;
+  profile.shrink = request.options.shrink;
+  profile.gpu = gpu;
+  profile.metric_set = "full";
+  return profiler->profile(profile, context.stop);
+}
+
+/// Adds the profile of a correct kernel that is slower than the reference. One that cannot be taken says why.
+void add_profile(const EvalOptions& options, const EvaluationRequest& request, const EvaluationRecord& record,
+                 FrameworkResult& result, Context& context) {
+  const auto verdict = classify_verdict(record);
+  const bool is_slower = verdict == VerdictClass::Slower;
+  if (!is_slower || options.output.empty() || options.profile == "none") return;
+  auto taken = take_profile(options, request, result.gpu, context);
+  if (!taken)
+    result.profile.emplace().unavailable = ProfileUnavailable{taken.error().to_line(), ""};
+  else
+    result.profile = *std::move(taken);
+}
+
 Result<ExitCode> run_eval(const EvalOptions& options, Context& context) {
   KERNELGEN_CHECK(check_output(options.output).context("--output"));
   KERNELGEN_TRY(const auto request, make_request(options, context.environment));
@@ -99,8 +137,11 @@ Result<ExitCode> run_eval(const EvalOptions& options, Context& context) {
                                  request, [&](const EvaluationProgress& step) { progress.show(step); }, context.stop));
   progress.clear();
   name_source_file(record, options.code);
+  FrameworkResult result{.problem = request.task.path, .code_path = options.code};
+  add_profile(options, request, record, result, context);
   // The verdict is shown even if the record cannot be written, because it may have taken long.
-  const auto written = options.output.empty() ? Result<void>{} : write_file_atomic(options.output, to_json(record));
+  const auto written =
+      options.output.empty() ? Result<void>{} : write_file_atomic(options.output, to_framework_json(record, result));
   if (options.json) {
     context.out << to_json(record);
   } else {
@@ -157,9 +198,13 @@ std::vector<Option> describe_options(EvalOptions& options, const Environment& en
       task_option(options.problem),
       {.name = "--output",
        .value_name = "FILE",
-       .help = "Write the record there",
+       .help = "Write the record there, with the members of the HIP framework's results",
        .value = values::file(options.output),
        .task_file = TaskFileRule::WritesFiles},
+      {.name = "--profile",
+       .value_name = "KIND",
+       .help = "none, or sandboxed: what --output says about the time of a correct kernel that is slower",
+       .value = values::choice(options.profile, {"none", "sandboxed"})},
       {.name = "--json",
        .help = "Print the record, and nothing else, to standard output",
        .value = values::flag(options.json)},

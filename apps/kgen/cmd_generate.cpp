@@ -7,13 +7,16 @@
 
 #include <kernelgen/device/cpu.hpp>
 #include <kernelgen/prompt/prompt_builder.hpp>
+#include <kernelgen/prompt/prompt_set.hpp>
 #include <kernelgen/prompt/reply_reader.hpp>
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
 #include "evaluation_flags.hpp"
 #include "local_device.hpp"
+#include "search_setup.hpp"
 #include "support/files.hpp"
+#include "support/text.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen::cli {
@@ -23,7 +26,7 @@ struct GenerateOptions {
   std::string problem;
   std::string output;
   std::optional<Target> target;
-  std::string llm;
+  std::string llm = k_default_model;
   std::string prompt;
   std::string response_file;
   std::string prompts;
@@ -32,6 +35,38 @@ struct GenerateOptions {
   double temperature = 0.7;
   EvaluationFlags evaluation;
 };
+
+bool is_gateway(const std::string& spec) {
+  return spec == k_default_model || spec.starts_with(std::string(k_default_model) + ':');
+}
+
+/// The prompt set that chooses by the task: that of --prompts; for a gateway, which the HIP framework asked, else the
+/// framework's. Empty: none.
+std::filesystem::path choose_prompt_set(const GenerateOptions& options, Target target,
+                                        const Installation& installation) {
+  if (is_prompt_set(options.prompts)) return options.prompts;
+  return options.prompts.empty() && is_gateway(options.llm) ? framework_prompts(target, installation)
+                                                            : std::filesystem::path();
+}
+
+/// The builder of prompts. --prompt names a prompt of the set here, if anything.
+Result<std::unique_ptr<PromptBuilder>> make_prompts(const GenerateOptions& options, Target target,
+                                                    const Installation& installation) {
+  PromptBuilderOptions prompts{.directory = installation.prompts_dir, .overrides = options.prompts};
+  prompts.prompt_set = choose_prompt_set(options, target, installation);
+  const auto context = options.prompts.empty() ? "prompts" : "--prompts";
+  if (options.prompt.empty()) return make_prompt_builder(prompts).context(context);
+  KERNELGEN_TRY(auto set, read_prompt_set(prompts.prompt_set).context(context));
+  set.patterns.clear();
+  set.default_prompt = std::filesystem::path(options.prompt).filename().string();
+  std::vector<std::string> names;
+  for (const auto& [name, text] : set.texts) names.push_back(name);
+  if (!set.texts.contains(set.default_prompt))
+    return Error{ErrorCode::NotFound, "--prompt: there is no file " + options.prompt + ", and the prompt set has " +
+                                          list_alternatives(names)};
+  KERNELGEN_TRY(auto builder, make_prompt_builder({.directory = installation.prompts_dir, .overrides = {}}));
+  return make_prompt_set_builder(std::move(builder), std::move(set));
+}
 
 /// Reads a prompt and appends the reference, because a model cannot solve the task without it.
 Result<Prompt> read_prompt(const std::string& file, const TaskSource& task) {
@@ -43,15 +78,16 @@ Result<Prompt> read_prompt(const std::string& file, const TaskSource& task) {
 
 Result<Prompt> make_prompt(const GenerateOptions& options, Target target, Context& context) {
   KERNELGEN_TRY(auto task, read_problem(options.problem, context.environment));
-  if (!options.prompt.empty()) return read_prompt(options.prompt, task);
+  KERNELGEN_TRY(const auto installation, context.find_installation());
+  std::error_code ignored;
+  const bool is_file = std::filesystem::exists(options.prompt, ignored);
+  if (!options.prompt.empty() && (is_file || choose_prompt_set(options, target, installation).empty()))
+    return read_prompt(options.prompt, task);
   PromptRequest request;
   request.target = target;
   KERNELGEN_TRY(const auto evaluation, evaluation_options(options.evaluation));
   KERNELGEN_TRY(const auto cpu, read_cpu_facts());
-  KERNELGEN_TRY(const auto installation, context.find_installation());
-  KERNELGEN_TRY(
-      const auto builder,
-      make_prompt_builder({.directory = installation.prompts_dir, .overrides = options.prompts}).context("--prompts"));
+  KERNELGEN_TRY(const auto builder, make_prompts(options, target, installation));
   KERNELGEN_TRY(const auto benchmarker, make_benchmarker(options.evaluation, context));
   KERNELGEN_TRY(request.description, benchmarker->describe(task, evaluation, context.stop));
   request.tolerance = standard_tolerance(request.description);
@@ -208,7 +244,7 @@ std::vector<Option> describe_options(GenerateOptions& options, const Environment
        .task_file = TaskFileRule::Allowed},
       {.name = "--prompt",
        .value_name = "FILE",
-       .help = "Send this text, and the reference, instead of the seed prompt",
+       .help = "Send this text, and the reference, instead of the seed prompt; or a name of the prompt set",
        .value = values::file(options.prompt)},
       {.name = "--response-file",
        .value_name = "FILE",
@@ -225,7 +261,6 @@ std::vector<Option> describe_options(GenerateOptions& options, const Environment
       prompts_option(options.prompts),
       no_wait_option(options.evaluation, "Exit with 75 instead of waiting for a mailbox or a spool")};
   described[0].is_required = true;
-  described[2].is_required = true;
   add_evaluation_options(described, options.evaluation, environment);
   return described;
 }

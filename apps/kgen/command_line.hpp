@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -93,6 +94,10 @@ struct Command {
   std::function<Result<ExitCode>()> run{};
   /// The option that names the task, for the kgen.toml in its folder; empty: the command has none.
   std::string task_option{};
+  /// Values that follow from the given arguments, by option. They stand back behind every other source.
+  std::function<std::map<std::string, std::string>(const std::vector<std::string>& arguments)> implied{};
+  /// Where `implied` comes from, for people: "START END".
+  std::string implied_by{};
   /// True if it is left out of help and completion.
   bool is_hidden = false;
 

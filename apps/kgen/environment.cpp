@@ -18,6 +18,8 @@ Environment read_environment(const std::map<std::string, std::string>& variables
   environment.python = get("KGEN_PYTHON");
   environment.kernelbench_dir = get("KERNELBENCH_DIR");
   environment.home = get("HOME");
+  environment.num_samples = get("NUM_SAMPLES");
+  environment.max_attempts = get("MAX_ATTEMPTS");
   if (const auto cache = default_cache_dir(variables)) environment.cache_dir = cache->string();
   if (const auto config = xdg_directory(variables, "XDG_CONFIG_HOME", "/.config"); !config.empty())
     environment.config_file = config + "/kgen/config.toml";

@@ -14,6 +14,8 @@ struct Environment {
   std::string cache_dir;        ///< XDG_CACHE_HOME/kernelgen, or HOME/.cache/kernelgen; empty when neither is set
   std::string config_file;      ///< XDG_CONFIG_HOME/kgen/config.toml, or HOME/.config/...; empty when neither is set
   std::string home;             ///< HOME
+  std::string num_samples;      ///< NUM_SAMPLES
+  std::string max_attempts;     ///< MAX_ATTEMPTS
   bool no_color = false;        ///< NO_COLOR is set to anything, or TERM is dumb
   std::size_t columns = 0;      ///< COLUMNS; 0 when unset
   /// The whole environment without secrets, for the programs that are started.

@@ -114,10 +114,10 @@ Option task_option(std::string& task) {
 
 Option llm_option(std::string& spec) {
   auto value = values::text(spec);
-  value.completions = {"openai:", "command:", "mailbox:", "replay:"};
+  value.completions = {"openai:", "gateway", "command:", "mailbox:", "replay:"};
   return {.name = "--llm",
           .value_name = "SPEC",
-          .help = "The model: openai:MODEL[@URL], command:..., mailbox:DIR, replay:FILE",
+          .help = "The model: openai:MODEL[@URL], gateway, command:..., mailbox:DIR, replay:FILE",
           .value = std::move(value),
           .is_shared = true,
           .task_file = TaskFileRule::StartsProgram};

@@ -38,6 +38,8 @@ void add_evaluation_options(std::vector<Option>& options, EvaluationFlags& flags
 
 /// Options that several commands have, each with its own help.
 [[nodiscard]] Option task_option(std::string& task);
+/// The model of commands that are given none.
+inline constexpr const char* k_default_model = "gateway";
 [[nodiscard]] Option llm_option(std::string& spec);
 [[nodiscard]] Option repeated_llm_option(std::vector<std::string>& specs);
 [[nodiscard]] Option prompts_option(std::string& prompts);

@@ -26,8 +26,10 @@ Result<std::unique_ptr<KernelCompiler>> make_local_compiler(std::optional<GpuFac
 
 Result<std::unique_ptr<Profiler>> make_profiler(const std::string& python,
                                                 std::optional<std::chrono::milliseconds> timeout,
-                                                const Installation& installation, Context& context) {
+                                                const Installation& installation, Context& context,
+                                                ProfilerSandbox sandbox) {
   LocalProfilerOptions options{.installation = installation, .environment = context.environment.clean};
+  options.sandbox = sandbox;
   if (!python.empty()) options.python = python;
   if (timeout) options.timeout = *timeout;
   return make_local_profiler(std::move(options), context.processes);

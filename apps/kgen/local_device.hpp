@@ -35,7 +35,8 @@ namespace kernelgen::cli {
 /// make_local_profiler(); `python` is that of the option, and `timeout` its default where it is unset.
 [[nodiscard]] Result<std::unique_ptr<Profiler>> make_profiler(const std::string& python,
                                                               std::optional<std::chrono::milliseconds> timeout,
-                                                              const Installation& installation, Context& context);
+                                                              const Installation& installation, Context& context,
+                                                              ProfilerSandbox sandbox = ProfilerSandbox::None);
 
 /// The devices of this machine, and how the GPUs were looked for.
 struct Devices {

@@ -71,10 +71,16 @@ constexpr std::string_view k_environment = R"(.SH ENVIRONMENT
 The Python that has torch.
 .TP
 .B KERNELBENCH_DIR
-A KernelBench checkout, for tasks by name (level3/40).
+A KernelBench checkout, for tasks by name (level3/40), or the folder of a level.
 .TP
 .B OPENAI_API_KEY, OPENAI_BASE_URL
 The key and the server for \-\-llm openai:MODEL.
+.TP
+.B LLM_GATEWAY_KEY, LLM_GATEWAY_URL, LLM_GATEWAY_MODEL
+Key, server and model for \-\-llm gateway.
+.TP
+.B NUM_SAMPLES, MAX_ATTEMPTS
+\-\-samples and \-\-attempts of kgen batch.
 .TP
 .B XDG_CACHE_HOME, XDG_CONFIG_HOME
 Where the cache (kernelgen) and the configuration (kgen/config.toml) are.

@@ -27,7 +27,7 @@ struct SearchOptions {
   double stop_score = 0;
   double floor_ratio = HybridOptions{}.floor_ratio;
   bool early_exit = false;
-  /// "none", "timeline", "counters".
+  /// "none", "timeline", "counters", "sandboxed".
   std::string profile = "none";
 };
 

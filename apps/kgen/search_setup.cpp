@@ -6,6 +6,7 @@
 
 #include <kernelgen/bench/compiling_profiler.hpp>
 #include <kernelgen/platform/platform.hpp>
+#include <kernelgen/prompt/prompt_set.hpp>
 
 #include "local_device.hpp"
 #include "support/try.hpp"
@@ -41,9 +42,12 @@ Result<PromptDevice> choose_search_device(const SearchFlags& flags, Target targe
 
 Result<std::unique_ptr<Profiler>> choose_profiler(const SearchFlags& flags, const std::optional<GpuFacts>& gpu,
                                                   const Installation& installation, Context& context) {
-  if (flags.search.profile == "none") return std::unique_ptr<Profiler>();
   const auto& evaluation = flags.evaluation;
-  if (!evaluation.launch_prefix.empty() || !evaluation.spool.empty())
+  const bool is_elsewhere = !evaluation.launch_prefix.empty() || !evaluation.spool.empty();
+  const bool is_sandboxed = flags.search.profile == "sandboxed";
+  if (flags.search.profile == "none" || (is_sandboxed && is_elsewhere)) return std::unique_ptr<Profiler>();
+  if (is_sandboxed) return make_sandboxed_profiler(evaluation, gpu, installation, context);
+  if (is_elsewhere)
     return Error{ErrorCode::InvalidArgument,
                  "--profile needs the device on this machine, not behind --launch-prefix "
                  "or --spool"};
@@ -53,6 +57,21 @@ Result<std::unique_ptr<Profiler>> choose_profiler(const SearchFlags& flags, cons
   KERNELGEN_TRY(auto profiler, make_profiler(evaluation.python, std::nullopt, installation, context));
   KERNELGEN_TRY(auto compiler, make_local_compiler(gpu, evaluation.cache_dir, installation, context));
   return make_compiling_profiler(std::move(profiler), std::move(compiler));
+}
+
+Result<std::unique_ptr<Profiler>> make_sandboxed_profiler(const EvaluationFlags& evaluation,
+                                                          const std::optional<GpuFacts>& gpu,
+                                                          const Installation& installation, Context& context) {
+  KERNELGEN_TRY(auto profiler,
+                make_profiler(evaluation.python, std::nullopt, installation, context, ProfilerSandbox::Required));
+  KERNELGEN_TRY(auto compiler, make_local_compiler(gpu, evaluation.cache_dir, installation, context));
+  return make_compiling_profiler(std::move(profiler), std::move(compiler));
+}
+
+std::filesystem::path framework_prompts(Target target, const Installation& installation) {
+  if (target != Target::Torch && target != Target::Hip && target != Target::Hipkittens) return {};
+  const std::filesystem::path own = "prompts";
+  return is_prompt_set(own) ? own : installation.prompts_dir / "hip_framework";
 }
 
 Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task, const std::string& name, Target target,

@@ -4,6 +4,7 @@
 /// What `kgen run` and `kgen batch` set up for a search: its device, prices, profiler, model and request.
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,7 +55,8 @@ struct SearchFlags {
 /// Finds the device before any request is paid for; a missing GPU would otherwise be noticed after the first reply.
 [[nodiscard]] Result<PromptDevice> choose_search_device(const SearchFlags& flags, Target target, Context& context);
 
-/// Makes the profiler that --profile asks for, which needs the device on this machine; nullptr when it asks for none.
+/// Makes the profiler that --profile asks for, which needs the device on this machine; nullptr when it asks for none,
+/// or for one in the sandbox and the device is elsewhere.
 [[nodiscard]] Result<std::unique_ptr<Profiler>> choose_profiler(const SearchFlags& flags,
                                                                 const std::optional<GpuFacts>& gpu,
                                                                 const Installation& installation, Context& context);
@@ -66,6 +68,16 @@ struct SearchFlags {
 /// Makes the client. `unrecorded` is set if a reply could not be recorded by the time the client is destroyed.
 [[nodiscard]] Result<std::unique_ptr<LLMClient>> make_search_client(const std::string& spec, const SearchFlags& flags,
                                                                     Context& context, std::optional<Error>& unrecorded);
+
+/// Makes the profiler of --profile sandboxed, on the GPU or else the processor. It compiles native candidates first.
+[[nodiscard]] Result<std::unique_ptr<Profiler>> make_sandboxed_profiler(const EvaluationFlags& evaluation,
+                                                                        const std::optional<GpuFacts>& gpu,
+                                                                        const Installation& installation,
+                                                                        Context& context);
+
+/// The HIP framework's prompts, for targets that they are about: those in ./prompts, else those that come with kgen.
+/// Empty for other targets.
+[[nodiscard]] std::filesystem::path framework_prompts(Target target, const Installation& installation);
 
 /// Options of the commands, which `flags` must outlive. The budget's names begin with `prefix`: "--max-".
 [[nodiscard]] Option record_option(SearchFlags& flags);

@@ -123,6 +123,8 @@ std::string spelled(const std::string& name, const Setting& setting) {
       return name;
     case Source::Variable:
       return setting.place;
+    case Source::Implied:
+      return name;
     case Source::UserFile:
     case Source::TaskFile:
       break;
@@ -134,6 +136,17 @@ std::string spelled(const std::string& name, const Setting& setting) {
 Settings::iterator find_active(Settings& settings, const std::string& name) {
   const auto found = settings.find(name);
   return found != settings.end() && found->second.values.front() == "false" ? settings.end() : found;
+}
+
+/// Adds what the arguments imply and nothing else sets.
+void add_implied(const Command& command, Settings& settings) {
+  if (!command.implied) return;
+  for (const auto& option : command.options) {
+    const auto found = option.is_argument() ? settings.find(option.name) : settings.end();
+    if (found == settings.end()) continue;
+    for (const auto& [name, value] : command.implied(found->second.values))
+      settings.try_emplace(name, Setting{{value}, Source::Implied, command.implied_by});
+  }
 }
 
 Result<void> drop_excluded(const Command& command, Settings& settings) {
@@ -222,6 +235,7 @@ Result<Settings> combine_settings(const Command& command, const GivenOptions& gi
     if (!option.variable_value.empty())
       settings[option.name] = {{option.variable_value}, Source::Variable, option.variable};
   for (const auto& [name, values] : given) settings[name] = {values, Source::CommandLine};
+  add_implied(command, settings);
   KERNELGEN_CHECK(drop_excluded(command, settings));
   KERNELGEN_CHECK(drop_incomplete(command, settings));
   return settings;

@@ -3,7 +3,7 @@
 /// \file
 /// The values that a command runs with, from the command line, the environment and configuration files.
 ///
-///     command line > environment > kgen.toml in the task's folder > the user's config.toml > default
+///     command line > environment > kgen.toml in the task's folder > the user's config.toml > implied > default
 
 #include <map>
 #include <optional>
@@ -17,13 +17,13 @@
 namespace kernelgen::cli {
 
 /// The source of a value; a later one wins.
-enum class Source { UserFile, TaskFile, Variable, CommandLine };
+enum class Source { Implied, UserFile, TaskFile, Variable, CommandLine };
 
 /// The value of one option, as text.
 struct Setting {
   std::vector<std::string> values;
   Source source = Source::CommandLine;
-  /// "PATH:LINE", or the name of the environment variable; empty for the command line.
+  /// "PATH:LINE", the name of the environment variable, or Command::implied_by; empty for the command line.
   std::string place{};
 };
 

@@ -64,7 +64,7 @@ const BadValue k_bad_values[] = {
     {"run", "--policy", "hybird",
      "--policy: expected hybrid, one-shot, reflect or rounds, not hybird; did you mean "
      "hybrid?"},
-    {"run", "--profile", "all", "--profile: expected none, timeline or counters, not all"},
+    {"run", "--profile", "all", "--profile: expected none, timeline, counters or sandboxed, not all"},
     {"run", "--temperature", "NaN", "--temperature: expected a number from 0 to 10, not NaN"},
     {"run", "--min-stage-gain", "-1", "--min-stage-gain: expected a number from 0 to 1000000, not -1"},
     {"run", "--name", "", "--name: expected a value, not an empty one"},

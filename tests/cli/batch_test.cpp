@@ -193,6 +193,48 @@ TEST_CASE("batch is interrupted with 130", "[cli][batch]") {
   CHECK(kgen.out.str().find("3 runs: 2 not begun, 1 paused\n") != std::string::npos);
 }
 
+TEST_CASE("batch_run.log has the lines of every session, and a log that cannot be written is told at the end",
+          "[cli][batch]") {
+  BatchFixture kgen;
+  CHECK(kgen.batch({"--first-n", "1"}) == 0);
+  CHECK(kgen.batch() == 1);
+  const auto log = read_file(kgen.path("out/batch_run.log")).value();
+  CHECK(std::regex_search(log, std::regex("^\\d{4}-\\d\\d-\\d\\dT\\S+ kgen \\S+\n   0:00     0/1  a +started\n")));
+  CHECK(log.find("3/3  c                         failed  all samples are done\n") != std::string::npos);
+  BatchFixture blocked;
+  fs::create_directories(blocked.path("out/batch_run.log"));
+  CHECK(blocked.batch() == 1);
+  CHECK(blocked.err.str().find("kgen: cannot write all lines to " + blocked.path("out/batch_run.log") + "\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("two numbers are START END, and imply what the HIP framework did", "[cli][batch]") {
+  BatchFixture kgen;
+  kgen.environment.kernelbench_dir = kgen.path("level1");
+  kgen.environment.num_samples = "2";
+  kgen.environment.max_attempts = "1";
+  fs::create_directory(kgen.path("level1"));
+  for (const char* name : {"1_a", "2_b", "30_c"}) fs::copy_file(k_task, kgen.path("level1/") + name + ".py");
+  kgen.model = [&](const LLMRequest& request) -> Result<Reply> {
+    static_cast<void>(kgen.reply_to(request.id));
+    return ScriptedLLMClient::reply("no code");
+  };
+  CHECK(kgen.run({"batch", "2", "40", "--results", kgen.path("out"), "--parallel-tasks", "1", "--device", "cpu",
+                  "--profile", "none"}) == 2);
+  INFO(kgen.err.str());
+  CHECK(kgen.llm_spec == "gateway");
+  std::sort(kgen.asked.begin(), kgen.asked.end());
+  CHECK(kgen.asked == std::vector<std::string>{"2_b.attempt1-sample1", "2_b.attempt1-sample2", "30_c.attempt1-sample1",
+                                               "30_c.attempt1-sample2"});
+  CHECK(kgen.run({"batch", "2", "40", "--policy", "one-shot", "--target", "cpp", "--print-config"}) == 0);
+  CHECK(std::regex_search(kgen.out.str(), std::regex("policy = \"one-shot\" +# command line\n")));
+  CHECK(std::regex_search(kgen.out.str(), std::regex("profile = \"sandboxed\" +# START END\n")));
+  // Other numbers of numbers are tasks.
+  kgen.err.str("");
+  CHECK(kgen.run({"batch", "2", "--results", kgen.path("out")}) == 64);
+  CHECK(kgen.err.str() == "kgen: --target is required (see kgen batch --help)\n");
+}
+
 TEST_CASE("a dry run tells what a campaign would take, and takes nothing", "[cli][batch]") {
   BatchFixture kgen;
   kgen.samples = "3";

@@ -57,7 +57,7 @@ class KgenTest(unittest.TestCase):
 
     def test_unknown_option(self):
         self.check_error(64, r"unknown option --colour \(see kgen eval --help\)", *self.eval("--colour"))
-        self.check_error(64, r"unknown option --probelm; did you mean --problem\?", *self.eval("--probelm", "x"))
+        self.check_error(64, r"unknown option --probelm; did you mean --problem or --profile\?", *self.eval("--probelm", "x"))
 
     def test_missing_option(self):
         self.check_error(64, "--code is required", "eval")
