@@ -18,7 +18,7 @@ namespace kernelgen::cli {
 namespace {
 
 constexpr std::size_t k_max_config_bytes = 1u << 20;
-constexpr std::size_t k_shown_bytes = 120;
+constexpr std::size_t k_shown_key = 120;
 
 FilePlace place_of(const toml::source_region& source) {
   return {static_cast<int>(source.begin.line), static_cast<int>(source.begin.column)};
@@ -83,7 +83,7 @@ class Reader {
 
   [[nodiscard]] Error wrong(const FilePlace& place, std::string_view key, std::string_view why) const {
     return {ErrorCode::InvalidArgument,
-            fmt::format("{}: {}: {}", location_of(file_.path, place), sanitize_line(key, k_shown_bytes), why)};
+            fmt::format("{}: {}: {}", location_of(file_.path, place), sanitize_line(key, k_shown_key), why)};
   }
 
   ConfigFile file_;
@@ -96,7 +96,7 @@ Result<ConfigFile> parse_config(std::string_view text, const std::filesystem::pa
   if (!parsed) {
     const auto& error = parsed.error();
     return Error{ErrorCode::InvalidArgument, fmt::format("{}: {}", location_of(path, place_of(error.source())),
-                                                         sanitize_line(error.description(), k_shown_bytes))};
+                                                         sanitize_line(error.description(), k_shown_key))};
   }
   return Reader(path).read(parsed.table());
 }

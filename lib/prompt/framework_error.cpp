@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace {
 
 /// As much of a log as the HIP framework fed back.
-constexpr std::size_t k_max_log = 4000;
+constexpr std::size_t k_shown_log = 4000;
 
 /// The framework's name for what went wrong.
 std::string_view words_for(const EvaluationRecord& record) {
@@ -36,8 +36,8 @@ std::string_view words_for(const EvaluationRecord& record) {
 }
 
 std::string_view end_of(std::string_view log) {
-  if (log.size() <= k_max_log) return log;
-  log.remove_prefix(log.size() - k_max_log);
+  if (log.size() <= k_shown_log) return log;
+  log.remove_prefix(log.size() - k_shown_log);
   const auto line_end = log.find('\n');
   return line_end == log.npos ? log : log.substr(line_end + 1);
 }

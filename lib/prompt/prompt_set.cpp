@@ -24,8 +24,8 @@ namespace json = boost::json;
 constexpr const char* k_config = "config.json";
 constexpr std::size_t k_max_config_bytes = 1u << 20;
 constexpr std::size_t k_max_prompt_bytes = 1u << 20;
-constexpr std::size_t k_max_message = 300;
-constexpr std::string_view k_byte_order_mark = "\xEF\xBB\xBF";
+constexpr std::size_t k_max_problem = 300;
+constexpr std::string_view k_utf8_mark = "\xEF\xBB\xBF";
 
 boost::regex compile_pattern(const std::string& pattern) {
   return boost::regex(pattern, boost::regex::perl | boost::regex::icase);
@@ -55,7 +55,7 @@ class Reader {
 
   [[nodiscard]] Error wrong(TextPlace place, const std::string& message) const {
     return {ErrorCode::InvalidArgument,
-            fmt::format("{}:{}:{}: {}", file_, place.line, place.column, sanitize_line(message, k_max_message))};
+            fmt::format("{}:{}:{}: {}", file_, place.line, place.column, sanitize_line(message, k_max_problem))};
   }
 
   [[nodiscard]] Result<json::value> parse() const {
@@ -199,7 +199,7 @@ bool is_prompt_set(const fs::path& directory) {
 }
 
 Result<PromptSet> parse_prompt_set(const fs::path& directory, std::string_view text) {
-  if (text.starts_with(k_byte_order_mark)) text.remove_prefix(k_byte_order_mark.size());
+  if (text.starts_with(k_utf8_mark)) text.remove_prefix(k_utf8_mark.size());
   return Reader(directory, text).read();
 }
 

@@ -15,7 +15,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-constexpr std::size_t k_max_name = 300;
+constexpr std::size_t k_audited_name = 300;
 constexpr std::size_t k_claimed = 11;
 constexpr std::size_t k_measured = 24;
 constexpr std::size_t k_verdict = 16;
@@ -35,7 +35,7 @@ constexpr std::array k_order{std::pair{AuditVerdict::Stands, "stand"},
 std::size_t name_width(const AuditReport& report, std::size_t width) {
   std::size_t longest = k_least_name;
   for (const auto& finding : report.findings)
-    longest = std::max(longest, text_width(sanitize_line(finding.name, k_max_name)));
+    longest = std::max(longest, text_width(sanitize_line(finding.name, k_audited_name)));
   constexpr std::size_t k_beside = k_gap + k_claimed + k_gap + k_measured + k_gap + k_verdict;
   if (width == 0) return longest;
   return std::min(longest, width > k_beside + k_least_name ? width - k_beside : k_least_name);
@@ -99,7 +99,7 @@ std::string audit_table(const AuditReport& report, std::size_t width) {
   const auto names = name_width(report, width);
   auto text = audit_row(names, "kernel", "claimed", "measured", "verdict") + '\n';
   for (const auto& finding : report.findings) {
-    auto line = audit_row(names, sanitize_line(finding.name, k_max_name), claimed_text(finding.claim),
+    auto line = audit_row(names, sanitize_line(finding.name, k_audited_name), claimed_text(finding.claim),
                           measured_text(finding), to_string(finding.decision.verdict));
     const auto& reason = finding.decision.reason;
     const auto start = names + 3 * k_gap + k_claimed + k_measured + k_verdict + k_gap;

@@ -23,10 +23,10 @@ constexpr std::size_t k_max_sessions = 1000;
 constexpr std::size_t k_max_recent = 2000;
 constexpr std::size_t k_max_errors = 8;
 constexpr std::size_t k_max_classes = 200;
-constexpr std::size_t k_max_name = 200;
-constexpr std::size_t k_max_message = 400;
+constexpr std::size_t k_watched_name = 200;
+constexpr std::size_t k_watched_message = 400;
 
-std::string short_line(std::string_view text, std::size_t max_bytes = k_max_message) {
+std::string watched_line(std::string_view text, std::size_t max_bytes = k_watched_message) {
   return sanitize_line(text, max_bytes);
 }
 
@@ -34,7 +34,7 @@ std::string short_line(std::string_view text, std::size_t max_bytes = k_max_mess
 EvaluationRecord essence_of(const EvaluationRecord& record) {
   EvaluationRecord essence;
   essence.outcome.kind = record.outcome.kind;
-  essence.outcome.detail = short_line(record.outcome.detail, k_max_name);
+  essence.outcome.detail = watched_line(record.outcome.detail, k_watched_name);
   essence.labels = record.labels;
   if (!record.timing) return essence;
   auto& timing = essence.timing.emplace();
@@ -164,7 +164,7 @@ void RunFollower::note_attempt(const Event& event, Time time) {
   }
   if (const auto* deferred = std::get_if<RequestDeferred>(&event.body)) {
     touch(deferred->number, true);
-    outage_ = short_line(deferred->message);
+    outage_ = watched_line(deferred->message);
     fail(deferred->number, deferred->message);
   }
   if (const auto* failed = std::get_if<RequestFailed>(&event.body)) {
@@ -182,11 +182,11 @@ void RunFollower::note_finished(const ActionResult& result, Time time) {
   waiting_.erase(result.number);
   const auto report = report_attempt(result);
   MonitoredAttempt attempt{.number = result.number,
-                           .id = short_line(report.id, k_max_name),
-                           .result_class = short_line(report.result_class, k_max_name),
+                           .id = watched_line(report.id, k_watched_name),
+                           .result_class = watched_line(report.result_class, k_watched_name),
                            .failed = report.failed(),
                            .score = report.score,
-                           .message = short_line(report.message)};
+                           .message = watched_line(report.message)};
   // A winner finishes again when it has been watched.
   const bool again = attempts_.contains(result.number);
   if (!again) ++finished_;
@@ -206,8 +206,8 @@ void RunFollower::note_device(const EvaluationRecord& record, Time time) {
   constexpr std::size_t k_max_devices = 64;
   const auto& environment = record.environment;
   if (environment.device.empty()) return;
-  auto name = short_line(environment.device, k_max_name);
-  if (!environment.device_uuid.empty()) name += " " + short_line(environment.device_uuid, k_max_name);
+  auto name = watched_line(environment.device, k_watched_name);
+  if (!environment.device_uuid.empty()) name += " " + watched_line(environment.device_uuid, k_watched_name);
   if (devices_.size() >= k_max_devices && !devices_.contains(name)) return;
   auto& device = devices_[name];
   const auto busy = device_time(record);
@@ -219,7 +219,8 @@ void RunFollower::note_device(const EvaluationRecord& record, Time time) {
 void RunFollower::note_error(MonitorErrorKind kind, const std::string& action, const std::string& message, Time time) {
   push_bounded(
       errors_[kind],
-      {time, {.kind = kind, .run = "", .action = short_line(action, k_max_name), .message = short_line(message)}},
+      {time,
+       {.kind = kind, .run = "", .action = watched_line(action, k_watched_name), .message = watched_line(message)}},
       k_max_errors);
 }
 
@@ -267,7 +268,7 @@ void RunFollower::add_attempts(MonitoredRun& run, Time now) const {
     const auto phase = phase_of(number, open);
     const auto time = open_times_.find(number);
     run.attempts.push_back({.number = number,
-                            .id = short_line(open.action.id, k_max_name),
+                            .id = watched_line(open.action.id, k_watched_name),
                             .phase = phase,
                             .age = time == open_times_.end() ? milliseconds{0} : since(time->second, now)});
     if (run.status == CampaignRunStatus::Running) ++run.phases[phase];
@@ -280,16 +281,16 @@ MonitoredRun RunFollower::view(Time ours, const std::optional<Time>& paused_by) 
   run.status = status(paused_by);
   if (state_.started) {
     run.target = to_string(state_.started->target);
-    run.policy = short_line(state_.started->policy, k_max_name);
-    run.model = short_line(model_identity(state_.started->model), k_max_name);
+    run.policy = watched_line(state_.started->policy, k_watched_name);
+    run.model = watched_line(model_identity(state_.started->model), k_watched_name);
   }
-  run.best = short_line(state_.best, k_max_name);
+  run.best = watched_line(state_.best, k_watched_name);
   run.best_score = best_score_;
   run.finished_attempts = finished_;
   run.failed_attempts = failed_;
   run.spent = state_.spent;
   run.unanswered = unanswered_;
-  run.reason = state_.finished ? short_line(state_.finished->reason) : outage_;
+  run.reason = state_.finished ? watched_line(state_.finished->reason) : outage_;
   run.omitted_attempts = forgotten_;
   const auto now = clock_.now(ours);
   if (!now) return run;

@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t k_min_name = 12;
 constexpr std::size_t k_max_best = 24;
-constexpr std::size_t k_max_name = 300;
+constexpr std::size_t k_longest_name = 300;
 /// Width of the gaps and of the columns with a fixed width: status, score, interval, attempts, tokens, minutes.
 constexpr std::size_t k_fixed = 2 + 10 + 2 + 8 + 2 + 14 + 2 + 5 + 2 + 8 + 2 + 7;
 
 std::string label_of(const RunReport& run) {
-  return sanitize_line(run.name.empty() ? run.task : run.task + '/' + run.name, k_max_name);
+  return sanitize_line(run.name.empty() ? run.task : run.task + '/' + run.name, k_longest_name);
 }
 
 struct Columns {
@@ -59,7 +59,7 @@ std::string run_row(const Columns& columns, const RunReport& run) {
   return row(columns, label_of(run), to_string(run.status), score ? score_text(score->value) : "-",
              score ? interval_text(*score) : "", std::to_string(run.attempts.size()),
              tokens ? std::to_string(*tokens) : "-", fmt::format("{:.1f}", run.minutes),
-             run.best ? sanitize_line(run.best->id, k_max_name) : "-");
+             run.best ? sanitize_line(run.best->id, k_longest_name) : "-");
 }
 
 std::string statistics_text(const Totals& totals) {

@@ -9,6 +9,7 @@
 
 #include <kernelgen/compile/local_compiler.hpp>
 
+#include "compile/toolchain.hpp"
 #include "support/catch.hpp"
 #include "support/files.hpp"
 
