@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
 
@@ -49,7 +50,7 @@ Result<std::optional<std::string>> build_for(const SanitizerTool& tool, const Ev
 }
 
 SanitizeRequest sanitize_request(const EvaluationRequest& request, const EvaluationBackends& backends,
-                                 std::string artifact) {
+                                 std::string artifact, const std::filesystem::path& directory) {
   return {.call = {.task = request.task,
                    .candidate = request.candidate,
                    .artifact = std::move(artifact),
@@ -57,6 +58,7 @@ SanitizeRequest sanitize_request(const EvaluationRequest& request, const Evaluat
                    .shrink = request.options.shrink,
                    .gpu = backends.gpu,
                    .counters = Counters::None},
+          .directory = directory,
           .threads = request.options.threads,
           .timeout = request.options.sanitizers.timeout};
 }
@@ -104,6 +106,7 @@ Result<void> watch_candidate(const EvaluationRequest& request, const Artifact& a
     record.sanitizers.push_back({.tool = "none", .version = {}, .reason = reason_without_tools(backends)});
     return {};
   }
+  KERNELGEN_TRY(const auto directory, TemporaryDirectory::create("/tmp", "kgen-watch-"));
   std::string too_slow;
   for (const auto& tool : tools) {
     SanitizerReport report{.tool = tool.name, .version = {}, .reason = {}};
@@ -121,8 +124,8 @@ Result<void> watch_candidate(const EvaluationRequest& request, const Artifact& a
       record.sanitizers.push_back(std::move(report));
       continue;
     }
-    KERNELGEN_TRY(auto run,
-                  backends.sanitizers->run(tool, sanitize_request(request, backends, *std::move(path)), stop));
+    KERNELGEN_TRY(auto run, backends.sanitizers->run(
+                                tool, sanitize_request(request, backends, *std::move(path), directory.path()), stop));
     if (run.cannot_run && run.findings.empty()) add_label(record, run.report.reason);
     if (run.timed_out && tool.kind == SanitizerKind::ComputeSanitizer) too_slow = tool.name;
     record.sanitizers.push_back(std::move(run.report));

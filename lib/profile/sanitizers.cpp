@@ -31,6 +31,8 @@ constexpr std::size_t k_max_output_bytes = 8u << 20;
 constexpr std::size_t k_max_artifact_bytes = 512u << 20;
 constexpr std::size_t k_max_result_bytes = 1u << 20;
 constexpr std::chrono::seconds k_question_timeout{20};
+/// The folder of torch's extensions in the candidate's directory.
+constexpr const char* k_extensions = "torch";
 
 constexpr std::string_view k_thread = "thread";
 constexpr std::string_view k_address = "address";
@@ -131,10 +133,10 @@ class LocalSanitizers final : public Sanitizers {
         return run;
       }
     }
-    KERNELGEN_TRY(const auto scratch, TemporaryDirectory::create(options_.scratch_dir, "kgen-watch-"));
-    const auto work = scratch.path() / "work";
-    KERNELGEN_CHECK(make_directories(work));
+    const auto work = request.directory / "work";
     const auto result = work / "result.json";
+    KERNELGEN_CHECK(make_directories(work));
+    remove_leftovers(work, result);
     const bool shaken = tool.kind == SanitizerKind::Shaker;
     KERNELGEN_TRY(const auto job, write_call_job(request.call,
                                                  {.mode = shaken ? "shaken" : "watched",
@@ -142,7 +144,7 @@ class LocalSanitizers final : public Sanitizers {
                                                   .seconds = k_shaken_seconds,
                                                   .result = result.string()},
                                                  work / "job.json"));
-    const auto started = start(tool, program, request, scratch.path(), job, std::move(stop));
+    const auto started = start(tool, program, request, job, std::move(stop));
     // A machine with a sandbox that is too weak for the tool says nothing about the candidate.
     if (!started && started.error().code == ErrorCode::Unavailable) {
       run.report.status = SanitizerStatus::NotFinished;
@@ -180,6 +182,17 @@ class LocalSanitizers final : public Sanitizers {
   }
 
  private:
+  /// Removes the last tool's result, and locks of builds that were killed with it: torch would wait for them for ever.
+  /// The candidate may have put links to other folders there.
+  static void remove_leftovers(const fs::path& work, const fs::path& result) {
+    std::error_code ignored;
+    fs::remove_all(result, ignored);
+    const auto is_folder = [&](const fs::path& path) { return fs::is_directory(fs::symlink_status(path, ignored)); };
+    if (!is_folder(work / k_extensions)) return;
+    for (fs::directory_iterator entry(work / k_extensions, ignored), end; entry != end; entry.increment(ignored))
+      if (is_folder(entry->path())) fs::remove(entry->path() / "lock", ignored);
+  }
+
   /// Without this library every barrier of OpenMP would look like a race.
   [[nodiscard]] std::string order_library() const {
     return (options_.installation.runner_support.parent_path() / "libkgen_openmp_order.so").string();
@@ -248,11 +261,15 @@ class LocalSanitizers final : public Sanitizers {
   }
 
   Result<ProcessOutcome> start(const SanitizerTool& tool, const std::string& program, const SanitizeRequest& request,
-                               const fs::path& scratch, const fs::path& job, std::stop_token stop) {
+                               const fs::path& job, std::stop_token stop) {
     KERNELGEN_TRY(const auto python, find_program(options_.python, options_.environment));
     ProcessRequest process{.command = command_of(tool, program, python, job), .environment = options_.environment};
     set_call_environment(process.environment, options_.installation, request.call);
     set_tool_environment(tool, std::max(request.threads, k_least_threads), process.environment);
+    for (const auto& [name, folder] :
+         {std::pair("TORCH_EXTENSIONS_DIR", k_extensions), std::pair("TRITON_CACHE_DIR", "triton"),
+          std::pair("TORCHINDUCTOR_CACHE_DIR", "inductor")})
+      process.environment[name] = (job.parent_path() / folder).string();
     process.timeout = request.timeout;
     process.max_output_bytes = k_max_output_bytes;
     const auto home = process.environment.contains("HOME") ? process.environment.at("HOME") : std::string();
@@ -269,7 +286,7 @@ class LocalSanitizers final : public Sanitizers {
     view.writable = job.parent_path().string();
     if (const auto& gpu = request.call.gpu) view.devices = platform_of(gpu->vendor).device_nodes(gpu->uuid, "/");
     KERNELGEN_TRY(auto outcome,
-                  run_sandboxed(options_.installation.sandbox.string(), view, (scratch / "sandbox").string(),
+                  run_sandboxed(options_.installation.sandbox.string(), view, (request.directory / "sandbox").string(),
                                 std::move(process), runner_, std::move(stop)));
     return std::move(outcome.process);
   }

@@ -4,6 +4,7 @@
 /// Runs a candidate under tools that find races and wrong accesses, in the sandbox.
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -64,6 +65,9 @@ struct SanitizerRun {
 struct SanitizeRequest {
   /// Task, candidate, precision, shrink and device. `artifact` is the build for the tool.
   ProfileRequest call;
+  /// A directory for this candidate alone, which may write in `work` below it: what it compiles for one tool is there
+  /// for the next.
+  std::filesystem::path directory;
   /// Threads of the candidate's runtime.
   int threads = 1;
   std::chrono::milliseconds timeout{180'000};
@@ -87,7 +91,6 @@ struct SanitizersOptions {
   /// The compiler of `cpp` candidates, which brings the runtimes.
   std::string compiler = "c++";
   std::map<std::string, std::string> environment;
-  std::string scratch_dir = "/tmp";
 };
 
 /// Makes the tools of this machine. `runner` must outlive them.

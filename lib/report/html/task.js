@@ -265,8 +265,9 @@ function runFacts(run, details) {
     [
       "Result",
       run.score === null ? (run.best ? "correct, without a time that counts" : "no kernel is correct") :
-                           `${scoreText(run.score)} (95 %: ${intervalText(run.score_low, run.score_high)}), ${
-                               millisecondsText(run.kernel_ms)} instead of ${millisecondsText(run.reference_ms)}`
+                           `${scoreText(run.score)} (95 %: ${intervalText(run.score_low, run.score_high)}); a call takes ${
+                               millisecondsText(run.kernel_ms)}, one of the reference ${
+                               millisecondsText(run.reference_ms)}`
     ],
     ["Ended", run.reason || (run.status === "unfinished" ? "not yet" : null)], ["Target", run.target],
     ["Policy", run.policy], ["Model", run.model], ["Device", run.device], ["Level", wordsOf(run.level)],
