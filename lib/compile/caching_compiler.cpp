@@ -50,7 +50,7 @@ void set_cache(CompileOutcome& outcome, const std::string& what) {
   std::visit([&](auto& one) { one.report.cache = what; }, outcome);
 }
 
-/// The store holds no release of the compiler, because the key does.
+/// The key holds the release of the compiler.
 void set_compiler(CompileOutcome& outcome, const CompileKey& key) {
   std::visit([&](auto& one) { one.report.compiler = version_in_key(key.text); }, outcome);
 }
@@ -261,7 +261,6 @@ Result<CompileOutcome> StoreCachingCompiler::look_up_or_compile(const CompileReq
   if (stored && stored->has_value()) {
     ++hits_;
     set_cache(**stored, "hit");
-    set_compiler(**stored, key);
     return std::move(**stored);
   }
   if (!stored) {
@@ -303,6 +302,7 @@ Result<CompileOutcome> StoreCachingCompiler::compile(const CompileRequest& reque
     return Error{ErrorCode::Cancelled, "cancelled while another thread compiled the same source", {}};
   try {
     auto result = look_up_or_compile(request, key, std::move(stop));
+    if (result) set_compiler(*result, key);
     end_flight(key, result);
     return result;
   } catch (...) {  // waiting requests must not wait for ever

@@ -10,7 +10,6 @@
 
 #include "compile/content_files.hpp"
 #include "compile/diagnostics.hpp"
-#include "compile/toolchain.hpp"
 #include "exec/sandbox.hpp"
 #include "support/files.hpp"
 #include "support/sha256.hpp"
@@ -196,7 +195,6 @@ Result<CompileOutcome> SandboxedCompiler::compile(const CompileRequest& request,
   const std::string& source = request.candidate.source;
   CompileReport report;
   report.cache = "off (no cache)";
-  if (const auto asked = key(request, stop)) report.compiler = version_in_key(asked->text);
   if (auto refused = refuse_without_compiling(source)) return CompileOutcome(CompileFailed{*refused, report});
 
   const auto text = toolset_->source_text(request.candidate);

@@ -24,7 +24,7 @@ namespace {
 namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
-using tcp = asio::ip::tcp;
+using Tcp = asio::ip::tcp;
 
 /// A browser opens six connections.
 constexpr int k_max_connections = 128;
@@ -49,7 +49,7 @@ Response to_response(const http::request<http::empty_body>& request, const Monit
 /// One connection: reads a request, answers, and so on. Lives as long as one of its handlers is pending.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(tcp::socket socket, const MonitorPages& pages, int& connections)
+  Connection(Tcp::socket socket, const MonitorPages& pages, int& connections)
       : stream_(std::move(socket)), pages_(pages), connections_(connections) {
     ++connections_;
   }
@@ -79,7 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     stream_.expires_after(k_idle_limit);
     http::async_write(stream_, response_, [self = shared_from_this()](beast::error_code error, std::size_t) {
       if (!error && self->response_.keep_alive()) return self->read();
-      self->stream_.socket().shutdown(tcp::socket::shutdown_send, error);
+      self->stream_.socket().shutdown(Tcp::socket::shutdown_send, error);
     });
   }
 
@@ -97,7 +97,7 @@ class Server {
   explicit Server(const MonitorPages& pages) : pages_(pages), acceptor_(context_) {}
 
   Result<std::uint16_t> listen(std::uint16_t port) {
-    const tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
+    const Tcp::endpoint endpoint(asio::ip::address_v4::loopback(), port);
     beast::error_code error;
     acceptor_.open(endpoint.protocol(), error);
     if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
@@ -118,7 +118,7 @@ class Server {
 
  private:
   void accept() {
-    acceptor_.async_accept([this](beast::error_code error, tcp::socket socket) {
+    acceptor_.async_accept([this](beast::error_code error, Tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
       // Too many connections: the new one is closed. Without descriptors, accepting again at once would fail again.
       if (!error && connections_ < k_max_connections)
@@ -132,7 +132,7 @@ class Server {
   const MonitorPages& pages_;
   int connections_ = 0;
   asio::io_context context_{1};
-  tcp::acceptor acceptor_;
+  Tcp::acceptor acceptor_;
 };
 
 }  // namespace

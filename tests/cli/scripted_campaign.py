@@ -108,6 +108,8 @@ class Campaign:
             if (directory / "best_result.json").exists():
                 best = json.loads((directory / "best_result.json").read_text())
                 best["labels"] = [text for text in best.get("labels", []) if not text.startswith("second try: ")]
+                for member in ("code_path", "problem"):
+                    best[member] = pathlib.Path(best[member]).name
                 facts[task, "best_result.json"] = json.dumps(best, sort_keys=True)
         return facts
 

@@ -116,7 +116,8 @@ struct CompileReport {
   std::string isolation{};
   /// One entry for each kernel, where the compiler reports them (nvcc does).
   std::vector<KernelResources> kernels{};
-  /// Release of the compiler; empty if it is unknown. JSON has it as the record's environment.compiler alone.
+  /// Release of the compiler, where a CachingCompiler has asked for it; else empty. JSON has it as the record's
+  /// environment.compiler alone.
   std::string compiler{};
 };
 

@@ -124,7 +124,7 @@ int use(hipStream_t stream, float* x, const float* y) {
     "cooperative groups": """
 #include <hip/hip_cooperative_groups.h>
 namespace cg = cooperative_groups;
-__global__ void recur(float* x) {
+__global__ void __attribute__((amdgpu_waves_per_eu(2, 2))) recur(float* x) {
   cg::grid_group grid = cg::this_grid();
   cg::thread_block block = cg::this_thread_block();
   auto tile = cg::tiled_partition<16>(block);

@@ -17,7 +17,7 @@
 
 using namespace kernelgen;
 using namespace kernelgen::testing;
-using namespace std::chrono;
+using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
 namespace {
@@ -44,7 +44,7 @@ class Watched {
     return {};
   }
 
-  system_clock::time_point now = sys_days(2025y / January / 31);
+  std::chrono::system_clock::time_point now = std::chrono::sys_days(2025y / std::chrono::January / 31);
 
  private:
   TemporaryDirectory directory_ = TemporaryDirectory::create(fs::temp_directory_path(), "monitor-").value();
@@ -54,7 +54,9 @@ class Watched {
       make_campaign_reader({.directory = path(), .clock = [this] { return now; }, .idle_polls = 1});
 };
 
-Event event_at(system_clock::time_point time, EventBody body) { return {utc_iso8601(time), std::move(body)}; }
+Event event_at(std::chrono::system_clock::time_point time, EventBody body) {
+  return {utc_iso8601(time), std::move(body)};
+}
 
 using Status = CampaignRunStatus;
 
@@ -88,7 +90,7 @@ TEST_CASE("what the monitor counts is what the report counts", "[report][monitor
     CHECK(run.best == (report.best ? report.best->id : ""));
     CHECK(run.best_score ==
           (report.best && report.best->score ? std::optional(report.best->score->value) : std::nullopt));
-    CHECK(duration<double, std::ratio<60>>(run.spent.time).count() == Approx(report.minutes));
+    CHECK(std::chrono::duration<double, std::ratio<60>>(run.spent.time).count() == Approx(report.minutes));
   }
 }
 

@@ -15,6 +15,13 @@
 #define hipGridDim_y gridDim.y
 #define hipGridDim_z gridDim.z
 
+// Wishes for the registers of AMD GPUs: `__attribute__((amdgpu_waves_per_eu(2)))` becomes `__attribute__(())`.
+#define amdgpu_flat_work_group_size(...)
+#define amdgpu_max_num_work_groups(...)
+#define amdgpu_num_sgpr(...)
+#define amdgpu_num_vgpr(...)
+#define amdgpu_waves_per_eu(...)
+
 #define __HIP_MEMORY_SCOPE_SINGLETHREAD 1
 #define __HIP_MEMORY_SCOPE_WAVEFRONT 2
 #define __HIP_MEMORY_SCOPE_WORKGROUP 3

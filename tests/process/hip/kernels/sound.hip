@@ -73,7 +73,7 @@ EXPORT int vector_add() {
 
 // ---- LDS ----
 template <int Threads>
-__global__ void reduce(const float* x, float* out, int n) {
+__global__ void __attribute__((amdgpu_waves_per_eu(1, 4), amdgpu_flat_work_group_size(64, 1024))) reduce(const float* x, float* out, int n) {
   __shared__ float s[Threads];
   const int t = threadIdx.x;
   float sum = 0;
