@@ -176,7 +176,7 @@ TEST_CASE("the plan tells the limits, and the runs that have not begun", "[repor
   plan.ended = "2025-01-31T01:00:00.000Z";
   REQUIRE(write_campaign_plan(watched.path(), plan));
   CHECK(watched.poll().runs[1].status == Status::Paused);
-  watched.add("b", {event_at(sys_days(2025y / January / 31) + 2h, RunResumed{"0.1.0"})});
+  watched.add("b", {event_at(std::chrono::sys_days(2025y / std::chrono::January / 31) + 2h, RunResumed{"0.1.0"})});
   CHECK(watched.poll().runs[1].status == Status::Running);
 }
 
@@ -216,7 +216,7 @@ TEST_CASE("wrong clocks give no negative ages", "[report][monitor]") {
   watched.now += 10s;
   CHECK(watched.poll_run("task").silent == 0ms);
   // The clock of the writer is known as soon as an event appears.
-  const auto theirs = sys_days(2025y / January / 31) + 1h;
+  const auto theirs = std::chrono::sys_days(2025y / std::chrono::January / 31) + 1h;
   watched.add("task", {event_at(theirs, RequestSent{1})});
   CHECK(watched.poll_run("task").silent == 0ms);
   watched.now += 10s;
