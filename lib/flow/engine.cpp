@@ -10,6 +10,7 @@
 #include <kernelgen/core/version.hpp>
 #include <kernelgen/device/cpu.hpp>
 
+#include "flow/campaign_state.hpp"
 #include "flow/evaluations.hpp"
 #include "flow/guarded.hpp"
 #include "flow/run_session.hpp"
