@@ -1,9 +1,11 @@
 #include "profile/call_job.hpp"
 
 #include <boost/json.hpp>
+#include <utility>
 
 #include <kernelgen/platform/platform.hpp>
 
+#include "exec/sandbox.hpp"
 #include "support/files.hpp"
 #include "support/text.hpp"
 #include "support/try.hpp"
@@ -55,6 +57,31 @@ void set_call_environment(std::map<std::string, std::string>& environment, const
   if (!request.gpu) return;
   if (const auto& variable = platform_of(request.gpu->vendor).choosing_variable; !variable.empty())
     environment[variable] = request.gpu->uuid;
+}
+
+Result<ProcessOutcome> run_call_sandboxed(ProcessRequest process, const ProfileRequest& request,
+                                          const CallSandbox& place, ProcessRunner& runner, std::stop_token stop) {
+  const auto& installation = place.installation;
+  const auto found = process.environment.find("HOME");
+  const auto home = found == process.environment.end() ? std::string() : found->second;
+  SandboxView view{.readable = place.readable, .hidden = {}, .writable = place.work.string(), .as_runner = true};
+  for (const auto& program : {place.python, place.program}) {
+    if (program.empty()) continue;
+    const auto folders = toolchain_folders(program, home);
+    view.readable.insert(view.readable.end(), folders.begin(), folders.end());
+  }
+  for (const auto& path :
+       {installation.python_dir, installation.runner_support.parent_path(), std::filesystem::path(request.artifact)})
+    if (!path.empty()) view.readable.push_back(path.string());
+  if (const auto& gpu = request.gpu) view.devices = platform_of(gpu->vendor).device_nodes(gpu->uuid, "/");
+  for (const auto& [name, folder] :
+       {std::pair("TORCH_EXTENSIONS_DIR", k_extensions), std::pair("TRITON_CACHE_DIR", "triton"),
+        std::pair("TORCHINDUCTOR_CACHE_DIR", "inductor")})
+    process.environment[name] = (place.work / folder).string();
+  KERNELGEN_TRY(auto outcome,
+                run_sandboxed(installation.sandbox.string(), view, (place.work.parent_path() / "sandbox").string(),
+                              std::move(process), runner, std::move(stop)));
+  return std::move(outcome.process);
 }
 
 std::string last_output_line(const ProcessOutcome& outcome) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,27 @@ struct CallJob {
 /// Adds what the process needs to its environment.
 void set_call_environment(std::map<std::string, std::string>& environment, const Installation& installation,
                           const ProfileRequest& request);
+
+/// The folder of torch's extensions below CallSandbox::work.
+inline constexpr const char* k_extensions = "torch";
+
+/// The place of a process with the rights of a candidate.
+struct CallSandbox {
+  const Installation& installation;
+  /// The Python with torch, and the program that starts it; their toolchains can be read. Empty: there is none.
+  std::string python;
+  std::string program{};
+  /// More files and folders that can be read.
+  std::vector<std::string> readable{};
+  /// The directory that it may write to, where the module also compiles. The sandbox's report lies beside it.
+  std::filesystem::path work;
+};
+
+/// Runs the process in the sandbox, where it sees toolchains, the module's artifact and its GPU. Errors are those of
+/// run_sandboxed().
+[[nodiscard]] Result<ProcessOutcome> run_call_sandboxed(ProcessRequest process, const ProfileRequest& request,
+                                                        const CallSandbox& place, ProcessRunner& runner,
+                                                        std::stop_token stop);
 
 /// The last line of the process's output: usually the one that matters.
 [[nodiscard]] std::string last_output_line(const ProcessOutcome& outcome);

@@ -91,27 +91,17 @@ class LocalProfiler final : public Profiler {
   Result<ProcessOutcome> run_in_sandbox(ProcessRequest process, const ProfileRequest& request, const fs::path& scratch,
                                         std::stop_token stop) {
     const auto& environment = process.environment;
-    const auto home = environment.contains("HOME") ? environment.at("HOME") : std::string();
     KERNELGEN_TRY(process.command.front(), find_program(process.command.front(), environment));
-    KERNELGEN_TRY(const auto python, find_program(options_.python, environment));
-    SandboxView view{
-        .readable = toolchain_folders(python, home), .hidden = {}, .writable = scratch.string(), .as_runner = true};
-    for (const auto& folder : toolchain_folders(process.command.front(), home)) view.readable.push_back(folder);
+    CallSandbox place{.installation = options_.installation,
+                      .python = {},
+                      .program = process.command.front(),
+                      .readable = {"/opt/rocm"},
+                      .work = scratch};
+    KERNELGEN_TRY(place.python, find_program(options_.python, environment));
     for (const char* name : {"ROCM_PATH", "CUDA_HOME", "CUDA_PATH"})
-      if (const auto found = environment.find(name); found != environment.end()) view.readable.push_back(found->second);
-    for (const auto& path : {fs::path("/opt/rocm"), options_.installation.python_dir,
-                             options_.installation.runner_support.parent_path(), fs::path(request.artifact)})
-      if (!path.empty()) view.readable.push_back(path.string());
-    if (const auto& gpu = request.gpu) view.devices = platform_of(gpu->vendor).device_nodes(gpu->uuid, "/");
-    // What the module compiles at its first call is built there.
-    for (const auto& [name, folder] :
-         {std::pair("TORCH_EXTENSIONS_DIR", "torch"), std::pair("TRITON_CACHE_DIR", "triton"),
-          std::pair("TORCHINDUCTOR_CACHE_DIR", "inductor")})
-      process.environment[name] = (scratch / folder).string();
-    KERNELGEN_TRY(auto outcome, run_sandboxed(options_.installation.sandbox.string(), view,
-                                              (scratch.parent_path() / "sandbox").string(), std::move(process), runner_,
-                                              std::move(stop)));
-    return std::move(outcome.process);
+      if (const auto found = environment.find(name); found != environment.end())
+        place.readable.push_back(found->second);
+    return run_call_sandboxed(std::move(process), request, place, runner_, std::move(stop));
   }
 
   /// The result of the process; empty if it wrote none. A sandboxed one may have left a link there.

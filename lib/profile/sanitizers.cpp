@@ -31,8 +31,6 @@ constexpr std::size_t k_max_output_bytes = 8u << 20;
 constexpr std::size_t k_max_artifact_bytes = 512u << 20;
 constexpr std::size_t k_max_result_bytes = 1u << 20;
 constexpr std::chrono::seconds k_question_timeout{20};
-/// The folder of torch's extensions in the candidate's directory.
-constexpr const char* k_extensions = "torch";
 
 constexpr std::string_view k_thread = "thread";
 constexpr std::string_view k_address = "address";
@@ -266,29 +264,12 @@ class LocalSanitizers final : public Sanitizers {
     ProcessRequest process{.command = command_of(tool, program, python, job), .environment = options_.environment};
     set_call_environment(process.environment, options_.installation, request.call);
     set_tool_environment(tool, std::max(request.threads, k_least_threads), process.environment);
-    for (const auto& [name, folder] :
-         {std::pair("TORCH_EXTENSIONS_DIR", k_extensions), std::pair("TRITON_CACHE_DIR", "triton"),
-          std::pair("TORCHINDUCTOR_CACHE_DIR", "inductor")})
-      process.environment[name] = (job.parent_path() / folder).string();
     process.timeout = request.timeout;
     process.max_output_bytes = k_max_output_bytes;
-    const auto home = process.environment.contains("HOME") ? process.environment.at("HOME") : std::string();
-    SandboxView view;
-    view.as_runner = true;
-    view.readable = toolchain_folders(python, home);
-    if (!program.empty()) {
-      const auto folders = toolchain_folders(program, home);
-      view.readable.insert(view.readable.end(), folders.begin(), folders.end());
-    }
-    for (const auto& path : {options_.installation.python_dir, options_.installation.runner_support.parent_path(),
-                             fs::path(request.call.artifact)})
-      if (!path.empty()) view.readable.push_back(path.string());
-    view.writable = job.parent_path().string();
-    if (const auto& gpu = request.call.gpu) view.devices = platform_of(gpu->vendor).device_nodes(gpu->uuid, "/");
-    KERNELGEN_TRY(auto outcome,
-                  run_sandboxed(options_.installation.sandbox.string(), view, (request.directory / "sandbox").string(),
-                                std::move(process), runner_, std::move(stop)));
-    return std::move(outcome.process);
+    return run_call_sandboxed(
+        std::move(process), request.call,
+        {.installation = options_.installation, .python = python, .program = program, .work = job.parent_path()},
+        runner_, std::move(stop));
   }
 
   static void set_tool_environment(const SanitizerTool& tool, int threads,
