@@ -6,6 +6,7 @@
 #include <kernelgen/report/audit_report.hpp>
 
 #include "report/audit_text.hpp"
+#include "report/markup.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen {
@@ -61,19 +62,11 @@ std::string html_text(std::string_view text) {
     if (is_mark) {
       safe += k_replacement;
       i += k_replacement.size() - 1;
-    } else if (clean[i] == '&') {
-      safe += "&amp;";
-    } else if (clean[i] == '<') {
-      safe += "&lt;";
-    } else if (clean[i] == '>') {
-      safe += "&gt;";
-    } else if (clean[i] == '"') {
-      safe += "&quot;";
     } else {
       safe += clean[i];
     }
   }
-  return safe;
+  return escape_markup(safe);
 }
 
 const char* color_of(AuditVerdict verdict) {

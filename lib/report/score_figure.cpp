@@ -6,6 +6,7 @@
 #include <kernelgen/report/report.hpp>
 
 #include "report/layout.hpp"
+#include "report/markup.hpp"
 #include "support/text.hpp"
 
 namespace kernelgen {
@@ -22,23 +23,7 @@ constexpr std::size_t k_max_hint = 200;
 
 /// Escapes all markup, because a title may contain text of a model.
 std::string escaped(std::string_view text, std::size_t max_bytes) {
-  std::string safe;
-  for (const char c : sanitize_line(text, max_bytes)) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
+  return escape_markup(sanitize_line(text, max_bytes));
 }
 
 /// 1, 2 or 5 times a power of ten, so that about `steps` of them make `range`.
