@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <kernelgen/bench/benchmarker.hpp>
+#include <kernelgen/bench/launched_workers.hpp>
 #include <kernelgen/core/waiting.hpp>
 #include <kernelgen/task/task_source.hpp>
 
@@ -18,8 +19,8 @@ namespace kernelgen::cli {
 struct EvaluationFlags {
   std::vector<std::string> shrink;
   std::string launch_prefix;
-  /// Commands that start workers; see parse_worker_launch().
-  std::vector<std::string> workers;
+  /// Commands that start workers.
+  std::vector<WorkerLaunch> workers;
   std::string spool;
   bool no_wait = false;
   std::string cache_dir;

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <kernelgen/bench/compiling_profiler.hpp>
-#include <kernelgen/bench/launched_workers.hpp>
 #include <kernelgen/platform/platform.hpp>
 #include <kernelgen/prompt/prompt_set.hpp>
 
@@ -65,7 +64,7 @@ bool is_judged_here(const EvaluationFlags& evaluation) {
 
 int launched_worker_count(const SearchFlags& flags) {
   int count = 0;
-  for (const auto& text : flags.evaluation.workers) count += parse_worker_launch(text).value().count;
+  for (const auto& launch : flags.evaluation.workers) count += launch.count;
   return count;
 }
 
@@ -76,10 +75,7 @@ Result<std::unique_ptr<Benchmarker>> make_search_benchmarker(const SearchFlags& 
   LaunchedWorkersOptions options;
   KERNELGEN_TRY(options.installation, context.find_installation());
   KERNELGEN_TRY(options.cache_dir, choose_cache_dir(evaluation.cache_dir, context.environment));
-  for (const auto& text : evaluation.workers) {
-    KERNELGEN_TRY(auto launch, parse_worker_launch(text));
-    options.launches.push_back(std::move(launch));
-  }
+  options.launches = evaluation.workers;
   options.directory = evaluation.spool.empty() ? flags.results + "/.spool" : evaluation.spool;
   options.python = evaluation.python;
   options.on_note = [&notes](const std::string& line) { notes.tell(line); };
@@ -178,12 +174,11 @@ Option results_option(SearchFlags& flags) {
 }
 
 Option worker_option(SearchFlags& flags) {
-  auto value = values::texts(flags.evaluation.workers);
-  value.store = [&flags](const std::string& text) -> Result<void> {
-    KERNELGEN_CHECK(parse_worker_launch(text));
-    flags.evaluation.workers.push_back(text);
+  Value value{.store = [&flags](const std::string& text) -> Result<void> {
+    KERNELGEN_TRY(auto launch, parse_worker_launch(text));
+    flags.evaluation.workers.push_back(std::move(launch));
     return {};
-  };
+  }};
   return {
       .name = "--worker",
       .value_name = "COMMAND",
