@@ -77,7 +77,7 @@ class Session {
  private:
   void poll() {
     snapshot_ = reader_.poll();
-    // What is still to be read is read at once, but keys are looked at in between.
+    // The rest of the journals is read without a pause, but keys are looked at in between.
     next_poll_ = steady_clock::now() + (snapshot_.unread_bytes > 0 ? milliseconds{0} : interval_);
   }
 

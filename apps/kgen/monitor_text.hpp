@@ -18,7 +18,7 @@ namespace kernelgen::cli {
 /// The last errors, a line each, at most `most`. What is no candidate's fault comes first.
 [[nodiscard]] std::vector<std::string> describe_errors(const CampaignSnapshot& snapshot, std::size_t width,
                                                        std::size_t most);
-/// What is known about a run, without its attempts.
+/// The facts about a run, without its attempts.
 [[nodiscard]] std::vector<std::string> describe_run(const MonitoredRun& run, std::size_t width);
 /// The heading above attempts.
 [[nodiscard]] std::string attempt_heading(std::size_t width);

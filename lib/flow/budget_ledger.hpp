@@ -45,7 +45,7 @@ struct LedgerSession {
   BudgetShare share;
 };
 
-/// What was spent before the first of the processes that share a budget.
+/// The spending before the first of the processes that share a budget began.
 struct LedgerStart {
   Spending spent;
   /// Time of the campaign before, in milliseconds.

@@ -63,7 +63,7 @@ class SharedBudget {
   /// Also the errors of the ledger.
   [[nodiscard]] Result<Reservation> reserve(const Spending& most, const std::stop_token& stop);
 
-  /// What was spent, also by other processes as far as the ledger told last.
+  /// The spending of this process and of the others; that of the others is as old as the last look at the ledger.
   [[nodiscard]] Spending spent() const;
   /// The sum of this process's reservations that are not settled.
   [[nodiscard]] Spending reserved() const;

@@ -12,7 +12,7 @@ namespace kernelgen {
 inline namespace v0 {
 namespace {
 
-/// As much of a log as the HIP framework fed back.
+/// The HIP framework fed back this many bytes of a log.
 constexpr std::size_t k_shown_log = 4000;
 
 /// The framework's name for what went wrong.

@@ -64,7 +64,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     stream_.expires_after(k_idle_limit);
     http::async_read(stream_, buffer_, *parser_, [self = shared_from_this()](beast::error_code error, std::size_t) {
       if (!error) return self->write(to_response(self->parser_->get(), self->pages_));
-      // What is no request, or has a body, is answered once; then the connection ends.
+      // A message that is no request, or that has a body, gets one answer; then the connection ends.
       if (error == http::error::end_of_stream || error == beast::error::timeout) return;
       Response refusal{http::status::bad_request, 11};
       refusal.keep_alive(false);

@@ -41,7 +41,7 @@ struct AuditMeasurement {
   std::optional<Ratio> score = {};
   /// @}
   std::string device = {};
-  /// What was reported beside the verdict, such as "shrunk: batch_size=16"; each once.
+  /// Labels of the records, such as "shrunk: batch_size=16"; each once.
   std::vector<std::string> labels = {};
   /// Why nothing can be said: the machine was busy, the task tells nothing, the kernel needs another device. Empty:
   /// there is no obstacle.

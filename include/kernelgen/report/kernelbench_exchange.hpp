@@ -42,7 +42,7 @@ struct KernelBenchExchange {
   int kernels = 0;
   /// Kernels with a verdict.
   int judged = 0;
-  /// What was left out, one line each.
+  /// A line for each kernel or task that was left out, with the reason.
   std::vector<std::string> left_out;
 };
 
@@ -52,7 +52,7 @@ struct KernelBenchExchange {
 /// Io.
 [[nodiscard]] Result<KernelBenchExchange> import_kernelbench_run(const KernelBenchImport& request);
 
-/// What is claimed about an attempt of an imported run; nothing for other runs.
+/// The claim about an attempt of an imported run; nothing for other runs.
 [[nodiscard]] std::optional<Claim> imported_claim(const std::vector<std::pair<std::string, std::string>>& run_options,
                                                   const std::string& action_id);
 

@@ -159,7 +159,7 @@ struct CampaignSnapshot {
   std::string spool_problem{};
 };
 
-/// What is watched, and how.
+/// Directories and limits of a CampaignReader.
 struct CampaignReaderOptions {
   /// A results directory, or the directory of a run. It may appear later.
   std::filesystem::path directory;

@@ -267,7 +267,7 @@ function followHash() {
   try {
     name = found ? decodeURIComponent(found[1]) : null;
   } catch {
-    // Somebody typed it; there is no such run.
+    // The address was typed, and names no run.
   }
   state.open = name;
   showPage();
