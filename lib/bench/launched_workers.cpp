@@ -14,6 +14,7 @@
 #include <kernelgen/bench/spool.hpp>
 #include <kernelgen/bench/worker.hpp>
 
+#include "bench/spool.hpp"
 #include "bench/spool_heartbeat.hpp"
 #include "exec/child.hpp"
 #include "support/command_text.hpp"
@@ -61,8 +62,8 @@ struct LaunchedWorker {
 
 class LaunchedWorkers final : public Benchmarker {
  public:
-  LaunchedWorkers(LaunchedWorkersOptions options, std::unique_ptr<Benchmarker> spool)
-      : options_(std::move(options)), spool_(std::move(spool)) {}
+  LaunchedWorkers(LaunchedWorkersOptions options, FileExchange exchange, std::unique_ptr<Benchmarker> spool)
+      : options_(std::move(options)), exchange_(std::move(exchange)), spool_(std::move(spool)) {}
   LaunchedWorkers(const LaunchedWorkers&) = delete;
   LaunchedWorkers& operator=(const LaunchedWorkers&) = delete;
   ~LaunchedWorkers() override {
@@ -137,6 +138,8 @@ class LaunchedWorkers final : public Benchmarker {
   void keep_running(LaunchedWorker& worker, const std::stop_token& stop) {
     while (!stop.stop_requested()) {
       const auto how = run_once(worker, stop);
+      // Of a worker on this machine, the requests are free at once. Of others, their leases decide.
+      [[maybe_unused]] const auto released = release_ended_workers(exchange_);
       if (stop.stop_requested()) return;
       const int failures = ++worker.failures;
       auto pause = options_.first_pause;
@@ -199,6 +202,7 @@ class LaunchedWorkers final : public Benchmarker {
   }
 
   const LaunchedWorkersOptions options_;
+  const FileExchange exchange_;
   const std::unique_ptr<Benchmarker> spool_;
   std::mutex start_mutex_;
   std::unique_ptr<ClientHeartbeat> heartbeat_;
@@ -269,7 +273,9 @@ Result<std::unique_ptr<Benchmarker>> make_launched_workers(LaunchedWorkersOption
   KERNELGEN_TRY(auto spool, make_spool_benchmarker({.directory = options.directory}));
   // Workers may be started in another directory.
   options.directory = std::filesystem::absolute(options.directory).lexically_normal();
-  return std::unique_ptr<Benchmarker>(std::make_unique<LaunchedWorkers>(std::move(options), std::move(spool)));
+  KERNELGEN_TRY(auto exchange, FileExchange::open(spool_exchange(options.directory)));
+  return std::unique_ptr<Benchmarker>(
+      std::make_unique<LaunchedWorkers>(std::move(options), std::move(exchange), std::move(spool)));
 }
 
 }  // namespace v0

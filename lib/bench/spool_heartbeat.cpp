@@ -7,7 +7,7 @@
 
 #include <kernelgen/core/version.hpp>
 
-#include "support/file_exchange.hpp"
+#include "exec/process_identity.hpp"
 #include "support/files.hpp"
 #include "support/json_text.hpp"
 #include "support/shared_directory.hpp"
@@ -52,6 +52,7 @@ std::optional<SpoolHeartbeatReport> parse(std::string_view text, milliseconds si
   if (!json || !json->is_object()) return std::nullopt;
   const auto& object = json->get_object();
   SpoolHeartbeatReport report;
+  report.process = text_of(object, "process");
   report.worker = {.host = text_of(object, "host"),
                    .pid = static_cast<int>(number_of(object, "pid")),
                    .kernelgen_version = text_of(object, "kernelgen_version"),
@@ -116,6 +117,7 @@ void SpoolHeartbeat::write() {
   const auto text = to_pretty_json(boost::json::object{{"schema", 1},
                                                        {"host", host_name()},
                                                        {"pid", ::getpid()},
+                                                       {"process", process_identity()},
                                                        {"kernelgen_version", version()},
                                                        {"jobs", jobs_},
                                                        {"serving_ms", milliseconds_since(began_)},
@@ -166,9 +168,23 @@ Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem:
     const auto text = directory.read(name, k_max_bytes);
     // The file is gone if its worker has just ended.
     if (!text || !*text) continue;
-    if (auto report = parse(**text, since_written)) reports.push_back(*std::move(report));
+    auto report = parse(**text, since_written);
+    if (!report) continue;
+    report->name = name;
+    reports.push_back(*std::move(report));
   }
   return reports;
+}
+
+Result<void> release_ended_workers(const FileExchange& exchange) {
+  KERNELGEN_TRY(const auto reports, read_heartbeats(exchange.options().directory));
+  for (const auto& report : reports) {
+    if (!has_certainly_ended(report.process)) continue;
+    for (const auto& [holder, judged_for] : report.judged) KERNELGEN_CHECK(exchange.give_back_of(holder));
+    KERNELGEN_TRY(const auto directory, SharedDirectory::open(exchange.options().directory));
+    KERNELGEN_CHECK(directory.remove(report.name));
+  }
+  return {};
 }
 
 Result<void> remove_dead_heartbeats(const std::filesystem::path& path, milliseconds lease) {

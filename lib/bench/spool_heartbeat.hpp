@@ -15,6 +15,8 @@
 
 #include <kernelgen/bench/spool.hpp>
 
+#include "support/file_exchange.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 
@@ -75,13 +77,21 @@ class ClientHeartbeat {
 
 /// The content of a heartbeat file.
 struct SpoolHeartbeatReport {
+  /// Name of the file.
+  std::string name;
   SpoolWorkerStatus worker;
   /// Time for which each of its requests has been judged, by the name of the claim.
   std::map<std::string, std::chrono::milliseconds> judged;
+  /// The worker's process_identity(). Empty if it does not tell.
+  std::string process;
 };
 
 /// Reads the heartbeat files of a directory, including those of dead workers. Files with another content are skipped.
 [[nodiscard]] Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem::path& path);
+
+/// Gives back the requests of workers whose process has certainly ended, and removes their heartbeat files: their leases
+/// need not be waited for.
+[[nodiscard]] Result<void> release_ended_workers(const FileExchange& exchange);
 
 /// Removes heartbeat files of workers that are older than `lease`, and those of clients that are older than ten.
 [[nodiscard]] Result<void> remove_dead_heartbeats(const std::filesystem::path& path, std::chrono::milliseconds lease);

@@ -4,6 +4,7 @@
 
 #include "bench/spool.hpp"
 #include "bench/spool_heartbeat.hpp"
+#include "exec/process_identity.hpp"
 #include "support/try.hpp"
 
 namespace kernelgen {
@@ -33,7 +34,7 @@ Result<void> check_directory(const std::filesystem::path& directory) {
 
 Result<SpoolStatus> inspect_spool(const std::filesystem::path& directory, milliseconds lease) {
   KERNELGEN_CHECK(check_directory(directory));
-  auto options = spool_exchange(directory, milliseconds{1});
+  auto options = spool_exchange(directory);
   options.lease = lease;
   KERNELGEN_TRY(const auto exchange, FileExchange::open(std::move(options)));
   KERNELGEN_TRY(const auto content, exchange.inspect().context("looking at the spool"));
@@ -43,8 +44,9 @@ Result<SpoolStatus> inspect_spool(const std::filesystem::path& directory, millis
                      .abandoned = to_status(content.expired),
                      .answered = content.answered,
                      .leftovers = content.leftovers};
-  for (const auto& [worker, judged] : heartbeats) {
-    (worker.silent > lease ? status.dead_workers : status.workers).push_back(worker);
+  for (const auto& [name, worker, judged, process] : heartbeats) {
+    const bool is_dead = worker.silent > lease || has_certainly_ended(process);
+    (is_dead ? status.dead_workers : status.workers).push_back(worker);
     for (auto& request : status.judged)
       if (const auto found = judged.find(request.holder); found != judged.end()) request.age = found->second;
   }

@@ -119,6 +119,8 @@ class SpoolServer {
     // A failure that ends one thread concerns the directory, and ends all threads.
     std::stop_source all;
     const std::stop_callback forward(stop, [&all] { all.request_stop(); });
+    // Errors are ignored here and below, because then the leases decide.
+    [[maybe_unused]] const auto released = release_ended_workers(exchange_);
     const std::jthread upkeep([this](const std::stop_token& done) { beat(done); });
     const std::jthread client_watch([this, &all](const std::stop_token& done) { watch_client(done, all); });
     std::vector<std::jthread> threads;
@@ -144,6 +146,7 @@ class SpoolServer {
     auto next_cleaning = std::chrono::steady_clock::now();
     do {
       heartbeat_.renew();
+      [[maybe_unused]] const auto released = release_ended_workers(exchange_);
       if (std::chrono::steady_clock::now() >= next_cleaning) {
         clean();
         next_cleaning += k_between_cleanings;

@@ -313,6 +313,23 @@ Result<bool> FileExchange::take_away(const std::string& id, const std::string& h
   return false;
 }
 
+/// Gives back the claim of a holder that was lost. True if the request waits again.
+Result<bool> FileExchange::give_back_lost(const Listing& listing, const std::string& id,
+                                          const std::string& holder) const {
+  if (!listing.replies.contains(id)) return take_away(id, holder);
+  // An answered request is only put beside its answer.
+  KERNELGEN_TRY(const auto directory, SharedDirectory::open(options_.directory));
+  KERNELGEN_CHECK(directory.rename(claim_name(id, holder), request_name(id)));
+  return false;
+}
+
+Result<void> FileExchange::give_back_of(std::string_view holder) const {
+  KERNELGEN_TRY(const auto listing, list());
+  for (const auto& [id, holders] : listing.claims)
+    if (holders.contains(std::string(holder))) KERNELGEN_CHECK(give_back_lost(listing, id, std::string(holder)));
+  return {};
+}
+
 Result<void> FileExchange::give_back_expired(Listing& listing) const {
   std::set<std::string> names;
   for (const auto& [id, holders] : listing.claims)
@@ -330,13 +347,8 @@ Result<void> FileExchange::give_back_expired(Listing& listing) const {
         live.insert(holder);
         continue;
       }
-      // An answered request is only put beside its answer.
-      if (listing.replies.contains(id)) {
-        KERNELGEN_CHECK(directory.rename(claim_name(id, holder), request_name(id)));
-        continue;
-      }
-      KERNELGEN_TRY(const bool given_back, take_away(id, holder));
-      if (given_back) listing.requests.insert(id);
+      KERNELGEN_TRY(const bool waits_again, give_back_lost(listing, id, holder));
+      if (waits_again) listing.requests.insert(id);
     }
     holders = std::move(live);
   }

@@ -155,6 +155,9 @@ class FileExchange {
   /// Claims the oldest request that is neither answered nor claimed, after giving back those with expired leases.
   [[nodiscard]] Result<std::optional<FileClaim>> claim_next(std::string_view holder) const;
 
+  /// Gives back the claims of a holder that is known to have ended, as if their leases had expired.
+  [[nodiscard]] Result<void> give_back_of(std::string_view holder) const;
+
   /// Lists the files. Changes nothing.
   [[nodiscard]] Result<ExchangeContent> inspect() const;
 
@@ -180,6 +183,7 @@ class FileExchange {
   [[nodiscard]] Result<std::optional<std::string>> read_name(const std::string& name) const;
   [[nodiscard]] Result<std::optional<std::string>> posted_request(std::string_view id) const;
   [[nodiscard]] Result<void> give_back_expired(Listing& listing) const;
+  [[nodiscard]] Result<bool> give_back_lost(const Listing& listing, const std::string& id, const std::string& holder) const;
   [[nodiscard]] Result<bool> take_away(const std::string& id, const std::string& holder) const;
   [[nodiscard]] Result<bool> claim(const std::string& id, const std::string& claim_name) const;
   [[nodiscard]] Result<void> keep_posted(std::string_view id, std::string_view request, const AskOptions& options,

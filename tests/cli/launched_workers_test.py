@@ -86,12 +86,15 @@ class LaunchedWorkers(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, what)
             time.sleep(0.02)
 
+    def heartbeats(self):
+        return list(self.spool.glob("*.worker.json")) if self.spool.exists() else []
+
     def claims(self):
         return list(self.spool.glob("*.claim.*")) if self.spool.exists() else []
 
     def check_ended(self):
         self.wait_until(lambda: not self.workers(), "the workers end", 20)
-        self.assertEqual(list(self.spool.glob("*.client.json")) + list(self.spool.glob("*.worker.json")), [])
+        self.assertEqual(list(self.spool.glob("*.client.json")) + self.heartbeats(), [])
 
     def test_work_goes_through_the_workers_and_they_end_with_it(self):
         done = self.batch("--worker", "2 x env -u NOTHING")
@@ -104,7 +107,7 @@ class LaunchedWorkers(unittest.TestCase):
 
     def test_a_worker_that_is_killed_is_started_again(self):
         running = self.start("--worker", "env -u NOTHING", "--worker", SHIELD)
-        self.wait_until(lambda: len(self.workers()) >= 2, "two workers")
+        self.wait_until(lambda: len(self.heartbeats()) == 2, "two workers")
         first = [pid for pid in self.workers() if os.getpgid(pid) == pid and os.stat(f"/proc/{pid}")]
         os.kill(first[0], signal.SIGKILL)
         out, err = running.communicate(timeout=300)

@@ -54,8 +54,8 @@ class Campaign:
         worker = ["--launch-prefix", f"{sys.executable} {HERE / 'scripted_worker.py'} {self.path / 'judged'}"]
         command = [str(self.kgen), "batch", str(self.path / "tasks"), "--target", "cpp", "--llm",
                    f"command:{self.model} {self.path / 'asked'}", "--results", str(self.results), "--seeds", "2",
-                   "--goal", "9", "--no-sanitize", *(["--parallel-tasks", "2"] if "--parallel-tasks" not in self.more else []), *([] if "--spool" in self.more else worker),
-                   *self.more]
+                   "--goal", "9", "--no-sanitize", *([] if "--parallel-tasks" in self.more else ["--parallel-tasks", "2"]),
+                   *([] if "--spool" in self.more else worker), *self.more]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                 start_new_session=True, **process,
                                 env={**os.environ, "XDG_CACHE_HOME": str(self.path / "cache"),
@@ -108,8 +108,9 @@ class Campaign:
             if (directory / "best_result.json").exists():
                 best = json.loads((directory / "best_result.json").read_text())
                 best["labels"] = [text for text in best.get("labels", []) if not text.startswith("second try: ")]
-                for member in ("code_path", "problem"):
-                    best[member] = pathlib.Path(best[member]).name
+                best["problem"] = pathlib.Path(best["problem"]).name
+                # Its number follows from which reply came first; what it holds does not.
+                best["code_path"] = hashlib.sha256((directory / pathlib.Path(best["code_path"]).name).read_bytes()).hexdigest()
                 facts[task, "best_result.json"] = json.dumps(best, sort_keys=True)
         return facts
 
