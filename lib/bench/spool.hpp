@@ -17,7 +17,8 @@ inline namespace v0 {
 
 /// The exchange in which requests and results are files.
 [[nodiscard]] inline FileExchangeOptions spool_exchange(std::filesystem::path directory,
-                                                        std::chrono::milliseconds poll = std::chrono::milliseconds{200}) {
+                                                        std::chrono::milliseconds poll = std::chrono::milliseconds{
+                                                            200}) {
   return {.directory = std::move(directory),
           .request_suffix = ".request.json",
           .reply_suffix = ".result.json",

@@ -89,8 +89,8 @@ struct SpoolHeartbeatReport {
 /// Reads the heartbeat files of a directory, including those of dead workers. Files with another content are skipped.
 [[nodiscard]] Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem::path& path);
 
-/// Gives back the requests of workers whose process has certainly ended, and removes their heartbeat files: their leases
-/// need not be waited for.
+/// Gives back the requests of workers whose process has certainly ended, and removes their heartbeat files: their
+/// leases need not be waited for.
 [[nodiscard]] Result<void> release_ended_workers(const FileExchange& exchange);
 
 /// Removes heartbeat files of workers that are older than `lease`, and those of clients that are older than ten.

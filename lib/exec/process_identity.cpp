@@ -61,7 +61,7 @@ bool has_certainly_ended(std::string_view identity) {
   if (error != std::errc() || pid < 1) return false;
   const auto started = trim(std::string_view(end, identity.data() + identity.size()));
   const auto stat = read_stat(pid);
-  // A process that nobody has waited for yet still has its number.
+  // A process that its parent has not waited for still has its number.
   return !stat || stat->started != started || stat->state == 'Z';
 }
 

@@ -183,7 +183,8 @@ class FileExchange {
   [[nodiscard]] Result<std::optional<std::string>> read_name(const std::string& name) const;
   [[nodiscard]] Result<std::optional<std::string>> posted_request(std::string_view id) const;
   [[nodiscard]] Result<void> give_back_expired(Listing& listing) const;
-  [[nodiscard]] Result<bool> give_back_lost(const Listing& listing, const std::string& id, const std::string& holder) const;
+  [[nodiscard]] Result<bool> give_back_lost(const Listing& listing, const std::string& id,
+                                            const std::string& holder) const;
   [[nodiscard]] Result<bool> take_away(const std::string& id, const std::string& holder) const;
   [[nodiscard]] Result<bool> claim(const std::string& id, const std::string& claim_name) const;
   [[nodiscard]] Result<void> keep_posted(std::string_view id, std::string_view request, const AskOptions& options,
