@@ -54,10 +54,14 @@ setup_packages_apt() {
     if known_package chromium; then
       wanted+=(chromium)
     fi
-    # A real Slurm for tests/slurm, which starts daemons of its own and is skipped without it.
-    if known_package slurmctld; then
-      wanted+=(slurmctld slurmd slurm-client munge)
-    fi
+    # A real Slurm and a real ssh, whose daemons the tests start for themselves. Where systemd runs, installing these
+    # packages would start them as services of the machine, so there the tests are skipped unless you install them.
+    local service
+    for service in slurmctld slurmd slurm-client munge openssh-client openssh-server; do
+      if [ ! -d /run/systemd/system ] && known_package "$service"; then
+        wanted+=("$service")
+      fi
+    done
     # hipcc compiles the HIP of prompts; their test is skipped without it. 320 MB, a quarter of a minute.
     if known_package hipcc; then
       wanted+=(hipcc)

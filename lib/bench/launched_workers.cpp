@@ -17,6 +17,7 @@
 #include "bench/spool.hpp"
 #include "bench/spool_heartbeat.hpp"
 #include "exec/child.hpp"
+#include "exec/launch.hpp"
 #include "support/command_text.hpp"
 #include "support/files.hpp"
 #include "support/memory_log.hpp"
@@ -41,15 +42,6 @@ constexpr milliseconds k_end_patience{10'000};
 constexpr milliseconds k_signal_patience{5'000};
 constexpr std::size_t k_max_shown_prefix = 60;
 constexpr std::size_t k_max_shown_line = 300;
-
-/// The launcher's environment: what a worker may have, and what ssh needs to ask an agent.
-std::map<std::string, std::string> launch_environment() {
-  const auto current = current_environment();
-  auto environment = clean_environment(current);
-  for (const char* name : {"SSH_AUTH_SOCK", "KRB5CCNAME"})
-    if (const auto found = current.find(name); found != current.end()) environment.insert(*found);
-  return environment;
-}
 
 /// One of the workers: the same command again, whenever it ends.
 struct LaunchedWorker {
@@ -117,10 +109,8 @@ class LaunchedWorkers final : public Benchmarker {
     const auto prefix = fmt::format("{}", fmt::join(launch.prefix, " "));
     worker->name =
         fmt::format("worker {} ({})", number, prefix.empty() ? "here" : sanitize_line(prefix, k_max_shown_prefix));
-    auto& command = worker->command;
-    command = launch.prefix;
-    command.insert(command.end(), {options_.installation.worker.string(), "worker", "--spool",
-                                   options_.directory.string(), "--client", heartbeat_->name()});
+    std::vector<std::string> command{options_.installation.worker.string(), "worker", "--spool",
+                                     options_.directory.string(), "--client", heartbeat_->name()};
     const auto add = [&](const char* flag, const std::string& value) {
       if (!value.empty()) command.insert(command.end(), {flag, value});
     };
@@ -130,6 +120,7 @@ class LaunchedWorkers final : public Benchmarker {
     add("--cache-dir", options_.cache_dir);
     // The user's configuration file could change what it serves.
     add("--config", "/dev/null");
+    worker->command = launch_command(launch.prefix, command);
     return worker;
   }
 

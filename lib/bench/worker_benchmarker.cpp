@@ -15,6 +15,7 @@
 #include "bench/library_use.hpp"
 #include "bench/protocol.hpp"
 #include "exec/child.hpp"
+#include "exec/launch.hpp"
 #include "support/memory_log.hpp"
 #include "support/sleep.hpp"
 #include "support/socket.hpp"
@@ -262,18 +263,17 @@ class WorkerBenchmarker final : public Benchmarker {
   Result<std::shared_ptr<Connection>> start() const {
     KERNELGEN_TRY(auto sockets, make_stream_pair());
     KERNELGEN_TRY(auto log, MemoryLog::create());
-    ChildRequest request;
-    request.command = options_.launch_prefix;
-    request.command.push_back(options_.installation.worker.string());
-    request.command.push_back("worker");
+    std::vector<std::string> command{options_.installation.worker.string(), "worker"};
     const auto add = [&](const char* flag, const std::string& value) {
-      if (!value.empty()) request.command.insert(request.command.end(), {flag, value});
+      if (!value.empty()) command.insert(command.end(), {flag, value});
     };
     add("--python", options_.python);
     add("--cache-dir", options_.cache_dir);
     // The worker must not read the user's configuration file, which could change its mode.
     add("--config", "/dev/null");
-    request.environment = clean_environment(current_environment());
+    ChildRequest request;
+    request.command = launch_command(options_.launch_prefix, command);
+    request.environment = launch_environment();
     // The worker ends when its input does.
     request.parent_death = ParentDeath::Ignore;
     KERNELGEN_TRY(auto process, ChildProcess::spawn(request, {{sockets.theirs.get(), STDIN_FILENO},

@@ -34,7 +34,7 @@ constexpr std::size_t k_max_ledger_bytes = 16u << 20;
 constexpr std::chrono::minutes k_longest_wait{5};
 
 fs::path alive_file(const fs::path& directory, const std::string& id) {
-  return directory / (".campaign." + id + ".lock");
+  return directory / (".budget." + id + ".lock");
 }
 
 /// Whether the process of a session is alive: it holds its lock.
@@ -103,7 +103,7 @@ struct BudgetLedger::OpenFile {
   LedgerState state{};
 
   static Result<OpenFile> open(const fs::path& directory, int flags) {
-    OpenFile file{.name = (directory / ".campaign.json").string()};
+    OpenFile file{.name = (directory / ".budget.json").string()};
     file.fd.reset(::open(file.name.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644));
     if (!file.fd.valid()) return errno_error(errno, "cannot open " + file.name);
     const auto deadline = std::chrono::steady_clock::now() + k_longest_wait;
@@ -189,7 +189,7 @@ Result<std::unique_ptr<BudgetLedger>> BudgetLedger::join(const LedgerRequest& re
 
 Result<void> BudgetLedger::check_unused(const fs::path& directory) {
   std::error_code ignored;
-  if (!fs::exists(directory / ".campaign.json", ignored)) return {};
+  if (!fs::exists(directory / ".budget.json", ignored)) return {};
   KERNELGEN_TRY(auto file, OpenFile::open(directory, O_RDWR));
   KERNELGEN_CHECK(settle_dead(directory, "", file.state));
   const auto* other = find_alive(file.state);

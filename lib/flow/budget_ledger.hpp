@@ -38,7 +38,7 @@ struct BudgetShare {
 
 /// A process in the ledger.
 struct LedgerSession {
-  /// Its lock file, which names it, is .campaign.<id>.lock.
+  /// Its lock file, which names it, is .budget.<id>.lock.
   std::string id;
   /// True once it has ended or died; it then reserves nothing.
   bool has_ended = false;
@@ -76,7 +76,7 @@ struct LedgerRequest {
   std::function<LedgerStart()> read_start;
 };
 
-/// The file `directory`/.campaign.json, with which processes share the budget of a campaign. It is its own lock:
+/// The file `directory`/.budget.json, with which processes share the budget of a campaign. It is its own lock:
 /// a process holds it while it changes the file, so that no two decide at once, and a network file system reads it
 /// anew. A process is alive as long as it holds the lock file of its own; the reservations of a dead one count as
 /// spent. The first process begins the ledger anew from the journals. One thread at a time.

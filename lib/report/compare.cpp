@@ -267,6 +267,7 @@ SetComparison compare_sets(const ResultSet& base, const ResultSet& other) {
     if (!base_index.contains(task.task)) comparison.only_other.push_back(task.task);
   comparison.ratio = mean_ratio(ratios);
   comparison.correctness_p = mcnemar_p(comparison.correctness.only_base, comparison.correctness.only_other);
+  comparison.adjusted_p = comparison.correctness_p;
   comparison.base_totals = side_totals_of(compared_base);
   comparison.other_totals = side_totals_of(compared_other);
   comparison.warnings = find_warnings(comparison, compared_base, compared_other);
@@ -289,6 +290,10 @@ Result<ComparisonReport> compare_all(std::vector<ResultSet> sets) {
                                comparison.only_other.empty() ? "none" : comparison.only_other.front())};
     report.comparisons.push_back(std::move(comparison));
   }
+  std::vector<double> p_values;
+  for (const auto& comparison : report.comparisons) p_values.push_back(comparison.correctness_p);
+  const auto adjusted = holm_adjusted(p_values);
+  for (std::size_t i = 0; i < adjusted.size(); ++i) report.comparisons[i].adjusted_p = adjusted[i];
   report.sets = std::move(sets);
   return report;
 }

@@ -34,6 +34,20 @@ double mcnemar_p(int only_base, int only_other) {
   return std::min(1.0, 2 * tail);
 }
 
+std::vector<double> holm_adjusted(const std::vector<double>& p_values) {
+  std::vector<std::size_t> order(p_values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return p_values[a] < p_values[b]; });
+  std::vector<double> adjusted(p_values.size());
+  double largest = 0;
+  for (std::size_t rank = 0; rank < order.size(); ++rank) {
+    const auto tests_left = static_cast<double>(order.size() - rank);
+    largest = std::max(largest, std::min(1.0, tests_left * p_values[order[rank]]));
+    adjusted[order[rank]] = largest;
+  }
+  return adjusted;
+}
+
 MeanRatio mean_ratio(const std::vector<double>& ratios) {
   MeanRatio mean{.tasks = ratios.size()};
   if (ratios.empty()) return mean;

@@ -120,7 +120,8 @@ std::string cost_text(const UsageReport& usage) {
                      known_text(usage.total_tokens(), "{}"), known_text(usage.cost, "{:.4g}"));
 }
 
-std::string comparison_text(const SetComparison& comparison, const std::string& letter, std::size_t width) {
+std::string comparison_text(const SetComparison& comparison, const std::string& letter, bool is_one_of_several,
+                            std::size_t width) {
   const auto line = [&](const std::string& text) { return wrap_text(text, 0, width); };
   const auto& table = comparison.correctness;
   const auto tasks = comparison.pairs.size();
@@ -128,9 +129,10 @@ std::string comparison_text(const SetComparison& comparison, const std::string& 
   text += line(fmt::format("{} won {}, lost {}, tied {}; neither correct {}, no time {}", letter, comparison.won,
                            comparison.lost, comparison.tied, comparison.neither_correct, comparison.not_timed));
   text += line(mean_ratio_text(comparison.ratio, letter));
-  text +=
-      line(fmt::format("correct: both {}, only A {}, only {} {}, neither {}; McNemar's exact test p = {:.3g}",
-                       table.both, table.only_base, letter, table.only_other, table.neither, comparison.correctness_p));
+  const auto adjusted = is_one_of_several ? fmt::format(", by Holm's method {:.3g}", comparison.adjusted_p) : "";
+  text += line(fmt::format("correct: both {}, only A {}, only {} {}, neither {}; McNemar's exact test p = {:.3g}{}",
+                           table.both, table.only_base, letter, table.only_other, table.neither,
+                           comparison.correctness_p, adjusted));
   text += line("spent on these tasks: A " + cost_text(comparison.base_totals.usage) + "; " + letter + ' ' +
                cost_text(comparison.other_totals.usage));
   if (!comparison.pairs.empty()) text += '\n' + pairs_table(comparison, letter, width);
@@ -149,7 +151,7 @@ std::string comparison_table(const ComparisonReport& report, std::size_t width) 
   text += '\n' + totals_row("", "tasks", "correct", "faster", "geo. mean", "requests", "tokens", "cost", "minutes");
   for (std::size_t i = 0; i < report.totals.size(); ++i) text += totals_text(letter_of(i), report.totals[i]);
   for (std::size_t i = 0; i < report.comparisons.size(); ++i)
-    text += '\n' + comparison_text(report.comparisons[i], letter_of(i + 1), width);
+    text += '\n' + comparison_text(report.comparisons[i], letter_of(i + 1), report.comparisons.size() > 1, width);
   return text;
 }
 

@@ -1,5 +1,6 @@
 #include "support/command_text.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace kernelgen {
@@ -36,6 +37,22 @@ Result<std::vector<std::string>> split_command(std::string_view line) {
     return Error{ErrorCode::InvalidArgument, std::string("the command has a quote that stays open: ") + quote, {}};
   if (inside) words.push_back(std::move(word));
   return words;
+}
+
+std::string shell_word(std::string_view word) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("%+,-./:=@_").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::all_of(word.begin(), word.end(), is_plain)) return std::string(word);
+  std::string quoted = "'";
+  for (const char c : word) {
+    if (c == '\'')
+      quoted += R"('\'')";
+    else
+      quoted += c;
+  }
+  return quoted + "'";
 }
 
 }  // namespace v0

@@ -14,5 +14,8 @@ inline namespace v0 {
 /// open.
 [[nodiscard]] Result<std::vector<std::string>> split_command(std::string_view line);
 
+/// A word for a POSIX shell: unchanged where the shell would not change it, else in single quotes.
+[[nodiscard]] std::string shell_word(std::string_view word);
+
 }  // namespace v0
 }  // namespace kernelgen

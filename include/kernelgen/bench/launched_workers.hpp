@@ -22,6 +22,7 @@ inline namespace KERNELGEN_API v0 {
 /// Workers that are started by the same command.
 struct WorkerLaunch {
   /// The command, put before the worker's own command line: {"ssh", "node"}. Empty: on this machine.
+  /// Behind ssh, that command line is quoted for the shell there.
   std::vector<std::string> prefix;
   int count = 1;
 };

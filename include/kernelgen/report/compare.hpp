@@ -93,6 +93,10 @@ struct CorrectnessTable {
 /// divided as unevenly as this or more (two-sided, binomial). 1 without such tasks.
 [[nodiscard]] double mcnemar_p(int only_base, int only_other);
 
+/// Adjusts the p-values of several tests by Holm's method, in their order: rejecting those below a level keeps the
+/// probability of any wrong rejection below that level.
+[[nodiscard]] std::vector<double> holm_adjusted(const std::vector<double>& p_values);
+
 /// Seed, number of resamples and least number of tasks of the bootstrap.
 inline constexpr std::uint64_t k_bootstrap_seed = 1;
 inline constexpr int k_bootstrap_resamples = 10'000;
@@ -144,6 +148,8 @@ struct SetComparison {
   CorrectnessTable correctness;
   /// mcnemar_p() of the table.
   double correctness_p = 1;
+  /// The same, holm_adjusted() over the comparisons of a report; equal to correctness_p if there is one only.
+  double adjusted_p = 1;
   /// Over the pairs.
   SideTotals base_totals;
   SideTotals other_totals;

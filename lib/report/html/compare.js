@@ -44,7 +44,7 @@ function setTable(sets) {
       sets);
 }
 
-function comparisonTiles(comparison) {
+function comparisonTiles(comparison, isOneOfSeveral) {
   const {ratio, correctness, base_totals: base, other_totals: other} = comparison;
   return element(
       "div", {class: "tiles few"},
@@ -57,7 +57,10 @@ function comparisonTiles(comparison) {
       tile(
           "Correct", `${other.correct} against ${base.correct}`,
           `${correctness.only_other} only here, ${correctness.only_base} only there`),
-      tile("McNemar's p", numberText(correctness.mcnemar_p), "of correctness, exact"),
+      tile(
+          "McNemar's p", numberText(correctness.mcnemar_p),
+          isOneOfSeveral ? `of correctness, exact; by Holm's method ${numberText(correctness.mcnemar_p_holm)}` :
+                           "of correctness, exact"),
       tile(
           "Cost", `${numberText(other.usage.cost)} against ${numberText(base.usage.cost)}`,
           `tokens ${numberText(other.usage.total_tokens)} against ${numberText(base.usage.total_tokens)}`));
@@ -136,7 +139,7 @@ function pairTable(comparison) {
       "task", {sorted: {column: 2, descending: true}});
 }
 
-function comparisonSection(comparison) {
+function comparisonSection(comparison, isOneOfSeveral) {
   const lists = [
     ["Only in the first", comparison.only_in_base], ["Only in the second", comparison.only_in_other],
     ["Not compared", comparison.excluded]
@@ -144,7 +147,7 @@ function comparisonSection(comparison) {
   return element(
       "section", null,
       element("h2", null, element("bdi", null, comparison.other), " against ", element("bdi", null, comparison.base)),
-      comparisonTiles(comparison), comparison.warnings.map((warning) => element("p", {class: "notice"}, warning)),
+      comparisonTiles(comparison, isOneOfSeveral), comparison.warnings.map((warning) => element("p", {class: "notice"}, warning)),
       ratioPlot(comparison.pairs), pairTable(comparison),
       lists.filter(([, names]) => names.length)
           .map(
@@ -155,8 +158,9 @@ function comparisonSection(comparison) {
 
 function showComparison(data) {
   return element(
-      "div", null, setTable(data.sets), data.comparisons.map(comparisonSection),
+      "div", null, setTable(data.sets), 
+      data.comparisons.map((comparison) => comparisonSection(comparison, data.comparisons.length > 1)),
       element(
           "p", {class: "quiet"},
-          "The interval of a ratio covers the choice of tasks. Of several comparisons with the first directory, the p-values are not corrected."));
+          "The interval of a ratio covers the choice of tasks."));
 }

@@ -26,7 +26,7 @@ constexpr CampaignLimits k_ten{.requests = 10};
 /// A results directory of processes that agree.
 class Shared {
  public:
-  [[nodiscard]] fs::path file() const { return directory_.path() / ".campaign.json"; }
+  [[nodiscard]] fs::path file() const { return directory_.path() / ".budget.json"; }
   [[nodiscard]] fs::path directory() const { return directory_.path(); }
 
   Result<std::unique_ptr<BudgetLedger>> join(CampaignTerms terms = {{"limit of requests", "10"}}) {

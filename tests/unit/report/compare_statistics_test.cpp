@@ -13,6 +13,17 @@ bool is_close(double a, double b, double tolerance = 1e-12) { return std::abs(a 
 
 }  // namespace
 
+TEST_CASE("p-values of several tests are adjusted by Holm's method", "[report][compare]") {
+  CHECK(holm_adjusted({}).empty());
+  CHECK(holm_adjusted({0.04}) == std::vector{0.04});
+  // p.adjust(c(0.01, 0.04, 0.03, 0.005), method = "holm") of R.
+  const auto adjusted = holm_adjusted({0.01, 0.04, 0.03, 0.005});
+  const std::vector expected{0.03, 0.06, 0.06, 0.02};
+  REQUIRE(adjusted.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(is_close(adjusted[i], expected[i]));
+  CHECK(holm_adjusted({0.9, 0.7}) == std::vector{1.0, 1.0});
+}
+
 TEST_CASE("McNemar's exact test against known values", "[report][compare]") {
   CHECK(mcnemar_p(0, 0) == 1);
   CHECK(mcnemar_p(1, 0) == 1);
