@@ -36,6 +36,8 @@ KGEN_API void kgen_destroy(void*) {}
 class LaunchedCampaign(unittest.TestCase):
     #: The program under test, kgen.
     kgen = None
+    #: Kernels of each task.
+    samples = 1
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="kgen-launched-")
@@ -53,7 +55,7 @@ class LaunchedCampaign(unittest.TestCase):
 
     def command(self, *arguments):
         return [self.kgen, "batch", str(self.path / "tasks"), "--target", "cpp", "--device", "cpu", "--policy", "one-shot",
-                "--samples", "1", "--llm", f"command:{shlex.quote(str(self.path / 'model'))}", "--results", str(self.results),
+                "--samples", str(self.samples), "--llm", f"command:{shlex.quote(str(self.path / 'model'))}", "--results", str(self.results),
                 "--cache-dir", str(self.path / "cache"), "--config", "/dev/null", *arguments]
 
     def batch(self, *arguments):
