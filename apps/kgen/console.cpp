@@ -1,5 +1,6 @@
 #include "console.hpp"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -25,6 +26,11 @@ Terminal inspect_terminal(int fd, bool no_color, std::size_t columns) {
   else if (terminal.interactive && ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     terminal.width = size.ws_col;
   return terminal;
+}
+
+bool has_lost_reader(int fd) {
+  pollfd watched{.fd = fd, .events = 0, .revents = 0};
+  return ::poll(&watched, 1, 0) == 1 && (watched.revents & POLLERR) != 0;
 }
 
 void StatusLines::show(const std::vector<std::string>& lines) {

@@ -21,6 +21,9 @@ struct Terminal {
 /// Queries the terminal behind a descriptor. `columns`, from COLUMNS, overrides the width of the terminal.
 [[nodiscard]] Terminal inspect_terminal(int fd, bool no_color, std::size_t columns);
 
+/// Whether a descriptor is a pipe or socket from which its reader has gone.
+[[nodiscard]] bool has_lost_reader(int fd);
+
 /// Lines at the end of a terminal that are updated in place. One thread at a time.
 class StatusLines {
  public:

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -7,6 +9,7 @@
 #include <kernelgen/task/task_source.hpp>
 
 #include "commands.hpp"
+#include "console.hpp"
 #include "help.hpp"
 #include "option_hints.hpp"
 #include "settings.hpp"
@@ -185,7 +188,9 @@ int run_kgen(const std::vector<std::string>& arguments, Context& context) {
                                     [&](const auto& known) { return known.name == arguments.front(); });
   const auto code = run_command(*command, {arguments.begin() + 1, arguments.end()}, commands, context);
   if (!code) return report(code.error(), context, &*command);
-  if (!context.out.flush()) return report(Error{ErrorCode::Io, "cannot write to standard output"}, context);
+  // Whoever reads the beginning only, as head does, has seen enough: that is no error.
+  if (!context.out.flush() && !has_lost_reader(STDOUT_FILENO))
+    return report(Error{ErrorCode::Io, "cannot write to standard output"}, context);
   return static_cast<int>(*code);
 }
 

@@ -8,6 +8,7 @@
 
 #include <kernelgen/prompt/error_classifier.hpp>
 
+#include "action_text.hpp"
 #include "exit_codes.hpp"
 #include "layout.hpp"
 #include "option_hints.hpp"
@@ -200,18 +201,6 @@ std::string target_text(const EvaluationRecord& record) {
 std::string_view status_color(DoctorStatus status) {
   if (status == DoctorStatus::Ok) return k_green;
   return status == DoctorStatus::Limited ? k_yellow : k_red;
-}
-
-/// "thread clean, address not finished: it was not done within 180 s".
-std::string sanitizers_line(const EvaluationRecord& record) {
-  std::vector<std::string> parts;
-  for (const auto& report : record.sanitizers) {
-    std::string status(to_string(report.status));
-    std::replace(status.begin(), status.end(), '_', ' ');
-    parts.push_back(fmt::format("{}{}{}{}", report.tool, report.tool == "none" ? ": " : " " + status,
-                                report.reason.empty() || report.tool == "none" ? "" : ": ", report.reason));
-  }
-  return join(parts, "; ");
 }
 
 /// "add[BLOCK=64]: 12 VGPRs, 0 AGPRs, 20 SGPRs, 0 bytes of LDS, no spills, occupancy 8".

@@ -224,6 +224,13 @@ class KgenTest(unittest.TestCase):
         self.assertEqual(result.returncode, 69)
         self.assertEqual(result.stderr, "kgen: cannot write to standard output\n")
 
+    def test_a_reader_that_has_seen_enough(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        with open(writer, "w") as pipe:
+            result = self.run_kgen("--help", stdout=pipe)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
     def test_interrupt(self):
         python = self.path / "python"
         python.write_text("#!/bin/sh\nsleep 60\n")

@@ -51,7 +51,20 @@ TEST_CASE("runs of equal length leave no doubt, and runs of one model tell about
 TEST_CASE("a run that takes longer than the others is not expected to end at once", "[report][monitor]") {
   const std::vector<MonitoredRun> runs{run_in(Status::Success, 10s), run_in(Status::Success, 10s),
                                        run_in(Status::Success, 10s), run_in(Status::Running, 1h)};
-  CHECK(estimate_remaining_time(runs, 1)->expected == 1s);
+  // A quarter of the runs takes that long or longer; one has ended for every 1210 s of them all.
+  CHECK(estimate_remaining_time(runs, 1)->expected == 1210s);
+}
+
+TEST_CASE("runs that end first do not speak for those that began with them", "[report][monitor]") {
+  std::vector<MonitoredRun> runs(3, run_in(Status::Success, 10s));
+  runs.insert(runs.end(), 9, run_in(Status::Running, 15s));
+  runs.insert(runs.end(), 12, run_in(Status::NotBegun, 0s));
+  const auto remaining = estimate_remaining_time(runs, 12);
+  REQUIRE(remaining);
+  // 165 s of runs for 3 ends: 55 s are left of each that goes on for more than 15 s. Three of four do, and take 10 s and
+  // 5 s more before, so one that has not begun takes 10 + 3 / 4 * (5 + 55) = 55 s.
+  CHECK(remaining->expected == 21 * 55000ms / 12);
+  CHECK(remaining->low < remaining->expected - 15s);
 }
 
 TEST_CASE("without runs that are over, or in progress, nothing is estimated", "[report][monitor]") {
