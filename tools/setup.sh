@@ -54,7 +54,7 @@ setup_packages_apt() {
     if known_package chromium; then
       wanted+=(chromium)
     fi
-    # A real Slurm and a real ssh, whose daemons the tests start for themselves. Where systemd runs, installing these
+    # A real Slurm and a real ssh; the tests start their daemons for themselves. Where systemd runs, installing these
     # packages would start them as services of the machine, so there the tests are skipped unless you install them.
     local service
     for service in slurmctld slurmd slurm-client munge openssh-client openssh-server; do

@@ -188,7 +188,7 @@ int run_kgen(const std::vector<std::string>& arguments, Context& context) {
                                     [&](const auto& known) { return known.name == arguments.front(); });
   const auto code = run_command(*command, {arguments.begin() + 1, arguments.end()}, commands, context);
   if (!code) return report(code.error(), context, &*command);
-  // Whoever reads the beginning only, as head does, has seen enough: that is no error.
+  // A reader of the beginning only, such as head, has seen enough: that is no error.
   if (!context.out.flush() && !has_lost_reader(STDOUT_FILENO))
     return report(Error{ErrorCode::Io, "cannot write to standard output"}, context);
   return static_cast<int>(*code);

@@ -109,8 +109,8 @@ class LaunchedWorkers final : public Benchmarker {
     const auto prefix = fmt::format("{}", fmt::join(launch.prefix, " "));
     worker->name =
         fmt::format("worker {} ({})", number, prefix.empty() ? "here" : sanitize_line(prefix, k_max_shown_prefix));
-    std::vector<std::string> command{options_.installation.worker.string(), "worker", "--spool",
-                                     options_.directory.string(), "--client", heartbeat_->name()};
+    std::vector<std::string> command{options_.installation.worker.string(), "worker",   "--spool",
+                                     options_.directory.string(),           "--client", heartbeat_->name()};
     const auto add = [&](const char* flag, const std::string& value) {
       if (!value.empty()) command.insert(command.end(), {flag, value});
     };

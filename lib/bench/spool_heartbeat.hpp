@@ -89,7 +89,7 @@ struct SpoolHeartbeatReport {
 /// Reads the heartbeat files of a directory, including those of dead workers. Files with another content are skipped.
 [[nodiscard]] Result<std::vector<SpoolHeartbeatReport>> read_heartbeats(const std::filesystem::path& path);
 
-/// Gives back the requests of workers whose process has certainly ended, and removes their heartbeat files: their
+/// Gives back the requests of workers that have certainly ended, and removes their heartbeat files: their
 /// leases need not be waited for.
 [[nodiscard]] Result<void> release_ended_workers(const FileExchange& exchange);
 

@@ -109,10 +109,11 @@ class FaultsTest(unittest.TestCase):
         self.campaign.more = []
         self.campaign.run_to_end()
 
-    def test_a_network_file_system_that_shows_changes_late(self):
+    def test_two_nodes_whose_clocks_differ_and_a_network_file_system_that_shows_changes_late(self):
         self.campaign.more = ["--max-requests", "1000"]
-        stale = {"LD_PRELOAD": str(PRELOADED / "libstale_attributes.so")}
-        both = [self.campaign.start(stale) for _ in range(2)]
+        # NFS keeps attributes for 30 s by default.
+        both = [self.campaign.start({"LD_PRELOAD": str(PRELOADED / "libnetwork_files.so"), "KGEN_TEST_ATTRIBUTES_S": "30",
+                                     "KGEN_TEST_CLOCK_S": clock}) for clock in ("-1200", "1200")]
         for process in both:
             output = process.communicate(timeout=120)[0].decode()
             self.assertIn(process.returncode, (*ENDS, IN_USE), output)

@@ -1,4 +1,4 @@
-"""Batches whose workers are started by commands: three tasks, a model that is a program, and what is left of them afterwards.
+"""Batches that start their workers by commands: three tasks, a model that is a program, and what is left of them afterwards.
 
 The model's kernels are wrong, so nothing is timed and a busy machine changes no verdict.
 """

@@ -4,6 +4,7 @@
 import argparse
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -86,6 +87,20 @@ class LaunchedWorkers(LaunchedCampaign):
                               capture_output=True, text=True, timeout=50, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_nodes_whose_clocks_differ_and_a_file_system_that_shows_changes_late(self):
+        self.samples = 3
+
+        def node(clock):
+            return f"env LD_PRELOAD={options.preloaded / 'libnetwork_files.so'} KGEN_TEST_ATTRIBUTES_S=30 KGEN_TEST_CLOCK_S={clock}"
+
+        done = self.batch("--worker", node(-1200), "--worker", node(1200))
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("3 runs: 3 failed", done.stdout)
+        records = [json.loads(path.read_text())["record"] for path in self.spool.glob("evaluate-*.result.json")]
+        self.assertEqual({record["outcome"]["kind"] for record in records}, {"accuracy"})
+        self.assertEqual([label for record in records for label in record["labels"] if label.startswith("judged again")], [])
+        self.check_ended()
+
     def test_a_worker_that_joined_ends_when_it_is_idle(self):
         self.spool.mkdir(parents=True)
         done = subprocess.run([self.kgen, "worker", "--spool", str(self.spool), "--idle-timeout", "0.5"],
@@ -96,6 +111,7 @@ class LaunchedWorkers(LaunchedCampaign):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--kgen", required=True)
+    parser.add_argument("--preloaded", type=pathlib.Path, required=True)
     options, rest = parser.parse_known_args()
     LaunchedCampaign.kgen = options.kgen
     unittest.main(argv=[sys.argv[0], *rest])

@@ -92,8 +92,9 @@ TEST_CASE("into a pipe a search is a line for each step that ended, at once", "[
 TEST_CASE("a kernel that was watched at the end is told from one that has become correct", "[cli][run_display]") {
   Shown shown({});
   auto record = correct_record(1.5);
-  record.sanitizers = {{.tool = "thread", .status = SanitizerStatus::Clean},
-                       {.tool = "address", .status = SanitizerStatus::NotFinished, .reason = "it was not done in 120 s"}};
+  record.sanitizers = {
+      {.tool = "thread", .status = SanitizerStatus::Clean},
+      {.tool = "address", .status = SanitizerStatus::NotFinished, .reason = "it was not done in 120 s"}};
   shown.see(ActionFinished{result(1, "seed1", std::move(record))});
   CHECK(shown.written.find("correct, watched") != std::string::npos);
   CHECK(shown.written.find("thread clean; address not finished: it was not done in 120 s") != std::string::npos);

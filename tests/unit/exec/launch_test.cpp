@@ -14,7 +14,8 @@ TEST_CASE("a launcher stands before a command", "[exec][launch]") {
 }
 
 TEST_CASE("what ssh passes to a shell comes out as it was", "[exec][launch]") {
-  const Words command{"/opt/kgen", "worker", "/shared/my results", "it's", "", "$(rm x)", "a;b", "~", "*", "A=b", "-%+,@:"};
+  const Words command{"/opt/kgen", "worker", "/shared/my results", "it's", "", "$(rm x)", "a;b", "~", "*",
+                      "A=b",       "-%+,@:"};
   for (const Words& launcher : {Words{"ssh", "node1"}, Words{"timeout", "9", "/usr/bin/ssh", "node1"}}) {
     const auto launched = launch_command(launcher, command);
     std::string line;

@@ -61,8 +61,8 @@ TEST_CASE("runs that end first do not speak for those that began with them", "[r
   runs.insert(runs.end(), 12, run_in(Status::NotBegun, 0s));
   const auto remaining = estimate_remaining_time(runs, 12);
   REQUIRE(remaining);
-  // 165 s of runs for 3 ends: 55 s are left of each that goes on for more than 15 s. Three of four do, and take 10 s and
-  // 5 s more before, so one that has not begun takes 10 + 3 / 4 * (5 + 55) = 55 s.
+  // 165 s of runs for 3 ends: 55 s are left of each that goes on for more than 15 s. Three of four do, and take 10 s
+  // and 5 s more before, so one that has not begun takes 10 + 3 / 4 * (5 + 55) = 55 s.
   CHECK(remaining->expected == 21 * 55000ms / 12);
   CHECK(remaining->low < remaining->expected - 15s);
 }
