@@ -89,7 +89,7 @@ class Evaluation {
   Result<EvaluationRecord> evaluate() {
     KERNELGEN_TRY(auto refused, compile_and_open());
     if (refused) return finish(*std::move(refused));
-    KERNELGEN_TRY(auto hold, timed("wait for the device", [&] { return acquire_device(); }));
+    KERNELGEN_TRY(auto hold, timed(std::string(k_device_wait_phase), [&] { return acquire_device(); }));
     KERNELGEN_TRY(auto verdict, judge_within_memory());
     timed("end", [&] { candidate_->end(); });
     verdict = explain_by_weights(reattribute_to_machine(std::move(verdict)), record_.weights);

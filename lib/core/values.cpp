@@ -166,6 +166,17 @@ std::optional<double> score_of(const EvaluationRecord& record) {
   return score > 0 ? std::optional(score) : std::nullopt;
 }
 
+std::chrono::milliseconds device_time_of(const EvaluationRecord& record) {
+  const auto& phases = record.phases;
+  const auto wait = std::find_if(phases.begin(), phases.end(),
+                                 [](const auto& phase) { return phase.name == k_device_wait_phase; });
+  std::chrono::duration<double, std::milli> time{0};
+  if (wait != phases.end())
+    for (auto phase = wait + 1; phase != phases.end(); ++phase)
+      time += decltype(time)(std::max(phase->milliseconds, 0.0));
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time);
+}
+
 namespace {
 
 bool is_part_of_path(char c) {

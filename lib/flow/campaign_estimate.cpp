@@ -28,7 +28,7 @@ struct Experience {
     requests += static_cast<double>(run.spent.requests);
     tokens += static_cast<double>(run.spent.tokens);
     cost += run.spent.cost;
-    device_seconds += Seconds(run.evaluating).count();
+    device_seconds += Seconds(run.device_time).count();
     seconds += Seconds(run.spent.time).count();
   }
 };
@@ -109,13 +109,15 @@ class Estimator {
     }
     apply_limits();
     const auto parallel = std::clamp(request_.parallel_runs, 1, std::max(estimate_.selected, 1));
-    if (estimate_.seconds.expected) *estimate_.seconds.expected /= parallel;
+    if (auto& seconds = estimate_.seconds.expected; seconds && estimate_.device_seconds.expected)
+      seconds = std::max(*seconds / parallel, *estimate_.device_seconds.expected / devices_);
     return std::move(estimate_);
   }
 
  private:
   void add_run(const CampaignRun& run, const CampaignRunSummary& summary) {
     ++estimate_.selected;
+    devices_ = std::max(devices_, run.request.parallel_evaluations);
     // A failed run begins anew.
     const bool anew = summary.status == CampaignRunStatus::Failed;
     add_expected(run, anew ? 0 : static_cast<double>(summary.spent.requests));
@@ -184,6 +186,7 @@ class Estimator {
   const std::vector<CampaignRunSummary>& runs_;
   const ExperienceTable experience_;
   CampaignEstimate estimate_;
+  int devices_ = 1;
 };
 
 }  // namespace

@@ -87,14 +87,12 @@ CampaignRunStatus status_of(const RunState& state, const FlowRequest& request) {
   return state.best.empty() ? CampaignRunStatus::Failed : CampaignRunStatus::Partial;
 }
 
-/// The time of the phases of all evaluations.
-milliseconds evaluation_time(const History& history) {
-  std::chrono::duration<double, std::milli> sum{0};
-  for (const auto& [id, result] : history) {
-    if (result.status != ActionStatus::Evaluated || !result.record) continue;
-    for (const auto& phase : result.record->phases) sum += decltype(sum)(phase.milliseconds);
-  }
-  return std::chrono::duration_cast<milliseconds>(sum);
+/// The time in which finished evaluations held their devices.
+milliseconds device_time_of(const History& history) {
+  milliseconds sum{0};
+  for (const auto& [id, result] : history)
+    if (result.status == ActionStatus::Evaluated && result.record) sum += device_time_of(*result.record);
+  return sum;
 }
 
 /// Facts about several runs together.
@@ -238,7 +236,7 @@ CampaignRunSummary summarize_run(const CampaignRun& run, const std::vector<Event
     summary.best_score = best->second.score();
   summary.spent = state.spent;
   for (const auto& [id, result] : state.history) summary.finished_actions += result.number > 0 ? 1 : 0;
-  summary.evaluating = evaluation_time(state.history);
+  summary.device_time = device_time_of(state.history);
   if (state.finished) summary.reason = state.finished->reason;
   return summary;
 }

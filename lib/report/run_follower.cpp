@@ -72,16 +72,6 @@ void shorten(ProfileTaken& event) {
   event.headroom.reset();
 }
 
-/// The time in which the evaluation held its device: the phases after it got it.
-std::chrono::duration<double, std::milli> device_time(const EvaluationRecord& record) {
-  const auto got = std::find_if(record.phases.begin(), record.phases.end(),
-                                [](const auto& phase) { return phase.name == "wait for the device"; });
-  std::chrono::duration<double, std::milli> time{0};
-  for (auto phase = got; phase != record.phases.end(); ++phase)
-    if (phase != got) time += decltype(time)(std::max(phase->milliseconds, 0.0));
-  return time;
-}
-
 template <class T>
 void push_bounded(std::deque<T>& queue, T element, std::size_t most) {
   queue.push_back(std::move(element));
@@ -210,7 +200,7 @@ void RunFollower::note_device(const EvaluationRecord& record, Time time) {
   if (!environment.device_uuid.empty()) name += " " + watched_line(environment.device_uuid, k_watched_name);
   if (devices_.size() >= k_max_devices && !devices_.contains(name)) return;
   auto& device = devices_[name];
-  const auto busy = device_time(record);
+  const auto busy = device_time_of(record);
   ++device.evaluations;
   device.busy += busy;
   push_bounded(device.recent, {time, busy}, k_max_recent);

@@ -308,6 +308,9 @@ struct Phase {
   double milliseconds = 0;
 };
 
+/// The name of the phase in which an evaluation waits for its device; it holds the device in those after it.
+inline constexpr std::string_view k_device_wait_phase = "wait for the device";
+
 /// The result of a tool that watched a candidate.
 enum class SanitizerStatus {
   Clean,          ///< the calls ended, and nothing was found
@@ -382,6 +385,9 @@ struct EvaluationRecord {
 /// The number that a search compares: speedup_device where there is one, else speedup_call. Nothing unless the outcome
 /// is Correct and was timed; a time taken under an interpreter is no result.
 [[nodiscard]] std::optional<double> score_of(const EvaluationRecord& record);
+
+/// The time in which an evaluation held its device: its phases after k_device_wait_phase. 0 if it never got the device.
+[[nodiscard]] std::chrono::milliseconds device_time_of(const EvaluationRecord& record);
 
 /// Puts `file` in the place of the neutral name of the candidate's source (source_file_name) in the compiler's
 /// diagnostics and log and in the outcome's message, for display to the file's owner.

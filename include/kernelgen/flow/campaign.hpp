@@ -88,8 +88,8 @@ struct CampaignRunSummary {
   int finished_actions = 0;
   /// Upper bound on the actions; unset: unknown.
   std::optional<int> max_actions;
-  /// Time of its finished evaluations.
-  std::chrono::milliseconds evaluating{0};
+  /// The time in which its finished evaluations held their devices.
+  std::chrono::milliseconds device_time{0};
   /// Why it ended or stopped, in one line. Empty: it has not.
   std::string reason;
   /// The error that stopped it in this session.

@@ -32,7 +32,8 @@ struct CampaignEstimate {
   ExpectedAmount cost;
   /// Seconds in which a device is occupied by evaluations.
   ExpectedAmount device_seconds;
-  /// Seconds from start to end with CampaignRequest::parallel_runs runs at once.
+  /// Seconds from start to end with CampaignRequest::parallel_runs runs at once, and as many devices as
+  /// FlowRequest::parallel_evaluations.
   ExpectedAmount seconds;
   /// Number of runs that are over, from which the expected values follow. 0: there are none.
   int known_runs = 0;

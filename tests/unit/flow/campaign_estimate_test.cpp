@@ -63,6 +63,23 @@ TEST_CASE("runs that are over tell what the others will take", "[flow][campaign]
   CHECK(estimate_campaign(request).seconds.most == 90);
 }
 
+TEST_CASE("a campaign takes at least as long as its devices are occupied", "[flow][campaign][estimate]") {
+  CampaignWorld world(1);
+  FakeBenchmarker slow([](const EvaluationRequest&) -> Result<EvaluationRecord> {
+    auto record = correct_record(1.5);
+    record.phases = {{"compile", 500}, {"wait for the device", 700}, {"timing", 600'000}};
+    return record;
+  });
+  auto request = world.request_of({});
+  request.runs.push_back(world.run_of("a", &slow));
+  REQUIRE(world.run(request));
+  request = world.request_of({"a", "b", "c", "d", "e"});
+  CHECK(estimate_campaign(request).device_seconds.expected == 4 * 600);
+  CHECK(estimate_campaign(request).seconds.expected == 4 * 600);
+  for (auto& run : request.runs) run.request.parallel_evaluations = 3;
+  CHECK(estimate_campaign(request).seconds.expected == 800);
+}
+
 TEST_CASE("without prices, a limit of replies or a prompt, an estimate says so", "[flow][campaign][estimate]") {
   CampaignWorld world;
   auto request = world.request_of({"a"});

@@ -115,7 +115,7 @@ TEST_CASE("a summary tells what a journal tells", "[flow][campaign]") {
   result.number = 1;
   result.status = ActionStatus::Evaluated;
   result.record = correct_record(1.5);
-  result.record->phases = {{"compile", 700}, {"timing", 300.5}};
+  result.record->phases = {{"compile", 700}, {"wait for the device", 900}, {"timing", 300.5}};
   list.add(ActionFinished{result}).add(BestChanged{"sample1"});
   auto summary = summarize_run(run, list.events);
   CHECK(summary.best == "sample1");
@@ -123,7 +123,7 @@ TEST_CASE("a summary tells what a journal tells", "[flow][campaign]") {
   CHECK(summary.finished_actions == 1);
   CHECK(summary.max_actions == 1);
   CHECK(summary.model == "fake");
-  CHECK(summary.evaluating == 1000ms);
+  CHECK(summary.device_time == 300ms);
   CHECK(summarize_run(run, EventList(list).add(RunFinished{"done", true}).events).status == Status::Success);
   CHECK(summarize_run(run, EventList(list).add(RunFinished{"done", false}).events).status == Status::Partial);
   list.add(BestChanged{""});
