@@ -168,8 +168,8 @@ std::optional<double> score_of(const EvaluationRecord& record) {
 
 std::chrono::milliseconds device_time_of(const EvaluationRecord& record) {
   const auto& phases = record.phases;
-  const auto wait = std::find_if(phases.begin(), phases.end(),
-                                 [](const auto& phase) { return phase.name == k_device_wait_phase; });
+  const auto wait =
+      std::find_if(phases.begin(), phases.end(), [](const auto& phase) { return phase.name == k_device_wait_phase; });
   std::chrono::duration<double, std::milli> time{0};
   if (wait != phases.end())
     for (auto phase = wait + 1; phase != phases.end(); ++phase)

@@ -11,5 +11,8 @@ inline namespace v0 {
 
 [[nodiscard]] AttemptReport report_attempt(const ActionResult& result);
 
+/// True for an attempt that says something about the model's code: it was judged, or the reply held no code.
+[[nodiscard]] bool is_sample(const AttemptReport& attempt);
+
 }  // namespace v0
 }  // namespace kernelgen

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "report/attempt_report.hpp"
+
 namespace kernelgen {
 inline namespace v0 {
 namespace {
@@ -12,12 +14,6 @@ struct AttemptCounts {
   int attempts = 0;
   int correct = 0;
 };
-
-/// True for an attempt that says something about the model's code: it was judged, or the reply held no code.
-bool is_sample(const AttemptReport& attempt) {
-  return attempt.status == ActionStatus::Evaluated || attempt.status == ActionStatus::Duplicate ||
-         attempt.status == ActionStatus::NoCode;
-}
 
 std::map<std::string, AttemptCounts> counts_by_task(const std::vector<RunReport>& runs) {
   std::map<std::string, AttemptCounts> tasks;

@@ -4,6 +4,7 @@
 #include <kernelgen/core/version.hpp>
 #include <kernelgen/report/figures.hpp>
 
+#include "report/attempt_report.hpp"
 #include "report/page.hpp"
 #include "report/report_json.hpp"
 #include "report/run_details.hpp"
@@ -68,17 +69,22 @@ json::object row_json(const RunReport& run) {
   json::object row = run_to_json(run);
   for (auto& member : row)
     if (const auto* text = member.value().if_string()) member.value() = cut_text(*text, k_max_message, "summary.json");
-  int correct = 0;
+  int samples = 0, correct = 0;
   json::array families;
   for (const auto& family : run.families) families.emplace_back(family);
-  for (const auto& attempt : run.attempts)
-    if (attempt.status && *attempt.status != ActionStatus::Analyzed && !attempt.failed()) ++correct;
+  for (const auto& attempt : run.attempts) {
+    if (!is_sample(attempt)) continue;
+    ++samples;
+    if (!attempt.failed()) ++correct;
+  }
+  const auto failure = last_failure_class(run);
   row["level"] = run.level;
   row["families"] = std::move(families);
   row["device"] = cut_text(run.device, k_max_name, "");
-  row["correct_attempts"] = correct;
+  row["samples"] = samples;
+  row["correct_samples"] = correct;
   row["cost"] = or_null(usage_of(run.requests).cost);
-  row["failure"] = run.best ? "" : cut_text(last_failure_class(run), k_max_name, "");
+  row["failure"] = run.best || failure == k_no_failure ? "" : cut_text(failure, k_max_name, "");
   if (run.best) {
     json::array labels;
     for (const auto& label : run.best->labels) labels.emplace_back(cut_text(label, k_max_name, ""));

@@ -11,7 +11,7 @@ std::string last_failure_class(const RunReport& run) {
   if (run.status == RunStatus::Damaged) return std::string(to_string(run.status));
   for (auto attempt = run.attempts.rbegin(); attempt != run.attempts.rend(); ++attempt)
     if (attempt->failed()) return attempt->result_class;
-  return "none";
+  return std::string(k_no_failure);
 }
 
 json::object counts_to_json(const std::map<std::string, int>& counts) {

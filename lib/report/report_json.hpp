@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <kernelgen/report/report.hpp>
 
@@ -18,7 +19,9 @@ boost::json::value or_null(const std::optional<T>& value) {
   return value ? boost::json::value(*value) : boost::json::value(nullptr);
 }
 
-/// The class of the last attempt that failed; "damaged" for a damaged run; "none" when nothing failed.
+/// The class of a run in which nothing failed.
+inline constexpr std::string_view k_no_failure = "none";
+/// The class of the last attempt that failed; "damaged" for a damaged run; k_no_failure when nothing failed.
 [[nodiscard]] std::string last_failure_class(const RunReport& run);
 
 [[nodiscard]] boost::json::object counts_to_json(const std::map<std::string, int>& counts);

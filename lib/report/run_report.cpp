@@ -184,6 +184,11 @@ AttemptReport report_attempt(const ActionResult& result) {
   return attempt;
 }
 
+bool is_sample(const AttemptReport& attempt) {
+  return attempt.status == ActionStatus::Evaluated || attempt.status == ActionStatus::Duplicate ||
+         attempt.status == ActionStatus::NoCode;
+}
+
 std::string_view to_string(RunStatus status) { return names_of<RunStatus>.name(status); }
 std::string_view to_string(RequestStatus status) { return names_of<RequestStatus>.name(status); }
 

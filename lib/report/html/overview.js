@@ -177,8 +177,8 @@ function runTable(runs) {
     {
       label: "Correct",
       number: true,
-      value: (row) => row.correct_attempts,
-      show: (row) => `${row.correct_attempts} of ${row.attempts}`
+      value: (row) => row.correct_samples,
+      show: (row) => `${row.correct_samples} of ${row.samples}`
     },
     {label: "Level", class: "short", wide: true, value: (row) => row.level, show: (row) => wordsOf(row.level)},
     {

@@ -164,8 +164,8 @@ function numbers(c) {
     boxes.push(number("geometric mean", score(c.mean_score), "of " + c.scored_runs + " runs with a score"));
   if (Object.keys(c.phases).length > 0) boxes.push(number("now", phases(c.phases)));
   if (c.remaining !== null)
-    boxes.push(number("left", duration(c.remaining.expected_seconds), shortDuration(c.remaining.low_seconds) + " to " +
-      shortDuration(c.remaining.high_seconds) + ", from " + c.remaining.known_runs + " runs"));
+    boxes.push(number("left", duration(c.remaining.expected_seconds), duration(c.remaining.low_seconds) + " to " +
+      duration(c.remaining.high_seconds) + ", from " + c.remaining.known_runs + " runs"));
   if (c.unread_bytes > 0) boxes.push(number("still to read", (c.unread_bytes / 1e6).toFixed(0) + " MB of journals"));
   return boxes;
 }
