@@ -94,6 +94,35 @@ void set_diagnostics(TemplateData& data, const Attempt& attempt, Measured measur
   }
 }
 
+/// The name in a demangled declaration: "k<4>" of "void (anonymous namespace)::k<4>(float*)".
+std::string kernel_name(std::string_view declaration) {
+  constexpr std::string_view k_anonymous = "(anonymous namespace)::";
+  // Brackets are balanced outside of the parameters, so the last one that opens at depth 0 begins these.
+  std::size_t begin = 0, end = declaration.size();
+  int depth = 0;
+  for (std::size_t i = declaration.size(); i-- > 0;) {
+    const char c = declaration[i];
+    if (c == ')' || c == '>' || c == ']') ++depth;
+    if (c == '(' || c == '<' || c == '[') --depth;
+    if (depth != 0) continue;
+    if (c == '(' && end == declaration.size() && declaration.ends_with(')')) {
+      end = i;
+    } else if (c == ' ') {
+      begin = i + 1;
+      break;
+    }
+  }
+  std::string name(declaration.substr(begin, end - begin));
+  for (auto at = name.find(k_anonymous); at != name.npos; at = name.find(k_anonymous)) name.erase(at, k_anonymous.size());
+  return sanitize_line(name, 120);
+}
+
+/// "no spills", "60 bytes of spills stored and 64 loaded".
+std::string spills_text(const KernelResources& kernel) {
+  if (kernel.spill_store_bytes == 0 && kernel.spill_load_bytes == 0) return "no spills";
+  return fmt::format("{} bytes of spills stored and {} loaded", kernel.spill_store_bytes, kernel.spill_load_bytes);
+}
+
 /// The resources of the kernels, as counted by the compiler.
 void set_resources(TemplateData& data, const EvaluationRecord& record, Measured measured) {
   List rows;
@@ -101,9 +130,9 @@ void set_resources(TemplateData& data, const EvaluationRecord& record, Measured 
     for (const auto& kernel : record.compile->kernels) {
       if (rows.size() == k_max_kernels) break;
       TemplateData row;
-      row.set("resource_kernel", sanitize_line(kernel.name.substr(0, kernel.name.find('(')), 120));
+      row.set("resource_kernel", kernel_name(kernel.name));
       row.set("registers", std::to_string(kernel.registers));
-      row.set("spilled_bytes", std::to_string(kernel.spill_store_bytes + kernel.spill_load_bytes));
+      row.set("spills", spills_text(kernel));
       row.set("static_shared_bytes", std::to_string(kernel.static_shared_bytes));
       rows.push_back(std::move(row));
     }

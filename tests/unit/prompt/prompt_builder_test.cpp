@@ -100,9 +100,16 @@ TEST_CASE("without a call that was observed, the prompt says that the work is un
 
 TEST_CASE("what the compiler counted is shown", "[prompt][builder][verdict]") {
   auto request = sample_prompt_request(PromptKind::Stage, Target::Cuda);
-  request.base->record->compile.emplace().kernels = {{"step(float const*, float*)", 96, 16, 8, 0, 4096, 0, 1}};
+  request.base->record->compile.emplace().kernels = {
+      {"step(float const*, float*)", 96, 16, 8, 0, 4096, 0, 1},
+      {"(anonymous namespace)::gates(float*)", 40},
+      {"void (anonymous namespace)::tail<4, (int)2>(float*, void (*)(int))", 32},
+      {"add[BLOCK=64, num_warps=4]", 30}};
   const auto with = built(request);
-  CHECK(holds(with.text, "- `step`: 96 registers, 24 bytes spilled, 4096 bytes of static shared memory\n"));
+  CHECK(holds(with.text, "- `step`: 96 registers, 16 bytes of spills stored and 8 loaded, 4096 bytes of static"));
+  CHECK(holds(with.text, "- `gates`: 40 registers, no spills, 0 bytes of static"));
+  CHECK(holds(with.text, "- `tail<4, (int)2>`: 32 registers"));
+  CHECK(holds(with.text, "- `add[BLOCK=64, num_warps=4]`: 30 registers"));
   auto& timing = *request.base->record->timing;
   timing.speedup_device = Ratio{2.5, 2.4, 2.6};
   timing.reference_graph_ns = {5'000'000, 5'000'000, 9'000'000};
