@@ -1,8 +1,10 @@
 #include "exec/process_identity.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -60,9 +62,12 @@ bool has_certainly_ended(std::string_view identity) {
   const auto [end, error] = std::from_chars(identity.data(), identity.data() + identity.size(), pid);
   if (error != std::errc() || pid < 1) return false;
   const auto started = trim(std::string_view(end, identity.data() + identity.size()));
+  if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
+  // A system may hide what other users run.
   const auto stat = read_stat(pid);
+  if (!stat) return false;
   // A process that its parent has not waited for still has its number.
-  return !stat || stat->started != started || stat->state == 'Z';
+  return stat->started != started || stat->state == 'Z';
 }
 
 }  // namespace v0
