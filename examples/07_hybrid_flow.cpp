@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   // The recording has replies to these strategies only.
   const auto policy = make_hybrid_policy({.strategies = prompts->variants(PromptKind::Seed, Target::Cpp),
                                           .stages = {"block_tiling"},
-                                          .skip_stages_score = 100,
+                                          .stage_tries = 1,
                                           .stop_score = 1.5});
   const auto outcome =
       need(run_flow(request, *policy, {*model, *prompts, *benchmarker, *detector}, *journal, show, {}));

@@ -44,6 +44,13 @@ Result<std::optional<Prices>> choose_prices(const RunOptions& options) {
                               .per_million_cached = options.price_cached});
 }
 
+/// The kernel in a file; nothing without a file.
+Result<std::optional<Candidate>> read_start(const std::string& file, Target target) {
+  if (file.empty()) return std::optional<Candidate>();
+  KERNELGEN_TRY(auto source, read_code("--start-from", file));
+  return std::optional(make_candidate(target, guess_language(file, target), std::move(source)));
+}
+
 Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
   KERNELGEN_TRY(auto task, load_task_source(options.task, {.kernelbench_dir = context.environment.kernelbench_dir}));
   KERNELGEN_TRY(const auto device, choose_search_device(options.search, *options.target, context));
@@ -51,6 +58,7 @@ Result<FlowRequest> make_request(const RunOptions& options, Context& context) {
                 make_flow_request(options.search, std::move(task), options.search.name, *options.target, device));
   request.budget = budget_of(options.budget);
   KERNELGEN_TRY(request.prices, choose_prices(options));
+  KERNELGEN_TRY(request.start, read_start(options.search.search.start_from, *options.target));
   return request;
 }
 
@@ -188,6 +196,10 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
        .task_file = TaskFileRule::WritesFiles},
       gpu_option(options.search.gpu, "The GPU behind --launch-prefix or --spool, for the prompts"),
       prompts_option(options.search.prompts),
+      {.name = "--start-from",
+       .value_name = "FILE",
+       .help = "hybrid: search on from this kernel, as from a seed; with --seeds 0 from it alone",
+       .value = values::file(options.search.search.start_from)},
       no_sanitize_option(options.search),
       {.name = "--json",
        .help = "Print the outcome as JSON, and nothing else, to standard output",

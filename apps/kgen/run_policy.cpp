@@ -36,7 +36,18 @@ Result<std::vector<std::string>> choose_escalations(std::string_view asked, cons
 
 }  // namespace
 
+std::vector<PromptPart> left_out_parts(const SearchOptions& options) {
+  std::vector<PromptPart> parts;
+  if (options.no_knowledge) parts.insert(parts.end(), {PromptPart::Knowledge, PromptPart::Recurrence});
+  if (options.no_feedback) parts.push_back(PromptPart::Feedback);
+  return parts;
+}
+
 Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const PromptBuilder& prompts, Target target) {
+  if (options.policy != "hybrid" && (!options.start_from.empty() || options.no_analysis))
+    return Error{ErrorCode::InvalidArgument, "--start-from and --no-analysis need --policy hybrid"};
+  if (options.hybrid.seeds == 0 && options.start_from.empty())
+    return Error{ErrorCode::InvalidArgument, "--seeds 0 needs a kernel to start from: --start-from"};
   const auto profiles = options.profile == "none" ? ProfileUse::Never : ProfileUse::BeforeNextPrompt;
   const auto strategies = prompts.variants(PromptKind::Seed, target);
   KERNELGEN_TRY(const auto escalations, choose_escalations(options.escalations, prompts, target));
@@ -66,6 +77,8 @@ Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const 
   hybrid.escalations = escalations;
   hybrid.floor_ratio = options.floor_ratio;
   hybrid.profiles = profiles;
+  hybrid.has_start = !options.start_from.empty();
+  hybrid.analyze = !options.no_analysis;
   hybrid.early_exit = options.early_exit ? EarlyExit::Yes : EarlyExit::No;
   KERNELGEN_TRY(hybrid.stages, choose_stages(options.stages).context("--stages"));
   KERNELGEN_CHECK(
@@ -110,13 +123,16 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
   options.push_back(count_option("--stage-repairs", hybrid.stage_repairs, "hybrid: attempts to repair a stage"));
   options.push_back(search_option("--stages", "SET", "hybrid: three, four, none, or stages in their order: A,B,C",
                                   name_list(search.stages, {"three", "four", "none"})));
+  options.push_back(search_option("--stage-tries", "N",
+                                  "hybrid: kernels for a stage, while they gain and once more after one that does not",
+                                  values::whole_number(hybrid.stage_tries, {1, 100})));
   options.push_back(
       search_option("--escalations", "LIST",
                     "hybrid, rounds: what is tried when an error comes back, each once, in this order; or none",
                     name_list(search.escalations, {"none"})));
   options.back().retired = {"--rescues"};
   options.push_back(ratio_option("--skip-stages-score", hybrid.skip_stages_score,
-                                 "hybrid: no stages for a persistent kernel with this score"));
+                                 "hybrid: no stages for a persistent kernel with this score; 0: never"));
   options.back().retired = {"--threshold"};
   options.push_back(
       ratio_option("--min-stage-gain", hybrid.min_stage_gain, "hybrid: a stage must be faster by this fraction"));
@@ -130,6 +146,18 @@ void add_hybrid_options(std::vector<Option>& options, SearchOptions& search) {
   options.push_back(
       ratio_option("--floor-ratio", search.floor_ratio,
                    "hybrid, rounds: stop tuning a kernel within this factor of its lower bound; 0: never"));
+}
+
+/// Each leaves out one part of the search, to measure what it is worth.
+void add_ablation_options(std::vector<Option>& options, SearchOptions& search) {
+  const auto add = [&](std::string name, std::string help, bool& place) {
+    options.push_back(search_option(std::move(name), "", std::move(help), values::flag(place)));
+    options.back().task_file = TaskFileRule::NotAboutTask;
+  };
+  add("--no-analysis", "hybrid: no analysis, and no optimized kernel from it", search.no_analysis);
+  add("--no-knowledge", "Prompts without what is known about tasks of this kind", search.no_knowledge);
+  add("--no-detector", "No kernel counts as persistent", search.no_detector);
+  add("--no-feedback", "Prompts tell of a kernel whether it is correct, and nothing more", search.no_feedback);
 }
 
 }  // namespace
@@ -152,6 +180,7 @@ void add_search_options(std::vector<Option>& options, SearchOptions& search) {
   options.push_back(count_option("--attempts", search.attempts, "reflect: attempts"));
   options.push_back(temperature_option(search.temperature));
   options.back().group = "Search";
+  add_ablation_options(options, search);
   options.push_back(ratio_option("--goal", search.goal, "Exit with 0 when the best score is at least this"));
   options.back().task_file = TaskFileRule::WeakensVerdict;
 }

@@ -27,6 +27,12 @@ struct SearchOptions {
   double stop_score = 0;
   double floor_ratio = HybridOptions{}.floor_ratio;
   bool early_exit = false;
+  /// A file with a kernel to start from; empty: none.
+  std::string start_from;
+  bool no_analysis = false;
+  bool no_knowledge = false;
+  bool no_detector = false;
+  bool no_feedback = false;
   /// "none", "timeline", "counters", "sandboxed".
   std::string profile = "none";
 };
@@ -34,7 +40,11 @@ struct SearchOptions {
 /// Adds the options of `search`, which must outlive them, under the heading "Search".
 void add_search_options(std::vector<Option>& options, SearchOptions& search);
 
-/// The policy that the options describe. InvalidArgument for an unknown stage or escalation, before anything is spent.
+/// The parts that prompts leave out.
+[[nodiscard]] std::vector<PromptPart> left_out_parts(const SearchOptions& options);
+
+/// The policy that the options describe. InvalidArgument for an unknown stage or escalation, and for options that
+/// exclude each other, before anything is spent.
 [[nodiscard]] Result<std::unique_ptr<Policy>> make_policy(const SearchOptions& options, const PromptBuilder& prompts,
                                                           Target target);
 

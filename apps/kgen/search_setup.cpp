@@ -145,6 +145,8 @@ Result<FlowRequest> make_flow_request(const SearchFlags& flags, TaskSource task,
   request.request_timeout = seconds_of(flags.request_timeout_seconds);
   request.parallel_requests = flags.parallel;
   request.sanitize_winner = !flags.no_sanitize;
+  request.without = left_out_parts(flags.search);
+  request.detect_persistence = !flags.search.no_detector;
   return request;
 }
 

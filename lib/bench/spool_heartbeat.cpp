@@ -59,6 +59,9 @@ std::optional<SpoolHeartbeatReport> parse(std::string_view text, milliseconds si
                    .jobs = static_cast<int>(number_of(object, "jobs")),
                    .serving = milliseconds(number_of(object, "serving_ms")) + since_written,
                    .silent = since_written};
+  if (const auto* list = object.if_contains("holders"); list != nullptr && list->is_array())
+    for (const auto& holder : list->get_array())
+      if (holder.is_string()) report.holders.emplace(holder.get_string());
   if (const auto* list = object.if_contains("judging"); list != nullptr && list->is_array())
     for (const auto& entry : list->get_array())
       if (entry.is_object())
@@ -93,6 +96,12 @@ SpoolHeartbeat::~SpoolHeartbeat() {
   std::filesystem::remove(path_, ignored);
 }
 
+void SpoolHeartbeat::add_holder(const std::string& holder) {
+  const std::scoped_lock lock(mutex_);
+  holders_.insert(holder);
+  write();
+}
+
 void SpoolHeartbeat::begin(const std::string& id, const std::string& holder) {
   const std::scoped_lock lock(mutex_);
   judged_[id] = {holder, steady_clock::now()};
@@ -111,7 +120,8 @@ void SpoolHeartbeat::renew() {
 }
 
 void SpoolHeartbeat::write() {
-  boost::json::array judging;
+  boost::json::array judging, holders;
+  for (const auto& holder : holders_) holders.emplace_back(holder);
   for (const auto& [id, judged] : judged_)
     judging.push_back({{"id", id}, {"holder", judged.holder}, {"judging_ms", milliseconds_since(judged.began)}});
   const auto text = to_pretty_json(boost::json::object{{"schema", 1},
@@ -121,6 +131,7 @@ void SpoolHeartbeat::write() {
                                                        {"kernelgen_version", version()},
                                                        {"jobs", jobs_},
                                                        {"serving_ms", milliseconds_since(began_)},
+                                                       {"holders", std::move(holders)},
                                                        {"judging", std::move(judging)}});
   // The file need not survive a power failure, because the process does not either.
   [[maybe_unused]] const auto written = write_file_atomic(path_, text, {.durability = Durability::Rename});
@@ -180,7 +191,7 @@ Result<void> release_ended_workers(const FileExchange& exchange) {
   KERNELGEN_TRY(const auto reports, read_heartbeats(exchange.options().directory));
   for (const auto& report : reports) {
     if (!has_certainly_ended(report.process)) continue;
-    for (const auto& [holder, judged_for] : report.judged) KERNELGEN_CHECK(exchange.give_back_of(holder));
+    for (const auto& holder : report.holders) KERNELGEN_CHECK(exchange.give_back_of(holder));
     KERNELGEN_TRY(const auto directory, SharedDirectory::open(exchange.options().directory));
     KERNELGEN_CHECK(directory.remove(report.name));
   }

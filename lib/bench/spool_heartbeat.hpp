@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,6 +30,8 @@ class SpoolHeartbeat {
   SpoolHeartbeat(const SpoolHeartbeat&) = delete;
   SpoolHeartbeat& operator=(const SpoolHeartbeat&) = delete;
 
+  /// Adds a name under which the worker will claim requests; before the first claim, so that others can give it back.
+  void add_holder(const std::string& holder);
   /// Adds a request that is judged from now on, and the name of its claim.
   void begin(const std::string& id, const std::string& holder);
   void end(const std::string& id);
@@ -47,6 +50,7 @@ class SpoolHeartbeat {
   const int jobs_;
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
+  std::set<std::string> holders_;
   std::map<std::string, Judged> judged_;
 };
 
@@ -84,6 +88,8 @@ struct SpoolHeartbeatReport {
   std::map<std::string, std::chrono::milliseconds> judged;
   /// The worker's process_identity(). Empty if it does not tell.
   std::string process;
+  /// All names under which it claims requests.
+  std::set<std::string> holders;
 };
 
 /// Reads the heartbeat files of a directory, including those of dead workers. Files with another content are skipped.

@@ -44,7 +44,7 @@ Result<SpoolStatus> inspect_spool(const std::filesystem::path& directory, millis
                      .abandoned = to_status(content.expired),
                      .answered = content.answered,
                      .leftovers = content.leftovers};
-  for (const auto& [name, worker, judged, process] : heartbeats) {
+  for (const auto& [name, worker, judged, process, holders] : heartbeats) {
     const bool is_dead = worker.silent > lease || has_certainly_ended(process);
     (is_dead ? status.dead_workers : status.workers).push_back(worker);
     for (auto& request : status.judged)

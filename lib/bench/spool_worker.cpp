@@ -187,6 +187,7 @@ class SpoolServer {
 
   Result<void> serve_until(const std::stop_token& stop) {
     const auto holder = make_holder_name();
+    heartbeat_.add_holder(holder);
     auto last_request = steady_clock::now();
     while (!stop.stop_requested() && !is_idle_too_long()) {
       KERNELGEN_TRY(const auto claim, exchange_.claim_next(holder));

@@ -13,6 +13,7 @@
 #include "flow/campaign_state.hpp"
 #include "flow/evaluations.hpp"
 #include "flow/guarded.hpp"
+#include "flow/repair_chain.hpp"
 #include "flow/run_session.hpp"
 #include "flow/run_state.hpp"
 #include "flow/steps.hpp"
@@ -153,7 +154,25 @@ class Engine {
       KERNELGEN_CHECK(record(ActionFinished{known}));
     }
     KERNELGEN_CHECK(describe_task());
+    KERNELGEN_CHECK(judge_start());
     return resume_open_actions();
+  }
+
+  /// Judges the kernel that the run starts from, unless an earlier session has.
+  Result<void> judge_start() {
+    auto action = start_action();
+    if (!request_.start || state_.has_action(action.id)) return {};
+    ActionResult result;
+    result.action = std::move(action);
+    result.status = ActionStatus::NotJudged;
+    result.candidate = request_.start;
+    result.recurrence = recurrence_of(*request_.start, request_, backends_.detector);
+    return evaluate({std::move(result), {}});
+  }
+
+  /// True if an action was issued, or is the start that is being judged.
+  [[nodiscard]] bool is_issued(const std::string& id) const {
+    return state_.has_action(id) || (judging_.contains(0) && id == start_action().id);
   }
 
   /// Reopens actions that earlier versions failed because of an outage. The policy asks for them again.
@@ -202,7 +221,7 @@ class Engine {
     if (waiting_.is_paused()) return {};
     KERNELGEN_CHECK(ask_open_actions());
     for (const auto& action : decision.actions) {
-      if (state_.has_action(action.id)) continue;
+      if (is_issued(action.id)) continue;
       if (!may_issue()) break;
       KERNELGEN_CHECK(issue(action));
     }
@@ -218,7 +237,7 @@ class Engine {
 
   /// True if the decision has something to start, budgets aside.
   [[nodiscard]] bool wants_more(const Decision& decision) const {
-    const auto is_new = [&](const Action& action) { return !state_.has_action(action.id); };
+    const auto is_new = [&](const Action& action) { return !is_issued(action.id); };
     const auto is_unprofiled = [&](const std::string& id) { return !profiling_.contains(id); };
     return waiting_.has_requests() || std::any_of(decision.actions.begin(), decision.actions.end(), is_new) ||
            std::any_of(decision.profiles.begin(), decision.profiles.end(), is_unprofiled);

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -13,6 +15,29 @@ namespace {
 /// Analyses are parsed, so they need no variety.
 constexpr double k_analysis_temperature = 0.2;
 
+/// What a stage's next prompt says after a kernel that was faster.
+std::string after_gain(double score, double score_before) {
+  return fmt::format(
+      "The kernel above is the answer to this same focus: it is {:.3g} times as fast as the reference, the one before "
+      "it "
+      "was {:.3g} times as fast. Go on in this focus if there is more to gain; if there is not, return the file "
+      "unchanged.",
+      score, score_before);
+}
+
+/// What a stage's next prompt says after a kernel that was not.
+std::string after_loss(const ActionResult& answer, const ActionResult& best, double min_gain) {
+  if (answer.candidate->id == best.candidate->id)
+    return "The last answer to this focus was the kernel above, unchanged. Look once more: name what limits this "
+           "kernel "
+           "within this focus, and change that. Return it unchanged only if nothing is left.";
+  return fmt::format(
+      "The last answer to this focus was correct, and {:.3g} times as fast as the reference; the kernel above is "
+      "{:.3g} "
+      "times as fast. A change counts from {:.3g} % of gain on. Take another way within this focus.",
+      score_or_zero(answer), score_or_zero(best), 100 * min_gain);
+}
+
 class HybridPolicy final : public Policy {
  public:
   explicit HybridPolicy(HybridOptions options) : options_(std::move(options)) {}
@@ -26,6 +51,8 @@ class HybridPolicy final : public Policy {
             {"seed_repairs", std::to_string(options_.seed_repairs)},
             {"optimize_repairs", std::to_string(options_.optimize_repairs)},
             {"stage_repairs", std::to_string(options_.stage_repairs)},
+            {"stage_tries", std::to_string(options_.stage_tries)},
+            {"analyze", options_.analyze ? "yes" : "no"},
             {"stages", to_text(options_.stages)},
             {"skip_stages_score", to_text(options_.skip_stages_score)},
             {"min_stage_gain", to_text(options_.min_stage_gain)},
@@ -44,7 +71,8 @@ class HybridPolicy final : public Policy {
     if (best == nullptr) return finish(std::move(decision), "no seed and no optimized kernel was correct");
     if (!best->score()) return finish(std::move(decision), "the best kernel has no time that counts; nothing to tune");
     if (is_near_floor(*best, options_.floor_ratio)) return finish(std::move(decision), near_floor_reason(*best));
-    if (best->recurrence == Recurrence::Persistent && score_or_zero(*best) >= options_.skip_stages_score)
+    const bool skips = options_.skip_stages_score > 0 && score_or_zero(*best) >= options_.skip_stages_score;
+    if (skips && best->recurrence == Recurrence::Persistent)
       return finish(std::move(decision), "the best kernel is persistent and has a score of at least " +
                                              to_text(options_.skip_stages_score) + "; stages are skipped");
     return tune(history, *best, std::move(decision));
@@ -53,8 +81,10 @@ class HybridPolicy final : public Policy {
   [[nodiscard]] std::optional<int> max_actions() const override {
     const auto chain = [](int repairs) { return 1 + std::max(repairs, 0); };
     // A seed is followed by its repairs, an analysis, and an optimized kernel with its repairs.
-    return options_.seeds * (chain(options_.seed_repairs) + 1 + chain(options_.optimize_repairs)) +
-           static_cast<int>(options_.stages.size()) * chain(options_.stage_repairs);
+    const int after_seed = options_.analyze ? 1 + chain(options_.optimize_repairs) : 0;
+    const int start = options_.has_start ? chain(options_.seed_repairs) - 1 + after_seed : 0;
+    return start + options_.seeds * (chain(options_.seed_repairs) + after_seed) +
+           static_cast<int>(options_.stages.size()) * options_.stage_tries * chain(options_.stage_repairs);
   }
 
  private:
@@ -69,6 +99,14 @@ class HybridPolicy final : public Policy {
             .temperature = options_.temperature,
             .escalations = options_.escalations,
             .strategies = options_.strategies};
+  }
+
+  /// The actions at which repair chains begin: that of the kernel to start from, and the seeds.
+  [[nodiscard]] std::vector<Action> roots() const {
+    std::vector<Action> roots;
+    if (options_.has_start) roots.push_back(start_action());
+    for (int index = 0; index < options_.seeds; ++index) roots.push_back(seed(index));
+    return roots;
   }
 
   [[nodiscard]] Action seed(int index) const {
@@ -94,8 +132,7 @@ class HybridPolicy final : public Policy {
     const auto consider = [&](const ActionResult* result) {
       if (result != nullptr && (best == nullptr || score_or_zero(*result) > score_or_zero(*best))) best = result;
     };
-    for (int index = 0; index < options_.seeds; ++index) {
-      const Action root = seed(index);
+    for (const auto& root : roots()) {
       const auto chain = advance_repair_chain(history, root, repairs(options_.seed_repairs));
       consider(chain.correct);
       if (chain.next)
@@ -113,7 +150,7 @@ class HybridPolicy final : public Policy {
   /// algorithm may still help it.
   const ActionResult* optimize(const History& history, const std::string& seed_id, const ActionResult& base,
                                Decision& decision) const {
-    if (is_near_floor(base, options_.floor_ratio)) return nullptr;
+    if (!options_.analyze || is_near_floor(base, options_.floor_ratio)) return nullptr;
     if (needs_profile(base, options_.profiles)) {
       decision.profiles.push_back(base.action.id);
       return nullptr;
@@ -140,6 +177,22 @@ class HybridPolicy final : public Policy {
     return chain.correct;
   }
 
+  [[nodiscard]] Action stage(std::size_t index, int attempt, const ActionResult& base, std::string instructions) const {
+    Action action;
+    action.id = "stage" + std::to_string(index + 1);
+    if (attempt > 1) action.id += "/again" + std::to_string(attempt - 1);
+    action.kind = PromptKind::Stage;
+    action.base = base.action.id;
+    action.variant = options_.stages[index];
+    action.temperature = options_.temperature;
+    action.instructions = std::move(instructions);
+    return action;
+  }
+
+  [[nodiscard]] bool gains(const ActionResult& answer, const ActionResult& best) const {
+    return score_or_zero(answer) > score_or_zero(best) * (1 + options_.min_stage_gain);
+  }
+
   /// Asks for one stage after the other. Each starts from the best kernel and replaces it only when it is faster.
   [[nodiscard]] Decision tune(const History& history, const ActionResult& start, Decision decision) const {
     const ActionResult* best = &start;
@@ -155,26 +208,43 @@ class HybridPolicy final : public Policy {
         skipped += (skipped.empty() ? "; skipped " : ", ") + options_.stages[index] + " (" + *reason + ')';
         continue;
       }
-      Action root;
-      root.id = "stage" + std::to_string(index + 1);
-      root.kind = PromptKind::Stage;
-      root.base = best->action.id;
-      root.variant = options_.stages[index];
-      root.temperature = options_.temperature;
-      const auto chain = advance_repair_chain(history, root, repairs(options_.stage_repairs));
-      if (chain.next) {
-        decision.actions.push_back(*chain.next);
-        return decision;
-      }
-      if (chain.correct != nullptr &&
-          score_or_zero(*chain.correct) > score_or_zero(*best) * (1 + options_.min_stage_gain)) {
-        best = chain.correct;
-        decision.best = best->action.id;
-      }
+      best = tune_stage(history, index, *best, decision);
+      decision.best = best->action.id;
+      if (!decision.actions.empty() || !decision.profiles.empty()) return decision;
     }
     return finish(std::move(decision), options_.stages.empty()
                                            ? "the seeds and their optimized kernels are done; no stages follow"
                                            : "all stages are done" + skipped);
+  }
+
+  /// Adds the next action of a stage, or a profile that it needs. Returns the best kernel so far.
+  const ActionResult* tune_stage(const History& history, std::size_t index, const ActionResult& start,
+                                 Decision& decision) const {
+    const ActionResult* best = &start;
+    std::string instructions;
+    bool has_lost = false;
+    for (int attempt = 1; attempt <= options_.stage_tries; ++attempt) {
+      if (is_near_floor(*best, options_.floor_ratio)) break;
+      if (needs_profile(*best, options_.profiles)) {
+        decision.profiles.push_back(best->action.id);
+        break;
+      }
+      const Action root = stage(index, attempt, *best, std::move(instructions));
+      const auto chain = advance_repair_chain(history, root, repairs(options_.stage_repairs));
+      if (chain.next) decision.actions.push_back(*chain.next);
+      if (chain.next || chain.correct == nullptr) break;
+      if (gains(*chain.correct, *best)) {
+        instructions = after_gain(score_or_zero(*chain.correct), score_or_zero(*best));
+        best = chain.correct;
+        has_lost = false;
+      } else if (has_lost) {
+        break;
+      } else {
+        instructions = after_loss(*chain.correct, *best, options_.min_stage_gain);
+        has_lost = true;
+      }
+    }
+    return best;
   }
 
   HybridOptions options_;
@@ -183,7 +253,8 @@ class HybridPolicy final : public Policy {
 }  // namespace
 
 std::unique_ptr<Policy> make_hybrid_policy(HybridOptions options) {
-  options.seeds = std::max(options.seeds, 1);
+  options.seeds = std::max(options.seeds, options.has_start ? 0 : 1);
+  options.stage_tries = std::max(options.stage_tries, 1);
   return std::make_unique<HybridPolicy>(std::move(options));
 }
 

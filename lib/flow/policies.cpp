@@ -159,7 +159,7 @@ class RepairPolicy final : public Policy {
   }
   [[nodiscard]] Decision next(const History& history) const override {
     Decision decision = with_best(history);
-    const auto* start = find_result(history, "start");
+    const auto* start = find_result(history, start_action().id);
     if (start == nullptr) return finish(std::move(decision), "there is nothing to repair");
     const auto chain = advance_repair_chain(history, start->action, options_);
     if (chain.correct != nullptr) return finish(std::move(decision), "correct");

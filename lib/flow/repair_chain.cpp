@@ -105,6 +105,12 @@ class RepairChain {
 
 std::vector<std::string> default_escalations() { return {"rethink", "simplify", "other_algorithm", k_restart}; }
 
+Action start_action() {
+  Action action;
+  action.id = "start";
+  return action;
+}
+
 const ActionResult* find_result(const History& history, const std::string& id) {
   const auto found = history.find(id);
   return found == history.end() ? nullptr : &found->second;

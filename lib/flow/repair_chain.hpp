@@ -31,6 +31,9 @@ struct RepairChainStatus {
 [[nodiscard]] RepairChainStatus advance_repair_chain(const History& history, const Action& root,
                                                      const RepairOptions& options);
 
+/// The action of the kernel that a run starts from: "start".
+[[nodiscard]] Action start_action();
+
 /// The action's result; nullptr when it has not finished.
 [[nodiscard]] const ActionResult* find_result(const History& history, const std::string& id);
 

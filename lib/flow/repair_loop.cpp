@@ -5,6 +5,7 @@
 #include <kernelgen/prompt/prompt_device.hpp>
 
 #include "flow/evaluations.hpp"
+#include "flow/repair_chain.hpp"
 #include "flow/run_state.hpp"
 #include "flow/steps.hpp"
 #include "support/try.hpp"
@@ -32,7 +33,7 @@ FlowRequest flow_request(const RepairRequest& request) {
 ActionResult evaluate_start(const RepairRequest& request, const FlowRequest& flow, const Backends& backends,
                             std::optional<Error>& error, const std::stop_token& stop) {
   ActionResult start;
-  start.action.id = "start";
+  start.action = start_action();
   start.status = ActionStatus::Evaluated;
   start.candidate = request.candidate;
   start.recurrence = backends.detector.inspect(request.candidate.source, request.candidate.target).verdict;

@@ -30,6 +30,12 @@ std::string shrink_text(const EvaluationOptions& options) {
   return to_text(words);
 }
 
+std::string without_text(const std::vector<PromptPart>& parts) {
+  std::vector<std::string> words;
+  for (const auto part : parts) words.emplace_back(to_string(part));
+  return to_text(words);
+}
+
 /// The current name of an option from a journal, which an earlier version may have written.
 std::string current_name(const std::string& recorded) {
   static const std::map<std::string, std::string> renamed{{"policy.rescues", "policy.escalations"},
@@ -111,6 +117,7 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
   const auto& evaluation = request.evaluation;
   std::map<std::string, std::string> options{
       {"atol", optional_text(evaluation.atol)},
+      {"detector", request.detect_persistence ? "yes" : "no"},
       {"build_timeout_ms", std::to_string(evaluation.build_timeout.count())},
       {"call_timeout_ms", std::to_string(evaluation.call_timeout.count())},
       {"evaluation_mode", std::string(to_string(evaluation.mode))},
@@ -125,8 +132,10 @@ std::vector<std::pair<std::string, std::string>> options_of(const FlowRequest& r
       {"precision", std::string(to_string(evaluation.precision))},
       {"rtol", optional_text(evaluation.rtol)},
       {"shrink", shrink_text(evaluation)},
+      {"start", request.start ? request.start->id : "none"},
       {"threads", std::to_string(evaluation.threads)},
-      {"warmup_calls", std::to_string(evaluation.measure.warmup_calls)}};
+      {"warmup_calls", std::to_string(evaluation.measure.warmup_calls)},
+      {"without", without_text(request.without)}};
   for (const auto& [name, value] : policy.options()) options["policy." + name] = value;
   return {options.begin(), options.end()};
 }
@@ -175,6 +184,7 @@ PromptRequest prompt_request(const FlowRequest& request, const TaskDescribed& ta
   prompt.variant = action.variant;
   prompt.instructions = action.instructions;
   prompt.max_tokens = request.max_prompt_tokens;
+  prompt.without = request.without;
   const auto lineage = lineage_of(history, action);
   prompt.language = language_of(lineage, action, request.target);
   for (const auto* result : lineage) {
@@ -241,10 +251,15 @@ ActionResult read_reply(const OpenAction& open, int number, const FlowRequest& r
   }
   const auto language = language_of(lineage_of(history, open.action), open.action, target);
   result.candidate = make_candidate(target, language, *std::move(extracted.code));
-  result.recurrence = detector.inspect(result.candidate->source, target).verdict;
+  result.recurrence = recurrence_of(*result.candidate, request, detector);
   result.status = ActionStatus::NotJudged;
   if (const auto* first = find_verdict(history, result.candidate->id)) share_verdict(result, *first);
   return result;
+}
+
+Recurrence recurrence_of(const Candidate& candidate, const FlowRequest& request, const PersistentDetector& detector) {
+  if (!request.detect_persistence) return Recurrence::NotRecurrent;
+  return detector.inspect(candidate.source, candidate.target).verdict;
 }
 
 void share_verdict(ActionResult& result, const ActionResult& first) {

@@ -35,6 +35,10 @@ inline namespace v0 {
                                       const TaskDescription& task, const History& history,
                                       const PersistentDetector& detector);
 
+/// What the detector says about a candidate; not recurrent where FlowRequest::detect_persistence is off.
+[[nodiscard]] Recurrence recurrence_of(const Candidate& candidate, const FlowRequest& request,
+                                       const PersistentDetector& detector);
+
 /// Makes `result` a duplicate of `first`, which has an equal candidate and a verdict.
 void share_verdict(ActionResult& result, const ActionResult& first);
 

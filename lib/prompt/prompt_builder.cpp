@@ -22,8 +22,8 @@ namespace {
 constexpr auto k_kinds =
     std::to_array<PromptKind>({PromptKind::Seed, PromptKind::Repair, PromptKind::Analysis, PromptKind::Optimize,
                                PromptKind::Stage, PromptKind::Reflect, PromptKind::Critic});
-constexpr auto k_parts =
-    std::to_array<Part>({Part::Examples, Part::EarlierAttempts, Part::Knowledge, Part::Profile, Part::Device});
+constexpr auto k_parts = std::to_array<PromptPart>({PromptPart::Examples, PromptPart::EarlierAttempts,
+                                                    PromptPart::Knowledge, PromptPart::Profile, PromptPart::Device});
 
 /// Shows the text of a target that has no template of its own.
 constexpr std::string_view k_target_text = "partials/target_text";
@@ -60,15 +60,22 @@ class MustachePromptBuilder final : public PromptBuilder {
   }
 
   Result<Prompt> build(const PromptRequest& request) const override {
+    const auto& without = request.without;
+    const bool tells = std::find(without.begin(), without.end(), PromptPart::Feedback) == without.end();
+    return tells ? build_prompt(request) : build_prompt(without_feedback(request));
+  }
+
+ private:
+  [[nodiscard]] Result<Prompt> build_prompt(const PromptRequest& request) const {
     KERNELGEN_CHECK(check(request));
     KERNELGEN_TRY(const auto variant, find_variant(request));
     Prompt prompt{.kind = request.kind};
-    DataOptions options;
+    DataOptions options{.dropped = request.without};
     KERNELGEN_TRY(prompt.text, render(request, variant, options));
     for (auto part = k_parts.begin(); part != k_parts.end() && too_long(request, prompt.text); ++part) {
       options.dropped.push_back(*part);
       KERNELGEN_TRY(auto shorter, render(request, variant, options));
-      if (shorter != prompt.text) prompt.dropped.push_back(to_string(*part));
+      if (shorter != prompt.text) prompt.dropped.emplace_back(to_string(*part));
       prompt.text = std::move(shorter);
     }
     prompt.estimated_tokens = estimate_tokens(prompt.text);
@@ -83,12 +90,12 @@ class MustachePromptBuilder final : public PromptBuilder {
             fmt::format("template {}.mustache does not show {{{{{}}}}}", template_name(request.kind), variable));
     }
     // Includes every optional part, because the parts that are dropped depend on the length of measured texts.
-    KERNELGEN_TRY(const auto blank, render(request, variant, {.measured = Measured::Blank, .dropped = {}}));
+    KERNELGEN_TRY(const auto blank,
+                  render(request, variant, {.measured = Measured::Blank, .dropped = request.without}));
     prompt.fingerprint = sha256_hex(fmt::format("prompt 1\n{}\n{}", to_string(request.kind), blank));
     return prompt;
   }
 
- private:
   static bool too_long(const PromptRequest& request, std::string_view text) {
     return request.max_tokens && estimate_tokens(text) > *request.max_tokens;
   }

@@ -267,7 +267,7 @@ void set_place(TemplateData& data, const PromptRequest& request, Measured measur
                          (request.on_gpu && device == TargetDevice::Any && measured == Measured::Shown));
 }
 
-bool is_dropped(const DataOptions& options, Part part) {
+bool is_dropped(const DataOptions& options, PromptPart part) {
   return std::find(options.dropped.begin(), options.dropped.end(), part) != options.dropped.end();
 }
 
@@ -283,7 +283,7 @@ void set_device(TemplateData& data, const PromptRequest& request, const DataOpti
     row.set("fact_value", sanitize_line(value, k_max_shown_line));
     rows.push_back(std::move(row));
   }
-  data.set("has_device", !rows.empty() && !is_dropped(options, Part::Device));
+  data.set("has_device", !rows.empty() && !is_dropped(options, PromptPart::Device));
   data.set("device", rows);
 }
 
@@ -293,7 +293,7 @@ void set_knowledge(TemplateData& data, const PromptRequest& request, const DataO
              return topic == KnowledgeTopic::Gemm || topic == KnowledgeTopic::Convolution ||
                     topic == KnowledgeTopic::Attention;
            }));
-  if (is_dropped(options, Part::Knowledge)) return;
+  if (is_dropped(options, PromptPart::Knowledge)) return;
   for (const auto topic : topics) data.set("is_" + std::string(to_string(topic)), true);
   data.set("has_knowledge", !topics.empty());
 }
@@ -306,7 +306,7 @@ void set_history(TemplateData& data, const PromptRequest& request, const DataOpt
     row.set("attempt_result", describe_attempt(attempt, options.measured));
     rows.push_back(std::move(row));
   }
-  data.set("has_history", !rows.empty() && !is_dropped(options, Part::EarlierAttempts));
+  data.set("has_history", !rows.empty() && !is_dropped(options, PromptPart::EarlierAttempts));
   data.set("history", rows);
 }
 
@@ -340,7 +340,7 @@ void set_critique(TemplateData& data, const std::string& reply, VerbatimTexts& v
 
 /// Everything in a profile is measured: blank data has none of it.
 void set_profile(TemplateData& data, const PromptRequest& request, const DataOptions& options) {
-  if (options.measured == Measured::Blank || is_dropped(options, Part::Profile)) return;
+  if (options.measured == Measured::Blank || is_dropped(options, PromptPart::Profile)) return;
   List kernels;
   if (request.profile && !request.profile->unavailable) {
     for (const auto& kernel : request.profile->kernels) {
@@ -379,20 +379,41 @@ std::string format_time(double nanoseconds) {
   return fmt::format("{:.3f} ms", nanoseconds / 1e6);
 }
 
-std::string to_string(Part part) {
+std::string_view to_string(PromptPart part) {
   switch (part) {
-    case Part::Examples:
+    case PromptPart::Examples:
       return "examples";
-    case Part::EarlierAttempts:
+    case PromptPart::EarlierAttempts:
       return "history";
-    case Part::Knowledge:
+    case PromptPart::Knowledge:
       return "knowledge";
-    case Part::Profile:
+    case PromptPart::Profile:
       return "profile";
-    case Part::Device:
+    case PromptPart::Device:
       return "device";
+    case PromptPart::Recurrence:
+      return "recurrence";
+    case PromptPart::Feedback:
+      return "feedback";
   }
   return "";
+}
+
+PromptRequest without_feedback(PromptRequest request) {
+  if (request.base && request.base->record && request.base->record->outcome.correct()) {
+    EvaluationRecord record;
+    record.target = request.base->record->target;
+    record.outcome = {OutcomeKind::Correct, "", ""};
+    request.base->record = std::move(record);
+  } else if (request.base) {
+    request.base->record.reset();
+    request.base->message = "it is not correct; no more is told";
+  }
+  request.history.clear();
+  request.profile.reset();
+  request.findings.clear();
+  request.headroom.clear();
+  return request;
 }
 
 Language language_of(const PromptRequest& request) {
@@ -421,7 +442,8 @@ TemplateData make_prompt_data(const PromptRequest& request, const DataOptions& o
   set_device(data, request, options);
   set_history(data, request, options);
   set_knowledge(data, request, options);
-  data.set("has_examples", !is_dropped(options, Part::Examples));
+  data.set("has_examples", !is_dropped(options, PromptPart::Examples));
+  data.set("has_recurrence_advice", request.description.is_recurrent() && !is_dropped(options, PromptPart::Recurrence));
   data.set("variant", sanitize_line(request.variant, k_max_shown_line));
   data.set("has_variant", !request.variant.empty());
   data.set("has_instructions", !trim(request.instructions).empty());

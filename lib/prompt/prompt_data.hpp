@@ -17,10 +17,6 @@ inline namespace v0 {
 /// Whether values that were measured, or asked of this machine, are shown. A fingerprint is made with blanks.
 enum class Measured { Shown, Blank };
 
-/// Optional parts, in the order in which a token budget drops them.
-enum class Part { Examples, EarlierAttempts, Knowledge, Profile, Device };
-[[nodiscard]] std::string to_string(Part part);
-
 /// The variants of a critic's prompt: its subject. Without a variant, the outcome decides.
 inline constexpr std::string_view k_correctness = "correctness";
 inline constexpr std::string_view k_optimization = "optimization";
@@ -29,8 +25,11 @@ inline constexpr std::string_view k_optimization = "optimization";
 struct DataOptions {
   Measured measured = Measured::Shown;
   /// Optional parts that are left out.
-  std::vector<Part> dropped;
+  std::vector<PromptPart> dropped;
 };
+
+/// The request without anything about how its candidates did, beside whether they are correct.
+[[nodiscard]] PromptRequest without_feedback(PromptRequest request);
 
 /// The variables of a request; long texts are in `verbatim`. Blank data depends only on the task, the candidates, the
 /// kinds of prompts and the outcome classes, so it is the same on every machine.

@@ -113,7 +113,8 @@ std::string kernel_name(std::string_view declaration) {
     }
   }
   std::string name(declaration.substr(begin, end - begin));
-  for (auto at = name.find(k_anonymous); at != name.npos; at = name.find(k_anonymous)) name.erase(at, k_anonymous.size());
+  for (auto at = name.find(k_anonymous); at != name.npos; at = name.find(k_anonymous))
+    name.erase(at, k_anonymous.size());
   return sanitize_line(name, 120);
 }
 

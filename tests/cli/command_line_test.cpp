@@ -283,6 +283,7 @@ TEST_CASE("a task's kgen.toml may set these options and no others", "[cli][setti
                                      "--stages",
                                      "--stop-score",
                                      "--skip-stages-score",
+                                     "--stage-tries",
                                      "--gpu",
                                      "--target",
                                      "--task-timeout",

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include <kernelgen/store/journal.hpp>
@@ -178,6 +179,23 @@ TEST_CASE("run for a GPU that is not here ends with 69 before anything is spent"
   CHECK(read_file(kgen.path("out/relu/prompt_1.txt"))->find("- architecture: sm_90\n") != std::string::npos);
 }
 
+TEST_CASE("run searches on from a kernel in a file", "[cli][run]") {
+  Fixture kgen;
+  kgen.judge = judge;
+  kgen.model = [](const LLMRequest& request) -> Result<Reply> {
+    if (request.id == "relu.start-repair1") return kernel("fast");
+    return Reply{.text = R"({"worth_optimizing": false})"};
+  };
+  std::ofstream(kgen.path("mine.cpp")) << "// wrong\n";
+  const auto from = kgen.path("mine.cpp");
+  CHECK(kgen.run(run_arguments(kgen, {"--start-from", from, "--seeds", "0", "--stages", "none"})) == 0);
+  CHECK(kgen.out.str().find("best kernel: start/repair1") != std::string::npos);
+  CHECK(kgen.run(run_arguments(kgen, {"--start-from", from, "--policy", "one-shot"})) == 64);
+  CHECK(kgen.err.str().find("--start-from and --no-analysis need --policy hybrid\n") != std::string::npos);
+  CHECK(kgen.run(run_arguments(kgen, {"--start-from", "/no/such/file"})) == 64);
+  CHECK(kgen.err.str().find("kgen: --start-from: ") != std::string::npos);
+}
+
 TEST_CASE("wrong options of run are named", "[cli][run]") {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--policy", "random"},
@@ -194,6 +212,8 @@ TEST_CASE("wrong options of run are named", "[cli][run]") {
       {{"--threshold", "much"}, "kgen: --skip-stages-score: expected a number"},
       {{"--epsilon", "much"}, "kgen: --min-stage-gain: expected a number"},
       {{"--stop-at-score", "much"}, "kgen: --stop-score: expected a number"},
+      {{"--seeds", "0"}, "kgen: --seeds 0 needs a kernel to start from: --start-from\n"},
+      {{"--stage-tries", "0"}, "kgen: --stage-tries: expected a whole number"},
       {{"--max-cost", "5"}, "--max-cost and --price-cached need --price-input and --price-output\n"},
       {{"--profile", "timeline"}, "kgen: --profile needs a target that runs on an NVIDIA or AMD GPU of this machine\n"},
       {{"--profile", "counters", "--launch-prefix", "ssh node"}, "kgen: --profile needs the device on this machine"},

@@ -82,6 +82,12 @@ struct FlowRequest {
   Counters counters = Counters::Read;
   /// Results to start from, such as the candidate that is to be repaired. Journaled first.
   std::vector<ActionResult> known;
+  /// A kernel that is judged first, as the action "start"; for a policy that starts from it (HybridOptions::has_start).
+  std::optional<Candidate> start;
+  /// What prompts leave out, for studies of what it is worth.
+  std::vector<PromptPart> without;
+  /// Whether kernels are inspected for a time loop. Without that, none counts as persistent.
+  bool detect_persistence = true;
   Budget budget;
   std::optional<Prices> prices;
   /// The run reached its goal when the best score is at least this.

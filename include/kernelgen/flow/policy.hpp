@@ -69,15 +69,22 @@ enum class ProfileUse { Never, BeforeNextPrompt };
 /// Options of the hybrid policy: seeds -> repairs -> analysis -> optimized kernel -> repairs -> stages.
 struct HybridOptions {
   int seeds = 2;
+  /// Whether the search starts from a kernel besides, as if it were a seed: FlowRequest::start.
+  bool has_start = false;
   /// Strategy hints of the seeds, used in turn. Empty: seeds differ by temperature alone.
   std::vector<std::string> strategies;
   double temperature = 0.7;
   int seed_repairs = 4;
   int optimize_repairs = 3;
   int stage_repairs = 1;
+  /// Whether seeds are analysed. Without that there are no optimized kernels.
+  bool analyze = true;
   std::vector<std::string> stages{"grid_and_parallel", "block_tiling", "memory_and_tuning"};
-  /// The stages are skipped when the best kernel is persistent and its score is at least this.
-  double skip_stages_score = 2.0;
+  /// Maximal number of kernels for one stage, without repairs: it is asked for again while it gains, and once more,
+  /// with the numbers, after a kernel that is no faster or unchanged.
+  int stage_tries = 3;
+  /// The stages are skipped when the best kernel is persistent and its score is at least this; 0: never.
+  double skip_stages_score = 0;
   /// The least gain in score for which a stage is kept, as a fraction of the best score.
   double min_stage_gain = 0.02;
   /// Seeds are asked for one after the other until a score is at least this; 0: all at once.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,20 @@ inline namespace KERNELGEN_API v0 {
 
 /// One fact about the device: {"model", "AMD EPYC 7B13"}, {"L2 cache", "1 MiB, shared by 2 threads"}.
 using DeviceFact = std::pair<std::string, std::string>;
+
+/// A part of a prompt that can be left out. A token budget leaves out the first five, in this order.
+enum class PromptPart {
+  Examples,
+  EarlierAttempts,
+  Knowledge,  ///< what matters for tasks of this kind
+  Profile,
+  Device,
+  Recurrence,  ///< the same for tasks that carry state from step to step
+  Feedback,    ///< how a candidate did, beside whether it is correct: outcomes, errors, times, resources, profiles,
+               ///< history
+};
+/// The stable name: "examples", "history".
+[[nodiscard]] std::string_view to_string(PromptPart part);
 
 /// An earlier candidate and its verdict.
 struct Attempt {
@@ -78,6 +93,8 @@ struct PromptRequest {
   /// A limit of the estimated tokens: optional parts are left out until the prompt fits. The reference is never left
   /// out.
   std::optional<std::int64_t> max_tokens;
+  /// Parts that are left out.
+  std::vector<PromptPart> without{};
 };
 
 /// Builds prompts. Implementations are thread-safe and pure: equal requests give equal prompts.

@@ -357,7 +357,7 @@ TEST_CASE("options of policies have their current names and values, whatever a j
     const char* value;
   };
   const auto [recorded, recorded_value, name, value] =
-      GENERATE(Case{"policy.threshold", "2", "policy.skip_stages_score", "2"},
+      GENERATE(Case{"policy.threshold", "0", "policy.skip_stages_score", "0"},
                Case{"policy.epsilon", "0.02", "policy.min_stage_gain", "0.02"},
                Case{"policy.stop_at_score", "1.5", "policy.stop_score", "1.5"},
                Case{"policy.goal", "1", "policy.stop_score", "1"},

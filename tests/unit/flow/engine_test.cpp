@@ -42,7 +42,7 @@ struct World {
     return judge_source(request.candidate.source);
   }};
   FakeDetector detector;
-  std::unique_ptr<Policy> policy = make_hybrid_policy({});
+  std::unique_ptr<Policy> policy = make_hybrid_policy({.stage_tries = 1});
 };
 
 /// The facts that must not depend on timing: ids, actions, candidates and outcomes.
@@ -54,6 +54,12 @@ std::map<std::string, std::string> facts_of(const History& history) {
                 (result.record ? result.record->outcome.to_class() : "") + ' ' + result.message;
   }
   return facts;
+}
+
+std::set<std::string> ids(const History& history) {
+  std::set<std::string> found;
+  for (const auto& [id, result] : history) found.insert(id);
+  return found;
 }
 
 }  // namespace
@@ -74,6 +80,45 @@ TEST_CASE("a whole search finds its best kernel", "[flow][engine]") {
   for (const auto& changed : events_of<BestChanged>(*journal)) bests.push_back(changed.action_id);
   REQUIRE(bests.size() >= 2);
   CHECK(bests.back() == "stage2");
+}
+
+TEST_CASE("a search that starts from a kernel judges it first, once", "[flow][engine]") {
+  struct StartWorld : World {
+    StartWorld() : World({{"start-analysis", analysis_reply(true)}, {"start-optimize", code_reply("score 3")}}) {
+      policy = make_hybrid_policy({.seeds = 0, .has_start = true, .stages = {}});
+    }
+  };
+  auto request = fake_request();
+  request.start = make_candidate(Target::Cpp, "persistent score 1.2");
+  StartWorld world;
+  const auto journal = make_memory_journal(real_time());
+  const auto outcome = world.run(*journal, request);
+  REQUIRE(outcome);
+  CHECK(ids(outcome->history) == std::set<std::string>{"start", "start/analysis", "start/optimize"});
+  CHECK(outcome->best == "start/optimize");
+  CHECK(outcome->history.at("start").recurrence == Recurrence::Persistent);
+  CHECK(world.benchmarker.requests().size() == 2);
+  for (std::size_t events = 1; events < journal->events().size(); ++events) {
+    StartWorld again;
+    const auto cut = cut_journal(*journal, events);
+    const auto resumed = again.run(*cut, request);
+    REQUIRE(resumed);
+    CHECK(facts_of(resumed->history) == facts_of(outcome->history));
+  }
+  // Another kernel to start from is another run.
+  request.start = make_candidate(Target::Cpp, "score 1.3");
+  const auto other = StartWorld().run(*journal, request);
+  REQUIRE_FALSE(other);
+  CHECK(other.error().message.find("this run was started with start ") == 0);
+}
+
+TEST_CASE("without the detector no kernel counts as persistent", "[flow][engine]") {
+  World world;
+  auto request = fake_request();
+  request.detect_persistence = false;
+  const auto outcome = world.run(*make_memory_journal(real_time()), request);
+  REQUIRE(outcome);
+  CHECK(outcome->history.at("seed2/optimize/repair1").recurrence == Recurrence::NotRecurrent);
 }
 
 TEST_CASE("every step is journaled before it is used", "[flow][engine]") {
@@ -383,6 +428,7 @@ TEST_CASE("the run pauses while other processes hold the device's memory, and th
 
 TEST_CASE("a pause for a busy machine ends with the run", "[flow][engine]") {
   World world;
+  world.policy = make_hybrid_policy({.seeds = 1});
   FakeBenchmarker benchmarker([](const EvaluationRequest&) { return judge_source("busy"); });
   auto request = fake_request();
   request.busy_pauses.assign(1, 1h);

@@ -1,6 +1,7 @@
 #include <kernelgen/flow/policy.hpp>
 
 #include <functional>
+#include <map>
 #include <set>
 
 #include "support/catch.hpp"
@@ -20,7 +21,7 @@ std::string plain_world(const Action& action) {
 }  // namespace
 
 TEST_CASE("hybrid: correct seeds are analysed, then all stages run", "[flow][policy]") {
-  const auto played = play(*make_hybrid_policy({}), plain_world);
+  const auto played = play(*make_hybrid_policy({.stage_tries = 1}), plain_world);
   CHECK(ids_of(played.history) ==
         std::set<std::string>{"seed1", "seed2", "seed1/analysis", "seed2/analysis", "stage1", "stage2", "stage3"});
   CHECK(played.last.best == "seed1");
@@ -96,6 +97,63 @@ TEST_CASE("hybrid: a stage is kept only when it is faster by min_stage_gain", "[
   CHECK(played.history.at("stage2").action.base == "seed1");
   CHECK(played.history.at("stage3").action.base == "stage2");
   CHECK(played.last.best == "stage2");
+}
+
+TEST_CASE("hybrid: a stage is asked for again while it gains, and once more after a kernel that does not",
+          "[flow][policy]") {
+  const auto with = [](std::map<std::string, std::string> lines) {
+    return play(*make_hybrid_policy({.seeds = 1, .stages = {"one", "two"}, .stage_tries = 4}),
+                [lines = std::move(lines)](const Action& action) -> std::string {
+                  if (action.kind == PromptKind::Analysis) return "no";
+                  const auto found = lines.find(action.id);
+                  return found == lines.end() ? "score 2" : found->second;
+                });
+  };
+  const auto gained = with({{"stage1", "score 3"},
+                            {"stage1/again1", "score 2.5"},
+                            {"stage1/again2", "score 4"},
+                            {"stage1/again3", "score 5"},
+                            {"stage2", "wrong"},
+                            {"stage2/repair1", "wrong"}});
+  CHECK(gained.history.at("stage1/again1").action.base == "stage1");
+  CHECK(gained.history.at("stage1/again1")
+            .action.instructions.find("it is 3 times as fast as the reference, the one "
+                                      "before it was 2 times as fast") != std::string::npos);
+  CHECK(gained.history.at("stage1/again2").action.base == "stage1");
+  CHECK(gained.history.at("stage1/again2")
+            .action.instructions.find("2.5 times as fast as the reference; the kernel above "
+                                      "is 3 times as fast") != std::string::npos);
+  CHECK(gained.history.at("stage1/again3").action.base == "stage1/again2");
+  CHECK_FALSE(gained.history.contains("stage1/again4"));
+  CHECK(gained.history.at("stage2").action.base == "stage1/again3");
+  CHECK_FALSE(gained.history.contains("stage2/again1"));
+  CHECK(gained.last.best == "stage1/again3");
+  // The kernel comes back unchanged, twice.
+  const auto unchanged = with({});
+  CHECK(unchanged.history.at("stage1/again1").action.instructions.find("was the kernel above, unchanged") !=
+        std::string::npos);
+  CHECK_FALSE(unchanged.history.contains("stage1/again2"));
+  CHECK(unchanged.history.contains("stage2/again1"));
+}
+
+TEST_CASE("hybrid: a search can start from a kernel, beside seeds or from it alone", "[flow][policy]") {
+  const auto world = [](const Action& action) -> std::string {
+    if (action.id == "start") return "wrong";
+    if (action.kind == PromptKind::Analysis) return "no";
+    return action.id == "start/repair1" ? "score 3" : "score 1";
+  };
+  const auto alone = play(*make_hybrid_policy({.seeds = 0, .has_start = true, .stages = {}}), world);
+  CHECK(ids_of(alone.history) == std::set<std::string>{"start", "start/repair1", "start/analysis"});
+  CHECK(alone.history.at("start/repair1").action.base == "start");
+  CHECK(alone.last.best == "start/repair1");
+  const auto beside = play(*make_hybrid_policy({.seeds = 1, .has_start = true, .stages = {}}), world);
+  CHECK(beside.history.contains("seed1/analysis"));
+  CHECK(beside.last.best == "start/repair1");
+}
+
+TEST_CASE("hybrid: without analyses there are no optimized kernels", "[flow][policy]") {
+  const auto played = play(*make_hybrid_policy({.seeds = 1, .analyze = false, .stages = {}}), plain_world);
+  CHECK(ids_of(played.history) == std::set<std::string>{"seed1"});
 }
 
 TEST_CASE("hybrid: a wrong stage is repaired once, then rolled back", "[flow][policy]") {

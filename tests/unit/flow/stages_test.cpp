@@ -91,7 +91,7 @@ TEST_CASE("without counters every stage is worth a try", "[flow][stages]") {
 }
 
 TEST_CASE("hybrid: stages are left out by the profile of the best kernel, and the reason says so", "[flow][policy]") {
-  const auto policy = make_hybrid_policy({.seeds = 1, .profiles = ProfileUse::BeforeNextPrompt});
+  const auto policy = make_hybrid_policy({.seeds = 1, .stage_tries = 1, .profiles = ProfileUse::BeforeNextPrompt});
   const auto world = [](const Action& action) -> std::string {
     if (action.kind == PromptKind::Analysis) return "no";
     return action.id == "stage2" ? "score 3" : "score 2";

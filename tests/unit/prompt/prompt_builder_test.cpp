@@ -98,6 +98,33 @@ TEST_CASE("without a call that was observed, the prompt says that the work is un
   CHECK_FALSE(holds(text, "## Recurrence"));
 }
 
+TEST_CASE("what is known of tasks, and how a candidate did, can be left out", "[prompt][builder]") {
+  auto request = sample_prompt_request(PromptKind::Repair);
+  request.history.push_back({.action_id = "seed1", .record = {}, .message = "none"});
+  const auto whole = built(request);
+  CHECK(holds(whole.text, "## Recurrence"));
+  CHECK(holds(whole.text, "## Earlier attempts"));
+  request.without = {PromptPart::Knowledge, PromptPart::Recurrence};
+  const auto bare = built(request);
+  CHECK_FALSE(holds(bare.text, "## Recurrence"));
+  CHECK(holds(bare.text, "It carries state from step to step"));
+  CHECK(bare.dropped.empty());
+  CHECK(bare.fingerprint != whole.fingerprint);
+  request.without = {PromptPart::Feedback};
+  const auto blind = built(request);
+  CHECK(holds(blind.text, "it is not correct; no more is told"));
+  CHECK(holds(blind.text, request.base->source));
+  CHECK_FALSE(holds(blind.text, "## Earlier attempts"));
+  CHECK_FALSE(holds(blind.text, request.base->record->outcome.to_class()));
+  auto stage = sample_prompt_request(PromptKind::Stage);
+  stage.without = {PromptPart::Feedback};
+  CHECK(holds(built(stage).text, "It is correct; there is no time for it."));
+  stage.without = {PromptPart::Knowledge};
+  auto seed = sample_prompt_request(PromptKind::Seed);
+  seed.without = {PromptPart::Knowledge};
+  CHECK_FALSE(holds(built(seed).text, "## What matters for this task"));
+}
+
 TEST_CASE("what the compiler counted is shown", "[prompt][builder][verdict]") {
   auto request = sample_prompt_request(PromptKind::Stage, Target::Cuda);
   request.base->record->compile.emplace().kernels = {
