@@ -198,7 +198,7 @@ std::vector<Option> describe_options(RunOptions& options, const Environment& env
       prompts_option(options.search.prompts),
       {.name = "--start-from",
        .value_name = "FILE",
-       .help = "hybrid: search on from this kernel, as from a seed; with --seeds 0 from it alone",
+       .help = "hybrid: search on from this kernel, as from a seed; with --seeds 0 from nothing else",
        .value = values::file(options.search.search.start_from)},
       no_sanitize_option(options.search),
       {.name = "--json",
