@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include <kernelgen/flow/policy.hpp>
@@ -15,28 +14,18 @@ namespace {
 /// Analyses are parsed, so they need no variety.
 constexpr double k_analysis_temperature = 0.2;
 
-/// What a stage's next prompt says after a kernel that was faster.
-std::string after_gain(double score, double score_before) {
-  return fmt::format(
-      "The kernel above is the answer to this same focus: it is {:.3g} times as fast as the reference, the one before "
-      "it "
-      "was {:.3g} times as fast. Go on in this focus if there is more to gain; if there is not, return the file "
-      "unchanged.",
-      score, score_before);
-}
-
-/// What a stage's next prompt says after a kernel that was not.
-std::string after_loss(const ActionResult& answer, const ActionResult& best, double min_gain) {
-  if (answer.candidate->id == best.candidate->id)
-    return "The last answer to this focus was the kernel above, unchanged. Look once more: name what limits this "
-           "kernel "
-           "within this focus, and change that. Return it unchanged only if nothing is left.";
-  return fmt::format(
-      "The last answer to this focus was correct, and {:.3g} times as fast as the reference; the kernel above is "
-      "{:.3g} "
-      "times as fast. A change counts from {:.3g} % of gain on. Take another way within this focus.",
-      score_or_zero(answer), score_or_zero(best), 100 * min_gain);
-}
+// What the next prompt of a stage says. The numbers stand beside the attempts in the prompt: in a text of ours they
+// would make it another prompt on every machine.
+constexpr std::string_view k_after_gain =
+    "The kernel above is the last answer to this same focus. Go on in this focus if there is more to gain; if there is "
+    "not, return the file unchanged.";
+constexpr std::string_view k_after_loss =
+    "The last answer to this focus was correct, but not faster than the kernel above by as much as counts. Its numbers "
+    "are among the earlier attempts. Take another way within this focus.";
+constexpr std::string_view k_after_no_change =
+    "The last answer to this focus was the kernel above, unchanged. Look once more: name what limits this kernel "
+    "within "
+    "this focus, and change that. Return it unchanged only if nothing is left.";
 
 class HybridPolicy final : public Policy {
  public:
@@ -234,13 +223,13 @@ class HybridPolicy final : public Policy {
       if (chain.next) decision.actions.push_back(*chain.next);
       if (chain.next || chain.correct == nullptr) break;
       if (gains(*chain.correct, *best)) {
-        instructions = after_gain(score_or_zero(*chain.correct), score_or_zero(*best));
+        instructions = k_after_gain;
         best = chain.correct;
         has_lost = false;
       } else if (has_lost) {
         break;
       } else {
-        instructions = after_loss(*chain.correct, *best, options_.min_stage_gain);
+        instructions = chain.correct->candidate->id == best->candidate->id ? k_after_no_change : k_after_loss;
         has_lost = true;
       }
     }

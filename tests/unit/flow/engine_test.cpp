@@ -112,6 +112,20 @@ TEST_CASE("a search that starts from a kernel judges it first, once", "[flow][en
   CHECK(other.error().message.find("this run was started with start ") == 0);
 }
 
+TEST_CASE("a stage that is asked for again shows the answers before it", "[flow][engine]") {
+  auto replies = k_replies;
+  replies["stage1-again1"] = code_reply("score 0.5");
+  replies["stage2-again1"] = code_reply("score 2.6");
+  replies["stage2-again2"] = code_reply("score 2.4");
+  World world(replies);
+  world.policy = make_hybrid_policy({});
+  REQUIRE(world.run(*make_memory_journal(real_time())));
+  const auto prompts = world.model.prompts();
+  CHECK(prompts.at("task.stage1-again1").find("history=seed2 seed2/optimize stage1 ") != std::string::npos);
+  CHECK(prompts.at("task.stage2-again2").find("base=stage2/again1 ") != std::string::npos);
+  CHECK(prompts.at("task.stage2-again2").find(" stage2 ") != std::string::npos);
+}
+
 TEST_CASE("without the detector no kernel counts as persistent", "[flow][engine]") {
   World world;
   auto request = fake_request();

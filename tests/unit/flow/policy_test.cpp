@@ -116,13 +116,10 @@ TEST_CASE("hybrid: a stage is asked for again while it gains, and once more afte
                             {"stage2", "wrong"},
                             {"stage2/repair1", "wrong"}});
   CHECK(gained.history.at("stage1/again1").action.base == "stage1");
-  CHECK(gained.history.at("stage1/again1")
-            .action.instructions.find("it is 3 times as fast as the reference, the one "
-                                      "before it was 2 times as fast") != std::string::npos);
+  CHECK(gained.history.at("stage1/again1").action.instructions.find("The kernel above is the last answer") == 0);
   CHECK(gained.history.at("stage1/again2").action.base == "stage1");
-  CHECK(gained.history.at("stage1/again2")
-            .action.instructions.find("2.5 times as fast as the reference; the kernel above "
-                                      "is 3 times as fast") != std::string::npos);
+  CHECK(gained.history.at("stage1/again2").action.instructions.find("but not faster than the kernel above") !=
+        std::string::npos);
   CHECK(gained.history.at("stage1/again3").action.base == "stage1/again2");
   CHECK_FALSE(gained.history.contains("stage1/again4"));
   CHECK(gained.history.at("stage2").action.base == "stage1/again3");
