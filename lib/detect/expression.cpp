@@ -93,14 +93,43 @@ NameId ExpressionReader::name(Position at) {
 bool ExpressionReader::binary(Position at, Position begin) const {
   if (at == begin) return false;
   const auto& before = tokens_.list[at - 1];
-  if (before.kind == TokenKind::Operator) return before.text == ")" || before.text == "]" || before.text == "}";
+  if (before.kind == TokenKind::Operator) {
+    const Position open = before.text == ")" ? tokens_.partner[at - 1] : k_nowhere;
+    const bool cast = open != k_nowhere && open >= begin && !(open > 0 && tokens_.is_name(open - 1)) &&
+                      (tokens_.is(at - 2, "*") || is_type(tokens_.list[at - 2].text));
+    return !cast && (before.text == ")" || before.text == "]" || before.text == "}");
+  }
   return before.text != "return" && before.text != "not" && before.text != "else" && before.text != "if";
 }
 
+/// The end of a cast to a pointer that opens at `at`, (const float4*) or reinterpret_cast<float4*>; else `at`.
+Position ExpressionReader::after_cast(Position at, Position end) const {
+  constexpr Position k_longest = 10;  // tokens
+  const auto text = tokens_.list[at].text;
+  if (text.size() > 5 && text.substr(text.size() - 5) == "_cast")
+    return std::max(tokens_.after_template(at + 1, end), at);
+  const Position after = text == "(" ? tokens_.after_group(at, end) : at;
+  return after > at + 2 && after - at <= k_longest && tokens_.is(after - 2, "*") && tokens_.is_name(at + 1) ? after
+                                                                                                            : at;
+}
+
+/// A number for base + offset: casts, const, brackets and the operators of addresses make no other place.
 std::uint64_t ExpressionReader::hash(Range range) const {
+  constexpr std::array<std::string_view, 6> k_plain{"(", ")", "]", "&", "const", "volatile"};
   std::uint64_t value = 1469598103934665603U;
-  for (Position at = range.begin; at < range.end; ++at)
-    value = (value ^ std::hash<std::string_view>{}(tokens_.list[at].text)) * 1099511628211U;
+  bool operand = false;  // a * may follow that is no access
+  for (Position at = range.begin; at < range.end; ++at) {
+    if (const Position after = after_cast(at, range.end); after > at) {
+      at = after - 1;
+      continue;
+    }
+    auto text = tokens_.list[at].text;
+    if (text == "[" && tokens_.is(at + 1, "0") && tokens_.is(at + 2, "]")) at += 2;
+    if (at >= range.end || tokens_.is(at, "]") || one_of(text, k_plain) || (text == "*" && !operand)) continue;
+    operand = tokens_.list[at].kind != TokenKind::Operator;
+    if (text == "[") text = "+";
+    value = (value ^ std::hash<std::string_view>{}(text)) * 1099511628211U;
+  }
   return value | 1U;  // never 0
 }
 
@@ -115,12 +144,13 @@ void ExpressionReader::read(Range range, Place place, std::vector<Use>& uses) {
                         .is_select_condition = place.is_select_condition});
     return;
   }
-  // c ? a : b, and a if c else b: the condition decides, the values flow.
+  // c ? a : b, and a if c else b: the condition decides, the values flow. a && b: each is a value of its own.
   Position question = k_nowhere;
   Position start = range.begin;
   bool parts = false;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
-    const bool comma = tokens_.is(at, ",");
+    const bool comma = tokens_.is(at, ",") || tokens_.is(at, "||") || tokens_.is(at, "or") || tokens_.is(at, "and") ||
+                       (tokens_.is(at, "&&") && at > range.begin);
     const bool python_if = tokens_.syntax == Syntax::Python && tokens_.is(at, "if");
     const bool python_else = tokens_.syntax == Syntax::Python && tokens_.is(at, "else");
     const bool colon = tokens_.is(at, ":") && (question != k_nowhere || tokens_.syntax == Syntax::Python);
@@ -158,7 +188,8 @@ void ExpressionReader::read_sum(Range range, Place place, std::vector<Use>& uses
     }
     if (token.kind == TokenKind::String || !binary(at, range.begin)) continue;
     if (mixes(token.text)) place.kind = DependenceKind::Arbitrary;
-    const bool ends_term = token.text == "+" || token.text == "-" || mixes(token.text) || token.text == "=";
+    const bool ends_term =
+        token.text == "+" || token.text == "-" || mixes(token.text) || joins(token.text) || token.text == "=";
     if (!ends_term) continue;
     terms.push_back({start, at});
     start = at + 1;
@@ -174,7 +205,7 @@ void ExpressionReader::read_product(Range range, Place place, std::vector<Use>& 
   bool contracts = false;
   for (Position at = range.begin; at < range.end; at = tokens_.after_group(at, range.end)) {
     if (!binary(at, range.begin)) continue;
-    const bool matrix = tokens_.is(at, "@");
+    const bool matrix = tokens_.is(at, "@") || tokens_.is(at, "%") || tokens_.is(at, "//") || tokens_.is(at, "**");
     if (!tokens_.is(at, "*") && !tokens_.is(at, "/") && !matrix) continue;
     contracts = contracts || matrix;
     factors.push_back({start, at});
@@ -201,6 +232,14 @@ void ExpressionReader::read_factor(Range range, Place place, std::vector<Use>& u
       continue;
     }
     const Position after = tokens_.after_group(at, range.end);
+    const bool indexed = token.text == "(" && after > at + 1 && tokens_.is(after, "[") && after < range.end &&
+                         tokens_.syntax == Syntax::CFamily;
+    if (indexed) {  // ((float4*)p)[i]
+      const Position last = after_indices(after, range.end);
+      read_memory({at, last}, place, uses);
+      at = last;
+      continue;
+    }
     if (token.kind == TokenKind::Operator && after > at + 1) {
       if (dereferenced && token.text == "(")
         read_memory({at + 1, after - 1}, place, uses);
@@ -236,6 +275,12 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   if (open < end && tokens.is(open, "(")) {
     const Position after = tokens.after_group(open, end);
     const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
+    const bool indexed = tokens.is(after, "[") && after < end;
+    if (call.name == "reinterpret_cast" && (dereferenced || indexed)) {
+      const Position all = after_indices(after, end);
+      read_memory({first, all}, place, uses);
+      return std::max(all, open + 1);
+    }
     const auto known = summaries_.find(call.name);
     const bool method = known != summaries_.end() && known->second.method;
     // A method's object takes part like an argument.
@@ -279,6 +324,12 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     use.memory_use_id = group_from(uses, first_address);
   }
   uses.push_back(use);
+  return at;
+}
+
+Position ExpressionReader::after_indices(Position at, Position end) const {
+  while (at < end && tokens_.is(at, "[") && tokens_.after_group(at, end) > at + 1) at = tokens_.after_group(at, end);
+  while (at + 1 < end && tokens_.is(at, ".") && tokens_.is_name(at + 1)) at += 2;
   return at;
 }
 
@@ -387,10 +438,21 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
     if (uses[i].kind == DependenceKind::Scaled && !uses[i].address) uses[i].kind = DependenceKind::Arbitrary;
 }
 
+/// Arguments that a function multiplies are factors of one product.
+Place ExpressionReader::argument_place(Place place, const Effect& effect, std::uint32_t product) {
+  place.kind = std::max(place.kind, effect.kind);
+  const bool factor = effect.kind == DependenceKind::Scaled || effect.kind == DependenceKind::Exponent;
+  if (!factor || effect.of_member || place.product_id != 0) return place;
+  place.product_id = product;
+  place.factor_id = static_cast<std::uint32_t>(effect.from + 1);
+  return place;
+}
+
 void ExpressionReader::read_summary(const Summary& summary, const std::vector<Range>& given, Place place,
                                     std::vector<Use>& uses) {
   const auto arguments = by_position(tokens_, summary.parameters, given);
   const std::size_t first = uses.size();
+  const auto product = new_product();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     // Each argument is read once, even if several paths begin at it: the work stays linear in nested calls.
     const Effect* strongest = nullptr;
@@ -400,8 +462,7 @@ void ExpressionReader::read_summary(const Summary& summary, const std::vector<Ra
            std::pair(effect.from_memory, effect.kind) > std::pair(strongest->from_memory, strongest->kind)))
         strongest = &effect;
     if (strongest == nullptr) continue;
-    Place inner = place;
-    inner.kind = std::max(place.kind, strongest->kind);
+    const Place inner = argument_place(place, *strongest, product);
     if (strongest->from_memory)
       read_memory(arguments[i], inner, uses);
     else

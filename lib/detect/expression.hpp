@@ -39,6 +39,12 @@ class ExpressionReader {
     std::uint64_t location_hash = 0;
   };
   Object object(Range range, std::vector<Use>& address_uses, int depth = 0);
+  /// Appends the use of the memory that a pointer leads to.
+  void read_memory(Range pointer, Place place, std::vector<Use>& uses);
+  /// The role of an argument that has `effect` within the role of the call.
+  static Place argument_place(Place place, const Effect& effect, std::uint32_t product);
+  /// A number for a product that is made of several expressions.
+  std::uint32_t new_product() { return ++terms_; }
   /// Makes `name` another name of the place that `range` leads to: float& s = state[j].
   void add_reference(std::string_view name, Range range);
   /// The place that such a name refers to.
@@ -61,9 +67,11 @@ class ExpressionReader {
   void read_call(const Call& call, Place place, std::vector<Use>& uses);
   void read_summary(const Summary& summary, const std::vector<Range>& given, Place place, std::vector<Use>& uses);
   Position read_reference(Range referenced_place, Position at, Position end, Place place, std::vector<Use>& uses);
-  void read_memory(Range pointer, Place place, std::vector<Use>& uses);
   /// Puts the uses from `first` on that have no group into a new one, and returns its number.
   std::uint32_t group_from(std::vector<Use>& uses, std::size_t first);
+  [[nodiscard]] Position after_cast(Position at, Position end) const;
+  /// The position after [i][j].x at `at`.
+  [[nodiscard]] Position after_indices(Position at, Position end) const;
   [[nodiscard]] bool binary(Position at, Position begin) const;
   [[nodiscard]] std::uint64_t hash(Range range) const;
 

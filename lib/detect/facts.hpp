@@ -87,6 +87,9 @@ struct Use {
   bool is_select_condition = false;
   /// The use goes through a kernel that the host launches here.
   bool launched = false;
+  /// In the loop that is analysed: the value that is used, and, of memory, the value of the pointer.
+  mutable std::uint32_t value = 0;
+  mutable std::uint32_t pointer = 0;
 };
 
 /// One assignment.
@@ -107,8 +110,11 @@ struct Fact {
   /// The fact sets one member of the target and leaves the others.
   bool partial = false;
   /// The assigned expression.
-  Range value;
+  Range expression;
   std::vector<Use> uses;
+  /// In the loop that is analysed: the value that is made, and, of memory, the value of the pointer.
+  mutable std::uint32_t value = 0;
+  mutable std::uint32_t pointer = 0;
 };
 
 /// An effect between the parameters of a function, or from one to the return value.
@@ -119,6 +125,8 @@ struct Effect {
   std::size_t to = 0;
   bool to_memory = false;
   DependenceKind kind = DependenceKind::Arbitrary;
+  /// The effect is one of a member on itself, in an object of several.
+  bool of_member = false;
 };
 
 /// The effects of a function that its callers see.

@@ -142,6 +142,11 @@ TEST_CASE("the example kernels are understood", "[detect][corpus]") {
     INFO(name);
     CHECK(verdict(name) == "persistent");
   }
+  for (const auto* name : {"gru_hidden.cu"}) {
+    INFO(name);
+    CHECK(to_string(inspect(read_test_data("../../examples/kernels/" + std::string(name)), Target::Cuda).verdict) ==
+          "persistent");
+  }
   for (const auto* name : {"relu.cpp", "softmax.cpp", "layernorm.cpp", "matmul_gelu.cpp", "batchnorm.cpp", "relu.c",
                            "softmax.c", "layernorm.c", "matmul_gelu.c", "batchnorm.c"}) {
     INFO(name);
