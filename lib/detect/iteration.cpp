@@ -59,12 +59,10 @@ void Iteration::read_statements() {
 
 /// The last value of an iteration is the head of the next one.
 void Iteration::close_cycles() {
-  for (std::size_t i = 0; i < touched_.size(); ++i) {
-    const auto node = touched_[i];
-    if (node >= 2 * flow_.count_) continue;  // another slot
-    const auto head = flow_.numbers_[node];
-    if (now(node) == head) continue;
-    connect(now(node), head);
+  const auto count = static_cast<Value>(ids_.size());
+  for (Value head = 0; head < count; ++head) {
+    if (!is_head(head) || last_value(ids_[head]) == head) continue;
+    connect(last_value(ids_[head]), head);
     carried_.push_back(head);
   }
 }
@@ -115,7 +113,7 @@ Value Iteration::head_of(NameId node) {
 
 void Iteration::set(Key key, Value value) {
   log_.push_back({key, now(key)});
-  touched_.push_back(key);
+  if (now(key) == k_no_value) touched_.push_back(key);
   flow_.now_[key] = value;
 }
 
