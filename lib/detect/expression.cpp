@@ -25,15 +25,17 @@ ExpressionReader::ExpressionReader(const Function& function, const Summaries& su
 }
 
 void ExpressionReader::find_bundles(const Function& function) {
-  std::unordered_set<std::string_view> parameters;
-  for (const auto& parameter : function.parameters) parameters.insert(parameter.name);
   std::unordered_set<std::string_view> whole;  // passed on, copied, or used as a method's object
   for (const auto& node : function.nodes) {
     for (Position at = node.tokens.begin; at < node.tokens.end; ++at) {
-      if (!tokens_.is_name(at) || parameters.count(tokens_.list[at].text) == 0) continue;
+      if (!tokens_.is_name(at)) continue;
       if (at > 0 && (tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"))) continue;
       const bool member = (tokens_.is(at + 1, ".") || tokens_.is(at + 1, "->")) && tokens_.is_name(at + 2);
-      (member && !tokens_.is(at + 3, "(") ? bundles_ : whole).insert(tokens_.list[at].text);
+      const bool made = at > node.tokens.begin && tokens_.is_name(at - 1);  // Type name, or return name
+      if (member && !tokens_.is(arguments_at(tokens_, at + 3, node.tokens.end), "("))
+        bundles_.insert(tokens_.list[at].text);
+      else if (!made)
+        whole.insert(tokens_.list[at].text);
     }
   }
   for (const auto name : whole) bundles_.erase(name);
@@ -267,6 +269,8 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   if (constant && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32
   Position last = at;
   ++at;
+  if (!dereferenced && bundles_.count(tokens.list[first].text) != 0 && tokens.is_name(first - 1) && first > 0)
+    return read_bundle(first, place, uses);
   while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->") || tokens.is(at, "::")) && tokens.is_name(at + 1)) {
     last = at + 1;
     at += 2;
@@ -325,6 +329,18 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
   }
   uses.push_back(use);
   return at;
+}
+
+/// return moments: all members of an object.
+Position ExpressionReader::read_bundle(Position at, Place place, std::vector<Use>& uses) {
+  for (const auto part : names_.parts(names_.id(tokens_.list[at].text)))
+    uses.push_back({.name = part,
+                    .kind = place.kind,
+                    .address = place.address,
+                    .product_id = place.product_id,
+                    .factor_id = place.factor_id,
+                    .is_select_condition = place.is_select_condition});
+  return at + 1;
 }
 
 Position ExpressionReader::after_indices(Position at, Position end) const {

@@ -64,6 +64,7 @@ class ExpressionReader {
   void read_product(Range range, Place place, std::vector<Use>& uses);
   void read_factor(Range range, Place place, std::vector<Use>& uses);
   Position read_name(Position at, Position end, bool dereferenced, Place place, std::vector<Use>& uses);
+  Position read_bundle(Position at, Place place, std::vector<Use>& uses);
   void read_call(const Call& call, Place place, std::vector<Use>& uses);
   void read_summary(const Summary& summary, const std::vector<Range>& given, Place place, std::vector<Use>& uses);
   Position read_reference(Range referenced_place, Position at, Position end, Place place, std::vector<Use>& uses);
@@ -80,7 +81,7 @@ class ExpressionReader {
   Names& names_;
   std::string_view function_;  ///< name of the function
   std::unordered_map<std::string_view, const Lambda*> lambdas_;
-  /// Parameters of which only members are used; each member counts as a value of its own.
+  /// Objects of which only members are used; each member counts as a value of its own.
   std::unordered_set<std::string_view> bundles_;
   /// Members of the object, in a member function.
   std::unordered_set<std::string_view> members_;

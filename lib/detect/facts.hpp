@@ -109,6 +109,8 @@ struct Fact {
   bool alternates = false;
   /// The fact sets one member of the target and leaves the others.
   bool partial = false;
+  /// The fact returns an object; its uses are the members.
+  bool returns_object = false;
   /// The assigned expression.
   Range expression;
   std::vector<Use> uses;

@@ -183,7 +183,15 @@ void Iteration::define(std::uint32_t index) {
   } else {
     set(current, target);
   }
-  if (!fact.declares || flow_.aliased_[fact.target] || declared == node) return;
+  if (!fact.declares) return;
+  for (const auto part : flow_.names_.parts(fact.target)) {
+    if (part == fact.target) continue;
+    (void)head_of(node_of(part, false));
+    const auto value = add_value(node_of(part, false), false);
+    connect(target, value);
+    set(key(Slot::Current, node_of(part, false)), value);
+  }
+  if (flow_.aliased_[fact.target] || declared == node) return;
   (void)head_of(declared);
   set(key(Slot::Current, declared), add_value(declared, false));
 }

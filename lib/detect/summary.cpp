@@ -25,6 +25,7 @@ class Summarizer : private Iteration {
  private:
   static constexpr std::size_t k_max_parameters = 24;
   static constexpr std::size_t k_max_effects = 48;
+  static constexpr std::size_t k_max_edges = 2000;  // times as many members
 
   /// How strongly a value depends on another one: not at all, as a copy that no statement makes, or with a kind.
   using Level = std::uint8_t;
@@ -73,7 +74,8 @@ class Summarizer : private Iteration {
       if (occurs(node_of(part, memory))) starts.push_back(flow_.numbers_[node_of(part, memory)]);
     if (starts.empty()) return;
     const auto reached = reached_from(std::move(starts));
-    add(level_of(reached, node_of(k_return, false)), {.from = from, .from_memory = memory, .returns = true});
+    if (memory || !add_returned_object(from))
+      add(level_of(reached, node_of(k_return, false)), {.from = from, .from_memory = memory, .returns = true});
     for (std::size_t to = 0; to < parameters; ++to) {
       if (to == from && is_object(to)) continue;  // see add_object_effects
       for (const auto part : flow_.parameters_[to]) {
@@ -86,10 +88,33 @@ class Summarizer : private Iteration {
     }
   }
 
+  /// The object that the function returns, made of another one: its members are told apart by their names, as in
+  /// add_object_effects. Returns whether it returns one.
+  bool add_returned_object(std::size_t object) {
+    if (!is_object(object) || edges_.size() > k_max_edges) return false;
+    const auto is_object_return = [&](const Fact& fact) { return fact.target == k_return && fact.returns_object; };
+    const auto& facts = flow_.facts_;
+    if (std::none_of(facts.begin(), facts.end(), is_object_return)) return false;
+    Level level = 0;
+    for (const auto member : flow_.parameters_[object]) {
+      if (!occurs(node_of(member, false))) continue;
+      const auto reached = reached_from({flow_.numbers_[node_of(member, false)]});
+      for (const auto& fact : facts) {
+        if (!is_object_return(fact)) continue;
+        const auto same = [&](const Use& use) { return flow_.name(use.name) == flow_.name(member); };
+        const bool own = std::any_of(fact.uses.begin(), fact.uses.end(),
+                                     [&](const Use& use) { return same(use) && reached[use.value] >= k_made; });
+        for (const auto& use : fact.uses)
+          if (same(use) || !own) level = std::max(level, reached[use.value]);
+      }
+    }
+    add(level, {.from = object, .returns = true, .of_member = true});
+    return true;
+  }
+
   /// The effects of a function on an object of several members. A member that only depends on itself, such as the
   /// counter of a running mean, says nothing about the others.
   void add_object_effects(std::size_t object) {
-    constexpr std::size_t k_max_edges = 2000;  // times as many members
     if (edges_.size() > k_max_edges) return;
     std::array<Level, 4> levels{};  // by from_memory, to_memory
     for (const auto member : flow_.parameters_[object]) {

@@ -176,6 +176,18 @@ TEST_CASE("Welford's moments are no state in any form", "[detect][classes]") {
   CHECK(verdict(cuda("Moments s{0.f, 0.f, 0.f};\nfor (int t = 0; t < T; ++t) add(s, x[t]);" + end,
                      type + "__device__ void add(Moments& s, float v) { s.n += 1.f; float d = v - s.mean;\n"
                             "s.mean += d / s.n; s.m2 += d * (v - s.mean); }\n")) == "not-recurrent");
+  for (const auto* add :
+       {"__device__ Moments add(Moments s, float v) { Moments r; r.n = s.n + 1.f; float d = v - s.mean;\n"
+        "r.mean = s.mean + d / r.n; r.m2 = s.m2 + d * (v - r.mean); return r; }\n",
+        "__device__ Moments add(Moments s, float v) { s.n += 1.f; float d = v - s.mean;\n"
+        "s.mean += d / s.n; s.m2 += d * (v - s.mean); return s; }\n"}) {
+    INFO(add);
+    CHECK(verdict(cuda("Moments s{0.f, 0.f, 0.f};\nfor (int t = 0; t < T; ++t) s = add(s, x[t]);" + end, type + add)) ==
+          "not-recurrent");
+  }
+  CHECK(verdict(cuda("Moments s{0.f, 0.f, 0.f};\nfor (int t = 0; t < T; ++t) s = add(s, x[t]);" + end,
+                     type + "__device__ Moments add(Moments s, float v) { s.mean = tanhf(s.mean * s.n + v);\n"
+                            "return s; }\n")) == "persistent");
   // A member of a struct may be a state.
   CHECK(verdict(cuda("Moments s{0.f, 0.f, 0.f};\nfor (int t = 0; t < T; ++t) { s.n += 1.f;\n"
                      "s.mean = tanhf(a[tid] * s.mean + x[t]); }" +
