@@ -334,12 +334,14 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
 /// return moments: all members of an object.
 Position ExpressionReader::read_bundle(Position at, Place place, std::vector<Use>& uses) {
   for (const auto part : names_.parts(names_.id(tokens_.list[at].text)))
-    uses.push_back({.name = part,
-                    .kind = place.kind,
-                    .address = place.address,
-                    .product_id = place.product_id,
-                    .factor_id = place.factor_id,
-                    .is_select_condition = place.is_select_condition});
+    for (const bool memory : {false, true})
+      uses.push_back({.name = part,
+                      .kind = place.kind,
+                      .memory = memory,
+                      .address = place.address,
+                      .product_id = place.product_id,
+                      .factor_id = place.factor_id,
+                      .is_select_condition = place.is_select_condition});
   return at + 1;
 }
 

@@ -178,7 +178,7 @@ void FunctionFlow::find_aliases() {
   };
   derived_.assign(count_, false);
   std::vector<bool> of_caller(count_, false);
-  for (const auto parameter : given_) of_caller[parameter] = true;
+  for (const auto parameter : given_) of_caller[parameter] = pointer[parameter];
   for (const bool rotating : {false, true}) {
     for (std::size_t i = 0; i < facts_.size(); ++i) {
       const auto& fact = facts_[i];

@@ -74,7 +74,7 @@ class Summarizer : private Iteration {
       if (occurs(node_of(part, memory))) starts.push_back(flow_.numbers_[node_of(part, memory)]);
     if (starts.empty()) return;
     const auto reached = reached_from(std::move(starts));
-    if (memory || !add_returned_object(from))
+    if (memory ? !returns_object() || !is_object(from) : !add_returned_object(from))
       add(level_of(reached, node_of(k_return, false)), {.from = from, .from_memory = memory, .returns = true});
     for (std::size_t to = 0; to < parameters; ++to) {
       if (to == from && is_object(to)) continue;  // see add_object_effects
@@ -88,17 +88,25 @@ class Summarizer : private Iteration {
     }
   }
 
+  [[nodiscard]] static bool is_object_return(const Fact& fact) {
+    return fact.target == k_return && fact.returns_object;
+  }
+  [[nodiscard]] bool returns_object() const {
+    return edges_.size() <= k_max_edges && std::any_of(flow_.facts_.begin(), flow_.facts_.end(), is_object_return);
+  }
+
   /// The object that the function returns, made of another one: its members are told apart by their names, as in
   /// add_object_effects. Returns whether it returns one.
   bool add_returned_object(std::size_t object) {
-    if (!is_object(object) || edges_.size() > k_max_edges) return false;
-    const auto is_object_return = [&](const Fact& fact) { return fact.target == k_return && fact.returns_object; };
+    if (!is_object(object) || !returns_object()) return false;
     const auto& facts = flow_.facts_;
-    if (std::none_of(facts.begin(), facts.end(), is_object_return)) return false;
     Level level = 0;
     for (const auto member : flow_.parameters_[object]) {
-      if (!occurs(node_of(member, false))) continue;
-      const auto reached = reached_from({flow_.numbers_[node_of(member, false)]});
+      std::vector<Value> starts;
+      for (const bool memory : {false, true})
+        if (occurs(node_of(member, memory))) starts.push_back(flow_.numbers_[node_of(member, memory)]);
+      if (starts.empty()) continue;
+      const auto reached = reached_from(std::move(starts));
       for (const auto& fact : facts) {
         if (!is_object_return(fact)) continue;
         const auto same = [&](const Use& use) { return flow_.name(use.name) == flow_.name(member); };

@@ -188,6 +188,11 @@ TEST_CASE("Welford's moments are no state in any form", "[detect][classes]") {
   CHECK(verdict(cuda("Moments s{0.f, 0.f, 0.f};\nfor (int t = 0; t < T; ++t) s = add(s, x[t]);" + end,
                      type + "__device__ Moments add(Moments s, float v) { s.mean = tanhf(s.mean * s.n + v);\n"
                             "return s; }\n")) == "persistent");
+  CHECK(verdict(cuda(
+            "Cell s{};\nfor (int t = 0; t < T; ++t) s = step(s, x[t]);\ny[tid] = s.h[0];",
+            "struct Cell { float h[4]; float c; };\n__device__ Cell step(Cell s, float v) { Cell r;\n"
+            "for (int i = 0; i < 4; ++i) { float a = v; for (int j = 0; j < 4; ++j) a += s.h[j]; r.h[i] = tanhf(a); }\n"
+            "r.c = v; return r; }\n")) == "persistent");
   // A member of a struct may be a state.
   CHECK(verdict(cuda("Moments s{0.f, 0.f, 0.f};\nfor (int t = 0; t < T; ++t) { s.n += 1.f;\n"
                      "s.mean = tanhf(a[tid] * s.mean + x[t]); }" +
@@ -341,6 +346,21 @@ TEST_CASE("units that the threads share are not serial", "[detect][classes]") {
            "h[tid * n + u] = tanhf(s); }\n__syncthreads(); }\ny[tid] = h[tid];"));
   CHECK(to_string(report.verdict) == "persistent");
   CHECK_FALSE(warns(report, "serial_hidden"));
+}
+
+TEST_CASE("the reason names the state, not a scratch value on its way", "[detect][classes]") {
+  const auto report = report_on(cuda(
+      "extern __shared__ float all[]; float* h = all; float* s = all + n;\n"
+      "for (int t = 0; t < T; ++t) { product(w, h, s, n); __syncthreads(); gate(x + t * n, s, h, n); }\ny[tid] = "
+      "h[tid];",
+      "__device__ void product(const float* W, const float* h, float* out, int n) {\n"
+      "for (int r = threadIdx.x; r < n; r += 128) { float s = 0.f; for (int k = 0; k < n; ++k) s += W[r * n + k] * "
+      "h[k];\n"
+      "out[r] = s; } }\n"
+      "__device__ void gate(const float* x, const float* s, float* h, int n) {\n"
+      "for (int j = threadIdx.x; j < n; j += 128) { float z = tanhf(x[j] + s[j]); h[j] = fmaf(z, h[j] - z, z); } }\n"));
+  CHECK(to_string(report.verdict) == "persistent");
+  CHECK(report.reason.find("'h'") != report.reason.npos);
 }
 
 TEST_CASE("the reason names the state, not a sum that depends on it", "[detect][classes]") {
