@@ -25,20 +25,23 @@ ExpressionReader::ExpressionReader(const Function& function, const Summaries& su
 }
 
 void ExpressionReader::find_bundles(const Function& function) {
-  std::unordered_set<std::string_view> whole;  // passed on, copied, or used as a method's object
+  std::unordered_set<std::string_view> whole;   // passed on or copied
+  std::unordered_set<std::string_view> others;  // pointers, and objects of a method
   for (const auto& node : function.nodes) {
     for (Position at = node.tokens.begin; at < node.tokens.end; ++at) {
       if (!tokens_.is_name(at)) continue;
       if (at > 0 && (tokens_.is(at - 1, ".") || tokens_.is(at - 1, "->"))) continue;
+      const auto name = tokens_.list[at].text;
       const bool member = (tokens_.is(at + 1, ".") || tokens_.is(at + 1, "->")) && tokens_.is_name(at + 2);
       const bool made = at > node.tokens.begin && tokens_.is_name(at - 1);  // Type name, or return name
-      if (member && !tokens_.is(arguments_at(tokens_, at + 3, node.tokens.end), "("))
-        bundles_.insert(tokens_.list[at].text);
-      else if (!made)
-        whole.insert(tokens_.list[at].text);
+      const bool method = member && tokens_.is(arguments_at(tokens_, at + 3, node.tokens.end), "(");
+      if (member && !method) bundles_.insert(name);
+      if (method || (!member && !made)) whole.insert(name);
+      if (method || tokens_.is(at + 1, "->")) others.insert(name);
     }
   }
-  for (const auto name : whole) bundles_.erase(name);
+  for (const auto name : others)
+    if (whole.count(name) != 0) bundles_.erase(name);
 }
 
 void ExpressionReader::add_reference(std::string_view name, Range range) {

@@ -44,6 +44,14 @@ class Names {
     if (added) texts_.push_back(name);
     return entry->second;
   }
+  /// For each name: the object that it is a member of, or the name itself.
+  [[nodiscard]] std::vector<NameId> owners() const {
+    std::vector<NameId> all(texts_.size());
+    for (NameId name = 0; name < all.size(); ++name) all[name] = name;
+    for (const auto& [object, members] : members_)
+      for (const auto& [text, id] : members) all[id] = object;
+    return all;
+  }
   /// The object and its separately tracked members.
   [[nodiscard]] std::vector<NameId> parts(NameId object) const {
     std::vector<NameId> all{object};

@@ -72,6 +72,10 @@ FunctionFlow::FunctionFlow(const Function& function, const Summaries& summaries,
     given_.insert(parameters_.back().begin(), parameters_.back().end());
   }
   count_ = names_.size();
+  owners_ = names_.owners();
+  has_members_.assign(count_, false);
+  for (NameId name = 0; name < count_; ++name)
+    if (owners_[name] != name) has_members_[owners_[name]] = true;
   numbers_.assign(2 * count_, k_no_number);
   now_.assign(6 * count_, k_no_number);
   parent_.resize(count_);
@@ -153,9 +157,9 @@ void FunctionFlow::find_aliases() {
   std::vector<bool> pointer(count_, false);
   aliased_.assign(count_, false);
   for (const auto& fact : facts_) {
-    if (fact.memory) pointer[fact.target] = true;
+    if (fact.memory) pointer[fact.target] = pointer[owners_[fact.target]] = true;
     for (const auto& use : fact.uses)
-      if (use.memory) pointer[use.name] = true;
+      if (use.memory) pointer[use.name] = pointer[owners_[use.name]] = true;
   }
   find_rotations(pointer);
   for (auto fact = facts_.rbegin(); fact != facts_.rend(); ++fact) {  // a pointer is made of a pointer

@@ -117,6 +117,8 @@ class FunctionFlow {
   Names names_;
   /// For each parameter: its name, and its members where they are tracked separately.
   std::vector<std::vector<NameId>> parameters_;
+  std::vector<NameId> owners_;        ///< for each name: its object, or itself
+  std::vector<bool> has_members_;     ///< for each name
   std::unordered_set<NameId> given_;  ///< all parameters
   std::vector<Fact> facts_;
   std::size_t count_;

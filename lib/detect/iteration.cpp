@@ -35,6 +35,7 @@ Iteration::~Iteration() {
 }
 
 void Iteration::read_body() {
+  find_whole_objects();
   find_shared_memory();
   read_statements();
   if (begin_ != 0) close_cycles();
@@ -75,6 +76,18 @@ void Iteration::sort_edges() {
   auto next = start_;
   for (const auto& edge : edges_) sorted[next[edge.from]++] = edge;
   edges_ = std::move(sorted);
+}
+
+void Iteration::find_whole_objects() {
+  const auto see = [&](NameId name) {
+    if (flow_.has_members_[name]) whole_.insert(name);
+  };
+  for (auto i = first_; i < end_; ++i) {
+    const auto& fact = flow_.facts_[i];
+    if (!fact.declares) see(fact.target);
+    for (const auto& use : fact.uses)
+      if (!fact.returns_object && !(use.of_target && use.name == fact.target)) see(use.name);
+  }
 }
 
 /// Finds the memory that has several names in the loop: a write by one of them says little about the others.
@@ -163,9 +176,10 @@ void Iteration::define(std::uint32_t index) {
   fact.pointer = fact.memory ? read(fact.target, false) : target;
   defined_at_[target] = fact.location_hash;
   // Another element, or another member, leaves what this iteration has put into the rest.
-  const bool rest = (fact.memory || fact.partial) && defined_at_[before] != fact.location_hash && !stale_[before];
+  const bool partial = fact.partial || merged(fact.target) != fact.target;
+  const bool rest = (fact.memory || partial) && defined_at_[before] != fact.location_hash && !stale_[before];
   const bool keeps = fact.target == k_return || fact.swaps || fact.appends || fact.alternates ||
-                     (fact.partial && flow_.side_ == Side::Host);
+                     (partial && flow_.side_ == Side::Host);
   if (rest || keeps) {
     connect(before, target);
     stale_[target] = stale_[before];
@@ -202,7 +216,9 @@ void Iteration::add_uses(std::uint32_t index, Value target) {
   for (const auto& use : fact.uses) {
     use.value = read(use.name, use.memory);
     use.pointer = use.memory ? read(use.name, false) : use.value;
-    if (!use.is_select_condition) edges_.push_back(flow_.edge(index, use, use.value, target));
+    if (use.is_select_condition) continue;
+    edges_.push_back(flow_.edge(index, use, use.value, target));
+    edges_.back().partial = edges_.back().partial || (flow_.side_ == Side::Host && merged(fact.target) != fact.target);
   }
 }
 

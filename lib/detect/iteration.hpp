@@ -40,6 +40,7 @@ class Iteration {
   /// The value of a name, or of memory, behind the last statement; k_no_value for one that does not occur.
   [[nodiscard]] Value last_value(NameId node) const { return now(key(Slot::Current, node)); }
   [[nodiscard]] NameId node_of(NameId name, bool memory) const {
+    name = merged(name);
     return memory ? memory_of(name) : flow_.node_of(name, false);
   }
   /// The value of a name, or of memory, before the iteration.
@@ -47,6 +48,11 @@ class Iteration {
   [[nodiscard]] Value head(Value value) const { return flow_.numbers_[ids_[value]]; }
   [[nodiscard]] bool is_head(Value value) const { return head(value) == value; }
   [[nodiscard]] NameId memory_of(NameId name) const { return flow_.memory_of(name, regions_); }
+  /// The object of a member, where the loop also uses the object as a whole: then it is one value.
+  [[nodiscard]] NameId merged(NameId name) const {
+    const auto owner = flow_.owners_[name];
+    return owner != name && whole_.count(owner) != 0 ? owner : name;
+  }
   /// Whether the fact depends on a branch inside the loop.
   [[nodiscard]] bool conditional(const Fact& fact) const {
     return flow_.branch_begin_[fact.node] > loop_ && flow_.branch_end_[fact.node] <= last_;
@@ -105,6 +111,7 @@ class Iteration {
   void read_statements();
   void close_cycles();
   void sort_edges();
+  void find_whole_objects();
   void find_shared_memory();
   void open(std::uint32_t node);
   void open_loop(Open& entry);
@@ -127,6 +134,7 @@ class Iteration {
   void connect(Value from, Value to);
   /// The slot of a name in the text, whatever memory it shares with others.
   [[nodiscard]] Key own(NameId name, bool memory) const {
+    name = merged(name);
     return key(Slot::Own, memory && flow_.side_ == Side::Device ? name + static_cast<NameId>(flow_.count_) : name);
   }
 
@@ -139,6 +147,7 @@ class Iteration {
   Chain pending_;                          ///< the arms so far, of a branch with another arm
   std::vector<std::uint64_t> conditions_;  ///< of the open branches
   std::unordered_set<NameId> set_;         ///< names that the loop sets
+  std::unordered_set<NameId> whole_;       ///< objects with members that the loop also uses as a whole
   std::vector<NameId> shared_;             ///< memory that the loop reaches by several names, sorted
 };
 

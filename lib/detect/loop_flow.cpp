@@ -76,7 +76,7 @@ class LoopFlow : private LoopGraph {
     // The name that the source writes to, not the root of its aliases.
     for (auto i = first_; i < end_; ++i) {
       const auto& fact = flow_.facts_[i];
-      if (inside(fact) && fact.memory && memory_of(fact.target) == ids_[value]) return fact.target;
+      if (inside(fact) && fact.memory && head(fact.value) == value) return fact.target;
     }
     return ids_[value] - static_cast<NameId>(flow_.count_);
   }

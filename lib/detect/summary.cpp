@@ -79,9 +79,9 @@ class Summarizer : private Iteration {
     for (std::size_t to = 0; to < parameters; ++to) {
       if (to == from && is_object(to)) continue;  // see add_object_effects
       for (const auto part : flow_.parameters_[to]) {
-        add(level_of(reached, memory_of(part)), {.from = from, .from_memory = memory, .to = to, .to_memory = true});
+        add(level_of(reached, node_of(part, true)), {.from = from, .from_memory = memory, .to = to, .to_memory = true});
         // A pointer that moves is a copy of the caller's.
-        const bool moves = to == from && (memory || occurs(memory_of(part)));
+        const bool moves = to == from && (memory || occurs(node_of(part, true)));
         if (flow_.side_ == Side::Device && function_.parameters[to].by_reference && !moves)
           add(level_of(reached, node_of(part, false)), {.from = from, .from_memory = memory, .to = to});
       }

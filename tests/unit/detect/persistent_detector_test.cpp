@@ -142,10 +142,13 @@ TEST_CASE("the example kernels are understood", "[detect][corpus]") {
     INFO(name);
     CHECK(verdict(name) == "persistent");
   }
-  for (const auto* name : {"gru_hidden.cu"}) {
+  for (const std::string name : {"gru_hidden", "batchnorm", "layernorm", "matmul_gelu", "relu", "softmax"}) {
     INFO(name);
-    CHECK(to_string(inspect(read_test_data("../../examples/kernels/" + std::string(name)), Target::Cuda).verdict) ==
-          "persistent");
+    const auto* expected = name == "gru_hidden" ? "persistent" : "not-recurrent";
+    CHECK(to_string(inspect(read_test_data("../../examples/kernels/" + name + ".cu"), Target::Cuda).verdict) ==
+          expected);
+    CHECK(to_string(inspect(read_test_data("../../examples/kernels/" + name + ".hip"), Target::Hip).verdict) ==
+          expected);
   }
   for (const auto* name : {"relu.cpp", "softmax.cpp", "layernorm.cpp", "matmul_gelu.cpp", "batchnorm.cpp", "relu.c",
                            "softmax.c", "layernorm.c", "matmul_gelu.c", "batchnorm.c"}) {
