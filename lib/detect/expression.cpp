@@ -270,64 +270,67 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
     return read_reference(*place_of_name, at, end, place, uses);
   const bool constant = tokens.is_module(tokens.list[at].text) && tokens.is(at + 1, ".");
   if (constant && !tokens.is(at + 3, "(") && !tokens.is(at + 3, ".")) return at + 3;  // tl.float32
+  if (!dereferenced && bundles_.count(tokens.list[at].text) != 0 && at > 0 && tokens.is_name(at - 1))
+    return read_bundle(at, place, uses);
   Position last = at;
   ++at;
-  if (!dereferenced && bundles_.count(tokens.list[first].text) != 0 && tokens.is_name(first - 1) && first > 0)
-    return read_bundle(first, place, uses);
   while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->") || tokens.is(at, "::")) && tokens.is_name(at + 1)) {
     last = at + 1;
     at += 2;
   }
   const Position open = arguments_at(tokens, at, end);
-  if (open < end && tokens.is(open, "(")) {
-    const Position after = tokens.after_group(open, end);
-    const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
-    const bool indexed = tokens.is(after, "[") && after < end;
-    if (call.name == "reinterpret_cast" && (dereferenced || indexed)) {
-      const Position all = after_indices(after, end);
-      read_memory({first, all}, place, uses);
-      return std::max(all, open + 1);
-    }
-    const auto known = summaries_.find(call.name);
-    const bool method = known != summaries_.end() && known->second.method;
-    // A method's object takes part like an argument.
-    if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) && !method &&
-        call.name != "map_shared_rank") {
-      const DependenceKind kind = passes_through(call.name) ? place.kind : DependenceKind::Arbitrary;
-      uses.push_back({.name = name(first),
-                      .kind = kind,
-                      .address = place.address,
-                      .product_id = place.product_id,
-                      .factor_id = place.factor_id,
-                      .is_select_condition = place.is_select_condition});
-    }
-    read_call(call, place, uses);
-    return std::max(after, open + 1);
+  if (open >= end || !tokens.is(open, "(")) return read_place({first, at}, last, end, dereferenced, place, uses);
+  const Position after = tokens.after_group(open, end);
+  const Call call{tokens.list[last].text, last, {open + 1, std::max(after - 1, open + 1)}, tokens.list[first].text};
+  const bool indexed = tokens.is(after, "[") && after < end;
+  if (call.name == "reinterpret_cast" && (dereferenced || indexed)) {
+    const Position all = after_indices(after, end);
+    read_memory({first, all}, place, uses);
+    return std::max(all, open + 1);
   }
-  // blockIdx.x and blockIdx.y are different values; members of other objects are not tracked separately.
-  const auto text = tokens.list[first].text;
-  const bool index_of = last != first && (text == "blockIdx" || text == "threadIdx");
-  Use use{.name = index_of ? names_.member(names_.id(text), tokens.list[last].text) : name(first),
+  const auto known = summaries_.find(call.name);
+  const bool method = known != summaries_.end() && known->second.method;
+  // A method's object takes part like an argument.
+  if (last != first && !tokens.is(last - 1, "::") && !tokens.is_module(tokens.list[first].text) && !method &&
+      call.name != "map_shared_rank") {
+    uses.push_back(use_of(name(first), place));
+    if (!passes_through(call.name)) uses.back().kind = DependenceKind::Arbitrary;
+  }
+  read_call(call, place, uses);
+  return std::max(after, open + 1);
+}
+
+Use ExpressionReader::use_of(NameId name, const Place& place) {
+  return {.name = name,
           .kind = place.kind,
-          .memory = dereferenced,
           .address = place.address,
           .product_id = place.product_id,
           .factor_id = place.factor_id,
           .is_select_condition = place.is_select_condition};
-  const Position index = at;
+}
+
+/// Reads the rest of a name that is no call: [i][j].x. `last` is the last part of the dotted name.
+Position ExpressionReader::read_place(Range dotted, Position last, Position end, bool dereferenced, Place place,
+                                      std::vector<Use>& uses) {
+  // blockIdx.x and blockIdx.y are different values.
+  const auto text = tokens_.list[dotted.begin].text;
+  const bool index_of = last != dotted.begin && (text == "blockIdx" || text == "threadIdx");
+  auto use = use_of(index_of ? names_.member(names_.id(text), tokens_.list[last].text) : name(dotted.begin), place);
+  use.memory = dereferenced;
+  Position at = dotted.end;
   const std::size_t first_address = uses.size();
-  while (at < end && tokens.is(at, "[")) {
-    const Position after = tokens.after_group(at, end);
+  while (at < end && tokens_.is(at, "[")) {
+    const Position after = tokens_.after_group(at, end);
     Place inner = place;
     inner.kind = DependenceKind::Arbitrary;
     inner.address = true;
     if (after > at + 1) read({at + 1, after - 1}, inner, uses);
     at = after;
-    while (at + 1 < end && (tokens.is(at, ".") || tokens.is(at, "->")) && tokens.is_name(at + 1)) at += 2;
+    while (at + 1 < end && (tokens_.is(at, ".") || tokens_.is(at, "->")) && tokens_.is_name(at + 1)) at += 2;
   }
-  if (tokens.syntax == Syntax::CFamily && at > index) use.memory = true;
+  if (tokens_.syntax == Syntax::CFamily && at > dotted.end) use.memory = true;
   if (use.memory) {
-    use.location_hash = hash({first, at});
+    use.location_hash = hash({dotted.begin, at});
     use.memory_use_id = group_from(uses, first_address);
   }
   uses.push_back(use);
@@ -337,14 +340,10 @@ Position ExpressionReader::read_name(Position at, Position end, bool dereference
 /// return moments: all members of an object.
 Position ExpressionReader::read_bundle(Position at, Place place, std::vector<Use>& uses) {
   for (const auto part : names_.parts(names_.id(tokens_.list[at].text)))
-    for (const bool memory : {false, true})
-      uses.push_back({.name = part,
-                      .kind = place.kind,
-                      .memory = memory,
-                      .address = place.address,
-                      .product_id = place.product_id,
-                      .factor_id = place.factor_id,
-                      .is_select_condition = place.is_select_condition});
+    for (const bool memory : {false, true}) {
+      uses.push_back(use_of(part, place));
+      uses.back().memory = memory;
+    }
   return at + 1;
 }
 
@@ -365,16 +364,11 @@ void ExpressionReader::read_memory(Range pointer, Place place, std::vector<Use>&
   const std::size_t first_address = uses.size();
   const auto found = object(pointer, uses, place.depth);
   if (!found.found) return;
-  const auto group = group_from(uses, first_address);
-  uses.push_back({.name = found.name,
-                  .kind = place.kind,
-                  .memory = found.memory,
-                  .address = place.address,
-                  .location_hash = found.location_hash,
-                  .product_id = place.product_id,
-                  .factor_id = place.factor_id,
-                  .memory_use_id = group,
-                  .is_select_condition = place.is_select_condition});
+  auto use = use_of(found.name, place);
+  use.memory = found.memory;
+  use.location_hash = found.location_hash;
+  use.memory_use_id = group_from(uses, first_address);
+  uses.push_back(use);
 }
 
 ExpressionReader::Object ExpressionReader::object(Range range, std::vector<Use>& address_uses, int depth) {
@@ -407,12 +401,7 @@ void ExpressionReader::read_call(const Call& call, Place place, std::vector<Use>
   const bool qualified = is_device_operation(tokens_, call);
   const bool own = is_own_call(call);
   if (own || lambda(call) != nullptr) {  // its statements are read elsewhere, and its value has a name
-    uses.push_back({.name = own ? k_return : names_.id(call.name),
-                    .kind = place.kind,
-                    .address = place.address,
-                    .product_id = place.product_id,
-                    .factor_id = place.factor_id,
-                    .is_select_condition = place.is_select_condition});
+    uses.push_back(use_of(own ? k_return : names_.id(call.name), place));
     return;
   }
   const auto known = summaries_.find(call.name);

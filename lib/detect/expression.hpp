@@ -64,6 +64,9 @@ class ExpressionReader {
   void read_product(Range range, Place place, std::vector<Use>& uses);
   void read_factor(Range range, Place place, std::vector<Use>& uses);
   Position read_name(Position at, Position end, bool dereferenced, Place place, std::vector<Use>& uses);
+  Position read_place(Range dotted, Position last, Position end, bool dereferenced, Place place,
+                      std::vector<Use>& uses);
+  static Use use_of(NameId name, const Place& place);
   Position read_bundle(Position at, Place place, std::vector<Use>& uses);
   void read_call(const Call& call, Place place, std::vector<Use>& uses);
   void read_summary(const Summary& summary, const std::vector<Range>& given, Place place, std::vector<Use>& uses);

@@ -198,7 +198,7 @@ void Iteration::define(std::uint32_t index) {
     set(current, target);
   }
   if (!fact.declares) return;
-  for (const auto part : flow_.names_.parts(fact.target)) {
+  for (const auto part : flow_.has_members_[fact.target] ? flow_.names_.parts(fact.target) : std::vector<NameId>()) {
     if (part == fact.target) continue;
     (void)head_of(node_of(part, false));
     const auto value = add_value(node_of(part, false), false);

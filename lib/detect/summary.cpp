@@ -13,6 +13,7 @@ class Summarizer : private Iteration {
   explicit Summarizer(const FunctionFlow& flow) : Iteration(flow), function_(flow.function_) {}
 
   std::vector<Effect> run() && {
+    if (function_.parameters.empty()) return {};
     read_body();
     const auto parameters = std::min(function_.parameters.size(), k_max_parameters);
     for (std::size_t i = 0; i < parameters; ++i)
